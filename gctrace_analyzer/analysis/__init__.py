@@ -1,0 +1,1 @@
+"""Turns tables into numbers."""

@@ -1,0 +1,119 @@
+"""The figures of equal stretches of time."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.cycles import gc_cpu_ms
+from gctrace_analyzer.analysis.heap import alloc_before_mib, alloc_while_marking_mib
+from gctrace_analyzer.errors import BadSettingError
+
+MOST_WINDOWS = 1_000_000
+"""More rows than that are a wrong unit, not a wish."""
+
+
+def windows(likely: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> pl.DataFrame:
+    """`schema.WINDOWS` for windows of `length_s`, from `origin_s` after each program's start.
+
+    What a cycle spent is spread evenly over its time, as the log does not say when within it
+    an assist ran; counts and maxima belong to the window the cycle started in. A share is of
+    the part of the window that the log covers. `likely` is `summary.prepared(cycles)`.
+
+    Raises:
+        BadSettingError: not more than 0, or so short that there were a million windows.
+    """
+    since = [pl.col("start_s") - origin_s, pl.col("end_s") - origin_s]
+    timed = likely.filter(pl.col("start_s").is_not_null()).with_columns(since)
+    span = timed.select(pl.col("end_s").max()).item() or 0.0
+    if not length_s > 0 or span / length_s > MOST_WINDOWS:
+        expected = f"a duration that fits the log's {span:g} s"
+        raise BadSettingError(what="window", value=f"{length_s:g}s", expected=expected)
+    spread = _spread(_stretches(timed), length_s)
+    started = _started(timed, length_s)
+    figures = spread.join(started, on=["process", "window"], how="left")
+    start = origin_s + pl.col("window") * length_s
+    return (
+        figures.with_columns(
+            start_s=start,
+            end_s=start + length_s,
+            cycles=pl.col("cycles").fill_null(0).cast(pl.Int64),
+            gc_per_s=pl.col("cycles").fill_null(0) / pl.col("covered_s"),
+            gc_cpu_share=pl.col("gc_cpu_s") / pl.col("capacity_s"),
+            gc_cpu_with_idle_share=(pl.col("gc_cpu_s") + pl.col("idle_s"))
+            / pl.col("capacity_s"),
+            gc_active_share=pl.col("active_s") / pl.col("covered_s"),
+            assist_share_of_gc_cpu=pl.when(pl.col("gc_cpu_s") > 0).then(
+                pl.col("assist_s") / pl.col("gc_cpu_s")
+            ),
+            stw_share=pl.col("stw_s") / pl.col("covered_s"),
+            alloc_mib_per_s=pl.col("alloc_mib") / pl.col("covered_s"),
+        )
+        .sort("process", "window")
+        .select(schema.names("windows"))
+    )
+
+
+def _stretches(likely: pl.DataFrame) -> pl.DataFrame:
+    """Stretches of time with what was spent in each: cycles, and the times between ends."""
+    pauses_s = (pl.col("stw_sweep_term_ms").fill_null(0) + pl.col("stw_mark_term_ms")) / 1000
+    cycle = likely.select(
+        "process",
+        pl.col("start_s").alias("from_s"),
+        pl.col("end_s").alias("to_s"),
+        (gc_cpu_ms() / 1000).alias("gc_cpu_s"),
+        (pl.col("idle_cpu_ms") / 1000).alias("idle_s"),
+        (pl.col("assist_cpu_ms") / 1000).alias("assist_s"),
+        pauses_s.alias("stw_s"),
+        (pauses_s + pl.col("concurrent_mark_ms") / 1000).alias("active_s"),
+        alloc_while_marking_mib().cast(pl.Float64).alias("alloc_mib"),
+    )
+    since_last = likely.select(
+        "process",
+        (pl.col("end_s") - pl.col("elapsed_s")).alias("from_s"),
+        pl.col("end_s").alias("to_s"),
+        pl.col("elapsed_s").alias("covered_s"),
+        (pl.col("elapsed_s") * pl.col("procs")).alias("capacity_s"),
+    )
+    between = likely.select(
+        "process",
+        (pl.col("end_s") - pl.col("elapsed_s")).alias("from_s"),
+        pl.col("start_s").alias("to_s"),
+        alloc_before_mib().alias("alloc_mib"),
+    )
+    return pl.concat([cycle, since_last, between], how="diagonal")
+
+
+def _spread(stretches: pl.DataFrame, length_s: float) -> pl.DataFrame:
+    """The stretches' sums by window, each stretch divided by where it lies."""
+    first = (pl.col("from_s") / length_s).floor().cast(pl.Int64)
+    last = pl.max_horizontal(first, (pl.col("to_s") / length_s).ceil().cast(pl.Int64) - 1)
+    pieces = (
+        stretches.drop_nulls(["from_s", "to_s"])
+        .with_columns(pl.int_ranges(first, last + 1).alias("window"))
+        .explode("window")
+    )
+    begin = pl.max_horizontal("from_s", pl.col("window") * length_s)
+    end = pl.min_horizontal("to_s", (pl.col("window") + 1) * length_s)
+    length = pl.col("to_s") - pl.col("from_s")
+    weight = pl.when(length > 0).then((end - begin) / length).otherwise(1.0)
+    sums = [name for name in stretches.columns if name not in ("process", "from_s", "to_s")]
+    return (
+        pieces.with_columns(pl.col(sums) * weight)
+        .group_by("process", "window")
+        .agg(pl.col(sums).sum())
+        .filter(pl.col("covered_s") > 0)
+    )
+
+
+def _started(likely: pl.DataFrame, length_s: float) -> pl.DataFrame:
+    """Counts, medians and maxima of the cycles that started in each window."""
+    return likely.group_by(
+        "process", (pl.col("start_s") / length_s).floor().cast(pl.Int64).alias("window")
+    ).agg(
+        pl.len().alias("cycles"),
+        pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms").max().alias("stw_max_ms"),
+        pl.col("heap_live_mib").median(),
+        pl.col("heap_goal_mib").median(),
+        pl.col("heap_end_mib").max().cast(pl.Float64).alias("heap_peak_mib"),
+    )

@@ -1,0 +1,106 @@
+"""Options and what they have in common: parsing, gates, output."""
+
+from __future__ import annotations
+
+import argparse
+import operator
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from gctrace_analyzer import __version__, units
+from gctrace_analyzer.errors import BadSettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_GATE = re.compile(r"\s*(\w+)\s*(>=|<=|==|>|<)\s*([-+]?\d+(?:\.\d+)?)\s*(%|[A-Za-z]*)\s*")
+_COMPARE = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that does not guess abbreviations and ends with the next step."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            **settings,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Wrong usage: what is wrong, and where the help is."""
+        self.exit(2, f"{self.prog}: {message}\n  Try {self.prog} --help.\n")
+
+
+def common(parser: argparse.ArgumentParser) -> None:
+    """Adds the options every command has."""
+    parser.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="colours on a terminal only (auto, the default), always or never",
+    )
+    parser.add_argument("--debug", action="store_true", help="show tracebacks")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A `--fail-on` condition on a figure of the summary."""
+
+    text: str
+    figure: str
+    comparison: str
+    limit: float
+
+    def holds(self, figures: Mapping[str, Any]) -> bool | None:
+        """Whether the condition holds; None where the log does not tell the figure."""
+        value = figures[self.figure]
+        return None if value is None else bool(_COMPARE[self.comparison](value, self.limit))
+
+
+def gate(text: str, figures: tuple[str, ...]) -> Gate:
+    """The gate that `text`, such as `stw_p99_ms>2` or `gc_cpu_share>10%`, describes.
+
+    Raises:
+        BadSettingError: not of that form, or no such figure.
+    """
+    match = _GATE.fullmatch(text)
+    if match is None:
+        raise BadSettingError(
+            what="--fail-on",
+            value=text,
+            expected="a condition such as gc_cpu_share>10% or stw_p99_ms>2",
+        )
+    figure, comparison, number, unit = match.groups()
+    if figure not in figures:
+        raise BadSettingError(
+            what="--fail-on",
+            value=figure,
+            expected="a figure of the summary: " + ", ".join(figures),
+        )
+    return Gate(text, figure, comparison, _limit(text, figure, number, unit))
+
+
+def _limit(text: str, figure: str, number: str, unit: str) -> float:
+    """The limit in the figure's own unit, which its name ends with."""
+    if not unit:
+        return float(number)
+    if unit == "%" and figure.endswith("_share"):
+        return float(number) / 100
+    if figure.endswith("_ms"):
+        return 1000 * units.duration_s(number + unit, what="--fail-on")
+    if figure.endswith("_s") and not figure.endswith("_per_s"):
+        return units.duration_s(number + unit, what="--fail-on")
+    if "_mib" in figure:
+        return units.size_mib(number + unit, what="--fail-on")
+    raise BadSettingError(
+        what="--fail-on", value=text, expected=f"a limit for {figure} without a unit"
+    )

@@ -1,0 +1,36 @@
+"""Standard output: colours where they belong, and characters that it can show."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gctrace_analyzer.present.text import Line
+
+
+def show(lines: Iterable[Line], color: str) -> None:
+    """Writes styled lines; without colour unless it is wanted and can be seen."""
+    from rich.console import Console
+    from rich.text import Text
+
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    console = Console(
+        force_terminal={"always": True, "never": False}.get(color),
+        no_color=True if color == "never" else None,
+        highlight=False,
+        soft_wrap=True,
+    )
+    for line in lines:
+        if console.is_terminal:
+            console.print(Text.assemble(*line))
+        else:
+            print("".join(text for text, _ in line).rstrip())
+
+
+def say(message: str) -> None:
+    """Writes to standard error: all that is not a result."""
+    print(message, file=sys.stderr)

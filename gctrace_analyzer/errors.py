@@ -1,0 +1,124 @@
+"""What stops the work, and what to do next.
+
+A damaged line is data, not an error: it becomes a row of `rejected`. The classes here are
+for what makes a result impossible. Each keeps its facts as attributes and as `args`, so it
+survives pickling, and ends with the next step.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BadSettingError",
+    "DamagedInputError",
+    "EmptyInputError",
+    "GctraceError",
+    "GctraceWarning",
+    "MissingColumnsError",
+    "MissingExtraError",
+    "NoRecordsError",
+    "UnreadableInputError",
+]
+
+
+class GctraceError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class GctraceWarning(UserWarning):
+    """Something in the input makes a figure less certain than it looks."""
+
+
+class UnreadableInputError(GctraceError):
+    """An input that cannot be opened, or whose compressed data yields nothing."""
+
+    def __init__(self, path: str, problem: str, hint: str) -> None:
+        super().__init__(path, problem, hint)
+        self.path, self.problem, self.hint = path, problem, hint
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem}.\n  {self.hint}"
+
+
+class EmptyInputError(GctraceError):
+    """An input of 0 bytes."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: empty (0 bytes).\n"
+            "  The Go runtime writes gctrace to standard error: was it redirected here (2>)?"
+        )
+
+
+class NoRecordsError(GctraceError):
+    """An input in which nothing was recognised."""
+
+    def __init__(self, path: str, lines: int, first: str) -> None:
+        super().__init__(path, lines, first)
+        self.path, self.lines, self.first = path, lines, first
+
+    def __str__(self) -> str:
+        lines = "1 line" if self.lines == 1 else f"{self.lines:,} lines"
+        return (
+            f"{self.path}: {lines}, none of them gctrace output.\n"
+            f"  First line: {self.first!r}\n"
+            "  Start the program with GODEBUG=gctrace=1 and keep its standard error:\n"
+            "    GODEBUG=gctrace=1 ./server 2> run.log"
+        )
+
+
+class DamagedInputError(GctraceError):
+    """A line that could not be read, where `strict` was asked for."""
+
+    def __init__(self, path: str, line_no: int, reason: str, text: str) -> None:
+        super().__init__(path, line_no, reason, text)
+        self.path, self.line_no, self.reason, self.text = path, line_no, reason, text
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}:{self.line_no}: {self.reason}.\n"
+            f"  Line: {self.text!r}\n"
+            "  Without strict it is counted under `rejected` and reading goes on."
+        )
+
+
+class BadSettingError(GctraceError):
+    """A size, duration, range or setting that cannot be understood."""
+
+    def __init__(self, what: str, value: str, expected: str) -> None:
+        super().__init__(what, value, expected)
+        self.what, self.value, self.expected = what, value, expected
+
+    def __str__(self) -> str:
+        return f"{self.what}: cannot read {self.value!r}.\n  Expected {self.expected}."
+
+
+class MissingColumnsError(GctraceError):
+    """A frame that lacks columns the calculation needs."""
+
+    def __init__(self, missing: tuple[str, ...], found: tuple[str, ...]) -> None:
+        super().__init__(missing, found)
+        self.missing, self.found = missing, found
+
+    def __str__(self) -> str:
+        return (
+            f"The frame lacks {', '.join(self.missing)}.\n"
+            f"  It has: {', '.join(self.found) or 'no columns'}.\n"
+            "  Column names and units are those of gctrace_analyzer.cycles()."
+        )
+
+
+class MissingExtraError(GctraceError):
+    """A library that comes with an extra is not installed."""
+
+    def __init__(self, library: str, extra: str) -> None:
+        super().__init__(library, extra)
+        self.library, self.extra = library, extra
+
+    def __str__(self) -> str:
+        return (
+            f"{self.library} is not installed.\n  pip install 'gctrace-analyzer[{self.extra}]'"
+        )

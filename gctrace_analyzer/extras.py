@@ -1,0 +1,25 @@
+"""Loads the libraries that come with an extra, or names the `pip install` that brings them."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from gctrace_analyzer.errors import MissingExtraError
+
+EXTRA_OF = {"pandas": "pandas", "pyarrow": "pandas"}
+"""Which extra of pyproject.toml brings each library."""
+
+
+def load(library: str) -> Any:
+    """The module named `library`.
+
+    Raises:
+        MissingExtraError: it is not installed; the message has the `pip install` line.
+    """
+    try:
+        return importlib.import_module(library)
+    except ModuleNotFoundError as err:
+        if err.name != library:
+            raise
+        raise MissingExtraError(library, EXTRA_OF[library]) from err

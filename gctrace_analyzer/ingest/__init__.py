@@ -1,0 +1,1 @@
+"""Turns inputs into tables."""

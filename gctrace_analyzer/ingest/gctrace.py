@@ -1,0 +1,296 @@
+"""Reads the runtime's lines out of a chunk of log, with no Python loop per line.
+
+Nearly every record is told by its skeleton: without digits and dots it is one of a few
+constant strings. Such lines are joined, their punctuation becomes one separator and Polars'
+CSV reader takes the numbers. A record behind a prefix is cut out first. What is left after
+that (old shapes, companions, trailing text) goes through its shape's regular expression; what
+still looks like the runtime's is a suspect, for `ingest.torn` to join with its other part or
+to reject.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from gctrace_analyzer.ingest.grammar import COMPANIONS, GCTRACE, MODERN, Shape, any_of
+from gctrace_analyzer.ingest.layout import COMMON, NUMERIC, Layout, layouts
+from gctrace_analyzer.ingest.records import (
+    companion_fields,
+    companions_frame,
+    cycle_fields,
+    cycles_frame,
+    field_value,
+)
+from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+CONTEXT_LINES = 32
+"""How far apart the parts of a torn line may stand: one write of an application."""
+
+REJECTED_CHARS = 500
+
+_SEPARATOR = b"\x01"
+
+# What every line of ours, or a part of one, contains. All lines are searched for it: short
+# literals in a regular expression are three times as fast here as Aho-Corasick.
+_HINT = r" @|gc\d|GC forced|scvg|scav |pacer: |scan: | ms c|MB g|MB s"
+
+MODERN_HEAD = r"gc #?\d+ @\d"
+_HEADS: tuple[tuple[str, tuple[Shape, ...]], ...] = (
+    (MODERN_HEAD, MODERN),
+    (r"gc\d+\(\d+\): \d", tuple(shape for shape in GCTRACE if shape not in MODERN)),
+    (
+        r"GC forced|(?:forced )?scvg-?\d*: (?:inuse|\d|GC)|scav \d+ |scan: (?:total|class) "
+        r"|pacer: (?:assist ratio=|sweep done|H_m_prev=|-?\d+% CPU)",
+        COMPANIONS,
+    ),
+)
+_HEADLESS = r"(?:^|[@\s])\d+\.\d{3}s -?\d+%(?: \([a-z ]+\))?: \d"
+_PIECE = r"\d ms (?:clock|cpu),|\d->\d+ MB|\d MB (?:goal|stacks|globals),"
+_OURS = "|".join([*(head for head, _ in _HEADS), _HEADLESS, _PIECE])
+_ESCAPED = {"-&gt;": "->", r"-\u003e": "->"}
+
+# Glued to the end of a record: another write, before the runtime's line end came.
+_GLUED = r"^[^\s\"'\\`]*[A-Za-z0-9]"
+_SILENT = r"^[^A-Za-z0-9]*$"
+
+Frames = dict[str, list[pl.DataFrame]]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a chunk holds.
+
+    `cycles` and `companions` (by table) have `line_no` and those columns of their tables that
+    a line tells. `context` has the lines around the suspects, and those at both ends, by
+    number: plain strings, as a slice of a string column would keep the whole chunk alive.
+    `impossible` counts values that became null as they cannot be, by column.
+    """
+
+    lines: int
+    cycles: pl.DataFrame
+    companions: dict[str, pl.DataFrame]
+    suspects: list[Suspect]
+    context: dict[int, str]
+    impossible: Counter[str]
+
+    def shifted(self, by: int) -> Found:
+        """The same with line numbers that are larger by so many."""
+        line_no = pl.col("line_no") + by
+        return Found(
+            self.lines,
+            self.cycles.with_columns(line_no),
+            {table: frame.with_columns(line_no) for table, frame in self.companions.items()},
+            [suspect._replace(line_no=suspect.line_no + by) for suspect in self.suspects],
+            {number + by: text for number, text in self.context.items()},
+            self.impossible,
+        )
+
+
+class Suspect(NamedTuple):
+    """A line, from its first runtime word on, that looks like the runtime's but is no record.
+
+    `head`: a record's beginning. `headless`: its rest, from the time or percentage on.
+    `piece`: some other part. `glued`: a record that was read, with other text at its end.
+    `range`: a record with a number that does not fit. `long`: over the limit of a line.
+    """
+
+    line_no: int
+    prefix: str
+    text: str
+    kind: str
+
+
+def parse(data: bytes) -> Found:
+    """Every record in whole lines of clean UTF-8 (`ingest.sources`); lines count from 1."""
+    texts = _split(data)
+    numbers = pl.int_range(1, len(texts) + 1, eager=True).alias("line_no")
+    lines = pl.DataFrame([numbers, texts])
+    text = pl.col("text")
+    # Exact enough for the common case: no torn line has both ends of a record.
+    bare = lines.select(text.str.starts_with("gc ") & text.str.ends_with(" P")).to_series()
+    frames, unread = _by_skeleton(lines.filter(bare))
+    found: Frames = {"cycles": frames}
+    rest = _hinted(lines.filter(~bare.fill_null(value=False)))
+    suspects = _by_pattern(pl.concat([rest, unread]) if len(unread) else rest, found)
+    return _found(found, suspects, len(lines), _context(lines, suspects))
+
+
+def parse_records(records: pl.DataFrame) -> Found:
+    """The records in `line_no text`: lines that `ingest.torn` has joined again."""
+    found: Frames = {"cycles": []}
+    suspects = _by_pattern(records, found)
+    return _found(found, suspects, len(records), {})
+
+
+def _found(
+    found: Frames, suspects: list[Suspect], lines: int, context: dict[int, str]
+) -> Found:
+    cycles, impossible = cycles_frame(found.pop("cycles"))
+    companions = {table: companions_frame(table, parts) for table, parts in found.items()}
+    return Found(lines, cycles, companions, suspects, context, impossible)
+
+
+def _split(data: bytes) -> pl.Series:
+    # The CSV reader splits lines at memory speed, if the separator occurs in none of them.
+    if _SEPARATOR in data:
+        data = data.replace(_SEPARATOR, b" ")
+    return pl.read_csv(
+        data,
+        has_header=False,
+        separator=_SEPARATOR.decode(),
+        quote_char=None,
+        schema={"text": pl.String()},
+    )["text"]
+
+
+def _joined(texts: pl.Series) -> bytes:
+    """The texts, a line each, the last without its line end."""
+    joined: bytes = texts.str.join("\n").cast(pl.Binary).item()
+    return joined
+
+
+def _hinted(lines: pl.DataFrame) -> pl.DataFrame:
+    """The lines that may hold something of ours: a cheap test first, then a sharp one."""
+    text = pl.col("text")
+    long = text.str.len_bytes() > LONG_LINE_BYTES
+    return lines.filter(text.str.contains(_HINT) | long).filter(text.str.contains(_OURS) | long)
+
+
+def _context(lines: pl.DataFrame, suspects: list[Suspect]) -> dict[int, str]:
+    """The lines among which the other part of a suspect stands, both ends of the chunk too."""
+    spans = [(1, CONTEXT_LINES), (len(lines) + 1 - CONTEXT_LINES, len(lines))]
+    for suspect in suspects:
+        before = CONTEXT_LINES if suspect.kind == "headless" else 0
+        after = CONTEXT_LINES if suspect.kind in ("head", "glued") else 0
+        spans.append((suspect.line_no - before, suspect.line_no + after))
+    wanted = {row for first, last in spans for row in range(first, last + 1)}
+    rows = sorted(row - 1 for row in wanted if 1 <= row <= len(lines))
+    return {line_no: text or "" for line_no, text in lines[rows].iter_rows()}
+
+
+def _by_skeleton(records: pl.DataFrame) -> tuple[list[pl.DataFrame], pl.DataFrame]:
+    """The records whose skeleton is known, read; and the others."""
+    if records.is_empty():
+        return [], records
+    data = _joined(records["text"])
+    bones = data.translate(None, NUMERIC)
+    for layout in layouts()[:COMMON]:
+        # One comparison of memory where all lines are of one shape, as they mostly are.
+        if layout.explains(bones, len(records)):
+            frame, unread = _numbers(records, data, layout)
+            return [frame], unread
+    known = {layout.skeleton: index for index, layout in enumerate(layouts())}
+    kind = _split(bones).replace_strict(known, default=None, return_dtype=pl.Int64)
+    frames, rest = [], [records.filter(kind.is_null())]
+    for index in kind.drop_nulls().unique():
+        mine = records.filter((kind == index).fill_null(value=False))
+        frame, unread = _numbers(mine, _joined(mine["text"]), layouts()[index])
+        frames.append(frame)
+        rest.append(unread)
+    return frames, pl.concat(rest)
+
+
+def _numbers(
+    records: pl.DataFrame, data: bytes, layout: Layout
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The numbers of lines of one skeleton; and the lines with one that does not fit."""
+    numbers = layout.read(data)
+    unread = records.clear()
+    if any(column.has_nulls() for column in numbers):
+        fits = ~numbers.select(pl.any_horizontal(pl.all().is_null())).to_series()
+        unread = records.filter(~fits)
+        numbers, records = numbers.filter(fits), records.filter(fits)
+    flags = [pl.lit(value=on).alias(flag) for flag, on in layout.variant.flags.items()]
+    frame = records.drop("text", "prefix", strict=False).hstack(numbers)
+    return frame.with_columns(*flags, *cycle_fields(layout.variant.shape)), unread
+
+
+def _by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
+    """Adds records behind a prefix, before other text or of a rarer shape; gives suspects."""
+    if lines.is_empty():
+        return []
+    text = pl.col("text")
+    long = text.str.len_bytes() > LONG_LINE_BYTES
+    suspects = _suspects(lines.filter(long), "long")
+    rest = lines.filter(~long).with_columns(
+        # `->` where HTML or JSON has escaped it: read, but said.
+        repaired=text.str.contains_any(list(_ESCAPED)),
+        text=text.str.replace_many(_ESCAPED),
+        prefix=pl.lit(""),
+    )
+    for head, shapes in _HEADS:
+        records, rest = _anchored(rest, head)
+        if not records.is_empty():
+            suspects += _read(records, shapes, found)
+    headless = text.str.contains(_HEADLESS)
+    suspects += _suspects(rest.filter(headless), "headless")
+    suspects += _suspects(rest.filter(text.str.contains(_PIECE) & ~headless), "piece")
+    return sorted(suspects)
+
+
+def _suspects(rows: pl.DataFrame, kind: str) -> list[Suspect]:
+    prefix = pl.col("prefix") if "prefix" in rows.columns else pl.lit("").alias("prefix")
+    text = pl.col("text").str.head(REJECTED_CHARS) if kind == "long" else pl.col("text")
+    found = rows.select("line_no", prefix, text).iter_rows()
+    return [Suspect(line_no, before, rest, kind) for line_no, before, rest in found]
+
+
+def _anchored(lines: pl.DataFrame, head: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The lines that hold `head`, cut so as to begin there, and the other lines."""
+    lines = lines.with_columns(at=pl.col("text").str.find(head))
+    raw, at = pl.col("text").cast(pl.Binary), pl.col("at")
+    records = lines.drop_nulls("at").with_columns(
+        prefix=raw.bin.slice(0, at).cast(pl.String), text=raw.bin.slice(at).cast(pl.String)
+    )
+    if (records["text"].str.count_matches(head) > 1).any():
+        # Several records on one line: a log made flat, or two programs writing at once.
+        each = pl.col("text").str.replace_all(f"({head})", "\n${1}").str.strip_prefix("\n")
+        records = records.with_columns(text=each.str.split("\n")).explode("text")
+    return records.drop("at"), lines.filter(at.is_null()).drop("at")
+
+
+def _read(records: pl.DataFrame, shapes: tuple[Shape, ...], found: Frames) -> list[Suspect]:
+    """Adds the records that can be read to `found`; gives back the suspects."""
+    if shapes is MODERN:
+        frames, records = _by_skeleton(records)
+        found["cycles"] += frames
+    readable = records["text"].str.contains(f"^(?:{any_of(shapes)})")
+    suspects = _suspects(records.filter(~readable), "head")
+    records = records.filter(readable)
+    for shape in shapes:
+        if records.is_empty():
+            break
+        read = records.hstack(_fields(records["text"], shape))
+        here = pl.col("after").is_not_null()
+        if shape.table == "markers":
+            here &= pl.col("after").str.contains(_SILENT)
+        records = read.filter(~here.fill_null(value=False)).select(records.columns)
+        glued = pl.col("after").str.contains(_GLUED)
+        read = read.filter(here).with_columns(repaired=pl.col("repaired") | glued)
+        fits = pl.lit(value=True)
+        for field in shape.required:
+            fits &= pl.col(field.name).is_not_null()
+        suspects += _suspects(read.filter(~fits), "range")
+        read = read.filter(fits)
+        suspects += _suspects(read.filter(glued), "glued")
+        if not read.is_empty():
+            own = cycle_fields(shape) if shape.table == "cycles" else companion_fields(shape)
+            read = read.drop("text", "prefix", "after").with_columns(own)
+            found.setdefault(shape.table, []).append(read)
+    return suspects + _suspects(records, "head")
+
+
+def _fields(texts: pl.Series, shape: Shape) -> pl.DataFrame:
+    """The fields and flags of `shape` in each text, and what comes `after`; null: no match."""
+    groups = texts.str.extract_groups(f"^{shape.pattern}(?P<after>.*)$").struct.unnest()
+    return groups.select(
+        *(field_value(field) for field in shape.fields),
+        *(pl.col(flag).fill_null("").ne("").alias(flag) for flag in shape.flags),
+        "after",
+    )

@@ -1,0 +1,212 @@
+"""Opens inputs and hands out their bytes in chunks of whole, clean lines.
+
+The only module that opens anything. Compression and encoding are told by content, not by
+name. What comes out is UTF-8 with Unix line ends, without NUL runs (a log that was truncated
+while written to) and without terminal escape sequences.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, TypeVar
+
+from gctrace_analyzer.errors import EmptyInputError, UnreadableInputError
+from gctrace_analyzer.ingest.compression import DamagedError, compression, unpacked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHUNK_BYTES = 4 << 20
+"""Big enough that costs per chunk vanish, small enough that a few in flight stay cheap."""
+
+LONG_LINE_BYTES = 1 << 20
+"""A longer line is cut: no record is so long, and its memory must not become ours."""
+
+FIRST_LINE_CHARS = 120
+
+Input = str | Path | IO[bytes] | IO[str]
+_T = TypeVar("_T")
+
+_NOT_LOGS = {
+    b"PK\x03\x04": ("a zip archive", "Unpack it and name the log inside."),
+    b"LPKSHHRH": (
+        "a binary journal",
+        "Let journalctl print it: journalctl --file FILE -o json | gctrace-analyze -",
+    ),
+    b"\x7fELF": ("an executable", "Name the log it wrote, not the program."),
+}
+# CSI sequences (colours, cursor), OSC sequences (titles, links) and two-byte escapes.
+_ESCAPES = re.compile(
+    rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])"
+)
+
+
+@dataclass(slots=True)
+class SourceFacts:
+    """What is known of an input once it was read to its end."""
+
+    name: str
+    compression: str | None = None
+    encoding: str = "utf-8"
+    bytes: int = 0
+    lines: int = 0
+    first: str = ""
+    ends_in_newline: bool = True
+    damage: str | None = None
+
+
+class Source:
+    """One input: a path, `-` for standard input, or an open file.
+
+    Raises:
+        UnreadableInputError: missing, a folder, no permission, or nothing like a log.
+    """
+
+    def __init__(self, origin: Input) -> None:
+        self._file, self._close, name = _open(origin)
+        self.facts = SourceFacts(name)
+
+    def chunks(self) -> Iterator[bytes]:
+        """The input's lines in order, whole; `facts` is complete after the last chunk.
+
+        Raises:
+            EmptyInputError: 0 bytes.
+            UnreadableInputError: nothing like a log, or damaged before its first line.
+        """
+        try:
+            for lines in self._line_blocks(self._decoded(self._unpacked())):
+                data = _plain(lines)
+                self.facts.first = self.facts.first or _first_line(data)
+                yield data
+        finally:
+            if self._close:
+                self._file.close()
+
+    def _blocks(self) -> Iterator[bytes]:
+        while block := self._file.read(CHUNK_BYTES):
+            data = block.encode("utf-8", "replace") if isinstance(block, str) else block
+            self.facts.bytes += len(data)
+            yield data
+        if not self.facts.bytes:
+            raise EmptyInputError(self.facts.name)
+
+    def _unpacked(self) -> Iterator[bytes]:
+        blocks = self._blocks()
+        head = next(blocks)
+        for magic, (what, hint) in _NOT_LOGS.items():
+            if head.startswith(magic):
+                raise UnreadableInputError(self.facts.name, f"this is {what}, not a log", hint)
+        self.facts.compression = kind = compression(head)
+        if kind is None:
+            yield head
+            yield from blocks
+            return
+        produced = False
+        try:
+            for piece in unpacked(kind, chain((head,), blocks), CHUNK_BYTES):
+                produced = True
+                yield piece
+        except DamagedError as err:
+            self.facts.damage = str(err)
+            if not produced:
+                hint = "Nothing of it could be read. Fetch the file again."
+                raise UnreadableInputError(self.facts.name, str(err), hint) from err
+
+    def _decoded(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        head = next(blocks, b"").removeprefix(codecs.BOM_UTF8)
+        self.facts.encoding = encoding = _encoding(head)
+        decoder = codecs.getincrementaldecoder(encoding)("replace")
+        for block in chain((head,), blocks):
+            data = block if encoding == "utf-8" else decoder.decode(block).encode()
+            # A log truncated by copy while the program writes on has a run of NULs.
+            yield data.replace(b"\0", b"") if b"\0" in data else data
+
+    def _line_blocks(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        """Blocks that end in a line end; of a line over the limit only its beginning."""
+        carry, skipping = b"", False
+        for block in blocks:
+            data = block
+            if skipping:
+                _, newline, data = data.partition(b"\n")
+                skipping = not newline
+                if skipping:
+                    continue
+            end = data.rfind(b"\n") + 1
+            if end:
+                yield b"".join((carry, memoryview(data)[:end]))
+                carry = data[end:]
+            else:
+                carry += data
+            if len(carry) > LONG_LINE_BYTES:
+                yield carry[: LONG_LINE_BYTES + 1] + b"\n"
+                carry, skipping = b"", True
+        if carry:
+            self.facts.ends_in_newline = False
+            yield carry + b"\n"
+
+
+def ahead(items: Iterator[_T]) -> Iterator[_T]:
+    """The same items, each made while the one before is worked on."""
+    with ThreadPoolExecutor(1) as pool:
+        pending = pool.submit(next, items, None)
+        while (item := pending.result()) is not None:
+            pending = pool.submit(next, items, None)
+            yield item
+
+
+def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
+    """The open file, whether to close it, and the name to call it by."""
+    if origin == "-":
+        return sys.stdin.buffer, False, "<stdin>"
+    if not isinstance(origin, str | Path):
+        return origin, False, str(getattr(origin, "name", "<stream>"))
+    path = Path(origin)
+    try:
+        return path.open("rb"), True, str(origin)
+    except FileNotFoundError as err:
+        problem, hint = "no such file", f"Looked for it in {Path.cwd()}."
+        raise UnreadableInputError(str(origin), problem, hint) from err
+    except IsADirectoryError as err:
+        problem, hint = "a folder, not a log", f"Name the files in it: {path / '*.log'}"
+        raise UnreadableInputError(str(origin), problem, hint) from err
+    except OSError as err:
+        problem, hint = (err.strerror or str(err)).lower(), "May this user read it?"
+        raise UnreadableInputError(str(origin), problem, hint) from err
+
+
+def _encoding(head: bytes) -> str:
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    sample = head[:4096]
+    # ASCII in UTF-16 has a NUL in every other byte; a run of NULs has them in all.
+    odd, even = sample[1::2].count(0), sample[::2].count(0)
+    if odd > len(sample) * 0.3 > even * 3:
+        return "utf-16-le"
+    if even > len(sample) * 0.3 > odd * 3:
+        return "utf-16-be"
+    return "utf-8"
+
+
+def _plain(data: bytes) -> bytes:
+    """Valid UTF-8, Unix line ends, no terminal escapes; most data is so already."""
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n")
+    if b"\x1b" in data:
+        data = _ESCAPES.sub(b"", data)
+    if not data.isascii():
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            data = data.decode(errors="replace").encode()
+    return data
+
+
+def _first_line(data: bytes) -> str:
+    text = data[: 4 * FIRST_LINE_CHARS].lstrip(b"\n").split(b"\n")[0].decode(errors="replace")
+    return text if len(text) <= FIRST_LINE_CHARS else text[:FIRST_LINE_CHARS] + "…"

@@ -1,0 +1,251 @@
+"""Tells the program starts in a log apart.
+
+Cycle numbers and times of one program only grow, and each cycle begins after the one before
+has ended. A number that falls is a restart, unless an older program's cycles go on afterwards:
+then several programs share the stream (`go test` and the compiler it runs), and each cycle
+goes to the program that it continues best. A change of GOMAXPROCS never starts a program.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.ingest.grammar import SHAPES, version_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+CLOCK_SLACK_S = 0.002
+"""`@` and the phases are truncated to a millisecond or two digits."""
+
+OPEN_CHAINS = 64
+"""Programs that may still go on; a crash loop's older starts need not be asked."""
+
+
+def end_s() -> pl.Expr:
+    """When each cycle ended, on the clock of `start_s`."""
+    phases = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
+    return pl.col("start_s") + pl.sum_horizontal(phases) / 1000
+
+
+def one_program(frames: Sequence[pl.DataFrame]) -> bool:
+    """Whether cycles, in frames one after the other, are all of one program start.
+
+    The common case, told without the intermediate columns of a long log.
+    """
+    bounds = [pl.concat([a.tail(1), b.head(1)]) for a, b in pairwise(frames)]
+    return all(
+        _facts(frame).select(_follows()).to_series()[1:].all() for frame in (*bounds, *frames)
+    )
+
+
+def process_of(cycles: pl.DataFrame) -> pl.Series:
+    """The program start, 0, 1, …, that each cycle belongs to; rows in the order of the log."""
+    rows = _facts(cycles)
+    links = rows.select(follows=_follows(), next_num=pl.col("num") == pl.col("num").shift() + 1)
+    if links["follows"][1:].all():
+        return pl.repeat(0, len(cycles), dtype=pl.Int64, eager=True).alias("process")
+    runs = (~(links["follows"] & links["next_num"].fill_null(value=False))).cum_sum()
+    chains = _one_after_the_other(rows, runs)
+    if chains is None:
+        return pl.Series("process", _side_by_side(rows), dtype=pl.Int64)
+    return pl.Series("process", chains, dtype=pl.Int64).gather(runs - 1)
+
+
+def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
+    """What tells whose a cycle is, as in `_Cycle`."""
+    # One program prints one shape; the leak check is a note within it.
+    plain = pl.lit("gc18").cast(pl.Categorical)
+    shape = pl.when(pl.col("format") == "gc26").then(plain).otherwise("format")
+    return cycles.select(
+        pl.col("gc_num").alias("num"),
+        pl.col("start_s").alias("start"),
+        end_s().alias("end"),
+        pl.col("heap_start_mib").alias("heap"),
+        pl.col("heap_live_mib").alias("live"),
+        pl.col("heap_goal_mib").alias("goal"),
+        pl.col("procs"),
+        pl.col("stacks_mib").alias("stacks"),
+        pl.col("gc_cpu_since_start_pct").alias("share"),
+        shape.to_physical().alias("kind"),
+    )
+
+
+def _follows() -> pl.Expr:
+    """Whether a cycle may be a later one of the program of the row before."""
+    later = pl.col("start") >= pl.col("end").shift() - CLOCK_SLACK_S
+    next_one = (pl.col("num") > pl.col("num").shift()) & later.fill_null(value=True)
+    return (next_one & (pl.col("kind") == pl.col("kind").shift())).fill_null(value=False)
+
+
+class _Cycle(NamedTuple):
+    """The facts of a row that tell whose it is."""
+
+    num: int
+    start: float | None
+    end: float | None
+    heap: int | None
+    live: int | None
+    goal: int | None
+    procs: int | None
+    stacks: int | None
+    share: int | None
+    kind: int
+
+
+@dataclass(slots=True)
+class _Chain:
+    """A program: its number, its last cycle, and the GOGC its goals amount to."""
+
+    process: int
+    last: _Cycle
+    gogc: float | None = None
+
+    def missing(self, cycle: _Cycle) -> float:
+        """How many cycles lie between the last one and `cycle`; infinite if it is not ours."""
+        last = self.last
+        apart = cycle.num - last.num
+        if apart < 1 or cycle.kind != last.kind:
+            return math.inf
+        if (
+            cycle.start is not None
+            and last.end is not None
+            and cycle.start < last.end - CLOCK_SLACK_S
+        ):
+            return math.inf
+        if (
+            apart == 1
+            and cycle.heap is not None
+            and last.live is not None
+            and cycle.heap < last.live - 1
+        ):
+            return math.inf  # between cycles the heap only grows
+        return apart - 1
+
+    def strangeness(self, cycle: _Cycle) -> tuple[float, bool]:
+        """How unlike this program the cycle is: goal, GC share, stacks, processors."""
+        last, gogc = self.last, _gogc(self.last, cycle)
+        odd = abs(math.log((gogc + 1) / (self.gogc + 1))) if gogc and self.gogc else 0.0
+        odd += abs((cycle.share or 0) - (last.share or 0)) / 4
+        odd += abs((cycle.stacks or 0) - (last.stacks or 0)) / 4
+        return round(odd, 1), cycle.procs != last.procs
+
+    def add(self, cycle: _Cycle) -> None:
+        if cycle.num == self.last.num + 1:
+            self.gogc = _gogc(self.last, cycle) or self.gogc
+        self.last = cycle
+
+
+def _gogc(before: _Cycle, cycle: _Cycle) -> float | None:
+    if not before.live or cycle.goal is None or cycle.goal <= before.live:
+        return None
+    return 100 * (cycle.goal - before.live) / before.live
+
+
+def _one_after_the_other(rows: pl.DataFrame, runs: pl.Series) -> list[int] | None:
+    """The program of each run of consecutive numbers; None if programs ran side by side.
+
+    They did where an earlier program than the last is continued with fewer cycles missing.
+    """
+    ends = rows.with_columns(run=runs).group_by("run", maintain_order=True)
+    firsts = ends.first().drop("run").iter_rows()
+    lasts = ends.last().drop("run").iter_rows()
+    chains: list[_Chain] = []
+    process: list[int] = []
+    for first, last in zip(map(_Cycle._make, firsts), map(_Cycle._make, lasts), strict=True):
+        here = chains[-1].missing(first) if chains else math.inf
+        older = min((c.missing(first) for c in chains[-OPEN_CHAINS:-1]), default=math.inf)
+        if older < here:
+            return None
+        if here == math.inf:
+            chains.append(_Chain(len(chains), last))
+        chains[-1].last = last
+        process.append(chains[-1].process)
+    return process
+
+
+def _side_by_side(rows: pl.DataFrame) -> Sequence[int]:
+    """The program of each cycle: the one it continues best, of those that last spoke."""
+    chains: list[_Chain] = []  # the one that spoke last is at the end
+    process: list[int] = []
+    programs = 0
+    for cycle in map(_Cycle._make, rows.iter_rows()):
+        best, best_cost = None, (math.inf, (math.inf, True), 0)
+        for age, chain in enumerate(reversed(chains[-OPEN_CHAINS:])):
+            missing = chain.missing(cycle)
+            if (
+                missing < math.inf
+                and (cost := (missing, chain.strangeness(cycle), age)) < best_cost
+            ):
+                best, best_cost = chain, cost
+        if best is None:
+            best = _Chain(programs, cycle)
+            programs += 1
+        else:
+            chains.remove(best)
+            best.add(cycle)
+        chains.append(best)
+        process.append(best.process)
+    return process
+
+
+def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> pl.DataFrame:
+    """One row per program start: its cycles, what is missing, and the Go that prints so."""
+    table = (
+        cycles.lazy()
+        .select("process", "gc_num", "format")
+        .with_row_index("row")
+        .group_by("process")
+        .agg(
+            pl.col("gc_num").first().alias("first_gc"),
+            pl.col("gc_num").last().alias("last_gc"),
+            pl.len().cast(pl.Int64).alias("cycles"),
+            pl.col("format").unique().alias("formats"),
+            pl.col("row").min().alias("begins"),
+            pl.col("row").max().alias("ends"),
+        )
+        .sort("process")
+        .collect()
+        .with_columns(pl.col("formats").list.eval(pl.element().cast(pl.String)))
+    )
+    also = [
+        frame.group_by("process").agg(pl.col("format").cast(pl.String).unique().alias("also"))
+        for frame in companions
+        if frame.width
+    ]
+    for shapes in also:
+        table = (
+            table.join(shapes, on="process", how="left")
+            .with_columns(
+                pl.concat_list("formats", pl.col("also").fill_null([])).alias("formats")
+            )
+            .drop("also")
+        )
+    versions = [go_versions(formats) for formats in table["formats"]]
+    restarted = table["begins"].shift(-1) > table["ends"]
+    table = table.with_columns(
+        (pl.col("last_gc") - pl.col("first_gc") + 1 - pl.col("cycles")).alias("missing_cycles"),
+        pl.Series("go_version_min", [low for low, _ in versions], pl.String),
+        pl.Series("go_version_max", [high for _, high in versions], pl.String),
+        pl.when(restarted)
+        .then(pl.lit("restart"))
+        .otherwise(pl.lit("end of input"))
+        .alias("ended_by"),
+    )
+    return schema.conform("processes", table)
+
+
+def go_versions(formats: Iterable[str]) -> tuple[str | None, str | None]:
+    """The oldest and newest Go that prints all these shapes; None as newest: still does."""
+    shapes = [SHAPES[name] for name in formats]
+    low = max((shape.go_min for shape in shapes), key=version_key, default=None)
+    high = min(
+        (shape.go_max for shape in shapes if shape.go_max), key=version_key, default=None
+    )
+    return low, high

@@ -1,0 +1,203 @@
+"""One line of the runtime's, field by field."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.ingest.grammar import SHAPES, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FILES = {
+    "gc18": "runtime/mgc.go, gcMarkTermination",
+    "gc26": "runtime/mgc.go, gcMarkTermination",
+    "gc16": "runtime/mgc.go, gcMarkTermination",
+    "gc15": "runtime/mgc.go, gc",
+}
+_MEMORY = "runtime/mgcscavenge.go and mheap.go"
+_TABLE_FILES = {
+    "scavenges": _MEMORY,
+    "pacer": "runtime/mgcpacer.go and mgcsweep.go",
+    "scans": "runtime/mgcmark_greenteagc.go, dumpScanStats",
+    "markers": "runtime/proc.go, forcegchelper",
+}
+
+# Fields that are no column of their table.
+_OTHERS = {
+    "gc_threads": ("", "threads that took part in the collection (not GOMAXPROCS)"),
+    "phase_1_ms": ("ms", "the world stopped: marking"),
+    "phase_2_ms": ("ms", "the world stopped: sweeping"),
+    "phase_3_ms": ("ms", "the world stopped: stopping it, and the rest"),
+    "phase_1_us": ("µs", "the world stopped: stopping it"),
+    "phase_2_us": ("µs", "the world stopped: finishing the last sweep, starting the helpers"),
+    "phase_3_us": ("µs", "the world stopped: marking on this thread"),
+    "phase_4_us": ("µs", "the world stopped: waiting for the helpers"),
+    "scan_ms": ("ms", "concurrent: scan of roots"),
+    "install_barrier_ms": ("ms", "concurrent: installing the write barrier"),
+    "mark_ms": ("ms", "concurrent marking, wall time"),
+    "scan_cpu_ms": ("ms", "CPU of the scan"),
+    "install_barrier_cpu_ms": ("ms", "CPU of installing the write barrier"),
+    "objects_before": ("", "objects before the collection"),
+    "objects": ("", "objects afterwards (Go 1.3 and 1.4: garbage not yet swept included)"),
+    "mallocs": ("", "objects allocated since the start"),
+    "frees": ("", "objects freed since the start"),
+    "goroutines": ("", "goroutines"),
+    "spans": ("", "memory spans"),
+    "background_swept": ("", "spans swept in the background since the last line"),
+    "pause_swept": ("", "spans swept within the pause"),
+    "handoff": ("", "work handed to another marking thread"),
+    "handoff_count": ("", "objects in that work"),
+    "steal": ("", "work stolen from another marking thread"),
+    "steal_count": ("", "objects in that work"),
+    "procyield": ("", "busy waits of marking threads"),
+    "osyield": ("", "yields to the system of marking threads"),
+    "sleep": ("", "sleeps of marking threads"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One field of a line: as printed, its unit, what it is."""
+
+    name: str
+    value: str
+    unit: str
+    meaning: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A line taken apart. `follows` are pairs of a figure's name and what it comes to."""
+
+    record: str
+    shape: str
+    versions: str
+    printed_by: str
+    parts: tuple[Part, ...]
+    follows: tuple[tuple[str, str], ...]
+
+
+def explain(text: str) -> Explanation | None:
+    """What the runtime's line in `text` says; None if there is none."""
+    for shape in SHAPES.values():
+        match = re.search(shape.pattern, text)
+        if match:
+            follows = tuple(_follows(match)) if shape.table == "cycles" else ()
+            return Explanation(
+                record=match[0],
+                shape=shape.id,
+                versions=_versions(shape),
+                printed_by=_FILES.get(shape.id)
+                or _TABLE_FILES.get(shape.table, "runtime/mgc0.c, gc"),
+                parts=tuple(_parts(shape, match)),
+                follows=follows,
+            )
+    return None
+
+
+def _versions(shape: Shape) -> str:
+    if shape.go_max is None:
+        return f"Go {shape.go_min} and later"
+    return (
+        f"Go {shape.go_min}"
+        if shape.go_min == shape.go_max
+        else f"Go {shape.go_min} to {shape.go_max}"
+    )
+
+
+def _parts(shape: Shape, match: re.Match[str]) -> Iterator[Part]:
+    columns = {column.name: column for column in schema.TABLES.get(shape.table, ())}
+    for field in shape.fields:
+        if match[field.name] is None:
+            continue
+        column = columns.get(field.name)
+        if column:
+            yield Part(
+                field.name, match[field.name], column.unit, column.meaning, column.source
+            )
+        else:
+            unit, meaning = _OTHERS.get(field.name, ("", field.name.replace("_", " ")))
+            yield Part(field.name, match[field.name], unit, meaning, "")
+    for flag in shape.flags:
+        if match[flag]:
+            yield Part(
+                flag, match[flag].strip(), "", columns[flag].meaning, columns[flag].source
+            )
+
+
+def _follows(match: re.Match[str]) -> Iterator[tuple[str, str]]:
+    """What a person would work out from the line."""
+    number = {
+        name: float(value)
+        for name, value in match.groupdict().items()
+        if value and _is_number(value)
+    }
+    if "start_s" not in number:
+        phases = [value for name, value in number.items() if name.startswith("phase_")]
+        unit = "µs" if "phase_1_us" in number else "ms"
+        yield "Pause", f"{sum(phases):g} {unit}: the world stood still for the whole collection"
+        return
+    pauses = number["stw_sweep_term_ms"] + number["stw_mark_term_ms"]
+    yield "Pauses", f"{pauses:.3g} ms in two parts; printed durations are cut to two digits"
+    mark = number.get("concurrent_mark_ms") or sum(
+        number.get(name, 0.0) for name in ("scan_ms", "install_barrier_ms", "mark_ms")
+    )
+    yield (
+        "Ended",
+        f"about {number['start_s'] + (pauses + mark) / 1000:.3f} s after the program's start",
+    )
+    yield from _cpu(number, mark)
+    yield from _heap(number)
+
+
+def _cpu(number: dict[str, float], mark_ms: float) -> Iterator[tuple[str, str]]:
+    assist, background, idle = (
+        number[f"{who}_cpu_ms"] for who in ("assist", "background", "idle")
+    )
+    work = assist + background + idle
+    if work:
+        shares = (100 * part / work for part in (assist, background, idle))
+        yield (
+            "Marking by",
+            "mark assists {:.0f} %, background workers {:.0f} %, idle CPUs {:.0f} %".format(
+                *shares
+            ),
+        )
+    if mark_ms:
+        busy = (assist + background) / (mark_ms * number["procs"])
+        yield (
+            "While marking",
+            f"{100 * busy:.0f} % of CPU without idle marking; the pacer aims at 25 %",
+        )
+    stopped = (
+        number["stw_sweep_term_cpu_ms"] / number["stw_sweep_term_ms"]
+        if number["stw_sweep_term_ms"] >= 0.05
+        else None
+    )
+    if stopped and stopped < 0.9 * number["procs"]:
+        yield "CPUs", f"about {stopped:.0f}, fewer than GOMAXPROCS {number['procs']:.0f}"
+
+
+def _heap(number: dict[str, float]) -> Iterator[tuple[str, str]]:
+    start, end, live = (number[f"heap_{when}_mib"] for when in ("start", "end", "live"))
+    yield "Allocated", f"{end - start:.0f} MiB while marking"
+    if end:
+        yield (
+            "Garbage",
+            f"{end - live:.0f} MiB found, {100 * live / end:.0f} % of the heap survived",
+        )
+    goal = number.get("heap_goal_mib")
+    if goal and goal < 1 << 40 and end > goal:
+        yield "Overshoot", f"the heap ended {end - goal:.0f} MiB above its goal"
+    scannable = live + number.get("stacks_mib", 0) + number.get("globals_mib", 0)
+    next_goal = max(live + scannable, 4)
+    yield "Next goal", f"{next_goal:.0f} MiB at GOGC=100 without a memory limit"
+
+
+def _is_number(value: str) -> bool:
+    return bool(re.fullmatch(r"[-+]?\d+(\.\d+)?", value))

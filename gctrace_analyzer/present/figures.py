@@ -1,0 +1,153 @@
+"""Numbers and texts as people read them: one way to write each kind."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NONE = "–"
+"""What stands where the log does not tell."""
+
+_BARS = "▁▂▃▄▅▆▇█"
+_ASCII_BARS = "_.-=+*#@"
+
+
+def share(value: float | None) -> str:
+    """A share as a percentage.
+
+    >>> share(0.3141), share(0.0406), share(0.00041), share(0.0), share(1.0), share(None)
+    ('31.4 %', '4.1 %', '0.041 %', '0 %', '100 %', '–')
+    """
+    if value is None:
+        return NONE
+    return f"{_digits(100 * value, 3 if abs(value) >= 0.1 else 2)} %"
+
+
+def milliseconds(value: float | None) -> str:
+    """A duration given in milliseconds, to the microsecond the runtime prints.
+
+    >>> milliseconds(0.214), milliseconds(4.25), milliseconds(0.0034), milliseconds(1234)
+    ('0.21 ms', '4.2 ms', '0.003 ms', '1.2 s')
+    """
+    if value is None:
+        return NONE
+    return f"{_digits(value / 1000, 2)} s" if value >= 1000 else f"{_digits(value, 2, 3)} ms"
+
+
+def duration(seconds: float | None) -> str:
+    """A span of time given in seconds.
+
+    >>> duration(1.94), duration(842), duration(9000), duration(200000)
+    ('1.9 s', '14m 02s', '2h 30m', '2d 07h')
+    """
+    if seconds is None:
+        return NONE
+    if seconds < 60:
+        return f"{_digits(seconds, 2)} s"
+    for big, small, size, name in (
+        (86400, 3600, "d", "h"),
+        (3600, 60, "h", "m"),
+        (60, 1, "m", "s"),
+    ):
+        if seconds >= big:
+            whole, rest = divmod(math.floor(seconds), big)
+            return f"{whole}{size} {rest // small:02d}{name}"
+    raise AssertionError(seconds)
+
+
+def mib(value: float | None) -> str:
+    """A size given in MiB.
+
+    >>> mib(412), mib(0.4), mib(22528), mib(2.46)
+    ('412 MiB', '0.4 MiB', '22.0 GiB', '2.5 MiB')
+    """
+    if value is None:
+        return NONE
+    if abs(value) >= 10 * 1024:
+        return f"{_digits(value / 1024, 3)} GiB"
+    return f"{_digits(value, 1 if abs(value) < 1 else 2 if abs(value) < 10 else 3)} MiB"
+
+
+def mib_per_s(value: float | None) -> str:
+    """A rate given in MiB per second.
+
+    >>> mib_per_s(96.4), mib_per_s(1386)
+    ('96.4 MiB/s', '1.4 GiB/s')
+    """
+    if value is None:
+        return NONE
+    return f"{_digits(value / 1024, 2)} GiB/s" if value >= 1000 else f"{mib(value)}/s"
+
+
+def rate(value: float | None) -> str:
+    """How often per second.
+
+    >>> rate(1.434), rate(12.6), rate(0.01), rate(None)
+    ('1.43/s', '12.6/s', '36.0/h', '–')
+    """
+    if value is None:
+        return NONE
+    return f"{_digits(value, 3)}/s" if value >= 0.05 else f"{_digits(3600 * value, 3)}/h"
+
+
+def count(value: int, singular: str, plural: str | None = None) -> str:
+    """A number of things.
+
+    >>> count(1, "cycle"), count(1204, "cycle"), count(2, "process", "processes")
+    ('1 cycle', '1,204 cycles', '2 processes')
+    """
+    return f"{value:,} {singular if value == 1 else plural or singular + 's'}"
+
+
+def place(source: str | None, line_no: int | None) -> str:
+    """Where a line stands: the file's own name and the line.
+
+    >>> place("logs/api/run.log", 18822)
+    'run.log:18822'
+    """
+    if line_no is None or source is None:
+        return NONE
+    return f"{printable(source).rpartition('/')[2]}:{line_no}"
+
+
+def printable(text: str) -> str:
+    r"""The text with everything a terminal could obey made visible.
+
+    >>> printable("a\x1b[31mb\tc")
+    'a\\x1b[31mb\tc'
+    """
+    return "".join(
+        char if char.isprintable() or char == "\t" else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def sparkline(values: Sequence[float | None], *, ascii_only: bool = False) -> str:
+    """One bar per value, from 0 to the largest; a blank where there is none.
+
+    >>> sparkline([0.0, 1.0, None, 2.0])
+    '▁▅ █'
+    """
+    bars = _ASCII_BARS if ascii_only else _BARS
+    top = max((value for value in values if value is not None), default=0.0)
+    if top <= 0:
+        return "".join(" " if value is None else bars[0] for value in values)
+    steps = (
+        None if value is None else round(max(value, 0) / top * (len(bars) - 1))
+        for value in values
+    )
+    return "".join(" " if step is None else bars[step] for step in steps)
+
+
+def _digits(value: float, significant: int, most_decimals: int = 6) -> str:
+    """The value with so many significant digits; whole digits are always kept."""
+    if value == 0:
+        return "0"
+    decimals = max(0, significant - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{min(decimals, most_decimals)}f}"
+    if "." in text and decimals > significant:
+        return text.rstrip("0").rstrip(".") or "0"
+    return text

@@ -1,0 +1,63 @@
+"""The report as one JSON object: what is absent is null, never NaN."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.present.rows import MOST_REJECTED
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.present.report import Report
+
+SCHEMA_VERSION = 1
+
+
+def document(report: Report) -> dict[str, Any]:
+    """The report as plain values."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "sources": [asdict(source) for source in report.sources],
+        "facts": {
+            "go_version": report.go,
+            "procs": list(report.procs),
+            "repaired": report.repaired,
+            "goal_set_by": report.goal_set_by,
+            "runtime_lines": report.runtime_lines,
+            "levels": report.levels,
+        },
+        "summary": report.summary.to_dict(),
+        "processes": [{**row, "summary": own.to_dict()} for row, own in report.processes],
+        "pauses": report.pauses.to_dicts(),
+        "worst_cycles": report.worst.drop(
+            "stopped_procs", "elapsed_s", strict=False
+        ).to_dicts(),
+        "rejected": {
+            "count": len(report.rejected),
+            "by_reason": dict(report.rejected_reasons()),
+            "examples": report.rejected.head(MOST_REJECTED).to_dicts(),
+        },
+    }
+
+
+def dumps(report: Report) -> str:
+    """The report as JSON text, with a line end."""
+    return (
+        json.dumps(_plain(document(report)), indent=2, ensure_ascii=False, allow_nan=False)
+        + "\n"
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

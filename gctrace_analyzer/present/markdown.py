@@ -1,0 +1,63 @@
+"""The report as Markdown, for an issue or a pull request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.present import rows
+from gctrace_analyzer.present.figures import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.present.report import Report
+
+
+def dumps(report: Report) -> str:
+    """The report as Markdown text, with a line end."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    title, *facts = report.facts
+    yield f"## Go garbage collection: {_code(title)}"
+    yield ""
+    yield " · ".join(facts)
+    if report.summary.cycles:
+        state = [(f.label, f.value, f.note, f.level) for f in rows.state(report)]
+        yield from _table(rows.Table(("Figure", "value", "", "verdict"), "lrll", state))
+        for table in (rows.pauses(report), rows.worst(report), rows.processes(report)):
+            yield from _table(table)
+    yield from _table(rows.rejected(report))
+    examples = rows.rejected_examples(report)
+    if examples:
+        yield ""
+        yield from (f"- {_code(where)}: {_code(text[:120])}" for where, text in examples)
+    for text in (*rows.damage(report), *report.summary.warnings):
+        yield ""
+        yield f"> {_text(text)}"
+
+
+def _table(table: rows.Table | None) -> Iterator[str]:
+    if table is None or not table.rows:
+        return
+    yield ""
+    yield f"| {' | '.join(table.head)} |"
+    yield f"|{'|'.join('---:' if side == 'r' else '---' for side in table.align)}|"
+    for row in table.rows:
+        yield f"| {' | '.join(_text(cell) for cell in row)} |"
+    if table.more:
+        yield f"\n{table.more}"
+
+
+def _text(text: str) -> str:
+    """The text with nothing that Markdown or HTML would take for markup."""
+    for char in "\\|`*_<>[]":
+        text = text.replace(char, "\\" + char)
+    return text
+
+
+def _code(text: str) -> str:
+    """The text as code: what a log holds is never markup."""
+    clean = printable(text).replace("`", "'")
+    return f"`{clean}`" if clean else ""

@@ -1,0 +1,104 @@
+"""The terminal report: 80 columns, plain words, colour left to the caller."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.present import rows
+from gctrace_analyzer.present.figures import sparkline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.present.report import Report
+
+WIDTH = 80
+
+Line = tuple[tuple[str, str], ...]
+"""A line of the report: pieces of text, each with its style."""
+
+_VERDICT = {"ok": "green", "warn": "yellow", "bad": "bold red"}
+
+
+def lines(report: Report) -> Iterator[Line]:
+    """The whole report, line by line."""
+    for text in _filled(report.facts):
+        yield ((text, "bold"),)
+    if report.summary.cycles:
+        yield ()
+        for figure in rows.state(report):
+            yield _figure(report, figure)
+        for table in (rows.pauses(report), rows.worst(report), rows.processes(report)):
+            yield from _table(table)
+    yield from _skipped(report)
+    for index, sentence in enumerate(report.summary.warnings):
+        yield from () if index else ((),)
+        for part, text in enumerate(wrap(sentence, WIDTH - 6)):
+            yield (("      " if index or part else "Mind  ", "bold"), (text, ""))
+    yield ()
+    yield (("Next: ", "bold"), ("-o report.md · --format json · explain FILE:LINE", ""))
+
+
+def plain(report: Report) -> str:
+    """The report as one string without styles."""
+    return "\n".join("".join(text for text, _ in line).rstrip() for line in lines(report))
+
+
+def _filled(facts: list[str]) -> Iterator[str]:
+    """The facts joined by dots, broken where the line would be too long."""
+    line = facts[0]
+    for fact in facts[1:]:
+        if len(line) + 3 + len(fact) > WIDTH:
+            yield line
+            line = "  " + fact
+        else:
+            line += " · " + fact
+    yield line
+
+
+def _figure(report: Report, figure: rows.Figure) -> Line:
+    trend = report.trend[figure.trend].to_list() if figure.trend and len(report.trend) else []
+    note = f"{sparkline(trend)}  {figure.note}" if trend else figure.note
+    left = f"  {figure.label:<11}"
+    value = f"{figure.value:>9}  "
+    room = WIDTH - len(left) - len(value) - 5
+    return (
+        (left, ""),
+        (value, "bold"),
+        (f"{note:<{room}}", ""),
+        (f"{figure.level:>5}", _VERDICT.get(figure.level, "")),
+    )
+
+
+def _table(table: rows.Table | None) -> Iterator[Line]:
+    if table is None or not table.rows:
+        return
+    cells = [table.head, *table.rows]
+    width = [max(len(row[column]) for row in cells) for column in range(len(table.head))]
+    width[0] = max(width[0], max(len(row[0]) + 2 for row in table.rows))
+    yield ()
+    yield ((_row(table.head, width, table.align), "bold"),)
+    for row in table.rows:
+        yield ((_row(("  " + row[0], *row[1:]), width, table.align), ""),)
+    if table.more:
+        yield (("  " + table.more, ""),)
+
+
+def _row(cells: tuple[str, ...], width: list[int], align: str) -> str:
+    parts = (
+        cell.ljust(size) if side == "l" else cell.rjust(size)
+        for cell, size, side in zip(cells, width, align, strict=True)
+    )
+    return "  ".join(parts).rstrip()
+
+
+def _skipped(report: Report) -> Iterator[Line]:
+    yield from _table(rows.rejected(report))
+    for where, text in rows.rejected_examples(report):
+        room = WIDTH - len(where) - 4
+        cut = text if len(text) <= room else text[: room - 1] + "…"
+        yield (("  ", ""), (where, "cyan"), (f"  {cut}", "dim"))
+    for index, text in enumerate(rows.damage(report)):
+        yield from () if index else ((),)
+        yield ((text, "yellow"),)

@@ -1,0 +1,321 @@
+"""A run: what people hold. Its methods are one line over the package's functions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import polars as pl
+
+from gctrace_analyzer import frames, schema, units
+from gctrace_analyzer.analysis.cycles import with_metrics
+from gctrace_analyzer.analysis.pauses import pauses, worst_cycles
+from gctrace_analyzer.analysis.state import levels
+from gctrace_analyzer.analysis.summary import Summary, prepared, summarize
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.windows import windows
+from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.ingest import stitch
+from gctrace_analyzer.ingest.read import Log, read_log
+from gctrace_analyzer.present import text
+from gctrace_analyzer.present.report import TREND_POINTS, WORST_CYCLES, Report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pandas as pd
+
+    from gctrace_analyzer.ingest.sources import Input, SourceFacts
+
+_Frame = TypeVar("_Frame")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary(Summary):
+    """A run's summary; prints as the command line does."""
+
+    report: Report = field(repr=False, kw_only=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures by name, ready for JSON."""
+        return self.report.summary.to_dict()
+
+    def __str__(self) -> str:
+        return text.plain(self.report)
+
+
+class Run:
+    """The garbage collection of one service, read from its logs.
+
+    `cycles processes scavenges pacer scans rejected` are Polars frames with the columns of
+    `gctrace_analyzer.schema`; figures come from `summary()`, `pauses()` and `windows()`.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def __repr__(self) -> str:
+        names = ", ".join(source.name for source in self.sources) or "frame"
+        return f"<Run of {names}: {len(self.cycles)} cycles, {len(self.processes)} processes>"
+
+    @property
+    def cycles(self) -> pl.DataFrame:
+        """One row per GC cycle, as printed."""
+        return self.table("cycles")
+
+    @property
+    def processes(self) -> pl.DataFrame:
+        """One row per program start."""
+        return self.table("processes")
+
+    @property
+    def scavenges(self) -> pl.DataFrame:
+        """What the scavenger printed."""
+        return self.table("scavenges")
+
+    @property
+    def pacer(self) -> pl.DataFrame:
+        """What GODEBUG=gcpacertrace=1 printed."""
+        return self.table("pacer")
+
+    @property
+    def scans(self) -> pl.DataFrame:
+        """What GODEBUG=gctrace=2 printed of scanning (Go 1.25 and later)."""
+        return self.table("scans")
+
+    @property
+    def rejected(self) -> pl.DataFrame:
+        """Lines that look like the runtime's and could not be read, with the reason."""
+        return self.table("rejected")
+
+    @property
+    def sources(self) -> tuple[SourceFacts, ...]:
+        """What is known of each input."""
+        return self._log.sources
+
+    @property
+    def runtime_lines(self) -> dict[str, int]:
+        """The runtime's lines that are no cycles, counted by shape."""
+        return self._log.runtime_lines
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A table by name.
+
+        Those of the log, and `metrics` (cycles with their derived columns), `pauses` and
+        `windows` (of 10 s).
+
+        Raises:
+            BadSettingError: no such table.
+        """
+        derived = {"metrics": self._metrics, "pauses": self.pauses, "windows": self.windows}
+        if name in derived:
+            return derived[name]()
+        if name not in self._log.tables:
+            raise BadSettingError(
+                what="table",
+                value=name,
+                expected="one of " + ", ".join([*self._log.tables, *derived]),
+            )
+        return self._log.tables[name]
+
+    def to_pandas(self, table: str = "cycles") -> pd.DataFrame:
+        """A table as pandas; integers with gaps stay integers.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return frames.to_pandas(self.table(table))
+
+    def summary(self) -> RunSummary:
+        """The figures of the whole input, with their caveats."""
+        report = self.report()
+        return RunSummary(**_fields(report.summary), report=report)
+
+    def pauses(self) -> pl.DataFrame:
+        """Stop-the-world pauses by phase (`schema.PAUSES`)."""
+        return pauses(self._prepared)
+
+    def windows(self, every: str | float = "10s") -> pl.DataFrame:
+        """The figures of equal stretches of time (`schema.WINDOWS`).
+
+        Raises:
+            BadSettingError: `every` is no duration, or makes a million windows.
+        """
+        return windows(self._prepared, units.duration_s(every, what="window"))
+
+    def process(self, number: int) -> Run:
+        """The run of one program start.
+
+        Raises:
+            BadSettingError: no such process.
+        """
+        if number not in self.processes["process"]:
+            known = f"0 to {len(self.processes) - 1}" if len(self.processes) else "none here"
+            raise BadSettingError(
+                what="process", value=str(number), expected=f"one of the processes: {known}"
+            )
+        return self._only(pl.col("process") == number)
+
+    def between(self, begin: str | float, end: str | float = math.inf) -> Run:
+        """The run of the cycles that started between two times since their program's start.
+
+        Raises:
+            BadSettingError: no durations, or no cycle then.
+        """
+        low = units.duration_s(begin)
+        high = end if isinstance(end, float) and math.isinf(end) else units.duration_s(end)
+        there = pl.col("start_s").is_between(low, high)
+        if not self.cycles.select(there.any()).item():
+            last = self.cycles.select(pl.col("start_s").max()).item()
+            until = (
+                "no cycle has a time"
+                if last is None
+                else f"the last cycle starts at {last:.3f} s"
+            )
+            raise BadSettingError(
+                what="between",
+                value=f"{begin}..{end}",
+                expected=f"times within the log: {until}",
+            )
+        return self._only(there)
+
+    def report(self) -> Report:
+        """Everything a report says, as data."""
+        cycles = self.cycles
+        summary = self._summary(cycles, self.processes)
+        setters = self._metrics()["goal_set_by"].drop_nulls().cast(pl.String).value_counts()
+        return Report(
+            sources=self.sources,
+            summary=summary,
+            levels=levels(summary, DEFAULT, old_pacer=not cycles["stacks_mib"].count()),
+            processes=tuple(self._by_process(summary)),
+            trend=self._trend(),
+            pauses=self.pauses(),
+            worst=worst_cycles(self._prepared, WORST_CYCLES),
+            rejected=self.rejected,
+            repaired=int(cycles["repaired"].sum()),
+            procs=tuple(cycles["procs"].drop_nulls().unique().sort()),
+            goal_set_by=dict(setters.iter_rows()),
+            runtime_lines=self.runtime_lines,
+        )
+
+    def _metrics(self) -> pl.DataFrame:
+        return with_metrics(self.cycles)
+
+    @cached_property
+    def _prepared(self) -> pl.DataFrame:
+        return prepared(self.cycles)
+
+    def _summary(self, cycles: pl.DataFrame, processes: pl.DataFrame) -> Summary:
+        return summarize(cycles, processes, impossible=self._log.impossible)
+
+    def _by_process(self, whole: Summary) -> Iterator[tuple[dict[str, Any], Summary]]:
+        rows = self.processes.iter_rows(named=True)
+        if len(self.processes) == 1:
+            yield next(rows), whole
+            return
+        parts = self.cycles.partition_by("process", as_dict=True, maintain_order=True)
+        for row in rows:
+            only = self.processes.filter(process=row["process"])
+            yield row, self._summary(parts[(row["process"],)], only)
+
+    def _trend(self) -> pl.DataFrame:
+        """Equal windows over the process with the most cycles."""
+        if self.processes.is_empty():
+            return pl.DataFrame(schema=schema.polars_schema("windows"))
+        longest = self.processes.sort("cycles")["process"][-1]
+        mine = self._prepared.filter(pl.col("process") == longest)
+        begin, end = mine.select(
+            (pl.col("end_s") - pl.col("elapsed_s")).min().alias("begin"), pl.col("end_s").max()
+        ).row(0)
+        if begin is None or end <= begin:
+            return pl.DataFrame(schema=schema.polars_schema("windows"))
+        return windows(mine, (end - begin) / TREND_POINTS, origin_s=begin).head(TREND_POINTS)
+
+    def _only(self, which: pl.Expr) -> Run:
+        """The run of some of the cycles."""
+        cycles = self.cycles.filter(which)
+        tables = dict(self._log.tables)
+        kept = pl.col("process").is_in(cycles["process"].unique().implode())
+        for name in ("processes", "scavenges", "pacer", "scans"):
+            tables[name] = tables[name].filter(kept)
+        counted = stitch.processes(cycles).select(
+            "process", "first_gc", "last_gc", "cycles", "missing_cycles"
+        )
+        tables["cycles"] = cycles
+        tables["processes"] = tables["processes"].update(counted, on="process")
+        return Run(Log(tables, self.sources, self.runtime_lines, self._log.impossible))
+
+
+def read(
+    *origins: Input,
+    strict: bool = False,
+    progress: Callable[[SourceFacts], None] | None = None,
+) -> Run:
+    """Reads the logs of one service.
+
+    Args:
+        origins: paths, `-` for standard input, or open files; several are parts of one log in
+            this order. Compressed (gz, xz, bz2, zst) or not is told by content.
+        strict: a line that looks like the runtime's and cannot be read is an error.
+        progress: called after each few megabytes with the facts of the input so far.
+
+    Raises:
+        UnreadableInputError: an input is missing, a folder, or no log.
+        EmptyInputError: 0 bytes in all.
+        NoRecordsError: nothing in them is the Go runtime's.
+        DamagedInputError: `strict`, and a line could not be read.
+    """
+    if not origins:
+        raise BadSettingError(
+            what="read", value="nothing", expected="at least one path, - or open file"
+        )
+    return Run(read_log(origins, strict=strict, progress=progress))
+
+
+def cycles(*origins: Input, strict: bool = False) -> pl.DataFrame:
+    """The cycles of a log as a Polars frame (`schema.CYCLES`): `read(…).cycles`.
+
+    Raises:
+        GctraceError: as `read`.
+    """
+    return read(*origins, strict=strict).cycles
+
+
+def from_frame(frame: Any) -> Run:
+    """A run from a pandas, polars or Arrow frame with the columns of `cycles`.
+
+    Columns it lacks are null; rows are in the order of the log. Processes are told apart
+    anew if there is no `process` column.
+
+    Raises:
+        MissingColumnsError: there is no `gc_num`.
+    """
+    table = frames.cycles_of(frame)
+    if table["process"].has_nulls():
+        table = table.with_columns(stitch.process_of(table))
+    tables = {name: pl.DataFrame(schema=schema.polars_schema(name)) for name in _TABLES}
+    tables |= {"cycles": table, "processes": stitch.processes(table)}
+    return Run(Log(tables, (), {}, {}))
+
+
+def add_metrics(frame: _Frame) -> _Frame:
+    """The frame with the columns derived cycle by cycle (`schema.METRICS`).
+
+    Args:
+        frame: pandas, polars (eager or lazy) or Arrow, with the columns of `cycles`; the
+            result is of the same kind.
+
+    Raises:
+        MissingColumnsError: a column the calculation needs is absent.
+    """
+    return frames.same_kind(frame, with_metrics)
+
+
+_TABLES = ("cycles", "processes", "scavenges", "pacer", "scans", "rejected")
+
+
+def _fields(summary: Summary) -> dict[str, Any]:
+    return {name: getattr(summary, name) for name in Summary.__dataclass_fields__}

@@ -1,0 +1,286 @@
+"""Every table's columns, defined once: name, type, unit, meaning, source.
+
+Frames, CSV headers, JSON keys, `explain` and docs/data-dictionary.md derive from here.
+Suffixes are units: `_ms _s _mib _bytes _pct` (0–100) `_share` (0–1). Null means that the
+source does not say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Dtype = Literal["Int64", "Float64", "Boolean", "String", "Category", "Datetime"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name ends with its unit, `source` says who prints or computes it."""
+
+    name: str
+    dtype: Dtype
+    unit: str
+    meaning: str
+    source: str
+
+
+_LINE = "the input"
+_MGC = "runtime/mgc.go gcMarkTermination"
+
+WHERE = (
+    Column("source", "Category", "", "the input the line stands in", _LINE),
+    Column("line_no", "Int64", "", "1-based line number in `source`", _LINE),
+)
+_PROCESS = Column(
+    "process", "Int64", "", "0, 1, … per program start in the input", "numbers and times that continue each other"
+)  # fmt: skip
+_LOGGED_AT = Column(
+    "logged_at",
+    "Datetime",
+    "UTC",
+    "the line's own stamp",
+    "the log's wrapping, not the runtime",
+)
+
+CYCLES = (
+    _PROCESS,
+    Column("gc_num", "Int64", "", "number of the cycle in its program, from 1", "memstats.numgc"),
+    Column("start_s", "Float64", "s", "start of the cycle, since the program's start",
+           "work.tSweepTerm - runtimeInitTime, truncated to ms"),
+    _LOGGED_AT,
+    Column("wall_time", "Datetime", "UTC", "start of the cycle on the run's one clock",
+           "logged_at and start_s of the whole process"),
+    Column("forced", "Boolean", "", "the program asked for this cycle (runtime.GC, debug.FreeOSMemory)",
+           "work.userForced; Go 1.9–1.19 also mark a cycle such a call waited for"),
+    Column("leak_check", "Boolean", "", "the cycle also looked for leaked goroutines",
+           "Go 1.26 and later"),
+    Column("stw_sweep_term_ms", "Float64", "ms", "stop-the-world pause 1, sweep termination",
+           "work.tMark - work.tSweepTerm"),
+    Column("concurrent_mark_ms", "Float64", "ms", "concurrent marking, wall time",
+           "work.tMarkTerm - work.tMark; Go 1.5: scan + install barrier + mark"),
+    Column("stw_mark_term_ms", "Float64", "ms", "stop-the-world pause 2, mark termination",
+           "work.tEnd - work.tMarkTerm; Go 1.4 and before: the whole collection"),
+    Column("stw_sweep_term_cpu_ms", "Float64", "ms", "pause 1 × processors stopped",
+           "stwprocs × pause, stwprocs = min(GOMAXPROCS, CPUs)"),
+    Column("assist_cpu_ms", "Float64", "ms", "CPU of mark assists: goroutines that had to mark to allocate",
+           "gcController.assistTime"),
+    Column("background_cpu_ms", "Float64", "ms", "CPU of the background mark workers",
+           "dedicatedMarkTime + fractionalMarkTime; Go 1.5: with scan and install barrier"),
+    Column("idle_cpu_ms", "Float64", "ms", "CPU of idle-priority marking on processors with nothing else to do",
+           "gcController.idleMarkTime"),
+    Column("stw_mark_term_cpu_ms", "Float64", "ms", "pause 2 × processors stopped",
+           "stwprocs × pause, stwprocs = min(GOMAXPROCS, CPUs)"),
+    Column("heap_start_mib", "Int64", "MiB", "heap when the cycle started", "work.heap0 >> 20"),
+    Column("heap_end_mib", "Int64", "MiB", "heap at mark termination, allocations during marking included",
+           "work.heap1 >> 20"),
+    Column("heap_live_mib", "Int64", "MiB", "marked live heap: reached by this cycle, or allocated during it",
+           "work.heap2 >> 20, bytes marked"),
+    Column("heap_goal_mib", "Int64", "MiB", "heap goal this cycle aimed at; null: no goal (GOGC=off)",
+           "work.heapGoal; from Go 1.19 lastHeapGoal"),
+    Column("stacks_mib", "Int64", "MiB", "goroutine stacks that count towards the goal", "from Go 1.18"),
+    Column("globals_mib", "Int64", "MiB", "scannable global variables", "globalsScan, from Go 1.18"),
+    Column("gc_cpu_since_start_pct", "Int64", "%",
+           "share of all CPU the collector used since the program's start, not now; idle marking left out",
+           "memstats.gc_cpu_fraction, truncated"),
+    Column("procs", "Int64", "", "GOMAXPROCS at the start of the cycle", "work.maxprocs"),
+    Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.grammar"),
+    Column("repaired", "Boolean", "", "another write had torn the line; its parts were joined again", _LINE),
+    *WHERE,
+)  # fmt: skip
+
+METRICS = (
+    Column("stw_total_ms", "Float64", "ms", "both pauses of the cycle, as printed",
+           "stw_sweep_term_ms + stw_mark_term_ms"),
+    Column("interval_s", "Float64", "s", "from the start of the cycle before to the start of this one",
+           "start_s of consecutive cycles"),
+    Column("gc_cpu_ms", "Float64", "ms", "GC CPU of the cycle, idle marking left out",
+           "pauses + assists + background workers"),
+    Column("gc_cpu_share", "Float64", "0–1", "GC CPU over all CPU since the end of the cycle before",
+           "gc_cpu_ms / (procs × time from end to end)"),
+    Column("alloc_mib", "Float64", "MiB", "allocated from the start of this cycle to the start of the next",
+           "(heap_end - heap_start) + (next heap_start - heap_live)"),
+    Column("alloc_mib_per_s", "Float64", "MiB/s", "the same as a rate", "alloc_mib / time to the next start"),
+    Column("assist_share", "Float64", "0–1", "mark assists' part of the cycle's GC CPU",
+           "assist_cpu_ms / gc_cpu_ms"),
+    Column("effective_gogc", "Float64", "%", "the GOGC that would have set this cycle's goal",
+           "100 × (goal - live before) / (live + stacks + globals before)"),
+    Column("trigger_share", "Float64", "0–1", "how far between live heap and goal the cycle started",
+           "(heap_start - live before) / (goal - live before)"),
+    Column("overshoot_share", "Float64", "0–1", "how far the heap ended above its goal",
+           "max(0, heap_end / heap_goal - 1)"),
+    Column("survival_share", "Float64", "0–1", "part of the heap found live", "heap_live / heap_end"),
+    Column("goal_set_by", "Category", "", "gogc, memory-limit or heap-minimum; null where the log cannot tell",
+           "gctrace_analyzer.analysis.goal"),
+)  # fmt: skip
+
+PROCESSES = (
+    _PROCESS,
+    Column("first_gc", "Int64", "", "number of its first cycle here", "gc_num"),
+    Column("last_gc", "Int64", "", "number of its last cycle here", "gc_num"),
+    Column("started_at", "Datetime", "UTC", "start of the program", "stamps and start_s"),
+    Column("ended_at", "Datetime", "UTC", "end of its last cycle", "stamps and start_s"),
+    Column("go_version_min", "String", "", "oldest Go whose lines look like these", "line shapes"),
+    Column("go_version_max", "String", "", "newest such Go; null: the newest there is", "line shapes"),
+    Column("cycles", "Int64", "", "cycles read", _LINE),
+    Column("missing_cycles", "Int64", "", "numbers between first_gc and last_gc without a line", "gaps in gc_num"),
+    Column("ended_by", "String", "", "restart, or end of input", _LINE),
+    Column("host", "String", "", "host", "the log's wrapping"),
+    Column("ident", "String", "", "syslog identifier or program name", "the log's wrapping"),
+    Column("log_pid", "Int64", "", "process id as the log names it", "the log's wrapping"),
+    Column("unit", "String", "", "systemd unit", "the log's wrapping"),
+    Column("container", "String", "", "container", "the log's wrapping"),
+    Column("pod", "String", "", "Kubernetes pod", "the log's wrapping"),
+    Column("stream", "String", "", "stdout or stderr", "the log's wrapping"),
+)  # fmt: skip
+
+SCAVENGES = (
+    _PROCESS,
+    Column("after_gc", "Int64", "", "last cycle before the line", "position in the log"),
+    _LOGGED_AT,
+    Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.grammar"),
+    Column("forced", "Boolean", "", "asked for by debug.FreeOSMemory", "runtime/mgcscavenge.go"),
+    Column("scavenge_num", "Int64", "", "number of the periodic scavenge; -1: debug.FreeOSMemory", "Go 1.0–1.12"),
+    Column("released_now_kib", "Int64", "KiB", "given back to the system by this step, by the background scavenger from Go 1.21",
+           "`MB released` × 1024, or `KiB work`"),
+    Column("released_eager_kib", "Int64", "KiB", "given back while allocating", "Go 1.21 and later"),
+    Column("released_total_kib", "Int64", "KiB", "given back and not taken again, in all", "memstats.heap_released"),
+    Column("inuse_mib", "Int64", "MiB", "heap spans in use", "scvg line, Go 1.0–1.13"),
+    Column("idle_mib", "Int64", "MiB", "heap spans idle", "scvg line, Go 1.0–1.13"),
+    Column("sys_mib", "Int64", "MiB", "heap taken from the system", "scvg line, Go 1.0–1.13"),
+    Column("consumed_mib", "Int64", "MiB", "sys less released", "scvg line, Go 1.0–1.13"),
+    Column("heap_in_use_pct", "Int64", "%", "heap in use over heap retained", "scav line, Go 1.14 and later"),
+    Column("controller_reset", "Boolean", "", "the scavenger's controller was reset", "scav line"),
+    *WHERE,
+)  # fmt: skip
+
+PACER = (
+    _PROCESS,
+    Column("gc_num", "Int64", "", "the cycle the line belongs to", "position in the log"),
+    _LOGGED_AT,
+    Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.grammar"),
+    Column("assist_ratio", "Float64", "B/B", "scan work demanded per byte allocated, at cycle start", "pacer: assist ratio"),
+    Column("scan_work_mib", "Int64", "MiB", "scan work expected, at cycle start", "pacer: assist ratio"),
+    Column("heap_from_mib", "Int64", "MiB", "heap at cycle start", "pacer: assist ratio"),
+    Column("heap_to_mib", "Int64", "MiB", "heap goal at cycle start", "pacer: assist ratio"),
+    Column("dedicated_workers", "Int64", "", "processors given to marking", "pacer: assist ratio"),
+    Column("fractional_workers", "Float64", "", "part-time marking per processor", "pacer: assist ratio"),
+    Column("mark_cpu_pct", "Int64", "%", "CPU of this cycle's marking, assists included", "Go 1.18 and later"),
+    Column("mark_cpu_expected_pct", "Int64", "%", "what the pacer aimed at", "Go 1.18 and later"),
+    Column("heap_scan_bytes", "Int64", "B", "heap scanned", "Go 1.18 and later"),
+    Column("stack_scan_bytes", "Int64", "B", "stacks scanned", "Go 1.18 and later"),
+    Column("globals_scan_bytes", "Int64", "B", "globals scanned", "Go 1.18 and later"),
+    Column("expected_scan_bytes", "Int64", "B", "scan work expected", "Go 1.18 and later"),
+    Column("trigger_bytes", "Int64", "B", "heap at which the cycle was triggered", "Go 1.18 and later; before: H_T"),
+    Column("heap_end_bytes", "Int64", "B", "heap at mark termination", "Go 1.18 and later; before: H_a"),
+    Column("goal_distance_bytes", "Int64", "B", "heap at the end less the goal", "Go 1.18 and later"),
+    Column("cons_mark", "Float64", "", "bytes allocated per byte marked, both per CPU", "Go 1.18 and later"),
+    Column("goal_bytes", "Int64", "B", "heap goal", "H_g, Go 1.5–1.17"),
+    Column("live_before_bytes", "Int64", "B", "heap marked by the cycle before", "H_m_prev, Go 1.5–1.17"),
+    Column("utilization", "Float64", "0–1", "CPU of this cycle's marking", "u_a, Go 1.5–1.17"),
+    Column("utilization_goal", "Float64", "0–1", "what the pacer aimed at", "u_g, Go 1.5–1.17"),
+    Column("swept_pages", "Int64", "", "pages swept", "pacer: sweep done"),
+    Column("sweep_alloc_mib", "Int64", "MiB", "allocated while sweeping", "pacer: sweep done"),
+    Column("controller_reset", "Boolean", "", "the pacer's controller was reset", "Go 1.18 and later"),
+    *WHERE,
+)  # fmt: skip
+
+SCANS = (
+    _PROCESS,
+    Column("gc_num", "Int64", "", "the cycle the line belongs to", "position in the log"),
+    _LOGGED_AT,
+    Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.grammar"),
+    Column("span_class", "String", "", "size class such as 64B, L for large; null: total", "gctrace=2, Go 1.25 and later"),
+    Column("objects", "Int64", "", "objects scanned", "dumpScanStats"),
+    Column("spans", "Int64", "", "spans scanned as a whole", "dumpScanStats, Green Tea"),
+    *WHERE,
+)  # fmt: skip
+
+REJECTED = (
+    *WHERE,
+    Column("reason", "String", "", "why the line could not be read", "gctrace_analyzer.ingest"),
+    Column("text", "String", "", "the line, cut at 500 characters", _LINE),
+)
+
+WINDOWS = (
+    _PROCESS,
+    Column("start_s", "Float64", "s", "begin of the window, since the program's start", "windows()"),
+    Column("end_s", "Float64", "s", "its end", "windows()"),
+    Column("cycles", "Int64", "", "cycles that started in it", "gc_num"),
+    Column("gc_per_s", "Float64", "1/s", "cycles started per second", "cycles / length"),
+    Column("gc_cpu_share", "Float64", "0–1", "GC CPU over all CPU, idle marking left out", "as in the summary"),
+    Column("gc_cpu_with_idle_share", "Float64", "0–1", "the same with idle marking", "as in the summary"),
+    Column("gc_active_share", "Float64", "0–1", "part of the time a cycle was running", "pauses + marking over time"),
+    Column("assist_share_of_gc_cpu", "Float64", "0–1", "mark assists' part of GC CPU", "as in the summary"),
+    Column("stw_share", "Float64", "0–1", "part of the time the world was stopped", "pauses over time"),
+    Column("stw_max_ms", "Float64", "ms", "longest pause of a cycle that started in it", "single pauses"),
+    Column("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate", "as in the summary"),
+    Column("heap_live_mib", "Float64", "MiB", "marked live heap, median of the cycles", "heap_live_mib"),
+    Column("heap_goal_mib", "Float64", "MiB", "heap goal, median of the cycles", "heap_goal_mib"),
+    Column("heap_peak_mib", "Float64", "MiB", "largest heap at a mark termination", "heap_end_mib"),
+)  # fmt: skip
+
+PAUSES = (
+    Column("phase", "String", "", "sweep termination, mark termination, or both together", "pauses()"),
+    Column("pauses", "Int64", "", "how many", "cycles with that phase"),
+    Column("total_ms", "Float64", "ms", "their sum, corrected for truncation", "pauses()"),
+    Column("p50_ms", "Float64", "ms", "median", "single pauses"),
+    Column("p90_ms", "Float64", "ms", "90th percentile", "single pauses"),
+    Column("p99_ms", "Float64", "ms", "99th percentile", "single pauses"),
+    Column("max_ms", "Float64", "ms", "longest", "single pauses"),
+    Column("max_process", "Int64", "", "process of the longest", "cycles"),
+    Column("max_gc", "Int64", "", "cycle of the longest", "cycles"),
+    Column("max_start_s", "Float64", "s", "start of that cycle", "cycles"),
+    *WHERE,
+)  # fmt: skip
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "cycles": CYCLES,
+    "metrics": METRICS,
+    "processes": PROCESSES,
+    "scavenges": SCAVENGES,
+    "pacer": PACER,
+    "scans": SCANS,
+    "rejected": REJECTED,
+    "windows": WINDOWS,
+    "pauses": PAUSES,
+}
+
+
+def names(table: str) -> list[str]:
+    """The column names of `table`, in order."""
+    return [column.name for column in TABLES[table]]
+
+
+def polars_schema(table: str) -> dict[str, pl.DataType]:
+    """The Polars types of `table`'s columns, in order."""
+    import polars as pl
+
+    types: dict[Dtype, pl.DataType] = {
+        "Int64": pl.Int64(),
+        "Float64": pl.Float64(),
+        "Boolean": pl.Boolean(),
+        "String": pl.String(),
+        "Category": pl.Categorical(),
+        "Datetime": pl.Datetime("us", "UTC"),
+    }
+    return {column.name: types[column.dtype] for column in TABLES[table]}
+
+
+def conform(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with exactly the table's columns and types; null where it has none."""
+    import polars as pl
+
+    types = polars_schema(table)
+    if not frame.width:
+        return pl.DataFrame(schema=types)
+    absent = [
+        pl.lit(None, types[name]).alias(name) for name in types if name not in frame.columns
+    ]
+    whole = frame.with_columns(absent).select(list(types))
+    # A cast copies even what is right already.
+    return whole.cast(
+        {name: dtype for name, dtype in types.items() if whole.schema[name] != dtype}
+    )
