@@ -295,7 +295,7 @@ def from_frame(frame: Any) -> Run:
     """
     table = frames.cycles_of(frame)
     if table["process"].has_nulls():
-        table = table.with_columns(stitch.process_of(table))
+        table = table.with_columns(stitch.process_of([table])[0].alias("process"))
     tables = {name: pl.DataFrame(schema=schema.polars_schema(name)) for name in _TABLES}
     tables |= {"cycles": table, "processes": stitch.processes(table)}
     return Run(Log(tables, (), {}, {}))

@@ -10,7 +10,7 @@ to reject.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -20,7 +20,7 @@ from gctrace_analyzer.ingest.layout import COMMON, NUMERIC, Layout, layouts
 from gctrace_analyzer.ingest.records import (
     companion_fields,
     companions_frame,
-    cycle_fields,
+    cycle_columns,
     cycles_frame,
     field_value,
 )
@@ -38,7 +38,7 @@ _SEPARATOR = b"\x01"
 
 # What every line of ours, or a part of one, contains. All lines are searched for it: short
 # literals in a regular expression are three times as fast here as Aho-Corasick.
-_HINT = r" @|gc\d|GC forced|scvg|scav |pacer: |scan: | ms c|MB g|MB s"
+_HINT = r" @|gc\d|GC f|scvg|scav|pacer|scan:| ms c|MB "
 
 MODERN_HEAD = r"gc #?\d+ @\d"
 _HEADS: tuple[tuple[str, tuple[Shape, ...]], ...] = (
@@ -81,14 +81,13 @@ class Found:
 
     def shifted(self, by: int) -> Found:
         """The same with line numbers that are larger by so many."""
-        line_no = pl.col("line_no") + by
-        return Found(
-            self.lines,
-            self.cycles.with_columns(line_no),
-            {table: frame.with_columns(line_no) for table, frame in self.companions.items()},
-            [suspect._replace(line_no=suspect.line_no + by) for suspect in self.suspects],
-            {number + by: text for number, text in self.context.items()},
-            self.impossible,
+        for frame in (self.cycles, *self.companions.values()):
+            at = frame.get_column_index("line_no")
+            frame.replace_column(at, (frame["line_no"].cast(pl.Int64) + by).alias("line_no"))
+        return replace(
+            self,
+            suspects=[s._replace(line_no=s.line_no + by) for s in self.suspects],
+            context={number + by: text for number, text in self.context.items()},
         )
 
 
@@ -108,17 +107,23 @@ class Suspect(NamedTuple):
 
 def parse(data: bytes) -> Found:
     """Every record in whole lines of clean UTF-8 (`ingest.sources`); lines count from 1."""
-    texts = _split(data)
-    numbers = pl.int_range(1, len(texts) + 1, eager=True).alias("line_no")
-    lines = pl.DataFrame([numbers, texts])
+    lines = _split(data).with_row_index("line_no", offset=1)
     text = pl.col("text")
     # Exact enough for the common case: no torn line has both ends of a record.
-    bare = lines.select(text.str.starts_with("gc ") & text.str.ends_with(" P")).to_series()
-    frames, unread = _by_skeleton(lines.filter(bare))
-    found: Frames = {"cycles": frames}
-    rest = _hinted(lines.filter(~bare.fill_null(value=False)))
-    suspects = _by_pattern(pl.concat([rest, unread]) if len(unread) else rest, found)
-    return _found(found, suspects, len(lines), _context(lines, suspects))
+    bare = text.str.starts_with("gc ") & text.str.ends_with(" P")
+    whole, rest = lines.filter(bare), lines.filter(~bare)
+    maybe = text.str.contains(_HINT) | (text.str.len_bytes() > LONG_LINE_BYTES)
+    found: Frames = {"cycles": []}
+    suspects = _by_pattern(_sharpened(rest.filter(maybe)), found)
+    count, context = len(lines), _context(lines, suspects)
+    records, joined = whole.drop("text"), _joined(whole)
+    # The lines are as large as the chunk, and the numbers can do without them.
+    del lines, whole, rest
+    frames, unread = _by_skeleton(records, joined)
+    found["cycles"] += frames
+    if len(unread):
+        suspects = sorted(suspects + _by_pattern(unread, found))
+    return _found(found, suspects, count, context)
 
 
 def parse_records(records: pl.DataFrame) -> Found:
@@ -136,7 +141,8 @@ def _found(
     return Found(lines, cycles, companions, suspects, context, impossible)
 
 
-def _split(data: bytes) -> pl.Series:
+def _split(data: bytes) -> pl.DataFrame:
+    """The lines of `data` as `text`; an empty one is null."""
     # The CSV reader splits lines at memory speed, if the separator occurs in none of them.
     if _SEPARATOR in data:
         data = data.replace(_SEPARATOR, b" ")
@@ -146,39 +152,50 @@ def _split(data: bytes) -> pl.Series:
         separator=_SEPARATOR.decode(),
         quote_char=None,
         schema={"text": pl.String()},
-    )["text"]
+    )
 
 
-def _joined(texts: pl.Series) -> bytes:
+def _joined(lines: pl.DataFrame) -> bytes:
     """The texts, a line each, the last without its line end."""
-    joined: bytes = texts.str.join("\n").cast(pl.Binary).item()
+    if lines.is_empty():
+        return b""
+    joined: bytes = lines.select(pl.col("text").str.join("\n").cast(pl.Binary)).item()
     return joined
 
 
-def _hinted(lines: pl.DataFrame) -> pl.DataFrame:
-    """The lines that may hold something of ours: a cheap test first, then a sharp one."""
+def _sharpened(lines: pl.DataFrame) -> pl.DataFrame:
+    """Of the lines that a cheap test has left, those that may really hold something of ours."""
+    if lines.is_empty():
+        return lines
     text = pl.col("text")
-    long = text.str.len_bytes() > LONG_LINE_BYTES
-    return lines.filter(text.str.contains(_HINT) | long).filter(text.str.contains(_OURS) | long)
+    return lines.filter(text.str.contains(_OURS) | (text.str.len_bytes() > LONG_LINE_BYTES))
 
 
 def _context(lines: pl.DataFrame, suspects: list[Suspect]) -> dict[int, str]:
     """The lines among which the other part of a suspect stands, both ends of the chunk too."""
-    spans = [(1, CONTEXT_LINES), (len(lines) + 1 - CONTEXT_LINES, len(lines))]
+    texts, count = lines["text"], len(lines)
+    spans = [(0, CONTEXT_LINES), (count - CONTEXT_LINES, count)]
     for suspect in suspects:
         before = CONTEXT_LINES if suspect.kind == "headless" else 0
         after = CONTEXT_LINES if suspect.kind in ("head", "glued") else 0
-        spans.append((suspect.line_no - before, suspect.line_no + after))
-    wanted = {row for first, last in spans for row in range(first, last + 1)}
-    rows = sorted(row - 1 for row in wanted if 1 <= row <= len(lines))
-    return {line_no: text or "" for line_no, text in lines[rows].iter_rows()}
+        spans.append((suspect.line_no - 1 - before, suspect.line_no + after))
+    near: dict[int, str] = {}
+    for begin, end in spans:
+        first = max(begin, 0)
+        part = texts[first : min(end, count)]
+        near |= {first + 1 + index: text or "" for index, text in enumerate(part)}
+    return near
 
 
-def _by_skeleton(records: pl.DataFrame) -> tuple[list[pl.DataFrame], pl.DataFrame]:
-    """The records whose skeleton is known, read; and the others."""
+def _by_skeleton(
+    records: pl.DataFrame, data: bytes
+) -> tuple[list[pl.DataFrame], pl.DataFrame]:
+    """The records whose skeleton is known, read; and the others, with their `text`.
+
+    `data` has the text of each of `records`, a line each.
+    """
     if records.is_empty():
-        return [], records
-    data = _joined(records["text"])
+        return [], records.with_columns(text=pl.lit(None, pl.String))
     bones = data.translate(None, NUMERIC)
     for layout in layouts()[:COMMON]:
         # One comparison of memory where all lines are of one shape, as they mostly are.
@@ -186,11 +203,12 @@ def _by_skeleton(records: pl.DataFrame) -> tuple[list[pl.DataFrame], pl.DataFram
             frame, unread = _numbers(records, data, layout)
             return [frame], unread
     known = {layout.skeleton: index for index, layout in enumerate(layouts())}
-    kind = _split(bones).replace_strict(known, default=None, return_dtype=pl.Int64)
+    kind = _split(bones)["text"].replace_strict(known, default=None, return_dtype=pl.Int64)
+    records = records.hstack(_split(data))
     frames, rest = [], [records.filter(kind.is_null())]
     for index in kind.drop_nulls().unique():
         mine = records.filter((kind == index).fill_null(value=False))
-        frame, unread = _numbers(mine, _joined(mine["text"]), layouts()[index])
+        frame, unread = _numbers(mine.drop("text"), _joined(mine), layouts()[index])
         frames.append(frame)
         rest.append(unread)
     return frames, pl.concat(rest)
@@ -201,14 +219,16 @@ def _numbers(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The numbers of lines of one skeleton; and the lines with one that does not fit."""
     numbers = layout.read(data)
-    unread = records.clear()
+    unread = records.clear().with_columns(text=pl.lit(None, pl.String))
     if any(column.has_nulls() for column in numbers):
         fits = ~numbers.select(pl.any_horizontal(pl.all().is_null())).to_series()
-        unread = records.filter(~fits)
+        unread = records.hstack(_split(data)).filter(~fits)
         numbers, records = numbers.filter(fits), records.filter(fits)
-    flags = [pl.lit(value=on).alias(flag) for flag, on in layout.variant.flags.items()]
-    frame = records.drop("text", "prefix", strict=False).hstack(numbers)
-    return frame.with_columns(*flags, *cycle_fields(layout.variant.shape)), unread
+    frame = records.hstack(numbers)
+    variant = layout.variant
+    columns = cycle_columns(variant.shape, frozenset(frame.columns), **variant.flags)
+    # Read in parallel, the numbers lie in pieces; put together later they would exist twice.
+    return frame.select(columns).rechunk(), unread
 
 
 def _by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
@@ -258,7 +278,7 @@ def _anchored(lines: pl.DataFrame, head: str) -> tuple[pl.DataFrame, pl.DataFram
 def _read(records: pl.DataFrame, shapes: tuple[Shape, ...], found: Frames) -> list[Suspect]:
     """Adds the records that can be read to `found`; gives back the suspects."""
     if shapes is MODERN:
-        frames, records = _by_skeleton(records)
+        frames, records = _by_skeleton(records.drop("text"), _joined(records))
         found["cycles"] += frames
     readable = records["text"].str.contains(f"^(?:{any_of(shapes)})")
     suspects = _suspects(records.filter(~readable), "head")
@@ -280,8 +300,10 @@ def _read(records: pl.DataFrame, shapes: tuple[Shape, ...], found: Frames) -> li
         read = read.filter(fits)
         suspects += _suspects(read.filter(glued), "glued")
         if not read.is_empty():
-            own = cycle_fields(shape) if shape.table == "cycles" else companion_fields(shape)
-            read = read.drop("text", "prefix", "after").with_columns(own)
+            if shape.table == "cycles":
+                read = read.select(cycle_columns(shape, frozenset(read.columns)))
+            else:
+                read = read.drop("text", "prefix", "after").with_columns(companion_fields(shape))
             found.setdefault(shape.table, []).append(read)
     return suspects + _suspects(records, "head")
 

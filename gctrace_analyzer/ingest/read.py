@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.gctrace import Found
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
 
-WORKERS = 2
-"""Chunks parsed at once: Polars leaves the interpreter free, so a second thread adds half the
-speed again; a third adds a tenth and costs its memory."""
+WORKERS = 3
+"""Chunks parsed at once. Polars and the interpreter take turns, so this many keep two
+processors busy; more cost memory and gain nothing."""
 
 _COMPANIONS = ("scavenges", "pacer", "scans")
 
@@ -206,10 +206,10 @@ def _one_frame(parts: list[_Part]) -> pl.DataFrame:
         part.cycles.clear()
     if not frames:
         return pl.DataFrame(schema=schema.polars_schema("cycles"))
-    if stitch.one_program(frames):
-        return pl.concat(frames).with_columns(process=pl.lit(0, pl.Int64))
-    cycles = pl.concat(frames)
-    return cycles.with_columns(stitch.process_of(cycles))
+    process = stitch.process_of(frames)
+    return pl.concat(
+        frame.with_columns(of.alias("process")) for frame, of in zip(frames, process, strict=True)
+    )
 
 
 def _companions(table: str, parts: list[_Part], cycles: pl.DataFrame) -> pl.DataFrame:

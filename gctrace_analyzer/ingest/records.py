@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -34,48 +35,62 @@ _MARK_CPU = ("assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms")
 
 
 def cycles_frame(parts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, Counter[str]]:
-    """The records of several shapes as one frame in line order, impossible values nulled.
+    """Frames of `cycle_columns` as one in line order, impossible values nulled.
 
     The counter says how many values of each column became null.
     """
-    types = schema.polars_schema("cycles")
     if not parts:
+        types = schema.polars_schema("cycles")
         return pl.DataFrame(schema={name: types[name] for name in OF_A_LINE}), Counter()
-    frames = [
-        part.select(_column(part, name, types[name]) for name in OF_A_LINE) for part in parts
-    ]
-    frame = pl.concat(frames) if len(frames) > 1 else frames[0]
+    frame = pl.concat(parts) if len(parts) > 1 else parts[0]
     if not frame["line_no"].is_sorted():
         frame = frame.sort("line_no", maintain_order=True)
     return _possible(frame)
 
 
-def cycle_fields(shape: Shape) -> list[pl.Expr]:
-    """What a shape prints in other words than our columns: sums, flags, its id."""
-    exprs = [pl.lit(shape.id).cast(pl.Categorical).alias("format")]
-    if shape.id in ("gc18", "gc26", "gc16", "gc15"):
-        exprs.append(pl.lit(shape.id == "gc26").alias("leak_check"))
-    else:
+@cache
+def cycle_columns(shape: Shape, given: frozenset[str], **flags: bool) -> list[pl.Expr]:
+    """The columns of `cycles` that a line tells, in order, from the fields of its shape.
+
+    Args:
+        shape: what the line is.
+        given: the columns there are.
+        flags: those whose value is known of all lines.
+    """
+    types = schema.polars_schema("cycles")
+    derived: dict[str, pl.Expr] = {
+        "line_no": pl.col("line_no").cast(pl.Int64),
+        "format": pl.lit(shape.id).cast(pl.Categorical),
+        "leak_check": pl.lit(shape.id == "gc26"),
+        # Not printed up to Go 1.4; whole lines are not repaired.
+        **{name: pl.lit(value=False) for name in ("forced", "repaired") if name not in given},
+        **{flag: pl.lit(value=on) for flag, on in flags.items()},
+        **_old_columns(shape),
+    }
+    absent = (name for name in OF_A_LINE if name not in derived and name not in given)
+    derived |= {name: pl.lit(None, types[name]) for name in absent}
+    return [derived[name].alias(name) if name in derived else pl.col(name) for name in OF_A_LINE]
+
+
+def _old_columns(shape: Shape) -> dict[str, pl.Expr]:
+    """What shapes before Go 1.6 print in other words than our columns."""
+    phases = [field.name for field in shape.fields if field.name.startswith("phase_")]
+    if phases:
         # Up to Go 1.4 the world stood still for the whole collection.
-        unit = "us" if shape.id in ("gc14", "gc13") else "ms"
-        phases = [field.name for field in shape.fields if field.name.startswith("phase_")]
         pause = pl.sum_horizontal(pl.col(phases).cast(pl.Float64))
-        exprs += [
-            (pause / 1000 if unit == "us" else pause).alias("stw_mark_term_ms"),
-            pl.lit(value=False).alias("forced"),
-            pl.lit(value=False).alias("leak_check"),
-        ]
+        columns = {"stw_mark_term_ms": pause / 1000 if phases[0].endswith("_us") else pause}
+        if shape.id in ("gc10", "gc11"):
+            # Swept within the pause: what is left afterwards is what was live.
+            columns["heap_live_mib"] = pl.col("heap_end_mib")
+        return columns
     if shape.id == "gc15":
         wall = ("scan_ms", "install_barrier_ms", "mark_ms")
         cpu = ("background_cpu_ms", "scan_cpu_ms", "install_barrier_cpu_ms")
-        exprs += [
-            pl.sum_horizontal(wall).alias("concurrent_mark_ms"),
-            pl.sum_horizontal(cpu).alias("background_cpu_ms"),
-        ]
-    if shape.id in ("gc10", "gc11"):
-        # Swept within the pause: what is left afterwards is what was live.
-        exprs.append(pl.col("heap_end_mib").alias("heap_live_mib"))
-    return exprs
+        return {
+            "concurrent_mark_ms": pl.sum_horizontal(wall),
+            "background_cpu_ms": pl.sum_horizontal(cpu),
+        }
+    return {}
 
 
 def field_value(field: Field) -> pl.Expr:
@@ -108,15 +123,10 @@ def companions_frame(table: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
         return frame.select("line_no", "format")
     types = schema.polars_schema(table)
     own = [name for name in types if name not in (*OF_THE_RUN, "gc_num", "after_gc")]
-    return frame.select(_column(frame, name, types[name]) for name in own)
-
-
-def _column(frame: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Expr:
-    if name in frame.columns:
-        return pl.col(name)
-    if name == "repaired":
-        return pl.lit(value=False).alias(name)
-    return pl.lit(None, dtype).alias(name)
+    return frame.select(
+        pl.col(name) if name in frame.columns else pl.lit(None, types[name]).alias(name)
+        for name in own
+    )
 
 
 def _possible(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
@@ -126,17 +136,16 @@ def _possible(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
         "heap_goal_mib": NO_GOAL_MIB,
         **dict.fromkeys(_DURATIONS, ABSURD_MS),
     }
-    largest = frame.select(pl.col(name).max() for name in limits).row(0, named=True)
     impossible = Counter[str]()
     for name, limit in limits.items():
-        if (largest[name] or 0) >= limit:
+        if (frame[name].max() or 0) >= limit:  # type: ignore[operator]  # numbers all
             absurd = (frame[name] >= limit).fill_null(value=False)
             impossible[name] = int(absurd.sum())
             frame = frame.with_columns(pl.when(~absurd).then(pl.col(name)).alias(name))
     # Only Go 1.8 and before print a forced cycle without concurrent marking; its assist,
     # background and idle times are those of the last concurrent cycle (golang/go#15068).
     stale = (pl.col("forced") & (pl.col("concurrent_mark_ms") == 0)).fill_null(value=False)
-    if frame.select(stale.any()).item():
+    if frame["forced"].any() and frame.select(stale.any()).item():
         frame = frame.with_columns(
             pl.when(~stale).then(pl.col(name)).alias(name) for name in _MARK_CPU
         )

@@ -19,7 +19,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.ingest.grammar import SHAPES, version_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 CLOCK_SLACK_S = 0.002
 """`@` and the phases are truncated to a millisecond or two digits."""
@@ -28,45 +28,73 @@ OPEN_CHAINS = 64
 """Programs that may still go on; a crash loop's older starts need not be asked."""
 
 
-def end_s() -> pl.Expr:
-    """When each cycle ended, on the clock of `start_s`."""
-    phases = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
-    return pl.col("start_s") + pl.sum_horizontal(phases) / 1000
+def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
+    """The program start, 0, 1, …, that each cycle belongs to, for each of the frames.
 
-
-def one_program(frames: Sequence[pl.DataFrame]) -> bool:
-    """Whether cycles, in frames one after the other, are all of one program start.
-
-    The common case, told without the intermediate columns of a long log.
+    The frames are parts of one log, none of them empty, rows in the order of the log.
     """
-    bounds = [pl.concat([a.tail(1), b.head(1)]) for a, b in pairwise(frames)]
-    return all(
-        _facts(frame).select(_follows()).to_series()[1:].all() for frame in (*bounds, *frames)
-    )
-
-
-def process_of(cycles: pl.DataFrame) -> pl.Series:
-    """The program start, 0, 1, …, that each cycle belongs to; rows in the order of the log."""
-    rows = _facts(cycles)
-    links = rows.select(follows=_follows(), next_num=pl.col("num") == pl.col("num").shift() + 1)
-    if links["follows"][1:].all():
-        return pl.repeat(0, len(cycles), dtype=pl.Int64, eager=True).alias("process")
-    runs = (~(links["follows"] & links["next_num"].fill_null(value=False))).cum_sum()
-    chains = _one_after_the_other(rows, runs)
+    links = list(_links(frames))
+    if all(each["follows"].all() for each in links):
+        return [pl.repeat(0, len(f), dtype=pl.Int64, eager=True) for f in frames]
+    chains = _one_after_the_other(*_ends_of_runs(frames, links))
     if chains is None:
-        return pl.Series("process", _side_by_side(rows), dtype=pl.Int64)
-    return pl.Series("process", chains, dtype=pl.Int64).gather(runs - 1)
+        numbers = iter(_side_by_side(_rows(frames)))
+        return [pl.Series([next(numbers) for _ in range(len(f))]) for f in frames]
+    process = pl.Series(chains, dtype=pl.Int64)
+    found, before = [], -1
+    for each in links:
+        run = each["begins"].cast(pl.Int64).cum_sum() + before
+        before = run[-1]
+        found.append(process.gather(run))
+    return found
+
+
+def _links(frames: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """For each cycle: `follows`, it may continue the row before; `begins`, it does not at once.
+
+    A run is cycles whose numbers follow without a gap; it `begins` with the first of them.
+    """
+    num, later = pl.col("num"), pl.col("start") >= pl.col("end").shift() - CLOCK_SLACK_S
+    follows = (num > num.shift()) & later.fill_null(value=True)
+    follows = (follows & (pl.col("kind") == pl.col("kind").shift())).fill_null(value=False)
+    begins = ~(follows & (num == num.shift() + 1).fill_null(value=False))
+    yield _facts(frames[0]).select(
+        follows=follows | (pl.int_range(pl.len()) == 0), begins=begins
+    )
+    for before, frame in pairwise(frames):
+        facts = _facts(pl.concat([before.tail(1), frame]))
+        yield facts.select(follows=follows, begins=begins).slice(1)
+
+
+def _ends_of_runs(
+    frames: Sequence[pl.DataFrame], links: Sequence[pl.DataFrame]
+) -> tuple[list[_Cycle], list[_Cycle]]:
+    """The first and the last cycle of each run."""
+    firsts: list[_Cycle] = []
+    lasts: list[_Cycle] = []
+    for index, (frame, each) in enumerate(zip(frames, links, strict=True)):
+        begins = each["begins"]
+        more = links[index + 1]["begins"][0] if index + 1 < len(links) else True
+        ends = begins.slice(1).append(pl.Series([more]))
+        firsts += _rows([frame.filter(begins)])
+        lasts += _rows([frame.filter(ends)])
+    return firsts, lasts
+
+
+def _rows(frames: Iterable[pl.DataFrame]) -> Iterator[_Cycle]:
+    return (_Cycle._make(row) for frame in frames for row in _facts(frame).iter_rows())
 
 
 def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
     """What tells whose a cycle is, as in `_Cycle`."""
+    phases = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
     # One program prints one shape; the leak check is a note within it.
     plain = pl.lit("gc18").cast(pl.Categorical)
     shape = pl.when(pl.col("format") == "gc26").then(plain).otherwise("format")
     return cycles.select(
         pl.col("gc_num").alias("num"),
         pl.col("start_s").alias("start"),
-        end_s().alias("end"),
+        (pl.col("start_s") + pl.sum_horizontal(phases) / 1000).alias("end"),
         pl.col("heap_start_mib").alias("heap"),
         pl.col("heap_live_mib").alias("live"),
         pl.col("heap_goal_mib").alias("goal"),
@@ -75,13 +103,6 @@ def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
         pl.col("gc_cpu_since_start_pct").alias("share"),
         shape.to_physical().alias("kind"),
     )
-
-
-def _follows() -> pl.Expr:
-    """Whether a cycle may be a later one of the program of the row before."""
-    later = pl.col("start") >= pl.col("end").shift() - CLOCK_SLACK_S
-    next_one = (pl.col("num") > pl.col("num").shift()) & later.fill_null(value=True)
-    return (next_one & (pl.col("kind") == pl.col("kind").shift())).fill_null(value=False)
 
 
 class _Cycle(NamedTuple):
@@ -148,17 +169,14 @@ def _gogc(before: _Cycle, cycle: _Cycle) -> float | None:
     return 100 * (cycle.goal - before.live) / before.live
 
 
-def _one_after_the_other(rows: pl.DataFrame, runs: pl.Series) -> list[int] | None:
+def _one_after_the_other(firsts: list[_Cycle], lasts: list[_Cycle]) -> list[int] | None:
     """The program of each run of consecutive numbers; None if programs ran side by side.
 
     They did where an earlier program than the last is continued with fewer cycles missing.
     """
-    ends = rows.with_columns(run=runs).group_by("run", maintain_order=True)
-    firsts = ends.first().drop("run").iter_rows()
-    lasts = ends.last().drop("run").iter_rows()
     chains: list[_Chain] = []
     process: list[int] = []
-    for first, last in zip(map(_Cycle._make, firsts), map(_Cycle._make, lasts), strict=True):
+    for first, last in zip(firsts, lasts, strict=True):
         here = chains[-1].missing(first) if chains else math.inf
         older = min((c.missing(first) for c in chains[-OPEN_CHAINS:-1]), default=math.inf)
         if older < here:
@@ -170,12 +188,12 @@ def _one_after_the_other(rows: pl.DataFrame, runs: pl.Series) -> list[int] | Non
     return process
 
 
-def _side_by_side(rows: pl.DataFrame) -> Sequence[int]:
+def _side_by_side(cycles: Iterable[_Cycle]) -> list[int]:
     """The program of each cycle: the one it continues best, of those that last spoke."""
     chains: list[_Chain] = []  # the one that spoke last is at the end
     process: list[int] = []
     programs = 0
-    for cycle in map(_Cycle._make, rows.iter_rows()):
+    for cycle in cycles:
         best, best_cost = None, (math.inf, (math.inf, True), 0)
         for age, chain in enumerate(reversed(chains[-OPEN_CHAINS:])):
             missing = chain.missing(cycle)

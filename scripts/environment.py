@@ -1,0 +1,43 @@
+"""Makes the Python environment the scripts run in: `.venv` in the checkout."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HOME = ROOT / ".venv"
+BIN = HOME / ("Scripts" if os.name == "nt" else "bin")
+PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
+
+
+def ensure(extra: str = "") -> None:
+    """Installs the package, editable, with an extra; at once if nothing has changed."""
+    if sys.version_info < (3, 11):
+        sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}.")
+    wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    stamp = HOME / f"installed-{extra or 'plain'}"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    say(f"making the environment in {HOME.relative_to(ROOT)} (once) …")
+    if not PYTHON.exists():
+        venv.create(HOME, with_pip=True, clear=HOME.exists())
+    target = f"{ROOT}[{extra}]" if extra else str(ROOT)
+    run(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", target)
+    stamp.write_text(wanted)
+
+
+def run(*command: str | Path, **settings: object) -> None:
+    """Runs a command in the checkout; ends this script with its exit code if it fails."""
+    code = subprocess.run([str(word) for word in command], cwd=ROOT, check=False, **settings)  # type: ignore[call-overload]  # passed on as they are
+    if code.returncode:
+        sys.exit(code.returncode)
+
+
+def say(message: str) -> None:
+    """Tells what is going on, apart from results."""
+    print(message, file=sys.stderr, flush=True)
