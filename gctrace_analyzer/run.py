@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from gctrace_analyzer import frames, schema, units
-from gctrace_analyzer.analysis.cycles import with_metrics
+from gctrace_analyzer.analysis.cycles import goal_setters, with_metrics
 from gctrace_analyzer.analysis.pauses import pauses, worst_cycles
 from gctrace_analyzer.analysis.state import levels
 from gctrace_analyzer.analysis.summary import Summary, prepared, summarize
@@ -185,7 +185,6 @@ class Run:
         """Everything a report says, as data."""
         cycles = self.cycles
         summary = self._summary(cycles, self.processes)
-        setters = self._metrics()["goal_set_by"].drop_nulls().cast(pl.String).value_counts()
         return Report(
             sources=self.sources,
             summary=summary,
@@ -197,7 +196,7 @@ class Run:
             rejected=self.rejected,
             repaired=int(cycles["repaired"].sum()),
             procs=tuple(cycles["procs"].drop_nulls().unique().sort()),
-            goal_set_by=dict(setters.iter_rows()),
+            goal_set_by=goal_setters(cycles),
             runtime_lines=self.runtime_lines,
         )
 

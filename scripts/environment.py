@@ -17,7 +17,7 @@ PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 
 def ensure(extra: str = "") -> None:
     """Installs the package, editable, with an extra; at once if nothing has changed."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036  # nothing has looked at pyproject.toml yet
         sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}.")
     wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
     stamp = HOME / f"installed-{extra or 'plain'}"

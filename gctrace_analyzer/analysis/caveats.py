@@ -50,33 +50,34 @@ def _about_reading(
         )
     no_goal = impossible.get("heap_goal_mib", 0)
     if no_goal:
-        yield f"{no_goal:,} cycles had no heap goal: GOGC=off."
+        cycles_had = "1 cycle" if no_goal == 1 else f"{no_goal:,} cycles"
+        yield f"{cycles_had} had no heap goal: GOGC=off."
     others = sum(count for name, count in impossible.items() if name != "heap_goal_mib")
-    if others:
+    if others == 1:
+        yield "1 value that cannot be (a wrapped clock) was left out."
+    elif others:
         yield f"{others:,} values that cannot be (wrapped clocks) were left out."
 
 
 def _about_length(cycles: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]:
-    if len(cycles) < thresholds.short_log_cycles:
+    if 0 < len(cycles) < thresholds.short_log_cycles:
         count = "1 cycle" if len(cycles) == 1 else f"{len(cycles)} cycles"
         yield f"Only {count}: rates and percentiles are rough."
 
 
 def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
-    shapes = set(cycles["format"].cast(pl.String).unique())
+    shapes = set(cycles["format"].unique())
     if shapes & set(_OLD):
         yield "Go 1.4 and before print no times and no CPU: there are no rates and no shares."
     # What Go 1.20 fixed cannot be told from the line, but 1.18 and 1.19 are long out of use.
-    forced = cycles.filter("forced")
-    if forced["format"].cast(pl.String).is_in(["gc16"]).any():
+    forced = cycles.filter(pl.col("forced") & (pl.col("format") == "gc16"))
+    if len(forced):
         yield (
             "forced_cycles is an upper bound: Go 1.9 to 1.19 also mark a cycle that a "
             "runtime.GC() call had to wait for."
         )
-    pauses = (
-        cycles.select("stw_sweep_term_ms", "stw_mark_term_ms").unpivot()["value"].drop_nulls()
-    )
-    if len(pauses) and (pauses == 0).sum() > len(pauses) / 2:
+    pauses = [cycles[name].drop_nulls() for name in ("stw_sweep_term_ms", "stw_mark_term_ms")]
+    if sum((each == 0).sum() for each in pauses) > sum(map(len, pauses)) / 2:
         yield "The clock is too coarse for the pauses: most read 0."
     if cycles["leak_check"].any():
         yield (

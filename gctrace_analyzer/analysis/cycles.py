@@ -118,3 +118,11 @@ def with_metrics(cycles: pl.DataFrame) -> pl.DataFrame:
     own = cycles.drop(schema.names("metrics"), strict=False)
     derived = own.with_columns(end_s=end_s()).with_columns(**metrics()).drop("end_s")
     return derived.with_columns(goal_set_by())
+
+
+def goal_setters(cycles: pl.DataFrame) -> dict[str, int]:
+    """How many cycles' goals were set by what (`goal_set_by`), as far as the log tells."""
+    names = ("process", "gc_num", "heap_live_mib", "heap_goal_mib", "stacks_mib", "globals_mib")
+    judged = cycles.select(names).with_columns(effective_gogc=effective_gogc())
+    counts = judged.select(goal_set_by()).to_series().drop_nulls().value_counts()
+    return {str(setter): int(number) for setter, number in counts.iter_rows()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from gctrace_analyzer import schema
@@ -12,48 +14,33 @@ PHASES = {
 }
 BOTH = "all pauses"
 
+_WHERE = ("process", "gc_num", "start_s", "source", "line_no")
 
-def single_pauses(likely: pl.DataFrame) -> pl.DataFrame:
-    """Each pause as a row: `phase pause_ms` and where its cycle stands.
 
-    Two per cycle (one up to Go 1.4). `likely` is `precision.with_likely(cycles)`.
+def single_pauses(likely: pl.DataFrame) -> pl.Series:
+    """Every pause by itself, two per cycle (one up to Go 1.4), in milliseconds.
+
+    `likely` is `summary.prepared(cycles)`.
     """
-    where = ["process", "gc_num", "start_s", "source", "line_no"]
-    return pl.concat(
-        likely.select(pl.lit(phase).alias("phase"), pl.col(name).alias("pause_ms"), *where)
-        for phase, name in PHASES.items()
-    ).drop_nulls("pause_ms")
+    return pl.concat([likely[name].drop_nulls() for name in PHASES.values()])
 
 
 def pauses(likely: pl.DataFrame) -> pl.DataFrame:
     """The pauses of each phase, and of both together: `schema.PAUSES`.
 
     Durations are the middle of what the printed ones stand for; `total_ms` is within 1 % of
-    MemStats.PauseTotalNs on most logs.
+    MemStats.PauseTotalNs on most logs. `likely` is `summary.prepared(cycles)`.
     """
-    each = single_pauses(likely)
-    both = each.with_columns(pl.lit(BOTH).alias("phase"))
-    worst = pl.col("pause_ms").arg_max()
-    pause = pl.col("pause_ms")
-    table = (
-        pl.concat([each, both])
-        .group_by("phase", maintain_order=True)
-        .agg(
-            pl.len().cast(pl.Int64).alias("pauses"),
-            pause.sum().alias("total_ms"),
-            *(
-                pause.quantile(q, "linear").alias(f"p{round(100 * q)}_ms")
-                for q in (0.5, 0.9, 0.99)
-            ),
-            pause.max().alias("max_ms"),
-            pl.col("process").get(worst).alias("max_process"),
-            pl.col("gc_num").get(worst).alias("max_gc"),
-            pl.col("start_s").get(worst).alias("max_start_s"),
-            pl.col("source").get(worst),
-            pl.col("line_no").get(worst),
-        )
-    )
-    return table.select(schema.names("pauses"))
+    rows = [
+        {"phase": phase, **_spread(likely[name].drop_nulls()), **_longest(likely, name)}
+        for phase, name in PHASES.items()
+        if likely[name].count()
+    ]
+    if rows:
+        longest = max(rows, key=lambda row: row["max_ms"])
+        both = {"phase": BOTH, **_spread(single_pauses(likely))}
+        rows.append({**longest, **both})
+    return pl.DataFrame(rows, schema=schema.polars_schema("pauses"))
 
 
 def worst_cycles(likely: pl.DataFrame, most: int) -> pl.DataFrame:
@@ -63,4 +50,32 @@ def worst_cycles(likely: pl.DataFrame, most: int) -> pl.DataFrame:
     """
     assist = pl.col("assist_cpu_ms").fill_null(0) / pl.col("procs").fill_null(1)
     paused = pl.col("stw_sweep_term_ms").fill_null(0) + pl.col("stw_mark_term_ms")
-    return likely.with_columns((paused + assist).alias("taken_ms")).top_k(most, by="taken_ms")
+    taken = likely.select((paused + assist).alias("taken_ms")).to_series()
+    # Sorted by line as well, so that equals keep an order.
+    rows = taken.arg_sort(descending=True, nulls_last=True)[:most]
+    return likely[rows].with_columns(taken[rows])
+
+
+def _spread(pauses_ms: pl.Series) -> dict[str, Any]:
+    """How many, how long in all, percentiles."""
+    quantiles = {
+        f"p{round(100 * q)}_ms": pauses_ms.quantile(q, "linear") for q in (0.5, 0.9, 0.99)
+    }
+    return {
+        "pauses": len(pauses_ms),
+        "total_ms": pauses_ms.sum(),
+        **quantiles,
+        "max_ms": pauses_ms.max(),
+    }
+
+
+def _longest(likely: pl.DataFrame, name: str) -> dict[str, Any]:
+    """Where the longest pause of a phase stands."""
+    row = likely.select(_WHERE).row(likely[name].arg_max() or 0, named=True)
+    return {
+        "max_process": row["process"],
+        "max_gc": row["gc_num"],
+        "max_start_s": row["start_s"],
+        "source": row["source"],
+        "line_no": row["line_no"],
+    }

@@ -23,17 +23,9 @@ _RATIO_MIN_MS = 0.03
 def step_ms(name: str) -> pl.Expr:
     """The width of the interval that a printed duration stands for."""
     value = pl.col(name)
-    return (
-        pl.when(pl.col("format").cast(pl.String).is_in(_WHOLE_MS))
-        .then(3.0)
-        .when(value >= 10)
-        .then(1.0)
-        .when(value >= 1)
-        .then(0.1)
-        .when(value >= 0.1)
-        .then(0.01)
-        .otherwise(0.001)
-    )
+    two_digits = pl.when(value >= 1).then(0.1).when(value >= 0.1).then(0.01).otherwise(0.001)
+    whole_ms = pl.any_horizontal(pl.col("format") == shape for shape in _WHOLE_MS)
+    return pl.when(whole_ms).then(3.0).when(value >= 10).then(1.0).otherwise(two_digits)
 
 
 def likely_ms(name: str) -> pl.Expr:

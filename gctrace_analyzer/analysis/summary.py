@@ -154,16 +154,12 @@ def _share(part: float | None, whole: float | None) -> float | None:
 
 
 def _single_pauses(likely: pl.DataFrame) -> dict[str, Any]:
-    pause = pl.col("pause_ms")
-    return (
-        single_pauses(likely)
-        .select(
-            stw_p50_ms=pause.quantile(0.5, "linear"),
-            stw_p99_ms=pause.quantile(0.99, "linear"),
-            stw_max_ms=pause.max(),
-        )
-        .row(0, named=True)
-    )
+    pauses_ms = single_pauses(likely)
+    return {
+        "stw_p50_ms": pauses_ms.quantile(0.5, "linear"),
+        "stw_p99_ms": pauses_ms.quantile(0.99, "linear"),
+        "stw_max_ms": pauses_ms.max(),
+    }
 
 
 def _heap(likely: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:

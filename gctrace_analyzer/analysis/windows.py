@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import gc_cpu_ms
 from gctrace_analyzer.analysis.heap import alloc_before_mib, alloc_while_marking_mib
 from gctrace_analyzer.errors import BadSettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MOST_WINDOWS = 1_000_000
 """More rows than that are a wrong unit, not a wish."""
@@ -29,9 +34,12 @@ def windows(likely: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> 
     if not length_s > 0 or span / length_s > MOST_WINDOWS:
         expected = f"a duration that fits the log's {span:g} s"
         raise BadSettingError(what="window", value=f"{length_s:g}s", expected=expected)
-    spread = _spread(_stretches(timed), length_s)
-    started = _started(timed, length_s)
-    figures = spread.join(started, on=["process", "window"], how="left")
+    pieces = pl.concat([_spread(part, length_s) for part in _stretches(timed)], how="diagonal")
+    sums = [name for name in pieces.columns if name not in ("process", "window")]
+    spread = pieces.group_by("process", "window").agg(pl.col(sums).sum())
+    figures = spread.filter(pl.col("covered_s") > 0).join(
+        _started(timed, length_s), on=["process", "window"], how="left"
+    )
     start = origin_s + pl.col("window") * length_s
     return (
         figures.with_columns(
@@ -54,10 +62,10 @@ def windows(likely: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> 
     )
 
 
-def _stretches(likely: pl.DataFrame) -> pl.DataFrame:
+def _stretches(likely: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Stretches of time with what was spent in each: cycles, and the times between ends."""
     pauses_s = (pl.col("stw_sweep_term_ms").fill_null(0) + pl.col("stw_mark_term_ms")) / 1000
-    cycle = likely.select(
+    yield likely.select(
         "process",
         pl.col("start_s").alias("from_s"),
         pl.col("end_s").alias("to_s"),
@@ -68,42 +76,41 @@ def _stretches(likely: pl.DataFrame) -> pl.DataFrame:
         (pauses_s + pl.col("concurrent_mark_ms") / 1000).alias("active_s"),
         alloc_while_marking_mib().cast(pl.Float64).alias("alloc_mib"),
     )
-    since_last = likely.select(
+    last_end_s = (pl.col("end_s") - pl.col("elapsed_s")).alias("from_s")
+    yield likely.select(
         "process",
-        (pl.col("end_s") - pl.col("elapsed_s")).alias("from_s"),
+        last_end_s,
         pl.col("end_s").alias("to_s"),
         pl.col("elapsed_s").alias("covered_s"),
         (pl.col("elapsed_s") * pl.col("procs")).alias("capacity_s"),
     )
-    between = likely.select(
+    yield likely.select(
         "process",
-        (pl.col("end_s") - pl.col("elapsed_s")).alias("from_s"),
+        last_end_s,
         pl.col("start_s").alias("to_s"),
         alloc_before_mib().alias("alloc_mib"),
     )
-    return pl.concat([cycle, since_last, between], how="diagonal")
 
 
 def _spread(stretches: pl.DataFrame, length_s: float) -> pl.DataFrame:
     """The stretches' sums by window, each stretch divided by where it lies."""
+    sums = [name for name in stretches.columns if name not in ("process", "from_s", "to_s")]
     first = (pl.col("from_s") / length_s).floor().cast(pl.Int64)
     last = pl.max_horizontal(first, (pl.col("to_s") / length_s).ceil().cast(pl.Int64) - 1)
-    pieces = (
-        stretches.drop_nulls(["from_s", "to_s"])
-        .with_columns(pl.int_ranges(first, last + 1).alias("window"))
-        .explode("window")
+    stretches = stretches.drop_nulls(["from_s", "to_s"]).with_columns(window=first, last=last)
+    # Nearly all lie within one window; only the others need be cut.
+    inside = stretches.filter(pl.col("window") == pl.col("last"))
+    across = stretches.filter(pl.col("window") < pl.col("last")).with_columns(
+        pl.int_ranges("window", pl.col("last") + 1).alias("window")
     )
     begin = pl.max_horizontal("from_s", pl.col("window") * length_s)
     end = pl.min_horizontal("to_s", (pl.col("window") + 1) * length_s)
-    length = pl.col("to_s") - pl.col("from_s")
-    weight = pl.when(length > 0).then((end - begin) / length).otherwise(1.0)
-    sums = [name for name in stretches.columns if name not in ("process", "from_s", "to_s")]
-    return (
-        pieces.with_columns(pl.col(sums) * weight)
-        .group_by("process", "window")
-        .agg(pl.col(sums).sum())
-        .filter(pl.col("covered_s") > 0)
-    )
+    weight = (end - begin) / (pl.col("to_s") - pl.col("from_s"))
+    cut = across.explode("window").with_columns(pl.col(sums) * weight)
+    by_window = [
+        part.group_by("process", "window").agg(pl.col(sums).sum()) for part in (inside, cut)
+    ]
+    return pl.concat(by_window)
 
 
 def _started(likely: pl.DataFrame, length_s: float) -> pl.DataFrame:

@@ -79,7 +79,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "inputs", nargs="+", metavar="FILE", help="a log, or - for standard input"
     )
-    parser.add_argument("-f", "--format", choices=FORMATS, help="what to print (default: text)")
+    parser.add_argument(
+        "-f", "--format", choices=FORMATS, metavar="FORMAT",
+        help=f"what to print: {', '.join(FORMATS)} (default: text)",
+    )  # fmt: skip
     parser.add_argument(
         "-o", "--output", action="append", default=[], metavar="FILE", type=Path,
         help=f"write to FILE, by its suffix: {' '.join(SUFFIXES)} (repeatable)",

@@ -35,6 +35,7 @@ CONTEXT_LINES = 32
 REJECTED_CHARS = 500
 
 _SEPARATOR = b"\x01"
+_LIKE_ZLIB = b"x^"
 
 # What every line of ours, or a part of one, contains. All lines are searched for it: short
 # literals in a regular expression are three times as fast here as Aho-Corasick.
@@ -143,16 +144,19 @@ def _found(
 
 def _split(data: bytes) -> pl.DataFrame:
     """The lines of `data` as `text`; an empty one is null."""
-    # The CSV reader splits lines at memory speed, if the separator occurs in none of them.
+    # The CSV reader splits lines at memory speed, if the separator occurs in none of them
+    # and if the first two characters do not make it believe that the data is compressed.
     if _SEPARATOR in data:
         data = data.replace(_SEPARATOR, b" ")
-    return pl.read_csv(
-        data,
+    misleading = data.startswith(_LIKE_ZLIB)
+    lines = pl.read_csv(
+        b"\n" + data if misleading else data,
         has_header=False,
         separator=_SEPARATOR.decode(),
         quote_char=None,
         schema={"text": pl.String()},
     )
+    return lines[1:] if misleading else lines
 
 
 def _joined(lines: pl.DataFrame) -> bytes:
@@ -187,9 +191,7 @@ def _context(lines: pl.DataFrame, suspects: list[Suspect]) -> dict[int, str]:
     return near
 
 
-def _by_skeleton(
-    records: pl.DataFrame, data: bytes
-) -> tuple[list[pl.DataFrame], pl.DataFrame]:
+def _by_skeleton(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame], pl.DataFrame]:
     """The records whose skeleton is known, read; and the others, with their `text`.
 
     `data` has the text of each of `records`, a line each.
@@ -303,7 +305,9 @@ def _read(records: pl.DataFrame, shapes: tuple[Shape, ...], found: Frames) -> li
             if shape.table == "cycles":
                 read = read.select(cycle_columns(shape, frozenset(read.columns)))
             else:
-                read = read.drop("text", "prefix", "after").with_columns(companion_fields(shape))
+                read = read.drop("text", "prefix", "after").with_columns(
+                    companion_fields(shape)
+                )
             found.setdefault(shape.table, []).append(read)
     return suspects + _suspects(records, "head")
 

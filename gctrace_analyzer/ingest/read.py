@@ -208,7 +208,8 @@ def _one_frame(parts: list[_Part]) -> pl.DataFrame:
         return pl.DataFrame(schema=schema.polars_schema("cycles"))
     process = stitch.process_of(frames)
     return pl.concat(
-        frame.with_columns(of.alias("process")) for frame, of in zip(frames, process, strict=True)
+        frame.with_columns(of.alias("process"))
+        for frame, of in zip(frames, process, strict=True)
     )
 
 

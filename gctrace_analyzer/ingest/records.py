@@ -69,7 +69,9 @@ def cycle_columns(shape: Shape, given: frozenset[str], **flags: bool) -> list[pl
     }
     absent = (name for name in OF_A_LINE if name not in derived and name not in given)
     derived |= {name: pl.lit(None, types[name]) for name in absent}
-    return [derived[name].alias(name) if name in derived else pl.col(name) for name in OF_A_LINE]
+    return [
+        derived[name].alias(name) if name in derived else pl.col(name) for name in OF_A_LINE
+    ]
 
 
 def _old_columns(shape: Shape) -> dict[str, pl.Expr]:

@@ -9,8 +9,9 @@ goes to the program that it continues best. A change of GOMAXPROCS never starts 
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -26,6 +27,9 @@ CLOCK_SLACK_S = 0.002
 
 OPEN_CHAINS = 64
 """Programs that may still go on; a crash loop's older starts need not be asked."""
+
+LOOK_AHEAD = 32
+"""How many cycles of other programs may stand between two of one."""
 
 
 def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
@@ -88,6 +92,12 @@ def _rows(frames: Iterable[pl.DataFrame]) -> Iterator[_Cycle]:
 def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
     """What tells whose a cycle is, as in `_Cycle`."""
     phases = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
+    gc_cpu = (
+        "stw_sweep_term_cpu_ms",
+        "assist_cpu_ms",
+        "background_cpu_ms",
+        "stw_mark_term_cpu_ms",
+    )
     # One program prints one shape; the leak check is a note within it.
     plain = pl.lit("gc18").cast(pl.Categorical)
     shape = pl.when(pl.col("format") == "gc26").then(plain).otherwise("format")
@@ -101,6 +111,7 @@ def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
         pl.col("procs"),
         pl.col("stacks_mib").alias("stacks"),
         pl.col("gc_cpu_since_start_pct").alias("share"),
+        (pl.sum_horizontal(gc_cpu) / 1000).alias("cpu"),
         shape.to_physical().alias("kind"),
     )
 
@@ -117,16 +128,23 @@ class _Cycle(NamedTuple):
     procs: int | None
     stacks: int | None
     share: int | None
+    cpu: float
     kind: int
 
 
 @dataclass(slots=True)
 class _Chain:
-    """A program: its number, its last cycle, and the GOGC its goals amount to."""
+    """A program: its number, its last cycle, its GC CPU so far, the GOGC its goals amount to."""
 
     process: int
     last: _Cycle
+    cpu: float = 0.0
     gogc: float | None = None
+
+    def __post_init__(self) -> None:
+        capacity = (self.last.end or 0.0) * (self.last.procs or 0)
+        known = self.last.num == 1
+        self.cpu = self.last.cpu if known else capacity * ((self.last.share or 0) + 0.5) / 100
 
     def missing(self, cycle: _Cycle) -> float:
         """How many cycles lie between the last one and `cycle`; infinite if it is not ours."""
@@ -134,32 +152,29 @@ class _Chain:
         apart = cycle.num - last.num
         if apart < 1 or cycle.kind != last.kind:
             return math.inf
-        if (
-            cycle.start is not None
-            and last.end is not None
-            and cycle.start < last.end - CLOCK_SLACK_S
-        ):
-            return math.inf
-        if (
-            apart == 1
-            and cycle.heap is not None
-            and last.live is not None
-            and cycle.heap < last.live - 1
-        ):
-            return math.inf  # between cycles the heap only grows
+        if cycle.start is not None and last.end is not None:
+            if cycle.start < last.end - CLOCK_SLACK_S:
+                return math.inf
+        if apart == 1 and cycle.heap is not None and last.live is not None:
+            if cycle.heap < last.live - 1:
+                return math.inf  # between cycles the heap only grows
         return apart - 1
 
     def strangeness(self, cycle: _Cycle) -> tuple[float, bool]:
-        """How unlike this program the cycle is: goal, GC share, stacks, processors."""
-        last, gogc = self.last, _gogc(self.last, cycle)
+        """How unlike this program the cycle is: goal, GC CPU so far, stacks, processors."""
+        gogc = _gogc(self.last, cycle)
         odd = abs(math.log((gogc + 1) / (self.gogc + 1))) if gogc and self.gogc else 0.0
-        odd += abs((cycle.share or 0) - (last.share or 0)) / 4
-        odd += abs((cycle.stacks or 0) - (last.stacks or 0)) / 4
-        return round(odd, 1), cycle.procs != last.procs
+        odd += abs((cycle.stacks or 0) - (self.last.stacks or 0)) / 4
+        capacity = (cycle.end or 0.0) * (cycle.procs or 0)
+        if capacity and cycle.share is not None:
+            # The printed percentage counts all cycles so far, and no two programs' are alike.
+            odd += abs(100 * (self.cpu + cycle.cpu) / capacity - cycle.share - 0.5) / 2
+        return round(odd, 1), cycle.procs != self.last.procs
 
     def add(self, cycle: _Cycle) -> None:
         if cycle.num == self.last.num + 1:
             self.gogc = _gogc(self.last, cycle) or self.gogc
+        self.cpu += cycle.cpu
         self.last = cycle
 
 
@@ -172,17 +187,21 @@ def _gogc(before: _Cycle, cycle: _Cycle) -> float | None:
 def _one_after_the_other(firsts: list[_Cycle], lasts: list[_Cycle]) -> list[int] | None:
     """The program of each run of consecutive numbers; None if programs ran side by side.
 
-    They did where an earlier program than the last is continued with fewer cycles missing.
+    They did where a run continues an earlier program better than the last one, or the last
+    one as it was before a gap.
     """
     chains: list[_Chain] = []
+    before_gap = None
     process: list[int] = []
     for first, last in zip(firsts, lasts, strict=True):
         here = chains[-1].missing(first) if chains else math.inf
-        older = min((c.missing(first) for c in chains[-OPEN_CHAINS:-1]), default=math.inf)
-        if older < here:
+        earlier = [*chains[-OPEN_CHAINS:-1], *([before_gap] if before_gap else [])]
+        if min((chain.missing(first) for chain in earlier), default=math.inf) < here:
             return None
         if here == math.inf:
             chains.append(_Chain(len(chains), last))
+        elif here:
+            before_gap = _Chain(chains[-1].process, chains[-1].last)
         chains[-1].last = last
         process.append(chains[-1].process)
     return process
@@ -193,24 +212,42 @@ def _side_by_side(cycles: Iterable[_Cycle]) -> list[int]:
     chains: list[_Chain] = []  # the one that spoke last is at the end
     process: list[int] = []
     programs = 0
-    for cycle in cycles:
-        best, best_cost = None, (math.inf, (math.inf, True), 0)
-        for age, chain in enumerate(reversed(chains[-OPEN_CHAINS:])):
-            missing = chain.missing(cycle)
-            if (
-                missing < math.inf
-                and (cost := (missing, chain.strangeness(cycle), age)) < best_cost
-            ):
-                best, best_cost = chain, cost
-        if best is None:
-            best = _Chain(programs, cycle)
+    for cycle, coming in _with_coming(cycles):
+        found = None
+        for chain, missing in _candidates(chains, cycle):
+            # A gap, though the program's very next cycle is still to come: not this one.
+            if not missing or not any(chain.missing(later) == 0 for later in coming):
+                found = chain
+                break
+        if found is None:
+            found = _Chain(programs, cycle)
             programs += 1
         else:
-            chains.remove(best)
-            best.add(cycle)
-        chains.append(best)
-        process.append(best.process)
+            chains.remove(found)
+            found.add(cycle)
+        chains.append(found)
+        process.append(found.process)
     return process
+
+
+def _candidates(chains: list[_Chain], cycle: _Cycle) -> list[tuple[_Chain, float]]:
+    """The programs that the cycle may continue, the likeliest first."""
+    costs = []
+    for age, chain in enumerate(reversed(chains[-OPEN_CHAINS:])):
+        missing = chain.missing(cycle)
+        if missing < math.inf:
+            costs.append(((missing, chain.strangeness(cycle), age), chain))
+    return [(chain, cost[0]) for cost, chain in sorted(costs, key=lambda each: each[0])]
+
+
+def _with_coming(cycles: Iterable[_Cycle]) -> Iterator[tuple[_Cycle, deque[_Cycle]]]:
+    """Each cycle with the next few."""
+    ahead = iter(cycles)
+    coming = deque(islice(ahead, LOOK_AHEAD))
+    while coming:
+        cycle = coming.popleft()
+        coming.extend(islice(ahead, 1))
+        yield cycle, coming
 
 
 def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> pl.DataFrame:
@@ -261,7 +298,7 @@ def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> 
 
 def go_versions(formats: Iterable[str]) -> tuple[str | None, str | None]:
     """The oldest and newest Go that prints all these shapes; None as newest: still does."""
-    shapes = [SHAPES[name] for name in formats]
+    shapes = [SHAPES[name] for name in formats if name in SHAPES]
     low = max((shape.go_min for shape in shapes), key=version_key, default=None)
     high = min(
         (shape.go_max for shape in shapes if shape.go_max), key=version_key, default=None

@@ -11,21 +11,19 @@ choice, and there the log itself decides.
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from gctrace_analyzer.ingest.gctrace import CONTEXT_LINES, MODERN_HEAD, REJECTED_CHARS
-from gctrace_analyzer.ingest.grammar import (
-    COMPANIONS,
-    GCTRACE,
-    MODERN,
-    Field,
-    Shape,
-    Variant,
-    any_of,
+from gctrace_analyzer.ingest.grammar import COMPANIONS, GCTRACE, MODERN, Shape
+from gctrace_analyzer.ingest.seams import (
+    cycle_num,
+    look,
+    oddity,
+    reach,
+    seams,
+    whole_record,
 )
 
 if TYPE_CHECKING:
@@ -49,9 +47,6 @@ _MOST_TEARS = 3
 _OLD = tuple(shape for shape in GCTRACE if shape not in MODERN)
 _HEAD = re.compile(MODERN_HEAD)
 _GC = re.compile(r"gc (?:#?\d*)|gc$")
-_NUMERIC = re.compile(r"[\d.]+")
-# A number that may be half written.
-_LOOSE = {"int": r"\d*", "sint": r"-?\d*", "dec": r"[\d.]*", "float": r"[-+\w.]*"}
 _MIDDLE = re.compile(r"[-\d.+/>@%: s]*(?:%|ms c|MB|->)")
 _RUNTIMES_OWN = re.compile(r"gc #?\d+ @\d+\.\d{3}|(?!gc #?\d+ ).*?\d\D+\d")
 _RECORD_WORDS = re.compile(r" ms cpu| MB |\d P\b")
@@ -164,22 +159,40 @@ class _Mender:
         """A record of which `begin` has the beginning and then another write's text."""
         for number, line in following:
             for rest in _rests(line, head.prefix):
-                if seams := list(_seams(begin, rest, shapes)):
-                    return self._best(head.line_no, begin, seams), [number]
-        if tears <= 1:
-            return None
-        for index, (number, line) in enumerate(following):
-            if not _MIDDLE.match(line) or _HEAD.match(line):
-                continue
-            for cut in range(_reach(begin, shapes), 2, -1):
-                middle = begin[:cut] + line
-                gained = middle[cut : _reach(middle, shapes)]
-                if len(gained) < 4 or not re.search("[a-zA-Z%]", gained):
-                    continue
+                if records := list(seams(begin, rest, shapes)):
+                    return self._best(head.line_no, begin, records), [number]
+        if tears > 1:
+            for index, (number, line) in enumerate(following):
                 later = following[index + 1 :]
-                if deeper := self._completed(head, middle, later, shapes, tears - 1):
-                    return deeper[0], [number, *deeper[1]]
+                if torn := self._torn_again(head, begin, line, later, shapes, tears):
+                    return torn[0], [number, *torn[1]]
         return None
+
+    def _torn_again(
+        self,
+        head: Suspect,
+        begin: str,
+        line: str,
+        later: list[tuple[int, str]],
+        shapes: tuple[Shape, ...],
+        tears: int,
+    ) -> tuple[str, list[int]] | None:
+        """A record of which `line` has the middle, and again another write's text."""
+        if not _MIDDLE.match(line) or _HEAD.match(line):
+            return None
+        found: dict[int, tuple[str, list[int]]] = {}
+        for cut in range(reach(begin, shapes), 2, -1):
+            middle = begin[:cut] + line
+            gained = middle[cut : reach(middle, shapes)]
+            if len(gained) >= 4 and re.search("[a-zA-Z%]", gained):
+                rest = self._completed(head, middle, later, shapes, tears - 1)
+                found |= {cut: rest} if rest else {}
+        if not found:
+            return None
+        best = self._best(
+            head.line_no, begin, [(cut, text) for cut, (text, _) in found.items()]
+        )
+        return next(parts for parts in found.values() if parts[0] == best)
 
     def _find_head(self, tail: Suspect) -> None:
         """Finds the `gc N` that belongs to a record's rest."""
@@ -192,28 +205,28 @@ class _Mender:
                     if (at == 0) != at_start or _HEAD.match(line, at):
                         continue
                     for rest in _rests(tail.text, line[:at]):
-                        if seams := list(_seams(line[at:], rest, MODERN)):
-                            text = self._best(number, line[at:], seams)
+                        if found := list(seams(line[at:], rest, MODERN)):
+                            text = self._best(number, line[at:], found)
                             self.result.joined.append(Joined(number, text))
                             self.used.update((number, tail.line_no))
                             return
 
-    def _best(self, line_no: int, begin: str, seams: list[tuple[int, str]]) -> str:
+    def _best(self, line_no: int, begin: str, found: list[tuple[int, str]]) -> str:
         """The most plausible of several cuts that give a whole record.
 
         What was cut off should begin as other lines of the log do; then the cycle should
         continue the numbers; then the numbers should be ones the runtime prints.
         """
-        if len(seams) == 1:
-            return seams[0][1]
+        if len(found) == 1:
+            return found[0][1]
         near = range(line_no - CONTEXT_LINES, line_no + CONTEXT_LINES)
-        looks = {_look(self.lines[n][:12]) for n in near if n in self.lines and n != line_no}
-        familiar = [seam for seam in seams if _look(begin[seam[0] :][:12]) in looks] or seams
+        looks = {look(self.lines[n][:12]) for n in near if n in self.lines and n != line_no}
+        familiar = [seam for seam in found if look(begin[seam[0] :][:12]) in looks] or found
         if len(familiar) == 1:
             return familiar[0][1]
         expected = self.expected_num(line_no)
         return max(
-            familiar, key=lambda seam: (_cycle_num(seam[1]) == expected, -_oddity(seam[1]))
+            familiar, key=lambda seam: (cycle_num(seam[1]) == expected, -oddity(seam[1]))
         )[1]
 
 
@@ -228,17 +241,17 @@ def _unwrapped(
 ) -> tuple[str, list[int]] | None:
     """A record that somebody, or a mail program, has wrapped."""
     text, used = head.text.rstrip(), []
-    if not _PIECE_WORDS.fullmatch(text) or _reach(text, shapes) < len(text):
+    if not _PIECE_WORDS.fullmatch(text) or reach(text, shapes) < len(text):
         return None
     for number, line in following:
         part = line.removeprefix(head.prefix).strip()
         candidates = (f"{text} {part}", text + part)
-        grown = (c for c in candidates if _reach(c, shapes) == len(c) > len(text))
+        grown = (c for c in candidates if reach(c, shapes) == len(c) > len(text))
         text = next(grown, "")
         if not text:
             return None
         used.append(number)
-        if _whole(shapes).fullmatch(text):
+        if whole_record(shapes).fullmatch(text):
             return text, used
     return None
 
@@ -250,107 +263,6 @@ def _rests(line: str, prefix: str) -> Iterator[str]:
             yield text.rstrip()
 
 
-def _seams(begin: str, rest: str, shapes: tuple[Shape, ...]) -> Iterator[tuple[int, str]]:
-    """Each cut of `begin` at which `rest` completes a record, and that record."""
-    bones = _NUMERIC.sub("", rest)
-    seen = set()
-    for skeleton in _skeletons(shapes):
-        if not skeleton.endswith(bones):
-            continue
-        at = _past(begin, skeleton[: len(skeleton) - len(bones)])
-        while at is not None and at not in seen:
-            seen.add(at)
-            record = begin[:at] + rest
-            if _whole(shapes).fullmatch(record):
-                yield at, record
-            at = at + 1 if begin[at : at + 1].isdigit() or begin[at : at + 1] == "." else None
-
-
-def _past(text: str, bones: str) -> int | None:
-    """Where `text` has spelt out `bones`, digits and dots aside; None if it does not."""
-    at = 0
-    for char in bones:
-        while at < len(text) and text[at] != char and (text[at].isdigit() or text[at] == "."):
-            at += 1
-        if at == len(text) or text[at] != char:
-            return None
-        at += 1
-    return at or None
-
-
-@cache
-def _skeletons(shapes: tuple[Shape, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(variant.skeleton for variant in _variants(shapes)))
-
-
-@cache
-def _variants(shapes: tuple[Shape, ...]) -> tuple[Variant, ...]:
-    return tuple(variant for shape in shapes for variant in shape.variants)
-
-
-@cache
-def _whole(shapes: tuple[Shape, ...]) -> re.Pattern[str]:
-    return re.compile(any_of(shapes))
-
-
-def _reach(text: str, shapes: tuple[Shape, ...]) -> int:
-    """How many characters of `text` may be the beginning of a record."""
-    matches = (beginning.match(text) for beginning in _beginnings(shapes))
-    return max(match.end() for match in matches if match)
-
-
-@cache
-def _beginnings(shapes: tuple[Shape, ...]) -> tuple[re.Pattern[str], ...]:
-    """For each variant, a pattern that takes as much of its beginning as there is."""
-    patterns = []
-    for variant in _variants(shapes):
-        steps: list[str] = []
-        for part in variant.parts:
-            if isinstance(part, Field):
-                steps.append(_LOOSE.get(part.kind, r"\w*"))
-            else:
-                steps += map(re.escape, part)
-        patterns.append(re.compile("(?:".join(["", *steps]) + ")?" * len(steps)))
-    return tuple(patterns)
-
-
-@lru_cache(1024)
-def _look(text: str) -> str:
-    """How a line begins, digits and letters made alike."""
-    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
-
-
-def _cycle_num(record: str) -> int | None:
-    match = re.match(r"gc #?(\d+)", record)
-    return int(match[1]) if match else None
-
-
-def _oddity(record: str) -> float:
-    """How far a record's numbers are from what the runtime prints: 0 is quite usual."""
-    matches = ((shape, re.fullmatch(shape.pattern, record)) for shape in MODERN)
-    shape, match = next(((s, m) for s, m in matches if m), (None, None))
-    if shape is None or match is None:
-        return 0.0
-    odd = sum(not _printable(f, match[f.name]) for f in shape.fields if match[f.name]) * 10.0
-    odd += int(match["heap_start_mib"]) > int(match["heap_end_mib"]) + 1
-    odd += int(match["heap_live_mib"]) > int(match["heap_end_mib"]) + 1
-    for phase in ("stw_sweep_term", "stw_mark_term"):
-        # The CPU of a pause is its length times the processors stopped.
-        expected = float(match[f"{phase}_ms"]) * int(match["procs"])
-        printed = float(match[f"{phase}_cpu_ms"])
-        odd += min(abs(math.log((printed + 0.001) / (expected + 0.001))), 5)
-    return odd
-
-
-def _printable(part: Field, text: str) -> bool:
-    """Whether the runtime would print this number so (fmtNSAsMS in runtime/mgc.go)."""
-    if part.name == "start_s":
-        return bool(re.fullmatch(r"\d+\.\d{3}", text))
-    if part.kind == "dec":
-        return bool(re.fullmatch(r"[1-9]\d+|\d\.\d|0\.\d\d|0\.0\d\d|0", text))
-    return text == "0" or not text.startswith("0")
-
-
 def _reason(suspect: Suspect) -> str | None:
     """Why the line could not be read; None for an application's line that only looks alike."""
     if suspect.kind == "piece" and not _PIECE_WORDS.fullmatch(suspect.text):
@@ -358,10 +270,10 @@ def _reason(suspect: Suspect) -> str | None:
     if suspect.kind != "head":
         return _REASONS.get(suspect.kind)
     text = suspect.text.rstrip(" .…")
-    reach = _reach(text, _family(text))
-    if reach == len(text):
+    ours = reach(text, _family(text))
+    if ours == len(text):
         return _CUT
     # Two numbers in their places, `gc 12 @0.345` at least, are no accident.
-    if not _RUNTIMES_OWN.match(text[:reach]):
+    if not _RUNTIMES_OWN.match(text[:ours]):
         return None
-    return _ORDER if _RECORD_WORDS.search(text, reach) else _TORN
+    return _ORDER if _RECORD_WORDS.search(text, ours) else _TORN

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 NONE = "–"
 """What stands where the log does not tell."""
 
+MOST_NAME = 22
+"""Characters of a file's name that a row of a table has room for."""
+
 _BARS = "▁▂▃▄▅▆▇█"
-_ASCII_BARS = "_.-=+*#@"
 
 
 def share(value: float | None) -> str:
@@ -103,14 +105,15 @@ def count(value: int, singular: str, plural: str | None = None) -> str:
 
 
 def place(source: str | None, line_no: int | None) -> str:
-    """Where a line stands: the file's own name and the line.
+    """Where a line stands: the file's own name, its end if it is long, and the line.
 
-    >>> place("logs/api/run.log", 18822)
-    'run.log:18822'
+    >>> place("logs/api/run.log", 18822), place("a-name-that-needs-half-of-the-line.log", 1)
+    ('run.log:18822', '…-half-of-the-line.log:1')
     """
     if line_no is None or source is None:
         return NONE
-    return f"{printable(source).rpartition('/')[2]}:{line_no}"
+    name = printable(source).rpartition("/")[2]
+    return f"{name if len(name) <= MOST_NAME else '…' + name[1 - MOST_NAME :]}:{line_no}"
 
 
 def printable(text: str) -> str:
@@ -125,21 +128,17 @@ def printable(text: str) -> str:
     )
 
 
-def sparkline(values: Sequence[float | None], *, ascii_only: bool = False) -> str:
+def sparkline(values: Sequence[float | None]) -> str:
     """One bar per value, from 0 to the largest; a blank where there is none.
 
     >>> sparkline([0.0, 1.0, None, 2.0])
     '▁▅ █'
     """
-    bars = _ASCII_BARS if ascii_only else _BARS
     top = max((value for value in values if value is not None), default=0.0)
-    if top <= 0:
-        return "".join(" " if value is None else bars[0] for value in values)
-    steps = (
-        None if value is None else round(max(value, 0) / top * (len(bars) - 1))
-        for value in values
+    scale = (len(_BARS) - 1) / top if top > 0 else 0.0
+    return "".join(
+        " " if value is None else _BARS[round(max(value, 0) * scale)] for value in values
     )
-    return "".join(" " if step is None else bars[step] for step in steps)
 
 
 def _digits(value: float, significant: int, most_decimals: int = 6) -> str:

@@ -145,11 +145,24 @@ def rejected_examples(report: Report) -> list[tuple[str, str]]:
 
 def damage(report: Report) -> list[str]:
     """What is wrong with inputs as a whole."""
-    return [
-        f"{printable(source.name)}: {source.damage}; what came before that was used"
+    told = [
+        f"{printable(source.name)}: {source.damage}; what came before that was used."
         for source in report.sources
         if source.damage
     ]
+    cut = set(
+        report.rejected.filter(reason="cut short").select("source", "line_no").iter_rows()
+    )
+    told += [
+        f"{printable(source.name)} looks cut: it ends in the middle of a line."
+        for source in report.sources
+        if not source.ends_in_newline and (source.name, source.lines) in cut
+    ]
+    if not report.summary.cycles:
+        lines = sum(report.runtime_lines.values())
+        others = f"{count(lines, 'line')} of the runtime's, none of them a cycle's"
+        told.append(f"No GC cycle here: {others}." if lines else "No GC cycle here.")
+    return told
 
 
 def _judged(

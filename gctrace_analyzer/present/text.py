@@ -77,6 +77,8 @@ def _table(table: rows.Table | None) -> Iterator[Line]:
     cells = [table.head, *table.rows]
     width = [max(len(row[column]) for row in cells) for column in range(len(table.head))]
     width[0] = max(width[0], max(len(row[0]) + 2 for row in table.rows))
+    # What is too long is the name of a file, and its end tells most.
+    width[-1] = min(width[-1], WIDTH - sum(width[:-1]) - 2 * len(width[:-1]))
     yield ()
     yield ((_row(table.head, width, table.align), "bold"),)
     for row in table.rows:
@@ -86,9 +88,13 @@ def _table(table: rows.Table | None) -> Iterator[Line]:
 
 
 def _row(cells: tuple[str, ...], width: list[int], align: str) -> str:
+    fitted = (
+        cell if len(cell) <= size else "…" + cell[1 - size :]
+        for cell, size in zip(cells, width, strict=True)
+    )
     parts = (
         cell.ljust(size) if side == "l" else cell.rjust(size)
-        for cell, size, side in zip(cells, width, align, strict=True)
+        for cell, size, side in zip(fitted, width, align, strict=True)
     )
     return "  ".join(parts).rstrip()
 

@@ -6,7 +6,26 @@ import sys
 
 import duckdb
 
-FIELDS = ["n", "t", "u", "c0", "c1", "c2", "u0", "a", "b", "i", "u2", "h0", "h1", "h2", "goal", "s", "g", "p"]
+FIELDS = [
+    "n",
+    "t",
+    "u",
+    "c0",
+    "c1",
+    "c2",
+    "u0",
+    "a",
+    "b",
+    "i",
+    "u2",
+    "h0",
+    "h1",
+    "h2",
+    "goal",
+    "s",
+    "g",
+    "p",
+]
 KINDS = ["BIGINT", "DOUBLE", "BIGINT", *["DOUBLE"] * 8, *["BIGINT"] * 7]
 RECORD = (
     r"^gc (\d+) @([\d.]+)s (\d+)%: ([\d.]+)\+([\d.]+)\+([\d.]+) ms clock, "
@@ -14,9 +33,16 @@ RECORD = (
     r"(\d+) MB goal, (\d+) MB stacks, (\d+) MB globals, (\d+) P"
 )
 
-columns = ", ".join(f"m.{name}::{kind} AS {name}" for name, kind in zip(FIELDS, KINDS, strict=True))
+columns = ", ".join(
+    f"m.{name}::{kind} AS {name}" for name, kind in zip(FIELDS, KINDS, strict=True)
+)
 lines = duckdb.read_csv(
-    sys.argv[1], header=False, sep="\x01", quotechar="", escapechar="", columns={"line": "VARCHAR"}
+    sys.argv[1],
+    header=False,
+    sep="\x01",
+    quotechar="",
+    escapechar="",
+    columns={"line": "VARCHAR"},
 )
 duckdb.sql(
     f"CREATE TABLE cycles AS SELECT {columns} FROM (SELECT "

@@ -1,0 +1,108 @@
+"""For tests of programs that use this package: records as the runtime prints them.
+
+`format_cycle` writes a cycle's row back as its line; `cycles()` is a hypothesis strategy of
+such rows. Needs hypothesis only for the strategies.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.ingest.grammar import SHAPES, Field, Optional
+from gctrace_analyzer.run import Run, read
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hypothesis.strategies import SearchStrategy
+
+__all__ = ["cycles", "format_cycle", "format_ms", "read_text"]
+
+
+def read_text(text: str | bytes) -> Run:
+    """A run of the log that `text` is.
+
+    Raises:
+        GctraceError: as `gctrace_analyzer.read`.
+    """
+    return read(io.BytesIO(text.encode() if isinstance(text, str) else text))
+
+
+def format_ms(nanoseconds: int) -> str:
+    """A duration as the runtime prints it in milliseconds.
+
+    Source: fmtNSAsMS, runtime/mgc.go: whole from 10 ms on, else two significant digits and at
+    most three decimals, truncated.
+
+    >>> format_ms(39_900_000), format_ms(9_990_000), format_ms(791_000), format_ms(4_200)
+    ('39', '9.9', '0.79', '0.004')
+    """
+    if nanoseconds >= 10_000_000:
+        return str(nanoseconds // 1_000_000)
+    microseconds = nanoseconds // 1000
+    if microseconds == 0:
+        return "0"
+    decimals = 3
+    while microseconds >= 100:
+        microseconds //= 10
+        decimals -= 1
+    digits = f"{microseconds:0{decimals + 1}d}"
+    return f"{digits[:-decimals]}.{digits[-decimals:]}"
+
+
+def format_cycle(row: Mapping[str, Any]) -> str:
+    """The line of a cycle, from a row of the cycles table (Go 1.6 and later)."""
+    shape = SHAPES[row["format"]]
+    text = ""
+    for part in shape.parts:
+        if isinstance(part, Optional):
+            text += "".join(map(str, part.parts)) if part.flag and row[part.flag] else ""
+        elif isinstance(part, Field):
+            text += _written(part, row[part.name])
+        else:
+            text += part
+    return text
+
+
+def _written(part: Field, value: float) -> str:
+    if part.name == "start_s":
+        return f"{value:.3f}"
+    return format_ms(round(value * 1e6)) if part.kind == "dec" else str(value)
+
+
+def cycles() -> SearchStrategy[dict[str, Any]]:
+    """Rows of the cycles table as a line of Go 1.6 or later can hold them."""
+    from hypothesis import strategies as st
+
+    # Printed durations: the numbers that survive being cut to two digits.
+    duration = st.integers(0, 10**11).map(lambda ns: float(format_ms(ns)))
+    size = st.integers(0, 1 << 39)
+
+    @st.composite
+    def rows(draw: Any) -> dict[str, Any]:
+        shape = draw(st.sampled_from(["gc16", "gc18", "gc26"]))
+        new = shape != "gc16"
+        row = {
+            "format": shape,
+            "gc_num": draw(st.integers(1, 10**6)),
+            "start_s": draw(st.integers(0, 10**11)) / 1000,
+            "gc_cpu_since_start_pct": draw(st.integers(0, 100)),
+            **{name: draw(duration) for name in _DURATIONS},
+            **{name: draw(size) for name in _SIZES},
+            "stacks_mib": draw(size) if new else None,
+            "globals_mib": draw(size) if new else None,
+            "procs": draw(st.integers(1, 1024)),
+            "leak_check": shape == "gc26",
+        }
+        # A forced cycle without marking has stale CPU times, which are not read.
+        return {**row, "forced": draw(st.booleans()) and row["concurrent_mark_ms"] > 0}
+
+    return rows()
+
+
+_DURATIONS = (
+    "stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms", "stw_sweep_term_cpu_ms",
+    "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms", "stw_mark_term_cpu_ms",
+)  # fmt: skip
+_SIZES = ("heap_start_mib", "heap_end_mib", "heap_live_mib", "heap_goal_mib")

@@ -1,0 +1,124 @@
+"""The house: arrows point one way, and each thing has its one place."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gctrace_analyzer
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PACKAGE = ROOT / "gctrace_analyzer"
+ORDER = (
+    ("units", "errors", "extras", "schema"),
+    ("ingest",),
+    ("analysis",),
+    ("present",),
+    ("frames",),
+    ("run",),
+    ("testing",),
+    ("cli",),
+    ("__init__", "__main__"),
+)
+RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
+MOST_LINES = 320
+MODULES = sorted(PACKAGE.rglob("*.py"))
+# Data, one row per line.
+TABLES = {"schema.py", "ingest/grammar.py"}
+
+
+def named(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def imports(path: Path) -> list[str]:
+    """Every module imported, lazily or not, but for type checking."""
+    tree = ast.parse(path.read_text())
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    found = []
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module == "gctrace_analyzer":
+            found += [f"gctrace_analyzer.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.append(node.module)
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_imports_point_one_way(path: Path) -> None:
+    here = RANK[named(path).split("/")[0].removesuffix(".py")]
+    for module in imports(path):
+        parts = module.split(".")
+        if parts[0] == "gctrace_analyzer" and len(parts) > 1 and parts[1] in RANK:
+            assert RANK[parts[1]] <= here, f"{named(path)} looks upstream at {module}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_a_module_is_one_job(path: Path) -> None:
+    lines = len(path.read_text().splitlines())
+    assert lines <= MOST_LINES or named(path) in TABLES, f"{lines} lines"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_only_the_edge_knows_other_frame_libraries(path: Path) -> None:
+    foreign = {"pandas", "pyarrow", "numpy", "matplotlib", "plotly"}
+    assert not foreign & {module.split(".")[0] for module in imports(path)}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_only_sources_opens_inputs_and_only_the_command_line_prints(path: Path) -> None:
+    calls = [
+        node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
+    ]
+    names = {ast.unparse(call.func).rpartition(".")[2] for call in calls}
+    if named(path) not in ("ingest/sources.py", "cli/report.py", "cli/__init__.py"):
+        assert "open" not in names
+    if not named(path).startswith("cli/"):
+        assert "print" not in names
+
+
+def test_public_names_are_sorted_and_there() -> None:
+    names = gctrace_analyzer.__all__
+    assert names == sorted(names)
+    assert all(hasattr(gctrace_analyzer, name) for name in names)
+
+
+def loaded_by(code: str) -> set[str]:
+    """The top-level modules loaded by a program."""
+    show = "import sys; print(*{name.split('.')[0] for name in sys.modules})"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{show}"], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_importing_the_package_loads_no_library() -> None:
+    assert not loaded_by("import gctrace_analyzer") & {"polars", "rich", "pandas", "numpy"}
+
+
+def test_a_text_report_loads_no_library_it_does_not_show() -> None:
+    code = "from gctrace_analyzer.cli import main\nmain(['samples/steady-go1.26.log'])"
+    assert not loaded_by(code) & {"pandas", "pyarrow", "matplotlib", "plotly", "hypothesis"}
+
+
+def test_help_loads_no_frame_library() -> None:
+    code = (
+        "from gctrace_analyzer.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass"
+    )
+    assert "polars" not in loaded_by(code)

@@ -1,0 +1,148 @@
+"""Frames of any kind in, the same kind out."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer import schema
+from tests.conftest import CORPUS, SAMPLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LOG = str(SAMPLES / "steady-go1.26.log")
+FORMS: dict[str, Callable[[pl.DataFrame], Any]] = {
+    "polars": lambda frame: frame,
+    "lazy": lambda frame: frame.lazy(),
+    "pandas": lambda frame: frame.to_pandas(),
+    "arrow": lambda frame: frame.to_arrow(),
+}
+
+
+@pytest.fixture(params=FORMS)
+def form(request: pytest.FixtureRequest) -> Callable[[pl.DataFrame], Any]:
+    chosen: Callable[[pl.DataFrame], Any] = FORMS[request.param]
+    return chosen
+
+
+def test_add_metrics_gives_back_the_kind_it_was_given(
+    form: Callable[[pl.DataFrame], Any],
+) -> None:
+    given = form(gca.cycles(LOG))
+    derived = gca.add_metrics(given)
+    assert type(derived) is type(given)
+    names = (
+        derived.column_names if isinstance(derived, pa.Table) else list(gca_columns(derived))
+    )
+    assert names == schema.names("cycles") + schema.names("metrics")
+
+
+def gca_columns(frame: Any) -> list[str]:
+    return (
+        frame.collect_schema().names()
+        if isinstance(frame, pl.LazyFrame)
+        else list(frame.columns)
+    )
+
+
+def test_metrics_are_the_same_for_every_kind(form: Callable[[pl.DataFrame], Any]) -> None:
+    expected = gca.add_metrics(gca.cycles(LOG))
+    derived = gca.add_metrics(form(gca.cycles(LOG)))
+    mine = derived.collect() if isinstance(derived, pl.LazyFrame) else pl.DataFrame(derived)
+    for name in ("gc_cpu_share", "alloc_mib_per_s", "effective_gogc", "stw_total_ms"):
+        assert mine[name].to_list() == pytest.approx(expected[name].to_list(), nan_ok=True)
+
+
+def test_a_run_comes_back_from_a_frame(form: Callable[[pl.DataFrame], Any]) -> None:
+    run = gca.read(LOG)
+    again = gca.from_frame(form(run.cycles))
+    assert again.summary().to_dict() == run.summary().to_dict()
+    assert again.processes["cycles"].to_list() == run.processes["cycles"].to_list()
+
+
+def test_a_frame_without_processes_is_stitched() -> None:
+    cycles = gca.cycles(str(CORPUS / "gctrace/go1.12-restart/run.log"))
+    again = gca.from_frame(cycles.drop("process"))
+    assert again.cycles["process"].to_list() == cycles["process"].to_list()
+
+
+def test_a_frame_with_only_some_columns_is_enough() -> None:
+    run = gca.from_frame(
+        pd.DataFrame({"gc_num": [1, 2], "start_s": [0.1, 0.4], "stw_mark_term_ms": [1.0, 2.0]})
+    )
+    summary = run.summary()
+    assert summary.cycles == 2
+    assert summary.gc_per_s == pytest.approx(1 / 0.3)
+    assert summary.gc_cpu_share is None
+
+
+def test_a_frame_of_something_else_is_a_clear_error() -> None:
+    with pytest.raises(gca.MissingColumnsError, match="lacks gc_num"):
+        gca.from_frame(pl.DataFrame({"a": [1]}))
+    with pytest.raises(gca.MissingColumnsError, match="lacks process"):
+        gca.add_metrics(pl.DataFrame({"gc_num": [1]}))
+    with pytest.raises(TypeError, match="pandas, polars or Arrow"):
+        gca.from_frame([1, 2])
+
+
+def test_integers_with_gaps_stay_integers_in_pandas() -> None:
+    frame = gca.read(str(CORPUS / "gctrace/pre-1.9/go1.4.log")).to_pandas()
+    assert frame["heap_goal_mib"].dtype == "Int64"
+    assert frame["gc_num"].dtype == "int64"
+    assert frame["gc_num"].tolist() == list(range(1, 21))
+    assert frame["forced"].dtype == "bool"
+
+
+def test_every_table_becomes_pandas() -> None:
+    run = gca.read(str(SAMPLES / "pacertrace-go1.16.log"))
+    for name in (
+        "cycles",
+        "processes",
+        "scavenges",
+        "pacer",
+        "scans",
+        "rejected",
+        "metrics",
+        "pauses",
+        "windows",
+    ):
+        frame = run.to_pandas(name)
+        assert list(frame.columns) == run.table(name).columns
+        assert len(frame) == len(run.table(name))
+
+
+def test_a_pandas_frame_keeps_its_index() -> None:
+    frame = gca.read(LOG).to_pandas().set_index("gc_num", drop=False).iloc[5:9]
+    assert gca.add_metrics(frame).index.tolist() == [6, 7, 8, 9]
+
+
+def test_a_missing_extra_names_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(
+        gca.MissingExtraError, match=r"pip install 'gctrace-analyzer\[pandas\]'"
+    ):
+        gca.read(LOG).to_pandas()
+
+
+def test_columns_are_those_of_the_schema() -> None:
+    run = gca.read(str(SAMPLES / "pacertrace-go1.16.log"))
+    for table in (
+        "cycles",
+        "processes",
+        "scavenges",
+        "pacer",
+        "scans",
+        "rejected",
+        "windows",
+        "pauses",
+    ):
+        assert dict(run.table(table).schema) == schema.polars_schema(table), table
+    for table in ("cycles", "metrics"):
+        assert set(schema.names(table)) <= set(run.table("metrics").columns)
