@@ -3,7 +3,7 @@
 >>> import gctrace_analyzer as gca
 >>> run = gca.read("samples/steady-go1.26.log")
 >>> run.summary().cycles
-27
+33
 """
 
 from __future__ import annotations

@@ -45,6 +45,7 @@ def common(parser: argparse.ArgumentParser) -> None:
         "--color",
         choices=("auto", "always", "never"),
         default="auto",
+        metavar="WHEN",
         help="colours on a terminal only (auto, the default), always or never",
     )
     parser.add_argument("--debug", action="store_true", help="show tracebacks")

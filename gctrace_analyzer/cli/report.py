@@ -88,8 +88,9 @@ def _parser() -> argparse.ArgumentParser:
         help=f"write to FILE, by its suffix: {' '.join(SUFFIXES)} (repeatable)",
     )  # fmt: skip
     parser.add_argument(
-        "--table", choices=TABLES, help="what csv, jsonl and parquet hold (default: cycles)"
-    )
+        "--table", choices=TABLES, metavar="TABLE",
+        help=f"what csv, jsonl and parquet hold: {', '.join(TABLES)} (default: cycles)",
+    )  # fmt: skip
     parser.add_argument(
         "--between", metavar="A..B", help="only cycles that start then: 60s..120s"
     )

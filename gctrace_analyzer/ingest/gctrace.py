@@ -10,11 +10,9 @@ to reject.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
-
 import polars as pl
 
+from gctrace_analyzer.ingest.found import CONTEXT_LINES, REJECTED_CHARS, Found, Suspect
 from gctrace_analyzer.ingest.grammar import COMPANIONS, GCTRACE, MODERN, Shape, any_of
 from gctrace_analyzer.ingest.layout import COMMON, NUMERIC, Layout, layouts
 from gctrace_analyzer.ingest.records import (
@@ -25,14 +23,6 @@ from gctrace_analyzer.ingest.records import (
     field_value,
 )
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
-
-if TYPE_CHECKING:
-    from collections import Counter
-
-CONTEXT_LINES = 32
-"""How far apart the parts of a torn line may stand: one write of an application."""
-
-REJECTED_CHARS = 500
 
 _SEPARATOR = b"\x01"
 _LIKE_ZLIB = b"x^"
@@ -61,49 +51,6 @@ _GLUED = r"^[^\s\"'\\`]*[A-Za-z0-9]"
 _SILENT = r"^[^A-Za-z0-9]*$"
 
 Frames = dict[str, list[pl.DataFrame]]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a chunk holds.
-
-    `cycles` and `companions` (by table) have `line_no` and those columns of their tables that
-    a line tells. `context` has the lines around the suspects, and those at both ends, by
-    number: plain strings, as a slice of a string column would keep the whole chunk alive.
-    `impossible` counts values that became null as they cannot be, by column.
-    """
-
-    lines: int
-    cycles: pl.DataFrame
-    companions: dict[str, pl.DataFrame]
-    suspects: list[Suspect]
-    context: dict[int, str]
-    impossible: Counter[str]
-
-    def shifted(self, by: int) -> Found:
-        """The same with line numbers that are larger by so many."""
-        for frame in (self.cycles, *self.companions.values()):
-            at = frame.get_column_index("line_no")
-            frame.replace_column(at, (frame["line_no"].cast(pl.Int64) + by).alias("line_no"))
-        return replace(
-            self,
-            suspects=[s._replace(line_no=s.line_no + by) for s in self.suspects],
-            context={number + by: text for number, text in self.context.items()},
-        )
-
-
-class Suspect(NamedTuple):
-    """A line, from its first runtime word on, that looks like the runtime's but is no record.
-
-    `head`: a record's beginning. `headless`: its rest, from the time or percentage on.
-    `piece`: some other part. `glued`: a record that was read, with other text at its end.
-    `range`: a record with a number that does not fit. `long`: over the limit of a line.
-    """
-
-    line_no: int
-    prefix: str
-    text: str
-    kind: str
 
 
 def parse(data: bytes) -> Found:
@@ -239,12 +186,12 @@ def _by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
         return []
     text = pl.col("text")
     long = text.str.len_bytes() > LONG_LINE_BYTES
+    lines = lines.with_columns(prefix=pl.lit(""))
     suspects = _suspects(lines.filter(long), "long")
     rest = lines.filter(~long).with_columns(
         # `->` where HTML or JSON has escaped it: read, but said.
         repaired=text.str.contains_any(list(_ESCAPED)),
         text=text.str.replace_many(_ESCAPED),
-        prefix=pl.lit(""),
     )
     for head, shapes in _HEADS:
         records, rest = _anchored(rest, head)
@@ -257,10 +204,9 @@ def _by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
 
 
 def _suspects(rows: pl.DataFrame, kind: str) -> list[Suspect]:
-    prefix = pl.col("prefix") if "prefix" in rows.columns else pl.lit("").alias("prefix")
     text = pl.col("text").str.head(REJECTED_CHARS) if kind == "long" else pl.col("text")
-    found = rows.select("line_no", prefix, text).iter_rows()
-    return [Suspect(line_no, before, rest, kind) for line_no, before, rest in found]
+    found = rows.select("line_no", "prefix", text, kind=pl.lit(kind))
+    return [Suspect._make(row) for row in found.iter_rows()]
 
 
 def _anchored(lines: pl.DataFrame, head: str) -> tuple[pl.DataFrame, pl.DataFrame]:

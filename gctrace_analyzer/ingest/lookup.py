@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import gctrace, torn
+from gctrace_analyzer.ingest.found import CONTEXT_LINES
 from gctrace_analyzer.ingest.sources import Source
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def find_line(origin: Input, line_no: int) -> FoundLine:
 
 
 def _lines_around(origin: Input, line_no: int) -> dict[int, str]:
-    around = range(max(1, line_no - gctrace.CONTEXT_LINES), line_no + gctrace.CONTEXT_LINES + 1)
+    around = range(max(1, line_no - CONTEXT_LINES), line_no + CONTEXT_LINES + 1)
     near: dict[int, str] = {}
     before = 0
     for data in Source(origin).chunks():

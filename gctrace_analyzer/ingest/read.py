@@ -24,7 +24,7 @@ from gctrace_analyzer.ingest.sources import Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gctrace_analyzer.ingest.gctrace import Found
+    from gctrace_analyzer.ingest.found import Found, Suspect
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
 
 WORKERS = 3
@@ -129,7 +129,7 @@ def _read_all(
 
 def _read_source(source: Source, progress: Callable[[SourceFacts], None] | None) -> _Part:
     part = _Part(source.facts)
-    suspects: list[gctrace.Suspect] = []
+    suspects: list[Suspect] = []
     context: dict[int, str] = {}
     for found in _parsed(source):
         here = found.shifted(source.facts.lines)
@@ -163,7 +163,7 @@ def _add_others(part: _Part, found: Found) -> None:
     part.impossible += found.impossible
 
 
-def _mend(part: _Part, suspects: list[gctrace.Suspect], context: dict[int, str]) -> None:
+def _mend(part: _Part, suspects: list[Suspect], context: dict[int, str]) -> None:
     """Puts torn records where they begin; keeps what could not be read."""
     numbers = pl.concat([frame.select("line_no", "gc_num") for frame in part.cycles])
 

@@ -134,7 +134,7 @@ class _Cycle(NamedTuple):
 
 @dataclass(slots=True)
 class _Chain:
-    """A program: its number, its last cycle, its GC CPU so far, the GOGC its goals amount to."""
+    """A program: its last cycle, its GC CPU so far in s, the GOGC its goals amount to."""
 
     process: int
     last: _Cycle
@@ -142,9 +142,11 @@ class _Chain:
     gogc: float | None = None
 
     def __post_init__(self) -> None:
-        capacity = (self.last.end or 0.0) * (self.last.procs or 0)
-        known = self.last.num == 1
-        self.cpu = self.last.cpu if known else capacity * ((self.last.share or 0) + 0.5) / 100
+        if self.last.num == 1:
+            self.cpu = self.last.cpu
+        else:
+            capacity = (self.last.end or 0.0) * (self.last.procs or 0)
+            self.cpu = capacity * ((self.last.share or 0) + 0.5) / 100
 
     def missing(self, cycle: _Cycle) -> float:
         """How many cycles lie between the last one and `cycle`; infinite if it is not ours."""
@@ -152,12 +154,10 @@ class _Chain:
         apart = cycle.num - last.num
         if apart < 1 or cycle.kind != last.kind:
             return math.inf
-        if cycle.start is not None and last.end is not None:
-            if cycle.start < last.end - CLOCK_SLACK_S:
-                return math.inf
-        if apart == 1 and cycle.heap is not None and last.live is not None:
-            if cycle.heap < last.live - 1:
-                return math.inf  # between cycles the heap only grows
+        if _less(cycle.start, last.end, CLOCK_SLACK_S):
+            return math.inf
+        if apart == 1 and _less(cycle.heap, last.live, 1):
+            return math.inf  # between cycles the heap only grows
         return apart - 1
 
     def strangeness(self, cycle: _Cycle) -> tuple[float, bool]:
@@ -176,6 +176,10 @@ class _Chain:
             self.gogc = _gogc(self.last, cycle) or self.gogc
         self.cpu += cycle.cpu
         self.last = cycle
+
+
+def _less(one: float | None, other: float | None, slack: float) -> bool:
+    return one is not None and other is not None and one < other - slack
 
 
 def _gogc(before: _Cycle, cycle: _Cycle) -> float | None:

@@ -15,7 +15,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from gctrace_analyzer.ingest.gctrace import CONTEXT_LINES, MODERN_HEAD, REJECTED_CHARS
+from gctrace_analyzer.ingest.found import CONTEXT_LINES, REJECTED_CHARS
+from gctrace_analyzer.ingest.gctrace import MODERN_HEAD
 from gctrace_analyzer.ingest.grammar import COMPANIONS, GCTRACE, MODERN, Shape
 from gctrace_analyzer.ingest.seams import (
     cycle_num,
@@ -29,7 +30,7 @@ from gctrace_analyzer.ingest.seams import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gctrace_analyzer.ingest.gctrace import Suspect
+    from gctrace_analyzer.ingest.found import Suspect
 
 _REASONS = {
     "long": "longer than 1 MiB",
