@@ -121,8 +121,9 @@ def with_metrics(cycles: pl.DataFrame) -> pl.DataFrame:
 
 
 def goal_setters(cycles: pl.DataFrame) -> dict[str, int]:
-    """How many cycles' goals were set by what (`goal_set_by`), as far as the log tells."""
+    """How many cycles' goals were set by what (`goal_set_by`), the most frequent first."""
     names = ("process", "gc_num", "heap_live_mib", "heap_goal_mib", "stacks_mib", "globals_mib")
     judged = cycles.select(names).with_columns(effective_gogc=effective_gogc())
     counts = judged.select(goal_set_by()).to_series().drop_nulls().value_counts()
+    counts = counts.sort("count", "goal_set_by", descending=[True, False])
     return {str(setter): int(number) for setter, number in counts.iter_rows()}

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 
+# Beyond them, the order in which the processors added the numbers up shows.
+_SIGNIFICANT_DIGITS = 12
+
 
 def document(report: Report) -> dict[str, Any]:
     """The report as plain values."""
@@ -52,8 +55,8 @@ def dumps(report: Report) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    if isinstance(value, float):
+        return float(f"{value:.{_SIGNIFICANT_DIGITS}g}") if math.isfinite(value) else None
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, dict):
