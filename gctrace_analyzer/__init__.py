@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         MissingExtraError,
         NoRecordsError,
         UnreadableInputError,
+        UnwritableOutputError,
     )
     from gctrace_analyzer.run import Run, add_metrics, cycles, from_frame, read
 
@@ -38,6 +39,7 @@ __all__ = [
     "NoRecordsError",
     "Run",
     "UnreadableInputError",
+    "UnwritableOutputError",
     "add_metrics",
     "cycles",
     "from_frame",

@@ -17,6 +17,7 @@ __all__ = [
     "MissingExtraError",
     "NoRecordsError",
     "UnreadableInputError",
+    "UnwritableOutputError",
 ]
 
 
@@ -94,6 +95,17 @@ class BadSettingError(GctraceError):
 
     def __str__(self) -> str:
         return f"{self.what}: cannot read {self.value!r}.\n  Expected {self.expected}."
+
+
+class UnwritableOutputError(GctraceError):
+    """A result that could not be written."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path, self.problem = path, problem
+
+    def __str__(self) -> str:
+        return f"{self.path}: cannot be written: {self.problem}.\n  Nothing was left there."
 
 
 class MissingColumnsError(GctraceError):

@@ -176,7 +176,7 @@ class Run:
             )
             raise BadSettingError(
                 what="between",
-                value=f"{begin}..{end}",
+                value=f"{low:g}s..{high:g}s",
                 expected=f"times within the log: {until}",
             )
         return self._only(there)

@@ -12,12 +12,19 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
-from gctrace_analyzer.errors import BadSettingError, GctraceError, MissingExtraError
+from gctrace_analyzer.errors import (
+    BadSettingError,
+    GctraceError,
+    MissingExtraError,
+    UnwritableOutputError,
+)
 
 VERBS = ("explain",)
 """Words that are commands in first place; a file of that name is `./explain`."""
 
 EXIT_GATE, EXIT_USAGE, EXIT_INPUT, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 70, 130
+
+_OF_USAGE = (BadSettingError, MissingExtraError, UnwritableOutputError)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -27,8 +34,7 @@ def main(argv: list[str] | None = None) -> int:
         code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is still buffered has no reader; without this, Python says so at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return 0
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
@@ -36,18 +42,26 @@ def main(argv: list[str] | None = None) -> int:
         if "--debug" in words:
             raise
         _say(str(err))
-        return (
-            EXIT_USAGE if isinstance(err, BadSettingError | MissingExtraError) else EXIT_INPUT
-        )
+        return EXIT_USAGE if isinstance(err, _OF_USAGE) else EXIT_INPUT
     except Exception as err:
         if "--debug" in words:
             raise
+        if isinstance(err, OSError) and not err.filename:
+            # Inputs and output files raise errors of our own: what is left is our output.
+            _say(f"standard output: {err.strerror or err}")
+            _forget_output()
+            return EXIT_USAGE
         _say(
             f"a bug in gctrace-analyzer: {type(err).__name__}: {err}\n"
             "  Please report it with the traceback that --debug prints."
         )
         return EXIT_BUG
     return code
+
+
+def _forget_output() -> None:
+    # What is still buffered has no reader; without this, Python says so at its exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(words: list[str]) -> int:
@@ -57,8 +71,8 @@ def _run(words: list[str]) -> int:
     if first and not first.startswith("-") and not Path(first).exists():
         near = get_close_matches(first, VERBS, n=1, cutoff=0.75)
         if near:
-            hint = f"a file, or a verb. Did you mean the verb {near[0]!r}?"
-            raise BadSettingError(what="gctrace-analyze", value=first, expected=hint)
+            _say(f"{first}: no such file.\n  Did you mean the verb {near[0]!r}?")
+            return EXIT_USAGE
     return _command("report", words)
 
 

@@ -13,11 +13,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import EXIT_GATE, EXIT_INPUT
 from gctrace_analyzer.cli.options import Gate, Parser, common, gate
-from gctrace_analyzer.errors import BadSettingError, GctraceWarning
+from gctrace_analyzer.errors import BadSettingError, GctraceWarning, UnwritableOutputError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
+
+    import polars as pl
 
     from gctrace_analyzer.ingest.sources import SourceFacts
     from gctrace_analyzer.run import Run
@@ -27,6 +29,7 @@ SUFFIXES = {
     ".txt": "text", ".md": "md", ".json": "json", ".jsonl": "jsonl", ".csv": "csv",
     ".parquet": "parquet",
 }  # fmt: skip
+_ROWS_AT_ONCE = 65_536
 TABLES = (
     "cycles", "metrics", "processes", "pauses", "windows", "scavenges", "pacer", "scans",
     "rejected",
@@ -210,16 +213,19 @@ def _print(view: Run, kind: str, table: str, color: str) -> None:
 
 def _save(view: Run, path: Path, kind: str, table: str) -> None:
     """Writes the file beside its place and moves it there: nothing is ever half-written."""
-    handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
-    part = Path(name)
+    part = None
     try:
+        handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
+        part = Path(name)
         with os.fdopen(handle, "wb") as file:
             _write(view, kind, table, file)
         part.chmod(0o666 & ~_umask())
         part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    except OSError as err:
+        raise UnwritableOutputError(str(path), err.strerror or str(err)) from err
+    finally:
+        if part:
+            part.unlink(missing_ok=True)
 
 
 def _umask() -> int:
@@ -242,10 +248,17 @@ def _write(view: Run, kind: str, table: str, file: IO[bytes]) -> None:
 
         file.write(markdown.dumps(view.report()).encode())
     else:
-        frame = view.table(table)
-        if kind == "csv":
-            frame.write_csv(file)
-        elif kind == "jsonl":
-            frame.write_ndjson(file)
-        else:
-            frame.write_parquet(file)
+        _write_table(view.table(table), kind, file)
+
+
+def _write_table(frame: pl.DataFrame, kind: str, file: IO[bytes]) -> None:
+    if kind == "parquet":
+        frame.write_parquet(file)
+        return
+    # Piece by piece, so that it is Python that writes: its error tells a closed pipe.
+    for begin in range(0, max(len(frame), 1), _ROWS_AT_ONCE):
+        part = frame.slice(begin, _ROWS_AT_ONCE)
+        text = (
+            part.write_csv(include_header=not begin) if kind == "csv" else part.write_ndjson()
+        )
+        file.write(text.encode())

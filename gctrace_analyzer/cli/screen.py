@@ -26,7 +26,9 @@ def show(lines: Iterable[Line], color: str) -> None:
     )
     for line in lines:
         if console.is_terminal:
-            console.print(Text.assemble(*line))
+            text = Text.assemble(*line)
+            text.rstrip()
+            console.print(text)
         else:
             print("".join(text for text, _ in line).rstrip())
 
