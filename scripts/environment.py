@@ -25,10 +25,16 @@ def ensure(extra: str = "") -> None:
         return
     say(f"making the environment in {HOME.relative_to(ROOT)} (once) …")
     if not PYTHON.exists():
-        venv.create(HOME, with_pip=True, clear=HOME.exists())
+        try:
+            venv.create(HOME, with_pip=True, clear=HOME.exists())
+        except subprocess.CalledProcessError:
+            sys.exit(
+                "This Python has no pip to install with (Debian: apt install python3-venv)."
+            )
     target = f"{ROOT}[{extra}]" if extra else str(ROOT)
     run(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", target)
-    stamp.write_text(wanted)
+    for done in {stamp, HOME / "installed-plain"}:
+        done.write_text(wanted)
 
 
 def run(*command: str | Path, **settings: object) -> None:

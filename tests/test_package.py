@@ -1,0 +1,89 @@
+"""The wheel in a clean environment, and the scripts of the checkout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gctrace_analyzer as gca
+from tests.conftest import ROOT, SAMPLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOG = SAMPLES / "steady-go1.26.log"
+
+
+def run(*words: str | Path, **settings: Any) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return subprocess.run(
+        words, capture_output=True, text=True, check=False, env=clean, **settings
+    )
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    build = ("build", "--wheel", "--no-isolation", "--outdir", folder, ROOT)
+    done = run(sys.executable, "-m", *build)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the programs are of an environment with the wheel and what it needs, no more."""
+    folder = tmp_path_factory.mktemp("clean")
+    venv.create(folder, with_pip=True)
+    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    done = run(programs / "python", "-m", "pip", "install", "--quiet", wheel)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return programs
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.split("/")[0] for name in names}
+    info = f"gctrace_analyzer-{gca.__version__}.dist-info"
+    assert tops == {"gctrace_analyzer", info}
+    assert {"gctrace_analyzer/py.typed", f"{info}/licenses/LICENSE"} <= set(names)
+
+
+def test_the_installed_command(installed: Path, tmp_path: Path) -> None:
+    done = run(installed / "gctrace-analyze", LOG, "-o", "r.json", "-o", "r.csv", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert {path.name for path in tmp_path.iterdir()} == {"r.json", "r.csv"}
+    shown = run(installed / "gctrace-analyze", LOG, cwd=tmp_path)
+    assert shown.stdout == f"{gca.read(LOG).summary()}\n"
+    version = run(installed / "gctrace-analyze", "--version")
+    assert version.stdout == f"gctrace-analyze {gca.__version__}\n"
+
+
+def test_the_installed_library(installed: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys, gctrace_analyzer as gca; run = gca.read(sys.argv[1]);"
+        "print(run.summary().cycles); run.to_pandas()"
+    )
+    done = run(installed / "python", "-c", code, LOG, cwd=tmp_path)
+    assert done.stdout == "33\n"
+    assert done.stderr.endswith(
+        "pandas is not installed.\n  pip install 'gctrace-analyzer[pandas]'\n"
+    )
+    assert run(installed / "python", "-m", "pip", "check").returncode == 0
+
+
+def test_trying_it_shows_the_report_and_says_where_the_results_lie() -> None:
+    done = run(sys.executable, ROOT / "scripts" / "try", cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "GC CPU" in done.stdout
+    assert "report.md, report.json, cycles.parquet in try-out/" in done.stdout + done.stderr
+    assert {"report.md", "report.json", "cycles.parquet"} <= {
+        path.name for path in (ROOT / "try-out").iterdir()
+    }
