@@ -58,7 +58,9 @@ class Run:
 
     def __repr__(self) -> str:
         names = ", ".join(source.name for source in self.sources) or "frame"
-        return f"<Run of {names}: {len(self.cycles)} cycles, {len(self.processes)} processes>"
+        starts = len(self.processes)
+        counted = "1 program start" if starts == 1 else f"{starts} program starts"
+        return f"<Run of {names}: {len(self.cycles)} cycles, {counted}>"
 
     @property
     def cycles(self) -> pl.DataFrame:

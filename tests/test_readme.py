@@ -1,0 +1,82 @@
+"""The README does what it says: its commands and its Python are run."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.conftest import ROOT
+
+README = ROOT / "README.md"
+BLOCK = re.compile(r"^```(console|pycon)\n(.*?)^```\n", re.M | re.S)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
+
+
+def test_every_block_prints_what_it_shows(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    names: dict[str, object] = {}
+
+    def shown(block: re.Match[str]) -> str:
+        run = console if block[1] == "console" else lambda text: python(text, names)
+        return f"```{block[1]}\n{run(block[2])}```\n"
+
+    text = README.read_text()
+    now = BLOCK.sub(shown, text)
+    if request.config.getoption("--update-golden"):
+        README.write_text(now)
+    assert now == README.read_text()
+
+
+def console(block: str) -> str:
+    """The commands of a block, each with what it prints."""
+    printed = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            done = subprocess.run(
+                ["bash", "-c", line[2:]],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            )
+            printed.append(f"{line}\n{done.stdout}")
+    return "".join(printed)
+
+
+def python(block: str, names: dict[str, object]) -> str:
+    """The statements of a block, each with what it prints."""
+    printed = []
+    pl.Config.set_tbl_width_chars(80)
+    try:
+        for example in doctest.DocTestParser().get_examples(block):
+            first, *more = example.source.splitlines()
+            printed.append(
+                "\n".join([f">>> {first}", *(f"... {line}" for line in more)]) + "\n"
+            )
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(example.source, "README.md", "single"), names)
+            printed.append(out.getvalue())
+    finally:
+        pl.Config.restore_defaults()
+    return "".join(printed)
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "samples/README.md"])
+def test_what_is_linked_is_there(page: str) -> None:
+    path = ROOT / page
+    for target in LINK.findall(path.read_text()):
+        assert (path.parent / target).exists(), target
