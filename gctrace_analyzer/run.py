@@ -10,24 +10,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from gctrace_analyzer import frames, schema, units
-from gctrace_analyzer.analysis.cycles import goal_setters, with_metrics
-from gctrace_analyzer.analysis.pauses import pauses, worst_cycles
-from gctrace_analyzer.analysis.state import levels
-from gctrace_analyzer.analysis.summary import Summary, prepared, summarize
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.cycles import with_metrics
+from gctrace_analyzer.analysis.pauses import pauses
+from gctrace_analyzer.analysis.summary import Summary, prepared
 from gctrace_analyzer.analysis.windows import windows
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import stitch
 from gctrace_analyzer.ingest.read import Log, read_log
 from gctrace_analyzer.present import text
-from gctrace_analyzer.present.report import TREND_POINTS, WORST_CYCLES, Report
+from gctrace_analyzer.present.build import build
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     import pandas as pd
 
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
+    from gctrace_analyzer.present.report import Report
 
 _Frame = TypeVar("_Frame")
 
@@ -185,22 +184,7 @@ class Run:
 
     def report(self) -> Report:
         """Everything a report says, as data."""
-        cycles = self.cycles
-        summary = self._summary(cycles, self.processes)
-        return Report(
-            sources=self.sources,
-            summary=summary,
-            levels=levels(summary, DEFAULT, old_pacer=not cycles["stacks_mib"].count()),
-            processes=tuple(self._by_process(summary)),
-            trend=self._trend(),
-            pauses=self.pauses(),
-            worst=worst_cycles(self._prepared, WORST_CYCLES),
-            rejected=self.rejected,
-            repaired=int(cycles["repaired"].sum()),
-            procs=tuple(cycles["procs"].drop_nulls().unique().sort()),
-            goal_set_by=goal_setters(cycles),
-            runtime_lines=self.runtime_lines,
-        )
+        return build(self._log, self._prepared)
 
     def _metrics(self) -> pl.DataFrame:
         return with_metrics(self.cycles)
@@ -208,32 +192,6 @@ class Run:
     @cached_property
     def _prepared(self) -> pl.DataFrame:
         return prepared(self.cycles)
-
-    def _summary(self, cycles: pl.DataFrame, processes: pl.DataFrame) -> Summary:
-        return summarize(cycles, processes, impossible=self._log.impossible)
-
-    def _by_process(self, whole: Summary) -> Iterator[tuple[dict[str, Any], Summary]]:
-        rows = self.processes.iter_rows(named=True)
-        if len(self.processes) == 1:
-            yield next(rows), whole
-            return
-        parts = self.cycles.partition_by("process", as_dict=True, maintain_order=True)
-        for row in rows:
-            only = self.processes.filter(process=row["process"])
-            yield row, self._summary(parts[(row["process"],)], only)
-
-    def _trend(self) -> pl.DataFrame:
-        """Equal windows over the process with the most cycles."""
-        if self.processes.is_empty():
-            return pl.DataFrame(schema=schema.polars_schema("windows"))
-        longest = self.processes.sort("cycles")["process"][-1]
-        mine = self._prepared.filter(pl.col("process") == longest)
-        begin, end = mine.select(
-            (pl.col("end_s") - pl.col("elapsed_s")).min().alias("begin"), pl.col("end_s").max()
-        ).row(0)
-        if begin is None or end <= begin:
-            return pl.DataFrame(schema=schema.polars_schema("windows"))
-        return windows(mine, (end - begin) / TREND_POINTS, origin_s=begin).head(TREND_POINTS)
 
     def _only(self, which: pl.Expr) -> Run:
         """The run of some of the cycles."""

@@ -14,16 +14,13 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.ingest.sources import SourceFacts
 
-WORST_CYCLES = 5
-TREND_POINTS = 10
-
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """A run's figures, ready to be written down.
 
-    `processes` pairs each row of the processes table with its own summary; `trend` has
-    `TREND_POINTS` windows of the longest process.
+    `processes` pairs each row of the processes table with its own summary; `trend` has equal
+    windows of the longest process.
     """
 
     sources: tuple[SourceFacts, ...]

@@ -1,0 +1,72 @@
+"""Gathers what a report is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.cycles import goal_setters
+from gctrace_analyzer.analysis.pauses import pauses, worst_cycles
+from gctrace_analyzer.analysis.state import levels
+from gctrace_analyzer.analysis.summary import Summary, summarize
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.windows import windows
+from gctrace_analyzer.present.report import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.ingest.read import Log
+
+WORST_CYCLES = 5
+TREND_POINTS = 10
+
+
+def build(log: Log, likely: pl.DataFrame) -> Report:
+    """The report on a log; `likely` are its cycles as `summary.prepared` makes them."""
+    cycles = log.tables["cycles"]
+    summary = summarize(cycles, log.tables["processes"], impossible=log.impossible)
+    return Report(
+        sources=log.sources,
+        summary=summary,
+        levels=levels(summary, DEFAULT, old_pacer=not cycles["stacks_mib"].count()),
+        processes=tuple(_by_process(log, summary)),
+        trend=_trend(log.tables["processes"], likely),
+        pauses=pauses(likely),
+        worst=worst_cycles(likely, WORST_CYCLES),
+        rejected=log.tables["rejected"],
+        repaired=int(cycles["repaired"].sum()),
+        procs=tuple(cycles["procs"].drop_nulls().unique().sort()),
+        goal_set_by=goal_setters(cycles),
+        runtime_lines=log.runtime_lines,
+    )
+
+
+def _by_process(log: Log, whole: Summary) -> Iterator[tuple[dict[str, Any], Summary]]:
+    """Each program start with its own figures."""
+    processes = log.tables["processes"]
+    rows = processes.iter_rows(named=True)
+    if len(processes) == 1:
+        yield next(rows), whole
+        return
+    parts = log.tables["cycles"].partition_by("process", as_dict=True, maintain_order=True)
+    for row in rows:
+        only = processes.filter(process=row["process"])
+        yield row, summarize(parts[(row["process"],)], only, impossible=log.impossible)
+
+
+def _trend(processes: pl.DataFrame, likely: pl.DataFrame) -> pl.DataFrame:
+    """Equal windows over the process with the most cycles."""
+    nothing = pl.DataFrame(schema=schema.polars_schema("windows"))
+    if processes.is_empty():
+        return nothing
+    longest = processes.sort("cycles")["process"][-1]
+    mine = likely.filter(pl.col("process") == longest)
+    begin, end = mine.select(
+        (pl.col("end_s") - pl.col("elapsed_s")).min().alias("begin"), pl.col("end_s").max()
+    ).row(0)
+    if begin is None or end <= begin:
+        return nothing
+    return windows(mine, (end - begin) / TREND_POINTS, origin_s=begin).head(TREND_POINTS)
