@@ -171,6 +171,7 @@ def test_a_very_long_line_is_rejected_and_its_memory_not_taken(tmp_path: Path) -
 
 def test_a_first_line_that_looks_like_zlib_is_a_line() -> None:
     assert len(read_text(f"x^2 + y^2\n{LINES['gc18']}\n").cycles) == 1
+    assert len(read_text(f"x\u0680\n{LINES['gc18']}\n").cycles) == 1
     assert len(read_text(f"x\x01 control\n{LINES['gc18']}\n").cycles) == 1
     assert zlib.compress(b"")[:1] == b"x"
 

@@ -75,6 +75,22 @@ def test_a_line_torn_twice_is_joined() -> None:
     assert_whole(log_of(*writes, TORN[second:] + "\n"))
 
 
+@pytest.mark.parametrize("second", [26, 70, 89, 100])
+def test_a_line_torn_after_its_first_word_and_once_more_is_joined(second: int) -> None:
+    other = APPLICATION[0] + "\n"
+    assert_whole(log_of(TORN[:3], other, TORN[3:second], other, TORN[second:] + "\n"))
+
+
+def test_another_programs_whole_record_is_no_rest() -> None:
+    # Two programs' first words met, and what follows is nobody's any more.
+    braided = (
+        "gc gc 1 @10.004 @s 0.0045s %5: %0.17: +0.1711++100.059+ ms clock, 0.0660.34 ms clock\n"
+    )
+    run = read_text(braided + BEFORE + AFTER)
+    assert run.cycles["gc_num"].to_list() == [11, 13]
+    assert "two programs wrote at once" in run.rejected["reason"].item()
+
+
 def test_a_line_torn_before_its_end_is_whole() -> None:
     assert_whole(log_of(TORN, APPLICATION[0] + "\n", "\n"))
 

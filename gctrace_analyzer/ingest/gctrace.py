@@ -25,7 +25,7 @@ from gctrace_analyzer.ingest.records import (
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 
 _SEPARATOR = b"\x01"
-_LIKE_ZLIB = b"x^"
+_LIKE_ZLIB = b"x"
 
 # What every line of ours, or a part of one, contains. All lines are searched for it: short
 # literals in a regular expression are three times as fast here as Aho-Corasick.
@@ -92,7 +92,7 @@ def _found(
 def _split(data: bytes) -> pl.DataFrame:
     """The lines of `data` as `text`; an empty one is null."""
     # The CSV reader splits lines at memory speed, if the separator occurs in none of them
-    # and if the first two characters do not make it believe that the data is compressed.
+    # and if the first characters do not make it believe that the data is compressed.
     if _SEPARATOR in data:
         data = data.replace(_SEPARATOR, b" ")
     misleading = data.startswith(_LIKE_ZLIB)
@@ -128,7 +128,7 @@ def _context(lines: pl.DataFrame, suspects: list[Suspect]) -> dict[int, str]:
     spans = [(0, CONTEXT_LINES), (count - CONTEXT_LINES, count)]
     for suspect in suspects:
         before = CONTEXT_LINES if suspect.kind == "headless" else 0
-        after = CONTEXT_LINES if suspect.kind in ("head", "glued") else 0
+        after = CONTEXT_LINES if suspect.kind in ("head", "headless", "glued") else 0
         spans.append((suspect.line_no - 1 - before, suspect.line_no + after))
     near: dict[int, str] = {}
     for begin, end in spans:

@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from gctrace_analyzer.ingest.found import CONTEXT_LINES, REJECTED_CHARS
+from gctrace_analyzer.ingest.found import CONTEXT_LINES, REJECTED_CHARS, Suspect
 from gctrace_analyzer.ingest.gctrace import MODERN_HEAD
 from gctrace_analyzer.ingest.grammar import COMPANIONS, GCTRACE, MODERN, Shape
 from gctrace_analyzer.ingest.seams import (
@@ -30,7 +30,6 @@ from gctrace_analyzer.ingest.seams import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gctrace_analyzer.ingest.found import Suspect
 
 _REASONS = {
     "long": "longer than 1 MiB",
@@ -40,6 +39,7 @@ _REASONS = {
 }
 _CUT = "cut short"
 _TORN = "torn by another write, and its rest is missing"
+_BRAIDED = "two programs wrote at once, and their numbers cannot be told apart"
 _ORDER = "the fields stand in an order no Go version prints"
 
 _MOST_TEARS = 3
@@ -51,6 +51,7 @@ _GC = re.compile(r"gc (?:#?\d*)|gc$")
 _MIDDLE = re.compile(r"[-\d.+/>@%: s]*(?:%|ms c|MB|->)")
 _RUNTIMES_OWN = re.compile(r"gc #?\d+ @\d+\.\d{3}|(?!gc #?\d+ ).*?\d\D+\d")
 _RECORD_WORDS = re.compile(r" ms cpu| MB |\d P\b")
+_TWO_RECORDS = re.compile(r"gc gc #?\d| ms (clock|cpu),.* ms \1,")
 _PIECE_WORDS = re.compile(
     r"(?:[-\d.+/>@%:,()\s]|gc |clock|cpu|ms|MB|goal|stacks|globals|forced|[Ps])*"
 )
@@ -196,21 +197,37 @@ class _Mender:
         return next(parts for parts in found.values() if parts[0] == best)
 
     def _find_head(self, tail: Suspect) -> None:
-        """Finds the `gc N` that belongs to a record's rest."""
-        near = range(tail.line_no - 1, tail.line_no - 1 - CONTEXT_LINES, -1)
+        """Finds the `gc N` that belongs to a record's rest, which may be torn in its turn."""
+        heads = list(self._heads_before(tail.line_no))
+        for number, begin, prefix in heads:
+            for rest in _rests(tail.text, prefix):
+                if found := list(seams(begin, rest, MODERN)):
+                    text = self._best(number, begin, found)
+                    self.result.joined.append(Joined(number, text))
+                    self.used.update((number, tail.line_no))
+                    return
+        later = self._after(tail.line_no)
+        for number, begin, prefix in heads:
+            head = Suspect(number, prefix, begin, "head")
+            torn = self._torn_again(head, begin, tail.text, later, MODERN, _MOST_TEARS)
+            if torn:
+                self.result.joined.append(Joined(number, torn[0]))
+                self.used.update((number, tail.line_no, *torn[1]))
+                return
+
+    def _heads_before(self, line_no: int) -> Iterator[tuple[int, str, str]]:
+        """What may be a bare `gc N` before a line: its line, it and what follows, its prefix.
+
+        The nearest first, those at the start of a line before all others.
+        """
+        near = range(line_no - 1, line_no - 1 - CONTEXT_LINES, -1)
         before = [(n, self.lines[n]) for n in near if n in self.lines and n not in self.used]
         for at_start in (True, False):
             for number, line in before:
                 for match in _GC.finditer(line):
                     at = match.start()
-                    if (at == 0) != at_start or _HEAD.match(line, at):
-                        continue
-                    for rest in _rests(tail.text, line[:at]):
-                        if found := list(seams(line[at:], rest, MODERN)):
-                            text = self._best(number, line[at:], found)
-                            self.result.joined.append(Joined(number, text))
-                            self.used.update((number, tail.line_no))
-                            return
+                    if (at == 0) == at_start and not _HEAD.match(line, at):
+                        yield number, line[at:], line[:at]
 
     def _best(self, line_no: int, begin: str, found: list[tuple[int, str]]) -> str:
         """The most plausible of several cuts that give a whole record.
@@ -260,12 +277,14 @@ def _unwrapped(
 def _rests(line: str, prefix: str) -> Iterator[str]:
     """The line as the rest of a record: as it is, and without a prefix like the head's."""
     for text in (line, line[len(prefix) :] if prefix else ""):
-        if text.strip() and not _HEAD.match(text):
+        if text.strip() and not _HEAD.match(text) and not _HEAD.match(line):
             yield text.rstrip()
 
 
 def _reason(suspect: Suspect) -> str | None:
     """Why the line could not be read; None for an application's line that only looks alike."""
+    if _TWO_RECORDS.search(suspect.prefix[-3:] + suspect.text):
+        return _BRAIDED
     if suspect.kind == "piece" and not _PIECE_WORDS.fullmatch(suspect.text):
         return None
     if suspect.kind != "head":
