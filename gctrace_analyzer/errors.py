@@ -13,9 +13,11 @@ __all__ = [
     "EmptyInputError",
     "GctraceError",
     "GctraceWarning",
+    "InvalidJsonError",
     "MissingColumnsError",
     "MissingExtraError",
     "NoRecordsError",
+    "UnknownColumnsError",
     "UnreadableInputError",
     "UnwritableOutputError",
 ]
@@ -134,3 +136,36 @@ class MissingExtraError(GctraceError):
         return (
             f"{self.library} is not installed.\n  pip install 'gctrace-analyzer[{self.extra}]'"
         )
+
+
+class InvalidJsonError(UnreadableInputError):
+    """A JSON document that breaks off or is none."""
+
+    def __init__(self, name: str, line: int, column: int, problem: str, near: str) -> None:
+        super().__init__(
+            name,
+            f"invalid JSON at line {line}, column {column}: {problem}",
+            f"There it reads: …{near}\n  If it was cut, fetch it again; "
+            "if it is a log, say so: --kind log",
+        )
+        self.line, self.column = line, column
+        self.args = (name, line, column, problem, near)
+
+
+class UnknownColumnsError(UnreadableInputError):
+    """A table whose columns are no MemStats."""
+
+    def __init__(
+        self, name: str, line: int, found: list[str], expected: str, *, headerless: bool = False
+    ) -> None:
+        shown = ", ".join(found[:12]) + (", …" if len(found) > 12 else "")
+        problem = (
+            f"line {line}: a table without a header, whose {len(found)} columns could be anything "
+            f"({shown})"
+            if headerless
+            else f"line {line}: a table whose columns are no MemStats: {shown}"
+        )
+        hint = f"Expected: {expected}.\n  Name the columns: --columns HeapAlloc,HeapSys,…"
+        super().__init__(name, problem, hint)
+        self.found = found
+        self.args = (name, line, found, expected)

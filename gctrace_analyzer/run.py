@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,12 +16,14 @@ from gctrace_analyzer.analysis.summary import Summary, prepared
 from gctrace_analyzer.analysis.windows import windows
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import stitch
-from gctrace_analyzer.ingest.read import Log, read_log
+from gctrace_analyzer.ingest.clock import Clock, moment
+from gctrace_analyzer.ingest.read import How, Log, read_log
 from gctrace_analyzer.present import text
 from gctrace_analyzer.present.build import build
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
 
     import pandas as pd
 
@@ -90,6 +92,41 @@ class Run:
     def rejected(self) -> pl.DataFrame:
         """Lines that look like the runtime's and could not be read, with the reason."""
         return self.table("rejected")
+
+    @property
+    def memstats(self) -> pl.DataFrame:
+        """Dumps of runtime.MemStats."""
+        return self.table("memstats")
+
+    @property
+    def oom_kills(self) -> pl.DataFrame:
+        """Processes that were killed for memory, one row per kill."""
+        return self.table("oom_kills")
+
+    @property
+    def oom_invocations(self) -> pl.DataFrame:
+        """Runs of the OOM killer that killed nothing."""
+        return self.table("oom_invocations")
+
+    @property
+    def oom_tasks(self) -> pl.DataFrame:
+        """The kernel's tables of tasks at its kills."""
+        return self.table("oom_tasks")
+
+    @property
+    def unit_events(self) -> pl.DataFrame:
+        """What systemd said of units."""
+        return self.table("unit_events")
+
+    @property
+    def container_states(self) -> pl.DataFrame:
+        """What Docker and Kubernetes say of containers."""
+        return self.table("container_states")
+
+    @property
+    def runtime_fatal(self) -> pl.DataFrame:
+        """The Go runtime's own out of memory."""
+        return self.table("runtime_fatal")
 
     @property
     def sources(self) -> tuple[SourceFacts, ...]:
@@ -205,12 +242,18 @@ class Run:
         )
         tables["cycles"] = cycles
         tables["processes"] = tables["processes"].update(counted, on="process")
-        return Run(Log(tables, self.sources, self.runtime_lines, self._log.impossible))
+        return Run(replace(self._log, tables=tables))
 
 
 def read(
     *origins: Input,
     strict: bool = False,
+    kind: str | None = None,
+    columns: Sequence[str] | None = None,
+    year: int | None = None,
+    tz: str | None = None,
+    start: str | datetime | None = None,
+    unpack_limit: str | float | None = None,
     progress: Callable[[SourceFacts], None] | None = None,
 ) -> Run:
     """Reads the logs of one service.
@@ -219,6 +262,12 @@ def read(
         origins: paths, `-` for standard input, or open files; several are parts of one log in
             this order. Compressed (gz, xz, bz2, zst) or not is told by content.
         strict: a line that looks like the runtime's and cannot be read is an error.
+        kind: what the inputs are, if they should not be asked (`ingest.sniff.KINDS`).
+        columns: names of the columns of a table of MemStats that has none.
+        year: the year of the first line, for stamps that have none.
+        tz: the zone of stamps that name none, such as `Europe/Berlin`.
+        start: when the first program started, for a log without stamps.
+        unpack_limit: the most an input may unpack to, as `64GiB`.
         progress: called after each few megabytes with the facts of the input so far.
 
     Raises:
@@ -231,7 +280,17 @@ def read(
         raise BadSettingError(
             what="read", value="nothing", expected="at least one path, - or open file"
         )
-    return Run(read_log(origins, strict=strict, progress=progress))
+    begun = moment(start) if isinstance(start, str) else start
+    how = How(
+        strict=strict,
+        kind=kind,
+        columns=columns,
+        clock=Clock(year=year, tz=tz, start=begun),
+        unpack_limit=None
+        if unpack_limit is None
+        else round(units.size_mib(unpack_limit, what="unpack_limit") * units.MIB),
+    )
+    return Run(read_log(origins, how, progress=progress))
 
 
 def cycles(*origins: Input, strict: bool = False) -> pl.DataFrame:
@@ -255,7 +314,9 @@ def from_frame(frame: Any) -> Run:
     table = frames.cycles_of(frame)
     if table["process"].has_nulls():
         table = table.with_columns(stitch.process_of([table])[0].alias("process"))
-    tables = {name: pl.DataFrame(schema=schema.polars_schema(name)) for name in _TABLES}
+    tables = {
+        name: pl.DataFrame(schema=schema.polars_schema(name)) for name in schema.LOG_TABLES
+    }
     tables |= {"cycles": table, "processes": stitch.processes(table)}
     return Run(Log(tables, (), {}, {}))
 
@@ -271,9 +332,6 @@ def add_metrics(frame: _Frame) -> _Frame:
         MissingColumnsError: a column the calculation needs is absent.
     """
     return frames.same_kind(frame, with_metrics)
-
-
-_TABLES = ("cycles", "processes", "scavenges", "pacer", "scans", "rejected")
 
 
 def _fields(summary: Summary) -> dict[str, Any]:

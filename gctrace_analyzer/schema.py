@@ -45,6 +45,21 @@ _LOGGED_AT = Column(
     "the log's wrapping, not the runtime",
 )
 
+_MONOTONIC = Column(
+    "monotonic_s", "Float64", "s", "seconds since the host's boot", "printk, journald"
+)
+WHOSE = (
+    Column("host", "String", "", "host", "the log's wrapping"),
+    Column("ident", "String", "", "syslog identifier or program name", "the log's wrapping"),
+    Column("log_pid", "Int64", "", "process id as the log names it", "the log's wrapping"),
+    Column("unit", "String", "", "systemd unit", "the log's wrapping"),
+    Column("container", "String", "", "container", "the log's wrapping"),
+    Column("container_id", "String", "", "container id, as long as the log has it", "the log's wrapping"),
+    Column("pod", "String", "", "Kubernetes pod", "the log's wrapping"),
+    Column("namespace", "String", "", "Kubernetes namespace", "the log's wrapping"),
+    Column("stream", "String", "", "stdout or stderr, or the log stream", "the log's wrapping"),
+)  # fmt: skip
+
 CYCLES = (
     _PROCESS,
     Column("gc_num", "Int64", "", "number of the cycle in its program, from 1", "memstats.numgc"),
@@ -89,6 +104,7 @@ CYCLES = (
     Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.grammar"),
     Column("repaired", "Boolean", "", "another write had torn the line; its parts were joined again", _LINE),
     *WHERE,
+    _MONOTONIC,
 )  # fmt: skip
 
 METRICS = (
@@ -127,13 +143,7 @@ PROCESSES = (
     Column("cycles", "Int64", "", "cycles read", _LINE),
     Column("missing_cycles", "Int64", "", "numbers between first_gc and last_gc without a line", "gaps in gc_num"),
     Column("ended_by", "String", "", "restart, or end of input", _LINE),
-    Column("host", "String", "", "host", "the log's wrapping"),
-    Column("ident", "String", "", "syslog identifier or program name", "the log's wrapping"),
-    Column("log_pid", "Int64", "", "process id as the log names it", "the log's wrapping"),
-    Column("unit", "String", "", "systemd unit", "the log's wrapping"),
-    Column("container", "String", "", "container", "the log's wrapping"),
-    Column("pod", "String", "", "Kubernetes pod", "the log's wrapping"),
-    Column("stream", "String", "", "stdout or stderr", "the log's wrapping"),
+    *WHOSE,
 )  # fmt: skip
 
 SCAVENGES = (
@@ -204,6 +214,187 @@ REJECTED = (
     Column("text", "String", "", "the line, cut at 500 characters", _LINE),
 )
 
+MEMSTATS = (
+    _LOGGED_AT,
+    Column("elapsed_s", "Float64", "s", "since the first dump of its source", "the dump's own time"),
+    Column("alloc_bytes", "Int64", "B", "allocated heap objects; the same as heap_alloc_bytes", "runtime.MemStats.Alloc"),
+    Column("total_alloc_bytes", "Int64", "B", "allocated since the start, freed or not", "runtime.MemStats.TotalAlloc"),
+    Column("sys_bytes", "Int64", "B", "taken from the system in all", "runtime.MemStats.Sys"),
+    Column("lookups", "Int64", "", "pointer lookups", "runtime.MemStats.Lookups"),
+    Column("mallocs", "Int64", "", "objects allocated since the start", "runtime.MemStats.Mallocs"),
+    Column("frees", "Int64", "", "objects freed since the start; in the columns of the recycling program: buffers it let go", "runtime.MemStats.Frees"),
+    Column("heap_alloc_bytes", "Int64", "B", "allocated heap objects, unreachable ones not yet swept included", "runtime.MemStats.HeapAlloc"),
+    Column("heap_sys_bytes", "Int64", "B", "heap taken from the system", "runtime.MemStats.HeapSys"),
+    Column("heap_idle_bytes", "Int64", "B", "heap in spans without objects", "runtime.MemStats.HeapIdle"),
+    Column("heap_inuse_bytes", "Int64", "B", "heap in spans with objects", "runtime.MemStats.HeapInuse"),
+    Column("heap_released_bytes", "Int64", "B", "idle heap given back to the system", "runtime.MemStats.HeapReleased"),
+    Column("heap_objects", "Int64", "", "objects on the heap", "runtime.MemStats.HeapObjects"),
+    Column("stack_inuse_bytes", "Int64", "B", "goroutine stacks", "runtime.MemStats.StackInuse"),
+    Column("stack_sys_bytes", "Int64", "B", "stacks, taken from the system", "runtime.MemStats.StackSys"),
+    Column("mspan_inuse_bytes", "Int64", "B", "span structures", "runtime.MemStats.MSpanInuse"),
+    Column("mspan_sys_bytes", "Int64", "B", "span structures, taken from the system", "runtime.MemStats.MSpanSys"),
+    Column("mcache_inuse_bytes", "Int64", "B", "cache structures", "runtime.MemStats.MCacheInuse"),
+    Column("mcache_sys_bytes", "Int64", "B", "cache structures, taken from the system", "runtime.MemStats.MCacheSys"),
+    Column("buck_hash_sys_bytes", "Int64", "B", "profiling tables", "runtime.MemStats.BuckHashSys"),
+    Column("gc_sys_bytes", "Int64", "B", "collector's metadata", "runtime.MemStats.GCSys"),
+    Column("other_sys_bytes", "Int64", "B", "other runtime memory", "runtime.MemStats.OtherSys"),
+    Column("next_gc_bytes", "Int64", "B", "heap goal of the next cycle", "runtime.MemStats.NextGC"),
+    Column("last_gc_unix_ns", "Int64", "ns", "end of the last cycle, since 1970", "runtime.MemStats.LastGC"),
+    Column("pause_total_ns", "Int64", "ns", "stop-the-world time since the start", "runtime.MemStats.PauseTotalNs"),
+    Column("last_pause_ns", "Int64", "ns", "pause of the last cycle", "runtime.MemStats.PauseNs[(NumGC+255)%256]"),
+    Column("pause_max_s", "Float64", "s", "longest pause since the start", "go_gc_duration_seconds quantile 1"),
+    Column("num_gc", "Int64", "", "cycles finished", "runtime.MemStats.NumGC"),
+    Column("num_forced_gc", "Int64", "", "cycles the program asked for", "runtime.MemStats.NumForcedGC"),
+    Column("gc_cpu_fraction", "Float64", "0–1", "share of CPU used by the collector since the start", "runtime.MemStats.GCCPUFraction"),
+    Column("pool_bytes", "Int64", "B", "held in the program's own pool", "recycling program"),
+    Column("makes", "Int64", "", "buffers made anew", "recycling program"),
+    Column("rss_bytes", "Int64", "B", "resident memory", "process_resident_memory_bytes, MaxRSS where printed"),
+    Column("gogc_pct", "Int64", "%", "GOGC", "go_gc_gogc_percent"),
+    Column("gomemlimit_bytes", "Int64", "B", "GOMEMLIMIT; null: none or unknown", "go_gc_gomemlimit_bytes"),
+    Column("resolution_bytes", "Int64", "B", "unit of the last digit of the sizes; null: exact", "as printed"),
+    *WHOSE,
+    *WHERE,
+)  # fmt: skip
+
+_K = "mm/oom_kill.c"
+OOM_KILLS = (
+    _LOGGED_AT,
+    _MONOTONIC,
+    Column("host", "String", "", "host", "the log's wrapping"),
+    Column("killer", "String", "", "kernel, or systemd-oomd", "who wrote the line"),
+    Column("reported_by", "String", "", "who passed it on: kubelet, node-problem-detector; null: the killer itself", "the log's wrapping"),
+    Column("scope", "String", "", "global memcg cpuset mempolicy: whose memory ran out", "message, oom_memcg, constraint, in this order"),
+    Column("constraint", "String", "", "as the kernel names it", _K),
+    Column("reason", "String", "", "memory_pressure or memory_used", "systemd-oomd"),
+    Column("pid", "Int64", "", "process killed, in the host's numbers", _K),
+    Column("comm", "String", "", "its name, cut at 15 bytes", _K),
+    Column("uid", "Int64", "", "its user", _K),
+    Column("unit", "String", "", "systemd unit", "task_memcg, or systemd-oomd"),
+    Column("cgroup", "String", "", "its control group", "task_memcg, or systemd-oomd"),
+    Column("oom_memcg", "String", "", "the control group whose limit was hit", _K),
+    Column("task_memcg", "String", "", "the control group of the process", _K),
+    Column("pod_uid", "String", "", "Kubernetes pod", "task_memcg"),
+    Column("container_id", "String", "", "container", "task_memcg"),
+    Column("total_vm_bytes", "Int64", "B", "address space", "total-vm"),
+    Column("anon_rss_bytes", "Int64", "B", "resident anonymous memory: heap, stacks", "anon-rss"),
+    Column("file_rss_bytes", "Int64", "B", "resident file pages", "file-rss"),
+    Column("shmem_rss_bytes", "Int64", "B", "resident shared memory", "shmem-rss"),
+    Column("pgtables_bytes", "Int64", "B", "page tables", "pgtables"),
+    Column("oom_score_adj", "Int64", "", "-1000 (never) to 1000 (first)", _K),
+    Column("score", "Int64", "", "badness", "Kill process … score"),
+    Column("invoker_comm", "String", "", "who asked for memory", "invoked oom-killer"),
+    Column("invoker_pid", "Int64", "", "its thread", "CPU: … PID:"),
+    Column("gfp_mask", "String", "", "kind of the request", "invoked oom-killer"),
+    Column("order", "Int64", "", "2^order pages were asked for", "invoked oom-killer"),
+    Column("mems_allowed", "String", "", "NUMA nodes", "oom-kill:"),
+    Column("kernel_release", "String", "", "kernel", "CPU: … Not tainted"),
+    Column("usage_bytes", "Int64", "B", "memory of oom_memcg", "memory: usage"),
+    Column("limit_bytes", "Int64", "B", "its limit; null: none", "memory: usage"),
+    Column("failcnt", "Int64", "", "how often the limit was hit", "memory: usage"),
+    Column("swap_usage_bytes", "Int64", "B", "swap of oom_memcg", "swap: usage"),
+    Column("swap_limit_bytes", "Int64", "B", "its limit; null: none", "swap: usage"),
+    Column("oom_group", "Boolean", "", "killed with its whole group", "memory.oom.group"),
+    Column("reaped", "Boolean", "", "its memory was taken at once", "oom_reaper"),
+    Column("reaped_anon_rss_bytes", "Int64", "B", "what was left then", "oom_reaper"),
+    Column("reaped_file_rss_bytes", "Int64", "B", "what was left then", "oom_reaper"),
+    Column("reaped_shmem_rss_bytes", "Int64", "B", "what was left then", "oom_reaper"),
+    Column("truncated", "Boolean", "", "the line of the kill is cut", _LINE),
+    Column("node", "String", "", "Kubernetes node", "events"),
+    Column("age_s", "Float64", "s", "how long ago when the events were listed", "events"),
+    Column("pressure_cgroup", "String", "", "the group under pressure", "systemd-oomd"),
+    Column("pressure_pct", "Float64", "%", "memory pressure", "systemd-oomd"),
+    Column("pressure_limit_pct", "Float64", "%", "its limit", "systemd-oomd"),
+    Column("pressure_window_s", "Float64", "s", "for so long", "systemd-oomd"),
+    *WHERE,
+)  # fmt: skip
+
+_KILL_COLUMNS = {column.name: column for column in OOM_KILLS}
+OOM_INVOCATIONS = tuple(
+    _KILL_COLUMNS[name]
+    for name in (
+        "logged_at", "monotonic_s", "host", "scope", "constraint", "invoker_comm", "invoker_pid",
+        "gfp_mask", "order", "oom_memcg", "task_memcg", "usage_bytes", "limit_bytes", "failcnt",
+        "swap_usage_bytes", "swap_limit_bytes", "kernel_release", "source", "line_no",
+    )
+)  # fmt: skip
+
+OOM_TASKS = (
+    Column("kill_line_no", "Int64", "", "line of the kill the table stands before; null: none", _LINE),
+    Column("pid", "Int64", "", "process", _K),
+    Column("comm", "String", "", "its name", _K),
+    Column("uid", "Int64", "", "its user", _K),
+    Column("tgid", "Int64", "", "thread group", _K),
+    Column("total_vm_pages", "Int64", "pages", "address space", _K),
+    Column("rss_pages", "Int64", "pages", "resident memory", _K),
+    Column("rss_anon_pages", "Int64", "pages", "anonymous part", "Linux 6.8 and later"),
+    Column("rss_file_pages", "Int64", "pages", "file part", "Linux 6.8 and later"),
+    Column("rss_shmem_pages", "Int64", "pages", "shared part", "Linux 6.8 and later"),
+    Column("pgtables_bytes", "Int64", "B", "page tables", "Linux 4.16 and later"),
+    Column("swapents_pages", "Int64", "pages", "swapped out", _K),
+    Column("oom_score_adj", "Int64", "", "-1000 (never) to 1000 (first)", _K),
+    Column("rss_bytes", "Int64", "B", "rss_pages × page size (4 KiB unless the kill says otherwise)", _K),
+    *WHERE,
+)  # fmt: skip
+
+UNIT_EVENTS = (
+    _LOGGED_AT,
+    _MONOTONIC,
+    Column("host", "String", "", "host", "the log's wrapping"),
+    Column("unit", "String", "", "systemd unit", "systemd"),
+    Column("event", "String", "", "main_exited oom_killed_process oomd_killed_processes failed restart_scheduled consumed", "systemd"),
+    Column("code", "String", "", "exited, killed or dumped", "Main process exited"),
+    Column("status", "Int64", "", "exit status or signal number", "Main process exited"),
+    Column("signal", "String", "", "signal", "Main process exited"),
+    Column("result", "String", "", "oom-kill, signal, exit-code, …", "Failed with result"),
+    Column("n", "Int64", "", "processes killed, or the restart counter", "systemd"),
+    Column("cpu_s", "Float64", "s", "CPU the unit used", "Consumed, or CPU_USAGE_NSEC"),
+    Column("wall_s", "Float64", "s", "over so long", "Consumed"),
+    Column("memory_peak_bytes", "Int64", "B", "most memory it had, one decimal of its unit", "Consumed"),
+    Column("memory_swap_peak_bytes", "Int64", "B", "most swap it had", "Consumed"),
+    Column("container_id", "String", "", "container of a docker or CRI scope", "unit"),
+    *WHERE,
+)  # fmt: skip
+
+_C = "docker inspect or events, kubectl get or describe"
+CONTAINER_STATES = (
+    Column("pod", "String", "", "pod", _C),
+    Column("namespace", "String", "", "namespace", _C),
+    Column("node", "String", "", "node", _C),
+    Column("container", "String", "", "container's name in its pod", _C),
+    Column("name", "String", "", "container's name", _C),
+    Column("container_id", "String", "", "container", _C),
+    Column("status", "String", "", "running, exited, waiting, terminated", _C),
+    Column("reason", "String", "", "reason of the present state", _C),
+    Column("last_status", "String", "", "state before", _C),
+    Column("last_reason", "String", "", "its reason", _C),
+    Column("oom_killed", "Boolean", "", "said to be killed for memory; 137 alone is no proof", _C),
+    Column("exit_code", "Int64", "", "exit code", _C),
+    Column("signal", "String", "", "KILL for 137, TERM for 143", "exit_code"),
+    Column("error", "String", "", "error text", _C),
+    Column("restart_count", "Int64", "", "restarts", _C),
+    Column("memory_limit_bytes", "Int64", "B", "memory limit; null: none or unknown", _C),
+    Column("memory_request_bytes", "Int64", "B", "memory request", _C),
+    Column("cpu_limit", "Float64", "CPUs", "CPU limit", _C),
+    Column("gomemlimit_bytes", "Int64", "B", "GOMEMLIMIT in its environment", _C),
+    Column("gogc", "String", "", "GOGC in its environment", _C),
+    Column("gomaxprocs", "Int64", "", "GOMAXPROCS in its environment", _C),
+    Column("started_at", "Datetime", "UTC", "start", _C),
+    Column("finished_at", "Datetime", "UTC", "end", _C),
+    Column("duration_s", "Float64", "s", "how long it ran", "execDuration"),
+    Column("event", "String", "", "oom, die, kill, …", "docker events"),
+    _LOGGED_AT,
+    *WHERE,
+)  # fmt: skip
+
+RUNTIME_FATAL = (
+    _LOGGED_AT,
+    Column("kind", "String", "", "out of memory", "runtime.throw"),
+    Column("requested_bytes", "Int64", "B", "the block that could not be had", "runtime: out of memory"),
+    Column("in_use_bytes", "Int64", "B", "in use then", "runtime: out of memory"),
+    *WHOSE,
+    *WHERE,
+)  # fmt: skip
+
 WINDOWS = (
     _PROCESS,
     Column("start_s", "Float64", "s", "begin of the window, since the program's start", "windows()"),
@@ -243,6 +434,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "scavenges": SCAVENGES,
     "pacer": PACER,
     "scans": SCANS,
+    "memstats": MEMSTATS,
+    "oom_kills": OOM_KILLS,
+    "oom_invocations": OOM_INVOCATIONS,
+    "oom_tasks": OOM_TASKS,
+    "unit_events": UNIT_EVENTS,
+    "container_states": CONTAINER_STATES,
+    "runtime_fatal": RUNTIME_FATAL,
     "rejected": REJECTED,
     "windows": WINDOWS,
     "pauses": PAUSES,
@@ -252,6 +450,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
 def names(table: str) -> list[str]:
     """The column names of `table`, in order."""
     return [column.name for column in TABLES[table]]
+
+
+LOG_TABLES = (
+    "cycles", "processes", "scavenges", "pacer", "scans", "memstats", "oom_kills",
+    "oom_invocations", "oom_tasks", "unit_events", "container_states", "runtime_fatal", "rejected",
+)  # fmt: skip
+"""The tables that reading fills; the others are derived."""
 
 
 def polars_schema(table: str) -> dict[str, pl.DataType]:

@@ -20,28 +20,30 @@ REJECTED_CHARS = 500
 class Found:
     """What a chunk holds.
 
-    `cycles` and `companions` (by table) have `line_no` and those columns of their tables that
-    a line tells. `context` has the lines around the suspects, and those at both ends, by
-    number: plain strings, as a slice of a string column would keep the whole chunk alive.
-    `impossible` counts values that became null as they cannot be, by column.
+    `cycles` and `companions` (by table) have `line_no`, those columns of their tables that a
+    line tells, and what a carrier said of it (`ingest.said`), if there is one. `near` has the
+    lines around the suspects, and those at both ends. `messages` are lines that may hold
+    something else of ours (`ingest.payloads`). `impossible` counts values that became null as
+    they cannot be, by column; `carriers` lines by what they were wrapped in.
     """
 
     lines: int
     cycles: pl.DataFrame
     companions: dict[str, pl.DataFrame]
     suspects: list[Suspect]
-    context: dict[int, str]
+    near: pl.DataFrame
+    messages: pl.DataFrame
     impossible: Counter[str]
+    carriers: Counter[str]
 
     def shifted(self, by: int) -> Found:
         """The same with line numbers that are larger by so many."""
-        for frame in (self.cycles, *self.companions.values()):
+        frames = (self.cycles, *self.companions.values(), self.near, self.messages)
+        for frame in frames:
             at = frame.get_column_index("line_no")
             frame.replace_column(at, (frame["line_no"].cast(pl.Int64) + by).alias("line_no"))
         return replace(
-            self,
-            suspects=[s._replace(line_no=s.line_no + by) for s in self.suspects],
-            context={number + by: text for number, text in self.context.items()},
+            self, suspects=[s._replace(line_no=s.line_no + by) for s in self.suspects]
         )
 
 
@@ -51,9 +53,11 @@ class Suspect(NamedTuple):
     `head`: a record's beginning. `headless`: its rest, from the time or percentage on.
     `piece`: some other part. `glued`: a record that was read, with other text at its end.
     `range`: a record with a number that does not fit. `long`: over the limit of a line.
+    `origin` tells streams apart whose lines a carrier has put into one file.
     """
 
     line_no: int
     prefix: str
     text: str
     kind: str
+    origin: str = ""

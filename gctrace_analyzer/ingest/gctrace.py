@@ -10,8 +10,14 @@ to reject.
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
 import polars as pl
 
+from gctrace_analyzer.ingest import payloads
+from gctrace_analyzer.ingest.carriers import IDENTITY
 from gctrace_analyzer.ingest.found import CONTEXT_LINES, REJECTED_CHARS, Found, Suspect
 from gctrace_analyzer.ingest.grammar import COMPANIONS, GCTRACE, MODERN, Shape, any_of
 from gctrace_analyzer.ingest.layout import COMMON, NUMERIC, Layout, layouts
@@ -22,14 +28,19 @@ from gctrace_analyzer.ingest.records import (
     cycles_frame,
     field_value,
 )
+from gctrace_analyzer.ingest.said import SAID, detached, origin_of
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
+from gctrace_analyzer.ingest.wrappers import Peeled, by_depth, peel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _SEPARATOR = b"\x01"
 _LIKE_ZLIB = b"x"
 
 # What every line of ours, or a part of one, contains. All lines are searched for it: short
 # literals in a regular expression are three times as fast here as Aho-Corasick.
-_HINT = r" @|gc\d|GC f|scvg|scav|pacer|scan:| ms c|MB "
+_HINT = r" @|gc\d|GC f|scvg|scav|pacer|scan:| ms c|MB |" + payloads.HINT
 
 MODERN_HEAD = r"gc #?\d+ @\d"
 _HEADS: tuple[tuple[str, tuple[Shape, ...]], ...] = (
@@ -51,42 +62,107 @@ _GLUED = r"^[^\s\"'\\`]*[A-Za-z0-9]"
 _SILENT = r"^[^A-Za-z0-9]*$"
 
 Frames = dict[str, list[pl.DataFrame]]
+_Text = TypeVar("_Text", pl.Expr, pl.Series)
+_NOTHING = pl.DataFrame(schema={"line_no": pl.Int64, "text": pl.String})
 
 
 def parse(data: bytes) -> Found:
     """Every record in whole lines of clean UTF-8 (`ingest.sources`); lines count from 1."""
     lines = _split(data).with_row_index("line_no", offset=1)
     text = pl.col("text")
-    # Exact enough for the common case: no torn line has both ends of a record.
-    bare = text.str.starts_with("gc ") & text.str.ends_with(" P")
+    bare = _is_bare(text)
     whole, rest = lines.filter(bare), lines.filter(~bare)
     maybe = text.str.contains(_HINT) | (text.str.len_bytes() > LONG_LINE_BYTES)
-    found: Frames = {"cycles": []}
-    suspects = _by_pattern(_sharpened(rest.filter(maybe)), found)
-    count, context = len(lines), _context(lines, suspects)
+    peeled = peel(rest.filter(maybe))
+    context = partial(_context, lines)
     records, joined = whole.drop("text"), _joined(whole)
     # The lines are as large as the chunk, and the numbers can do without them.
+    count = len(lines)
     del lines, whole, rest
+    found: Frames = {"cycles": []}
     frames, unread = _by_skeleton(records, joined)
     found["cycles"] += frames
+    return _parsed(found, peeled, unread, count, context)
+
+
+def parse_messages(peeled: Peeled) -> Found:
+    """Every record in messages whose carrier is no text, `line_no text` and `said.SAID`."""
+    return _parsed(
+        {"cycles": []},
+        peeled,
+        _NOTHING,
+        len(peeled.lines),
+        lambda *_: by_depth(peeled.lines.clear(), 0),
+    )
+
+
+def parse_records(records: pl.DataFrame, near: pl.DataFrame) -> Found:
+    """The records in `line_no text`: lines that `ingest.torn` has joined again.
+
+    `near` has what a carrier said of their lines.
+    """
+    lines, carriers = records, Counter[str]()
+    if near["path"].count():
+        said = near.unique("line_no", keep="last", maintain_order=True)
+        said = said.select("line_no", "path", *SAID)
+        lines = records.join(said, on="line_no", how="left", maintain_order="left")
+        carriers["joined"] = len(records)
+    peeled = Peeled(lines, carriers, 0)
+    return _parsed({"cycles": []}, peeled, _NOTHING, len(records), lambda *_: near)
+
+
+def _parsed(
+    found: Frames,
+    peeled: Peeled,
+    unread: pl.DataFrame,
+    count: int,
+    context: Callable[[list[Suspect], int], pl.DataFrame],
+) -> Found:
+    """What is in `found` already, in the messages of `peeled`, and in lines yet `unread`."""
+    lines = peeled.lines.select("line_no", "text")
+    wrapped = "path" in peeled.lines.columns
+    if wrapped:
+        bare = _is_bare(lines["text"])
+        whole, lines = lines.filter(bare), lines.filter(~bare)
+        frames, more = _by_skeleton(whole.drop("text"), _joined(whole))
+        found["cycles"] += frames
+        unread = pl.concat([unread, more]) if len(unread) else more
+    suspects = _by_pattern(_sharpened(lines), found)
     if len(unread):
         suspects = sorted(suspects + _by_pattern(unread, found))
-    return _found(found, suspects, count, context)
-
-
-def parse_records(records: pl.DataFrame) -> Found:
-    """The records in `line_no text`: lines that `ingest.torn` has joined again."""
-    found: Frames = {"cycles": []}
-    suspects = _by_pattern(records, found)
-    return _found(found, suspects, len(records), {})
-
-
-def _found(
-    found: Frames, suspects: list[Suspect], lines: int, context: dict[int, str]
-) -> Found:
+    said = peeled.lines.drop("text") if wrapped else None
+    near = context(suspects, peeled.depth)
     cycles, impossible = cycles_frame(found.pop("cycles"))
     companions = {table: companions_frame(table, parts) for table, parts in found.items()}
-    return Found(lines, cycles, companions, suspects, context, impossible)
+    if said is not None:
+        cycles = _with_said(cycles, said)
+        companions = {table: _with_said(frame, said) for table, frame in companions.items()}
+        suspects = _with_origin(suspects, peeled.lines)
+    others = peeled.lines.filter(pl.col("text").str.contains(payloads.HINT))
+    others = others.drop("path", strict=False)
+    return Found(
+        count, cycles, companions, suspects, near, detached(others), impossible, peeled.carriers
+    )
+
+
+def _is_bare(text: _Text) -> _Text:
+    # Exact enough for the common case: no torn line has both ends of a record.
+    return text.str.starts_with("gc ") & text.str.ends_with(" P")
+
+
+def _with_said(rows: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
+    """Rows with what the carrier said of their lines."""
+    named = said.drop("native", "path").with_columns(
+        pl.col(name).cast(pl.Categorical) for name in (*IDENTITY, "zone") if name != "log_pid"
+    )
+    key = pl.col("line_no").cast(pl.Int64)
+    return rows.join(named.with_columns(key), on="line_no", how="left", maintain_order="left")
+
+
+def _with_origin(suspects: list[Suspect], lines: pl.DataFrame) -> list[Suspect]:
+    mine = lines.filter(pl.col("line_no").is_in([suspect.line_no for suspect in suspects]))
+    origin = dict(mine.select("line_no", origin_of()).iter_rows())
+    return [suspect._replace(origin=origin.get(suspect.line_no, "")) for suspect in suspects]
 
 
 def _split(data: bytes) -> pl.DataFrame:
@@ -122,20 +198,17 @@ def _sharpened(lines: pl.DataFrame) -> pl.DataFrame:
     return lines.filter(text.str.contains(_OURS) | (text.str.len_bytes() > LONG_LINE_BYTES))
 
 
-def _context(lines: pl.DataFrame, suspects: list[Suspect]) -> dict[int, str]:
+def _context(lines: pl.DataFrame, suspects: list[Suspect], depth: int) -> pl.DataFrame:
     """The lines among which the other part of a suspect stands, both ends of the chunk too."""
-    texts, count = lines["text"], len(lines)
+    count = len(lines)
     spans = [(0, CONTEXT_LINES), (count - CONTEXT_LINES, count)]
     for suspect in suspects:
         before = CONTEXT_LINES if suspect.kind == "headless" else 0
         after = CONTEXT_LINES if suspect.kind in ("head", "headless", "glued") else 0
         spans.append((suspect.line_no - 1 - before, suspect.line_no + after))
-    near: dict[int, str] = {}
-    for begin, end in spans:
-        first = max(begin, 0)
-        part = texts[first : min(end, count)]
-        near |= {first + 1 + index: text or "" for index, text in enumerate(part)}
-    return near
+    near = {number for begin, end in spans for number in range(max(begin, 0), min(end, count))}
+    chosen = lines[sorted(near)].with_columns(pl.col("text").fill_null(""))
+    return by_depth(chosen, depth)
 
 
 def _by_skeleton(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame], pl.DataFrame]:
@@ -206,7 +279,7 @@ def _by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
 def _suspects(rows: pl.DataFrame, kind: str) -> list[Suspect]:
     text = pl.col("text").str.head(REJECTED_CHARS) if kind == "long" else pl.col("text")
     found = rows.select("line_no", "prefix", text, kind=pl.lit(kind))
-    return [Suspect._make(row) for row in found.iter_rows()]
+    return [Suspect(*row) for row in found.iter_rows()]
 
 
 def _anchored(lines: pl.DataFrame, head: str) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -35,7 +35,7 @@ def find_line(origin: Input, line_no: int) -> FoundLine:
     first = min(near)
     data = "".join(near[number] + "\n" for number in sorted(near)).encode()
     found = gctrace.parse(data).shifted(first - 1)
-    mended = torn.mend(found.suspects, found.context, lambda _: None)
+    mended = torn.mend(found.suspects, found.near, lambda _: None)
     joined = next((part.text for part in mended.joined if part.line_no == line_no), None)
     problem = next((part.reason for part in mended.rejected if part.line_no == line_no), None)
     return FoundLine(text, joined, problem)
@@ -45,14 +45,17 @@ def _lines_around(origin: Input, line_no: int) -> dict[int, str]:
     around = range(max(1, line_no - CONTEXT_LINES), line_no + CONTEXT_LINES + 1)
     near: dict[int, str] = {}
     before = 0
-    for data in Source(origin).chunks():
-        count = data.count(b"\n")
-        if before + count >= around.start:
-            lines = data.decode(errors="replace").split("\n")
-            near |= {n: lines[n - before - 1] for n in around if before < n <= before + count}
-        before += count
-        if before >= around.stop:
-            break
+    with Source(origin) as source:
+        for data in source.chunks():
+            count = data.count(b"\n")
+            if before + count >= around.start:
+                lines = data.decode(errors="replace").split("\n")
+                near |= {
+                    n: lines[n - before - 1] for n in around if before < n <= before + count
+                }
+            before += count
+            if before >= around.stop:
+                break
     if line_no not in near:
         expected = f"a line of the input, which has {before:,}"
         raise BadSettingError(what="explain", value=f"line {line_no}", expected=expected)

@@ -1,10 +1,9 @@
-"""From inputs to tables: chunks read side by side, torn lines joined, programs told apart."""
+"""From inputs to tables: parts read, dated, told apart by program, and put together."""
 
 from __future__ import annotations
 
 import warnings
-from collections import Counter, deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -18,20 +17,25 @@ from gctrace_analyzer.errors import (
     GctraceWarning,
     NoRecordsError,
 )
-from gctrace_analyzer.ingest import gctrace, stitch, torn
+from gctrace_analyzer.ingest import clock as clocks
+from gctrace_analyzer.ingest import owners, payloads, sniff, stitch
+from gctrace_analyzer.ingest.clock import Clock
+from gctrace_analyzer.ingest.message import Message
+from gctrace_analyzer.ingest.part import Part, read_part
 from gctrace_analyzer.ingest.sources import Source
+from gctrace_analyzer.ingest.torn import Reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from gctrace_analyzer.ingest.found import Found, Suspect
+    from gctrace_analyzer.ingest.message import Row
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
 
-WORKERS = 3
-"""Chunks parsed at once. Polars and the interpreter take turns, so this many keep two
-processors busy; more cost memory and gain nothing."""
-
 _COMPANIONS = ("scavenges", "pacer", "scans")
+_PAYLOADS = (
+    "memstats", "oom_kills", "oom_invocations", "oom_tasks", "unit_events", "container_states",
+    "runtime_fatal",
+)  # fmt: skip
 
 # A line of these belongs to the cycle whose record comes next; every other to the one before.
 _OF_THE_NEXT = ("pacer_assist", "pacer_new", "pacer_old")
@@ -42,40 +46,39 @@ class Log:
     """What the inputs hold: tables by name (`schema.TABLES`), and facts of each input.
 
     `runtime_lines` counts the lines that are no cycles, by shape; `impossible` the values
-    that fit their type but cannot be and became null, by column.
+    that fit their type but cannot be and became null, by column; `notes` are sentences about
+    the clock and what was read.
     """
 
     tables: dict[str, pl.DataFrame]
     sources: tuple[SourceFacts, ...]
     runtime_lines: dict[str, int]
     impossible: dict[str, int]
+    notes: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class _Part:
-    """What one input holds."""
+@dataclass(frozen=True, slots=True)
+class How:
+    """How inputs are read: what `read` takes beside them."""
 
-    facts: SourceFacts
-    cycles: list[pl.DataFrame] = field(default_factory=list)
-    companions: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
-    rejected: list[torn.Reject] = field(default_factory=list)
-    impossible: Counter[str] = field(default_factory=Counter)
-
-    def is_empty(self) -> bool:
-        return not (self.rejected or self.companions or any(map(len, self.cycles)))
+    strict: bool = False
+    kind: str | None = None
+    columns: Sequence[str] | None = None
+    clock: Clock = field(default_factory=Clock)
+    unpack_limit: int | None = None
 
 
 def read_log(
     origins: Sequence[Input],
+    how: How | None = None,
     *,
-    strict: bool = False,
     progress: Callable[[SourceFacts], None] | None = None,
 ) -> Log:
     """Reads inputs, in this order, as parts of one log.
 
     Args:
         origins: paths, `-` for standard input, or open files.
-        strict: a rejected line is an error.
+        how: options; `strict` makes a rejected line an error.
         progress: called after each chunk with the facts of the input so far.
 
     Raises:
@@ -84,15 +87,21 @@ def read_log(
         NoRecordsError: nothing of ours, and nothing that looks like it.
         DamagedInputError: `strict`, and a line was rejected.
     """
-    parts = _read_all(origins, progress)
-    if strict and (part := next((part for part in parts if part.rejected), None)):
+    how = how or How()
+    sniff.checked(how.kind)
+    parts, notes = _read_all(origins, how, progress)
+    if how.strict and (part := next((part for part in parts if part.rejected), None)):
         raise DamagedInputError(part.facts.name, *part.rejected[0])
-    cycles = _one_frame(parts)
+    cycles, whose = owners.one_frame(parts)
+    cycles, spans, parted = clocks.anchored(cycles, how.clock)
     companions = {table: _companions(table, parts, cycles) for table in _COMPANIONS}
+    processes = stitch.processes(cycles, companions.values())
+    processes = processes.update(spans, on="process").update(whose, on="process")
     tables = {
         "cycles": schema.conform("cycles", cycles),
-        "processes": stitch.processes(cycles, companions.values()),
+        "processes": schema.conform("processes", processes),
         **{table: schema.conform(table, frame) for table, frame in companions.items()},
+        **{table: _payload(table, parts) for table in _PAYLOADS},
         "rejected": _rejected(parts),
     }
     return Log(
@@ -100,23 +109,34 @@ def read_log(
         tuple(part.facts for part in parts),
         dict(sum((_shapes(part) for part in parts), Counter[str]())),
         dict(sum((part.impossible for part in parts), Counter[str]())),
+        (*notes, *parted),
     )
 
 
 def _read_all(
-    origins: Sequence[Input], progress: Callable[[SourceFacts], None] | None
-) -> list[_Part]:
-    parts: list[_Part] = []
+    origins: Sequence[Input], how: How, progress: Callable[[SourceFacts], None] | None
+) -> tuple[list[Part], list[str]]:
+    parts: list[Part] = []
+    notes: list[str] = []
     nothing: list[EmptyInputError | NoRecordsError] = []
     for origin in origins:
-        source = Source(origin)
         try:
-            part = _read_source(source, progress)
+            with Source(origin, unpack_limit=how.unpack_limit) as source:
+                part = read_part(
+                    source,
+                    kind=how.kind,
+                    columns=how.columns,
+                    whole_bytes=how.unpack_limit,
+                    progress=progress,
+                )
         except EmptyInputError as err:
             nothing.append(err)
             continue
-        if part.is_empty():
-            facts = part.facts
+        notes += _date(part, how.clock)
+        _read_messages(part)
+        facts = part.facts
+        facts.carriers, facts.found = dict(part.carriers), part.counts()
+        if not any(facts.found.values()):
             nothing.append(NoRecordsError(facts.name, facts.lines, facts.first))
         parts.append(part)
     if nothing and len(nothing) == len(origins):
@@ -124,96 +144,99 @@ def _read_all(
     for error in nothing:
         # One part of a rotated log may well be without a cycle.
         warnings.warn(str(error).partition("\n")[0], GctraceWarning, stacklevel=2)
-    return parts
+    return parts, notes
 
 
-def _read_source(source: Source, progress: Callable[[SourceFacts], None] | None) -> _Part:
-    part = _Part(source.facts)
-    suspects: list[Suspect] = []
-    context: dict[int, str] = {}
-    for found in _parsed(source):
-        here = found.shifted(source.facts.lines)
-        source.facts.lines += found.lines
-        suspects += here.suspects
-        context |= here.context
-        part.cycles.append(here.cycles)
-        _add_others(part, here)
-        if progress:
-            progress(source.facts)
-    if suspects:
-        _mend(part, suspects, context)
-    return part
+def _date(part: Part, clock: Clock) -> list[str]:
+    """Gives every frame of the part its `logged_at`; says what that would need."""
+    kinds = list(part.companions)
+    groups = [part.cycles, *(part.companions[kind] for kind in kinds), part.messages]
+    groups.append([part.memstats] if part.memstats is not None else [])
+    flat = [frame for group in groups for frame in group]
+    dated, undated = clocks.dated(flat, clock)
+    frames = iter(dated)
+    part.cycles, *others, part.messages, table = [
+        [next(frames) for _ in group] for group in groups
+    ]
+    part.companions = dict(zip(kinds, others, strict=True))
+    part.memstats = table[0] if table else None
+    if not undated:
+        return []
+    missing = [
+        *(["year="] if any("yearless" in f.columns and f["yearless"].any() for f in flat) and clock.year is None else []),
+        *(["tz="] if clock.tz is None else []),
+    ]  # fmt: skip
+    return [
+        f"{part.facts.name}: {undated:,} stamps name no "
+        f"{' and no '.join('year' if m == 'year=' else 'time zone' for m in missing) or 'such time'}; "
+        f"dated only with {' and '.join('--' + m.rstrip('=') for m in missing) or 'another --tz'}."
+    ]
 
 
-def _parsed(source: Source) -> Iterator[Found]:
-    """The chunks' contents in order, the next ones being parsed meanwhile."""
-    with ThreadPoolExecutor(WORKERS) as pool:
-        pending: deque[Future[Found]] = deque()
-        for data in source.chunks():
-            pending.append(pool.submit(gctrace.parse, data))
-            if len(pending) > WORKERS:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
+def _read_messages(part: Part) -> None:
+    """Reads everything but gctrace out of the part's messages."""
+    for rows in part.rows.values():
+        for row in rows:
+            if (at := row.pop("at_us", None)) is not None:
+                row["logged_at"] = pl.Series([at]).cast(pl.Datetime("us", "UTC"))[0]
+    if not part.messages:
+        return
+    lines = pl.concat(part.messages, how="diagonal").sort("line_no", maintain_order=True)
+    for name in Message._fields:
+        if name not in lines.columns:
+            lines = lines.with_columns(pl.lit(None).alias(name))
+    if _is_newest_first(lines):
+        lines = lines.reverse()
+    messages = [Message._make(row) for row in lines.select(Message._fields).iter_rows()]
+    found = payloads.read(messages)
+    part.rejected += [Reject(**row) for row in found.pop("rejected")]
+    part.rejected.sort()
+    for table, rows in found.items():
+        part.rows.setdefault(table, []).extend(rows)
 
 
-def _add_others(part: _Part, found: Found) -> None:
-    for table, frame in found.companions.items():
-        part.companions.setdefault(table, []).append(frame)
-    part.impossible += found.impossible
+def _is_newest_first(lines: pl.DataFrame) -> bool:
+    return owners.falls(lines["logged_at"].drop_nulls())
 
 
-def _mend(part: _Part, suspects: list[Suspect], context: dict[int, str]) -> None:
-    """Puts torn records where they begin; keeps what could not be read."""
-    numbers = pl.concat([frame.select("line_no", "gc_num") for frame in part.cycles])
-
-    def expected_num(line_no: int) -> int | None:
-        at = numbers["line_no"].search_sorted(line_no)
-        last = numbers["gc_num"][at - 1] if at else None
-        return None if last is None else last + 1
-
-    mended = torn.mend(suspects, context, expected_num)
-    part.rejected = mended.rejected
-    if mended.forced:
-        apart = pl.col("line_no").is_in(mended.forced)
-        part.cycles = [
-            frame.with_columns(forced=pl.col("forced") | apart) for frame in part.cycles
-        ]
-    if mended.joined:
-        lines = pl.DataFrame(mended.joined, schema=["line_no", "text"], orient="row")
-        found = gctrace.parse_records(lines.sort("line_no"))
-        joined = found.cycles.with_columns(repaired=pl.lit(value=True))
-        part.cycles = list(_inserted(part.cycles, joined))
-        _add_others(part, found)
-
-
-def _inserted(frames: list[pl.DataFrame], rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The frames, which are in line order, with the rows where they belong."""
-    for index, frame in enumerate(frames):
-        following = next((f["line_no"][0] for f in frames[index + 1 :] if len(f)), None)
-        here = pl.lit(value=True) if following is None else pl.col("line_no") < following
-        mine, rows = rows.filter(here), rows.filter(~here)
-        both = pl.concat([frame, mine])
-        yield both.sort("line_no", maintain_order=True) if len(mine) else frame
-
-
-def _one_frame(parts: list[_Part]) -> pl.DataFrame:
-    """All cycles in one frame; not made contiguous, which would need them twice for a while."""
+def _payload(table: str, parts: list[Part]) -> pl.DataFrame:
+    """A table of rows, the parts after each other, in the order of their lines."""
     frames = []
+    types = schema.polars_schema(table)
     for part in parts:
         name = pl.lit(part.facts.name).cast(pl.Categorical).alias("source")
-        frames += [frame.with_columns(name) for frame in part.cycles if len(frame)]
-        part.cycles.clear()
+        if table == "memstats" and part.memstats is not None:
+            frames.append(part.memstats.drop("resolution_s", strict=False).with_columns(name))
+        if rows := part.rows.get(table):
+            frames.append(
+                _frame(rows, types).sort("line_no", maintain_order=True).with_columns(name)
+            )
     if not frames:
-        return pl.DataFrame(schema=schema.polars_schema("cycles"))
-    process = stitch.process_of(frames)
-    return pl.concat(
-        frame.with_columns(of.alias("process"))
-        for frame, of in zip(frames, process, strict=True)
-    )
+        return pl.DataFrame(schema=types)
+    whole = pl.concat(frames, how="diagonal_relaxed")
+    more = [name for name in whole.columns if name not in types]
+    conformed = schema.conform(table, whole)
+    if table == "memstats":
+        since = (
+            pl.col("logged_at") - pl.col("logged_at").min().over("source")
+        ).dt.total_microseconds()
+        conformed = conformed.with_columns(
+            pl.coalesce("elapsed_s", since / 1e6).alias("elapsed_s")
+        )
+        return conformed.hstack(whole.select(more))
+    return conformed
 
 
-def _companions(table: str, parts: list[_Part], cycles: pl.DataFrame) -> pl.DataFrame:
+def _frame(rows: list[Row], types: dict[str, pl.DataType]) -> pl.DataFrame:
+    plain = {
+        name: pl.String() if dtype == pl.Categorical else dtype
+        for name, dtype in types.items()
+        if name != "source"
+    }
+    return pl.DataFrame([{name: row.get(name) for name in plain} for row in rows], schema=plain)
+
+
+def _companions(table: str, parts: list[Part], cycles: pl.DataFrame) -> pl.DataFrame:
     """A companion table with the process and cycle each of its lines belongs to."""
     frames = [
         frame.with_columns(pl.lit(part.facts.name).cast(pl.Categorical).alias("source"))
@@ -222,8 +245,10 @@ def _companions(table: str, parts: list[_Part], cycles: pl.DataFrame) -> pl.Data
     ]
     if not frames:
         return pl.DataFrame()
-    lines = pl.concat(frames)
+    lines = pl.concat(frames, how="diagonal")
     near = cycles.select("source", "line_no", "process", "gc_num")
+    if not near["line_no"].is_sorted():
+        near = near.sort("line_no")
     before = lines.select("source", "line_no").join_asof(
         near, on="line_no", by="source", strategy="backward", check_sortedness=False
     )
@@ -242,11 +267,11 @@ def _companions(table: str, parts: list[_Part], cycles: pl.DataFrame) -> pl.Data
     )
 
 
-def _rejected(parts: list[_Part]) -> pl.DataFrame:
+def _rejected(parts: list[Part]) -> pl.DataFrame:
     rows = [(part.facts.name, *reject) for part in parts for reject in part.rejected]
     return pl.DataFrame(rows, schema=schema.polars_schema("rejected"), orient="row")
 
 
-def _shapes(part: _Part) -> Counter[str]:
+def _shapes(part: Part) -> Counter[str]:
     frames = chain.from_iterable(part.companions.values())
     return Counter(chain.from_iterable(frame["format"].cast(pl.String) for frame in frames))

@@ -25,7 +25,7 @@ ABSURD_MS = 1e12
 ABSURD_S = 1e9
 """Thirty years; a wrapped `@` prints 18446744073 s."""
 
-OF_THE_RUN = ("process", "logged_at", "wall_time", "source")
+OF_THE_RUN = ("process", "logged_at", "wall_time", "source", "monotonic_s")
 """Columns of `cycles` that no single line tells."""
 
 OF_A_LINE = [name for name in schema.names("cycles") if name not in OF_THE_RUN]

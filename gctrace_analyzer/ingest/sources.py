@@ -11,10 +11,10 @@ import codecs
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import IO, TYPE_CHECKING, Self, TypeVar
 
 from gctrace_analyzer.errors import EmptyInputError, UnreadableInputError
 from gctrace_analyzer.ingest.compression import DamagedError, compression, unpacked
@@ -29,6 +29,10 @@ LONG_LINE_BYTES = 1 << 20
 """A longer line is cut: no record is so long, and its memory must not become ours."""
 
 FIRST_LINE_CHARS = 120
+
+UNPACK_BYTES = 4 << 30
+UNPACK_RATIO = 250
+"""What unpacks to more than both, 4 GiB and 250 times its size, is no log."""
 
 Input = str | Path | IO[bytes] | IO[str]
 _T = TypeVar("_T")
@@ -49,7 +53,11 @@ _ESCAPES = re.compile(
 
 @dataclass(slots=True)
 class SourceFacts:
-    """What is known of an input once it was read to its end."""
+    """What is known of an input once it was read to its end.
+
+    `kind` is what it was taken for (`sniff.KINDS`), `carriers` counts the lines of ours by what
+    they were wrapped in, `found` what was read, by table.
+    """
 
     name: str
     compression: str | None = None
@@ -59,6 +67,9 @@ class SourceFacts:
     first: str = ""
     ends_in_newline: bool = True
     damage: str | None = None
+    kind: str = "log"
+    carriers: dict[str, int] = field(default_factory=dict)
+    found: dict[str, int] = field(default_factory=dict)
 
 
 class Source:
@@ -68,9 +79,61 @@ class Source:
         UnreadableInputError: missing, a folder, no permission, or nothing like a log.
     """
 
-    def __init__(self, origin: Input) -> None:
+    def __init__(self, origin: Input, *, unpack_limit: int | None = None) -> None:
         self._file, self._close, name = _open(origin)
         self.facts = SourceFacts(name)
+        self._limit = unpack_limit
+        self._head: list[bytes] = []
+        self._rest: Iterator[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file, if it was opened here."""
+        if self._close:
+            self._file.close()
+
+    def head(self, size: int) -> tuple[bytes, str]:
+        """The first bytes, unpacked: as they are, and as the text they are.
+
+        Raises:
+            EmptyInputError: 0 bytes.
+            UnreadableInputError: nothing like a log, or damaged before its first line.
+        """
+        blocks = self._all_blocks()
+        self._head = list(islice(blocks, 1))
+        while self._head and sum(map(len, self._head)) < size and (more := next(blocks, b"")):
+            self._head.append(more)
+        raw = b"".join(self._head)[:size]
+        return raw, _plain(b"".join(_decoded(iter((raw,)), SourceFacts("")))).decode()
+
+    def whole(self, most: int) -> bytes:
+        """All of the input as it is, for what can only be read whole.
+
+        Raises:
+            UnreadableInputError: more than `most` bytes.
+        """
+        pieces, size = [], 0
+        for block in self._all_blocks():
+            size += len(block)
+            if size > most:
+                raise UnreadableInputError(
+                    self.facts.name,
+                    f"larger than {most >> 20} MiB, and this kind of input is read whole",
+                    "Raise the limit with --unpack-limit, or give only the part of interest.",
+                )
+            pieces.append(block)
+        return b"".join(pieces)
+
+    def text(self, most: int) -> str:
+        """All of the input as clean text (`whole`)."""
+        data = _plain(b"".join(_decoded(iter((self.whole(most),)), self.facts)))
+        self.facts.first = _first_line(data)
+        return data.decode()
 
     def chunks(self) -> Iterator[bytes]:
         """The input's lines in order, whole; `facts` is complete after the last chunk.
@@ -79,14 +142,17 @@ class Source:
             EmptyInputError: 0 bytes.
             UnreadableInputError: nothing like a log, or damaged before its first line.
         """
-        try:
-            for lines in self._line_blocks(self._decoded(self._unpacked())):
-                data = _plain(lines)
-                self.facts.first = self.facts.first or _first_line(data)
-                yield data
-        finally:
-            if self._close:
-                self._file.close()
+        for lines in self._line_blocks(_decoded(self._all_blocks(), self.facts)):
+            data = _plain(lines)
+            self.facts.first = self.facts.first or _first_line(data)
+            yield data
+
+    def _all_blocks(self) -> Iterator[bytes]:
+        """The unpacked blocks, those that `head` has taken first."""
+        if self._rest is None:
+            self._rest = self._unpacked()
+        taken, self._head = self._head, []
+        return chain(taken, self._rest)
 
     def _blocks(self) -> Iterator[bytes]:
         while block := self._file.read(CHUNK_BYTES):
@@ -107,10 +173,11 @@ class Source:
             yield head
             yield from blocks
             return
-        produced = False
+        produced = 0
         try:
             for piece in unpacked(kind, chain((head,), blocks), CHUNK_BYTES):
-                produced = True
+                produced += len(piece)
+                self._refuse_bomb(produced)
                 yield piece
         except DamagedError as err:
             self.facts.damage = str(err)
@@ -118,14 +185,17 @@ class Source:
                 hint = "Nothing of it could be read. Fetch the file again."
                 raise UnreadableInputError(self.facts.name, str(err), hint) from err
 
-    def _decoded(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
-        head = next(blocks, b"").removeprefix(codecs.BOM_UTF8)
-        self.facts.encoding = encoding = _encoding(head)
-        decoder = codecs.getincrementaldecoder(encoding)("replace")
-        for block in chain((head,), blocks):
-            data = block if encoding == "utf-8" else decoder.decode(block).encode()
-            # A log truncated by copy while the program writes on has a run of NULs.
-            yield data.replace(b"\0", b"") if b"\0" in data else data
+    def _refuse_bomb(self, produced: int) -> None:
+        """No log shrinks a thousandfold; what does is made to fill memory."""
+        limit = self._limit
+        if limit is None:
+            limit = max(UNPACK_BYTES, UNPACK_RATIO * self.facts.bytes)
+        if produced > limit:
+            raise UnreadableInputError(
+                self.facts.name,
+                f"its {self.facts.bytes:,} bytes unpack to more than {limit >> 20:,} MiB",
+                "No log does that. If this one does, allow it: --unpack-limit 64GiB",
+            )
 
     def _line_blocks(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         """Blocks that end in a line end; of a line over the limit only its beginning."""
@@ -149,6 +219,16 @@ class Source:
         if carry:
             self.facts.ends_in_newline = False
             yield carry + b"\n"
+
+
+def _decoded(blocks: Iterator[bytes], facts: SourceFacts) -> Iterator[bytes]:
+    head = next(blocks, b"").removeprefix(codecs.BOM_UTF8)
+    facts.encoding = encoding = _encoding(head)
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    for block in chain((head,), blocks):
+        data = block if encoding == "utf-8" else decoder.decode(block).encode()
+        # A log truncated by copy while the program writes on has a run of NULs.
+        yield data.replace(b"\0", b"") if b"\0" in data else data
 
 
 def ahead(items: Iterator[_T]) -> Iterator[_T]:

@@ -30,6 +30,8 @@ from gctrace_analyzer.ingest.seams import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    import polars as pl
+
 
 _REASONS = {
     "long": "longer than 1 MiB",
@@ -51,7 +53,7 @@ _GC = re.compile(r"gc (?:#?\d*)|gc$")
 _MIDDLE = re.compile(r"[-\d.+/>@%: s]*(?:%|ms c|MB|->)")
 _RUNTIMES_OWN = re.compile(r"gc #?\d+ @\d+\.\d{3}|(?!gc #?\d+ ).*?\d\D+\d")
 _RECORD_WORDS = re.compile(r" ms cpu| MB |\d P\b")
-_TWO_RECORDS = re.compile(r"gc gc #?\d| ms (clock|cpu),.* ms \1,")
+_TWO_RECORDS = re.compile(r"gc gc #?\d| ms (clock|cpu),.* ms \1,|gc #?\d+ @.*gc \d[^@]*@[^%]*%")
 _PIECE_WORDS = re.compile(
     r"(?:[-\d.+/>@%:,()\s]|gc |clock|cpu|ms|MB|goal|stacks|globals|forced|[Ps])*"
 )
@@ -86,17 +88,28 @@ class Mended:
 
 def mend(
     suspects: Sequence[Suspect],
-    lines: dict[int, str],
+    near: pl.DataFrame,
     expected_num: Callable[[int], int | None],
 ) -> Mended:
     """Joins what belongs together among the suspects of one input.
 
     Args:
         suspects: in line order.
-        lines: the lines around them, by number.
+        near: `line_no text origin` of the lines around them (`wrappers.by_depth`).
         expected_num: the cycle number that would continue the log at a line.
     """
-    return _Mender(lines, expected_num).mend(suspects)
+    lines: dict[str, dict[int, str]] = {}
+    for number, text, origin in near.select("line_no", "text", "origin").iter_rows():
+        lines.setdefault(origin, {})[number] = text
+    result = Mended()
+    for origin in sorted({suspect.origin for suspect in suspects}):
+        mine = [suspect for suspect in suspects if suspect.origin == origin]
+        found = _Mender(lines.get(origin, {}), expected_num).mend(mine)
+        result.joined += found.joined
+        result.forced += found.forced
+        result.rejected += found.rejected
+    result.rejected.sort()
+    return result
 
 
 class _Mender:
@@ -140,6 +153,8 @@ class _Mender:
 
     def _find_rest(self, head: Suspect) -> None:
         """Finds the rest of a record that begins at `head`."""
+        if _TWO_RECORDS.search(head.text):
+            return
         following = self._after(head.line_no)
         shapes = _family(head.text)
         parts = _unwrapped(head, following, shapes) or self._completed(

@@ -1,0 +1,101 @@
+"""What production wraps around a line, defined once: one row per carrier.
+
+A pattern describes what stands before the message, in Rust's regular expressions. Its groups
+are named as the columns they fill: `at` (a stamp), `epoch_s` or `monotonic_s` or
+`monotonic_us`, `host ident log_pid unit container container_id pod namespace stream`, and
+`tag` (CRI: `P` for a piece that goes on). The order is the order of trial: a carrier that
+another one's pattern would also match stands before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+IDENTITY = (
+    "host",
+    "ident",
+    "log_pid",
+    "unit",
+    "container",
+    "container_id",
+    "pod",
+    "namespace",
+    "stream",
+)
+"""What a carrier may say of the program whose line it carries."""
+
+_ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
+_SHORT = r"\p{L}{3,4}\.? +\d{1,2} (?:\d{4} )?\d\d:\d\d:\d\d(?:[.,]\d+)?"
+_FULL = r"\p{L}{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? (?:\p{Lu}{2,5}|[+-]\d\d(?::?\d\d)?)"
+_HOST = r"(?P<host>[^\s\[\]|]*[^\s\[\]:|])"
+_IDENT = r"(?P<ident>[^\s\[\]:|]+)(?: ?\[(?P<log_pid>\d+)\])?: ?"
+_PRI = r"(?:<\d{1,3}>)?"
+_PRINTK = r"\[ *(?P<monotonic_s>\d+\.\d{3,9})\](?:\[ *[CT]\d+\])? "
+_LEVEL = r"(?:emerg|alert|crit|err|error|warn|warning|notice|info|debug)"
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """One way to wrap a line; `name` is how people know it."""
+
+    name: str
+    pattern: str
+
+
+CARRIERS = (
+    Carrier("CRI", rf"(?P<at>{_ISO}) (?P<stream>stdout|stderr) (?P<tag>[PF])(?::\S*)? ?"),
+    Carrier(
+        "kubectl logs --prefix",
+        rf"\[(?:pod/)?(?P<pod>[^/\s\]]+)/(?P<container>[^/\s\]]+)\] (?:(?P<at>{_ISO}) )?",
+    ),
+    Carrier(
+        "syslog RFC 5424",
+        rf"(?:\d+ )?<\d{{1,3}}>1 (?P<at>{_ISO}|-) (?P<host>\S+) (?P<ident>\S+) (?P<log_pid>\S+) \S+ "
+        r'(?:-|(?:\[(?:[^\]"\\]|"(?:[^"\\]|\\.)*"|\\.)*\])+)(?: \x{FEFF}?|$)',
+    ),
+    Carrier("journalctl -o short-full", rf"(?P<at>{_FULL}) {_HOST} {_IDENT}"),
+    Carrier("Heroku", rf"(?P<at>{_ISO}) (?P<stream>app|heroku)\[(?P<container>[\w.-]+)\]: "),
+    Carrier("logcli", rf"(?P<at>{_ISO})\s+\{{(?P<labels>[^{{}}]*=[^{{}}]*)\}}\s+"),
+    Carrier(
+        "aws logs tail", rf"(?P<at>{_ISO}) (?P<stream>[^\s:/\[]+(?:/[^\s/]+)*/[^\s/]*[\]\w]) "
+    ),
+    Carrier("journalctl -o short-iso", rf"{_PRI}(?P<at>{_ISO}) {_HOST} {_IDENT}"),
+    Carrier("syslog", rf"{_PRI}(?P<at>{_SHORT}) {_HOST} {_IDENT}"),
+    Carrier("syslog", rf"{_PRI}(?P<at>{_SHORT}) {_IDENT}"),
+    Carrier(
+        "journalctl -o short-unix", rf"(?P<epoch_s>\d{{9,10}}\.\d{{3,6}}) {_HOST} {_IDENT}"
+    ),
+    Carrier(
+        "journalctl -o short-monotonic",
+        rf"\[ *(?P<monotonic_s>\d+\.\d{{6}})\] {_HOST} {_IDENT}",
+    ),
+    Carrier("dmesg -x", rf"(?:kern|user|daemon|syslog|auth) *: *{_LEVEL} *: *(?:{_PRINTK})?"),
+    Carrier("Talos dmesg", rf"(?:kern|user|daemon|syslog): *{_LEVEL}: \[(?P<at>{_ISO})\]: "),
+    Carrier("/dev/kmsg", r"\d+,\d+,(?P<monotonic_us>\d+),[-c+][^;]*;"),
+    Carrier("vmware.log", rf"(?P<at>{_ISO})\|.*?Guest: {_PRI}(?:{_PRINTK})?"),
+    Carrier("dmesg -T", r"\[(?P<at>\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})\] "),
+    Carrier("dmesg", rf"{_PRI}{_PRINTK}"),
+    Carrier("dmesg -H", rf"{_PRI}\[(?: *[+<] *\d+\.\d+>?|\p{{L}}{{3}} ?\d+ \d\d:\d\d)\] "),
+    Carrier(
+        "docker compose",
+        rf"(?P<container>[A-Za-z0-9][\w.-]*) +\| ?(?:(?P<at>{_ISO}) )?",
+    ),
+    Carrier("Go log", r"(?P<at>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?)[ \t]+"),
+    Carrier(
+        "glog",
+        r"[IWEF](?P<at>(?:\d\d)?\d{4} \d\d:\d\d:\d\d\.\d+) +(?P<log_pid>\d+) [^\s\]]+:\d+\]? +",
+    ),
+    Carrier("time stamp", rf"\[?(?P<at>{_ISO})\]?(?:[ \t]+|: )"),
+    Carrier("time stamp", rf"(?P<at>{_SHORT})[ \t]+"),
+    Carrier("quoted", r"(?:[ \t]*(?:>|//+|#+|\*|;|--)[ \t]+|\t[ \t]*|[ \t]{2,})"),
+    Carrier("kernel log", r"kernel: (?:\[ *(?P<monotonic_s>\d+\.\d{6})\] )?"),
+    Carrier("syslog", rf"{_HOST} (?P<ident>[^\s\[\]:|]+) ?\[(?P<log_pid>\d+)\]: "),
+    Carrier("syslog", rf"{_HOST} (?P<ident>kernel): "),
+    Carrier("syslog", r"(?P<ident>[\w.@/-]+) ?\[(?P<log_pid>\d+)\]: "),
+    Carrier(
+        "stern",
+        r"(?P<pod>[a-z0-9][a-z0-9.-]*-[a-z0-9]{4,10}) (?P<container>[a-z0-9][a-z0-9-]*) "
+        rf"(?:(?P<at>{_ISO}) )?",
+    ),
+)
+"""Carriers of text, the more specific before the more general."""

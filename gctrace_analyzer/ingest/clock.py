@@ -1,0 +1,280 @@
+"""One clock: stamps to UTC where the input, or its reader, allows it; null rather than a guess.
+
+A stamp without a year needs `year`, one without a zone `tz`. What the text does tell is used:
+a month that falls back is a new year, a local hour that comes twice is told apart by the
+order of the lines and the program's own clock. And each program's start is found from its
+stamped lines, which dates all its cycles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.ingest.stamps import STAMP
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_UTC = pl.Datetime("us", "UTC")
+_HOUR_S = 3600.0
+_HALF_YEAR = 6
+DRIFT_S = 2.0
+"""Stamps and the program's own clock may part by so much before it is said."""
+
+_OFFSET_MIN = {
+    "UTC": 0, "GMT": 0, "WET": 0, "WEST": 60, "CET": 60, "CEST": 120, "MET": 60, "MEST": 120,
+    "EET": 120, "EEST": 180, "MSK": 180, "EST": -300, "EDT": -240, "CDT": -300, "MST": -420,
+    "MDT": -360, "PST": -480, "PDT": -420, "AKST": -540, "AKDT": -480, "HST": -600, "NST": -210,
+    "NDT": -150, "JST": 540, "KST": 540, "HKT": 480, "SGT": 480, "AEST": 600, "AEDT": 660,
+    "ACST": 570, "ACDT": 630, "AWST": 480, "NZST": 720, "NZDT": 780, "SAST": 120, "EAT": 180,
+    "WIB": 420, "PKT": 300,
+}  # fmt: skip
+"""Zone abbreviations that mean one offset; CST, IST, BST and others mean several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What the reader says of stamps: the year of the first line, the zone of local times.
+
+    `start` is the start of the first program, for a log without stamps.
+    """
+
+    year: int | None = None
+    tz: str | None = None
+    start: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if self.tz is not None:
+            try:
+                ZoneInfo(self.tz)
+            except (KeyError, ValueError, OSError) as err:
+                raise BadSettingError(
+                    what="tz", value=self.tz, expected="a zone such as UTC or Europe/Berlin"
+                ) from err
+
+
+def moment(text: str) -> datetime:
+    """An instant as somebody types it; without a zone it is UTC.
+
+    Raises:
+        BadSettingError: it is none.
+    """
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as err:
+        raise BadSettingError(
+            what="start", value=text, expected="a time such as 2026-11-21T09:00:00Z"
+        ) from err
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def dated(frames: Sequence[pl.DataFrame], clock: Clock) -> tuple[list[pl.DataFrame], int]:
+    """The frames of one input with `logged_at` for their stamps; and how many need an option."""
+    stamped = [frame for frame in frames if "stamp" in frame.columns]
+    lines = [_lines(frame) for frame in stamped if len(frame)]
+    if not lines:
+        return [_undated(frame) for frame in frames], 0
+    every = pl.concat(lines).sort("line_no", "start_s", nulls_last=True, maintain_order=True)
+    every = every.unique("line_no", keep="first", maintain_order=True)
+    every = every.with_columns(_instants(every, clock).alias("logged_at"))
+    undated = every["stamp"].count() - every["logged_at"].count()
+    known = every.select("line_no", "logged_at")
+    return [
+        frame.join(known, on="line_no", how="left", maintain_order="left").drop(
+            "stamp", "zone", "yearless"
+        )
+        if "stamp" in frame.columns
+        else _undated(frame)
+        for frame in frames
+    ], undated
+
+
+def _undated(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.drop("stamp", "zone", "yearless", strict=False).with_columns(
+        pl.lit(None, _UTC).alias("logged_at")
+    )
+
+
+def _lines(frame: pl.DataFrame) -> pl.DataFrame:
+    started = pl.col("start_s") if "start_s" in frame.columns else pl.lit(None)
+    return frame.drop_nulls("stamp").select(
+        pl.col("line_no").cast(pl.Int64),
+        "stamp",
+        pl.col("zone").cast(pl.String),
+        "yearless",
+        started.cast(pl.Float64).alias("start_s"),
+    )
+
+
+def _instants(lines: pl.DataFrame, clock: Clock) -> pl.Series:
+    """UTC for each of the lines, which are in their order; null where it cannot be told."""
+    if lines["yearless"].any():
+        lines = lines.with_columns(stamp=_with_year(lines, clock.year))
+    naive, zone = pl.col("stamp"), pl.col("zone")
+    named = lines["zone"].unique().drop_nulls()
+    offset = {name: _OFFSET_MIN[name] for name in named if name in _OFFSET_MIN}
+    minutes = zone.replace_strict(offset, default=None, return_dtype=pl.Int64)
+    told = (naive - pl.duration(minutes=minutes)).dt.replace_time_zone("UTC")
+    if clock.tz is None:
+        return lines.select(told.alias("at")).to_series()
+    return lines.select(
+        pl.when(minutes.is_not_null()).then(told).otherwise(_local(lines, clock.tz)).alias("at")
+    ).to_series()
+
+
+def _with_year(lines: pl.DataFrame, year: int | None) -> pl.Series:
+    """Stamps with their year: the first line's is `year`, and a month that jumps changes it."""
+    if year is None:
+        return lines.select(
+            pl.when(~pl.col("yearless")).then("stamp").alias("stamp")
+        ).to_series()
+    jump = (
+        pl.when("yearless")
+        .then(pl.col("stamp").dt.month())
+        .cast(pl.Int64)
+        .forward_fill()
+        .diff()
+    )
+    years = (
+        pl.when(jump < -_HALF_YEAR)
+        .then(1)
+        .when(jump > _HALF_YEAR)
+        .then(-1)
+        .otherwise(0)
+        .cum_sum()
+    )
+    at = pl.col("stamp").dt
+    text = pl.concat_str(
+        (year + years).cast(pl.String), pl.lit("-"), at.strftime("%m-%d %H:%M:%S%.6f")
+    )
+    # The 29th of February of another year is none.
+    moved = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
+    return lines.select(
+        pl.when("yearless").then(moved).otherwise("stamp").cast(STAMP).alias("stamp")
+    ).to_series()
+
+
+def _local(lines: pl.DataFrame, tz: str) -> pl.Series:
+    """Local times of a zone as UTC; of an hour that comes twice, the one the order tells."""
+    early, late = (
+        lines.select(
+            pl.col("stamp").dt.replace_time_zone(tz, ambiguous=fold, non_existent="null")
+        ).to_series()
+        for fold in ("earliest", "latest")
+    )
+    twice = (early != late).fill_null(value=False)
+    if twice.any():
+        second = _second_time(lines, twice)
+        chosen = pl.select(
+            pl.when(~twice | ~second).then(early).when(second).then(late)
+        ).to_series()
+        early = chosen
+    return early.dt.convert_time_zone("UTC")
+
+
+def _second_time(lines: pl.DataFrame, twice: pl.Series) -> pl.Series:
+    """Whether an hour that comes twice is past its first time; null where nothing tells."""
+    facts = lines.select(
+        step=pl.col("stamp").diff().dt.total_microseconds() / 1e6,
+        at_step=pl.col("start_s").diff(),
+    )
+    step, own = pl.col("step"), pl.col("at_step")
+    # The wall clock fell back by an hour: seen by itself, or against the program's own clock.
+    fell = step.is_between(-1.5 * _HOUR_S, -0.3 * _HOUR_S) | (
+        (own > 0) & ((own - step - _HOUR_S).abs() < 0.05 * _HOUR_S)
+    )
+    fallen = facts.select(fell.fill_null(value=False).alias("fell")).to_series()
+    run = twice.rle_id()
+    table = pl.DataFrame({"twice": twice, "run": run, "fallen": fallen, "step": facts["step"]})
+    table = table.with_columns(
+        later=pl.col("fallen").cum_sum().over("run") > 0,
+        any=pl.col("fallen").any().over("run"),
+        before=pl.col("step").first().over("run"),
+        after=pl.col("step").shift(-1).last().over("run"),
+    )
+    # No step back among them: the neighbour they stand closer to knows the offset.
+    before, after = pl.col("before"), pl.col("after")
+    near_before = before.is_not_null() & (before.abs() <= after.abs().fill_null(float("inf")))
+    nearer = pl.when(before.is_not_null() | after.is_not_null()).then(~near_before)
+    return table.select(pl.when("any").then("later").otherwise(nearer)).to_series()
+
+
+def anchored(
+    cycles: pl.DataFrame, clock: Clock
+) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """Dates whole programs from their stamped lines.
+
+    A line is written at its cycle's end and `@` is the cycle's start, so a program started at
+    stamp - @ - duration, less some delay; stamps of whole seconds give an interval each, and
+    all of them together a narrow one.
+
+    Returns the cycles with `wall_time`, the start and end of each process, and what
+    contradicts itself.
+    """
+    phases = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
+    wall_s = pl.sum_horizontal(phases) / 1000
+    begun = pl.col("logged_at") - pl.duration(
+        microseconds=((pl.col("start_s") + wall_s) * 1e6).round().cast(pl.Int64)
+    )
+    unit = pl.duration(microseconds=(pl.col("resolution_s").fill_null(0) * 1e6).cast(pl.Int64))
+    if "resolution_s" not in cycles.columns:
+        cycles = cycles.with_columns(resolution_s=pl.lit(None, pl.Float64))
+    spans = (
+        cycles.lazy()
+        .select("process", low=begun, high=begun + unit)
+        .group_by("process")
+        .agg(
+            pl.col("low").max().alias("latest"),
+            pl.col("low").min().alias("low"),
+            pl.col("high").min().alias("high"),
+        )
+        .sort("process")
+        .collect()
+    )
+    late = pl.col("latest") - pl.col("high")
+    spans = spans.with_columns(
+        # Where they agree, the middle of what is left; else the earliest, as delay only adds.
+        started_at=pl.when(pl.col("latest") <= pl.col("high"))
+        .then(pl.col("latest") + (pl.col("high") - pl.col("latest")) / 2)
+        .otherwise(pl.col("low") + (pl.col("high") - pl.col("low")) / 2),
+        parted_s=late.dt.total_microseconds() / 1e6,
+    )
+    if clock.start is not None:
+        own = (pl.col("process") == pl.col("process").min()) & pl.col("started_at").is_null()
+        spans = spans.with_columns(
+            started_at=pl.when(own).then(pl.lit(clock.start, _UTC)).otherwise("started_at")
+        )
+    spans = spans.select("process", pl.col("started_at").cast(_UTC), "parted_s")
+    if spans["started_at"].count():
+        cycles = cycles.drop("wall_time", strict=False).join(
+            spans.select("process", "started_at"),
+            on="process",
+            how="left",
+            maintain_order="left",
+        )
+        since = pl.duration(microseconds=(pl.col("start_s") * 1e6).round().cast(pl.Int64))
+        cycles = cycles.with_columns(wall_time=pl.col("started_at") + since).drop("started_at")
+        ends = cycles.group_by("process").agg(
+            (pl.col("wall_time") + pl.duration(microseconds=(wall_s * 1e6).cast(pl.Int64)))
+            .max()
+            .alias("ended_at")
+        )
+        spans = spans.join(ends, on="process", how="left", maintain_order="left")
+    else:
+        spans = spans.with_columns(ended_at=pl.lit(None, _UTC))
+    return cycles.drop("resolution_s"), spans.drop("parted_s"), _parted(spans)
+
+
+def _parted(spans: pl.DataFrame) -> list[str]:
+    far = spans.filter(pl.col("parted_s") > DRIFT_S)
+    return [
+        f"The stamps of process {row['process']} and its own clock part by {row['parted_s']:,.1f} s: "
+        "lines written late, a suspended host, or a clock that was set."
+        for row in far.iter_rows(named=True)
+    ]

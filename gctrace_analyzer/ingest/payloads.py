@@ -1,0 +1,73 @@
+"""What a message may hold beside gctrace, and who reads it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.ingest import containers, memstats_text, oom, service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gctrace_analyzer.ingest.message import Message, Row, Rows
+
+_FATAL = r"runtime: out of memory"
+_BLOB = re.compile(r"^\[[\d.]+[BKMG] blob data\]$")
+_CUT = re.compile(r"^\{.*\"(?:Heap)?Alloc\"\s*:")
+HINT = "|".join(
+    [oom.HINT, service.HINT, containers.HINT, memstats_text.HINT, _FATAL, "blob data"]
+)
+"""What every line that one of the readers knows contains."""
+
+_OUT_OF_MEMORY = re.compile(
+    r"runtime: out of memory(?:: cannot allocate (?P<requested>\d+)-byte block \((?P<in_use>\d+) in use\))?"
+)
+
+
+def read(messages: Sequence[Message]) -> Rows:
+    """Everything the messages hold, by table; columns a row lacks are null."""
+    rows: Rows = {}
+    for found in (oom.read(messages), service.read(messages)):
+        for table, more in found.items():
+            rows.setdefault(table, []).extend(more)
+    rows["memstats"] = memstats_text.read(messages)
+    rows["container_states"] = containers.read(messages)
+    rows["runtime_fatal"] = list(_fatal(messages))
+    rows["rejected"] = list(_lost(messages))
+    return rows
+
+
+def _fatal(messages: Sequence[Message]) -> list[Row]:
+    rows: list[Row] = []
+    for message in messages:
+        if not (found := _OUT_OF_MEMORY.search(message.text)):
+            continue
+        if "fatal error:" in message.text:
+            continue
+        sizes = {
+            f"{name}_bytes": int(found[name]) for name in ("requested", "in_use") if found[name]
+        }
+        rows.append(message.whose() | {"kind": "out of memory"} | sizes)
+    return rows
+
+
+def _lost(messages: Sequence[Message]) -> Iterator[Row]:
+    """Messages that held something and cannot be read."""
+    for message in messages:
+        reason = None
+        if _BLOB.match(message.text):
+            reason = "journalctl left the message out, as it is no text: print it with -o json"
+        elif _CUT.match(message.text) and not _is_json(message.text):
+            reason = "JSON cut inside a value"
+        if reason:
+            yield {"line_no": message.line_no, "reason": reason, "text": message.text[:500]}
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,88 @@
+"""Tells what an input is by its first bytes; `--kind` overrides it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.ingest import journal, json_values, kubernetes, memstats_csv
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SNIFF_BYTES = 1 << 16
+
+KINDS = {
+    "log": "text, a record a line: gctrace and all else, in any wrapping",
+    "json": "JSON documents: docker inspect, kubectl get -o json, MemStats, expvar, log queries",
+    "journal-export": "journalctl -o export",
+    "journal-verbose": "journalctl -o verbose",
+    "memstats-csv": "MemStats as a table",
+    "pprof": "a heap profile with debug=1",
+    "metrics": "Prometheus or OpenMetrics exposition",
+    "describe": "kubectl describe pod",
+}
+"""What an input may be taken for, and how `--kind` names it."""
+
+_EXPOSITION = re.compile(r"^(?:# (?:HELP|TYPE) \S+|go_memstats_\w+)", re.MULTILINE)
+_PPROF = re.compile(r"^heap profile: |^# runtime\.MemStats$", re.MULTILINE)
+
+
+def checked(kind: str | None) -> str | None:
+    """A kind as somebody names it.
+
+    Raises:
+        BadSettingError: there is none of that name.
+    """
+    if kind is not None and kind not in KINDS:
+        raise BadSettingError(what="kind", value=kind, expected="one of " + ", ".join(KINDS))
+    return kind
+
+
+def sniff(raw: bytes, text: str) -> str:
+    """The kind of an input, from its first bytes as they are and as text."""
+    if journal.EXPORT_FIRST.search(raw[:4096]):
+        return "journal-export"
+    if _PPROF.search(text[:4096]):
+        return "pprof"
+    if journal.VERBOSE_FIRST.search(text[:4096]):
+        return "journal-verbose"
+    if _EXPOSITION.search(text) and not re.search(r"^gc #?\d+ @", text, re.MULTILINE):
+        return "metrics"
+    lines = [line for line in text.split("\n") if line.strip()]
+    if json_values.BEGINS.match(text) and not _is_json_lines(
+        lines, cut=len(raw) >= SNIFF_BYTES
+    ):
+        return "json"
+    if json_values.FRAGMENT.match(text):
+        return "json"
+    if kubernetes.is_described(text):
+        return "describe"
+    if memstats_csv.is_table(text, cut=len(raw) >= SNIFF_BYTES):
+        return "memstats-csv"
+    return "log"
+
+
+def _is_json_lines(lines: Sequence[str], *, cut: bool) -> bool:
+    """Whether each line is a value of its own; most of them, as one may be damaged."""
+    sample = lines[:20]
+    whole = sum(_is_object(line) for line in sample)
+    if len(lines) == 1:
+        return cut or bool(whole and _has_message(lines[0]))
+    return whole * 2 >= len(sample)
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line.lstrip("\x1e").rstrip(", ")), dict)
+    except ValueError:
+        return False
+
+
+def _has_message(line: str) -> bool:
+    value = json.loads(line.lstrip("\x1e").rstrip(", "))
+    return any(
+        isinstance(value.get(key), (str, list)) for key in ("MESSAGE", "log", "msg", "message")
+    )

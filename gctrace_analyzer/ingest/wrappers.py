@@ -1,0 +1,175 @@
+"""Peels carriers off lines: what remains is the message, its stamp and whose it is.
+
+Carriers stack (a compressed file of CRI lines that hold journald text), so a peeled message
+is peeled again. Which carriers occur is asked of a sample of the lines; each line is then
+read by itself, and one that fits none of them stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import polars as pl
+
+from gctrace_analyzer.ingest.carriers import CARRIERS, Carrier
+from gctrace_analyzer.ingest.said import SAID, completed, detached, origin_of
+from gctrace_analyzer.ingest.stamps import STAMPED
+from gctrace_analyzer.ingest.wrapped_json import JSON_LINE, decode
+
+SAMPLE_LINES = 200
+DEEPEST = 4
+_STEP = " > "
+_QUOTED = "quoted"
+
+
+class Peeled(NamedTuple):
+    """Messages: `line_no text path` and the columns of `SAID`; lines by carrier; how deep they were.
+
+    `path` names the carriers that were peeled off.
+    """
+
+    lines: pl.DataFrame
+    carriers: Counter[str]
+    depth: int
+
+
+def peel(lines: pl.DataFrame, deepest: int = DEEPEST) -> Peeled:
+    """Peels `line_no text` as deep as carriers go; `lines` comes back as it is without any."""
+    counts: Counter[str] = Counter()
+    peeled = _level(lines, deepest, counts)
+    if peeled is None:
+        return Peeled(lines, counts, 0)
+    if not peeled["line_no"].is_sorted():
+        peeled = peeled.sort("line_no", maintain_order=True)
+    peeled = _joined(peeled)
+    depth = int(peeled["path"].str.count_matches(_STEP).max() or 0)  # type: ignore[arg-type]
+    counts.pop(_QUOTED, None)
+    return Peeled(peeled, counts, depth)
+
+
+def by_depth(lines: pl.DataFrame, depth: int) -> pl.DataFrame:
+    """The lines as they are, and peeled of one carrier, of two, … of `depth`, below each other.
+
+    The parts of a torn record are sought among lines peeled as far as its first part was.
+    """
+    found = [completed(lines)]
+    found += [
+        frame for d in range(1, depth + 1) if (frame := _level(lines, d, Counter())) is not None
+    ]
+    levels = pl.concat(frame.drop("tag") for frame in found)
+    return detached(levels.with_columns(origin_of()))
+
+
+def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFrame | None:
+    """The lines with the columns of `SAID` and `tag`; None if no carrier fits any of them."""
+    if lines.is_empty() or not depth:
+        return None
+    parts: list[pl.DataFrame] = []
+    rest = lines
+    json = rest["text"].str.contains(JSON_LINE)
+    if json.any():
+        decoded, others, carried = decode(rest.filter(json))
+        counts += carried
+        if len(decoded):
+            parts.append(_inner(decoded, depth, counts, "JSON"))
+        rest = pl.concat([rest.filter(~json), others])
+    for carrier in _likely(rest):
+        if rest.is_empty():
+            break
+        fits = rest["text"].str.contains(f"^(?:{carrier.pattern})")
+        if not fits.any():
+            continue
+        mine, rest = (
+            (rest, rest.clear()) if fits.all() else (rest.filter(fits), rest.filter(~fits))
+        )
+        counts[carrier.name] += len(mine)
+        parts.append(_inner(_cut(mine, carrier), depth, counts, carrier.name))
+    if not parts:
+        return None
+    if len(rest):
+        parts.append(completed(rest))
+    return pl.concat(parts)
+
+
+def _likely(lines: pl.DataFrame) -> list[Carrier]:
+    """The carriers of a sample of lines: its first, and others evenly from the rest."""
+    count = len(lines)
+    head = lines["text"].head(SAMPLE_LINES // 2)
+    spread = lines["text"].gather_every(max(1, count // (SAMPLE_LINES // 2)))
+    sample = pl.concat([head, spread.rename(head.name)])
+    found = []
+    for carrier in CARRIERS:
+        if sample.is_empty():
+            break
+        fits = sample.str.contains(f"^(?:{carrier.pattern})")
+        if fits.any():
+            found.append(carrier)
+            sample = sample.filter(~fits)
+    return found
+
+
+def _cut(lines: pl.DataFrame, carrier: Carrier) -> pl.DataFrame:
+    """Lines of one carrier with what it says in their columns, and the message as `text`."""
+    text = lines["text"]
+    groups = text.str.extract_groups(f"^(?P<wrapping>{carrier.pattern})").struct.unnest()
+    raw, length = text.cast(pl.Binary), groups["wrapping"].str.len_bytes()
+    cut = raw.bin.slice(length).cast(pl.String)
+    said = groups.drop("wrapping")
+    if carrier.name == _QUOTED:
+        # An e-mail may be quoted again, and a comment indented.
+        cut = cut.str.replace(r"^(?:> ?|[ \t])+", "")
+    if "labels" in said.columns:
+        said = said.hstack(_labels(said["labels"]))
+    return completed(lines.select("line_no").hstack([cut.rename("text")]).hstack(said))
+
+
+def _labels(labels: pl.Series) -> pl.DataFrame:
+    """Loki's labels, as far as they say whose the line is."""
+    names = {"host": "host|node|hostname|instance", "pod": "pod|pod_name", "container": "container|container_name",
+             "namespace": "namespace", "stream": "stream", "unit": "unit|systemd_unit"}  # fmt: skip
+    return pl.DataFrame(
+        {
+            column: labels.str.extract(rf'(?:^|[ ,])(?:{keys})="([^"]*)"')
+            for column, keys in names.items()
+        }
+    )
+
+
+def _inner(outer: pl.DataFrame, depth: int, counts: Counter[str], name: str) -> pl.DataFrame:
+    """The messages of `outer` peeled further; what an inner carrier leaves open, the outer says."""
+    outer = outer.with_columns(path=pl.lit(_STEP + name))
+    inner = _level(outer.select("line_no", "text"), depth - 1, counts)
+    if inner is None:
+        return outer
+    inner = inner.join(
+        outer.drop("text"), on="line_no", how="left", suffix="_outer", maintain_order="left"
+    )
+    # The carrier nearest to the disk has the better clock than the application's own text.
+    own = pl.col("stamp").is_null() | pl.col("zone_outer").is_not_null()
+    take = pl.col("stamp_outer").is_not_null() & own
+    stamped = [
+        pl.when(take).then(f"{name}_outer").otherwise(name).alias(name) for name in STAMPED
+    ]
+    others = [name for name in (*SAID, "tag") if name not in STAMPED]
+    return inner.select(
+        "line_no",
+        "text",
+        *stamped,
+        *(pl.coalesce(f"{name}_outer", name).alias(name) for name in others),
+        path=pl.concat_str("path_outer", pl.col("path").fill_null("")),
+    ).select("line_no", "text", *SAID, "tag", "path")
+
+
+def _joined(lines: pl.DataFrame) -> pl.DataFrame:
+    """Pieces of one line, which container runtimes cut at 16 KiB, put together again."""
+    if not (lines["tag"] == "P").any():
+        return lines.drop("tag")
+    whose = ["stream", "pod", "container", "container_id"]
+    continues = (pl.col("tag") == "P").fill_null(value=False)
+    follows = continues.shift(1, fill_value=False).over(whose)
+    pieces = lines.with_columns(part=(~follows).cum_sum().over(whose))
+    whole = pieces.group_by([*whose, "part"], maintain_order=True).agg(
+        pl.col("text").str.join(""), pl.exclude("text", "tag").first()
+    )
+    return whole.select("line_no", "text", *SAID, "path").sort("line_no", maintain_order=True)
