@@ -1,7 +1,6 @@
 """What production wraps around a line, defined once: one row per carrier.
 
-A pattern describes what stands before the message, in Rust's regular expressions. Its groups
-are named as the columns they fill: `at` (a stamp), `epoch_s` or `monotonic_s` or
+A pattern describes what stands before the message. Its groups are named as the columns they fill: `at` (a stamp), `epoch_s` or `monotonic_s` or
 `monotonic_us`, `host ident log_pid unit container container_id pod namespace stream`, and
 `tag` (CRI: `P` for a piece that goes on). The order is the order of trial: a carrier that
 another one's pattern would also match stands before it.
@@ -9,7 +8,9 @@ another one's pattern would also match stands before it.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import cached_property
 
 IDENTITY = (
     "host",
@@ -25,8 +26,8 @@ IDENTITY = (
 """What a carrier may say of the program whose line it carries."""
 
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
-_SHORT = r"\p{L}{3,4}\.? +\d{1,2} (?:\d{4} )?\d\d:\d\d:\d\d(?:[.,]\d+)?"
-_FULL = r"\p{L}{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? (?:\p{Lu}{2,5}|[+-]\d\d(?::?\d\d)?)"
+_SHORT = r"[A-Za-zÀ-ÿ]{3,4}\.? +\d{1,2} (?:\d{4} )?\d\d:\d\d:\d\d(?:[.,]\d+)?"
+_FULL = r"[A-Za-zÀ-ÿ]{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? (?:[A-Z]{2,5}|[+-]\d\d(?::?\d\d)?)"
 _HOST = r"(?P<host>[^\s\[\]|]*[^\s\[\]:|])"
 _IDENT = r"(?P<ident>[^\s\[\]:|]+)(?: ?\[(?P<log_pid>\d+)\])?: ?"
 _PRI = r"(?:<\d{1,3}>)?"
@@ -34,12 +35,47 @@ _PRINTK = r"\[ *(?P<monotonic_s>\d+\.\d{3,9})\](?:\[ *[CT]\d+\])? "
 _LEVEL = r"(?:emerg|alert|crit|err|error|warn|warning|notice|info|debug)"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Carrier:
     """One way to wrap a line; `name` is how people know it."""
 
     name: str
     pattern: str
+
+    @cached_property
+    def regex(self) -> str:
+        """The pattern as Polars' regular expressions take it, anchored."""
+        return f"^(?:{ascii_only(self.pattern)})"
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The same for Python, which compiles it in no time."""
+        return re.compile(self.regex)
+
+
+_CLASSES = {"d": "0-9", "w": "A-Za-z0-9_", "s": r" \t"}
+
+
+def ascii_only(pattern: str) -> str:
+    r"""The pattern with `\d`, `\w`, `\s` and `\S` as ASCII; all of Unicode takes long to compile."""
+    found, inside, at = [], False, 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "\\":
+            letter = pattern[at + 1]
+            if letter in _CLASSES:
+                found.append(_CLASSES[letter] if inside else f"[{_CLASSES[letter]}]")
+            else:
+                found.append(r"[^ \t]" if letter == "S" else char + letter)
+            at += 2
+            continue
+        if char == "[" and not inside:
+            inside = True
+        elif char == "]" and inside:
+            inside = False
+        found.append(char)
+        at += 1
+    return "".join(found)
 
 
 CARRIERS = (
@@ -51,7 +87,7 @@ CARRIERS = (
     Carrier(
         "syslog RFC 5424",
         rf"(?:\d+ )?<\d{{1,3}}>1 (?P<at>{_ISO}|-) (?P<host>\S+) (?P<ident>\S+) (?P<log_pid>\S+) \S+ "
-        r'(?:-|(?:\[(?:[^\]"\\]|"(?:[^"\\]|\\.)*"|\\.)*\])+)(?: \x{FEFF}?|$)',
+        r'(?:-|(?:\[(?:[^\]"\\]|"(?:[^"\\]|\\.)*"|\\.)*\])+)(?: \ufeff?|$)',
     ),
     Carrier("journalctl -o short-full", rf"(?P<at>{_FULL}) {_HOST} {_IDENT}"),
     Carrier("Heroku", rf"(?P<at>{_ISO}) (?P<stream>app|heroku)\[(?P<container>[\w.-]+)\]: "),
@@ -75,7 +111,7 @@ CARRIERS = (
     Carrier("vmware.log", rf"(?P<at>{_ISO})\|.*?Guest: {_PRI}(?:{_PRINTK})?"),
     Carrier("dmesg -T", r"\[(?P<at>\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})\] "),
     Carrier("dmesg", rf"{_PRI}{_PRINTK}"),
-    Carrier("dmesg -H", rf"{_PRI}\[(?: *[+<] *\d+\.\d+>?|\p{{L}}{{3}} ?\d+ \d\d:\d\d)\] "),
+    Carrier("dmesg -H", rf"{_PRI}\[(?: *[+<] *\d+\.\d+>?|[A-Za-zÀ-ÿ]{{3}} ?\d+ \d\d:\d\d)\] "),
     Carrier(
         "docker compose",
         rf"(?P<container>[A-Za-z0-9][\w.-]*) +\| ?(?:(?P<at>{_ISO}) )?",

@@ -87,7 +87,7 @@ def dated(frames: Sequence[pl.DataFrame], clock: Clock) -> tuple[list[pl.DataFra
     known = every.select("line_no", "logged_at")
     return [
         frame.join(known, on="line_no", how="left", maintain_order="left").drop(
-            "stamp", "zone", "yearless"
+            "stamp", "zone", "yearless", strict=False
         )
         if "stamp" in frame.columns
         else _undated(frame)
@@ -103,10 +103,11 @@ def _undated(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _lines(frame: pl.DataFrame) -> pl.DataFrame:
     started = pl.col("start_s") if "start_s" in frame.columns else pl.lit(None)
+    zone = pl.col("zone") if "zone" in frame.columns else pl.lit(None)
     return frame.drop_nulls("stamp").select(
         pl.col("line_no").cast(pl.Int64),
         "stamp",
-        pl.col("zone").cast(pl.String),
+        zone.cast(pl.String).alias("zone"),
         "yearless",
         started.cast(pl.Float64).alias("start_s"),
     )

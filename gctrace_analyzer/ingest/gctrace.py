@@ -28,7 +28,7 @@ from gctrace_analyzer.ingest.records import (
     cycles_frame,
     field_value,
 )
-from gctrace_analyzer.ingest.said import SAID, detached, origin_of
+from gctrace_analyzer.ingest.said import SAID, completed, detached, origin_of
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 from gctrace_analyzer.ingest.wrappers import Peeled, by_depth, peel
 
@@ -40,7 +40,7 @@ _LIKE_ZLIB = b"x"
 
 # What every line of ours, or a part of one, contains. All lines are searched for it: short
 # literals in a regular expression are three times as fast here as Aho-Corasick.
-_HINT = r" @|gc\d|GC f|scvg|scav|pacer|scan:| ms c|MB |" + payloads.HINT
+_HINT = r" @|gc\d|GC f|scvg|scav|pacer|scan:| ms c|MB "
 
 MODERN_HEAD = r"gc #?\d+ @\d"
 _HEADS: tuple[tuple[str, tuple[Shape, ...]], ...] = (
@@ -52,8 +52,11 @@ _HEADS: tuple[tuple[str, tuple[Shape, ...]], ...] = (
         COMPANIONS,
     ),
 )
-_HEADLESS = r"(?:^|[@\s])\d+\.\d{3}s -?\d+%(?: \([a-z ]+\))?: \d"
+_HEADLESS = r"(?:^|[@\s\"])\d+\.\d{3}s -?\d+%(?: \([a-z ]+\))?: \d"
 _PIECE = r"\d ms (?:clock|cpu),|\d->\d+ MB|\d MB (?:goal|stacks|globals),"
+_MANY = 4
+"""Records without wrapping are the rule if they are so many times those with some."""
+
 _OURS = "|".join([*(head for head, _ in _HEADS), _HEADLESS, _PIECE])
 _ESCAPED = {"-&gt;": "->", r"-\u003e": "->"}
 
@@ -72,8 +75,7 @@ def parse(data: bytes) -> Found:
     text = pl.col("text")
     bare = _is_bare(text)
     whole, rest = lines.filter(bare), lines.filter(~bare)
-    maybe = text.str.contains(_HINT) | (text.str.len_bytes() > LONG_LINE_BYTES)
-    peeled = peel(rest.filter(maybe))
+    peeled = _peeled(rest, len(whole))
     context = partial(_context, lines)
     records, joined = whole.drop("text"), _joined(whole)
     # The lines are as large as the chunk, and the numbers can do without them.
@@ -83,6 +85,35 @@ def parse(data: bytes) -> Found:
     frames, unread = _by_skeleton(records, joined)
     found["cycles"] += frames
     return _parsed(found, peeled, unread, count, context)
+
+
+def _peeled(lines: pl.DataFrame, bare: int) -> Peeled:
+    """The lines that may hold something of ours, without what they are wrapped in.
+
+    `bare` is how many whole records stand beside them.
+    """
+    text = pl.col("text")
+    long = text.str.len_bytes() > LONG_LINE_BYTES
+    maybe = lines.filter(text.str.contains(f"{_HINT}|{payloads.COARSE}") | long)
+    if maybe.is_empty():
+        return Peeled(maybe, Counter(), 0)
+    payload = maybe["text"].str.contains(payloads.HINT)
+    if payload.any() or not bare:
+        # The rows of a table of tasks have no word to be told by.
+        maybe = lines.filter(text.str.contains(f"{_HINT}|{payloads.HINT}") | long)
+        payload = maybe["text"].str.contains(payloads.HINT)
+    ours = maybe["text"].str.contains(_OURS)
+    if int(ours.sum()) * _MANY > bare:
+        return peel(
+            maybe.filter(ours | payload | maybe["text"].str.len_bytes().gt(LONG_LINE_BYTES))
+        )
+    # Records stand bare here: what is before one of them is another write, not its wrapping.
+    others = peel(maybe.filter(payload & ~ours))
+    if not others.depth:
+        return Peeled(_sharpened(maybe), Counter(), 0)
+    plain = completed(_sharpened(maybe.filter(~payload | ours))).drop("tag")
+    both = pl.concat([others.lines, plain]).sort("line_no", maintain_order=True)
+    return Peeled(both, others.carriers, others.depth)
 
 
 def parse_messages(peeled: Peeled) -> Found:
@@ -102,7 +133,7 @@ def parse_records(records: pl.DataFrame, near: pl.DataFrame) -> Found:
     `near` has what a carrier said of their lines.
     """
     lines, carriers = records, Counter[str]()
-    if near["path"].count():
+    if "path" in near.columns:
         said = near.unique("line_no", keep="last", maintain_order=True)
         said = said.select("line_no", "path", *SAID)
         lines = records.join(said, on="line_no", how="left", maintain_order="left")
@@ -127,7 +158,7 @@ def _parsed(
         frames, more = _by_skeleton(whole.drop("text"), _joined(whole))
         found["cycles"] += frames
         unread = pl.concat([unread, more]) if len(unread) else more
-    suspects = _by_pattern(_sharpened(lines), found)
+    suspects = _by_pattern(_sharpened(lines) if wrapped else lines, found)
     if len(unread):
         suspects = sorted(suspects + _by_pattern(unread, found))
     said = peeled.lines.drop("text") if wrapped else None
@@ -151,12 +182,14 @@ def _is_bare(text: _Text) -> _Text:
 
 
 def _with_said(rows: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
-    """Rows with what the carrier said of their lines."""
-    named = said.drop("native", "path").with_columns(
-        pl.col(name).cast(pl.Categorical) for name in (*IDENTITY, "zone") if name != "log_pid"
+    """Rows with what the carrier said of their lines, as far as it said anything."""
+    mine = said.drop("native", "path")
+    given = [name for name in mine.columns if mine[name].count()]
+    texts = [name for name in given if name in (*IDENTITY, "zone") and name != "log_pid"]
+    named = mine.select(given).with_columns(
+        pl.col("line_no").cast(pl.Int64), pl.col(texts).cast(pl.Categorical)
     )
-    key = pl.col("line_no").cast(pl.Int64)
-    return rows.join(named.with_columns(key), on="line_no", how="left", maintain_order="left")
+    return rows.join(named, on="line_no", how="left", maintain_order="left")
 
 
 def _with_origin(suspects: list[Suspect], lines: pl.DataFrame) -> list[Suspect]:
@@ -195,7 +228,8 @@ def _sharpened(lines: pl.DataFrame) -> pl.DataFrame:
     if lines.is_empty():
         return lines
     text = pl.col("text")
-    return lines.filter(text.str.contains(_OURS) | (text.str.len_bytes() > LONG_LINE_BYTES))
+    ours = text.str.contains(_OURS) | text.str.contains(payloads.HINT)
+    return lines.filter(ours | (text.str.len_bytes() > LONG_LINE_BYTES))
 
 
 def _context(lines: pl.DataFrame, suspects: list[Suspect], depth: int) -> pl.DataFrame:

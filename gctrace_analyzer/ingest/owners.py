@@ -46,13 +46,12 @@ def one_frame(parts: Sequence[Part]) -> tuple[pl.DataFrame, pl.DataFrame]:
         return empty.with_columns(resolution_s=pl.lit(None, pl.Float64)), _nobody()
     processes, whose = _told_apart(frames)
     drop = [name for name in IDENTITY if any(name in frame.columns for frame in frames)]
-    whole = pl.concat(
-        (
-            frame.drop(drop, strict=False).with_columns(of.alias("process"))
-            for frame, of in zip(frames, processes, strict=True)
-        ),
-        how="diagonal",
-    )
+    rows = [
+        (frame.drop(drop, strict=False) if drop else frame).with_columns(of.alias("process"))
+        for frame, of in zip(frames, processes, strict=True)
+    ]
+    alike = all(frame.columns == rows[0].columns for frame in rows)
+    whole = pl.concat(rows, how="vertical" if alike else "diagonal")
     return whole, whose
 
 
@@ -60,11 +59,8 @@ def _forward(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
     """The cycles of an input in the order in which they happened."""
     if not frames:
         return frames
-    if "monotonic_s" in frames[0].columns and sum(map(len, frames)) > 1:
-        at = pl.concat([frame["logged_at"] for frame in frames]).drop_nulls()
-        if falls(at) or (not len(at) and _numbers_fall(frames)):
-            return [frame.reverse() for frame in reversed(frames)]
-    elif _numbers_fall(frames):
+    at = pl.concat([frame["logged_at"] for frame in frames]).drop_nulls()
+    if falls(at) or (not len(at) and _numbers_fall(frames)):
         return [frame.reverse() for frame in reversed(frames)]
     return frames
 
@@ -82,7 +78,7 @@ def _numbers_fall(frames: list[pl.DataFrame]) -> bool:
 
 def _told_apart(frames: list[pl.DataFrame]) -> tuple[list[pl.Series], pl.DataFrame]:
     """The process of each cycle of each frame, and whose each process is."""
-    if not any("host" in frame.columns for frame in frames):
+    if not any(name in frame.columns for frame in frames for name in IDENTITY):
         return stitch.process_of(frames), _nobody()
     keys = [_key(frame) for frame in frames]
     different = pl.concat([key.unique() for key in keys]).unique()

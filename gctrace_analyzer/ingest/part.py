@@ -114,7 +114,7 @@ def _read_log(
         if progress:
             progress(source.facts)
     if suspects:
-        _mend(part, suspects, pl.concat(near))
+        _mend(part, suspects, pl.concat(near, how="diagonal"))
 
 
 def _chunks(source: Source) -> Iterator[Found]:

@@ -13,13 +13,17 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.message import Message, Row, Rows
 
+_BYTES = r"\"MESSAGE\" ?: ?\["
 _FATAL = r"runtime: out of memory"
 _BLOB = re.compile(r"^\[[\d.]+[BKMG] blob data\]$")
 _CUT = re.compile(r"^\{.*\"(?:Heap)?Alloc\"\s*:")
 HINT = "|".join(
-    [oom.HINT, service.HINT, containers.HINT, memstats_text.HINT, _FATAL, "blob data"]
+    [oom.HINT, service.HINT, containers.HINT, memstats_text.HINT, _FATAL, "blob data", _BYTES]
 )
-"""What every line that one of the readers knows contains."""
+"""What every line that one of the readers knows contains, or any text, as bytes."""
+
+COARSE = "oom|OOM|Alloc|f memory|emory:|led process|process exited|onsumed |failed|estart|blob data|MESSAGE"
+"""A quick look for `HINT`: the few words that lines with gctrace around them share with it."""
 
 _OUT_OF_MEMORY = re.compile(
     r"runtime: out of memory(?:: cannot allocate (?P<requested>\d+)-byte block \((?P<in_use>\d+) in use\))?"

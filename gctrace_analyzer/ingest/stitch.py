@@ -66,7 +66,7 @@ def _links(frames: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         follows=follows | (pl.int_range(pl.len()) == 0), begins=begins
     )
     for before, frame in pairwise(frames):
-        facts = _facts(pl.concat([before.tail(1), frame]))
+        facts = pl.concat([_facts(before.tail(1)), _facts(frame)])
         yield facts.select(follows=follows, begins=begins).slice(1)
 
 

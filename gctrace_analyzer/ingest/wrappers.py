@@ -17,8 +17,10 @@ from gctrace_analyzer.ingest.said import SAID, completed, detached, origin_of
 from gctrace_analyzer.ingest.stamps import STAMPED
 from gctrace_analyzer.ingest.wrapped_json import JSON_LINE, decode
 
-SAMPLE_LINES = 200
+SAMPLE_LINES = 64
+SAMPLE_CHARS = 512
 DEEPEST = 4
+_RECORD = r"gc #?[0-9]+ @[0-9]"
 _STEP = " > "
 _QUOTED = "quoted"
 
@@ -37,9 +39,16 @@ class Peeled(NamedTuple):
 def peel(lines: pl.DataFrame, deepest: int = DEEPEST) -> Peeled:
     """Peels `line_no text` as deep as carriers go; `lines` comes back as it is without any."""
     counts: Counter[str] = Counter()
-    peeled = _level(lines, deepest, counts)
-    if peeled is None:
+    # The rare lines beside gctrace may be wrapped in their own way, so they are asked apart.
+    record = lines["text"].str.contains(_RECORD) if len(lines) > SAMPLE_LINES else None
+    groups = [lines] if record is None else [lines.filter(record), lines.filter(~record)]
+    levels = [_level(group, deepest, counts) for group in groups]
+    if all(level is None for level in levels):
         return Peeled(lines, counts, 0)
+    peeled = pl.concat(
+        completed(group) if level is None else level
+        for group, level in zip(groups, levels, strict=True)
+    )
     if not peeled["line_no"].is_sorted():
         peeled = peeled.sort("line_no", maintain_order=True)
     peeled = _joined(peeled)
@@ -53,12 +62,15 @@ def by_depth(lines: pl.DataFrame, depth: int) -> pl.DataFrame:
 
     The parts of a torn record are sought among lines peeled as far as its first part was.
     """
+    plain = lines.with_columns(pl.col("line_no").cast(pl.Int64), origin=pl.lit(""))
+    if not depth:
+        return detached(plain)
     found = [completed(lines)]
     found += [
         frame for d in range(1, depth + 1) if (frame := _level(lines, d, Counter())) is not None
     ]
     levels = pl.concat(frame.drop("tag") for frame in found)
-    return detached(levels.with_columns(origin_of()))
+    return detached(levels.with_columns(pl.col("line_no").cast(pl.Int64), origin_of()))
 
 
 def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFrame | None:
@@ -77,7 +89,7 @@ def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFram
     for carrier in _likely(rest):
         if rest.is_empty():
             break
-        fits = rest["text"].str.contains(f"^(?:{carrier.pattern})")
+        fits = rest["text"].str.contains(carrier.regex)
         if not fits.any():
             continue
         mine, rest = (
@@ -93,26 +105,25 @@ def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFram
 
 
 def _likely(lines: pl.DataFrame) -> list[Carrier]:
-    """The carriers of a sample of lines: its first, and others evenly from the rest."""
-    count = len(lines)
-    head = lines["text"].head(SAMPLE_LINES // 2)
-    spread = lines["text"].gather_every(max(1, count // (SAMPLE_LINES // 2)))
-    sample = pl.concat([head, spread.rename(head.name)])
+    """The carriers of a sample of lines: the first, the last, and others evenly between."""
+    step = max(1, len(lines) // SAMPLE_LINES)
+    texts = lines["text"].gather_every(step).append(lines["text"].tail(4)).to_list()
+    sample = [text[:SAMPLE_CHARS] for text in texts if text]
     found = []
     for carrier in CARRIERS:
-        if sample.is_empty():
-            break
-        fits = sample.str.contains(f"^(?:{carrier.pattern})")
-        if fits.any():
+        left = [text for text in sample if not carrier.compiled.match(text)]
+        if len(left) < len(sample):
             found.append(carrier)
-            sample = sample.filter(~fits)
+            sample = left
+        if not sample:
+            break
     return found
 
 
 def _cut(lines: pl.DataFrame, carrier: Carrier) -> pl.DataFrame:
     """Lines of one carrier with what it says in their columns, and the message as `text`."""
     text = lines["text"]
-    groups = text.str.extract_groups(f"^(?P<wrapping>{carrier.pattern})").struct.unnest()
+    groups = text.str.extract_groups(f"^(?P<wrapping>{carrier.regex[1:]})").struct.unnest()
     raw, length = text.cast(pl.Binary), groups["wrapping"].str.len_bytes()
     cut = raw.bin.slice(length).cast(pl.String)
     said = groups.drop("wrapping")
