@@ -218,6 +218,9 @@ def anchored(
     Returns the cycles with `wall_time`, the start and end of each process, and what
     contradicts itself.
     """
+    if clock.start is None and not cycles["logged_at"].count():
+        undated = {"process": pl.Int64(), "started_at": _UTC, "ended_at": _UTC}
+        return cycles.drop("resolution_s", strict=False), pl.DataFrame(schema=undated), []
     phases = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
     wall_s = pl.sum_horizontal(phases) / 1000
     begun = pl.col("logged_at") - pl.duration(

@@ -11,8 +11,7 @@ to reject.
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import polars as pl
 
@@ -31,9 +30,6 @@ from gctrace_analyzer.ingest.records import (
 from gctrace_analyzer.ingest.said import SAID, completed, detached, origin_of
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 from gctrace_analyzer.ingest.wrappers import Peeled, by_depth, peel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _SEPARATOR = b"\x01"
 _LIKE_ZLIB = b"x"
@@ -66,7 +62,6 @@ _SILENT = r"^[^A-Za-z0-9]*$"
 
 Frames = dict[str, list[pl.DataFrame]]
 _Text = TypeVar("_Text", pl.Expr, pl.Series)
-_NOTHING = pl.DataFrame(schema={"line_no": pl.Int64, "text": pl.String})
 
 
 def parse(data: bytes) -> Found:
@@ -76,15 +71,16 @@ def parse(data: bytes) -> Found:
     bare = _is_bare(text)
     whole, rest = lines.filter(bare), lines.filter(~bare)
     peeled = _peeled(rest, len(whole))
-    context = partial(_context, lines)
+    found: Frames = {"cycles": []}
+    suspects = _read_peeled(peeled, found)
+    near, count = _context(lines, suspects, peeled.depth), len(lines)
     records, joined = whole.drop("text"), _joined(whole)
     # The lines are as large as the chunk, and the numbers can do without them.
-    count = len(lines)
     del lines, whole, rest
-    found: Frames = {"cycles": []}
     frames, unread = _by_skeleton(records, joined)
     found["cycles"] += frames
-    return _parsed(found, peeled, unread, count, context)
+    suspects += _by_pattern(unread, found)
+    return _found(found, peeled, suspects, near, count)
 
 
 def _peeled(lines: pl.DataFrame, bare: int) -> Peeled:
@@ -117,14 +113,11 @@ def _peeled(lines: pl.DataFrame, bare: int) -> Peeled:
 
 
 def parse_messages(peeled: Peeled) -> Found:
-    """Every record in messages whose carrier is no text, `line_no text` and `said.SAID`."""
-    return _parsed(
-        {"cycles": []},
-        peeled,
-        _NOTHING,
-        len(peeled.lines),
-        lambda *_: by_depth(peeled.lines.clear(), 0),
-    )
+    """Every record in messages, which have the columns of `said.SAID`."""
+    found: Frames = {"cycles": []}
+    suspects = _read_peeled(peeled, found)
+    near = by_depth(peeled.lines.select("line_no", "text").clear(), 0)
+    return _found(found, peeled, suspects, near, len(peeled.lines))
 
 
 def parse_records(records: pl.DataFrame, near: pl.DataFrame) -> Found:
@@ -132,47 +125,39 @@ def parse_records(records: pl.DataFrame, near: pl.DataFrame) -> Found:
 
     `near` has what a carrier said of their lines.
     """
-    lines, carriers = records, Counter[str]()
     if "path" in near.columns:
         said = near.unique("line_no", keep="last", maintain_order=True)
         said = said.select("line_no", "path", *SAID)
-        lines = records.join(said, on="line_no", how="left", maintain_order="left")
-        carriers["joined"] = len(records)
-    peeled = Peeled(lines, carriers, 0)
-    return _parsed({"cycles": []}, peeled, _NOTHING, len(records), lambda *_: near)
+        records = records.join(said, on="line_no", how="left", maintain_order="left")
+    return parse_messages(Peeled(records, Counter(), 0))
 
 
-def _parsed(
-    found: Frames,
-    peeled: Peeled,
-    unread: pl.DataFrame,
-    count: int,
-    context: Callable[[list[Suspect], int], pl.DataFrame],
-) -> Found:
-    """What is in `found` already, in the messages of `peeled`, and in lines yet `unread`."""
+def _read_peeled(peeled: Peeled, found: Frames) -> list[Suspect]:
+    """Adds the records in messages to `found`; gives the suspects."""
     lines = peeled.lines.select("line_no", "text")
-    wrapped = "path" in peeled.lines.columns
-    if wrapped:
-        bare = _is_bare(lines["text"])
-        whole, lines = lines.filter(bare), lines.filter(~bare)
-        frames, more = _by_skeleton(whole.drop("text"), _joined(whole))
-        found["cycles"] += frames
-        unread = pl.concat([unread, more]) if len(unread) else more
-    suspects = _by_pattern(_sharpened(lines) if wrapped else lines, found)
-    if len(unread):
-        suspects = sorted(suspects + _by_pattern(unread, found))
-    said = peeled.lines.drop("text") if wrapped else None
-    near = context(suspects, peeled.depth)
+    if not peeled.is_wrapped:
+        return _by_pattern(lines, found)
+    bare = _is_bare(lines["text"])
+    whole, lines = lines.filter(bare), lines.filter(~bare)
+    frames, unread = _by_skeleton(whole.drop("text"), _joined(whole))
+    found["cycles"] += frames
+    suspects = _by_pattern(_sharpened(lines), found) + _by_pattern(unread, found)
+    return _with_origin(suspects, peeled.lines)
+
+
+def _found(
+    found: Frames, peeled: Peeled, suspects: list[Suspect], near: pl.DataFrame, count: int
+) -> Found:
     cycles, impossible = cycles_frame(found.pop("cycles"))
     companions = {table: companions_frame(table, parts) for table, parts in found.items()}
-    if said is not None:
+    if peeled.is_wrapped:
+        said = peeled.lines.drop("text")
         cycles = _with_said(cycles, said)
         companions = {table: _with_said(frame, said) for table, frame in companions.items()}
-        suspects = _with_origin(suspects, peeled.lines)
     others = peeled.lines.filter(pl.col("text").str.contains(payloads.HINT))
-    others = others.drop("path", strict=False)
+    messages = detached(others.drop("path", strict=False))
     return Found(
-        count, cycles, companions, suspects, near, detached(others), impossible, peeled.carriers
+        count, cycles, companions, sorted(suspects), near, messages, impossible, peeled.carriers
     )
 
 

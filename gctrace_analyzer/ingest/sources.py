@@ -22,7 +22,7 @@ from gctrace_analyzer.ingest.compression import DamagedError, compression, unpac
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CHUNK_BYTES = 4 << 20
+CHUNK_BYTES = 6 << 20
 """Big enough that costs per chunk vanish, small enough that a few in flight stay cheap."""
 
 LONG_LINE_BYTES = 1 << 20

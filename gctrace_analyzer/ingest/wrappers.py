@@ -35,6 +35,11 @@ class Peeled(NamedTuple):
     carriers: Counter[str]
     depth: int
 
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether the lines have what a carrier says; without any they are `line_no text`."""
+        return "path" in self.lines.columns
+
 
 def peel(lines: pl.DataFrame, deepest: int = DEEPEST) -> Peeled:
     """Peels `line_no text` as deep as carriers go; `lines` comes back as it is without any."""
