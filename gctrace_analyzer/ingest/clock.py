@@ -77,6 +77,14 @@ def moment(text: str) -> datetime:
 def dated(frames: Sequence[pl.DataFrame], clock: Clock) -> tuple[list[pl.DataFrame], int]:
     """The frames of one input with `logged_at` for their stamps; and how many need an option."""
     stamped = [frame for frame in frames if "stamp" in frame.columns]
+    if stamped and all(_is_utc(frame) for frame in stamped):
+        utc = pl.col("stamp").dt.replace_time_zone("UTC").alias("logged_at")
+        return [
+            _undated(frame).with_columns(frame.select(utc).to_series())
+            if "stamp" in frame.columns
+            else _undated(frame)
+            for frame in frames
+        ], 0
     lines = [_lines(frame) for frame in stamped if len(frame)]
     if not lines:
         return [_undated(frame) for frame in frames], 0
@@ -93,6 +101,14 @@ def dated(frames: Sequence[pl.DataFrame], clock: Clock) -> tuple[list[pl.DataFra
         else _undated(frame)
         for frame in frames
     ], undated
+
+
+def _is_utc(frame: pl.DataFrame) -> bool:
+    """Whether every stamp tells its offset."""
+    if "zone" not in frame.columns:
+        return not frame["stamp"].count()
+    utc = (frame["zone"].cast(pl.String) == "UTC").sum()
+    return bool(utc == frame["stamp"].count()) and not frame["yearless"].any()
 
 
 def _undated(frame: pl.DataFrame) -> pl.DataFrame:

@@ -24,7 +24,7 @@ class Found:
     line tells, and what a carrier said of it (`ingest.said`), if there is one. `near` has the
     lines around the suspects, and those at both ends. `messages` are lines that may hold
     something else of ours (`ingest.payloads`). `impossible` counts values that became null as
-    they cannot be, by column; `carriers` lines by what they were wrapped in.
+    they cannot be, by column; `carriers` lines by what they were wrapped in, `depth` times over.
     """
 
     lines: int
@@ -35,6 +35,7 @@ class Found:
     messages: pl.DataFrame
     impossible: Counter[str]
     carriers: Counter[str]
+    depth: int
 
     def shifted(self, by: int) -> Found:
         """The same with line numbers that are larger by so many."""

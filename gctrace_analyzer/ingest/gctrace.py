@@ -29,7 +29,7 @@ from gctrace_analyzer.ingest.records import (
 )
 from gctrace_analyzer.ingest.said import SAID, completed, detached, origin_of
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
-from gctrace_analyzer.ingest.wrappers import Peeled, by_depth, peel
+from gctrace_analyzer.ingest.wrappers import Peeled, peel
 
 _SEPARATOR = b"\x01"
 _LIKE_ZLIB = b"x"
@@ -73,7 +73,7 @@ def parse(data: bytes) -> Found:
     peeled = _peeled(rest, len(whole))
     found: Frames = {"cycles": []}
     suspects = _read_peeled(peeled, found)
-    near, count = _context(lines, suspects, peeled.depth), len(lines)
+    near, count = _context(lines, suspects), len(lines)
     records, joined = whole.drop("text"), _joined(whole)
     # The lines are as large as the chunk, and the numbers can do without them.
     del lines, whole, rest
@@ -90,19 +90,20 @@ def _peeled(lines: pl.DataFrame, bare: int) -> Peeled:
     """
     text = pl.col("text")
     long = text.str.len_bytes() > LONG_LINE_BYTES
+    everything = lines.lazy().filter(text.str.contains(f"{_HINT}|{payloads.HINT}") | long)
+    if not bare:
+        return peel(everything.collect())
     maybe = lines.filter(text.str.contains(f"{_HINT}|{payloads.COARSE}") | long)
     if maybe.is_empty():
         return Peeled(maybe, Counter(), 0)
     payload = maybe["text"].str.contains(payloads.HINT)
-    if payload.any() or not bare:
+    if payload.any():
         # The rows of a table of tasks have no word to be told by.
-        maybe = lines.filter(text.str.contains(f"{_HINT}|{payloads.HINT}") | long)
+        maybe = everything.collect()
         payload = maybe["text"].str.contains(payloads.HINT)
     ours = maybe["text"].str.contains(_OURS)
     if int(ours.sum()) * _MANY > bare:
-        return peel(
-            maybe.filter(ours | payload | maybe["text"].str.len_bytes().gt(LONG_LINE_BYTES))
-        )
+        return peel(_sharpened(maybe))
     # Records stand bare here: what is before one of them is another write, not its wrapping.
     others = peel(maybe.filter(payload & ~ours))
     if not others.depth:
@@ -116,7 +117,7 @@ def parse_messages(peeled: Peeled) -> Found:
     """Every record in messages, which have the columns of `said.SAID`."""
     found: Frames = {"cycles": []}
     suspects = _read_peeled(peeled, found)
-    near = by_depth(peeled.lines.select("line_no", "text").clear(), 0)
+    near = peeled.lines.select("line_no", "text").clear()
     return _found(found, peeled, suspects, near, len(peeled.lines))
 
 
@@ -136,7 +137,7 @@ def _read_peeled(peeled: Peeled, found: Frames) -> list[Suspect]:
     """Adds the records in messages to `found`; gives the suspects."""
     lines = peeled.lines.select("line_no", "text")
     if not peeled.is_wrapped:
-        return _by_pattern(lines, found)
+        return _by_pattern(_sharpened(lines), found)
     bare = _is_bare(lines["text"])
     whole, lines = lines.filter(bare), lines.filter(~bare)
     frames, unread = _by_skeleton(whole.drop("text"), _joined(whole))
@@ -157,8 +158,9 @@ def _found(
     others = peeled.lines.filter(pl.col("text").str.contains(payloads.HINT))
     messages = detached(others.drop("path", strict=False))
     return Found(
-        count, cycles, companions, sorted(suspects), near, messages, impossible, peeled.carriers
-    )
+        count, cycles, companions, sorted(suspects), near, messages, impossible,
+        peeled.carriers, peeled.depth,
+    )  # fmt: skip
 
 
 def _is_bare(text: _Text) -> _Text:
@@ -217,7 +219,7 @@ def _sharpened(lines: pl.DataFrame) -> pl.DataFrame:
     return lines.filter(ours | (text.str.len_bytes() > LONG_LINE_BYTES))
 
 
-def _context(lines: pl.DataFrame, suspects: list[Suspect], depth: int) -> pl.DataFrame:
+def _context(lines: pl.DataFrame, suspects: list[Suspect]) -> pl.DataFrame:
     """The lines among which the other part of a suspect stands, both ends of the chunk too."""
     count = len(lines)
     spans = [(0, CONTEXT_LINES), (count - CONTEXT_LINES, count)]
@@ -227,7 +229,7 @@ def _context(lines: pl.DataFrame, suspects: list[Suspect], depth: int) -> pl.Dat
         spans.append((suspect.line_no - 1 - before, suspect.line_no + after))
     near = {number for begin, end in spans for number in range(max(begin, 0), min(end, count))}
     chosen = lines[sorted(near)].with_columns(pl.col("text").fill_null(""))
-    return by_depth(chosen, depth)
+    return detached(chosen.with_columns(pl.col("line_no").cast(pl.Int64)))
 
 
 def _by_skeleton(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame], pl.DataFrame]:

@@ -9,6 +9,7 @@ from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import gctrace, torn
 from gctrace_analyzer.ingest.found import CONTEXT_LINES
 from gctrace_analyzer.ingest.sources import Source
+from gctrace_analyzer.ingest.wrappers import by_depth
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.sources import Input
@@ -35,7 +36,7 @@ def find_line(origin: Input, line_no: int) -> FoundLine:
     first = min(near)
     data = "".join(near[number] + "\n" for number in sorted(near)).encode()
     found = gctrace.parse(data).shifted(first - 1)
-    mended = torn.mend(found.suspects, found.near, lambda _: None)
+    mended = torn.mend(found.suspects, by_depth(found.near, found.depth), lambda _: None)
     joined = next((part.text for part in mended.joined if part.line_no == line_no), None)
     problem = next((part.reason for part in mended.rejected if part.line_no == line_no), None)
     return FoundLine(text, joined, problem)

@@ -80,13 +80,23 @@ def _told_apart(frames: list[pl.DataFrame]) -> tuple[list[pl.Series], pl.DataFra
     """The process of each cycle of each frame, and whose each process is."""
     if not any(name in frame.columns for frame in frames for name in IDENTITY):
         return stitch.process_of(frames), _nobody()
-    keys = [_key(frame) for frame in frames]
-    different = pl.concat([key.unique() for key in keys]).unique()
-    if len(different) == 1:
+    if _is_one(frames):
         processes = stitch.process_of(frames)
     else:
-        processes = _by_key(frames, keys)
+        processes = _by_key(frames, [_key(frame) for frame in frames])
     return processes, _whose(frames, processes)
+
+
+def _is_one(frames: list[pl.DataFrame]) -> bool:
+    """Whether the carriers name one and the same origin throughout."""
+    names = [name for name in IDENTITY if name != "stream"]
+    seen = set()
+    for frame in frames:
+        each = [frame[name].unique() if name in frame.columns else [None] for name in names]
+        if any(len(values) > 1 for values in each):
+            return False
+        seen.add(tuple(values[0] for values in each))
+    return len(seen) == 1
 
 
 def _key(frame: pl.DataFrame) -> pl.Series:

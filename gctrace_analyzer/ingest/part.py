@@ -105,16 +105,18 @@ def _read_log(
 ) -> None:
     suspects: list[Suspect] = []
     near: list[pl.DataFrame] = []
+    depth = 0
     for found in _chunks(source):
         here = found.shifted(source.facts.lines)
         source.facts.lines += found.lines
         suspects += here.suspects
         near.append(here.near)
+        depth = max(depth, here.depth)
         part.add(here)
         if progress:
             progress(source.facts)
     if suspects:
-        _mend(part, suspects, pl.concat(near, how="diagonal"))
+        _mend(part, suspects, by_depth(pl.concat(near), depth))
 
 
 def _chunks(source: Source) -> Iterator[Found]:

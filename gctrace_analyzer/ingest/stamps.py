@@ -7,6 +7,7 @@ offset (and `stamp` is in UTC then), the abbreviation it printed, or null if it 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -42,6 +43,8 @@ _FORMS: tuple[tuple[str, Callable[[pl.DataFrame], dict[str, pl.Expr]]], ...]
 
 def read(text: pl.Series) -> pl.DataFrame:
     """The stamps in `text` as the columns of `STAMPED`; all null where it is none of ours."""
+    if (quick := _all_iso(text)) is not None:
+        return quick
     found = pl.DataFrame(schema=STAMPED)
     rows = pl.DataFrame({"row": pl.int_range(len(text), eager=True), "text": text})
     rest = rows.drop_nulls("text")
@@ -62,6 +65,41 @@ def read(text: pl.Series) -> pl.DataFrame:
         return both.drop("row")
     return (
         rows.select("row").join(both, on="row", how="left", maintain_order="left").drop("row")
+    )
+
+
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d(?:[.,](\d+))?(Z|UTC|[+-]\d\d:?\d\d)?")
+
+
+def _all_iso(text: pl.Series) -> pl.DataFrame | None:
+    """The stamps, if all are ISO 8601 of one layout and zone, as they mostly are."""
+    first = _ISO.fullmatch(text[0] or "") if len(text) else None
+    if first is None:
+        return None
+    between, fraction, zone = first.groups()
+    end = 19 + (1 + min(len(fraction), 6) if fraction else 0)
+    length = len(first[0])
+    same = (text.str.len_bytes() == length).all()
+    if zone and same:
+        same = text.str.ends_with(zone).all()
+    if not same or text.null_count():
+        return None
+    clock = text.str.slice(0, end)
+    form = f"%Y-%m-%d{between}%H:%M:%S"
+    if fraction:
+        # Polars reads a point only.
+        clock = clock.str.replace(",", ".", literal=True) if first[0][19] == "," else clock
+        form += "%.f"
+    stamp = clock.str.to_datetime(form, time_unit="us", strict=False)
+    if stamp.has_nulls():
+        return None
+    offset = _minutes(zone) if zone else None
+    known = offset is not None
+    return pl.DataFrame({"stamp": stamp}).select(
+        pl.col("stamp") - pl.duration(minutes=offset or 0),
+        pl.lit("UTC" if known else None, pl.String).alias("zone"),
+        pl.lit(value=False).alias("yearless"),
+        pl.lit(10.0 ** -min(len(fraction or ""), 6)).alias("resolution_s"),
     )
 
 

@@ -17,6 +17,8 @@ from gctrace_analyzer.ingest.said import completed
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+SAMPLE_LINES = 32
+_ODD = r'"(?:MESSAGE|message|msg|log)"\s*:\s*[\[{]'
 JSON_LINE = r"^(?:data: |\x1e)?\s*\{.*\}[,\s]*$"
 
 _MESSAGES = ("MESSAGE", "log", "textPayload", "message", "msg", "Message", "line", "@message")
@@ -76,16 +78,18 @@ _KIND = (
 def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
     """Messages (`said.completed`) of JSON lines; the lines with none; lines by carrier."""
     texts = lines["text"].str.strip_prefix("data: ").str.strip_chars("\x1e, \t")
-    fields = _by_polars(texts)
-    if fields is None:
-        fields = _by_python(texts)
+    fields = _fields_of(texts)
     given = set(fields.columns)
     if not given & set(_MESSAGES):
         return completed(lines.clear()), lines, Counter()
     table = lines.select("line_no", whole="text").hstack(fields)
     # A log entry that holds a MemStats as its fields is its own message.
-    own = pl.when(pl.col("whole").str.contains(_MEMSTATS)).then("whole")
-    table = table.with_columns(text=pl.coalesce(own, *_of(given, _MESSAGES)))
+    holds = texts.str.contains_any(["HeapAlloc", "heap_alloc"])
+    own = (
+        pl.when(pl.col("whole").str.contains(_MEMSTATS)).then("whole") if holds.any() else None
+    )
+    messages = [*([] if own is None else [own]), *_of(given, _MESSAGES)]
+    table = table.with_columns(text=pl.coalesce(messages))
     has = table["text"].is_not_null()
     others = table.filter(~has).select("line_no", pl.col("whole").alias("text"))
     table = table.filter(has)
@@ -133,21 +137,33 @@ def _counted(table: pl.DataFrame) -> Counter[str]:
     return counts
 
 
+def _fields_of(texts: pl.Series) -> pl.DataFrame:
+    """The fields of each line that we know, as text."""
+    if (table := _by_polars(texts)) is not None:
+        return table
+    odd = texts.str.contains(_ODD)
+    rest = _by_polars(texts.filter(~odd)) if odd.any() else None
+    if rest is None:
+        return _by_python(texts)
+    rows = pl.int_range(len(texts), eager=True).alias("row")
+    parts = [
+        rest.with_columns(rows.filter(~odd)),
+        _by_python(texts.filter(odd)).with_columns(rows.filter(odd)),
+    ]
+    return pl.concat(parts, how="diagonal").sort("row").drop("row")
+
+
 def _by_polars(texts: pl.Series) -> pl.DataFrame | None:
-    """The fields that occur, as text; None if a line is no JSON or a message no text."""
-    if texts.str.contains(r'"(?:MESSAGE|message|msg|log)"\s*:\s*[\[{]').any():
-        return None
-    types: dict[str, pl.DataType] = {}
-    # Decoding costs by the field: only those that occur are asked for.
-    for name in _FLAT:
-        if texts.str.contains(f'"{name}"', literal=True).any():
-            types[name] = pl.String()
+    """The fields of a sample of the lines; None if a line is no JSON or a message no text."""
+    step = max(1, len(texts) // SAMPLE_LINES)
+    keys: set[str] = set()
+    for text in texts.gather_every(step):
+        value = _value(text)
+        keys |= value.keys()
+        keys |= {"labels"} if isinstance(value.get("resource"), dict) else set()
+    types: dict[str, pl.DataType] = {name: pl.String() for name in _FLAT if name in keys}
     nested = {"kubernetes": _KUBERNETES, "labels": _LABELS}
-    nested = {
-        key: names
-        for key, names in nested.items()
-        if texts.str.contains(f'"{key}"', literal=True).any()
-    }
+    nested = {key: names for key, names in nested.items() if key in keys}
     if "kubernetes" in nested:
         types["kubernetes"] = pl.Struct(dict.fromkeys(_KUBERNETES, pl.String()))
     if "labels" in nested:
@@ -183,11 +199,16 @@ def _by_python(texts: pl.Series) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String()), orient="row")
 
 
-def _fields(text: str, names: list[str]) -> list[str | None]:
+def _value(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError:
-        return [None] * len(names)
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _fields(text: str, names: list[str]) -> list[str | None]:
+    value = _value(text)
     return [record_field(value, name) for name in names]
 
 
