@@ -21,7 +21,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.trend import slope
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,7 @@ def summarize(
     processes: pl.DataFrame,
     *,
     impossible: Mapping[str, int] | None = None,
+    said: Sequence[str] = (),
     thresholds: Thresholds = DEFAULT,
 ) -> Summary:
     """The figures of `cycles`, which may be of several processes.
@@ -101,7 +102,7 @@ def summarize(
         "log_check_points": check,
     }
     notes = caveats(cycles, processes, impossible or {}, check, thresholds)
-    return Summary(**figures, warnings=tuple(notes))
+    return Summary(**figures, warnings=(*notes, *said))
 
 
 def prepared(cycles: pl.DataFrame) -> pl.DataFrame:

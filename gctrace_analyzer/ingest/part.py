@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -54,6 +55,24 @@ class Part:
     rejected: list[torn.Reject] = field(default_factory=list)
     impossible: Counter[str] = field(default_factory=Counter)
     carriers: Counter[str] = field(default_factory=Counter)
+    numbers: pl.Series | None = None
+
+    def renumber(self, found: Rows) -> None:
+        """Gives the messages of a document, and rows `found` in them, the lines they stand on."""
+        if self.numbers is None:
+            return
+        at = pl.col("line_no") - 1
+        line_no = pl.lit(self.numbers).gather(at).alias("line_no")
+        self.cycles = [frame.with_columns(line_no) for frame in self.cycles]
+        self.companions = {
+            table: [frame.with_columns(line_no) for frame in frames]
+            for table, frames in self.companions.items()
+        }
+        here = self.numbers.to_list()
+        for row in chain.from_iterable(found.values()):
+            for name in ("line_no", "kill_line_no"):
+                if row.get(name):
+                    row[name] = here[row[name] - 1]
 
     def counts(self) -> dict[str, int]:
         """How much there is of each table."""
@@ -218,6 +237,10 @@ def _add_lines(part: Part, lines: Iterable[tuple[int, str]]) -> None:
     if frame.is_empty():
         return
     known = part.carriers.copy()
+    # Several messages may stand on one line of a document; while they are read each has its own.
+    part.numbers = frame["line_no"]
+    frame = frame.with_columns(line_no=pl.int_range(1, pl.len() + 1))
+    before, part.rejected = part.rejected, []
     peeled = peel(frame)
     lines = peeled.lines if peeled.depth else completed(peeled.lines).drop("tag")
     found = gctrace.parse_messages(Peeled(lines, peeled.carriers, peeled.depth))
@@ -225,3 +248,7 @@ def _add_lines(part: Part, lines: Iterable[tuple[int, str]]) -> None:
     part.carriers = known or peeled.carriers
     if found.suspects:
         _mend(part, found.suspects, by_depth(frame, peeled.depth))
+    here = part.numbers.to_list()
+    part.rejected = before + [
+        reject._replace(line_no=here[reject.line_no - 1]) for reject in part.rejected
+    ]

@@ -179,24 +179,21 @@ def _read_messages(part: Part) -> None:
         for row in rows:
             if (at := row.pop("at_us", None)) is not None:
                 row["logged_at"] = pl.Series([at]).cast(pl.Datetime("us", "UTC"))[0]
-    if not part.messages:
-        return
-    lines = pl.concat(part.messages, how="diagonal").sort("line_no", maintain_order=True)
-    for name in Message._fields:
-        if name not in lines.columns:
-            lines = lines.with_columns(pl.lit(None).alias(name))
-    if _is_newest_first(lines):
-        lines = lines.reverse()
-    messages = [Message._make(row) for row in lines.select(Message._fields).iter_rows()]
-    found = payloads.read(messages)
-    part.rejected += [Reject(**row) for row in found.pop("rejected")]
+    found = payloads.read(_messages(part)) if part.messages else {}
+    part.renumber(found)
+    part.rejected += [Reject(**row) for row in found.pop("rejected", [])]
     part.rejected.sort()
     for table, rows in found.items():
         part.rows.setdefault(table, []).extend(rows)
 
 
-def _is_newest_first(lines: pl.DataFrame) -> bool:
-    return owners.falls(lines["logged_at"].drop_nulls())
+def _messages(part: Part) -> list[Message]:
+    lines = pl.concat(part.messages, how="diagonal").sort("line_no", maintain_order=True)
+    absent = [name for name in Message._fields if name not in lines.columns]
+    lines = lines.with_columns(pl.lit(None).alias(name) for name in absent)
+    if owners.falls(lines["logged_at"].drop_nulls()):
+        lines = lines.reverse()
+    return [Message._make(row) for row in lines.select(Message._fields).iter_rows()]
 
 
 def _payload(table: str, parts: list[Part]) -> pl.DataFrame:

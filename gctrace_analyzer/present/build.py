@@ -27,7 +27,9 @@ TREND_POINTS = 10
 def build(log: Log, likely: pl.DataFrame) -> Report:
     """The report on a log; `likely` are its cycles as `summary.prepared` makes them."""
     cycles = log.tables["cycles"]
-    summary = summarize(cycles, log.tables["processes"], impossible=log.impossible)
+    summary = summarize(
+        cycles, log.tables["processes"], impossible=log.impossible, said=log.notes
+    )
     return Report(
         sources=log.sources,
         summary=summary,
