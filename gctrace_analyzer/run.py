@@ -11,7 +11,10 @@ import polars as pl
 
 from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.analysis.cycles import with_metrics
+from gctrace_analyzer.analysis.memory import Memory, memories
 from gctrace_analyzer.analysis.pauses import pauses
+from gctrace_analyzer.analysis.post_mortem import PostMortem, post_mortems
+from gctrace_analyzer.analysis.settings import Known, Settings, known
 from gctrace_analyzer.analysis.summary import Summary, prepared
 from gctrace_analyzer.analysis.windows import windows
 from gctrace_analyzer.errors import BadSettingError
@@ -54,8 +57,9 @@ class Run:
     `gctrace_analyzer.schema`; figures come from `summary()`, `pauses()` and `windows()`.
     """
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, settings: Settings | None = None) -> None:
         self._log = log
+        self._given = settings or Settings()
 
     def __repr__(self) -> str:
         names = ", ".join(source.name for source in self.sources) or "frame"
@@ -219,9 +223,32 @@ class Run:
             )
         return self._only(there)
 
+    def post_mortems(self) -> list[PostMortem]:
+        """Every death for memory: which program, its last minute, whether Go could help."""
+        return post_mortems(self._log.tables, self.settings)
+
+    def memories(self) -> list[Memory]:
+        """Heap held against heap needed, for each program that dumped MemStats."""
+        return memories(self.memstats)
+
+    @property
+    def holds_anything(self) -> bool:
+        """Whether anything was read, beside lines that could not be."""
+        tables = (
+            self.table(name)
+            for name in schema.LOG_TABLES
+            if name not in ("processes", "rejected")
+        )
+        return any(len(table) for table in tables)
+
+    @property
+    def settings(self) -> Settings:
+        """GOGC and limits, as given to `read` or found in the inputs, with their source."""
+        return known(self._given, self.container_states, self.memstats)
+
     def report(self) -> Report:
         """Everything a report says, as data."""
-        return build(self._log, self._prepared)
+        return build(self._log, self._prepared, self.settings)
 
     def _metrics(self) -> pl.DataFrame:
         return with_metrics(self.cycles)
@@ -242,7 +269,7 @@ class Run:
         )
         tables["cycles"] = cycles
         tables["processes"] = tables["processes"].update(counted, on="process")
-        return Run(replace(self._log, tables=tables))
+        return Run(replace(self._log, tables=tables), self._given)
 
 
 def read(
@@ -253,6 +280,11 @@ def read(
     year: int | None = None,
     tz: str | None = None,
     start: str | datetime | None = None,
+    gogc: str | float | None = None,
+    memory_limit: str | float | None = None,
+    container_limit: str | float | None = None,
+    cpu_limit: float | None = None,
+    go_version: str | None = None,
     unpack_limit: str | float | None = None,
     progress: Callable[[SourceFacts], None] | None = None,
 ) -> Run:
@@ -267,6 +299,11 @@ def read(
         year: the year of the first line, for stamps that have none.
         tz: the zone of stamps that name none, such as `Europe/Berlin`.
         start: when the first program started, for a log without stamps.
+        gogc: GOGC the program ran with, in percent or `off`.
+        memory_limit: its GOMEMLIMIT: a size with its unit, or MiB.
+        container_limit: the memory its container or unit may have.
+        cpu_limit: the CPUs it may have.
+        go_version: the Go it was built with, as `1.22`.
         unpack_limit: the most an input may unpack to, as `64GiB`.
         progress: called after each few megabytes with the facts of the input so far.
 
@@ -290,7 +327,18 @@ def read(
         if unpack_limit is None
         else round(units.size_mib(unpack_limit, what="unpack_limit") * units.MIB),
     )
-    return Run(read_log(origins, how, progress=progress))
+    given = Settings(
+        gogc=_given(gogc, lambda value: units.gogc_percent(value, what="gogc")),
+        memory_limit_mib=_given(
+            memory_limit, lambda value: units.size_mib(value, what="memory_limit")
+        ),
+        container_limit_mib=_given(
+            container_limit, lambda value: units.size_mib(value, what="container_limit")
+        ),
+        cpu_limit=_given(cpu_limit, float),
+        go_version=_given(go_version, lambda value: str(value).removeprefix("go")),
+    )
+    return Run(read_log(origins, how, progress=progress), given)
 
 
 def cycles(*origins: Input, strict: bool = False) -> pl.DataFrame:
@@ -332,6 +380,13 @@ def add_metrics(frame: _Frame) -> _Frame:
         MissingColumnsError: a column the calculation needs is absent.
     """
     return frames.same_kind(frame, with_metrics)
+
+
+def _given(value: Any, read: Callable[[Any], Any]) -> Known | None:
+    if value is None:
+        return None
+    found = read(value)
+    return Known("off" if found is None else found, "given")
 
 
 def _fields(summary: Summary) -> dict[str, Any]:

@@ -52,6 +52,55 @@ def common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
 
 
+def known(parser: argparse.ArgumentParser) -> None:
+    """Adds what is known of the program and its inputs."""
+    program = parser.add_argument_group("what is known of the program")
+    program.add_argument("--gogc", metavar="PERCENT", help="its GOGC: 100, 50, off")
+    program.add_argument(
+        "--memory-limit", metavar="SIZE", help="its GOMEMLIMIT: 900MiB, 2GiB, off"
+    )
+    program.add_argument(
+        "--container-limit", metavar="SIZE", help="memory its container may have"
+    )
+    program.add_argument("--cpu-limit", metavar="CPUS", type=float, help="CPUs it may use: 1.5")
+    program.add_argument(
+        "--go-version", metavar="VERSION", help="the Go it was built with: 1.22"
+    )
+    inputs = parser.add_argument_group("how to read the inputs")
+    inputs.add_argument(
+        "--year", type=int, help="year of the first line, where stamps have none"
+    )
+    inputs.add_argument(
+        "--tz", metavar="ZONE", help="zone of stamps that name none: Europe/Berlin"
+    )
+    inputs.add_argument(
+        "--start", metavar="TIME", help="start of the program, where nothing is stamped"
+    )
+    inputs.add_argument(
+        "--kind",
+        metavar="KIND",
+        help="what the inputs are, if not what they look like: log, json, journal-export, journal-verbose, memstats-csv, pprof, metrics, describe",
+    )
+    inputs.add_argument(
+        "--columns",
+        metavar="NAMES",
+        help="columns of a MemStats table without a header: HeapSys,HeapAlloc,…",
+    )
+    inputs.add_argument(
+        "--unpack-limit", metavar="SIZE", help="the most a compressed input may unpack to"
+    )
+
+
+def given(args: argparse.Namespace) -> dict[str, Any]:
+    """These options as `read` takes them."""
+    names = (
+        "gogc", "memory_limit", "container_limit", "cpu_limit", "go_version", "year", "tz", "start",
+        "kind", "unpack_limit",
+    )  # fmt: skip
+    columns = args.columns.split(",") if args.columns else None
+    return {name: getattr(args, name) for name in names} | {"columns": columns}
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
     """A `--fail-on` condition on a figure of the summary."""

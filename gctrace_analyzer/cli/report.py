@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import EXIT_GATE, EXIT_INPUT
-from gctrace_analyzer.cli.options import Gate, Parser, common, gate
+from gctrace_analyzer.cli.options import Gate, Parser, common, gate, given, known
 from gctrace_analyzer.errors import BadSettingError, GctraceWarning, UnwritableOutputError
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ SUFFIXES = {
 _ROWS_AT_ONCE = 65_536
 TABLES = (
     "cycles", "metrics", "processes", "pauses", "windows", "scavenges", "pacer", "scans",
-    "rejected",
+    "memstats", "oom_kills", "oom_invocations", "oom_tasks", "unit_events", "container_states",
+    "runtime_fatal", "rejected",
 )  # fmt: skip
 
 _DESCRIPTION = """\
@@ -67,7 +68,7 @@ def run(words: list[str]) -> int:
 
     gates = [gate(text, FIGURES) for text in args.fail_on]
     whole = _read(args)
-    code = EXIT_INPUT if whole.cycles.is_empty() and not whole.runtime_lines else 0
+    code = EXIT_INPUT if not whole.holds_anything else 0
     view = _view(whole, args)
     code = _judge(view, gates) or code
     for path, kind in outputs:
@@ -107,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
         "--fail-on", action="append", default=[], metavar="CONDITION",
         help="exit 1 if it holds: 'assist_share_of_gc_cpu>0.1' (repeatable)",
     )  # fmt: skip
+    known(parser)
     common(parser)
     return parser
 
@@ -131,7 +133,7 @@ def _read(args: argparse.Namespace) -> Run:
 
     with warnings.catch_warnings(record=True) as caught, _progress(args.inputs) as progress:
         warnings.simplefilter("always", GctraceWarning)
-        result = read(*args.inputs, strict=args.strict, progress=progress)
+        result = read(*args.inputs, strict=args.strict, progress=progress, **given(args))
     for warning in caught:
         print(f"gctrace-analyze: {warning.message}", file=sys.stderr)
     return result

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.message import Message, Row
 
-HINT = r"Alloc|HeapSys|HeapIdle|HeapInuse|HeapReleased|NumGC|alloc_bytes|NextGC|StackInuse"
+HINT = r"Alloc|HeapSys|HeapIdle|HeapInuse|HeapReleased|NumGC|runtime stats: |alloc_bytes|NextGC|StackInuse"
 
 _PAIR = re.compile(
     r"(?<![\w.])\"?(?P<key>[A-Za-z][A-Za-z_]*(?: (?:Alloc|Sys|GC))?)\"?\s*(?:=|:|＝)\s*"
@@ -33,8 +33,8 @@ def read(messages: Iterable[Message]) -> list[Row]:
             if record:
                 rows.append(message.whose() | record)
                 continue
-        pairs = dict(_pairs(message.text))
-        known = {column for column in pairs if column in memstats.KNOWN}
+        pairs = dict(_cockroach(message.text) or _pairs(message.text))
+        known = {column for column in pairs if column in _FIELDS}
         if not known:
             continue
         key = message.whose() | {"line_no": 0, "logged_at": None, "monotonic_s": None}
@@ -62,6 +62,7 @@ def _is_dump(row: Row) -> bool:
     return len(given) >= memstats.ENOUGH
 
 
+_FIELDS = set(memstats.KNOWN) - {"resolution_bytes"}
 _SAYS_MEMORY = {name for name in memstats.KNOWN if name.endswith("_bytes")} | {"num_gc"}
 
 
@@ -88,6 +89,32 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
             yield column, int(float(value)) if column in memstats.INTEGERS else float(value)
     if resolution > 1:
         yield "resolution_bytes", resolution
+
+
+_COCKROACH = re.compile(
+    r"runtime stats: (?P<rss>[\d.]+ [KMGT]?i?B) RSS, (?P<goroutines>\d+) goroutines.*?, "
+    r"(?P<alloc>[\d.]+ [KMGT]?i?B)/(?:(?P<idle>[\d.]+ [KMGT]?i?B)/)?(?P<total>[\d.]+ [KMGT]?i?B) G[oO] alloc"
+)
+
+
+def _cockroach(text: str) -> dict[str, int]:
+    """CockroachDB's line of runtime statistics."""
+    if not (found := _COCKROACH.search(text)):
+        return {}
+    columns = {
+        "rss": "rss_bytes",
+        "alloc": "alloc_bytes",
+        "idle": "heap_idle_bytes",
+        "total": "sys_bytes",
+    }
+    row, resolution = {}, 1
+    for group, column in columns.items():
+        if given := found[group]:
+            number, unit = given.split(" ")
+            factor = _BINARY[unit[0].lower()]
+            row[column] = round(float(number) * factor)
+            resolution = max(resolution, round(factor / 10 ** len(number.partition(".")[2])))
+    return row | {"resolution_bytes": resolution}
 
 
 def _record(text: str) -> Row | None:

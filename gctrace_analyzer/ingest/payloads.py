@@ -22,7 +22,7 @@ HINT = "|".join(
 )
 """What every line that one of the readers knows contains, or any text, as bytes."""
 
-COARSE = "oom|OOM|Alloc|f memory|emory:|led process|process exited|onsumed |failed|estart|blob data|MESSAGE"
+COARSE = "oom|OOM|Alloc|f memory|emory:|led process|process exited|onsumed |failed|estart|blob data|MESSAGE|runtime stats"
 """A quick look for `HINT`: the few words that lines with gctrace around them share with it."""
 
 _OUT_OF_MEMORY = re.compile(

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.consumed import consumed
 from gctrace_analyzer.analysis.cycles import goal_setters
+from gctrace_analyzer.analysis.memory import memories
 from gctrace_analyzer.analysis.pauses import pauses, worst_cycles
+from gctrace_analyzer.analysis.post_mortem import post_mortems
 from gctrace_analyzer.analysis.state import levels
 from gctrace_analyzer.analysis.summary import Summary, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -18,13 +21,14 @@ from gctrace_analyzer.present.report import Report
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.ingest.read import Log
 
 WORST_CYCLES = 5
 TREND_POINTS = 10
 
 
-def build(log: Log, likely: pl.DataFrame) -> Report:
+def build(log: Log, likely: pl.DataFrame, settings: Settings) -> Report:
     """The report on a log; `likely` are its cycles as `summary.prepared` makes them."""
     cycles = log.tables["cycles"]
     summary = summarize(
@@ -43,6 +47,11 @@ def build(log: Log, likely: pl.DataFrame) -> Report:
         procs=tuple(cycles["procs"].drop_nulls().unique().sort()),
         goal_set_by=goal_setters(cycles),
         runtime_lines=log.runtime_lines,
+        settings=settings,
+        post_mortems=tuple(post_mortems(log.tables, settings)),
+        memories=tuple(memories(log.tables["memstats"])),
+        consumed=tuple(consumed(log.tables)),
+        tables=log.tables,
     )
 
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 
+MOST_ROWS = 1000
+"""So many rows of a table; all of them are in --table."""
+
 # Beyond them, the order in which the processors added the numbers up shows.
 _SIGNIFICANT_DIGITS = 12
 
@@ -38,6 +41,20 @@ def document(report: Report) -> dict[str, Any]:
         "worst_cycles": report.worst.drop(
             "stopped_procs", "elapsed_s", strict=False
         ).to_dicts(),
+        "settings": report.settings.to_dict(),
+        "post_mortems": [each.to_dict() for each in report.post_mortems],
+        "memory": [each.to_dict() for each in report.memories],
+        "consumed": [asdict(each) for each in report.consumed],
+        **{
+            table: report.tables[table].head(MOST_ROWS).to_dicts()
+            for table in (
+                "oom_kills",
+                "oom_invocations",
+                "unit_events",
+                "container_states",
+                "runtime_fatal",
+            )
+        },
         "rejected": {
             "count": len(report.rejected),
             "by_reason": dict(report.rejected_reasons()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.present import rows
+from gctrace_analyzer.present import evidence, rows
 from gctrace_analyzer.present.figures import printable
 
 if TYPE_CHECKING:
@@ -28,6 +28,15 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _table(rows.Table(("Figure", "value", "", "verdict"), "lrll", state))
         for table in (rows.pauses(report), rows.worst(report), rows.processes(report)):
             yield from _table(table)
+    for title, story in evidence.deaths(report):
+        yield f"\n### {_text(title)}\n"
+        yield from (
+            f"- {f'**{label}** ' if label else ''}{_text(text)}" for label, text in story
+        )
+    for table in (evidence.memory(report), evidence.units(report), evidence.inputs(report)):
+        yield from _table(table)
+    for text in evidence.memory_notes(report):
+        yield f"\n{_text(text)}"
     yield from _table(rows.rejected(report))
     examples = rows.rejected_examples(report)
     if examples:

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.present import figures
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import polars as pl
 
+    from gctrace_analyzer.analysis.consumed import Consumed
+    from gctrace_analyzer.analysis.memory import Memory
+    from gctrace_analyzer.analysis.post_mortem import PostMortem
+    from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.state import Level
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.ingest.sources import SourceFacts
@@ -35,6 +41,11 @@ class Report:
     procs: tuple[int, ...]
     goal_set_by: dict[str, int]
     runtime_lines: dict[str, int]
+    settings: Settings
+    post_mortems: tuple[PostMortem, ...]
+    memories: tuple[Memory, ...]
+    consumed: tuple[Consumed, ...]
+    tables: Mapping[str, pl.DataFrame]
 
     @property
     def title(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.present import rows
+from gctrace_analyzer.present import evidence, rows
 from gctrace_analyzer.present.figures import sparkline
 
 if TYPE_CHECKING:
@@ -25,12 +25,19 @@ def lines(report: Report) -> Iterator[Line]:
     """The whole report, line by line."""
     for text in _filled(report.facts):
         yield ((text, "bold"),)
+    if known := evidence.settings(report):
+        yield from (
+            ((text, ""),)
+            for text in wrap(known, WIDTH, initial_indent="  ", subsequent_indent="  ")
+        )
+    yield from _table(evidence.inputs(report))
     if report.summary.cycles:
         yield ()
         for figure in rows.state(report):
             yield _figure(report, figure)
         for table in (rows.pauses(report), rows.worst(report), rows.processes(report)):
             yield from _table(table)
+    yield from _evidence(report)
     yield from _skipped(report)
     for index, sentence in enumerate(report.summary.warnings):
         yield from () if index else ((),)
@@ -38,6 +45,22 @@ def lines(report: Report) -> Iterator[Line]:
             yield (("      " if index or part else "Mind  ", "bold"), (text, ""))
     yield ()
     yield (("Next: ", "bold"), ("-o report.md · --format json · explain FILE:LINE", ""))
+
+
+def _evidence(report: Report) -> Iterator[Line]:
+    """Deaths, memory held, CPU that systemd counted."""
+    for title, story in evidence.deaths(report):
+        yield ()
+        for text in wrap(title, WIDTH):
+            yield ((text, "bold red"),)
+        for label, sentence in story:
+            for index, text in enumerate(wrap(sentence, WIDTH - 15)):
+                yield ((f"  {'' if index else label:<13}", ""), (text, ""))
+    yield from _table(evidence.memory(report))
+    for sentence in evidence.memory_notes(report):
+        for text in wrap(sentence, WIDTH, initial_indent="  ", subsequent_indent="  "):
+            yield ((text, ""),)
+    yield from _table(evidence.units(report))
 
 
 def plain(report: Report) -> str:

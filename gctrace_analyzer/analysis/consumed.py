@@ -1,0 +1,73 @@
+"""The CPU a unit really used, as systemd counts it, and the collector's part of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis import oom_link
+from gctrace_analyzer.analysis.cycles import gc_cpu_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Consumed:
+    """A unit's run: its CPU, and how much of that was GC if its cycles are here too.
+
+    `gc_cpu_share` is GC CPU (idle marking left out) over the CPU used, not over the CPUs there
+    are; `complete` says whether the log has all cycles of that run.
+    """
+
+    unit: str
+    cpu_s: float
+    wall_s: float | None
+    memory_peak_mib: float | None
+    process: int | None
+    gc_cpu_s: float | None
+    gc_cpu_share: float | None
+    complete: bool
+    num_gc: int | None
+
+
+def consumed(tables: Mapping[str, pl.DataFrame]) -> list[Consumed]:
+    """One per `Consumed` line, in their order."""
+    events = tables["unit_events"].filter(event="consumed").drop_nulls("cpu_s")
+    return [_consumed(row, tables) for row in events.iter_rows(named=True)]
+
+
+def _consumed(row: oom_link.Row, tables: Mapping[str, pl.DataFrame]) -> Consumed:
+    link = oom_link.link({**row, "pid": None}, tables["processes"])
+    spent = share = process = None
+    complete = False
+    if link and link.match_by[0] in ("unit", "container"):
+        process = link.process
+        cycles = tables["cycles"].filter(process=process)
+        spent = float(cycles.select(gc_cpu_ms().sum()).item()) / 1000
+        share = spent / row["cpu_s"] if row["cpu_s"] else None
+        facts = tables["processes"].row(by_predicate=pl.col("process") == process, named=True)
+        complete = facts["first_gc"] == 1 and not facts["missing_cycles"]
+    peak = row["memory_peak_bytes"]
+    return Consumed(
+        unit=row["unit"], cpu_s=row["cpu_s"], wall_s=row["wall_s"],
+        memory_peak_mib=None if peak is None else peak / (1 << 20),
+        process=process, gc_cpu_s=spent, gc_cpu_share=share, complete=complete,
+        num_gc=_dumped(row, tables["memstats"]),
+    )  # fmt: skip
+
+
+def _dumped(row: oom_link.Row, memstats: pl.DataFrame) -> int | None:
+    """NumGC of the last dump of the same container."""
+    identifier = row["container_id"]
+    if not identifier or memstats.is_empty():
+        return None
+    mine = memstats.filter(
+        pl.any_horizontal(
+            pl.lit(identifier).str.starts_with(pl.col(name).fill_null("-"))
+            for name in ("ident", "container_id")
+        )
+    )["num_gc"].drop_nulls()
+    return int(mine[-1]) if len(mine) else None
