@@ -12,19 +12,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gctrace_analyzer.entry import add_metrics, cycles, from_frame, read
     from gctrace_analyzer.errors import (
         BadSettingError,
         DamagedInputError,
         EmptyInputError,
         GctraceError,
         GctraceWarning,
+        InvalidJsonError,
         MissingColumnsError,
         MissingExtraError,
         NoRecordsError,
+        UnknownColumnsError,
         UnreadableInputError,
         UnwritableOutputError,
     )
-    from gctrace_analyzer.run import Run, add_metrics, cycles, from_frame, read
+    from gctrace_analyzer.run import Run
 
 __version__ = "0.1.0"
 
@@ -34,10 +37,12 @@ __all__ = [
     "EmptyInputError",
     "GctraceError",
     "GctraceWarning",
+    "InvalidJsonError",
     "MissingColumnsError",
     "MissingExtraError",
     "NoRecordsError",
     "Run",
+    "UnknownColumnsError",
     "UnreadableInputError",
     "UnwritableOutputError",
     "add_metrics",
@@ -46,7 +51,10 @@ __all__ = [
     "read",
 ]
 
-_RUN = ("Run", "add_metrics", "cycles", "from_frame", "read")
+_HOMES = {
+    "Run": "run",
+    **dict.fromkeys(("add_metrics", "cycles", "from_frame", "read"), "entry"),
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -54,8 +62,8 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    home = "gctrace_analyzer.run" if name in _RUN else "gctrace_analyzer.errors"
-    return getattr(import_module(home), name)
+    home = _HOMES.get(name, "errors")
+    return getattr(import_module(f"gctrace_analyzer.{home}"), name)
 
 
 def __dir__() -> list[str]:

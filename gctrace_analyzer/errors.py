@@ -160,7 +160,8 @@ class UnknownColumnsError(UnreadableInputError):
     ) -> None:
         shown = ", ".join(found[:12]) + (", …" if len(found) > 12 else "")
         problem = (
-            f"line {line}: a table without a header, whose {len(found)} columns could be anything "
+            f"line {line}: a table without a header, whose {len(found)} columns could be "
+            f"anything "
             f"({shown})"
             if headerless
             else f"line {line}: a table whose columns are no MemStats: {shown}"

@@ -9,13 +9,15 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.entry import read
 from gctrace_analyzer.ingest.grammar import SHAPES, Field, Optional
-from gctrace_analyzer.run import Run, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hypothesis.strategies import SearchStrategy
+
+    from gctrace_analyzer.run import Run
 
 __all__ = ["cycles", "format_cycle", "format_ms", "read_text"]
 

@@ -23,6 +23,7 @@ ORDER = (
     ("present",),
     ("frames",),
     ("run",),
+    ("entry",),
     ("testing",),
     ("cli",),
     ("__init__", "__main__"),

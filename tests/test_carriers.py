@@ -20,8 +20,8 @@ RECORDS = [
 AT = datetime(2026, 2, 3, 10, 0, 0, 5000, tzinfo=UTC)
 SECOND = AT.replace(microsecond=0)
 
-WHO = {"host": "web-1", "ident": "api", "log_pid": 4242}
-TEXT = {
+WHO: dict[str, Any] = {"host": "web-1", "ident": "api", "log_pid": 4242}
+TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
     "short": ("Feb 03 10:00:00 web-1 api[4242]: {}", SECOND, WHO),
     "short-precise": ("Feb 03 10:00:00.005000 web-1 api[4242]: {}", AT, WHO),
     "short-iso": ("2026-02-03T11:00:00+0100 web-1 api[4242]: {}", SECOND, WHO),
@@ -93,7 +93,7 @@ def test_text(name: str, tmp_path: Path) -> None:
     assert_read(gca.read(path, year=2026, tz="UTC"), at, who)
 
 
-JSON = {
+JSON: dict[str, tuple[dict[str, Any], datetime | None, dict[str, Any]]] = {
     "docker": ({"log": "{}\n", "stream": "stderr", "time": "2026-02-03T10:00:00.005000123Z"}, AT, {"stream": "stderr"}),
     "journald": (
         {"MESSAGE": "{}", "__REALTIME_TIMESTAMP": "1770112800005000", "__MONOTONIC_TIMESTAMP": "5000000",
@@ -129,7 +129,7 @@ def filled(entry: dict[str, Any], record: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", JSON)
 @pytest.mark.parametrize("escaped", [False, True], ids=["plain", "escaped"])
-def test_json_lines(name: str, escaped: bool, tmp_path: Path) -> None:
+def test_json_lines(name: str, *, escaped: bool, tmp_path: Path) -> None:
     entry, at, who = JSON[name]
     lines = [json.dumps(filled(entry, record)) for record in RECORDS]
     if escaped:

@@ -363,7 +363,7 @@ def test_a_bug_is_told_as_one(
         msg = "off by one"
         raise ValueError(msg)
 
-    monkeypatch.setattr("gctrace_analyzer.run.read", broken)
+    monkeypatch.setattr("gctrace_analyzer.entry.read", broken)
     assert "a bug in gctrace-analyzer: ValueError: off by one" in complaint(
         capsys, [STEADY], 70
     )

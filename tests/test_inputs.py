@@ -45,14 +45,16 @@ def named(path: Path) -> str:
 
 
 def expectation(path: Path) -> dict[str, Any]:
-    return json.loads(path.with_name(path.name + ".expect.json").read_text())
+    found: dict[str, Any] = json.loads(path.with_name(path.name + ".expect.json").read_text())
+    return found
 
 
 def expected_frames(path: Path) -> dict[str, Any]:
     expect = expectation(path)["expect"]
     if sibling := expect.get("same_frames_as"):
         return expected_frames(path.with_name(sibling))
-    return expect["frames"]
+    frames: dict[str, Any] = expect["frames"]
+    return frames
 
 
 def read(path: Path) -> gca.Run:
@@ -78,10 +80,10 @@ def same(name: str, expected: Any, found: Any) -> bool:
     if name == "pause_total_s":
         return math.isclose(expected, found / 1e9)
     if name in ("ts", "started_at", "finished_at") and isinstance(expected, str):
-        return found == datetime.fromisoformat(expected).astimezone(UTC)
+        return bool(found == datetime.fromisoformat(expected).astimezone(UTC))
     if isinstance(expected, float) and found is not None:
         return math.isclose(expected, found, rel_tol=1e-9)
-    return expected == found
+    return bool(expected == found)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -11,7 +12,7 @@ from gctrace_analyzer.analysis import oom_link
 from gctrace_analyzer.analysis.cycles import gc_cpu_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +72,51 @@ def _dumped(row: oom_link.Row, memstats: pl.DataFrame) -> int | None:
         )
     )["num_gc"].drop_nulls()
     return int(mine[-1]) if len(mine) else None
+
+
+SAME_WORK = 0.02
+"""Runs whose total allocation differs by no more did the same work."""
+
+MANY_TIMES = 3.0
+"""So many times the collections for the same work are no accident."""
+
+
+def compared(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
+    """Runs that did the same work at a different price, as their dumps and units tell."""
+    dumps = tables["memstats"].drop_nulls(["total_alloc_bytes", "num_gc"])
+    if dumps.is_empty():
+        return
+    whose = ["host", "ident", "container", "container_id", "pod"]
+    last = dumps.group_by(whose, maintain_order=True).agg(
+        pl.col("total_alloc_bytes", "num_gc", "alloc_bytes").last()
+    )
+    cpu = {
+        event["container_id"]: event["cpu_s"]
+        for event in tables["unit_events"].filter(event="consumed").iter_rows(named=True)
+        if event["container_id"]
+    }
+    rows = last.sort("num_gc").to_dicts()
+    for few, many in pairwise(rows):
+        same = abs(few["total_alloc_bytes"] / many["total_alloc_bytes"] - 1) <= SAME_WORK
+        if same and few["num_gc"] and many["num_gc"] >= MANY_TIMES * few["num_gc"]:
+            total = many["total_alloc_bytes"] / (1 << 20)
+            spent = [_cpu_of(row, cpu) for row in (few, many)]
+            price = (
+                "" if None in spent else f" and {_span(spent[1])} of CPU, not {_span(spent[0])}"
+            )
+            yield (
+                f"The same work ({total:,.0f} MiB allocated) took {many['ident'] or 'one run'} "
+                f"{many['num_gc']:,} collections, not {few['num_gc']:,}{price}: a heap "
+                f"goal held "
+                "down, as by a memory limit (GOMEMLIMIT) below what the program needs."
+            )
+
+
+def _cpu_of(row: oom_link.Row, cpu: Mapping[str, float]) -> float | None:
+    named = [name for name in (row["ident"], row["container_id"]) if name]
+    return next((s for key, s in cpu.items() if any(key.startswith(n) for n in named)), None)
+
+
+def _span(seconds: float | None) -> str:
+    minutes, rest = divmod(seconds or 0.0, 60)
+    return f"{minutes:.0f} min {int(rest)} s" if minutes else f"{rest:.3g} s"

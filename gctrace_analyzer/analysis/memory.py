@@ -16,7 +16,7 @@ _WHOSE = ("source", "host", "ident", "container", "container_id", "pod")
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What one program's dumps say; sizes of the last dump in MiB unless the name says otherwise.
+    """What one program's dumps say: sizes in MiB, of the last dump unless named `_max`.
 
     `held` is the heap taken from the system and not given back; `needed` what the program
     holds on to: its pool if it counts one, else the heap in use. `resolution_mib` is the unit
@@ -60,7 +60,7 @@ WORTH_MIB = 64.0
 """So much idle memory is worth giving back."""
 
 POOR_HITS = 0.5
-"""Of the buffers let go less than half served again: recycling does not work, or is not there."""
+"""Of the buffers let go less than half served again: no recycling to speak of."""
 
 FEW_MAKES = 20
 
@@ -150,7 +150,8 @@ def _advice(figures: dict[str, Any]) -> Iterator[str]:
     idle = figures["idle_unreleased_mib"]
     if idle is not None and idle > WORTH_MIB and held and idle > held / 4:
         yield (
-            f"{idle:,.0f} MiB of it is idle and not given back; a memory limit (GOMEMLIMIT) makes "
+            f"{idle:,.0f} MiB of it is idle and not given back; a memory limit "
+            f"(GOMEMLIMIT) makes "
             "the runtime give it back in time."
         )
     hits, makes = figures["pool_hit_share"], figures["makes"]
@@ -161,6 +162,9 @@ def _advice(figures: dict[str, Any]) -> Iterator[str]:
             if figures["frees"] is None
             else f" and {figures['frees']:,} let go, {served} of which served again"
         )
-        yield f"{makes:,} buffers were made{freed}: recycle them (sync.Pool, or a free list of channels)."
+        yield (
+            f"{makes:,} buffers were made{freed}: recycle them (sync.Pool, or a free list "
+            f"of channels)."
+        )
     elif hits is not None and hits >= POOR_HITS:
         yield f"{100 * hits:.0f} % of the buffers let go served again: recycling works."

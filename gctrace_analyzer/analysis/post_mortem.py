@@ -14,6 +14,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis import oom_link
 from gctrace_analyzer.analysis.cycles import with_metrics
+from gctrace_analyzer.analysis.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,18 +27,6 @@ Row = dict[str, Any]
 
 LAST_S = 60.0
 """The last minute: long enough for a trend, short enough to be about the death."""
-
-MOST_OF_LIMIT = 0.9
-"""A live heap that leaves less than a tenth of the limit to all else does not fit in it."""
-
-OFF_HEAP_SHARE = 0.3
-"""More of the limit than this outside the Go heap is a cause of its own."""
-
-TIGHT_LIMIT = 0.95
-"""A GOMEMLIMIT above this part of the container's leaves nothing to what Go does not count."""
-
-QUIET_TIMES = 2.0
-"""No cycle for twice the usual interval: memory was taken between two collections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +53,7 @@ class PostMortem:
     live_mib: int | None
     heap_end_mib: int | None
     goal_mib: int | None
+    next_goal_mib: int | None
     gc_cpu_share: float | None
     alloc_mib_per_s: float | None
     resident_mib: float | None
@@ -110,14 +100,22 @@ def _states(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
             continue
         told.add(identifier)
         yield {
-            "kind": "container OOMKilled" if row["oom_killed"] else "exit code 137",
+            "kind": _ending(row),
             "proven": bool(row["oom_killed"]),
             "logged_at": row["finished_at"] or row["logged_at"],
             "comm": None, "container": row["container"], "pod": row["pod"],
             "name": row["name"] or row["container"], "container_id": row["container_id"],
-            "limit_bytes": row["memory_limit_bytes"], "scope": "memcg" if row["oom_killed"] else None,
+            "limit_bytes": row["memory_limit_bytes"],
+            "scope": "memcg" if row["oom_killed"] else None,
             "source": row["source"], "line_no": row["line_no"],
         }  # fmt: skip
+
+
+def _ending(row: Row) -> str:
+    code = "" if row["exit_code"] is None else f"exit code {row['exit_code']}"
+    if not row["oom_killed"]:
+        return code.capitalize()
+    return f"Container OOMKilled ({code})" if code else "Container OOMKilled"
 
 
 def _units(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
@@ -129,7 +127,7 @@ def _units(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
             known.add(row["unit"])
             yield {
                 **row,
-                "kind": "unit killed for memory",
+                "kind": "Unit killed for memory",
                 "proven": True,
                 "comm": None,
                 "name": row["unit"],
@@ -166,7 +164,7 @@ def _examined(
         **(_last_cycles(death, metrics.filter(process=link.process)) if link else _NOTHING),
     }
     facts |= _divided(death, facts, tables["memstats"])
-    reading, advice, preventable = _read(facts, death, tables, settings)
+    reading, advice, preventable = read(facts, death, tables, settings)
     return PostMortem(
         **facts, reading=tuple(reading), advice=tuple(advice), preventable=preventable
     )
@@ -188,8 +186,9 @@ def _limit(death: Row, settings: Settings) -> Row:
 
 _NOTHING: Row = dict.fromkeys(
     (
-        "last_gc_num", "gap_s", "usual_interval_s", "live_before_mib", "live_mib", "heap_end_mib",
-        "goal_mib", "gc_cpu_share", "alloc_mib_per_s",
+        "last_gc_num", "gap_s", "usual_interval_s", "live_before_mib", "live_mib",
+        "heap_end_mib",
+        "goal_mib", "next_goal_mib", "gc_cpu_share", "alloc_mib_per_s",
     )
 )  # fmt: skip
 
@@ -216,6 +215,7 @@ def _last_cycles(death: Row, cycles: pl.DataFrame) -> Row:
         "live_mib": last["heap_live_mib"],
         "heap_end_mib": last["heap_end_mib"],
         "goal_mib": last["heap_goal_mib"],
+        "next_goal_mib": _next_goal(minute, last),
         "gc_cpu_share": minute["gc_cpu_ms"].tail(len(minute) - 1).sum() / capacity
         if capacity
         else None,
@@ -223,12 +223,24 @@ def _last_cycles(death: Row, cycles: pl.DataFrame) -> Row:
     }
 
 
+def _next_goal(minute: pl.DataFrame, last: Row) -> int | None:
+    """Where the next cycle was due, by the GOGC in effect; the printed goal is the last one."""
+    gogc = minute.filter(pl.col("goal_set_by").cast(pl.String) == "gogc")[
+        "effective_gogc"
+    ].median()
+    if not isinstance(gogc, float) or last["heap_live_mib"] is None:
+        return None
+    roots = (last["stacks_mib"] or 0) + (last["globals_mib"] or 0)
+    live: int = last["heap_live_mib"]
+    return round(live + (live + roots) * gogc / 100)
+
+
 def _gap_s(death: Row, last: Row) -> float | None:
     """From the last cycle's line to the death, on whichever clock both have."""
     if death.get("logged_at") and (line := last["logged_at"] or last["wall_time"]):
         return float((death["logged_at"] - line).total_seconds())
     if death.get("monotonic_s") is not None and last["monotonic_s"] is not None:
-        return round(death["monotonic_s"] - last["monotonic_s"], 6)
+        return float(round(death["monotonic_s"] - last["monotonic_s"], 6))
     return None
 
 
@@ -254,101 +266,3 @@ def _divided(death: Row, facts: Row, memstats: pl.DataFrame) -> Row:
         "go_other_mib": other,
         "off_heap_mib": rest,
     }
-
-
-def _read(
-    facts: Row, death: Row, tables: Mapping[str, pl.DataFrame], settings: Settings
-) -> tuple[list[str], list[str], str]:
-    """What the facts mean, what to do, and whether Go could have prevented it."""
-    if not facts["proven"]:
-        text = "Exit code 137 is SIGKILL by anybody. Not proven to be for memory: the kernel's log of that minute would tell."
-        return (
-            [text],
-            ["Keep `journalctl -k` or `dmesg` of the host for the next time."],
-            "cannot tell",
-        )
-    reading = list(_about_limit(facts, death, tables))
-    advice: list[str] = []
-    limit, live, goal = facts["limit_mib"], facts["live_mib"], facts["goal_mib"]
-    if facts["kind"] == "Go's own out of memory":
-        reading.append(
-            "The system refused the runtime memory: an address-space limit (ulimit -v) or no memory at all; not the OOM killer."
-        )
-    ceiling = limit if limit is not None else facts["resident_mib"]
-    if live is None or ceiling is None:
-        missing = (
-            "no cycles of the program" if live is None else "no limit and no resident size"
-        )
-        reading.append(f"What the heap did is not known here: {missing}.")
-        return reading, [_keep(facts)], "cannot tell"
-    gap, usual = facts["gap_s"], facts["usual_interval_s"]
-    if gap is not None and usual and gap > QUIET_TIMES * usual:
-        reading.append(
-            f"No cycle in the last {gap:.3g} s, usually one every {usual:.3g} s: memory was taken between two collections."
-        )
-    rest = facts["off_heap_mib"]
-    if rest is not None and rest > OFF_HEAP_SHARE * ceiling:
-        reading.append(
-            f"{rest:,.0f} MiB of the resident memory is not the Go heap of the last cycle: allocated since, or off-heap (cgo, mmap, stacks)."
-        )
-    if goal is not None and goal > ceiling:
-        reading.append(
-            f"The goal could not fit: the next cycle was due at {goal:,} MiB, past {ceiling:,.0f} MiB."
-        )
-    if live > MOST_OF_LIMIT * ceiling:
-        reading.append(
-            f"The live heap itself, {live:,} MiB, fills {100 * live / ceiling:.0f} % of {ceiling:,.0f} MiB."
-        )
-        advice.append(
-            "No GOGC or GOMEMLIMIT makes live memory fit: give it more, or keep less (heap profile: go tool pprof)."
-        )
-        return reading, advice, "no"
-    advice += _limit_advice(limit, live, settings)
-    growing = _growing(facts)
-    if growing:
-        reading.append(growing)
-    gomemlimit = settings.value("memory_limit_mib")
-    if gomemlimit is None:
-        return reading, advice, "for a while" if growing else "yes" if limit else "partly"
-    return reading, advice, "partly"
-
-
-def _growing(facts: Row) -> str | None:
-    first, live = facts["live_before_mib"], facts["live_mib"]
-    if first and live and live > 1.5 * first and live - first > 16:
-        return f"The live heap grew from {first:,} to {live:,} MiB in that time; a limit buys time, no cure."
-    return None
-
-
-def _about_limit(facts: Row, death: Row, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
-    if facts["scope"] == "global":
-        tasks = tables["oom_tasks"].sort("rss_bytes", descending=True, nulls_last=True)
-        rank = tasks.with_row_index("rank", offset=1).filter(pl.col("pid") == death.get("pid"))
-        place = ""
-        if len(rank):
-            number = int(rank["rank"][0])
-            place = (
-                f" It was the largest of {len(tasks)} tasks listed."
-                if number == 1
-                else f" {number - 1} of {len(tasks)} tasks listed were larger."
-            )
-        yield f"The host ran out of memory, not the program's own limit.{place}"
-    elif facts["limit_mib"] is not None and facts["limit_is"]:
-        yield f"It hit {facts['limit_is']}: {facts['limit_mib']:,.0f} MiB."
-
-
-def _limit_advice(limit: float | None, live: int, settings: Settings) -> Iterator[str]:
-    set_to = settings.value("memory_limit_mib")
-    if limit is None:
-        yield "Set a memory limit for the service, and GOMEMLIMIT to nine tenths of it."
-    elif set_to is None:
-        yield f"GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB makes the runtime collect before the limit of {limit:,.0f} MiB; the live heap of {live:,} MiB fits."
-    elif set_to > TIGHT_LIMIT * limit:
-        share = 100 * set_to / limit
-        yield f"GOMEMLIMIT is {share:.0f} % of the limit: what Go does not count has no room. Set {int(MOST_OF_LIMIT * limit)}MiB."
-
-
-def _keep(facts: Row) -> str:
-    if facts["live_mib"] is None:
-        return "Run it with GODEBUG=gctrace=1 and give its log along with this one."
-    return "Name the limit: --container-limit, or the output of docker inspect or kubectl describe pod."

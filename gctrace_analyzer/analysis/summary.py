@@ -87,6 +87,7 @@ def summarize(
         cycles: `schema.CYCLES`.
         processes: `schema.PROCESSES` of these cycles.
         impossible: values that became null as they cannot be, by column.
+        said: what was noticed while reading, to be said with the caveats.
         thresholds: where warm-up ends and small heaps begin.
     """
     likely = prepared(cycles)

@@ -79,7 +79,8 @@ def known(parser: argparse.ArgumentParser) -> None:
     inputs.add_argument(
         "--kind",
         metavar="KIND",
-        help="what the inputs are, if not what they look like: log, json, journal-export, journal-verbose, memstats-csv, pprof, metrics, describe",
+        help="what the inputs are, if not what they look like: log, json, journal-export, "
+        "journal-verbose, memstats-csv, pprof, metrics, describe",
     )
     inputs.add_argument(
         "--columns",
@@ -94,8 +95,8 @@ def known(parser: argparse.ArgumentParser) -> None:
 def given(args: argparse.Namespace) -> dict[str, Any]:
     """These options as `read` takes them."""
     names = (
-        "gogc", "memory_limit", "container_limit", "cpu_limit", "go_version", "year", "tz", "start",
-        "kind", "unpack_limit",
+        "gogc", "memory_limit", "container_limit", "cpu_limit", "go_version", "year", "tz",
+        "start", "kind", "unpack_limit",
     )  # fmt: skip
     columns = args.columns.split(",") if args.columns else None
     return {name: getattr(args, name) for name in names} | {"columns": columns}

@@ -129,7 +129,7 @@ def _output(path: Path) -> tuple[Path, str]:
 
 
 def _read(args: argparse.Namespace) -> Run:
-    from gctrace_analyzer.run import read
+    from gctrace_analyzer.entry import read
 
     with warnings.catch_warnings(record=True) as caught, _progress(args.inputs) as progress:
         warnings.simplefilter("always", GctraceWarning)

@@ -1,9 +1,10 @@
 """What production wraps around a line, defined once: one row per carrier.
 
-A pattern describes what stands before the message. Its groups are named as the columns they fill: `at` (a stamp), `epoch_s` or `monotonic_s` or
-`monotonic_us`, `host ident log_pid unit container container_id pod namespace stream`, and
-`tag` (CRI: `P` for a piece that goes on). The order is the order of trial: a carrier that
-another one's pattern would also match stands before it.
+A pattern describes what stands before the message. Its groups are named as the columns they
+fill: `at` (a stamp), `epoch_s` or `monotonic_s` or `monotonic_us`, `host ident log_pid unit
+container container_id pod namespace stream`, and `tag` (CRI: `P` for a piece that goes on).
+The order is the order of trial: a carrier that another one's pattern would also match stands
+before it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ IDENTITY = (
 
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
 _SHORT = r"[A-Za-zÀ-ÿ]{3,4}\.? +\d{1,2} (?:\d{4} )?\d\d:\d\d:\d\d(?:[.,]\d+)?"
-_FULL = r"[A-Za-zÀ-ÿ]{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? (?:[A-Z]{2,5}|[+-]\d\d(?::?\d\d)?)"
+_FULL = (
+    r"[A-Za-zÀ-ÿ]{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? (?:[A-Z]{2,5}|"
+    r"[+-]\d\d(?::?\d\d)?)"
+)
 _HOST = r"(?P<host>[^\s\[\]|]*[^\s\[\]:|])"
 _IDENT = r"(?P<ident>[^\s\[\]:|]+)(?: ?\[(?P<log_pid>\d+)\])?: ?"
 _PRI = r"(?:<\d{1,3}>)?"
@@ -57,7 +61,7 @@ _CLASSES = {"d": "0-9", "w": "A-Za-z0-9_", "s": r" \t"}
 
 
 def ascii_only(pattern: str) -> str:
-    r"""The pattern with `\d`, `\w`, `\s` and `\S` as ASCII; all of Unicode takes long to compile."""
+    r"""The pattern with `\d`, `\w`, `\s` and `\S` as ASCII: Unicode takes long to compile."""
     found, inside, at = [], False, 0
     while at < len(pattern):
         char = pattern[at]
@@ -86,7 +90,8 @@ CARRIERS = (
     ),
     Carrier(
         "syslog RFC 5424",
-        rf"(?:\d+ )?<\d{{1,3}}>1 (?P<at>{_ISO}|-) (?P<host>\S+) (?P<ident>\S+) (?P<log_pid>\S+) \S+ "
+        rf"(?:\d+ )?<\d{{1,3}}>1 (?P<at>{_ISO}|-) (?P<host>\S+) (?P<ident>\S+) "
+        rf"(?P<log_pid>\S+) \S+ "
         r'(?:-|(?:\[(?:[^\]"\\]|"(?:[^"\\]|\\.)*"|\\.)*\])+)(?: \ufeff?|$)',
     ),
     Carrier("journalctl -o short-full", rf"(?P<at>{_FULL}) {_HOST} {_IDENT}"),

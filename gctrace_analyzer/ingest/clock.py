@@ -75,7 +75,7 @@ def moment(text: str) -> datetime:
 
 
 def dated(frames: Sequence[pl.DataFrame], clock: Clock) -> tuple[list[pl.DataFrame], int]:
-    """The frames of one input with `logged_at` for their stamps; and how many need an option."""
+    """The frames of one input with `logged_at`; and how many stamps need an option."""
     stamped = [frame for frame in frames if "stamp" in frame.columns]
     if stamped and all(_is_utc(frame) for frame in stamped):
         utc = pl.col("stamp").dt.replace_time_zone("UTC").alias("logged_at")
@@ -294,7 +294,8 @@ def anchored(
 def _parted(spans: pl.DataFrame) -> list[str]:
     far = spans.filter(pl.col("parted_s") > DRIFT_S)
     return [
-        f"The stamps of process {row['process']} and its own clock part by {row['parted_s']:,.1f} s: "
+        f"The stamps of process {row['process']} and its own clock part by "
+        f"{row['parted_s']:,.1f} s: "
         "lines written late, a suspended host, or a clock that was set."
         for row in far.iter_rows(named=True)
     ]

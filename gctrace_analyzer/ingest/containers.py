@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 _SIGNALS = {137: "KILL", 143: "TERM", 134: "ABRT", 139: "SEGV", 130: "INT"}
 _NEVER = "0001-01-01"
 _EVENT = re.compile(
-    r"container (?P<event>oom|die|kill|start|stop|restart|destroy|create) (?P<id>[0-9a-f]{6,64})"
+    r"container (?P<event>oom|die|kill|start|stop|restart|destroy|create) "
+    r"(?P<id>[0-9a-f]{6,64})"
     r"(?: \((?P<attributes>.*)\))?"
 )
-HINT = r"container (?:oom|die|kill|start|stop|restart) [0-9a-f]|\"Type\": ?\"container\"|\"OOMKilled\""
+HINT = (
+    r"container (?:oom|die|kill|start|stop|restart) [0-9a-f]|\"Type\": ?\"container\"|"
+    r"\"OOMKilled\""
+)
 
 
 def inspected(value: dict[str, Any]) -> Row:

@@ -24,7 +24,8 @@ class Found:
     line tells, and what a carrier said of it (`ingest.said`), if there is one. `near` has the
     lines around the suspects, and those at both ends. `messages` are lines that may hold
     something else of ours (`ingest.payloads`). `impossible` counts values that became null as
-    they cannot be, by column; `carriers` lines by what they were wrapped in, `depth` times over.
+    they cannot be, by column; `carriers` lines by what they were wrapped in, up to `depth`
+    times.
     """
 
     lines: int

@@ -23,7 +23,7 @@ _LENGTH_BYTES = 8
 
 
 def export(data: bytes) -> Iterator[NumberedLine]:
-    """Records of `journalctl -o export`, which may hold any bytes; with the line they begin at."""
+    """Records of `journalctl -o export`, which may hold any bytes, and where they begin."""
     at, line_no, begins = 0, 1, 1
     record: dict[str, str] = {}
     while at < len(data):

@@ -31,6 +31,7 @@ class Values:
     kinds: list[str] = field(default_factory=list)
 
     def add(self, kind: str, table: str, row: Row, line_no: int) -> None:
+        """Adds a row found in a value of that kind."""
         self.kinds.append(kind)
         self.rows.setdefault(table, []).append({"line_no": line_no, **row})
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.message import Row
 
 _DESCRIBED = re.compile(
-    r"^\s*(?:Warning|Normal)\s+(?P<reason>\w+)\s+(?P<age>(?:\d+[smhdy])+)(?: \(x\d+ over [^)]*\))?\s+"
+    r"^\s*(?:Warning|Normal)\s+(?P<reason>\w+)\s+(?P<age>(?:\d+[smhdy])+)(?: \(x\d+ over "
+    r"[^)]*\))?\s+"
     r"(?P<from>[^\s,]+(?:, \S+)?)\s+(?P<message>.*)$"
 )
 _LISTED = re.compile(
@@ -237,7 +238,9 @@ class _Described:
             "finished_at": _date(fields.get(f"{ended} finished")),
             "restart_count": _int(fields.get("restart count")),
             **_resources({
-                "limits": {name: fields.get(f"limits {name}", "") for name in ("memory", "cpu")},
+                "limits": {
+                    name: fields.get(f"limits {name}", "") for name in ("memory", "cpu")
+                },
                 "requests": {"memory": fields.get("requests memory", "")},
             }),
             **settings(environment),
@@ -255,7 +258,7 @@ _NAMED = {
     "liveness", "readiness", "startup", "ports", "conditions", "volumes", "port", "host port",
 }  # fmt: skip
 _DESCRIBES = re.compile(
-    r"^\s*(?:Last )?State:\s+(?:Waiting|Running|Terminated)|^\s*Restart Count:\s+\d",
+    r"^[ \t]*(?:Last )?State:[ \t]+(?:Waiting|Running|Terminated)|^[ \t]*Restart Count:[ \t]+\d",
     re.MULTILINE,
 )
 

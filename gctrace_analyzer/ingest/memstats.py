@@ -46,7 +46,7 @@ ELAPSED = ("elapsed", "elapseds", "seconds", "uptime", "uptimes", "t")
 
 
 def plain(name: str) -> str:
-    """A name without what spellings differ in: `heap_alloc_bytes`, `HeapAlloc` and `heap-alloc`."""
+    """A name without what spellings differ in: `heap_alloc`, `HeapAlloc`, `heap-alloc`."""
     return re.sub(r"[\s_\-.]", "", name.strip().strip('"').lower())
 
 
@@ -67,10 +67,10 @@ KNOWN = [
 ]
 INTEGERS = {c.name for c in schema.TABLES["memstats"] if c.dtype == "Int64"}
 _FIELDS = {plain(name) for name in (
-    "Alloc", "TotalAlloc", "Sys", "Lookups", "Mallocs", "Frees", "HeapAlloc", "HeapSys", "HeapIdle",
-    "HeapInuse", "HeapReleased", "HeapObjects", "StackInuse", "StackSys", "MSpanInuse", "MSpanSys",
-    "MCacheInuse", "MCacheSys", "BuckHashSys", "GCSys", "OtherSys", "NextGC", "LastGC",
-    "PauseTotalNs", "NumGC", "NumForcedGC", "GCCPUFraction",
+    "Alloc", "TotalAlloc", "Sys", "Lookups", "Mallocs", "Frees", "HeapAlloc", "HeapSys",
+    "HeapIdle", "HeapInuse", "HeapReleased", "HeapObjects", "StackInuse", "StackSys",
+    "MSpanInuse", "MSpanSys", "MCacheInuse", "MCacheSys", "BuckHashSys", "GCSys", "OtherSys",
+    "NextGC", "LastGC", "PauseTotalNs", "NumGC", "NumForcedGC", "GCCPUFraction",
 )}  # fmt: skip
 ENOUGH = 2
 """So many fields make a MemStats; one may be anybody's."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -26,7 +27,10 @@ _RECYCLING = (
 """The columns of Cloudflare's recycling programs, which print no header."""
 
 _FEWEST, _MOST = 6, 7
-_EXPECTED = "HeapAlloc, HeapSys, HeapInuse, HeapIdle, HeapReleased, NextGC, NumGC, … as runtime.MemStats names them"
+_EXPECTED = (
+    "HeapAlloc, HeapSys, HeapInuse, HeapIdle, HeapReleased, NextGC, NumGC, … as "
+    "runtime.MemStats names them"
+)
 
 Rejected = tuple[int, str, str]
 
@@ -37,6 +41,9 @@ def delimiter(head: str) -> str | None:
     if not lines or " clock, " in head[:4096]:
         return None
     for each in _DELIMITERS:
+        # A header of our names settles it, however damaged the rows are.
+        if sum(memstats.is_field(cell) for cell in _cells(lines[0], each)) >= memstats.ENOUGH:
+            return each
         counts = [line.count(each) for line in lines]
         if counts[0] and sum(count == counts[0] for count in counts) >= 0.9 * len(counts):
             return each
@@ -62,7 +69,7 @@ def is_table(head: str, *, cut: bool) -> bool:
 def read(
     text: str, name: str, columns: Sequence[str] | None = None
 ) -> tuple[pl.DataFrame, list[Rejected]]:
-    """The rows of a table as MemStats; unknown columns keep their names; and what could not be read.
+    """The rows of a table as MemStats, unknown columns as they are; and what is damaged.
 
     Raises:
         UnknownColumnsError: its columns are no MemStats, or it has no header and could be
@@ -151,11 +158,7 @@ def _headerless(texts: pl.Series, separator: str, name: str) -> list[str]:
     fits = _FEWEST <= width <= _MOST and all(
         row[2] <= row[0] and row[3] <= row[0] and row[4] <= row[3] for row in rows
     )
-    if (
-        fits
-        and all(a[5] <= b[5] for a, b in zip(rows, rows[1:], strict=False))
-        and any(row[0] for row in rows)
-    ):
+    if fits and all(a[5] <= b[5] for a, b in pairwise(rows)) and any(row[0] for row in rows):
         return list(_RECYCLING[:width])
     first = _cells(texts[0], separator)
     raise UnknownColumnsError(name, 1, first, _EXPECTED, headerless=True)

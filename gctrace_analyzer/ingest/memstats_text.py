@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.message import Message, Row
 
-HINT = r"Alloc|HeapSys|HeapIdle|HeapInuse|HeapReleased|NumGC|runtime stats: |alloc_bytes|NextGC|StackInuse"
+HINT = (
+    r"Alloc|HeapSys|HeapIdle|HeapInuse|HeapReleased|NumGC|runtime stats: |alloc_bytes|"
+    r"NextGC|StackInuse"
+)
 
 _PAIR = re.compile(
     r"(?<![\w.])\"?(?P<key>[A-Za-z][A-Za-z_]*(?: (?:Alloc|Sys|GC))?)\"?\s*(?:=|:|＝)\s*"
@@ -93,7 +96,8 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
 
 _COCKROACH = re.compile(
     r"runtime stats: (?P<rss>[\d.]+ [KMGT]?i?B) RSS, (?P<goroutines>\d+) goroutines.*?, "
-    r"(?P<alloc>[\d.]+ [KMGT]?i?B)/(?:(?P<idle>[\d.]+ [KMGT]?i?B)/)?(?P<total>[\d.]+ [KMGT]?i?B) G[oO] alloc"
+    r"(?P<alloc>[\d.]+ [KMGT]?i?B)/(?:(?P<idle>[\d.]+ [KMGT]?i?B)/)?(?P<total>[\d.]+ "
+    r"[KMGT]?i?B) G[oO] alloc"
 )
 
 
@@ -125,7 +129,7 @@ def _record(text: str) -> Row | None:
     if not isinstance(value, dict):
         return None
     for inner in (value, value.get("memstats"), value.get("MemStats")):
-        if memstats.is_record(inner):
+        if isinstance(inner, dict) and memstats.is_record(inner):
             return memstats.from_record(inner)
     return None
 

@@ -156,5 +156,22 @@ def _whose(frames: list[pl.DataFrame], processes: list[pl.Series]) -> pl.DataFra
     return whole.cast({name: types[name] for name in whole.columns})
 
 
+def strangers(processes: pl.DataFrame) -> list[str]:
+    """Says so if the inputs hold several services; ids of containers are no names."""
+    names = [name for name in ("unit", "container", "ident") if name in processes.columns]
+    if not names:
+        return []
+    name = pl.coalesce(names).cast(pl.String)
+    said = processes.select(name.alias("name")).to_series().drop_nulls()
+    services = said.filter(~said.str.contains(r"^[0-9a-f]{12,64}$")).unique(maintain_order=True)
+    if len(services) < 2:
+        return []
+    shown = ", ".join(services.head(4)) + (", …" if len(services) > 4 else "")
+    return [
+        f"The inputs hold {len(services)} services ({shown}): the figures are of all of them "
+        "together; --process N shows one."
+    ]
+
+
 def _nobody() -> pl.DataFrame:
     return pl.DataFrame(schema={"process": pl.Int64})

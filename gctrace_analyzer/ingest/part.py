@@ -58,7 +58,7 @@ class Part:
     numbers: pl.Series | None = None
 
     def renumber(self, found: Rows) -> None:
-        """Gives the messages of a document, and rows `found` in them, the lines they stand on."""
+        """Gives messages of a document, and rows `found` in them, the lines they stand on."""
         if self.numbers is None:
             return
         at = pl.col("line_no") - 1
@@ -237,13 +237,13 @@ def _add_lines(part: Part, lines: Iterable[tuple[int, str]]) -> None:
     if frame.is_empty():
         return
     known = part.carriers.copy()
-    # Several messages may stand on one line of a document; while they are read each has its own.
+    # Several messages may stand on one line of a document; here each has its own.
     part.numbers = frame["line_no"]
     frame = frame.with_columns(line_no=pl.int_range(1, pl.len() + 1))
     before, part.rejected = part.rejected, []
     peeled = peel(frame)
-    lines = peeled.lines if peeled.depth else completed(peeled.lines).drop("tag")
-    found = gctrace.parse_messages(Peeled(lines, peeled.carriers, peeled.depth))
+    whole = peeled.lines if peeled.depth else completed(peeled.lines).drop("tag")
+    found = gctrace.parse_messages(Peeled(whole, peeled.carriers, peeled.depth))
     part.add(found)
     part.carriers = known or peeled.carriers
     if found.suspects:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.ingest import containers, memstats_text, oom, service
+from gctrace_analyzer.ingest import containers, memstats_text, oom, oom_lines, service
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,15 +18,27 @@ _FATAL = r"runtime: out of memory"
 _BLOB = re.compile(r"^\[[\d.]+[BKMG] blob data\]$")
 _CUT = re.compile(r"^\{.*\"(?:Heap)?Alloc\"\s*:")
 HINT = "|".join(
-    [oom.HINT, service.HINT, containers.HINT, memstats_text.HINT, _FATAL, "blob data", _BYTES]
+    [
+        oom_lines.HINT,
+        service.HINT,
+        containers.HINT,
+        memstats_text.HINT,
+        _FATAL,
+        "blob data",
+        _BYTES,
+    ]
 )
 """What every line that one of the readers knows contains, or any text, as bytes."""
 
-COARSE = "oom|OOM|Alloc|f memory|emory:|led process|process exited|onsumed |failed|estart|blob data|MESSAGE|runtime stats"
+COARSE = (
+    "oom|OOM|Alloc|f memory|emory:|led process|process exited|onsumed |failed|estart|blob "
+    "data|MESSAGE|runtime stats"
+)
 """A quick look for `HINT`: the few words that lines with gctrace around them share with it."""
 
 _OUT_OF_MEMORY = re.compile(
-    r"runtime: out of memory(?:: cannot allocate (?P<requested>\d+)-byte block \((?P<in_use>\d+) in use\))?"
+    r"runtime: out of memory(?:: cannot allocate (?P<requested>\d+)-byte block "
+    r"\((?P<in_use>\d+) in use\))?"
 )
 
 

@@ -109,7 +109,7 @@ def read_log(
         tuple(part.facts for part in parts),
         dict(sum((_shapes(part) for part in parts), Counter[str]())),
         dict(sum((part.impossible for part in parts), Counter[str]())),
-        (*notes, *parted),
+        (*notes, *parted, *owners.strangers(processes)),
     )
 
 
@@ -162,15 +162,13 @@ def _date(part: Part, clock: Clock) -> list[str]:
     part.memstats = table[0] if table else None
     if not undated:
         return []
-    missing = [
-        *(["year="] if any("yearless" in f.columns and f["yearless"].any() for f in flat) and clock.year is None else []),
-        *(["tz="] if clock.tz is None else []),
-    ]  # fmt: skip
-    return [
-        f"{part.facts.name}: {undated:,} stamps name no "
-        f"{' and no '.join('year' if m == 'year=' else 'time zone' for m in missing) or 'such time'}; "
-        f"dated only with {' and '.join('--' + m.rstrip('=') for m in missing) or 'another --tz'}."
-    ]
+    yearless = any("yearless" in frame.columns and frame["yearless"].any() for frame in flat)
+    options = {"year": yearless and clock.year is None, "tz": clock.tz is None}
+    missing = [name for name, needed in options.items() if needed]
+    words = {"year": "year", "tz": "time zone"}
+    lacks = " and no ".join(words[name] for name in missing) or "time there is"
+    remedy = " and ".join(f"--{name}" for name in missing) or "another --tz"
+    return [f"{part.facts.name}: {undated:,} stamps name no {lacks}; {remedy} dates them."]
 
 
 def _read_messages(part: Part) -> None:

@@ -61,5 +61,5 @@ def origin_of() -> pl.Expr:
 
 
 def detached(lines: pl.DataFrame) -> pl.DataFrame:
-    """The same with `text` of its own: a part of a string column keeps its whole chunk alive."""
+    """The same with `text` of its own: part of a column keeps the whole chunk alive."""
     return lines.with_columns(pl.Series("text", lines["text"].to_list(), pl.String))

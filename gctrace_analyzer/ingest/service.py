@@ -23,26 +23,31 @@ HINT = (
 
 _UNIT = r"(?P<unit>[^\s:]+\.(?:service|scope|slice|socket|mount|timer))"
 _EXITED = re.compile(
-    rf"{_UNIT}: [Mm]ain process exited, code=(?P<code>\w+), status=(?P<status>\d+)(?:/(?P<signal>[A-Z]\w*))?"
+    rf"{_UNIT}: [Mm]ain process exited, code=(?P<code>\w+), "
+    rf"status=(?P<status>\d+)(?:/(?P<signal>[A-Z]\w*))?"
 )
 _KILLED = re.compile(rf"{_UNIT}: A process of this unit has been killed by the OOM killer")
 _FAILED = re.compile(rf"{_UNIT}: Failed with result '(?P<result>[^']*)'")
 _FAILED_219 = re.compile(rf"^(?:Unit )?{_UNIT} (?:entered failed state|failed)\.\s*$")
 _OOMD = re.compile(rf"{_UNIT}: systemd-oomd killed (?P<n>\d+) process")
 _RESTART = re.compile(
-    rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d+)|.*scheduling restart)"
+    rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d+)|.*scheduling "
+    rf"restart)"
 )
 _CONSUMED = re.compile(rf"{_UNIT}: Consumed (?P<what>.*)$")
 _PRESSURE = re.compile(
-    r"Killed (?P<cgroup>/\S+) due to memory pressure for (?P<parent>\S+) being (?P<pct>[\d.]+)% > "
+    r"Killed (?P<cgroup>/\S+) due to memory pressure for (?P<parent>\S+) being "
+    r"(?P<pct>[\d.]+)% > "
     r"(?P<limit>[\d.]+)%(?: for > (?P<window>[\w. ]+?))?(?: with|$)"
 )
 _USED = re.compile(
-    r"Killed (?P<cgroup>/\S+) due to memory used(?: \((?P<used>\d+)\) / total \((?P<total>\d+)\))?"
+    r"Killed (?P<cgroup>/\S+) due to memory used(?: \((?P<used>\d+)\) / total "
+    r"\((?P<total>\d+)\))?"
 )
 
 _SPAN = re.compile(
-    r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>months?|minutes?|min|ms|us|µs|milliseconds?|microseconds?"
+    r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>months?|minutes?|min|ms|us|µs|milliseconds?|"
+    r"microseconds?"
     r"|years?|weeks?|days?|hours?|seconds?|sec|[ywdhms])(?![a-z])"
 )
 _SPAN_S = {
@@ -85,7 +90,8 @@ def _event(text: str) -> Row | None:
     if found := _EXITED.search(text):
         status = int(found["status"])
         return {
-            "unit": found["unit"], "event": "main_exited", "code": found["code"], "status": status,
+            "unit": found["unit"], "event": "main_exited", "code": found["code"],
+            "status": status,
             "signal": found["signal"] if found["code"] != "exited" else None,
         }  # fmt: skip
     if found := _KILLED.search(text):

@@ -16,7 +16,8 @@ SNIFF_BYTES = 1 << 16
 
 KINDS = {
     "log": "text, a record a line: gctrace and all else, in any wrapping",
-    "json": "JSON documents: docker inspect, kubectl get -o json, MemStats, expvar, log queries",
+    "json": "JSON documents: docker inspect, kubectl get -o json, MemStats, expvar, log "
+    "queries",
     "journal-export": "journalctl -o export",
     "journal-verbose": "journalctl -o verbose",
     "memstats-csv": "MemStats as a table",

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from gctrace_analyzer.ingest.found import CONTEXT_LINES, REJECTED_CHARS, Suspect
-from gctrace_analyzer.ingest.gctrace import MODERN_HEAD
 from gctrace_analyzer.ingest.grammar import COMPANIONS, GCTRACE, MODERN, Shape
+from gctrace_analyzer.ingest.patterns import MODERN_HEAD
 from gctrace_analyzer.ingest.seams import (
     cycle_num,
     look,

@@ -23,16 +23,20 @@ JSON_LINE = r"^(?:data: |\x1e)?\s*\{.*\}[,\s]*$"
 
 _MESSAGES = ("MESSAGE", "log", "textPayload", "message", "msg", "Message", "line", "@message")
 _TIMES = (
-    "__REALTIME_TIMESTAMP", "timeNano", "time", "timestamp", "ts", "@timestamp", "t", "Timestamp",
+    "__REALTIME_TIMESTAMP", "timeNano", "time", "timestamp", "ts", "@timestamp", "t",
+    "Timestamp",
     "datetime", "eventTime", "asctime",
 )  # fmt: skip
 _IDENTITY = {
-    "host": ("_HOSTNAME", "nodeName", "hostname", "host", "kubernetes.host", "kubernetes.node_name"),
+    "host": ("_HOSTNAME", "nodeName", "hostname", "host", "kubernetes.host",
+             "kubernetes.node_name"),
     "ident": ("SYSLOG_IDENTIFIER", "app", "appname", "program", "ident"),
     "log_pid": ("_PID", "SYSLOG_PID", "pid", "procid"),
     "unit": ("_SYSTEMD_UNIT", "systemd_unit"),
-    "container": ("CONTAINER_NAME", "containerName", "container_name", "kubernetes.container_name", "labels.container_name", "container"),
-    "container_id": ("CONTAINER_ID_FULL", "CONTAINER_ID", "container_id", "kubernetes.docker_id", "kubernetes.container_id"),
+    "container": ("CONTAINER_NAME", "containerName", "container_name",
+                  "kubernetes.container_name", "labels.container_name", "container"),
+    "container_id": ("CONTAINER_ID_FULL", "CONTAINER_ID", "container_id",
+                     "kubernetes.docker_id", "kubernetes.container_id"),
     "pod": ("podName", "pod_name", "kubernetes.pod_name", "labels.pod_name", "pod"),
     "namespace": ("namespace", "kubernetes.namespace_name", "labels.namespace_name"),
     "stream": ("stream", "logStreamName"),

@@ -26,7 +26,7 @@ _QUOTED = "quoted"
 
 
 class Peeled(NamedTuple):
-    """Messages: `line_no text path` and the columns of `SAID`; lines by carrier; how deep they were.
+    """Messages: `line_no text path` and the columns of `SAID`; lines by carrier; the depth.
 
     `path` names the carriers that were peeled off.
     """
@@ -129,8 +129,13 @@ def _cut(lines: pl.DataFrame, carrier: Carrier) -> pl.DataFrame:
     """Lines of one carrier with what it says in their columns, and the message as `text`."""
     text = lines["text"]
     groups = text.str.extract_groups(f"^(?P<wrapping>{carrier.regex[1:]})").struct.unnest()
-    raw, length = text.cast(pl.Binary), groups["wrapping"].str.len_bytes()
-    cut = raw.bin.slice(length).cast(pl.String)
+    parts = pl.DataFrame({"text": text, "wrapping": groups["wrapping"]}).select(
+        pl.col("text")
+        .cast(pl.Binary)
+        .bin.slice(pl.col("wrapping").str.len_bytes())
+        .cast(pl.String)
+    )
+    cut = parts.to_series()
     said = groups.drop("wrapping")
     if carrier.name == _QUOTED:
         # An e-mail may be quoted again, and a comment indented.
@@ -142,8 +147,14 @@ def _cut(lines: pl.DataFrame, carrier: Carrier) -> pl.DataFrame:
 
 def _labels(labels: pl.Series) -> pl.DataFrame:
     """Loki's labels, as far as they say whose the line is."""
-    names = {"host": "host|node|hostname|instance", "pod": "pod|pod_name", "container": "container|container_name",
-             "namespace": "namespace", "stream": "stream", "unit": "unit|systemd_unit"}  # fmt: skip
+    names = {
+        "host": "host|node|hostname|instance",
+        "pod": "pod|pod_name",
+        "container": "container|container_name",
+        "namespace": "namespace",
+        "stream": "stream",
+        "unit": "unit|systemd_unit",
+    }
     return pl.DataFrame(
         {
             column: labels.str.extract(rf'(?:^|[ ,])(?:{keys})="([^"]*)"')
@@ -153,7 +164,7 @@ def _labels(labels: pl.Series) -> pl.DataFrame:
 
 
 def _inner(outer: pl.DataFrame, depth: int, counts: Counter[str], name: str) -> pl.DataFrame:
-    """The messages of `outer` peeled further; what an inner carrier leaves open, the outer says."""
+    """The messages of `outer` peeled further; what it leaves open, the outer says."""
     outer = outer.with_columns(path=pl.lit(_STEP + name))
     inner = _level(outer.select("line_no", "text"), depth - 1, counts)
     if inner is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.consumed import consumed
+from gctrace_analyzer.analysis.consumed import compared, consumed
 from gctrace_analyzer.analysis.cycles import goal_setters
 from gctrace_analyzer.analysis.memory import memories
 from gctrace_analyzer.analysis.pauses import pauses, worst_cycles
@@ -51,6 +51,7 @@ def build(log: Log, likely: pl.DataFrame, settings: Settings) -> Report:
         post_mortems=tuple(post_mortems(log.tables, settings)),
         memories=tuple(memories(log.tables["memstats"])),
         consumed=tuple(consumed(log.tables)),
+        comparisons=tuple(compared(log.tables)),
         tables=log.tables,
     )
 

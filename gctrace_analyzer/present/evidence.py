@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 MOST_DEATHS = 5
+_OF_A_PLAIN_LOG = {"cycles", "rejected", "scavenges", "pacer", "scans", "markers"}
 
 _NOUNS = {
     "cycles": ("GC cycle", None),
@@ -57,16 +58,13 @@ _PREVENTABLE = {
 }
 
 
-def inputs(report: Report) -> Table | None:
-    """What each input was taken for, unless it is one plain log of cycles."""
+def inputs(report: Report) -> list[tuple[str, str]]:
+    """What each input was taken for and holds, unless it is one plain log of cycles."""
     sources = report.sources
     plain = len(sources) == 1 and not sources[0].carriers and sources[0].kind == "log"
-    if not sources or (
-        plain and not set(sources[0].found) - {"cycles", "rejected", "scavenges", "pacer"}
-    ):
-        return None
-    rows = [(_name(source), taken_for(source), _held(source)) for source in sources]
-    return Table(("Inputs", "taken for", "what they hold"), "lll", rows)
+    if plain and not set(sources[0].found) - _OF_A_PLAIN_LOG:
+        return []
+    return [(_name(source), f"{taken_for(source)}: {_held(source)}") for source in sources]
 
 
 def taken_for(source: SourceFacts) -> str:
@@ -101,11 +99,11 @@ def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
 
 
 def _title(death: PostMortem) -> str:
-    victim = printable(death.victim or "a process")
+    victim = f": {printable(death.victim)}" if death.victim else ""
     pid = f" (pid {death.pid})" if death.pid else ""
     at = f" at {death.logged_at:%Y-%m-%d %H:%M:%S} UTC" if death.logged_at else ""
     by = f" by {death.killer}" if death.killer else ""
-    return f"{death.kind}: {victim}{pid}{at}{by}"
+    return f"{death.kind}{victim}{pid}{at}{by}"
 
 
 def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
@@ -116,11 +114,16 @@ def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
         by = ", ".join(death.match_by)
         yield (
             "Program",
-            f"process {death.process}{last}{gap} (joined by {by}; {death.confidence} confidence)",
+            f"process {death.process}{last}{gap} (joined by {by}; {death.confidence} "
+            f"confidence)",
         )
     if death.live_mib is not None:
         live = f"live heap {_from_to(death.live_before_mib, death.live_mib)}"
-        goal = f", goal {mib(death.goal_mib)}" if death.goal_mib is not None else ""
+        goal = (
+            ""
+            if death.next_goal_mib is None
+            else f", next cycle due at {mib(death.next_goal_mib)}"
+        )
         cpu = f", GC CPU {share(death.gc_cpu_share)}" if death.gc_cpu_share is not None else ""
         rate = (
             f", {mib_per_s(death.alloc_mib_per_s)} allocated" if death.alloc_mib_per_s else ""
@@ -166,14 +169,15 @@ def _memory(each: Memory) -> tuple[str, ...]:
     held = mib(each.held_max_mib)
     return (
         name if len(name) <= 20 else "…" + name[-19:],
-        f"{each.dumps:,}", held, mib(each.needed_max_mib), mib(each.alloc_mib), mib(each.sys_mib),
+        f"{each.dumps:,}", held, mib(each.needed_max_mib), mib(each.alloc_mib),
+        mib(each.sys_mib),
         "–" if each.num_gc is None else f"{each.num_gc:,}",
     )  # fmt: skip
 
 
 def memory_notes(report: Report) -> list[str]:
     """What the dumps' figures mean."""
-    return [text for each in report.memories for text in each.advice]
+    return [text for each in report.memories for text in each.advice] + list(report.comparisons)
 
 
 def units(report: Report) -> Table | None:

@@ -23,6 +23,11 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"## Go garbage collection: {_code(title)}"
     yield ""
     yield " · ".join(facts)
+    if inputs := evidence.inputs(report):
+        yield ""
+        yield from (f"- {_code(name)}: {_text(what)}" for name, what in inputs)
+    if settings := evidence.settings(report):
+        yield f"\n{_text(settings)}"
     if report.summary.cycles:
         state = [(f.label, f.value, f.note, f.level) for f in rows.state(report)]
         yield from _table(rows.Table(("Figure", "value", "", "verdict"), "lrll", state))
@@ -33,7 +38,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from (
             f"- {f'**{label}** ' if label else ''}{_text(text)}" for label, text in story
         )
-    for table in (evidence.memory(report), evidence.units(report), evidence.inputs(report)):
+    for table in (evidence.memory(report), evidence.units(report)):
         yield from _table(table)
     for text in evidence.memory_notes(report):
         yield f"\n{_text(text)}"

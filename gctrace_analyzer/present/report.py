@@ -45,6 +45,7 @@ class Report:
     post_mortems: tuple[PostMortem, ...]
     memories: tuple[Memory, ...]
     consumed: tuple[Consumed, ...]
+    comparisons: tuple[str, ...]
     tables: Mapping[str, pl.DataFrame]
 
     @property
@@ -75,7 +76,9 @@ class Report:
             *([f"{'–'.join(procs)} procs" if procs != ["1"] else "1 proc"] if procs else []),
             *([figures.duration(s.span_s)] if s.span_s is not None else []),
             f"{figures.count(s.cycles, 'cycle')}, {self.repaired} repaired, "
-            f"{s.missing_cycles:,} missing",
+            f"{s.missing_cycles:,} missing"
+            if s.cycles
+            else "no GC cycles",
         ]
 
     def rejected_reasons(self) -> list[tuple[str, int]]:

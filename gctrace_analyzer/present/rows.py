@@ -158,7 +158,8 @@ def damage(report: Report) -> list[str]:
         for source in report.sources
         if not source.ends_in_newline and (source.name, source.lines) in cut
     ]
-    if not report.summary.cycles:
+    beside = report.post_mortems or report.memories or report.consumed
+    if not report.summary.cycles and not beside:
         lines = sum(report.runtime_lines.values())
         others = f"{count(lines, 'line')} of the runtime's, none of them a cycle's"
         told.append(f"No GC cycle here: {others}." if lines else "No GC cycle here.")

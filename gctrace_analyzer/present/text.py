@@ -30,7 +30,9 @@ def lines(report: Report) -> Iterator[Line]:
             ((text, ""),)
             for text in wrap(known, WIDTH, initial_indent="  ", subsequent_indent="  ")
         )
-    yield from _table(evidence.inputs(report))
+    for name, what in evidence.inputs(report):
+        for index, text in enumerate(wrap(what, WIDTH - 28)):
+            yield ((f"  {'' if index else name:<26}", ""), (text, "dim"))
     if report.summary.cycles:
         yield ()
         for figure in rows.state(report):

@@ -8,6 +8,7 @@ import re
 import resource
 import sys
 from datetime import datetime
+from pathlib import Path
 
 import polars as pl
 
@@ -38,7 +39,7 @@ def docker(line: str) -> tuple[str, str] | None:
 
 peel = {"journal": journal, "cri": cri, "docker": docker}[sys.argv[1]]
 rows = []
-with open(sys.argv[2], encoding="utf-8", errors="replace") as log:
+with Path(sys.argv[2]).open(encoding="utf-8", errors="replace") as log:
     for line in log:
         peeled = peel(line.rstrip("\n"))
         if not peeled:

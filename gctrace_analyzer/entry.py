@@ -1,0 +1,141 @@
+"""The ways in: from files, from frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import polars as pl
+
+from gctrace_analyzer import frames, schema, units
+from gctrace_analyzer.analysis.cycles import with_metrics
+from gctrace_analyzer.analysis.settings import Known, Settings
+from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.ingest import stitch
+from gctrace_analyzer.ingest.clock import Clock, moment
+from gctrace_analyzer.ingest.read import How, Log, read_log
+from gctrace_analyzer.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from gctrace_analyzer.ingest.sources import Input, SourceFacts
+
+_Frame = TypeVar("_Frame")
+
+
+def read(
+    *origins: Input,
+    strict: bool = False,
+    kind: str | None = None,
+    columns: Sequence[str] | None = None,
+    year: int | None = None,
+    tz: str | None = None,
+    start: str | datetime | None = None,
+    gogc: str | float | None = None,
+    memory_limit: str | float | None = None,
+    container_limit: str | float | None = None,
+    cpu_limit: float | None = None,
+    go_version: str | None = None,
+    unpack_limit: str | float | None = None,
+    progress: Callable[[SourceFacts], None] | None = None,
+) -> Run:
+    """Reads the logs of one service.
+
+    Args:
+        origins: paths, `-` for standard input, or open files; several are parts of one log in
+            this order. Compressed (gz, xz, bz2, zst) or not is told by content.
+        strict: a line that looks like the runtime's and cannot be read is an error.
+        kind: what the inputs are, if they should not be asked (`ingest.sniff.KINDS`).
+        columns: names of the columns of a table of MemStats that has none.
+        year: the year of the first line, for stamps that have none.
+        tz: the zone of stamps that name none, such as `Europe/Berlin`.
+        start: when the first program started, for a log without stamps.
+        gogc: GOGC the program ran with, in percent or `off`.
+        memory_limit: its GOMEMLIMIT: a size with its unit, or MiB.
+        container_limit: the memory its container or unit may have.
+        cpu_limit: the CPUs it may have.
+        go_version: the Go it was built with, as `1.22`.
+        unpack_limit: the most an input may unpack to, as `64GiB`.
+        progress: called after each few megabytes with the facts of the input so far.
+
+    Raises:
+        UnreadableInputError: an input is missing, a folder, or no log.
+        EmptyInputError: 0 bytes in all.
+        NoRecordsError: nothing in them is the Go runtime's.
+        DamagedInputError: `strict`, and a line could not be read.
+    """
+    if not origins:
+        raise BadSettingError(
+            what="read", value="nothing", expected="at least one path, - or open file"
+        )
+    begun = moment(start) if isinstance(start, str) else start
+    how = How(
+        strict=strict,
+        kind=kind,
+        columns=columns,
+        clock=Clock(year=year, tz=tz, start=begun),
+        unpack_limit=None
+        if unpack_limit is None
+        else round(units.size_mib(unpack_limit, what="unpack_limit") * units.MIB),
+    )
+    given = Settings(
+        gogc=_given(gogc, lambda value: units.gogc_percent(value, what="gogc")),
+        memory_limit_mib=_given(
+            memory_limit, lambda value: units.size_mib(value, what="memory_limit")
+        ),
+        container_limit_mib=_given(
+            container_limit, lambda value: units.size_mib(value, what="container_limit")
+        ),
+        cpu_limit=_given(cpu_limit, float),
+        go_version=_given(go_version, lambda value: str(value).removeprefix("go")),
+    )
+    return Run(read_log(origins, how, progress=progress), given)
+
+
+def cycles(*origins: Input, strict: bool = False) -> pl.DataFrame:
+    """The cycles of a log as a Polars frame (`schema.CYCLES`): `read(…).cycles`.
+
+    Raises:
+        GctraceError: as `read`.
+    """
+    return read(*origins, strict=strict).cycles
+
+
+def from_frame(frame: Any) -> Run:
+    """A run from a pandas, polars or Arrow frame with the columns of `cycles`.
+
+    Columns it lacks are null; rows are in the order of the log. Processes are told apart
+    anew if there is no `process` column.
+
+    Raises:
+        MissingColumnsError: there is no `gc_num`.
+    """
+    table = frames.cycles_of(frame)
+    if table["process"].has_nulls():
+        table = table.with_columns(stitch.process_of([table])[0].alias("process"))
+    tables = {
+        name: pl.DataFrame(schema=schema.polars_schema(name)) for name in schema.LOG_TABLES
+    }
+    tables |= {"cycles": table, "processes": stitch.processes(table)}
+    return Run(Log(tables, (), {}, {}))
+
+
+def add_metrics(frame: _Frame) -> _Frame:
+    """The frame with the columns derived cycle by cycle (`schema.METRICS`).
+
+    Args:
+        frame: pandas, polars (eager or lazy) or Arrow, with the columns of `cycles`; the
+            result is of the same kind.
+
+    Raises:
+        MissingColumnsError: a column the calculation needs is absent.
+    """
+    return frames.same_kind(frame, with_metrics)
+
+
+def _given(value: Any, read: Callable[[Any], Any]) -> Known | None:
+    if value is None:
+        return None
+    found = read(value)
+    return Known("off" if found is None else found, "given")
