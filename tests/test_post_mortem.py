@@ -137,7 +137,7 @@ def test_heap_held_against_heap_needed(tmp_path: Path) -> None:
 
 
 def test_the_same_work_at_another_price() -> None:
-    run = gca.read("samples/gomemlimit-paper.log", "samples/gomemlimit-paper-inspect.txt")
+    run = gca.read("samples/gomemlimit-paper.txt", "samples/gomemlimit-paper-inspect.txt")
     text = " ".join(str(run.summary()).split())
     for word in ("344 collections, not 31", "6 min 24 s", "1 min 25 s", "exit code 137"):
         assert word in text

@@ -258,7 +258,8 @@ _NAMED = {
     "liveness", "readiness", "startup", "ports", "conditions", "volumes", "port", "host port",
 }  # fmt: skip
 _DESCRIBES = re.compile(
-    r"^[ \t]*(?:Last )?State:[ \t]+(?:Waiting|Running|Terminated)|^[ \t]*Restart Count:[ \t]+\d",
+    r"^[ \t]*(?:Last )?State:[ \t]+(?:Waiting|Running|Terminated)"
+    r"|^[ \t]*Restart Count:[ \t]+\d",
     re.MULTILINE,
 )
 
