@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import frames, schema, units
+from gctrace_analyzer.analysis import findings
 from gctrace_analyzer.analysis.cycles import with_metrics
+from gctrace_analyzer.analysis.episodes import episodes, judge
 from gctrace_analyzer.analysis.memory import Memory, memories
 from gctrace_analyzer.analysis.pauses import pauses
 from gctrace_analyzer.analysis.post_mortem import PostMortem, post_mortems
@@ -145,7 +147,13 @@ class Run:
         Raises:
             BadSettingError: no such table.
         """
-        derived = {"metrics": self._metrics, "pauses": self.pauses, "windows": self.windows}
+        derived = {
+            "metrics": self._metrics,
+            "pauses": self.pauses,
+            "windows": self.windows,
+            "episodes": self.episodes,
+            "findings": self.findings,
+        }
         if name in derived:
             return derived[name]()
         if name not in self._log.tables:
@@ -217,6 +225,14 @@ class Run:
             )
         return self._only(there)
 
+    def episodes(self) -> pl.DataFrame:
+        """When something happened (`schema.EPISODES`)."""
+        return self._episodes
+
+    def findings(self) -> pl.DataFrame:
+        """What it was and what to do (`schema.FINDINGS`), causes first."""
+        return findings.frame(self.report().findings)
+
     def post_mortems(self) -> list[PostMortem]:
         """Every death for memory: which program, its last minute, whether Go could help."""
         return post_mortems(self._log.tables, self.settings)
@@ -242,10 +258,18 @@ class Run:
 
     def report(self) -> Report:
         """Everything a report says, as data."""
-        return build(self._log, self._prepared, self.settings)
+        return build(self._log, self._prepared, self._judged, self._episodes, self.settings)
 
     def _metrics(self) -> pl.DataFrame:
         return with_metrics(self.cycles)
+
+    @cached_property
+    def _judged(self) -> pl.DataFrame:
+        return judge(self._metrics(), self._prepared)
+
+    @cached_property
+    def _episodes(self) -> pl.DataFrame:
+        return episodes(self._judged)
 
     @cached_property
     def _prepared(self) -> pl.DataFrame:

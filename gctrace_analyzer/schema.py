@@ -427,6 +427,41 @@ PAUSES = (
     *WHERE,
 )  # fmt: skip
 
+EPISODES = (
+    _PROCESS,
+    Column("kind", "String", "", "limit-thrash assist-storm gc-burst forced-loop pause-outlier allocation-surge idle", "episodes()"),
+    Column("start_s", "Float64", "s", "its first cycle's start, since the program's start", "cycles"),
+    Column("end_s", "Float64", "s", "its last cycle's end", "cycles"),
+    Column("first_gc", "Int64", "", "its first cycle", "gc_num"),
+    Column("last_gc", "Int64", "", "its last cycle", "gc_num"),
+    Column("severity", "String", "", "info, warn or bad", "episodes()"),
+    Column("reason", "String", "", "what happened, in words", "episodes()"),
+    Column("gc_per_s", "Float64", "1/s", "cycles per second in it", "episodes()"),
+    Column("gc_cpu_nonidle_share", "Float64", "0–1", "GC CPU over what idle marking leaves of all CPU", "limit-thrash"),
+    Column("effective_gogc_p50", "Float64", "%", "median GOGC in effect", "limit-thrash"),
+    Column("goal_at_or_below_live_share", "Float64", "0–1", "cycles whose goal was no larger than the live heap before", "limit-thrash"),
+    Column("limiter", "String", "", "was the GC CPU limiter on: unlikely, likely, certain; a log never proves it off", "limit-thrash"),
+    Column("limiter_fill_max", "Float64", "0–1", "the limiter's bucket at its fullest, a lower bound", "limit-thrash"),
+    Column("assist_share_of_gc_cpu", "Float64", "0–1", "mark assists' part of GC CPU", "assist-storm"),
+    Column("stw_max_ms", "Float64", "ms", "longest pause", "pause-outlier"),
+    Column("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate", "allocation-surge"),
+    *WHERE,
+)  # fmt: skip
+
+FINDINGS = (
+    Column("id", "String", "", "GC001 to GC044", "gctrace_analyzer.analysis.rules"),
+    Column("name", "String", "", "its name", "gctrace_analyzer.analysis.rules"),
+    Column("severity", "String", "", "ok, info, warn or bad", "findings()"),
+    _PROCESS,
+    Column("start_s", "Float64", "s", "begin of the stretch it is about; null: all of it", "findings()"),
+    Column("end_s", "Float64", "s", "its end", "findings()"),
+    Column("evidence", "String", "", "the numbers, in words, with lines to look at", "findings()"),
+    Column("figures", "String", "", "the numbers by name, as JSON", "findings()"),
+    Column("because_of", "String", "", "the finding that explains this one; null: it stands for itself", "findings()"),
+    Column("advice", "String", "", "what to do", "gctrace_analyzer.analysis.rules"),
+    Column("source", "String", "", "where the rule comes from", "gctrace_analyzer.analysis.rules"),
+)  # fmt: skip
+
 TABLES: dict[str, tuple[Column, ...]] = {
     "cycles": CYCLES,
     "metrics": METRICS,
@@ -444,6 +479,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "rejected": REJECTED,
     "windows": WINDOWS,
     "pauses": PAUSES,
+    "episodes": EPISODES,
+    "findings": FINDINGS,
 }
 
 

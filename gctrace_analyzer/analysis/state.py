@@ -22,7 +22,7 @@ def levels(summary: Summary, thresholds: Thresholds, *, old_pacer: bool) -> dict
         found["gc_cpu"] = _level(cpu, t.gc_cpu_warn, t.gc_cpu_bad)
     if (assist := summary.assist_share_of_gc_cpu) is not None:
         limit = t.assist_warn_old if old_pacer else t.assist_warn
-        felt = (summary.assist_share_of_cpu or 0.0) >= t.assist_felt
+        felt = (summary.assist_share_of_cpu or 0.0) >= t.assist_burden
         found["assist"] = "warn" if assist > limit and felt else "ok"
     if (p99 := summary.stw_p99_ms) is not None:
         found["pauses"] = _level(p99, t.stw_warn_ms, t.stw_bad_ms)

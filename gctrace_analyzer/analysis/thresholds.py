@@ -24,6 +24,9 @@ class Thresholds:
     assist_felt: float = 0.01
     """Share of all CPU: less is no burden, however large a part of little GC CPU it is."""
 
+    assist_burden: float = 0.03
+    """Share of all CPU: from here on assists are worth a warning, not only a note."""
+
     stw_warn_ms: float = 1.0
     """Sub-millisecond pauses are what the collector has aimed at since Go 1.8."""
 
@@ -47,6 +50,129 @@ class Thresholds:
 
     thrash_min_live_mib: float = 8.0
     """Below this the MiB floor can put the goal at the live heap without a limit."""
+
+    active_warn: float = 0.5
+    """Of the time: a cycle is always near (golang/go#14812)."""
+
+    active_bad: float = 0.9
+    """There is hardly a time without one."""
+
+    frequent_warn_ms: float = 100.0
+    """Ten cycles a second are what people complain of (golang/go#23044: 15)."""
+
+    frequent_bad_ms: float = 20.0
+    """Fifty a second, if it is felt in CPU."""
+
+    mark_pressure: float = 0.40
+    """Of the processors while marking: 0.25 is the workers' part, 0.31 to 0.35 usual."""
+
+    mark_min_ms: float = 1.0
+    """Shorter marking is all rounding."""
+
+    assist_spike: float = 0.5
+    """Of the processors, in one cycle."""
+
+    pinned_new: float = 0.72
+    """45/64 is the earliest trigger from Go 1.19 on."""
+
+    pinned_old: float = 0.62
+    """0.6 was the earliest trigger in Go 1.14 to 1.17."""
+
+    stw_single_ms: float = 5.0
+    """One such pause is felt, however short the others are."""
+
+    explains: float = 0.3
+    """A rank correlation below this explains nothing."""
+
+    few: int = 5
+    """Fewer cycles make no statement about a distribution."""
+
+    many_procs: int = 8
+    """From here on a quota smaller than GOMAXPROCS is common, and idle marking is much."""
+
+    worth_mib: float = 64.0
+    """A heap below this is small, a constant part above it worth a word."""
+
+    mark_mib_per_cpu_s: float = 100.0
+    """Measured: 1,800 MiB per CPU second of pointer trees."""
+
+    alloc_mib_per_s_per_proc: float = 500.0
+    """Few programs do useful work at this rate."""
+
+    overshoot: float = 1.10
+    """The pacer re-targets at 1.1 times the goal (maxOvershoot)."""
+
+    level_cycles: int = 10
+    """A level of GOGC, or a goal set by the limit, shows in so many cycles."""
+
+    limit_gogc_warn: float = 50.0
+    """Under the limit: half of what GOGC=100 leaves."""
+
+    limit_gogc_bad: float = 25.0
+    """Under the limit: four times the collections of GOGC=100."""
+
+    growth_of_span: float = 0.10
+    """Of the median live heap, gained within the log."""
+
+    growth_min_mib: float = 4.0
+    """Less is the rounding of two sizes and chance."""
+
+    check_points_old: float = 2.0
+    """Reconstructed against printed percentage, Go 1.22 and before."""
+
+    check_points_new: float = 4.0
+    """From Go 1.23 on the runtime counts the stopping part of pauses otherwise."""
+
+    short_log_s: float = 10.0
+    """A start-up and little more."""
+
+    thrash_min_cycles: int = 3
+    """One or two goals below the live heap are a jump of the live heap, not a state."""
+
+    thrash_gap_cycles: int = 8
+    """Goals just above the live heap in between belong to the same state."""
+
+    thrash_gogc: float = 8.0
+    """Runs whose limit lay 3 to 8 % above the live heap had medians of 5.6 and 7.8."""
+
+    thrash_active_share: float = 0.65
+    """Of the time: those runs' collector ran 0.7 of it and more, a tight limit's 0.5."""
+
+    thrash_window_s: float = 2.0
+    """The limiter's bucket takes one second of all processors to fill."""
+
+    storm_assist_share: float = 0.5
+    """Of GC CPU: the program marks more than the workers do."""
+
+    storm_min_cycles: int = 5
+    """Fewer are a spike."""
+
+    storm_min_s: float = 1.0
+    """Shorter is not felt."""
+
+    burst_times: float = 3.0
+    """Three times as often as usual."""
+
+    burst_min_cycles: int = 5
+    """Fewer are chance."""
+
+    burst_min_per_s: float = 5.0
+    """Rarer cycles are no burst, whatever is usual."""
+
+    surge_times: float = 4.0
+    """Four times the usual rate: the pacer's estimate of it is no guide any more."""
+
+    forced_min_cycles: int = 4
+    """Fewer are a start-up or a test."""
+
+    forced_share: float = 0.2
+    """Of the cycles; Go 1.9 to 1.19 print the mark too often, so a tenth is not enough."""
+
+    outlier_times: float = 20.0
+    """Times the median: beyond what scheduling alone does."""
+
+    periodic_s: tuple[float, float] = (119.9, 121.0)
+    """forcegcperiod is two minutes, and the monitor looks only now and then."""
 
     gogc_spread: float = 0.05
     """Relative spread of effective GOGC: 0.014 at most where GOGC set the goal, 0.116 at

@@ -9,6 +9,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.consumed import compared, consumed
 from gctrace_analyzer.analysis.cycles import goal_setters
+from gctrace_analyzer.analysis.diagnosis import diagnose
 from gctrace_analyzer.analysis.memory import memories
 from gctrace_analyzer.analysis.pauses import pauses, worst_cycles
 from gctrace_analyzer.analysis.post_mortem import post_mortems
@@ -28,17 +29,40 @@ WORST_CYCLES = 5
 TREND_POINTS = 10
 
 
-def build(log: Log, likely: pl.DataFrame, settings: Settings) -> Report:
-    """The report on a log; `likely` are its cycles as `summary.prepared` makes them."""
+def build(
+    log: Log,
+    likely: pl.DataFrame,
+    judged: pl.DataFrame,
+    episodes: pl.DataFrame,
+    settings: Settings,
+) -> Report:
+    """The report on a log; `likely` are its cycles as `summary.prepared` makes them.
+
+    `judged` and `episodes` are those of `analysis.episodes`.
+    """
     cycles = log.tables["cycles"]
     summary = summarize(
         cycles, log.tables["processes"], impossible=log.impossible, said=log.notes
     )
+    by_process = tuple(_by_process(log, summary))
+    deaths = tuple(post_mortems(log.tables, settings))
+    held = tuple(memories(log.tables["memstats"]))
+    found = diagnose(
+        judged,
+        {row["process"]: own for row, own in by_process},
+        log.tables["processes"],
+        episodes,
+        settings,
+        held,
+        deaths,
+    )
     return Report(
+        episodes=episodes,
+        findings=tuple(found),
         sources=log.sources,
         summary=summary,
         levels=levels(summary, DEFAULT, old_pacer=not cycles["stacks_mib"].count()),
-        processes=tuple(_by_process(log, summary)),
+        processes=by_process,
         trend=_trend(log.tables["processes"], likely),
         pauses=pauses(likely),
         worst=worst_cycles(likely, WORST_CYCLES),
@@ -48,8 +72,8 @@ def build(log: Log, likely: pl.DataFrame, settings: Settings) -> Report:
         goal_set_by=goal_setters(cycles),
         runtime_lines=log.runtime_lines,
         settings=settings,
-        post_mortems=tuple(post_mortems(log.tables, settings)),
-        memories=tuple(memories(log.tables["memstats"])),
+        post_mortems=deaths,
+        memories=held,
         consumed=tuple(consumed(log.tables)),
         comparisons=tuple(compared(log.tables)),
         tables=log.tables,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.present.rows import MOST_REJECTED
 
 if TYPE_CHECKING:
+    from gctrace_analyzer.analysis.findings import Finding
     from gctrace_analyzer.present.report import Report
 
 SCHEMA_VERSION = 1
@@ -41,6 +42,8 @@ def document(report: Report) -> dict[str, Any]:
         "worst_cycles": report.worst.drop(
             "stopped_procs", "elapsed_s", strict=False
         ).to_dicts(),
+        "episodes": report.episodes.to_dicts(),
+        "findings": [_finding(each) for each in report.findings],
         "settings": report.settings.to_dict(),
         "post_mortems": [each.to_dict() for each in report.post_mortems],
         "memory": [each.to_dict() for each in report.memories],
@@ -60,6 +63,15 @@ def document(report: Report) -> dict[str, Any]:
             "by_reason": dict(report.rejected_reasons()),
             "examples": report.rejected.head(MOST_REJECTED).to_dicts(),
         },
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        **finding.row(),
+        "evidence": finding.evidence,
+        "figures": dict(finding.figures),
+        "examples": list(finding.examples),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.present import evidence, rows
+from gctrace_analyzer.present import evidence, rows, story
 from gctrace_analyzer.present.figures import printable
 
 if TYPE_CHECKING:
@@ -31,17 +31,11 @@ def _lines(report: Report) -> Iterator[str]:
     if report.summary.cycles:
         state = [(f.label, f.value, f.note, f.level) for f in rows.state(report)]
         yield from _table(rows.Table(("Figure", "value", "", "verdict"), "lrll", state))
+    yield from _story(report)
+    if report.summary.cycles:
         for table in (rows.pauses(report), rows.worst(report), rows.processes(report)):
             yield from _table(table)
-    for title, story in evidence.deaths(report):
-        yield f"\n### {_text(title)}\n"
-        yield from (
-            f"- {f'**{label}** ' if label else ''}{_text(text)}" for label, text in story
-        )
-    for table in (evidence.memory(report), evidence.units(report)):
-        yield from _table(table)
-    for text in evidence.memory_notes(report):
-        yield f"\n{_text(text)}"
+    yield from _evidence(report)
     yield from _table(rows.rejected(report))
     examples = rows.rejected_examples(report)
     if examples:
@@ -50,6 +44,35 @@ def _lines(report: Report) -> Iterator[str]:
     for text in (*rows.damage(report), *report.summary.warnings):
         yield ""
         yield f"> {_text(text)}"
+
+
+def _evidence(report: Report) -> Iterator[str]:
+    for title, sentences in evidence.deaths(report):
+        yield f"\n### {_text(title)}\n"
+        for label, text in sentences:
+            yield f"- {f'**{label}** ' if label else ''}{_text(text)}"
+    for table in (evidence.memory(report), evidence.units(report)):
+        yield from _table(table)
+    for text in evidence.memory_notes(report):
+        yield f"\n{_text(text)}"
+
+
+def _story(report: Report) -> Iterator[str]:
+    told = story.told(report)
+    if told:
+        yield "\n### What happened\n"
+    for each in told:
+        follows = f" From it follow: {each.follows}." if each.follows else ""
+        place = f" ({_code(each.place)})" if each.place else ""
+        yield (
+            f"- **{_text(each.name)}** {each.id}, {_text(each.when)}: "
+            f"{_text(each.evidence)}{place}."
+            f"{_text(follows)} *{_text(each.advice)}*"
+        )
+    if good := story.healthy(report):
+        yield f"\nNothing needs doing: {_text(good)}."
+    if noted := story.noted(report):
+        yield f"\nNoted: {_text(noted)}."
 
 
 def _table(table: rows.Table | None) -> Iterator[str]:

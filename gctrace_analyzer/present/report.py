@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.analysis.consumed import Consumed
+    from gctrace_analyzer.analysis.findings import Finding
     from gctrace_analyzer.analysis.memory import Memory
     from gctrace_analyzer.analysis.post_mortem import PostMortem
     from gctrace_analyzer.analysis.settings import Settings
@@ -45,6 +46,8 @@ class Report:
     post_mortems: tuple[PostMortem, ...]
     memories: tuple[Memory, ...]
     consumed: tuple[Consumed, ...]
+    episodes: pl.DataFrame
+    findings: tuple[Finding, ...]
     comparisons: tuple[str, ...]
     tables: Mapping[str, pl.DataFrame]
 

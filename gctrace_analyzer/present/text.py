@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.present import evidence, rows
+from gctrace_analyzer.present import evidence, rows, story
 from gctrace_analyzer.present.figures import sparkline
 
 if TYPE_CHECKING:
@@ -23,20 +23,13 @@ _VERDICT = {"ok": "green", "warn": "yellow", "bad": "bold red"}
 
 def lines(report: Report) -> Iterator[Line]:
     """The whole report, line by line."""
-    for text in _filled(report.facts):
-        yield ((text, "bold"),)
-    if known := evidence.settings(report):
-        yield from (
-            ((text, ""),)
-            for text in wrap(known, WIDTH, initial_indent="  ", subsequent_indent="  ")
-        )
-    for name, what in evidence.inputs(report):
-        for index, text in enumerate(wrap(what, WIDTH - 28)):
-            yield ((f"  {'' if index else name:<26}", ""), (text, "dim"))
+    yield from _head(report)
     if report.summary.cycles:
         yield ()
         for figure in rows.state(report):
             yield _figure(report, figure)
+    yield from _story(report)
+    if report.summary.cycles:
         for table in (rows.pauses(report), rows.worst(report), rows.processes(report)):
             yield from _table(table)
     yield from _evidence(report)
@@ -49,13 +42,59 @@ def lines(report: Report) -> Iterator[Line]:
     yield (("Next: ", "bold"), ("-o report.md · --format json · explain FILE:LINE", ""))
 
 
+def _head(report: Report) -> Iterator[Line]:
+    """What was read, and what is known of its settings."""
+    for text in _filled(report.facts):
+        yield ((text, "bold"),)
+    if known := evidence.settings(report):
+        indent = "  "
+        for text in wrap(known, WIDTH, initial_indent=indent, subsequent_indent=indent):
+            yield ((text, ""),)
+    for name, what in evidence.inputs(report):
+        for index, text in enumerate(wrap(what, WIDTH - 28)):
+            yield ((f"  {'' if index else name:<26}", ""), (text, "dim"))
+
+
+def _story(report: Report) -> Iterator[Line]:
+    """What happened: each cause, what follows from it, what to do."""
+    told = story.told(report)
+    good, noted = story.healthy(report), story.noted(report)
+    if not (told or good or noted):
+        return
+    yield ()
+    yield (("What happened", "bold"),)
+    for each in told:
+        yield from _told(each)
+    if good:
+        for text in wrap(f"Nothing needs doing: {good}.", WIDTH - 2):
+            yield ((f"  {text}", "green"),)
+    if noted:
+        for text in wrap(f"Noted: {noted}.", WIDTH - 2, subsequent_indent="  "):
+            yield ((f"  {text}", "dim"),)
+
+
+def _told(each: story.Told) -> Iterator[Line]:
+    head = f"  {each.name}"
+    style = _VERDICT[each.severity]
+    right = f"{each.when}  {each.place}".rstrip()
+    yield ((head, style), (f"  {each.id}", "dim"), (f"{right:>{WIDTH - len(head) - 7}}", "dim"))
+    parts = [each.evidence]
+    if each.follows:
+        parts.append(f"From it follow: {each.follows}.")
+    for part in parts:
+        for text in wrap(part, WIDTH - 4):
+            yield ((f"    {text}", ""),)
+    for index, text in enumerate(wrap(each.advice, WIDTH - 6)):
+        yield (("    " if index else "  ▸ ", style), (text, ""))
+
+
 def _evidence(report: Report) -> Iterator[Line]:
     """Deaths, memory held, CPU that systemd counted."""
-    for title, story in evidence.deaths(report):
+    for title, sentences in evidence.deaths(report):
         yield ()
         for text in wrap(title, WIDTH):
             yield ((text, "bold red"),)
-        for label, sentence in story:
+        for label, sentence in sentences:
             for index, text in enumerate(wrap(sentence, WIDTH - 15)):
                 yield ((f"  {'' if index else label:<13}", ""), (text, ""))
     yield from _table(evidence.memory(report))
