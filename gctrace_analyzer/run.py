@@ -254,7 +254,7 @@ class Run:
     @property
     def settings(self) -> Settings:
         """GOGC and limits, as given to `read` or found in the inputs, with their source."""
-        return known(self._given, self.container_states, self.memstats)
+        return known(self._given, self.container_states, self.memstats, self.processes)
 
     def report(self) -> Report:
         """Everything a report says, as data."""

@@ -172,7 +172,8 @@ def growth(f: Facts) -> Iterator[Finding]:
         if sure > 0 and gained > t.growth_of_span * median and gained >= t.growth_min_mib:
             per_h = 3600 * trend.per_s
             text = (
-                f"live heap {later['heap_live_mib'][0]:,} → {later['heap_live_mib'][-1]:,} "
+                f"live heap {middle(later['heap_live_mib'].head(5)):,.0f} → "
+                f"{middle(later['heap_live_mib'].tail(5)):,.0f} "
                 f"MiB in {span:.3g} s"
             )
             interval = f"{3600 * trend.low:,.3g} to {3600 * trend.high:,.3g}"

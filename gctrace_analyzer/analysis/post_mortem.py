@@ -88,7 +88,9 @@ def _states(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
     """Containers that ended so, unless a kill of the same container is there already."""
     kills = tables["oom_kills"]
     told: set[str] = set()
-    for row in tables["container_states"].iter_rows(named=True):
+    # Where one event of a container proves it, the others prove it too.
+    states = tables["container_states"].sort("oom_killed", descending=True, nulls_last=True)
+    for row in states.iter_rows(named=True):
         if not row["oom_killed"] and row["exit_code"] != 137:
             continue
         identifier = row["container_id"] or row["name"] or row["container"] or ""
@@ -152,7 +154,7 @@ def _examined(
         "logged_at": death.get("logged_at"),
         "monotonic_s": death.get("monotonic_s"),
         "killer": death.get("killer"),
-        "victim": death.get("comm") or death.get("name"),
+        "victim": death.get("comm") or death.get("name") or death.get("unit"),
         "pid": death.get("pid"),
         "scope": death.get("scope"),
         "process": link.process if link else None,

@@ -26,7 +26,7 @@ QUIET_TIMES = 2.0
 """No cycle for twice the usual interval: memory was taken between two collections."""
 
 
-def read(
+def read(  # noqa: C901  the order of the questions is the order of the answers
     facts: Row, death: Row, tables: Mapping[str, pl.DataFrame], settings: Settings
 ) -> tuple[list[str], list[str], str]:
     """What the facts mean, what to do, and whether Go could have prevented it."""
@@ -82,6 +82,16 @@ def read(
             "profile: go tool pprof)."
         )
         return reading, advice, "no"
+    if (allocated := _beyond_the_heap(facts, ceiling)) is not None:
+        reading.append(
+            f"At {facts['alloc_mib_per_s'] or 0:,.0f} MiB/s the heap can have grown by "
+            f"{allocated:,.0f} MiB since then: most of the rest is not Go's heap, and no "
+            "GOMEMLIMIT touches it."
+        )
+        advice.append(
+            "Find out who holds it: cgo, mmap, thread stacks (pmap -x, /proc/PID/smaps)."
+        )
+        return reading, advice, "cannot tell"
     advice += _limit_advice(limit, live, settings)
     growing = _growing(facts)
     if growing:
@@ -90,6 +100,16 @@ def read(
     if gomemlimit is None:
         return reading, advice, "for a while" if growing else "yes" if limit else "partly"
     return reading, advice, "partly"
+
+
+def _beyond_the_heap(facts: Row, ceiling: float) -> float | None:
+    """What the heap can have grown by since the last cycle, if that explains little."""
+    rest, gap, rate = facts["off_heap_mib"], facts["gap_s"], facts["alloc_mib_per_s"]
+    if rest is None or gap is None or rate is None or rest <= OFF_HEAP_SHARE * ceiling:
+        return None
+    # A stamp may be cut to its second.
+    grown = rate * (gap + 1)
+    return grown if rest > 3 * grown else None
 
 
 def _growing(facts: Row) -> str | None:
@@ -104,7 +124,11 @@ def _growing(facts: Row) -> str | None:
 
 def _about_limit(facts: Row, death: Row, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
     if facts["scope"] == "global":
-        tasks = tables["oom_tasks"].sort("rss_bytes", descending=True, nulls_last=True)
+        mine = pl.col("kill_line_no") == (death.get("line_no") or -1)
+        mine &= pl.col("source").cast(pl.String) == str(death.get("source"))
+        tasks = (
+            tables["oom_tasks"].filter(mine).sort("rss_bytes", descending=True, nulls_last=True)
+        )
         rank = tasks.with_row_index("rank", offset=1).filter(pl.col("pid") == death.get("pid"))
         place = ""
         if len(rank):

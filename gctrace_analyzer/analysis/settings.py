@@ -43,12 +43,31 @@ class Settings:
         }
 
 
-def known(given: Settings, containers: pl.DataFrame, memstats: pl.DataFrame) -> Settings:
+def _container(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Any] | None:
+    """The container the program ran in: named like it, else the one that died."""
+    rows = containers.to_dicts()
+    names = {
+        name
+        for column in ("container", "ident", "pod")
+        for name in processes[column].drop_nulls()
+    }
+    settings = ("gomemlimit_bytes", "memory_limit_bytes", "cpu_limit", "gogc")
+
+    def fitness(row: dict[str, Any]) -> tuple[bool, bool, int]:
+        mine = bool({row["name"], row["container"]} & names)
+        return mine, bool(row["oom_killed"]), sum(row[name] is not None for name in settings)
+
+    return max(rows, key=fitness, default=None)
+
+
+def known(
+    given: Settings, containers: pl.DataFrame, memstats: pl.DataFrame, processes: pl.DataFrame
+) -> Settings:
     """What the reader gave, else what container states and dumps say."""
     found = {field.name: getattr(given, field.name) for field in fields(given)}
-    for row in containers.sort("line_no", descending=True).iter_rows(named=True):
-        said = "docker or kubectl"
-        where = f"{said}, {row['name'] or row['container'] or 'container'}"
+    row = _container(containers, processes)
+    if row is not None:
+        where = f"docker or kubectl, {row['name'] or row['container'] or 'container'}"
         for name, column, factor in (
             ("memory_limit_mib", "gomemlimit_bytes", MIB),
             ("container_limit_mib", "memory_limit_bytes", MIB),

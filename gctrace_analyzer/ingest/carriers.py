@@ -35,7 +35,7 @@ _FULL = (
 _HOST = r"(?P<host>[^\s\[\]|]*[^\s\[\]:|])"
 _IDENT = r"(?P<ident>[^\s\[\]:|]+)(?: ?\[(?P<log_pid>\d+)\])?: ?"
 _PRI = r"(?:<\d{1,3}>)?"
-_PRINTK = r"\[ *(?P<monotonic_s>\d+\.\d{3,9})\](?:\[ *[CT]\d+\])? "
+_PRINTK = r"\[ *(?P<monotonic_s>\d+\.\d{3,9})(?: *<[ \d.]*>)?\](?:\[ *[CT]\d+\])? "
 _LEVEL = r"(?:emerg|alert|crit|err|error|warn|warning|notice|info|debug)"
 
 
@@ -108,7 +108,7 @@ CARRIERS = (
     ),
     Carrier(
         "journalctl -o short-monotonic",
-        rf"\[ *(?P<monotonic_s>\d+\.\d{{6}})\] {_HOST} {_IDENT}",
+        rf"\[ *(?P<monotonic_s>\d+\.\d{{6}})(?: *<[ \d.]*>)?\] {_HOST} {_IDENT}",
     ),
     Carrier("dmesg -x", rf"(?:kern|user|daemon|syslog|auth) *: *{_LEVEL} *: *(?:{_PRINTK})?"),
     Carrier("Talos dmesg", rf"(?:kern|user|daemon|syslog): *{_LEVEL}: \[(?P<at>{_ISO})\]: "),
@@ -126,6 +126,11 @@ CARRIERS = (
         "glog",
         r"[IWEF](?P<at>(?:\d\d)?\d{4} \d\d:\d\d:\d\d\.\d+) +(?P<log_pid>\d+) [^\s\]]+:\d+\]? +",
     ),
+    Carrier(
+        "logfmt",
+        rf'(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?(?:time|ts|t|timestamp)="?(?P<at>{_ISO})"? '
+        r'(?:(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?msg="?)?',
+    ),
     Carrier("time stamp", rf"\[?(?P<at>{_ISO})\]?(?:[ \t]+|: )"),
     Carrier("time stamp", rf"(?P<at>{_SHORT})[ \t]+"),
     Carrier("quoted", r"(?:[ \t]*(?:>|//+|#+|\*|;|--)[ \t]+|\t[ \t]*|[ \t]{2,})"),
@@ -135,7 +140,9 @@ CARRIERS = (
     Carrier("syslog", r"(?P<ident>[\w.@/-]+) ?\[(?P<log_pid>\d+)\]: "),
     Carrier(
         "stern",
-        r"(?P<pod>[a-z0-9][a-z0-9.-]*-[a-z0-9]{4,10}) (?P<container>[a-z0-9][a-z0-9-]*) "
+        r"(?P<pod>[a-z0-9][a-z0-9.-]*-[a-z0-9]{4,10}) "
+        # Not `kube-proxy invoked oom-killer`.
+        r"(?P<container>(?:[a-hj-z0-9]|i[a-mo-z0-9])[a-z0-9-]*) "
         rf"(?:(?P<at>{_ISO}) )?",
     ),
 )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _UTC = pl.Datetime("us", "UTC")
 _HOUR_S = 3600.0
 _HALF_YEAR = 6
+MOSTLY = 0.8
 DRIFT_S = 2.0
 """Stamps and the program's own clock may part by so much before it is said."""
 
@@ -74,6 +75,17 @@ def moment(text: str) -> datetime:
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
+def falls(at: pl.Series) -> bool:
+    """Whether these times run backwards, as log services and `journalctl -r` print them."""
+    steps = at.diff().drop_nulls()
+    if at.dtype.is_temporal():
+        # A jump of half a year is the new year of stamps without one.
+        steps = steps.dt.total_microseconds()
+        steps = steps.filter(steps.abs() < _HALF_YEAR * 30 * 86_400_000_000)
+    back = int((steps < 0).sum())
+    return bool(back and steps.sum() < 0 and (steps <= 0).sum() >= MOSTLY * len(steps))
+
+
 def dated(frames: Sequence[pl.DataFrame], clock: Clock) -> tuple[list[pl.DataFrame], int]:
     """The frames of one input with `logged_at`; and how many stamps need an option."""
     stamped = [frame for frame in frames if "stamp" in frame.columns]
@@ -90,6 +102,8 @@ def dated(frames: Sequence[pl.DataFrame], clock: Clock) -> tuple[list[pl.DataFra
         return [_undated(frame) for frame in frames], 0
     every = pl.concat(lines).sort("line_no", "start_s", nulls_last=True, maintain_order=True)
     every = every.unique("line_no", keep="first", maintain_order=True)
+    if falls(every["stamp"].drop_nulls()):
+        every = every.reverse()
     every = every.with_columns(_instants(every, clock).alias("logged_at"))
     undated = every["stamp"].count() - every["logged_at"].count()
     known = every.select("line_no", "logged_at")

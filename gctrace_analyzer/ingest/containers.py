@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _SIGNALS = {137: "KILL", 143: "TERM", 134: "ABRT", 139: "SEGV", 130: "INT"}
 _NEVER = "0001-01-01"
+_EVENTS = ("oom", "die", "kill", "start", "stop", "restart", "destroy", "create")
 _EVENT = re.compile(
     r"container (?P<event>oom|die|kill|start|stop|restart|destroy|create) "
     r"(?P<id>[0-9a-f]{6,64})"
@@ -95,7 +96,8 @@ def when(text: str | None) -> datetime | None:
 
 def is_event(value: dict[str, Any]) -> bool:
     """Whether this is one of `docker events --format '{{json .}}'`."""
-    return value.get("Type") == "container" and ("Action" in value or "status" in value)
+    action = value.get("Action") or value.get("status")
+    return value.get("Type") == "container" and action in _EVENTS
 
 
 def from_event(value: dict[str, Any]) -> Row:
@@ -128,7 +130,10 @@ def _event(action: str, container_id: str | None, attributes: Mapping[str, str])
     }
     if action == "oom":
         row["oom_killed"] = True
-    return finished(row)
+    given = finished(row)
+    if (number := attributes.get("signal")) is not None:
+        given["signal"] = _SIGNALS.get(128 + int(number)) if number.isdigit() else number
+    return given
 
 
 def read(messages: Iterable[Message]) -> list[Row]:

@@ -60,6 +60,7 @@ def _each(text: str, name: str, values: Values) -> Iterator[tuple[int, Any]]:
     """Each value with its line; the items of an array one by one."""
     decoder = json.JSONDecoder()
     at, end, found = _skip(text, 0), len(text), False
+    line_no, counted = 1, 0
     in_array = at < end and text[at] == "["
     if in_array:
         at = _skip(text, at + 1)
@@ -69,7 +70,8 @@ def _each(text: str, name: str, values: Values) -> Iterator[tuple[int, Any]]:
             in_array = at < end and text[at] == "["
             at = _skip(text, at + 1) if in_array else at
             continue
-        line_no = text.count("\n", 0, at) + 1
+        line_no += text.count("\n", counted, at)
+        counted = at
         try:
             value, at = decoder.raw_decode(text, at)
         except ValueError as err:

@@ -19,7 +19,8 @@ _DESCRIBED = re.compile(
     r"(?P<from>[^\s,]+(?:, \S+)?)\s+(?P<message>.*)$"
 )
 _LISTED = re.compile(
-    r"^\s*(?:(?P<namespace>[a-z0-9-]+)\s+)?(?P<age>(?:\d+[smhdy])+)(?: \(x\d+ over [^)]*\))?\s+"
+    r"^\s*(?:(?P<namespace>[a-z0-9-]+)\s+)?(?P<age>(?:\d+[smhdy])+|<unknown>)"
+    r"(?: \(x\d+ over [^)]*\))?\s+"
     r"(?:Warning|Normal)\s+(?P<reason>\w+)\s+(?P<object>\S+/\S+)\s+(?P<message>.*)$"
 )
 _REPORTERS = {"OOMKilling": "node-problem-detector", "SystemOOM": "kubelet"}
@@ -33,7 +34,7 @@ class Event:
 
     message: str
     reason: str
-    age_s: float
+    age_s: float | None
     node: str | None
 
     def facts(self) -> Row:
@@ -48,12 +49,13 @@ def event(text: str) -> Event | None:
         return None
     given = found.groupdict()
     node = None
-    if (kind := given.get("object")) and kind.startswith(("node/", "nodes/")):
+    if (kind := given.get("object")) and kind.lower().startswith(("node/", "nodes/")):
         node = kind.partition("/")[2]
     elif "," in (given.get("from") or ""):
         node = given["from"].partition(", ")[2]
     age = sum(int(number) * _AGE_S[unit] for number, unit in _AGE.findall(found["age"]))
-    return Event(found["message"], found["reason"], float(age), node)
+    known = found["age"][0].isdigit()
+    return Event(found["message"], found["reason"], float(age) if known else None, node)
 
 
 def quantity(text: str) -> float | None:
@@ -152,17 +154,24 @@ _KEY = re.compile(
 _SECTIONS = {"limits", "requests", "environment", "state", "last state"}
 
 
-def describe(lines: list[str], first_line_no: int = 1) -> tuple[list[Row], list[str]]:
+def describe(
+    lines: list[str], first_line_no: int = 1
+) -> tuple[list[Row], list[tuple[int, str]]]:
     """The containers of `kubectl describe pod`, whole or a pasted part of it.
 
-    Also gives back the lines from `Events:` on, which are messages.
+    Also gives back the lines of its tables of events, which are messages.
     """
     reader = _Described()
-    for index, line in enumerate(lines):
-        if line.strip() == "Events:":
-            return reader.rows(), lines[index:]
-        reader.line(line, first_line_no + index)
-    return reader.rows(), []
+    events: list[tuple[int, str]] = []
+    in_events = False
+    for number, line in enumerate(lines, start=first_line_no):
+        if line.startswith(("Name:", "Events:")):
+            in_events = line.strip() == "Events:"
+        if in_events:
+            events.append((number, line))
+        else:
+            reader.line(line, number)
+    return reader.rows(), events
 
 
 class _Described:
@@ -196,7 +205,10 @@ class _Described:
         elif indent == 0 and self.in_containers and self.name_indent:
             self.flush()
             self.in_containers = False
-        elif lower in _POD and not self.fields:
+        elif lower in _POD and indent == 0:
+            if lower == "name":
+                self.flush()
+                self.in_containers, self.pod = False, {}
             self.pod[_POD[lower]] = value.partition("/")[0] if lower == "node" else value
         else:
             self.field(indent, lower, key, value, line_no)
@@ -209,7 +221,8 @@ class _Described:
             if value:
                 self.fields[lower] = value
         elif self.section == "environment":
-            self.environment[key] = value
+            # A value of the downward API has its origin behind it.
+            self.environment[key] = re.sub(r"\s+\((?:limits|requests)\.\w+\)$", "", value)
         elif self.section:
             self.fields[f"{self.section} {lower}"] = value
         elif lower in ("container id", "restart count"):
@@ -245,11 +258,11 @@ class _Described:
             }),
             **settings(environment),
         }  # fmt: skip
-        self.found.append(finished(row))
+        self.found.append(self.pod | finished(row))
 
     def rows(self) -> list[Row]:
         self.flush()
-        return [self.pod | row for row in self.found]
+        return self.found
 
 
 _POD = {"name": "pod", "namespace": "namespace", "node": "node"}

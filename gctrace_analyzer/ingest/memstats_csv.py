@@ -37,7 +37,7 @@ Rejected = tuple[int, str, str]
 
 def delimiter(head: str) -> str | None:
     """What separates the cells, if nearly all of the first lines have as many of it."""
-    lines = [line for line in head.split("\n")[:20] if line.strip()]
+    lines = _lines_of(head)
     if not lines or " clock, " in head[:4096]:
         return None
     for each in _DELIMITERS:
@@ -50,9 +50,15 @@ def delimiter(head: str) -> str | None:
     return None
 
 
+def _lines_of(head: str) -> list[str]:
+    """The first lines; a comment and a spreadsheet's `sep=;` are none."""
+    lines = [line for line in head.split("\n")[:24] if line.strip()]
+    return [line for line in lines if not line.startswith(("#", "sep="))][:20]
+
+
 def is_table(head: str, *, cut: bool) -> bool:
     """Whether this is a table of cells: a header of names, or only numbers."""
-    lines = [line for line in head.split("\n")[:20] if line.strip()]
+    lines = _lines_of(head)
     separator = delimiter(head if not cut else head.rpartition("\n")[0])
     if separator is None:
         return False
@@ -76,7 +82,9 @@ def read(
             anything.
     """
     lines = pl.DataFrame({"text": text.split("\n")}).with_row_index("line_no", offset=1)
-    lines = lines.filter(pl.col("text").str.strip_chars() != "")
+    lines = lines.filter(~pl.col("text").str.contains(r"^\s*(?:#.*|sep=.)?$"))
+    if lines.is_empty():
+        raise UnknownColumnsError(name, 1, [], _EXPECTED)
     separator = delimiter(text[:65536]) or ","
     first = _cells(lines["text"][0], separator)
     has_header = not all(_is_number(cell) for cell in first)
@@ -101,16 +109,22 @@ def read(
         cells = pl.DataFrame(schema=dict.fromkeys(fields, pl.String))
     else:
         cells = body["text"].str.split(separator).list.to_struct(fields=fields).struct.unnest()
-    return _typed(names, cells, body, rejected)
+    return _typed(names, cells, body, rejected, separator)
 
 
 def _typed(
-    names: list[str], cells: pl.DataFrame, body: pl.DataFrame, rejected: list[Rejected]
+    names: list[str],
+    cells: pl.DataFrame,
+    body: pl.DataFrame,
+    rejected: list[Rejected],
+    separator: str,
 ) -> tuple[pl.DataFrame, list[Rejected]]:
     columns: dict[str, pl.Series] = {"line_no": body["line_no"].cast(pl.Int64)}
     bad = pl.repeat(value=False, n=len(body), eager=True)
     for index, given in enumerate(names):
         text = cells[f"c{index}"].str.strip_chars(' "\r')
+        if separator == ";":
+            text = text.str.replace(r"^(-?\d+),(\d+)$", "${1}.${2}")
         text = text.set(text.is_in(["", "NA", "NaN", "null", "nil", "-"]), None)
         if memstats.plain(given) in memstats.TIMES and "stamp" not in columns:
             stamped = stamps.read(text)

@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 
 HINT = (
     r"Alloc|HeapSys|HeapIdle|HeapInuse|HeapReleased|NumGC|runtime stats: |alloc_bytes|"
-    r"NextGC|StackInuse"
+    r"NextGC|StackInuse|\bSys\s*[=:]|heap_(?:sys|inuse|idle)|num_gc"
 )
 
 _PAIR = re.compile(
-    r"(?<![\w.])\"?(?P<key>[A-Za-z][A-Za-z_]*(?: (?:Alloc|Sys|GC))?)\"?\s*(?:=|:|＝)\s*"
-    r"(?P<value>\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d+)?)\s?(?P<unit>[KMGT]i?[Bb](?:ytes)?|[Bb](?:ytes)?\b)?"
+    r"(?<![\w.-])\"?(?P<key>[A-Za-z][A-Za-z_]*(?: (?:Alloc|Sys|GC))?)\"?\s*(?:=|:|＝)\s*"
+    r"(?P<value>0x[0-9a-f]+|\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+    r"\s?(?P<unit>(?i:[kmgt](?:i?b(?:ytes)?)?|b(?:ytes)?|[nuµm]?s)(?![\w.]))?(?![\w.]*\w)"
 )
+_NS = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _BINARY = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_PROGRAM_UNITS = re.compile(r"^(?:Alloc|TotalAlloc|Sys|Heap\w+|Stack\w+|NextGC)", re.IGNORECASE)
 
 
 def read(messages: Iterable[Message]) -> list[Row]:
@@ -66,17 +67,30 @@ def _is_dump(row: Row) -> bool:
 
 
 _FIELDS = set(memstats.KNOWN) - {"resolution_bytes"}
-_SAYS_MEMORY = {name for name in memstats.KNOWN if name.endswith("_bytes")} | {"num_gc"}
+_NOT_GOS = {"resolution_bytes", "rss_bytes", "gomemlimit_bytes", "pool_bytes"}
+_SAYS_MEMORY = {
+    *(name for name in memstats.KNOWN if name.endswith("_bytes") and name not in _NOT_GOS),
+    "num_gc",
+}
 
 
 def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
     """The fields a line prints, in bytes; the unit of the last digit too."""
-    resolution = 1
+    resolution, seen = 1, set[str]()
     for found in _PAIR.finditer(text):
         column = memstats.NAMES.get(memstats.plain(found["key"]))
         if column is None:
             continue
+        if column in seen:
+            continue  # BySize repeats the names of the whole
+        seen.add(column)
         value, unit = found["value"].replace(",", ""), found["unit"]
+        if value.startswith("0x"):
+            yield column, int(value, 16)
+            continue
+        if column.endswith("_ns") and unit and unit.lower() in _NS:
+            yield column, round(float(value) * _NS[unit.lower()])
+            continue
         if column.endswith("_bytes"):
             # "MB" in this idiom is bytes / 1024 / 1024.
             factor = _BINARY[unit[0].lower()] if unit else 1
@@ -192,8 +206,6 @@ _METRICS = {
 
 def exposition(lines: list[str]) -> list[Row]:
     """Metrics as Prometheus and OpenMetrics expose them; a row per scrape and instance."""
-    # OpenMetrics stamps in seconds, Prometheus' text in milliseconds.
-    factor = 1e6 if any(line.startswith("# EOF") for line in lines) else 1e3
     rows: list[Row] = []
     current: dict[tuple[str, str], Row] = {}
     for number, line in enumerate(lines, start=1):
@@ -203,16 +215,37 @@ def exposition(lines: list[str]) -> list[Row]:
         pair = _metric(found["name"], labels, float(found["value"]), found["value"])
         if pair is None:
             continue
-        instance = re.search(r'instance="([^"]*)"', labels)
-        key = (instance[1] if instance else "", found["at"] or "")
+        key = (
+            re.sub(r'(?:^|,)(?:quantile|le)="[^"]*"', "", labels).strip(","),
+            found["at"] or "",
+        )
         row = current.get(key)
         if row is None or pair[0] in row:
-            row = current[key] = {"line_no": number, "host": key[0] or None}
+            row = current[key] = {"line_no": number, **_instance(labels)}
             if found["at"]:
-                row["at_us"] = round(float(found["at"]) * factor)
+                at = float(found["at"])
+                row["at_us"] = round(at * (1e6 if at < _SECONDS_END else 1e3))
             rows.append(row)
         row |= dict([pair])
     return [row for row in rows if len(row.keys() & set(memstats.KNOWN)) > memstats.ENOUGH]
+
+
+_SECONDS_END = 1e11
+"""OpenMetrics stamps in seconds, Prometheus' text in milliseconds: their sizes tell."""
+
+
+def _instance(labels: str) -> Row:
+    names = {
+        "host": "instance",
+        "pod": "pod",
+        "container": "container",
+        "namespace": "namespace",
+    }
+    found = {
+        column: re.search(rf'(?:^|,){label}="([^"]*)"', labels)
+        for column, label in names.items()
+    }
+    return {column: match[1] for column, match in found.items() if match}
 
 
 def _metric(

@@ -7,6 +7,7 @@ is folded into its row. An incident without a kill becomes an invocation.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,6 @@ from gctrace_analyzer.ingest.oom_lines import (
 )
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable, Iterable
 
     from gctrace_analyzer.ingest.message import Message, Row, Rows
@@ -59,7 +59,10 @@ class _Reader:
     def __init__(self) -> None:
         self.rows: Rows = {"oom_kills": [], "oom_invocations": [], "oom_tasks": []}
         self.open: dict[str | None, _Incident] = {}
-        self.columns: list[str] | None = None
+        self.columns: dict[str | None, list[str]] = {}
+        self.kernel = False
+        self.by_pid: dict[int, list[Row]] = {}
+        self.told: list[Row] = []
         self.event: tuple[int, Row] = (-9, {})
         self.handlers: tuple[tuple[re.Pattern[str], _Handler], ...] = (
             (KUBELET, self.kubelet), (INVOKED, self.invoked), (KILL, self.kill),
@@ -74,6 +77,11 @@ class _Reader:
             self.line(message)
         for incident in list(self.open.values()):
             self.close(incident)
+        # What the kubelet tells of is mostly here already, in the kernel's own words.
+        known = {(kill["pid"], kill["comm"]) for kill in self.rows["oom_kills"]}
+        self.rows["oom_kills"] += [
+            kill for kill in self.told if (kill["pid"], kill["comm"]) not in known
+        ]
         return self.rows
 
     def line(self, message: Message) -> None:
@@ -85,11 +93,15 @@ class _Reader:
         # The message of an event may go on in the next line.
         if message.line_no - self.event[0] in (0, 1) and message.host is None:
             about |= self.event[1]
+        self.kernel = message.ident == "kernel" or message.monotonic_s is not None
         for pattern, handle in self.handlers:
             if found := pattern.search(text):
                 handle(found, about)
                 return
-        if (found := TASK.search(text)) and (row := task(found, self.columns)):
+        # Anybody may print numbers; a table is the kernel's.
+        ours = self.kernel or about["host"] in self.open
+        columns = self.columns.get(about["host"])
+        if ours and (found := TASK.search(text)) and (row := task(found, columns)):
             self.task(row, about)
 
     def invoked(self, found: re.Match[str], about: Row) -> None:
@@ -115,8 +127,8 @@ class _Reader:
     def no_kill(self, _: re.Match[str], about: Row) -> None:
         self.at("no kill", about, after={"invoked", "context", "usage", "task in"})
 
-    def header(self, found: re.Match[str], _: Row) -> None:
-        self.columns = ["uid", *found["rest"].split()]
+    def header(self, found: re.Match[str], about: Row) -> None:
+        self.columns[about["host"]] = ["uid", *found["rest"].split()]
 
     def cpu(self, found: re.Match[str], about: Row) -> None:
         incident = self.open.get(about["host"])
@@ -143,6 +155,15 @@ class _Reader:
         return incident
 
     def kill(self, found: re.Match[str], about: Row) -> None:
+        before, after = found.string[: found.start()], found.string[found.end() :]
+        quoted = '"' in before and not re.search(r'[Mm]essage[=:] ?"$', before)
+        known = self.open.get(about["host"])
+        announced_pid = (
+            known and known.announced and known.announced["pid"] == int(found["pid"])
+        )
+        sized = found["message"] or "total-vm:" in after or "anon-rss:" in after
+        if not self.kernel and (quoted or not (sized or announced_pid or found["uid1"])):
+            return
         incident = self.open.get(about["host"])
         if not (incident and incident.group and "killed" in incident.seen):
             incident = self.at("killed", about)
@@ -158,22 +179,19 @@ class _Reader:
             **({"uid": int(uid)} if uid else {}), **given, "score": announced.get("score"),
             "oom_group": incident.group or None, "scope": whose,
         }  # fmt: skip
-        known = (row["pid"], row.get("total_vm_bytes"), row.get("anon_rss_bytes"))
-        for other in (*incident.kills, *self.rows["oom_kills"]):
-            if known == (
-                other["pid"],
-                other.get("total_vm_bytes"),
-                other.get("anon_rss_bytes"),
-            ) and (
-                other["comm"] == row["comm"] and other.get("host") in (row.get("host"), None)
+        same = (row["pid"], row["comm"], row.get("total_vm_bytes"), row.get("anon_rss_bytes"))
+        for other in self.by_pid.get(row["pid"], []):
+            sizes_of = (other.get("total_vm_bytes"), other.get("anon_rss_bytes"))
+            if same == (other["pid"], other["comm"], *sizes_of) and (
+                other.get("host") in (row.get("host"), None)
             ):
                 # A group kill and the node problem detector print a kill again.
-                other.update(
-                    {name: value for name, value in row.items() if other.get(name) is None}
-                )
+                new = {name: value for name, value in row.items() if other.get(name) is None}
+                other.update(new)
                 if incident.group:
                     other["oom_group"] = True
                 return
+        self.by_pid.setdefault(row["pid"], []).append(row)
         incident.kills.append(row)
 
     def context(self, found: re.Match[str], about: Row) -> None:
@@ -209,16 +227,14 @@ class _Reader:
 
     def reaped(self, found: re.Match[str], _: Row) -> None:
         pid = int(found["pid"])
-        kills = [kill for incident in self.open.values() for kill in incident.kills]
-        for kill in reversed([*self.rows["oom_kills"], *kills]):
-            if kill["pid"] == pid:
-                kill["reaped"] = True
-                for name in ("anon", "file", "shmem"):
-                    kill[f"reaped_{name}_rss_bytes"] = int(found[name]) * 1024
-                return
+        for kill in reversed(self.by_pid.get(pid, [])):
+            kill["reaped"] = True
+            for name in ("anon", "file", "shmem"):
+                kill[f"reaped_{name}_rss_bytes"] = int(found[name]) * 1024
+            return
 
     def kubelet(self, found: re.Match[str], about: Row) -> None:
-        self.rows["oom_kills"].append(
+        self.told.append(
             about | {"killer": "kernel", "reported_by": "kubelet", "scope": "global",
                      "pid": int(found["pid"]), "comm": found["comm"]}
         )  # fmt: skip

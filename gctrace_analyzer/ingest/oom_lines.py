@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 HINT = (
     r"oom[-_]|ut of memory|ut Of Memory|[Kk]ill(?:ed)? process |memory: usage|swap: usage|"
     r"\] +\d+ +\d+ +\d+ +\d+|\[ *pid *\]|killed as a result|total-vm:|anon-rss:|OOM|"
-    r"PID: \d+ Comm|No available memory"
+    r"PID: \d+ Comm|Pid: \d+, comm|No available memory"
 )
 
 NO_LIMIT_KB = 9007199254740000
@@ -50,8 +50,8 @@ USAGE = re.compile(
     r"failcnt (?P<failcnt>\d+)"
 )
 CPU = re.compile(
-    r"CPU: \d+ (?:UID: \d+ )?PID: (?P<pid>\d+) Comm: .*?(?:Not tainted|Tainted: [A-Z ]+?) "
-    r"(?P<release>\S+)"
+    r"(?:CPU: \d+ (?:UID: \d+ )?PID|Pid): (?P<pid>\d+),? [Cc]omm: .*?(?:Not tainted|Tainted: "
+    r"[^\d]*?) (?P<release>\d+\.\d+\S*)"
 )
 REAPED = re.compile(
     r"oom_reaper: reaped process (?P<pid>\d+) \(.*?\), now anon-rss:(?P<anon>\d+)kB, "

@@ -13,21 +13,12 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.ingest import stitch
 from gctrace_analyzer.ingest.carriers import IDENTITY
+from gctrace_analyzer.ingest.clock import MOSTLY, falls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gctrace_analyzer.ingest.part import Part
-
-MOSTLY = 0.9
-
-
-def falls(at: pl.Series) -> bool:
-    """Whether these times run backwards, as log services and `journalctl -r` print them."""
-    if len(at) < 2 or at[0] <= at[-1]:
-        return False
-    steps = at.diff().drop_nulls().dt.total_microseconds()
-    return bool((steps <= 0).sum() >= MOSTLY * len(steps))
 
 
 def one_frame(parts: Sequence[Part]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -60,7 +51,7 @@ def _forward(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
     if not frames:
         return frames
     at = pl.concat([frame["logged_at"] for frame in frames]).drop_nulls()
-    if falls(at) or (not len(at) and _numbers_fall(frames)):
+    if falls(at) or _numbers_fall(frames):
         return [frame.reverse() for frame in reversed(frames)]
     return frames
 

@@ -56,6 +56,7 @@ class Part:
     impossible: Counter[str] = field(default_factory=Counter)
     carriers: Counter[str] = field(default_factory=Counter)
     numbers: pl.Series | None = None
+    newest_first: bool = False
 
     def renumber(self, found: Rows) -> None:
         """Gives messages of a document, and rows `found` in them, the lines they stand on."""
@@ -217,8 +218,7 @@ def _read_whole(part: Part, source: Source, columns: Sequence[str] | None, most:
     elif facts.kind == "describe":
         rows, events = kubernetes.describe(lines)
         part.rows["container_states"] = rows
-        _add_lines(part, list(enumerate(events, start=len(lines) - len(events) + 1)) or
-                   list(enumerate(lines, start=1)))  # fmt: skip
+        _add_lines(part, events or list(enumerate(lines, start=1)))
     else:
         values = json_values.read(text, facts.name)
         part.rows = values.rows

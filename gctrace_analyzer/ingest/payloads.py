@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.message import Message, Row, Rows
 
 _BYTES = r"\"MESSAGE\" ?: ?\["
-_FATAL = r"runtime: out of memory"
+_FATAL = r"runtime: out of memory|fatal error: "
+_SAME_DEATH_LINES = 3
 _BLOB = re.compile(r"^\[[\d.]+[BKMG] blob data\]$")
 _CUT = re.compile(r"^\{.*\"(?:Heap)?Alloc\"\s*:")
 HINT = "|".join(
@@ -31,14 +32,15 @@ HINT = "|".join(
 """What every line that one of the readers knows contains, or any text, as bytes."""
 
 COARSE = (
-    "oom|OOM|Alloc|f memory|emory:|led process|process exited|onsumed |failed|estart|blob "
+    "oom|OOM|Alloc|heap_|"
+    "f memory|emory:|led process|process exited|onsumed |failed|estart|blob "
     "data|MESSAGE|runtime stats"
 )
 """A quick look for `HINT`: the few words that lines with gctrace around them share with it."""
 
 _OUT_OF_MEMORY = re.compile(
-    r"runtime: out of memory(?:: cannot allocate (?P<requested>\d+)-byte block "
-    r"\((?P<in_use>\d+) in use\))?"
+    r"^(?P<fatal>fatal error: )?(?:runtime: )?(?:out of memory|cannot allocate memory)"
+    r"(?:: cannot allocate (?P<requested>\d+)-byte block \((?P<in_use>\d+) in use\))?\s*$"
 )
 
 
@@ -58,9 +60,14 @@ def read(messages: Sequence[Message]) -> Rows:
 def _fatal(messages: Sequence[Message]) -> list[Row]:
     rows: list[Row] = []
     for message in messages:
-        if not (found := _OUT_OF_MEMORY.search(message.text)):
+        found = _OUT_OF_MEMORY.match(message.text)
+        if not found or not (found["fatal"] or message.text.startswith("runtime: ")):
             continue
-        if "fatal error:" in message.text:
+        if (
+            found["fatal"]
+            and rows
+            and message.line_no - rows[-1]["line_no"] <= _SAME_DEATH_LINES
+        ):
             continue
         sizes = {
             f"{name}_bytes": int(found[name]) for name in ("requested", "in_use") if found[name]

@@ -153,6 +153,7 @@ def _date(part: Part, clock: Clock) -> list[str]:
     groups = [part.cycles, *(part.companions[kind] for kind in kinds), part.messages]
     groups.append([part.memstats] if part.memstats is not None else [])
     flat = [frame for group in groups for frame in group]
+    part.newest_first = _newest_first(part.messages)
     dated, undated = clocks.dated(flat, clock)
     frames = iter(dated)
     part.cycles, *others, part.messages, table = [
@@ -189,9 +190,32 @@ def _messages(part: Part) -> list[Message]:
     lines = pl.concat(part.messages, how="diagonal").sort("line_no", maintain_order=True)
     absent = [name for name in Message._fields if name not in lines.columns]
     lines = lines.with_columns(pl.lit(None).alias(name) for name in absent)
-    if owners.falls(lines["logged_at"].drop_nulls()):
+    if part.newest_first or _effect_first(lines["text"]):
         lines = lines.reverse()
     return [Message._make(row) for row in lines.select(Message._fields).iter_rows()]
+
+
+def _newest_first(messages: list[pl.DataFrame]) -> bool:
+    """Whether messages, not yet dated, run backwards by one of their clocks."""
+    for clock in ("stamp", "monotonic_s"):
+        at = [
+            frame.sort("line_no")[clock].drop_nulls()
+            for frame in messages
+            if clock in frame.columns
+        ]
+        if at and clocks.falls(pl.concat(at)):
+            return True
+    return False
+
+
+def _effect_first(texts: pl.Series) -> bool:
+    """Whether a kill stands above its own context: all within a second, newest first."""
+    pid = texts.str.extract(r"oom-kill:constraint=.*,pid=(\d+),uid=")
+    at = pid.is_not_null().arg_true()
+    if at.is_empty():
+        return False
+    killed = texts.str.contains(f"[Kk]illed process {pid[int(at[0])]} ").arg_true()
+    return bool(len(killed) and killed[0] < at[0])
 
 
 def _payload(table: str, parts: list[Part]) -> pl.DataFrame:

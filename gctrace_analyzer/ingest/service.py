@@ -18,18 +18,21 @@ if TYPE_CHECKING:
 
 HINT = (
     r"OOM killer|[Mm]ain process exited|entered failed|failed\.$|Failed with result|Consumed |"
-    r"cheduled restart|holdoff|scheduling restart|systemd-oomd killed|due to memory"
+    r"cheduled restart|holdoff|scheduling restart|systemd-oomd killed|due to (?:memory|swap)"
 )
 
-_UNIT = r"(?P<unit>[^\s:]+\.(?:service|scope|slice|socket|mount|timer))"
+_UNIT = r"(?P<unit>[^\s]+\.(?:service|scope|slice|socket|mount|timer))"
 _EXITED = re.compile(
     rf"{_UNIT}: [Mm]ain process exited, code=(?P<code>\w+), "
     rf"status=(?P<status>\d+)(?:/(?P<signal>[A-Z]\w*))?"
 )
-_KILLED = re.compile(rf"{_UNIT}: A process of this unit has been killed by the OOM killer")
+_KILLED = re.compile(
+    rf"{_UNIT}: (?:A process of this unit has been killed by the OOM killer"
+    r"|The kernel OOM killer killed some processes in this unit)"
+)
 _FAILED = re.compile(rf"{_UNIT}: Failed with result '(?P<result>[^']*)'")
 _FAILED_219 = re.compile(rf"^(?:Unit )?{_UNIT} (?:entered failed state|failed)\.\s*$")
-_OOMD = re.compile(rf"{_UNIT}: systemd-oomd killed (?P<n>\d+) process")
+_OOMD = re.compile(rf"{_UNIT}: systemd-oomd killed (?:(?P<n>\d+)|some) process")
 _RESTART = re.compile(
     rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d+)|.*scheduling "
     rf"restart)"
@@ -41,7 +44,7 @@ _PRESSURE = re.compile(
     r"(?P<limit>[\d.]+)%(?: for > (?P<window>[\w. ]+?))?(?: with|$)"
 )
 _USED = re.compile(
-    r"Killed (?P<cgroup>/\S+) due to memory used(?: \((?P<used>\d+)\) / total "
+    r"Killed (?P<cgroup>/\S+) due to (?:memory|swap) used(?: \((?P<used>\d+)\) / total "
     r"\((?P<total>\d+)\))?"
 )
 
@@ -72,7 +75,7 @@ def read(messages: Iterable[Message]) -> Rows:
     failed: dict[tuple[str | None, str], int] = {}
     for message in messages:
         text = message.text
-        if "due to memory" in text and (row := _oomd_kill(text)):
+        if "due to " in text and (row := _oomd_kill(text)):
             kills.append(message.when() | {"killer": "systemd-oomd"} | row)
         elif row := _event(text):
             key = (message.host, row["unit"])
@@ -101,7 +104,11 @@ def _event(text: str) -> Row | None:
     if found := _FAILED_219.search(text):
         return {"unit": found["unit"], "event": "failed", "again": True}
     if found := _OOMD.search(text):
-        return {"unit": found["unit"], "event": "oomd_killed_processes", "n": int(found["n"])}
+        return {
+            "unit": found["unit"],
+            "event": "oomd_killed_processes",
+            "n": int(found["n"]) if found["n"] else None,
+        }
     if found := _RESTART.search(text):
         number = int(found["n"]) if found["n"] else None
         return {"unit": found["unit"], "event": "restart_scheduled", "n": number}
@@ -169,7 +176,8 @@ def _oomd_kill(text: str) -> Row | None:
     if found := _USED.search(text):
         row = _of_cgroup(found["cgroup"]) | {"reason": "memory_used"}
         if found["used"]:
-            row |= {"usage_bytes": int(found["used"]), "limit_bytes": int(found["total"])}
+            # The host's memory, not a limit of the unit's.
+            row |= {"usage_bytes": int(found["used"]), "scope": "global"}
         return row
     return None
 
