@@ -81,9 +81,7 @@ def read(
     )
     given = Settings(
         gogc=_given(gogc, lambda value: units.gogc_percent(value, what="gogc")),
-        memory_limit_mib=_given(
-            memory_limit, lambda value: units.size_mib(value, what="memory_limit")
-        ),
+        memory_limit_mib=_given(memory_limit, _limit),
         container_limit_mib=_given(
             container_limit, lambda value: units.size_mib(value, what="container_limit")
         ),
@@ -134,8 +132,15 @@ def add_metrics(frame: _Frame) -> _Frame:
     return frames.same_kind(frame, with_metrics)
 
 
+def _limit(value: str | float) -> float | None:
+    if isinstance(value, str) and value.strip().lower() == "off":
+        return None
+    return units.size_mib(value, what="memory_limit")
+
+
 def _given(value: Any, read: Callable[[Any], Any]) -> Known | None:
     if value is None:
         return None
     found = read(value)
-    return Known("off" if found is None else found, "given")
+    off = "off" if read is not _limit else None
+    return Known(off if found is None else found, "given")

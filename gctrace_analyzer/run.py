@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import frames, schema, units
+from gctrace_analyzer.advise.ask import PRESENT as _PRESENT
+from gctrace_analyzer.advise.ask import asked, base_from, recommended
+from gctrace_analyzer.advise.whatif import grid
 from gctrace_analyzer.analysis import findings
 from gctrace_analyzer.analysis.cycles import with_metrics
 from gctrace_analyzer.analysis.episodes import episodes, judge
@@ -20,6 +23,7 @@ from gctrace_analyzer.analysis.settings import Settings, known
 from gctrace_analyzer.analysis.summary import Summary, prepared
 from gctrace_analyzer.analysis.windows import windows
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.held import Held
 from gctrace_analyzer.ingest import stitch
 from gctrace_analyzer.present import text
 from gctrace_analyzer.present.build import build
@@ -27,8 +31,8 @@ from gctrace_analyzer.present.build import build
 if TYPE_CHECKING:
     import pandas as pd
 
+    from gctrace_analyzer.advise.whatif import Base
     from gctrace_analyzer.ingest.read import Log
-    from gctrace_analyzer.ingest.sources import SourceFacts
     from gctrace_analyzer.present.report import Report
 
 
@@ -46,7 +50,7 @@ class RunSummary(Summary):
         return text.plain(self.report)
 
 
-class Run:
+class Run(Held):
     """The garbage collection of one service, read from its logs.
 
     `cycles processes scavenges pacer scans rejected` are Polars frames with the columns of
@@ -63,81 +67,6 @@ class Run:
         counted = "1 program start" if starts == 1 else f"{starts} program starts"
         return f"<Run of {names}: {len(self.cycles)} cycles, {counted}>"
 
-    @property
-    def cycles(self) -> pl.DataFrame:
-        """One row per GC cycle, as printed."""
-        return self.table("cycles")
-
-    @property
-    def processes(self) -> pl.DataFrame:
-        """One row per program start."""
-        return self.table("processes")
-
-    @property
-    def scavenges(self) -> pl.DataFrame:
-        """What the scavenger printed."""
-        return self.table("scavenges")
-
-    @property
-    def pacer(self) -> pl.DataFrame:
-        """What GODEBUG=gcpacertrace=1 printed."""
-        return self.table("pacer")
-
-    @property
-    def scans(self) -> pl.DataFrame:
-        """What GODEBUG=gctrace=2 printed of scanning (Go 1.25 and later)."""
-        return self.table("scans")
-
-    @property
-    def rejected(self) -> pl.DataFrame:
-        """Lines that look like the runtime's and could not be read, with the reason."""
-        return self.table("rejected")
-
-    @property
-    def memstats(self) -> pl.DataFrame:
-        """Dumps of runtime.MemStats."""
-        return self.table("memstats")
-
-    @property
-    def oom_kills(self) -> pl.DataFrame:
-        """Processes that were killed for memory, one row per kill."""
-        return self.table("oom_kills")
-
-    @property
-    def oom_invocations(self) -> pl.DataFrame:
-        """Runs of the OOM killer that killed nothing."""
-        return self.table("oom_invocations")
-
-    @property
-    def oom_tasks(self) -> pl.DataFrame:
-        """The kernel's tables of tasks at its kills."""
-        return self.table("oom_tasks")
-
-    @property
-    def unit_events(self) -> pl.DataFrame:
-        """What systemd said of units."""
-        return self.table("unit_events")
-
-    @property
-    def container_states(self) -> pl.DataFrame:
-        """What Docker and Kubernetes say of containers."""
-        return self.table("container_states")
-
-    @property
-    def runtime_fatal(self) -> pl.DataFrame:
-        """The Go runtime's own out of memory."""
-        return self.table("runtime_fatal")
-
-    @property
-    def sources(self) -> tuple[SourceFacts, ...]:
-        """What is known of each input."""
-        return self._log.sources
-
-    @property
-    def runtime_lines(self) -> dict[str, int]:
-        """The runtime's lines that are no cycles, counted by shape."""
-        return self._log.runtime_lines
-
     def table(self, name: str) -> pl.DataFrame:
         """A table by name.
 
@@ -153,6 +82,7 @@ class Run:
             "windows": self.windows,
             "episodes": self.episodes,
             "findings": self.findings,
+            "recommendations": self.recommend,
         }
         if name in derived:
             return derived[name]()
@@ -233,6 +163,49 @@ class Run:
         """What it was and what to do (`schema.FINDINGS`), causes first."""
         return findings.frame(self.report().findings)
 
+    def whatif(
+        self,
+        gogc: Any = _PRESENT,
+        memory_limit: Any = _PRESENT,
+        ballast: Any = _PRESENT,
+    ) -> pl.DataFrame:
+        """What other settings would do (`schema.WHATIF`), each with an 80 % interval.
+
+        Args:
+            gogc: one or several GOGC values; None or "off" is off; left out: as it is.
+            memory_limit: one or several limits as "1GiB" or MiB; None or "off" is off.
+            ballast: one or several ballasts, likewise.
+
+        Raises:
+            BadSettingError: a value that is no such setting.
+        """
+        now = self.base.now
+        return grid(
+            self.base,
+            asked(gogc, now.gogc, "gogc"),
+            asked(memory_limit, now.limit, "memory_limit"),
+            [value or 0.0 for value in asked(ballast, now.ballast, "ballast")],
+        )
+
+    def recommend(
+        self, *, aim: str = "balanced", gc_cpu_target: str | float | None = None
+    ) -> pl.DataFrame:
+        """What to set (`schema.RECOMMENDATIONS`), the advice first, the present among the rows.
+
+        Args:
+            aim: balanced, cpu, memory or latency.
+            gc_cpu_target: the GC CPU to aim at, as 0.03 or "3%".
+
+        Raises:
+            BadSettingError: no such aim, or a target that is no share.
+        """
+        return recommended(self.base, aim, gc_cpu_target)
+
+    @property
+    def base(self) -> Base:
+        """What predictions start from: the load of the longest program, its own setting."""
+        return base_from(self._log.tables, self.settings)
+
     def post_mortems(self) -> list[PostMortem]:
         """Every death for memory: which program, its last minute, whether Go could help."""
         return post_mortems(self._log.tables, self.settings)
@@ -258,7 +231,9 @@ class Run:
 
     def report(self) -> Report:
         """Everything a report says, as data."""
-        return build(self._log, self._prepared, self._judged, self._episodes, self.settings)
+        return build(
+            self._log, self._prepared, self._judged, self._episodes, self.settings, self.base
+        )
 
     def _metrics(self) -> pl.DataFrame:
         return with_metrics(self.cycles)

@@ -462,6 +462,46 @@ FINDINGS = (
     Column("source", "String", "", "where the rule comes from", "gctrace_analyzer.analysis.rules"),
 )  # fmt: skip
 
+_PREDICTED = (
+    ("gc_per_s", "1/s", "cycles per second"),
+    ("gc_cpu_share", "0–1", "GC CPU without idle marking, over all CPU"),
+    ("gc_cpu_with_idle_share", "0–1", "GC CPU with idle marking: what marking costs"),
+    ("assist_share_of_gc_cpu", "0–1", "mark assists' part of GC CPU"),
+    ("heap_peak_mib", "MiB", "largest heap at a mark termination, in a run as long as the log"),
+    ("live_heap_mib", "MiB", "marked live heap"),
+    ("stw_share", "0–1", "part of the time the world is stopped"),
+)
+_MODEL = "gctrace_analyzer.advise.model"
+
+WHATIF = (
+    Column("gogc", "Float64", "%", "GOGC; null: off", "asked"),
+    Column("memory_limit_mib", "Float64", "MiB", "GOMEMLIMIT; null: off", "asked"),
+    Column("ballast_mib", "Float64", "MiB", "ballast", "asked"),
+    Column("load", "String", "", "fixed-rate: it keeps its allocation rate; cpu-bound: it runs as fast as it can; between", _MODEL),
+    *(
+        Column(f"{name}{end}", "Float64", unit, f"{meaning}{words}", _MODEL)
+        for name, unit, meaning in _PREDICTED
+        for end, words in (("", ""), ("_low", ", lower end of the 80 % interval"), ("_high", ", upper end"))
+    ),
+    Column("thrash", "String", "", "would it thrash: no, risk or certain", _MODEL),
+    Column("refused", "String", "", "why there is no prediction; null: there is", _MODEL),
+    Column("heap_goal_mib", "Float64", "MiB", "heap goal", _MODEL),
+    Column("goal_set_by", "String", "", "gogc or memory-limit", _MODEL),
+    Column("effective_gogc", "Float64", "%", "GOGC in effect", _MODEL),
+    Column("true_live_heap_mib", "Float64", "MiB", "live heap without what is allocated while marking; the program's own", _MODEL),
+    Column("memory_peak_mib", "Float64", "MiB", "the heap's peak and Go's other memory: what the limit counts", _MODEL),
+)  # fmt: skip
+
+RECOMMENDATIONS = (
+    Column("rank", "Int64", "", "1 is the advice", "gctrace_analyzer.advise.recommend"),
+    Column("now", "Boolean", "", "the present setting", "gctrace_analyzer.advise.recommend"),
+    *WHATIF[:3],
+    Column("why", "String", "", "the reason", "gctrace_analyzer.advise.recommend"),
+    Column("risk", "String", "", "what may go wrong", "gctrace_analyzer.advise.recommend"),
+    Column("confidence", "String", "", "high, medium, low or none", "gctrace_analyzer.advise.recommend"),
+    *WHATIF[3:],
+)  # fmt: skip
+
 TABLES: dict[str, tuple[Column, ...]] = {
     "cycles": CYCLES,
     "metrics": METRICS,
@@ -481,6 +521,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "pauses": PAUSES,
     "episodes": EPISODES,
     "findings": FINDINGS,
+    "whatif": WHATIF,
+    "recommendations": RECOMMENDATIONS,
 }
 
 

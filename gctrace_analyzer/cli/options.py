@@ -52,12 +52,18 @@ def common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
 
 
-def known(parser: argparse.ArgumentParser) -> None:
-    """Adds what is known of the program and its inputs."""
+def known(parser: argparse.ArgumentParser, *, wanted: bool = False) -> None:
+    """Adds what is known of the program and its inputs; GOGC and limit may be `wanted` ones."""
     program = parser.add_argument_group("what is known of the program")
-    program.add_argument("--gogc", metavar="PERCENT", help="its GOGC: 100, 50, off")
     program.add_argument(
-        "--memory-limit", metavar="SIZE", help="its GOMEMLIMIT: 900MiB, 2GiB, off"
+        "--gogc",
+        metavar="PERCENT",
+        help="GOGC to try: 50,200,off" if wanted else "its GOGC: 100, 50, off",
+    )
+    program.add_argument(
+        "--memory-limit",
+        metavar="SIZE",
+        help="GOMEMLIMIT to try: 1GiB,off" if wanted else "its GOMEMLIMIT: 900MiB, off",
     )
     program.add_argument(
         "--container-limit", metavar="SIZE", help="memory its container may have"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.advise.recommend import recommend
 from gctrace_analyzer.analysis.consumed import compared, consumed
 from gctrace_analyzer.analysis.cycles import goal_setters
 from gctrace_analyzer.analysis.diagnosis import diagnose
@@ -22,6 +23,7 @@ from gctrace_analyzer.present.report import Report
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gctrace_analyzer.advise.whatif import Base
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.ingest.read import Log
 
@@ -35,6 +37,7 @@ def build(
     judged: pl.DataFrame,
     episodes: pl.DataFrame,
     settings: Settings,
+    base: Base,
 ) -> Report:
     """The report on a log; `likely` are its cycles as `summary.prepared` makes them.
 
@@ -58,6 +61,8 @@ def build(
     )
     return Report(
         episodes=episodes,
+        recommendations=recommend(base),
+        base=base,
         findings=tuple(found),
         sources=log.sources,
         summary=summary,

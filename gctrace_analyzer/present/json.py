@@ -44,6 +44,7 @@ def document(report: Report) -> dict[str, Any]:
         ).to_dicts(),
         "episodes": report.episodes.to_dicts(),
         "findings": [_finding(each) for each in report.findings],
+        "recommendations": report.recommendations.to_dicts(),
         "settings": report.settings.to_dict(),
         "post_mortems": [each.to_dict() for each in report.post_mortems],
         "memory": [each.to_dict() for each in report.memories],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.present import evidence, rows, story
+from gctrace_analyzer.present import advice, evidence, rows, story
 from gctrace_analyzer.present.figures import printable
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ def _lines(report: Report) -> Iterator[str]:
         state = [(f.label, f.value, f.note, f.level) for f in rows.state(report)]
         yield from _table(rows.Table(("Figure", "value", "", "verdict"), "lrll", state))
     yield from _story(report)
+    if report.summary.cycles and report.base.load and not report.base.refused:
+        yield from _table(advice.advice(report.recommendations))
+        for label, text in advice.reasons(report.recommendations, report.base.warnings):
+            yield f"\n**{label}** {_text(text)}"
     if report.summary.cycles:
         for table in (rows.pauses(report), rows.worst(report), rows.processes(report)):
             yield from _table(table)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.advise.whatif import Base
     from gctrace_analyzer.analysis.consumed import Consumed
     from gctrace_analyzer.analysis.findings import Finding
     from gctrace_analyzer.analysis.memory import Memory
@@ -48,6 +49,8 @@ class Report:
     consumed: tuple[Consumed, ...]
     episodes: pl.DataFrame
     findings: tuple[Finding, ...]
+    recommendations: pl.DataFrame
+    base: Base
     comparisons: tuple[str, ...]
     tables: Mapping[str, pl.DataFrame]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.present import evidence, rows, story
+from gctrace_analyzer.present import advice, evidence, rows, story
 from gctrace_analyzer.present.figures import sparkline
 
 if TYPE_CHECKING:
@@ -29,9 +29,10 @@ def lines(report: Report) -> Iterator[Line]:
         for figure in rows.state(report):
             yield _figure(report, figure)
     yield from _story(report)
+    yield from _advice(report)
     if report.summary.cycles:
-        for table in (rows.pauses(report), rows.worst(report), rows.processes(report)):
-            yield from _table(table)
+        for each in (rows.pauses(report), rows.worst(report), rows.processes(report)):
+            yield from table(each)
     yield from _evidence(report)
     yield from _skipped(report)
     for index, sentence in enumerate(report.summary.warnings):
@@ -73,6 +74,23 @@ def _story(report: Report) -> Iterator[Line]:
             yield ((f"  {text}", "dim"),)
 
 
+def _advice(report: Report) -> Iterator[Line]:
+    """What to set, where there are cycles to learn from."""
+    if not report.summary.cycles:
+        return
+    if report.base.load is None or report.base.refused:
+        yield ()
+        yield (("What to set", "bold"),)
+        for text in wrap(f"No advice: {report.base.refused}.", WIDTH - 2):
+            yield ((f"  {text}", ""),)
+        return
+    yield from table(advice.advice(report.recommendations))
+    for label, sentence in advice.reasons(report.recommendations, report.base.warnings):
+        for index, text in enumerate(wrap(sentence, WIDTH - 9)):
+            yield ((f"  {'' if index else label:<7}", ""), (text, ""))
+    yield (("  * with idle marking: all that marking costs", "dim"),)
+
+
 def _told(each: story.Told) -> Iterator[Line]:
     head = f"  {each.name}"
     style = _VERDICT[each.severity]
@@ -97,11 +115,11 @@ def _evidence(report: Report) -> Iterator[Line]:
         for label, sentence in sentences:
             for index, text in enumerate(wrap(sentence, WIDTH - 15)):
                 yield ((f"  {'' if index else label:<13}", ""), (text, ""))
-    yield from _table(evidence.memory(report))
+    yield from table(evidence.memory(report))
     for sentence in evidence.memory_notes(report):
         for text in wrap(sentence, WIDTH, initial_indent="  ", subsequent_indent="  "):
             yield ((text, ""),)
-    yield from _table(evidence.units(report))
+    yield from table(evidence.units(report))
 
 
 def plain(report: Report) -> str:
@@ -135,20 +153,21 @@ def _figure(report: Report, figure: rows.Figure) -> Line:
     )
 
 
-def _table(table: rows.Table | None) -> Iterator[Line]:
-    if table is None or not table.rows:
+def table(shown: rows.Table | None) -> Iterator[Line]:
+    """A table, its columns as wide as they need to be, its last cut to what is left."""
+    if shown is None or not shown.rows:
         return
-    cells = [table.head, *table.rows]
-    width = [max(len(row[column]) for row in cells) for column in range(len(table.head))]
-    width[0] = max(width[0], max(len(row[0]) + 2 for row in table.rows))
+    cells = [shown.head, *shown.rows]
+    width = [max(len(row[column]) for row in cells) for column in range(len(shown.head))]
+    width[0] = max(width[0], max(len(row[0]) + 2 for row in shown.rows))
     # What is too long is the name of a file, and its end tells most.
-    width[-1] = min(width[-1], WIDTH - sum(width[:-1]) - 2 * len(width[:-1]))
+    width[-1] = max(min(width[-1], WIDTH - sum(width[:-1]) - 2 * len(width[:-1])), 0)
     yield ()
-    yield ((_row(table.head, width, table.align), "bold"),)
-    for row in table.rows:
-        yield ((_row(("  " + row[0], *row[1:]), width, table.align), ""),)
-    if table.more:
-        yield (("  " + table.more, ""),)
+    yield ((_row(shown.head, width, shown.align), "bold"),)
+    for row in shown.rows:
+        yield ((_row(("  " + row[0], *row[1:]), width, shown.align), ""),)
+    if shown.more:
+        yield (("  " + shown.more, ""),)
 
 
 def _row(cells: tuple[str, ...], width: list[int], align: str) -> str:
@@ -164,7 +183,7 @@ def _row(cells: tuple[str, ...], width: list[int], align: str) -> str:
 
 
 def _skipped(report: Report) -> Iterator[Line]:
-    yield from _table(rows.rejected(report))
+    yield from table(rows.rejected(report))
     for where, text in rows.rejected_examples(report):
         room = WIDTH - len(where) - 4
         cut = text if len(text) <= room else text[: room - 1] + "…"

@@ -1,0 +1,1 @@
+"""What to set: the runtime's own rules, predictions from them, and advice."""

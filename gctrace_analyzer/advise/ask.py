@@ -1,0 +1,86 @@
+"""From what somebody asks to settings, and from a log to what predictions start from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer import units
+from gctrace_analyzer.advise.load import load
+from gctrace_analyzer.advise.recommend import AIMS, recommend
+from gctrace_analyzer.advise.whatif import Base, base_of
+from gctrace_analyzer.errors import BadSettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import polars as pl
+
+    from gctrace_analyzer.analysis.settings import Settings
+
+PRESENT: Any = object()
+"""An argument left out: as it is."""
+
+MIB = 1 << 20
+
+
+def asked(values: Any, now: float | None, what: str) -> list[float | None]:
+    """Values as somebody asks for them, one or several, as numbers; None is off."""
+    if values is PRESENT:
+        return [now]
+    several = list(values) if isinstance(values, (list, tuple, range, set)) else [values]
+    return [_number(value, what) for value in several]
+
+
+def _number(value: Any, what: str) -> float | None:
+    if value is None or (isinstance(value, str) and value.strip().lower() == "off"):
+        return None
+    if what == "gogc":
+        return units.gogc_percent(value, what=what)
+    return units.size_mib(value, what=what)
+
+
+def base_from(tables: Mapping[str, pl.DataFrame], settings: Settings) -> Base:
+    """What predictions start from: the program with the most cycles."""
+    cycles, processes = tables["cycles"], tables["processes"]
+    if cycles.is_empty():
+        return base_of(None, settings, None, programs=0, why_none="no GC cycles")
+    longest = processes.sort("cycles")["process"][-1]
+    mine = cycles.filter(process=longest)
+    why = f"{len(mine)} cycles: at least 5 steady ones are needed, 20 are better"
+    if not mine["assist_cpu_ms"].count():
+        why = "Go 1.4 and before print no CPU: nothing can be predicted from them"
+    non_heap = _non_heap(tables["memstats"])
+    return base_of(load(mine), settings, non_heap, programs=len(processes), why_none=why)
+
+
+def _non_heap(memstats: pl.DataFrame) -> float | None:
+    """All memory but the heap's objects, as the limit counts it: memoryLimitHeapGoal."""
+    given = memstats.drop_nulls(["sys_bytes", "heap_idle_bytes", "heap_alloc_bytes"])
+    if given.is_empty():
+        return None
+    rest = given["sys_bytes"] - given["heap_idle_bytes"] - given["heap_alloc_bytes"]
+    return float(rest.median() or 0) / MIB  # type: ignore[arg-type]  # an integer column
+
+
+def recommended(base: Base, aim: str, target: str | float | None) -> pl.DataFrame:
+    """The advice for an aim.
+
+    Raises:
+        BadSettingError: no such aim, or a target that is no share.
+    """
+    if aim not in AIMS:
+        raise BadSettingError(what="aim", value=aim, expected="one of " + ", ".join(AIMS))
+    return recommend(base, aim=aim, gc_cpu_target=None if target is None else _share(target))
+
+
+def _share(value: str | float) -> float:
+    text = str(value).strip()
+    try:
+        share = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 < share < 1:
+        raise BadSettingError(
+            what="gc_cpu_target", value=text, expected="a share such as 3% or 0.03"
+        )
+    return share

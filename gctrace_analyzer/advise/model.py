@@ -1,0 +1,227 @@
+"""One setting predicted from the load another setting's log shows: a steady state.
+
+Everything circles: the goal depends on what is live, that on what is allocated while marking,
+that on how long marking takes, that on how much was allocated since. A fixed point settles it.
+The constants were fitted on the loads of set m1 and m3 (docs/predictions.md); loads and Go
+versions that they were not fitted on are used to check them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from gctrace_analyzer.advise import pacer
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.advise.load import Load
+
+Thrash = Literal["no", "tight", "likely", "certain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """GOGC in percent (None: off), the limit in MiB (None: off), a ballast in MiB."""
+
+    gogc: float | None = 100.0
+    limit: float | None = None
+    ballast: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """What the runtime does not say, measured."""
+
+    work_exponent: float = 0.20
+    """Marking CPU grows with the bytes between cycles: colder caches (0.06 to 0.35)."""
+
+    assist_exponent: float = 0.45
+    """Assist CPU grows with what is allocated while marking, over the room left."""
+
+    sweep: float = 0.12
+    """Time lost to sweeping, as a share of the marking CPU."""
+
+    non_heap_mib: float = 8.0
+    non_heap_per_stack: float = 2.3
+    fragmentation: float = 0.07
+    """Memory beside the heap, when nothing tells it: 8 MiB + 2.3 × stacks + 7 % of goal."""
+
+    limit_gap: float = 0.03
+    """Under a limit the goal in force at the trigger is lower than the printed one."""
+
+    gap_floor: float = 0.2
+    """The bytes between cycles count as at least this share of the live heap."""
+
+    background_prior: float = 0.5
+    """How far the background's share is moved to its usual value."""
+
+    limit_peak: float = 0.97
+    thrash_peak: float = 1.15
+    runway_times: float = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Figures of a setting; shares of GOMAXPROCS × time, sizes in MiB."""
+
+    goal: float
+    set_by: str
+    true_live: float
+    marked_live: float
+    trigger: float
+    gc_per_s: float
+    gc_cpu_share: float
+    gc_cpu_with_idle_share: float
+    assist_share_of_cpu: float
+    assist_share_of_gc_cpu: float
+    stw_share: float
+    heap_peak: float
+    effective_gogc: float
+    thrash: Thrash
+    non_heap: float
+    non_heap_source: str
+
+
+@dataclass(frozen=True, slots=True)
+class _NonHeap:
+    """Memory beside the heap: a fixed part and a share of the goal; and the limit's gap."""
+
+    fixed: float
+    share: float
+    source: str
+    gap: float
+
+
+def predict(
+    load: Load,
+    now: Setting,
+    other: Setting,
+    *,
+    non_heap: float | None = None,
+    constants: Constants | None = None,
+    fragmentation_times: float = 1.0,
+) -> Prediction:
+    """The figures under `other` of a program whose log shows `load` under `now`."""
+    c = constants or Constants()
+    true_live = load.true_live + other.ballast - now.ballast
+    rest = _non_heap(load, now, non_heap, c, fragmentation_times)
+    busy = load.work_ms / load.mark_ms
+    bound = load.cpu_bound
+    alloc = max(load.alloc, 1e-6)
+    off_rate = load.alloc_off if load.alloc_off > 0 else alloc
+    lost_s = c.sweep * load.work_ms / 1000
+    off_mib = max(load.gap_mib - load.in_mark, 0.1)
+    free_rate = off_mib / max(off_mib / off_rate - lost_s, 0.25 * off_mib / off_rate)
+    runway = load.runway * c.runway_times
+    in_mark, work = load.in_mark, load.work_ms
+    period = 1 / load.gc_per_s
+    for _ in range(60):
+        live = true_live + in_mark
+        goal, set_by = _goal(load, other, live, rest)
+        goal = max(goal, live)
+        at_trigger = goal - (rest.gap * goal if set_by == "memory-limit" else 0.0)
+        start = pacer.trigger(live, max(at_trigger, live), runway * in_mark / load.in_mark)
+        room = max(goal - start, 0.02 * goal + 0.3)
+        between = max(start - live, 0.0)
+        lost = c.sweep * work / 1000
+        mark_s = work / busy / 1000
+        off_s = between / free_rate + lost + load.stw_ms / 1000
+        kept = between / off_s / off_rate if between > 0 and off_s > 0 else 1.0
+        speed = bound * kept + 1 - bound
+        grown = min(load.alloc_in * max(speed, 0.3) * mark_s, max(room, 0.03 * live))
+        period = bound * (off_s + mark_s) + (1 - bound) * (between + grown) / alloc
+        # A cycle cannot start before the last one's spans are swept.
+        period = max(period, mark_s + lost)
+        floor = c.gap_floor * max(load.true_live, 1.0)
+        gap = max(between + grown, 0.1)
+        wanted = load.work_ms * (max(gap, floor) / max(load.gap_mib, floor)) ** c.work_exponent
+        in_mark, work = 0.5 * in_mark + 0.5 * grown, 0.5 * work + 0.5 * wanted
+    mark_ms = work / busy
+    rate = 1 / period
+    pressed = (in_mark / room) / (load.in_mark / load.room)
+    assist = min(
+        load.assist_ms * (work / load.work_ms) * pressed**c.assist_exponent, 0.45 * work
+    )
+    usual = (0.25 if load.procs >= 4 else 0.19) * load.procs
+    share = (
+        1 - c.background_prior
+    ) * load.background_ms / load.mark_ms + c.background_prior * usual
+    background = min(share * mark_ms, work - assist)
+    idle = max(work - assist - background, 0.0)
+    spent = assist + background + load.stw_cpu_ms
+    live = true_live + in_mark
+    gogc = 100 * (goal - live) / max(live + load.stacks + load.globals_, 1.0)
+    thrash = _thrash(goal, live, gogc) if other.limit and set_by == "memory-limit" else "no"
+    return Prediction(
+        goal=goal,
+        set_by=set_by,
+        true_live=true_live,
+        marked_live=live,
+        trigger=start,
+        gc_per_s=rate,
+        gc_cpu_share=rate * spent / 1000 / load.procs,
+        gc_cpu_with_idle_share=rate * (spent + idle) / 1000 / load.procs,
+        assist_share_of_cpu=rate * assist / 1000 / load.procs,
+        assist_share_of_gc_cpu=assist / max(spent, 1e-9),
+        stw_share=rate * load.stw_ms / 1000,
+        heap_peak=_peak(load, other, rest, c, true_live, in_mark, runway, goal, set_by, thrash),
+        effective_gogc=gogc,
+        thrash=thrash,
+        non_heap=rest.fixed + rest.share * goal,
+        non_heap_source=rest.source,
+    )
+
+
+def _non_heap(
+    load: Load, now: Setting, given: float | None, c: Constants, times: float
+) -> _NonHeap:
+    fixed = c.non_heap_mib + c.non_heap_per_stack * load.stacks
+    if given is not None:
+        share = max(given - fixed, 0.0) / max(load.heap_end, 1.0)
+        return _NonHeap(min(fixed, given), share, "given", c.limit_gap)
+    limited = now.limit and (now.gogc is None or load.effective_gogc < 0.93 * now.gogc)
+    if limited and load.goal > 1.03 * load.marked_live:
+        measured = (now.limit or 0.0) - load.goal_p50 / (1 - pacer.LIMIT_HEADROOM_SHARE)
+        in_force = load.marked_live + (load.trigger - load.marked_live) / pacer.LOWEST_TRIGGER
+        pinned = load.trigger_share < 0.70
+        gap = min(max((load.goal - in_force) / load.goal, 0.0), 0.10) if pinned else 0.02
+        share = max(measured - fixed, 0.0) / load.goal_p50
+        return _NonHeap(min(fixed, max(measured, 0.0)), share, "the log's own limit", gap)
+    return _NonHeap(fixed, c.fragmentation * times, "assumed", c.limit_gap)
+
+
+def _goal(load: Load, setting: Setting, live: float, rest: _NonHeap) -> tuple[float, str]:
+    goal, set_by = 1e12, "gogc"
+    if setting.gogc is not None:
+        goal = pacer.goal_from_gogc(
+            live, setting.gogc, stacks=load.stacks, globals_=load.globals_
+        )
+    if setting.limit:
+        # The part of the non-heap that grows with the goal is solved for.
+        kept = 1 - pacer.LIMIT_HEADROOM_SHARE
+        base = (setting.limit - rest.fixed) / (1 + kept * rest.share)
+        limited = pacer.goal_from_limit(base, 0.0, live)
+        if limited < goal:
+            return limited, "memory-limit"
+    return goal, set_by
+
+
+def _peak(
+    load: Load, setting: Setting, rest: _NonHeap, c: Constants, true_live: float,
+    in_mark: float, runway: float, goal: float, set_by: str, thrash: Thrash,
+) -> float:  # fmt: skip
+    """The largest allocation while marking floats, lifts the next goal, and may come again."""
+    most = in_mark * max(load.in_mark_max - 1, load.in_mark) / load.in_mark
+    live = true_live + min(max(load.true_live_spread - 1, 0.0), 0.1 * true_live) + most
+    high = max(_goal(load, setting, live, rest)[0], live)
+    start = pacer.trigger(live, high, runway * in_mark / load.in_mark)
+    peak = start + min(most, max(1.05 * (high - start), in_mark))
+    if set_by == "memory-limit" or load.burst > 0.6:
+        peak = max(peak, c.limit_peak * goal)
+    return max(peak, c.thrash_peak * goal) if thrash in ("likely", "certain") else peak
+
+
+def _thrash(goal: float, live: float, gogc: float) -> Thrash:
+    if goal <= 1.02 * live:
+        return "certain"
+    return "likely" if gogc < 12 else "tight" if gogc < 25 else "no"

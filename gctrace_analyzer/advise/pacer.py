@@ -1,0 +1,124 @@
+"""The runtime's own rules as pure functions; sizes in MiB, GOGC in percent.
+
+Source where none is named: runtime/mgcpacer.go of Go 1.26.
+"""
+
+from __future__ import annotations
+
+import math
+
+HEAP_MINIMUM_MIB = 4.0
+"""defaultHeapMinimum, at GOGC=100."""
+
+LIMIT_HEADROOM_SHARE = 0.03
+"""memoryLimitHeapGoalHeadroomPercent, from Go 1.21 on."""
+
+LIMIT_HEADROOM_MIB = 1.0
+"""memoryLimitMinHeapGoalHeadroom; all there is in Go 1.19 and 1.20."""
+
+LOWEST_TRIGGER, HIGHEST_TRIGGER = 45 / 64, 61 / 64
+"""minTriggerRatioDistance and maxTriggerRatioDistance, from Go 1.19 on."""
+
+LEAST_RUNWAY_MIB = 4.0
+"""defaultHeapMinimum again: the trigger may lie this close below the goal."""
+
+BACKGROUND_SHARE = 0.25
+"""gcBackgroundUtilization."""
+
+
+def heap_minimum(gogc: float) -> float:
+    """The smallest goal GOGC sets: heapMinimum = 4 MiB × GOGC / 100."""
+    return HEAP_MINIMUM_MIB * gogc / 100
+
+
+def goal_from_gogc(
+    live: float, gogc: float, *, stacks: float = 0.0, globals_: float = 0.0
+) -> float:
+    """The heap goal GOGC sets: gcControllerState.commit.
+
+    `stacks` and `globals_` count from Go 1.18 on; before, leave them 0.
+    """
+    return max(live + (live + stacks + globals_) * gogc / 100, heap_minimum(gogc))
+
+
+def goal_from_limit(
+    limit: float, non_heap: float, live: float, *, go_1_21: bool = True
+) -> float:
+    """The heap goal a memory limit sets: memoryLimitHeapGoal; never below the live heap.
+
+    `non_heap` is all memory but the heap's objects: Sys - HeapIdle - HeapAlloc of MemStats.
+    """
+    room = limit - non_heap
+    share = LIMIT_HEADROOM_SHARE if go_1_21 else 0.0
+    return max(room - max(share * room, LIMIT_HEADROOM_MIB), live, 1.0)
+
+
+def trigger(live: float, goal: float, runway: float) -> float:
+    """The heap at which a cycle starts: gcControllerState.trigger, within its bounds."""
+    room = goal - live
+    low = live + room * LOWEST_TRIGGER
+    high = max(live + room * HIGHEST_TRIGGER, goal - LEAST_RUNWAY_MIB)
+    return min(max(goal - runway, low), max(high, low))
+
+
+def mark_workers(procs: int) -> tuple[int, float]:
+    """Dedicated workers, and the share of each processor for fractional ones: startCycle."""
+    wanted = BACKGROUND_SHARE * procs
+    dedicated = int(wanted + 0.5)
+    if dedicated > wanted and abs(dedicated / wanted - 1) > 0.3:
+        dedicated -= 1
+    off = abs(dedicated / wanted - 1) > 0.3 if wanted else False
+    return dedicated, (wanted - dedicated) / procs if off else 0.0
+
+
+def gogc_like_ballast(gogc: float, live: float, ballast: float) -> float:
+    """The GOGC without a ballast that makes cycles as rare as `ballast` does at `gogc`."""
+    return gogc * (live + ballast) / live
+
+
+def limit_like_ballast(gogc: float, live: float, ballast: float, non_heap: float) -> float:
+    """The limit (GOGC=off) whose goal is that of `ballast` at `gogc`, without the ballast."""
+    goal = (live + ballast) * (1 + gogc / 100) - ballast
+    return limit_for_goal(goal, non_heap)
+
+
+def limit_for_goal(goal: float, non_heap: float) -> float:
+    """The memory limit that sets this goal (Go 1.21 and later)."""
+    return max(goal / (1 - LIMIT_HEADROOM_SHARE), goal + LIMIT_HEADROOM_MIB) + non_heap
+
+
+def limit_for_gogc(
+    gogc: float, live: float, non_heap: float, *, stacks: float = 0.0, globals_: float = 0.0
+) -> float:
+    """The memory limit under which this GOGC is in effect."""
+    goal = goal_from_gogc(live, gogc, stacks=stacks, globals_=globals_)
+    return limit_for_goal(goal, non_heap)
+
+
+def gogc_for_memory(
+    budget: float, live: float, non_heap: float, *, stacks: float = 0.0, globals_: float = 0.0
+) -> float:
+    """The GOGC whose goal fits `budget` with the non-heap; negative: not even the live heap."""
+    return 100 * (budget - non_heap - live) / (live + stacks + globals_)
+
+
+def gogc_for_cpu(share: float, gogc: float, target: float) -> float:
+    """The GOGC for a GC CPU share, in the closed loop c / (1 - c) ∝ 1 / GOGC.
+
+    The arithmetic of a program that runs as fast as it can on one thread.
+    """
+    now, wanted = share / (1 - share), target / (1 - target)
+    return gogc * now / wanted
+
+
+def closed_loop_share(share: float, gogc: float, other: float) -> float:
+    """The GC CPU share at another GOGC, by the same arithmetic."""
+    odds = share / (1 - share) * gogc / other
+    return odds / (1 + odds)
+
+
+def snapped(gogc: float) -> float:
+    """The value somebody will have set, if one is within the error of inferring it."""
+    usual = (25, 50, 75, 80, 100, 150, 200, 300, 400, 500, 800, 1000)
+    near = min(usual, key=lambda value: abs(math.log(value / gogc))) if gogc > 0 else gogc
+    return float(near) if gogc > 0 and abs(near / gogc - 1) < 0.04 else gogc

@@ -1,0 +1,204 @@
+"""What to set: candidates from the trade-off, ranked by an aim; one is to leave it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.advise import pacer
+from gctrace_analyzer.advise.model import Setting
+from gctrace_analyzer.advise.whatif import Base, row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+AIMS = ("balanced", "cpu", "memory", "latency")
+HEADROOM = 0.9
+"""Of the container's limit: a tenth is left to what Go does not count (go.dev/doc/gc-guide)."""
+
+SAFE_LIMIT = 1.25
+"""Times the live heap: a limit closer to it means collecting all the time."""
+
+LITTLE_CPU = 0.03
+"""GC CPU with idle marking below this is not worth anybody's time."""
+
+ENOUGH_CYCLES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A setting worth a look, and why."""
+
+    setting: Setting
+    why: str
+    risk: str
+
+
+def recommend(
+    base: Base, *, aim: str = "balanced", gc_cpu_target: float | None = None
+) -> pl.DataFrame:
+    """Rows of `schema.RECOMMENDATIONS`, the advice first; the present setting is among them."""
+    present = _row(base, Candidate(base.now, "as it is now", ""), now=True)
+    if base.load is None or base.refused:
+        present |= {"rank": 1, "why": f"leave it: {base.refused}", "confidence": "none"}
+        return _frame([present])
+    rows = [_row(base, each) for each in _candidates(base, gc_cpu_target)]
+    rows = [each for each in rows if each["thrash"] == "no"]
+    scored = sorted(rows, key=lambda each: _score(each, present, aim, gc_cpu_target))
+    better = scored and _is_better(scored[0], present, aim, gc_cpu_target)
+    ranked = [*scored[:1], present, *scored[1:3]] if better else [present, *scored[:3]]
+    if not better:
+        reason = "leave it: no other setting is better by more than the uncertainty"
+        present["why"] = reason
+    for rank, each in enumerate(ranked, start=1):
+        each["rank"] = rank
+    return _frame(ranked)
+
+
+def _candidates(base: Base, target: float | None) -> Iterator[Candidate]:
+    load, now = base.load, base.now
+    assert load is not None
+    room = base.settings.value("container_limit_mib")
+    limit = HEADROOM * room if room and load.go_1_19 else None
+    if limit is not None and limit < SAFE_LIMIT * load.marked_live + _non_heap(base):
+        limit = None
+    tried = {now.gogc}
+    for gogc in (50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 800.0):
+        if gogc in tried:
+            continue
+        why = (
+            "rarer cycles for a larger heap"
+            if gogc > (now.gogc or 0)
+            else "a smaller heap for more CPU"
+        )
+        yield Candidate(Setting(gogc, now.limit, now.ballast), why, "")
+        if limit is not None:
+            yield Candidate(
+                Setting(gogc, float(int(limit)), now.ballast),
+                f"{why}, kept within nine tenths of the container's {room:,.0f} MiB",
+                "near the limit cycles become frequent",
+            )
+    if limit is not None:
+        yield Candidate(
+            Setting(now.gogc or 100.0, float(int(limit)), now.ballast),
+            f"a tenth of the container's {room:,.0f} MiB is left to what Go does not count",
+            "near the limit cycles become frequent",
+        )
+        yield Candidate(
+            Setting(None, float(int(limit)), now.ballast),
+            "all of the container's memory for the fewest cycles",
+            "GOGC=off: an idle program may not collect for hours; a live heap near the "
+            "limit thrashes",
+        )
+    if target is not None and load.gc_cpu_share > 0 and now.gogc:
+        wanted = pacer.gogc_for_cpu(min(load.gc_cpu_share, 0.9), now.gogc, target)
+        if 20 <= wanted <= 2000:
+            yield Candidate(
+                Setting(float(round(wanted / 5) * 5), now.limit, now.ballast),
+                "aims at the CPU target",
+                "",
+            )
+
+
+def _non_heap(base: Base) -> float:
+    load = base.load
+    assert load is not None
+    return (
+        base.non_heap if base.non_heap is not None else 8 + 2.3 * load.stacks + 0.07 * load.goal
+    )
+
+
+def _row(base: Base, candidate: Candidate, *, now: bool = False) -> dict[str, Any]:
+    found = row(base, candidate.setting)
+    load = base.load
+    few = load is None or load.cycles < ENOUGH_CYCLES
+    far = bool(load and found["gc_per_s"] and not 0.2 <= found["gc_per_s"] / load.gc_per_s <= 5)
+    confidence = "low" if few or far else "medium" if base.warnings else "high"
+    return {
+        **found,
+        "rank": None,
+        "now": now,
+        "why": candidate.why,
+        "risk": candidate.risk or None,
+        "confidence": confidence,
+    }
+
+
+def _cost(each: dict[str, Any], aim: str) -> float:
+    """What an aim wants small: CPU of marking, memory, time in pauses and assists."""
+    cpu, peak = each["gc_cpu_with_idle_share"] or 0.0, each["heap_peak_mib"] or 0.0
+    if aim == "cpu":
+        return float(cpu)
+    if aim == "memory":
+        return float(peak)
+    if aim == "latency":
+        return float((each["stw_share"] or 0) + cpu * (each["assist_share_of_gc_cpu"] or 0))
+    return 0.0
+
+
+def _score(
+    each: dict[str, Any], present: dict[str, Any], aim: str, target: float | None
+) -> float:
+    """Smaller is better."""
+    cpu, peak = each["gc_cpu_with_idle_share"], each["heap_peak_mib"]
+    if target is not None:
+        over = max(each["gc_cpu_share"] - target, 0.0)
+        return float(1e6 * over + peak)
+    if aim != "balanced":
+        # What another aim would save counts a little: of two alike the cheaper.
+        other = peak / present["heap_peak_mib"] if aim in ("cpu", "latency") else cpu * 10
+        return float(_cost(each, aim) / max(_cost(present, aim), 1e-9) + 0.05 * other)
+    # A tenth of the CPU is worth doubling the heap, a hundredth is not.
+    return float(10 * cpu + peak / present["heap_peak_mib"])
+
+
+def _is_better(
+    best: dict[str, Any], present: dict[str, Any], aim: str, target: float | None
+) -> bool:
+    """Whether the gain is larger than the uncertainty of both."""
+    if present["thrash"] != "no":
+        return True
+    if target is not None:
+        return (
+            bool(best["gc_cpu_share"] < present["gc_cpu_share"])
+            and present["gc_cpu_share"] > target
+        )
+    names = {"memory": "heap_peak_mib", "latency": "stw_share"}
+    name = names.get(aim, "gc_cpu_with_idle_share")
+    if aim in ("balanced", "cpu") and present["gc_cpu_with_idle_share"] < LITTLE_CPU:
+        return False
+    gains = best[f"{name}_high"] < present[name] and _score(
+        best, present, aim, target
+    ) < _score(present, present, aim, target)
+    return bool(gains)
+
+
+def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    types = schema.polars_schema("recommendations")
+    return pl.DataFrame(
+        [{name: each.get(name) for name in types} for each in rows], schema=types
+    )
+
+
+def environment(setting: Setting) -> list[str]:
+    """The setting as environment lines."""
+    lines = [f"GOGC={'off' if setting.gogc is None else f'{setting.gogc:g}'}"]
+    if setting.limit:
+        lines.append(f"GOMEMLIMIT={setting.limit:.0f}MiB")
+    return lines
+
+
+def manifests(setting: Setting) -> dict[str, str]:
+    """The setting to paste: environment, Dockerfile, Kubernetes, systemd."""
+    lines = environment(setting)
+    pairs = [line.split("=") for line in lines]
+    return {
+        "environment": "\n".join(f"export {line}" for line in lines),
+        "dockerfile": "\n".join(f"ENV {line}" for line in lines),
+        "kubernetes": "env:\n"
+        + "\n".join(f'  - name: {name}\n    value: "{value}"' for name, value in pairs),
+        "systemd": "[Service]\n" + "\n".join(f"Environment={line}" for line in lines),
+    }

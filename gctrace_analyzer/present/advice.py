@@ -1,0 +1,89 @@
+"""What to set, in rows of words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.advise.model import Setting
+from gctrace_analyzer.advise.recommend import environment
+from gctrace_analyzer.present.figures import NONE, mib
+from gctrace_analyzer.present.rows import Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MOST_ROWS = 3
+
+
+def setting_of(row: dict[str, Any]) -> Setting:
+    """The setting of a row of predictions."""
+    return Setting(row["gogc"], row["memory_limit_mib"], row["ballast_mib"] or 0.0)
+
+
+def named(row: dict[str, Any]) -> str:
+    """A setting as one writes it."""
+    parts = environment(setting_of(row))
+    if row["ballast_mib"]:
+        parts.append(f"ballast {mib(row['ballast_mib'])}")
+    return " ".join(parts)
+
+
+_HEAD = ("GC CPU* %", "cycles/s", "peak MiB", "")
+
+
+def advice(rows: pl.DataFrame) -> Table | None:
+    """The advice and the present setting, with what they do."""
+    if rows.is_empty():
+        return None
+    body = []
+    for row in rows.head(MOST_ROWS).iter_rows(named=True):
+        word = "now" if row["now"] else "advised" if row["rank"] == 1 else "or"
+        body.append(
+            (f"{'▸' if row['rank'] == 1 else ' '} {word:<7} {named(row)}", *_figures(row))
+        )
+    return Table(("What to set", *_HEAD), "lrrrl", body)
+
+
+def predictions(rows: pl.DataFrame) -> Table:
+    """Every row of a what-if."""
+    body = [(named(row), *_figures(row)) for row in rows.iter_rows(named=True)]
+    return Table(("What if", *_HEAD), "lrrrl", body)
+
+
+def _figures(row: dict[str, Any]) -> tuple[str, ...]:
+    cells = [
+        _interval(row, name, times)
+        for name, times in (
+            ("gc_cpu_with_idle_share", 100), ("gc_per_s", 1), ("heap_peak_mib", 1),
+        )
+    ]  # fmt: skip
+    return *cells, "" if row["thrash"] in (None, "no") else f"thrash: {row['thrash']}"
+
+
+def _interval(row: dict[str, Any], name: str, times: float) -> str:
+    if row[name] is None:
+        return NONE
+    low, high = (_number(times * row[f"{name}_{end}"]) for end in ("low", "high"))
+    return f"{_number(times * row[name])} ({low}–{high})"
+
+
+def _number(value: float) -> str:
+    """Two significant digits, three of large numbers.
+
+    >>> [_number(value) for value in (9.63, 10.94, 0.184, 142.3, 1234.5)]
+    ['9.6', '11', '0.18', '142', '1,234']
+    """
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
+
+
+def reasons(rows: pl.DataFrame, warnings: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Why, what to mind, and the lines to paste."""
+    first = rows.row(0, named=True)
+    told = [("Why", first["why"])]
+    if first["risk"]:
+        told.append(("Mind", first["risk"]))
+    told += [("Mind", text) for text in warnings]
+    if not first["now"]:
+        told.append(("Set", " ".join(environment(setting_of(first)))))
+        told.append(("Trust", f"{first['confidence']} confidence; 80 % intervals"))
+    return told
