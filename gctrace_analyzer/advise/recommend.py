@@ -48,7 +48,14 @@ def recommend(
     rows = [_row(base, each) for each in _candidates(base, gc_cpu_target)]
     rows = [each for each in rows if each["thrash"] == "no"]
     scored = sorted(rows, key=lambda each: _score(each, present, aim, gc_cpu_target))
-    better = scored and _is_better(scored[0], present, aim, gc_cpu_target)
+    better = bool(scored) and _is_better(scored[0], present, aim, gc_cpu_target)
+    guard = None if better else _guard(rows, present, base)
+    if guard is not None:
+        guard["why"] = (
+            "costs nothing at this load, and collects earlier should the heap outgrow the "
+            "container"
+        )
+        scored, better = [guard, *(each for each in scored if each is not guard)], True
     ranked = [*scored[:1], present, *scored[1:3]] if better else [present, *scored[:3]]
     if not better:
         reason = "leave it: no other setting is better by more than the uncertainty"
@@ -56,6 +63,21 @@ def recommend(
     for rank, each in enumerate(ranked, start=1):
         each["rank"] = rank
     return _frame(ranked)
+
+
+def _guard(
+    rows: list[dict[str, Any]], present: dict[str, Any], base: Base
+) -> dict[str, Any] | None:
+    """The present GOGC with a limit it does not feel, where only the container has one."""
+    if base.now.limit or not base.settings.value("container_limit_mib"):
+        return None
+    same = (
+        each
+        for each in rows
+        if each["gogc"] == base.now.gogc and each["memory_limit_mib"]
+        and each["goal_set_by"] == present["goal_set_by"]
+    )  # fmt: skip
+    return next(same, None)
 
 
 def _candidates(base: Base, target: float | None) -> Iterator[Candidate]:

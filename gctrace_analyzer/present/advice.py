@@ -37,9 +37,9 @@ def advice(rows: pl.DataFrame) -> Table | None:
         return None
     body = []
     for row in rows.head(MOST_ROWS).iter_rows(named=True):
-        word = "now" if row["now"] else "advised" if row["rank"] == 1 else "or"
+        word = "now" if row["now"] else "set" if row["rank"] == 1 else "or"
         body.append(
-            (f"{'▸' if row['rank'] == 1 else ' '} {word:<7} {named(row)}", *_figures(row))
+            (f"{'▸' if row['rank'] == 1 else ' '} {word:<3} {named(row)}", *_figures(row))
         )
     return Table(("What to set", *_HEAD), "lrrrl", body)
 
