@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
@@ -85,7 +86,7 @@ def read(
         container_limit_mib=_given(
             container_limit, lambda value: units.size_mib(value, what="container_limit")
         ),
-        cpu_limit=_given(cpu_limit, float),
+        cpu_limit=_given(cpu_limit, _cpus),
         go_version=_given(go_version, lambda value: str(value).removeprefix("go")),
     )
     return Run(read_log(origins, how, progress=progress), given)
@@ -132,10 +133,21 @@ def add_metrics(frame: _Frame) -> _Frame:
     return frames.same_kind(frame, with_metrics)
 
 
+def _cpus(value: float) -> float:
+    if not 0 < value < math.inf:
+        raise BadSettingError(what="cpu_limit", value=str(value), expected="CPUs, such as 1.5")
+    return float(value)
+
+
 def _limit(value: str | float) -> float | None:
     if isinstance(value, str) and value.strip().lower() == "off":
         return None
-    return units.size_mib(value, what="memory_limit")
+    limit = units.size_mib(value, what="memory_limit")
+    if limit <= 0:
+        raise BadSettingError(
+            what="memory_limit", value=str(value), expected="a size above 0, or off"
+        )
+    return limit
 
 
 def _given(value: Any, read: Callable[[Any], Any]) -> Known | None:

@@ -17,8 +17,10 @@ from gctrace_analyzer.analysis import findings
 from gctrace_analyzer.analysis.cycles import with_metrics
 from gctrace_analyzer.analysis.episodes import episodes, judge
 from gctrace_analyzer.analysis.memory import Memory, memories
+from gctrace_analyzer.analysis.mmu import mmu
 from gctrace_analyzer.analysis.pauses import pauses
 from gctrace_analyzer.analysis.post_mortem import PostMortem, post_mortems
+from gctrace_analyzer.analysis.segments import segments
 from gctrace_analyzer.analysis.settings import Settings, known
 from gctrace_analyzer.analysis.summary import Summary, prepared
 from gctrace_analyzer.analysis.windows import windows
@@ -81,6 +83,8 @@ class Run(Held):
             "pauses": self.pauses,
             "windows": self.windows,
             "episodes": self.episodes,
+            "segments": self.segments,
+            "mmu": self.mmu,
             "findings": self.findings,
             "recommendations": self.recommend,
         }
@@ -158,6 +162,14 @@ class Run(Held):
     def episodes(self) -> pl.DataFrame:
         """When something happened (`schema.EPISODES`)."""
         return self._episodes
+
+    def segments(self) -> pl.DataFrame:
+        """Start-up, phases of load, idle times, with their figures (`schema.SEGMENTS`)."""
+        return segments(self._judged)
+
+    def mmu(self) -> pl.DataFrame:
+        """Minimum mutator utilization (`schema.MMU`)."""
+        return mmu(self._prepared)
 
     def findings(self) -> pl.DataFrame:
         """What it was and what to do (`schema.FINDINGS`), causes first."""

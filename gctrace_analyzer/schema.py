@@ -427,6 +427,32 @@ PAUSES = (
     *WHERE,
 )  # fmt: skip
 
+SEGMENTS = (
+    _PROCESS,
+    Column("segment", "Int64", "", "0, 1, … in the program", "segments()"),
+    Column("kind", "String", "", "start-up, load or idle", "segments()"),
+    Column("start_s", "Float64", "s", "its first cycle's start", "cycles"),
+    Column("end_s", "Float64", "s", "its last cycle's end", "cycles"),
+    Column("first_gc", "Int64", "", "its first cycle", "gc_num"),
+    Column("last_gc", "Int64", "", "its last cycle", "gc_num"),
+    Column("cycles", "Int64", "", "cycles in it", "gc_num"),
+    Column("procs", "Int64", "", "GOMAXPROCS", "cycles"),
+    Column("gc_per_s", "Float64", "1/s", "cycles per second", "as in the summary"),
+    Column("gc_cpu_share", "Float64", "0–1", "GC CPU over all CPU, idle marking left out", "as in the summary"),
+    Column("assist_share_of_gc_cpu", "Float64", "0–1", "mark assists' part of GC CPU", "as in the summary"),
+    Column("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate", "as in the summary"),
+    Column("live_heap_p50_mib", "Float64", "MiB", "marked live heap, median", "heap_live_mib"),
+    Column("effective_gogc_p50", "Float64", "%", "median GOGC in effect", "effective_gogc"),
+)  # fmt: skip
+
+MMU = (
+    _PROCESS,
+    Column("window_ms", "Float64", "ms", "length of the window", "mmu()"),
+    Column("mmu_share", "Float64", "0–1", "least share of such a window in which the world ran", "pauses"),
+    Column("mmu_with_assists_share", "Float64", "0–1", "the same, less what assists took, spread evenly over marking", "pauses and assists"),
+    Column("start_s", "Float64", "s", "begin of the worst window, assists counted", "mmu()"),
+)  # fmt: skip
+
 EPISODES = (
     _PROCESS,
     Column("kind", "String", "", "limit-thrash assist-storm gc-burst forced-loop pause-outlier allocation-surge idle", "episodes()"),
@@ -519,6 +545,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "rejected": REJECTED,
     "windows": WINDOWS,
     "pauses": PAUSES,
+    "segments": SEGMENTS,
+    "mmu": MMU,
     "episodes": EPISODES,
     "findings": FINDINGS,
     "whatif": WHATIF,

@@ -12,6 +12,9 @@ from gctrace_analyzer.errors import BadSettingError
 
 MIB = 1 << 20
 
+MOST_GOGC = 100_000.0
+"""A thousand times the live heap is off in all but name."""
+
 _BYTES = {
     "": 1, "b": 1,
     "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,  # GOMEMLIMIT
@@ -110,4 +113,8 @@ def gogc_percent(value: str | float | None, *, what: str = "GOGC") -> float | No
         raise BadSettingError(
             what=what, value=str(value), expected="a percentage such as 100, or off"
         ) from err
+    if math.isnan(percent) or percent > MOST_GOGC:
+        raise BadSettingError(
+            what=what, value=str(value), expected=f"a percentage up to {MOST_GOGC:,.0f}, or off"
+        )
     return percent if percent >= 0 else None

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from gctrace_analyzer import units
-from gctrace_analyzer.advise.load import load
+from gctrace_analyzer.advise.load import WARM_UP_S, load
 from gctrace_analyzer.advise.recommend import AIMS, recommend
 from gctrace_analyzer.advise.whatif import Base, base_of
+from gctrace_analyzer.analysis.cycles import goal_setters
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import polars as pl
 
     from gctrace_analyzer.analysis.settings import Settings
 
@@ -46,11 +47,19 @@ def base_from(tables: Mapping[str, pl.DataFrame], settings: Settings) -> Base:
         return base_of(None, settings, None, programs=0, why_none="no GC cycles")
     longest = processes.sort("cycles")["process"][-1]
     mine = cycles.filter(process=longest)
-    why = f"{len(mine)} cycles: at least 5 steady ones are needed, 20 are better"
-    if not mine["assist_cpu_ms"].count():
+    steady = mine.filter(~pl.col("forced") & (pl.col("start_s") >= WARM_UP_S))
+    counted = "1 steady cycle" if len(steady) == 1 else f"{len(steady)} steady cycles"
+    why = f"{counted}: at least 5 are needed, 20 are better"
+    if not mine["assist_cpu_ms"].count() and not mine["start_s"].count():
         why = "Go 1.4 and before print no CPU: nothing can be predicted from them"
+    elif not mine["assist_cpu_ms"].count():
+        why = "the lines tell no CPU of marking"
+    setters = goal_setters(mine)
+    by_limit = 2 * setters.get("memory-limit", 0) > sum(setters.values())
     non_heap = _non_heap(tables["memstats"])
-    return base_of(load(mine), settings, non_heap, programs=len(processes), why_none=why)
+    return base_of(
+        load(mine), settings, non_heap, programs=len(processes), why_none=why, by_limit=by_limit
+    )
 
 
 def _non_heap(memstats: pl.DataFrame) -> float | None:

@@ -11,6 +11,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.advise import pacer
 from gctrace_analyzer.advise.model import Setting
 from gctrace_analyzer.advise.whatif import Base, row
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,7 @@ SAFE_LIMIT = 1.25
 LITTLE_CPU = 0.03
 """GC CPU with idle marking below this is not worth anybody's time."""
 
-ENOUGH_CYCLES = 12
+ENOUGH_CYCLES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,15 @@ def recommend(
     if base.load is None or base.refused:
         present |= {"rank": 1, "why": f"leave it: {base.refused}", "confidence": "none"}
         return _frame([present])
-    rows = [_row(base, each) for each in _candidates(base, gc_cpu_target)]
-    rows = [each for each in rows if each["thrash"] == "no"]
+    tried = {base.now: None} | {each.setting: each for each in _candidates(base, gc_cpu_target)}
+    rows = [_row(base, each) for each in tried.values() if each is not None]
+    rows = [each for each in rows if each["thrash"] == "no" and _fits(each, base)]
+    tight = not _fits(present, base)
     scored = sorted(rows, key=lambda each: _score(each, present, aim, gc_cpu_target))
-    better = bool(scored) and _is_better(scored[0], present, aim, gc_cpu_target)
+    healthy = base.load.gc_cpu_share < DEFAULT.gc_cpu_warn
+    better = bool(scored) and (
+        tight or _is_better(scored[0], present, aim, gc_cpu_target, healthy=healthy)
+    )
     guard = None if better else _guard(rows, present, base)
     if guard is not None:
         guard["why"] = (
@@ -58,11 +64,29 @@ def recommend(
         scored, better = [guard, *(each for each in scored if each is not guard)], True
     ranked = [*scored[:1], present, *scored[1:3]] if better else [present, *scored[:3]]
     if not better:
-        reason = "leave it: no other setting is better by more than the uncertainty"
+        reason = "leave it: none of the settings tried is better by more than the uncertainty"
+        if healthy and aim == "balanced" and gc_cpu_target is None:
+            reason = f"leave it: GC CPU is {100 * base.load.gc_cpu_share:.1f} %"
         present["why"] = reason
+        if tight:
+            present["risk"] = (
+                "it does not fit the container, and nothing tried does: more memory"
+            )
     for rank, each in enumerate(ranked, start=1):
         each["rank"] = rank
     return _frame(ranked)
+
+
+def _fits(each: dict[str, Any], base: Base) -> bool:
+    """Whether its memory stays within what the container leaves to Go."""
+    room = base.settings.value("container_limit_mib")
+    if not room or each["heap_peak_mib_high"] is None:
+        return True
+    beside = each["memory_peak_mib"] - each["heap_peak_mib"]
+    return bool(
+        each["heap_peak_mib_high"] + beside
+        <= HEADROOM * room * (1.03 if each["memory_limit_mib"] else 1)
+    )
 
 
 def _guard(
@@ -88,6 +112,13 @@ def _candidates(base: Base, target: float | None) -> Iterator[Candidate]:
     if limit is not None and limit < SAFE_LIMIT * load.marked_live + _non_heap(base):
         limit = None
     tried = {now.gogc}
+    if now.limit and room is None and load.effective_gogc < 0.93 * (now.gogc or 1e9):
+        for times in (1.25, 1.5, 2.0):
+            yield Candidate(
+                Setting(now.gogc, float(round(times * now.limit)), now.ballast),
+                "the limit sets the goal: more room, fewer cycles",
+                "needs that much memory",
+            )
     for gogc in (50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 800.0):
         if gogc in tried:
             continue
@@ -136,9 +167,11 @@ def _non_heap(base: Base) -> float:
 def _row(base: Base, candidate: Candidate, *, now: bool = False) -> dict[str, Any]:
     found = row(base, candidate.setting)
     load = base.load
-    few = load is None or load.cycles < ENOUGH_CYCLES
+    few = load is None or load.cycles < ENOUGH_CYCLES or load.span_s < DEFAULT.short_log_s
     far = bool(load and found["gc_per_s"] and not 0.2 <= found["gc_per_s"] / load.gc_per_s <= 5)
     confidence = "low" if few or far else "medium" if base.warnings else "high"
+    if now and load is not None:
+        found |= _measured(base)
     return {
         **found,
         "rank": None,
@@ -147,6 +180,27 @@ def _row(base: Base, candidate: Candidate, *, now: bool = False) -> dict[str, An
         "risk": candidate.risk or None,
         "confidence": confidence,
     }
+
+
+def _measured(base: Base) -> dict[str, Any]:
+    """The present setting's figures are those of the log, not the model's."""
+    load = base.load
+    assert load is not None
+    spent = load.assist_ms + load.background_ms + load.stw_cpu_ms
+    values = {
+        "gc_per_s": load.gc_per_s,
+        "gc_cpu_share": load.gc_cpu_share,
+        "gc_cpu_with_idle_share": load.gc_per_s * (spent + load.idle_ms) / 1000 / load.procs,
+        "assist_share_of_gc_cpu": load.assist_ms / max(spent, 1e-9),
+        "heap_peak_mib": load.heap_end_max,
+        "live_heap_mib": load.marked_live,
+        "stw_share": load.gc_per_s * load.stw_ms / 1000,
+    }
+    ends = {
+        f"{name}{end}": value for name, value in values.items() for end in ("_low", "_high")
+    }
+    beside = _non_heap(base)
+    return values | ends | {"memory_peak_mib": load.heap_end_max + beside, "thrash": "no"}
 
 
 def _cost(each: dict[str, Any], aim: str) -> float:
@@ -178,7 +232,12 @@ def _score(
 
 
 def _is_better(
-    best: dict[str, Any], present: dict[str, Any], aim: str, target: float | None
+    best: dict[str, Any],
+    present: dict[str, Any],
+    aim: str,
+    target: float | None,
+    *,
+    healthy: bool,
 ) -> bool:
     """Whether the gain is larger than the uncertainty of both."""
     if present["thrash"] != "no":
@@ -190,7 +249,9 @@ def _is_better(
         )
     names = {"memory": "heap_peak_mib", "latency": "stw_share"}
     name = names.get(aim, "gc_cpu_with_idle_share")
-    if aim in ("balanced", "cpu") and present["gc_cpu_with_idle_share"] < LITTLE_CPU:
+    if aim == "balanced" and healthy:
+        return False
+    if aim == "cpu" and present["gc_cpu_with_idle_share"] < LITTLE_CPU:
         return False
     gains = best[f"{name}_high"] < present[name] and _score(
         best, present, aim, target
@@ -207,7 +268,7 @@ def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 def environment(setting: Setting) -> list[str]:
     """The setting as environment lines."""
-    lines = [f"GOGC={'off' if setting.gogc is None else f'{setting.gogc:g}'}"]
+    lines = [f"GOGC={'off' if setting.gogc is None else f'{setting.gogc:.0f}'}"]
     if setting.limit:
         lines.append(f"GOMEMLIMIT={setting.limit:.0f}MiB")
     return lines

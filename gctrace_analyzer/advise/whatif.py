@@ -80,7 +80,10 @@ def row(base: Base, setting: Setting) -> dict[str, Any]:
         "gogc": setting.gogc, "memory_limit_mib": setting.limit, "ballast_mib": setting.ballast,
         "load": base.kind if base.load else None, "refused": _refusal(base, setting),
     }  # fmt: skip
-    if base.load is None or (setting.gogc is None and not setting.limit):
+    impossible = setting.limit and base.load is not None and not base.load.go_1_19
+    if base.load is None or impossible or (setting.gogc is None and not setting.limit):
+        return found
+    if base.refused and setting == base.now and setting.gogc is None and not setting.limit:
         return found
     center, others = _alternatives(base, setting)
     found["thrash"] = _THRASH[center.thrash]
@@ -165,6 +168,7 @@ def base_of(
     *,
     programs: int,
     why_none: str | None,
+    by_limit: bool = False,
 ) -> Base:
     """What predictions from a log start from; its setting as given or as the log shows it."""
     if load is None:
@@ -173,6 +177,10 @@ def base_of(
         )
     now, inferred = _now(load, settings)
     refused, warnings = _checked(load, now, non_heap, inferred=inferred)
+    if now.gogc is None and not now.limit:
+        refused = "GOGC=off was given without a memory limit: give --memory-limit too"
+    elif by_limit and not now.limit:
+        refused = "a memory limit sets the goal here, and it is not known: give --memory-limit"
     if programs > 1:
         note = f"the log holds {programs} program starts: predicted from the longest"
         warnings = (*warnings, note)
@@ -224,7 +232,7 @@ def _too_odd(load: Load, now: Setting, *, inferred: bool) -> str | None:
         return "it allocates too little to be seen in whole MiB"
     if not load.new_pacer:
         return "Go 1.17 or before, whose pacer is another"
-    if load.gc_active_share > 0.9 or (now.limit and load.effective_gogc < 12):
+    if load.gc_active_share > 0.9 or ((now.limit or inferred) and load.effective_gogc < 12):
         return "the log itself thrashes: its allocation rate is only a lower bound"
     if load.forced_share > 0.2:
         return f"{100 * load.forced_share:.0f} % of the cycles were asked for by the program"
@@ -238,6 +246,6 @@ def _too_odd(load: Load, now: Setting, *, inferred: bool) -> str | None:
 
 def _contradicts(load: Load, now: Setting) -> bool:
     """Whether the GOGC in effect is not the one somebody says."""
-    if now.gogc is None or now.limit or load.marked_live <= 20:
+    if not now.gogc or now.limit or load.marked_live <= 20:
         return False
     return abs(load.effective_gogc / now.gogc - 1) > 0.10

@@ -96,10 +96,11 @@ def _one_each(found: list[Finding]) -> list[Finding]:
     result = []
     for same in groups.values():
         programs = {each.process for each in same}
-        if len(programs) < 4:
+        if len(programs) == 1:
             result += same
             continue
         worst = min(same, key=lambda f: ("bad", "warn", "info", "ok").index(f.severity))
-        text = f"{worst.evidence}; and in {len(programs) - 1:,} more program starts"
+        starts = "start" if len(programs) == 2 else "starts"
+        text = f"{worst.evidence}; and in {len(programs) - 1:,} more program {starts}"
         result.append(replace(worst, evidence=text))
     return result

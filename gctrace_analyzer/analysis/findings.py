@@ -114,10 +114,10 @@ def examples(cycles: pl.DataFrame, by: str | None = None) -> tuple[str, ...]:
 def folded(found: Iterable[Finding]) -> list[Finding]:
     """Causes first, by what they cost; each finding that another explains says so."""
     every = list(found)
-    here = {(each.id, each.process) for each in every if each.severity in ("warn", "bad")}
+    here = {each.id for each in every if each.severity in ("warn", "bad")}
     result = []
     for each in every:
-        causes = [cause for cause in RULES[each.id].because_of if (cause, each.process) in here]
+        causes = [cause for cause in RULES[each.id].because_of if cause in here]
         result.append(each if not causes else _under(each, causes[0]))
     return sorted(result, key=lambda f: (_RANK[f.severity], f.because_of is not None, _cost(f)))
 

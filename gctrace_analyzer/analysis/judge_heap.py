@@ -21,6 +21,10 @@ from gctrace_analyzer.analysis.trend import slope
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gctrace_analyzer.analysis.findings import Severity
+
+_STRETCHES = 20
+
 
 def goal(f: Facts) -> Iterator[Finding]:
     """GC004, GC008, GC019, GC026, GC027."""
@@ -64,6 +68,12 @@ def goal(f: Facts) -> Iterator[Finding]:
         if apart > max(3, 0.05 * float(declared)):
             text = f"GOGC={declared:g} was given, {inferred:.0f} is in effect"
             yield Finding("GC027", "warn", text, {"declared": declared, "inferred": inferred})
+
+
+def _by_limit(f: Facts) -> bool:
+    """Whether the memory limit sets most goals."""
+    known = f.cycles["goal_set_by"].cast(pl.String).drop_nulls()
+    return bool(len(known) and 2 * (known == "memory-limit").sum() > len(known))
 
 
 def _levels(f: Facts) -> Iterator[Finding]:
@@ -142,6 +152,12 @@ def limit(f: Facts) -> Iterator[Finding]:
             yield Finding(
                 "GC015", severity, text, {"effective_gogc_p50": gogc}, examples=examples(bound)
             )
+    long = f.cycles.filter(pl.col("interval_s") > t.periodic_s[1])
+    if _by_limit(f) and len(long):
+        text = (
+            f"no cycle for {largest(long['interval_s']):,.0f} s, though two minutes had passed"
+        )
+        yield Finding("GC020", "info", text, {"interval_s": largest(long["interval_s"])})
     own, container = (
         f.settings.value("memory_limit_mib"),
         f.settings.value("container_limit_mib"),
@@ -164,39 +180,54 @@ def growth(f: Facts) -> Iterator[Finding]:
     by_time = timed.filter(pl.col("start_s") >= begin + (end - begin) / 4)
     by_count = timed[len(timed) // 4 :]
     later = by_time if len(by_time) >= len(by_count) else by_count
-    trend = slope(later, x="start_s", y="heap_live_mib")
+    trend = slope(_evenly(later), x="start_s", y="heap_live_mib")
     median = later["heap_live_mib"].median()
     if trend is not None and isinstance(median, float) and median > 0:
         span = end - later["start_s"][0]
         gained, sure = trend.per_s * span, trend.low * span
         if sure > 0 and gained > t.growth_of_span * median and gained >= t.growth_min_mib:
-            per_h = 3600 * trend.per_s
-            text = (
-                f"live heap {middle(later['heap_live_mib'].head(5)):,.0f} → "
-                f"{middle(later['heap_live_mib'].tail(5)):,.0f} "
-                f"MiB in {span:.3g} s"
+            first, last = (
+                middle(each)
+                for each in (later["heap_live_mib"].head(5), later["heap_live_mib"].tail(5))
             )
-            interval = f"{3600 * trend.low:,.3g} to {3600 * trend.high:,.3g}"
-            text += f" ({per_h:+,.3g} MiB/h, {interval}){_until(f, trend.per_s)}"
-            figures = {
-                "growth_mib_per_h": per_h,
-                "low": 3600 * trend.low,
-                "high": 3600 * trend.high,
-            }
+            text = f"live heap {first:,.0f} → {last:,.0f} MiB in {span:.3g} s"
+            long = span >= t.growth_min_span_s
+            if long:
+                low, high = 3600 * trend.low, 3600 * trend.high
+                text += f" ({3600 * trend.per_s:+,.0f} MiB/h, {low:,.0f} to {high:,.0f})"
+                text += _until(f, trend.per_s)
+            else:
+                text += ": too short to tell a leak from a start-up"
+            figures = {"growth_mib_per_h": 3600 * trend.per_s, "low": 3600 * trend.low,
+                       "high": 3600 * trend.high}  # fmt: skip
+            severity: Severity = "warn" if long or gained > median else "info"
             yield Finding(
-                "GC021", "warn", text, figures, start_s=later["start_s"][0], end_s=end
+                "GC021", severity, text, figures, start_s=later["start_s"][0], end_s=end
             )
     yield from _spikes(f, timed)
-    low = f.steady.filter(pl.col("effective_gogc") >= 80)
-    kept = low["survival_share"].median()
+    roomy = f.steady.filter(pl.col("effective_gogc") >= 80)
+    kept = roomy["survival_share"].median()
     if (
         isinstance(kept, float)
         and kept > 0.8
-        and len(low) >= t.level_cycles
+        and len(roomy) >= t.level_cycles
         and (f.summary.live_heap_p50_mib or 0) >= t.gogc_min_live_mib
     ):
         text = f"{100 * kept:.0f} % of the heap survives a cycle"
         yield Finding("GC034", "info", text, {"survival_share_p50": kept})
+
+
+def _evenly(cycles: pl.DataFrame) -> pl.DataFrame:
+    """Medians of equal stretches of time: a burst of cycles is one moment, not many."""
+    if len(cycles) < _STRETCHES:
+        return cycles
+    since = pl.col("start_s") - cycles["start_s"][0]
+    span = max(cycles["start_s"][-1] - cycles["start_s"][0], 1e-9)
+    stretch = (since / span * _STRETCHES).floor().clip(0, _STRETCHES - 1)
+    medians = cycles.group_by(stretch.alias("stretch"), maintain_order=True).agg(
+        pl.col("start_s").median(), pl.col("heap_live_mib").median()
+    )
+    return medians if len(medians) >= _STRETCHES // 2 else cycles
 
 
 def _until(f: Facts, per_s: float) -> str:
@@ -230,11 +261,11 @@ def _spikes(f: Facts, timed: pl.DataFrame) -> Iterator[Finding]:
             {"cycles": len(spikes)},
             examples=examples(spikes, "heap_live_mib"),
         )
-    first, second = live[2:half], live[half:]
-    if len(first) < t.few or len(second) < t.few:
+    early, late = live[2:half], live[half:]
+    if len(early) < t.few or len(late) < t.few:
         return
-    a, b = first.median(), second.median()
-    steady = all(part.std() < 0.15 * part.median() for part in (first, second))  # type: ignore[operator]
+    a, b = early.median(), late.median()
+    steady = all(part.std() < 0.15 * part.median() for part in (early, late))  # type: ignore[operator]
     if (
         isinstance(a, float)
         and isinstance(b, float)
@@ -257,7 +288,7 @@ def shape(f: Facts) -> Iterator[Finding]:
         low, high = float(live.min()), float(live.max())  # type: ignore[arg-type]
         # A ballast is there before the program has done anything.
         from_start = f.cycles["gc_num"][0] <= 2 and live[0] >= 0.9 * low
-        if low >= t.worth_mib and high - low <= 0.1 * low and from_start:
+        if low >= t.worth_mib and high - low <= 0.1 * low and from_start and not _by_limit(f):
             text = (
                 f"{low:,.0f} MiB are live from the first cycle on, and {high:,.0f} MiB at most"
             )

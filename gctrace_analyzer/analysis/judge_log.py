@@ -40,11 +40,7 @@ def log(f: Facts) -> Iterator[Finding]:
 
 def old_go(f: Facts, found: Sequence[Finding]) -> Iterator[Finding]:
     """GC043, where upgrading would help with what was found."""
-    shapes = (
-        set(f.cycles["format"].cast(str).unique())
-        if False
-        else {str(x) for x in f.cycles["format"].unique()}
-    )
+    shapes = {str(shape) for shape in f.cycles["format"].unique()}
     helped = [each.id for each in found if each.id in ("GC005", "GC009", "GC010")]
     if shapes & set(_BEFORE_16):
         yield Finding(

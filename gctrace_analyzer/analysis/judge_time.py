@@ -28,6 +28,8 @@ _MIB_PER_S = 1.048576
 def gc_cpu(f: Facts) -> Iterator[Finding]:
     """GC001, GC002, GC003."""
     s, t = f.summary, f.thresholds
+    if s.cycles < t.few or (s.span_s or 0) < t.least_span_s:
+        return  # a start-up
     if (cpu := s.gc_cpu_share) is not None and cpu > t.gc_cpu_warn:
         worst = examples(f.cycles, "gc_cpu_share")
         text = f"GC CPU {100 * cpu:.1f} % of {_procs(f)}"
@@ -70,7 +72,7 @@ def assists(f: Facts) -> Iterator[Finding]:
             else ""
         )
         figures = {"assist_share_of_gc_cpu": share, "mark_pressure": hard}
-        burden = pressed or (s.assist_share_of_cpu or 0) >= t.assist_burden
+        burden = (s.assist_share_of_cpu or 0) >= t.assist_burden
         severity: Severity = "warn" if burden else "info"
         yield Finding(
             "GC005", severity, text, figures, examples=examples(f.cycles, "assist_share")

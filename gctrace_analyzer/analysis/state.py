@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gctrace_analyzer.analysis.findings import Finding
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.thresholds import Thresholds
 
@@ -35,3 +38,29 @@ def levels(summary: Summary, thresholds: Thresholds, *, old_pacer: bool) -> dict
 
 def _level(value: float, warn: float, bad: float) -> Level:
     return "bad" if value > bad else "warn" if value > warn else "ok"
+
+
+_RULES = {
+    "gc_cpu": ("GC001",),
+    "assist": ("GC005",),
+    "pauses": ("GC009", "GC010", "GC011"),
+    "live_heap": ("GC021",),
+}
+
+
+def agreed(judged: dict[str, Level], found: Iterable[Finding]) -> dict[str, Level]:
+    """The levels as the findings have them: a report says one thing only.
+
+    What no finding warns of is `ok`, if it could be judged at all.
+    """
+    said = list(found)
+    result: dict[str, Level] = {}
+    for key, rules in _RULES.items():
+        severities = {each.severity for each in said if each.id in rules}
+        if "bad" in severities:
+            result[key] = "bad"
+        elif "warn" in severities:
+            result[key] = "warn"
+        elif key in judged:
+            result[key] = "ok"
+    return result

@@ -84,6 +84,9 @@ class Thresholds:
     explains: float = 0.3
     """A rank correlation below this explains nothing."""
 
+    least_span_s: float = 0.4
+    """Shorter is a start-up, whatever it costs."""
+
     few: int = 5
     """Fewer cycles make no statement about a distribution."""
 

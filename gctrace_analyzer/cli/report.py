@@ -31,7 +31,8 @@ SUFFIXES = {
 }  # fmt: skip
 _ROWS_AT_ONCE = 65_536
 TABLES = (
-    "cycles", "metrics", "processes", "pauses", "windows", "episodes", "findings",
+    "cycles", "metrics", "processes", "pauses", "windows", "segments", "mmu", "episodes",
+    "findings", "recommendations",
     "scavenges", "pacer", "scans",
     "memstats", "oom_kills", "oom_invocations", "oom_tasks", "unit_events", "container_states",
     "runtime_fatal", "rejected",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.options import Parser, common, given, known
@@ -76,6 +77,11 @@ def run(words: list[str]) -> int:
     return 0
 
 
+def _said(label: str, sentence: str) -> Iterator[Line]:
+    for index, text in enumerate(wrap(sentence, 68)):
+        yield ((f"  {'' if index else label:<8}", "bold"), (text, ""))
+
+
 def _lines(log: Run, rows: object) -> Iterator[Line]:
     import polars as pl
 
@@ -88,12 +94,12 @@ def _lines(log: Run, rows: object) -> Iterator[Line]:
     if shown is not None:
         yield from table(shown)
     for text in dict.fromkeys(rows["refused"].drop_nulls()):
-        yield (("  Refused ", "bold"), (f"{text}.", ""))
+        yield from _said("Refused", f"{text}.")
     for text in base.warnings:
-        yield (("  Mind    ", "bold"), (text, ""))
+        yield from _said("Mind", text)
     if "rank" in rows.columns and not base.refused and base.load:
         for label, text in advice.reasons(rows, ()):
-            yield ((f"  {label:<8}", "bold"), (text, ""))
+            yield from _said(label, text)
     if base.load:
         now = advice.named(
             {"gogc": base.now.gogc, "memory_limit_mib": base.now.limit, "ballast_mib": 0}

@@ -28,6 +28,7 @@ def named(row: dict[str, Any]) -> str:
     return " ".join(parts)
 
 
+_THRASH = {"risk": "may thrash", "certain": "thrashes"}
 _HEAD = ("GC CPU* %", "cycles/s", "peak MiB", "")
 
 
@@ -57,7 +58,7 @@ def _figures(row: dict[str, Any]) -> tuple[str, ...]:
             ("gc_cpu_with_idle_share", 100), ("gc_per_s", 1), ("heap_peak_mib", 1),
         )
     ]  # fmt: skip
-    return *cells, "" if row["thrash"] in (None, "no") else f"thrash: {row['thrash']}"
+    return *cells, "" if row["thrash"] in (None, "no") else _THRASH[row["thrash"]]
 
 
 def _interval(row: dict[str, Any], name: str, times: float) -> str:

@@ -14,7 +14,7 @@ from gctrace_analyzer.analysis.diagnosis import diagnose
 from gctrace_analyzer.analysis.memory import memories
 from gctrace_analyzer.analysis.pauses import pauses, worst_cycles
 from gctrace_analyzer.analysis.post_mortem import post_mortems
-from gctrace_analyzer.analysis.state import levels
+from gctrace_analyzer.analysis.state import agreed, levels
 from gctrace_analyzer.analysis.summary import Summary, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.windows import windows
@@ -66,7 +66,9 @@ def build(
         findings=tuple(found),
         sources=log.sources,
         summary=summary,
-        levels=levels(summary, DEFAULT, old_pacer=not cycles["stacks_mib"].count()),
+        levels=agreed(
+            levels(summary, DEFAULT, old_pacer=not cycles["stacks_mib"].count()), found
+        ),
         processes=by_process,
         trend=_trend(log.tables["processes"], likely),
         pauses=pauses(likely),

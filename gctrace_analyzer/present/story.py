@@ -59,9 +59,7 @@ def _told(finding: Finding, every: Sequence[Finding], *, several: bool) -> Told:
     below = dict.fromkeys(
         other.id
         for other in every
-        if other.because_of == finding.id
-        and other.process == finding.process
-        and other.severity != "info"
+        if other.because_of == finding.id and other.severity != "info"
     )
     begin = "start" if not finding.start_s else duration(finding.start_s)
     when = "all along" if finding.end_s is None else f"{begin} → {duration(finding.end_s)}"

@@ -95,7 +95,11 @@ def _told(each: story.Told) -> Iterator[Line]:
     head = f"  {each.name}"
     style = _VERDICT[each.severity]
     right = f"{each.when}  {each.place}".rstrip()
-    yield ((head, style), (f"  {each.id}", "dim"), (f"{right:>{WIDTH - len(head) - 7}}", "dim"))
+    yield (
+        (head, style),
+        (f"  {each.id}", "dim"),
+        (f"  {right:>{max(WIDTH - len(head) - 9, 0)}}", "dim"),
+    )
     parts = [each.evidence]
     if each.follows:
         parts.append(f"From it follow: {each.follows}.")
@@ -161,7 +165,8 @@ def table(shown: rows.Table | None) -> Iterator[Line]:
     width = [max(len(row[column]) for row in cells) for column in range(len(shown.head))]
     width[0] = max(width[0], max(len(row[0]) + 2 for row in shown.rows))
     # What is too long is the name of a file, and its end tells most.
-    width[-1] = max(min(width[-1], WIDTH - sum(width[:-1]) - 2 * len(width[:-1])), 0)
+    room = WIDTH - sum(width[:-1]) - 2 * len(width[:-1])
+    width[-1] = min(width[-1], room) if shown.rows[0][-1].count(":") else width[-1]
     yield ()
     yield ((_row(shown.head, width, shown.align), "bold"),)
     for row in shown.rows:

@@ -1,0 +1,105 @@
+"""The least the program got of any stretch of time: minimum mutator utilization.
+
+Pauses take all processors. Assists are printed as CPU of a whole cycle, without times within
+it: they are spread evenly over its marking, and that is an assumption.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.findings import largest
+
+WINDOWS_MS = (1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0)
+
+
+def mmu(likely: pl.DataFrame) -> pl.DataFrame:
+    """`schema.MMU`: for each window the smallest share of it the program had, and where.
+
+    `likely` is `summary.prepared(cycles)`. The worst window begins or ends with a pause, so
+    windows from each pause's begin, and to each pause's end, are all that need be looked at.
+    """
+    rows = []
+    for part in likely.partition_by("process", maintain_order=True):
+        timed = part.filter(
+            pl.col("start_s").is_not_null() & pl.col("concurrent_mark_ms").is_not_null()
+        )
+        if len(timed) > 1:
+            rows += _of_program(timed)
+    return pl.DataFrame(rows, schema=schema.polars_schema("mmu"), orient="row")
+
+
+def _of_program(cycles: pl.DataFrame) -> list[dict[str, float]]:
+    begin = pl.col("start_s") * 1000
+    first, second = (
+        pl.col("stw_sweep_term_ms").fill_null(0.0),
+        pl.col("stw_mark_term_ms").fill_null(0.0),
+    )
+    mark = pl.col("concurrent_mark_ms")
+    shared = pl.col("assist_cpu_ms").fill_null(0.0) / pl.max_horizontal(
+        mark * pl.col("procs"), pl.lit(1e-9)
+    )
+    whole = pl.lit(1.0)
+    pieces = (
+        (begin, first, whole, whole),
+        (begin + first, mark, pl.lit(0.0), shared.clip(0, 1)),
+        (begin + first + mark, second, whole, whole),
+    )
+    stretches = pl.concat(
+        cycles.select(at=at, length=length, stopped=stopped, assisted=assisted)
+        for at, length, stopped, assisted in pieces
+    )
+    stretches = stretches.filter(pl.col("length") > 0).sort("at")
+    ends = stretches.select(at=pl.col("at") + pl.col("length"))
+    # Time lost up to each border, so that a window's loss is one difference.
+    borders = pl.concat([stretches.select("at"), ends]).unique().sort("at")
+    lost = _lost(stretches)
+    span = float(borders["at"][-1] - borders["at"][0])
+    process = int(cycles["process"][0])
+    rows = []
+    for window in WINDOWS_MS:
+        if window > span:
+            break
+        starts = pl.concat([stretches["at"], (ends["at"] - window)]).unique().sort()
+        inside = starts.filter(
+            (starts >= borders["at"][0]) & (starts <= borders["at"][-1] - window)
+        )
+        if inside.is_empty():
+            continue
+        used = {
+            name: _at(lost, inside + window, name) - _at(lost, inside, name)
+            for name in ("stopped", "assisted")
+        }
+        worst = int(used["assisted"].arg_max() or 0)
+        rows.append(
+            {
+                "process": process, "window_ms": window,
+                "mmu_share": 1 - min(largest(used["stopped"]) / window, 1.0),
+                "mmu_with_assists_share": 1 - min(largest(used["assisted"]) / window, 1.0),
+                "start_s": float(inside[worst]) / 1000,
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _lost(stretches: pl.DataFrame) -> pl.DataFrame:
+    """Time lost up to the begin of each stretch, and how fast it is lost in it."""
+    return stretches.with_columns(
+        **{
+            f"{name}_before": (pl.col(name) * pl.col("length"))
+            .cum_sum()
+            .shift(1, fill_value=0.0)
+            for name in ("stopped", "assisted")
+        }
+    )
+
+
+def _at(lost: pl.DataFrame, times: pl.Series, name: str) -> pl.Series:
+    """Time lost up to each of the times."""
+    found = pl.DataFrame({"at": times}).with_row_index("row").sort("at").join_asof(
+        lost.select("at", "length", name, f"{name}_before", since="at"), on="at"
+    )  # fmt: skip
+    into = pl.min_horizontal(pl.col("at") - pl.col("since"), pl.col("length"))
+    total = (pl.col(f"{name}_before") + into * pl.col(name)).fill_null(0.0)
+    return found.with_columns(total=total).sort("row")["total"]
