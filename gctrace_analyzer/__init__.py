@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.entry import add_metrics, cycles, from_frame, read
+    from gctrace_analyzer.comparison import Comparison, Sweep
+    from gctrace_analyzer.entry import add_metrics, compare, cycles, from_frame, read, sweep
     from gctrace_analyzer.errors import (
         BadSettingError,
         DamagedInputError,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         MissingColumnsError,
         MissingExtraError,
         NoRecordsError,
+        TooShortError,
         UnknownColumnsError,
         UnreadableInputError,
         UnwritableOutputError,
@@ -33,6 +35,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BadSettingError",
+    "Comparison",
     "DamagedInputError",
     "EmptyInputError",
     "GctraceError",
@@ -42,18 +45,25 @@ __all__ = [
     "MissingExtraError",
     "NoRecordsError",
     "Run",
+    "Sweep",
+    "TooShortError",
     "UnknownColumnsError",
     "UnreadableInputError",
     "UnwritableOutputError",
     "add_metrics",
+    "compare",
     "cycles",
     "from_frame",
     "read",
+    "sweep",
 ]
 
 _HOMES = {
     "Run": "run",
-    **dict.fromkeys(("add_metrics", "cycles", "from_frame", "read"), "entry"),
+    **dict.fromkeys(("Comparison", "Sweep"), "comparison"),
+    **dict.fromkeys(
+        ("add_metrics", "compare", "cycles", "from_frame", "read", "sweep"), "entry"
+    ),
 }
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "MissingColumnsError",
     "MissingExtraError",
     "NoRecordsError",
+    "TooShortError",
     "UnknownColumnsError",
     "UnreadableInputError",
     "UnwritableOutputError",
@@ -70,6 +71,22 @@ class NoRecordsError(GctraceError):
             f"  First line: {self.first!r}\n"
             "  Start the program with GODEBUG=gctrace=1 and keep its standard error:\n"
             "    GODEBUG=gctrace=1 ./server 2> run.log"
+        )
+
+
+class TooShortError(GctraceError):
+    """A side of a comparison without enough steady cycles to say anything."""
+
+    def __init__(self, label: str, cycles: int) -> None:
+        super().__init__(label, cycles)
+        self.label, self.cycles = label, cycles
+
+    def __str__(self) -> str:
+        had = "1 cycle" if self.cycles == 1 else f"{self.cycles:,} cycles"
+        return (
+            f"{self.label}: {had}, too few of them after the start-up to compare.\n"
+            "  A run needs 5 steady cycles; 20 and more tell something. Run it longer, under "
+            "load."
         )
 
 

@@ -24,6 +24,7 @@ ORDER = (
     ("present",),
     ("frames",),
     ("held",),
+    ("comparison",),
     ("run",),
     ("entry",),
     ("testing",),

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 import time
 import warnings
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from gctrace_analyzer.cli import EXIT_GATE, EXIT_INPUT
-from gctrace_analyzer.cli.options import Gate, Parser, common, gate, given, known
-from gctrace_analyzer.errors import BadSettingError, GctraceWarning, UnwritableOutputError
+from gctrace_analyzer.cli import EXIT_INPUT, gating
+from gctrace_analyzer.cli.files import output, save
+from gctrace_analyzer.cli.options import Parser, common, given, known
+from gctrace_analyzer.errors import GctraceWarning
 
 if TYPE_CHECKING:
     import argparse
@@ -55,7 +55,7 @@ examples:
   gctrace-analyze run.log -o report.md -o cycles.parquet
   gctrace-analyze run.log --format csv --table pauses
   gctrace-analyze run.log --between 60s..120s --process 0
-  gctrace-analyze run.log --fail-on 'stw_p99_ms>2' --fail-on 'gc_cpu_share>10%'
+  gctrace-analyze run.log --fail-on 'stw_p99_ms>2' --fail-on finding:bad
 
 exit codes: 0 analysed, 1 a --fail-on held, 2 wrong usage, 3 input unusable,
 70 a bug, 130 interrupted"""
@@ -64,17 +64,21 @@ exit codes: 0 analysed, 1 a --fail-on held, 2 wrong usage, 3 input unusable,
 def run(words: list[str]) -> int:
     """Runs the main job; the exit code."""
     args = _parser().parse_args(words)
-    outputs = [_output(path) for path in args.output]
+    outputs = [(path, output(path, SUFFIXES)) for path in args.output]
     table = args.table or "cycles"
+    gating.check(args)
+    from gctrace_analyzer.analysis.gates import gate
     from gctrace_analyzer.analysis.summary import FIGURES
 
-    gates = [gate(text, FIGURES) for text in args.fail_on]
+    for condition in args.fail_on:
+        gate(condition, FIGURES)
     whole = _read(args)
     code = EXIT_INPUT if not whole.holds_anything else 0
     view = _view(whole, args)
-    code = _judge(view, gates) or code
+    if args.fail_on or args.junit:
+        code = gating.verdict(args, view.judge(*args.fail_on)) or code
     for path, kind in outputs:
-        _save(view, path, kind, table)
+        save(path, partial(_write, view, kind, table))
     if not outputs or args.format:
         _print(view, args.format or ("csv" if args.table else "text"), table, args.color)
     return code
@@ -106,28 +110,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--strict", action="store_true", help="a line that cannot be read is an error (exit 3)"
     )
-    parser.add_argument(
-        "--fail-on", action="append", default=[], metavar="CONDITION",
-        help="exit 1 if it holds: 'assist_share_of_gc_cpu>0.1' (repeatable)",
-    )  # fmt: skip
     known(parser)
+    gating.gating(parser, "'stw_p99_ms>2', 'gc_cpu_share>10%%', 'finding:bad', 'finding:GC016'")
     common(parser)
     return parser
-
-
-def _output(path: Path) -> tuple[Path, str]:
-    kind = SUFFIXES.get(path.suffix.lower())
-    if kind is None:
-        raise BadSettingError(
-            what="--output", value=str(path), expected="a name ending in " + ", ".join(SUFFIXES)
-        )
-    if not path.resolve().parent.is_dir():
-        raise BadSettingError(
-            what="--output",
-            value=str(path),
-            expected=f"an existing folder: {path.parent} is none",
-        )
-    return path, kind
 
 
 def _read(args: argparse.Namespace) -> Run:
@@ -182,28 +168,6 @@ def _view(whole: Run, args: argparse.Namespace) -> Run:
     return view
 
 
-def _judge(view: Run, gates: list[Gate]) -> int:
-    """Says which gates hold, the reasons first of all that is printed."""
-    if not gates:
-        return 0
-    figures = view.summary().to_dict()
-    code = 0
-    for each in gates:
-        held = each.holds(figures)
-        if held:
-            print(
-                f"fail-on: {each.text}: {each.figure} is {figures[each.figure]:.6g}",
-                file=sys.stderr,
-            )
-            code = EXIT_GATE
-        elif held is None:
-            print(
-                f"fail-on: {each.text}: this log does not tell {each.figure}", file=sys.stderr
-            )
-            code = code or EXIT_INPUT
-    return code
-
-
 def _print(view: Run, kind: str, table: str, color: str) -> None:
     if kind == "text":
         from gctrace_analyzer.cli.screen import show
@@ -213,29 +177,6 @@ def _print(view: Run, kind: str, table: str, color: str) -> None:
     else:
         _write(view, kind, table, sys.stdout.buffer)
         sys.stdout.buffer.flush()
-
-
-def _save(view: Run, path: Path, kind: str, table: str) -> None:
-    """Writes the file beside its place and moves it there: nothing is ever half-written."""
-    part = None
-    try:
-        handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
-        part = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            _write(view, kind, table, file)
-        part.chmod(0o666 & ~_umask())
-        part.replace(path)
-    except OSError as err:
-        raise UnwritableOutputError(str(path), err.strerror or str(err)) from err
-    finally:
-        if part:
-            part.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _write(view: Run, kind: str, table: str, file: IO[bytes]) -> None:
