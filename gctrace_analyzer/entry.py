@@ -116,14 +116,15 @@ def compare(before: Runs, after: Runs) -> Comparison:
         after: the other side, likewise.
 
     Raises:
-        TooShortError: a side has no run with enough steady cycles.
+        TooShortError: a run has no cycle.
         GctraceError: as `read`.
 
     >>> found = compare("samples/steady-go1.26.log", "samples/ballast-go1.26.log")
     >>> found.rows()["gc_per_s"]["verdict"]
     'better'
     """
-    from gctrace_analyzer.comparison import Side, between
+    from gctrace_analyzer.comparison import between
+    from gctrace_analyzer.sides import Side
 
     sides = [Side(_label(side, name), runs_of(side)) for side, name in (
         (before, "before"), (after, "after"),
@@ -139,10 +140,11 @@ def sweep(settings: Mapping[str, Runs]) -> Sweep:
 
     Raises:
         BadSettingError: fewer than two settings.
-        TooShortError: a setting has no run with enough steady cycles.
+        TooShortError: a run has no cycle.
         GctraceError: as `read`.
     """
-    from gctrace_analyzer.comparison import Side, over
+    from gctrace_analyzer.comparison import over
+    from gctrace_analyzer.sides import Side
 
     if len(settings) < 2:
         raise BadSettingError(

@@ -76,18 +76,16 @@ class NoRecordsError(GctraceError):
 
 
 class TooShortError(GctraceError):
-    """A side of a comparison without enough steady cycles to say anything."""
+    """A run without a single cycle, which nothing can be compared with."""
 
-    def __init__(self, label: str, cycles: int) -> None:
-        super().__init__(label, cycles)
-        self.label, self.cycles = label, cycles
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
 
     def __str__(self) -> str:
-        had = "1 cycle" if self.cycles == 1 else f"{self.cycles:,} cycles"
         return (
-            f"{self.label}: {had}, too few of them after the start-up to compare.\n"
-            "  A run needs 5 steady cycles; 20 and more tell something. Run it longer, under "
-            "load."
+            f"{self.name}: no GC cycle to compare.\n"
+            "  Run it longer, under load: 5 cycles tell something, 20 and more a lot."
         )
 
 

@@ -25,13 +25,14 @@ from gctrace_analyzer.analysis.segments import segments
 from gctrace_analyzer.analysis.settings import Settings, known
 from gctrace_analyzer.analysis.summary import FIGURES, Summary, prepared
 from gctrace_analyzer.analysis.windows import windows
-from gctrace_analyzer.comparison import Side, between
+from gctrace_analyzer.comparison import between
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.held import Held
 from gctrace_analyzer.ingest import stitch
 from gctrace_analyzer.present import text
 from gctrace_analyzer.present.build import build
 from gctrace_analyzer.present.plots.drawn import Plots
+from gctrace_analyzer.sides import Side
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -227,7 +228,7 @@ class Run(Held):
         """This run as before, another as after: what is better, worse, or noise.
 
         Raises:
-            TooShortError: one of them has too few steady cycles.
+            TooShortError: one of them has no cycle.
         """
         return between(Side("before", [self]), Side("after", [after]))
 

@@ -24,6 +24,7 @@ ORDER = (
     ("present",),
     ("frames",),
     ("held",),
+    ("sides",),
     ("comparison",),
     ("run",),
     ("entry",),

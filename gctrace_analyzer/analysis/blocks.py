@@ -24,13 +24,22 @@ _PACER_MEMORY = 5
 
 _FEWEST_BLOCKS = 5
 
+_LEVEL_SHARE = 0.10
+"""The live heap has settled when it is this near to what it is in the second half."""
+
+_LEVEL_MIB = 2.0
+"""Two whole MiB of a small heap are rounding and floating garbage."""
+
+_SMOOTHED_CYCLES = 3
+"""A median of three takes out single cycles and delays nothing."""
+
 _Z95 = 1.959964
 """Pauses of two kinds lie apart: a narrower look would not see across the gap."""
 
 
 def block_cycles(cycles: int) -> int:
     """The length of a block: the cube root of the cycles, but the pacer's memory at least."""
-    wanted = max(_PACER_MEMORY, round(float(cycles) ** (1 / 3)))
+    wanted = max(_PACER_MEMORY, round(math.cbrt(cycles)))
     return max(min(wanted, cycles // _FEWEST_BLOCKS), 1)
 
 
@@ -40,7 +49,7 @@ def spreads(
     """The standard error of each metric on the scale of the comparison, within this run.
 
     Args:
-        likely: `summary.prepared(cycles)` of one program start.
+        likely: `summary.prepared(cycles)`.
         values: the metrics' values (`measures.figures`).
     """
     length = block_cycles(len(likely))
@@ -64,6 +73,23 @@ def spreads(
             found[name] = error / (value + NAMED[name].floor)
     found["heap_peak_mib"] = _of_peak(likely)
     return found
+
+
+def started(likely: pl.DataFrame) -> pl.Series:
+    """Whether a cycle is of the time after its program's start-up.
+
+    A start-up is different in the same way each time, which is no chance: the two stretches
+    are each held against their own mean. It ends when the live heap is first where it is in
+    the second half; one that takes more than a third of the run is no start-up.
+    """
+    time, live = pl.col("start_s"), pl.col("heap_live_mib").cast(pl.Float64)
+    begin, end = time.min(), time.max()
+    level = live.filter(time >= (begin + end) / 2).median()
+    smooth = live.rolling_median(_SMOOTHED_CYCLES, min_samples=1)
+    near = (smooth - level).abs() <= pl.max_horizontal(_LEVEL_SHARE * level, _LEVEL_MIB)
+    first = time.filter(near).min()
+    settled = pl.when(first - begin <= (end - begin) / 3).then(first).otherwise(begin)
+    return likely.select((time >= settled).over("process").alias("started")).to_series()
 
 
 class _Sum:
@@ -102,6 +128,8 @@ def _standard_errors(
         (pl.col(f"{name}/n") - totals[f"{name}/n"] / totals[f"{name}/d"] * pl.col(f"{name}/d"))
         .alias(name)
         for name in told
+    ).with_columns(started(likely)).select(
+        pl.col(told) - pl.col(told).mean().over("started")
     )  # fmt: skip
     n = len(rest)
     ring = pl.concat([rest, rest.head(length - 1)]) if length > 1 else rest

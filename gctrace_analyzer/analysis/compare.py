@@ -18,14 +18,16 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.blocks import spreads
 from gctrace_analyzer.analysis.measures import METRICS, NAMED, Metric, figures
-from gctrace_analyzer.analysis.steady import FEWEST_CYCLES, Steady, steady
-from gctrace_analyzer.analysis.summary import Summary, prepared, summarize
-from gctrace_analyzer.ingest import stitch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+
+    from gctrace_analyzer.analysis.summary import Summary
 
 CONFIDENCE = 0.95
+
+FEWEST_CYCLES = 5
+"""Fewer have no spread that could be estimated: their figures are shown, and not judged."""
 
 PRIOR_RUNS = 6
 """The calibrated noise counts as much as this many repeats: it is that of other programs."""
@@ -45,13 +47,12 @@ rate makes: these grow in proportion to it."""
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A program start's steady stretch with its figures.
+    """A run with its figures.
 
     `likely` are its cycles as `summary.prepared` makes them; `spread` is the standard error of
     each of `values` within the run, on the metric's own scale.
     """
 
-    steady: Steady
     likely: pl.DataFrame
     summary: Summary
     values: dict[str, float | None]
@@ -60,8 +61,13 @@ class Measured:
 
     @property
     def seconds(self) -> float:
-        """Length of the stretch."""
+        """Time of evidence."""
         return self.summary.span_s or 0.0
+
+    @property
+    def judged(self) -> bool:
+        """Whether there are enough cycles to tell how far its figures may be off."""
+        return self.summary.cycles >= FEWEST_CYCLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,24 +83,16 @@ class Estimate:
     runs: int
 
 
-def measured(
-    cycles: pl.DataFrame, segments: pl.DataFrame, *, by_limit: bool = False
-) -> Iterator[Measured]:
-    """The steady stretches of a log, each with its figures.
+def measured(likely: pl.DataFrame, summary: Summary, *, by_limit: bool = False) -> Measured:
+    """A run's figures, each with how far it may be off.
 
     Args:
-        cycles: `schema.CYCLES`.
-        segments: `schema.SEGMENTS` of them.
+        likely: `summary.prepared(cycles)`.
+        summary: of these cycles: the figures that are compared are those of the report.
         by_limit: a memory limit sets most goals.
     """
-    for each in steady(cycles, segments):
-        if len(each.cycles) >= FEWEST_CYCLES:
-            likely = prepared(each.cycles)
-            summary = summarize(each.cycles, stitch.processes(each.cycles))
-            values = figures(summary, likely)
-            yield Measured(
-                each, likely, summary, values, spreads(likely, values), by_limit=by_limit
-            )
+    values = figures(summary, likely)
+    return Measured(likely, summary, values, spreads(likely, values), by_limit)
 
 
 def compare(
@@ -103,7 +101,7 @@ def compare(
     """`schema.COMPARISON` of two sides, without what is expected of the settings.
 
     Args:
-        before: the program starts of one side, at least one.
+        before: the runs of one side, at least one.
         after: those of the other.
         load_is_given: False if the program allocates as fast as it can, so that its
             allocation rate is a result.
@@ -136,7 +134,7 @@ def sweep(settings: Sequence[tuple[str, Sequence[Measured]]]) -> pl.DataFrame:
             rows.append(
                 {
                     "setting": setting, "metric": metric.name, "unit": metric.unit,
-                    **_interval(metric, each, dof),
+                    **_interval(metric, each, dof, judged=all(run.judged for run in runs)),
                     "standing": _standing(metric, each, best, dof),
                     "runs": each.runs if each else 0, "seconds": _seconds(runs),
                 }
@@ -158,7 +156,7 @@ def _row(
     if was is None or now is None:
         return row
     row["delta"] = now.value - was.value
-    if metric.noise is None:
+    if metric.noise is None or not all(run.judged for run in (*before, *after)):
         return row
     change = now.scaled - was.scaled
     half = _t(dof) * math.sqrt(was.variance + now.variance)
@@ -206,22 +204,24 @@ def _estimates(
     scale = (PRIOR_RUNS + apart) / (PRIOR_RUNS + repeats)
     estimates = [
         Estimate(
-            _mean_of(metric, side, mean),
+            value,
             mean,
             scale * sum(variance for _, variance in runs) / len(runs) ** 2,
             len(runs),
         )
-        if runs
+        if (value := mean_of(metric, [run.values[metric.name] for run in side])) is not None
         else None
         for side, mean, runs in zip(sides, means, known, strict=True)
     ]
     return estimates, PRIOR_RUNS + repeats
 
 
-def _mean_of(metric: Metric, side: Sequence[Measured], mean: float) -> float:
-    """The mean as a value; of one run exactly its figure, whatever logarithms round to."""
-    only = [value for run in side if (value := run.values[metric.name]) is not None]
-    return only[0] if len(only) == 1 else metric.unscaled(mean)
+def mean_of(metric: Metric, values: Sequence[float | None]) -> float | None:
+    """The geometric mean; of one value that value, whatever logarithms round to."""
+    told = [value for value in values if value is not None]
+    if len(told) < 2:
+        return told[0] if told else None
+    return metric.unscaled(fmean(metric.scaled(value) for value in told))
 
 
 def _variance(metric: Metric, run: Measured) -> float:
@@ -247,10 +247,12 @@ def _above_stretches(run: Measured, seconds: float) -> float:
     return max(scaled) - fmean(scaled) if scaled else 0.0
 
 
-def _interval(metric: Metric, each: Estimate | None, dof: int) -> dict[str, float | None]:
+def _interval(
+    metric: Metric, each: Estimate | None, dof: int, *, judged: bool
+) -> dict[str, float | None]:
     if each is None:
         return dict.fromkeys(("value", "value_low", "value_high"))
-    if metric.noise is None:
+    if metric.noise is None or not judged:
         return {"value": each.value, "value_low": None, "value_high": None}
     half = _t(dof) * math.sqrt(each.variance)
     return {

@@ -19,6 +19,7 @@ from gctrace_analyzer.analysis.heap import (
     true_live_mib,
 )
 from gctrace_analyzer.analysis.pauses import PHASES, pauses
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.summary import Summary
@@ -111,9 +112,10 @@ def ratios() -> dict[str, tuple[pl.Expr, pl.Expr]]:
     capacity_ms = 1000 * elapsed * pl.col("procs")
     spent = gc_cpu_ms()
     paused = pl.col("stw_sweep_term_ms").fill_null(0) + pl.col("stw_mark_term_ms")
-    assist, one = pl.col("assist_cpu_ms"), pl.lit(1.0)
+    assist = pl.col("assist_cpu_ms")
+    late = (pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced")
     alloc = alloc_while_marking_mib() + alloc_before_mib()
-    numbers, starts = (pl.col(name).diff() for name in ("gc_num", "start_s"))
+    numbers, starts = (pl.col(name).diff().over("process") for name in ("gc_num", "start_s"))
     return {
         "gc_cpu_share": (spent, capacity_ms),
         "gc_cpu_with_idle_share": (spent + pl.col("idle_cpu_ms"), capacity_ms),
@@ -122,7 +124,7 @@ def ratios() -> dict[str, tuple[pl.Expr, pl.Expr]]:
         "assist_share_of_cpu": (assist, capacity_ms),
         "stw_share": (paused, 1000 * elapsed),
         "alloc_mib_per_s": (alloc, elapsed),
-        "true_live_heap_mib": (true_live_mib(), one),
+        "true_live_heap_mib": (true_live_mib(), pl.when(late).then(1.0)),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from gctrace_analyzer.cli import EXIT_GATE, EXIT_INPUT
 from gctrace_analyzer.cli.files import output, save
@@ -57,7 +57,10 @@ def verdict(args: argparse.Namespace, judged: Sequence[Judged]) -> int:
     if args.junit:
         from gctrace_analyzer.present.junit import dumps
 
-        save(args.junit, lambda file: file.write(dumps(judged)) and None)
+        def write(file: IO[bytes]) -> None:
+            file.write(dumps(judged))
+
+        save(args.junit, write)
     return code
 
 

@@ -64,20 +64,21 @@ _MORE_SETTING_COLUMNS = (
 )
 
 METHOD = (
-    "Change: of the value before, with its 95 % interval. ~: noise could do it. Start-up left "
-    "out. Dependent cycles: block bootstrap; differences between runs: calibrated, or from "
+    "Change: of the value before, with its 95 % interval. ~: noise could do it. "
+    "Dependent cycles: block bootstrap; differences between runs: calibrated, or from "
     "repeats."
 )
 SWEEP_METHOD = (
     "▸ best; ≈ noise could make it the best. 95 % intervals over cycles (block bootstrap) and "
-    "repeats. Start-up left out."
+    "repeats."
 )
 LOAD_NOTE = (
     "An estimate, for the same live heap and goal: a cycle costs the same, and there are as "
     "many as the allocation makes."
 )
 EXPECTED_NOTE = (
-    "Predicted from before, for the same load, with 80 % intervals: one in five lies outside."
+    "Predicted from before, for the same load: one in five lies outside. Measured without the "
+    "start-up (0.5 s), as it is predicted."
 )
 
 
@@ -119,7 +120,7 @@ def alike(found: Comparison) -> Iterator[str]:
     if (alloc := rows["alloc_mib_per_s"])["before"] is not None:
         rates = f"{mib_per_s(alloc['before'])} and {mib_per_s(alloc['after'])} allocated"
         yield f"same load ({rates})" if found.load_is_given else f"as fast as it can ({rates})"
-    procs = sorted({int(n) for n in found.before.cycles["procs"].drop_nulls().unique()})
+    procs = sorted({n for report in found.before.reports for n in report.procs})
     if procs:
         yield "1 proc" if procs == [1] else f"{'–'.join(map(str, procs))} procs"
     if (go := found.before.circumstances.go) is not None:
@@ -153,7 +154,7 @@ def expectation(frame: pl.DataFrame) -> Table | None:
     """What the what-if expected beside what was measured; None: it expected nothing."""
     body = []
     for row in frame.iter_rows(named=True):
-        low, high, after = row["expected_low"], row["expected_high"], row["after"]
+        low, high, after = row["expected_low"], row["expected_high"], row["measured"]
         if row["expected"] is None or after is None:
             continue
         metric = row["metric"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.analysis.compare import FEWEST_CYCLES
 from gctrace_analyzer.present import changes
 from gctrace_analyzer.present.figures import NONE, count, duration, printable
 from gctrace_analyzer.present.json import SCHEMA_VERSION
@@ -15,8 +16,9 @@ from gctrace_analyzer.present.text import WIDTH, Line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gctrace_analyzer.comparison import Comparison, Side, Sweep
+    from gctrace_analyzer.comparison import Comparison, Sweep
     from gctrace_analyzer.present.rows import Table
+    from gctrace_analyzer.sides import Side
 
 _STYLE = {
     "better": "green", "worse": "bold red", "differs": "yellow", "~": "dim", NONE: "dim",
@@ -113,11 +115,13 @@ def source(side: Side, *, label: bool = False) -> str:
     names = [printable(name).rpartition("/")[2] for name in side.names]
     shown = printable(side.names[0]) if len(names) == 1 else ", ".join(names[:3])
     shown += f" and {len(names) - 3} more" if len(names) > 3 else ""
-    cycles = sum(len(part.likely) for part in side.measured)
     parts = [shown] if names else []
     if len(side.measured) > 1:
         parts.append(count(len(side.measured), "run"))
-    parts += [duration(side.seconds) if side.seconds else "no times", count(cycles, "cycle")]
+    parts += [
+        duration(side.seconds) if side.seconds else "no times",
+        count(side.cycles, "cycle"),
+    ]
     title = printable(side.label)
     if label and title != (names[0] if len(names) == 1 else None):
         parts.insert(0, title)
@@ -127,12 +131,17 @@ def source(side: Side, *, label: bool = False) -> str:
 def notes(sides: Sequence[Side]) -> Iterator[str]:
     """What of the inputs does not count."""
     for side in sides:
-        if side.dropped:
-            starts = count(side.dropped, "program start")
-            yield f"{side.label}: {starts} too short to count (fewer than 5 steady cycles)."
-        in_one = side.starts - len(side.runs)
-        if in_one > 0 and len(side.measured) > 1:
-            yield f"{side.label}: {side.starts} program starts, each counted as a run."
+        few = [part.summary.cycles for part in side.measured if not part.judged]
+        if few:
+            yield (
+                f"{side.label}: {count(min(few), 'cycle')} in a run tell too little: not judged "
+                f"(from {FEWEST_CYCLES} on)."
+            )
+        if side.starts > len(side.runs):
+            yield (
+                f"{side.label}: {side.starts} program starts in {count(len(side.runs), 'run')}: "
+                "figures are those of all together."
+            )
     if any(len(side.measured) < 2 for side in sides):
         yield (
             "One run a side: what another start would do is taken from other programs "
@@ -192,8 +201,8 @@ def _side(side: Side) -> dict[str, Any]:
     where = side.circumstances
     return {
         "label": side.label, "sources": side.names, "runs": len(side.measured),
-        "seconds": side.seconds, "left_out_s": side.left_out_s,
-        "cycles": sum(len(part.likely) for part in side.measured),
+        "seconds": side.seconds,
+        "cycles": side.cycles,
         "go_version": where.go, "gogc": where.gogc, "memory_limit": where.memory_limit,
         "by_run": [part.values for part in side.measured],
     }  # fmt: skip
