@@ -14,13 +14,15 @@ from gctrace_analyzer.analysis.compare import compare, sweep
 from gctrace_analyzer.analysis.gates import Facts, Judged, gate
 from gctrace_analyzer.analysis.measures import METRICS
 from gctrace_analyzer.present import compared
+from gctrace_analyzer.present.json import written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pandas as pd
 
     from gctrace_analyzer.analysis.findings import Finding
+    from gctrace_analyzer.present.text import Line
     from gctrace_analyzer.sides import Side
 
 
@@ -78,9 +80,23 @@ class Comparison:
         """Everything, ready for JSON."""
         return compared.document(self)
 
+    def to_json(self) -> str:
+        """Everything as JSON text, with a line end."""
+        return written(self.to_dict())
+
     def to_markdown(self) -> str:
         """For a pull request."""
         return compared.markdown(self)
+
+    def to_html(self) -> str:
+        """One file that opens without a network, the runs laid over each other."""
+        from gctrace_analyzer.present.page import versus
+
+        return versus.dumps(self)
+
+    def lines(self) -> Iterator[Line]:
+        """The text, line by line, with styles."""
+        return compared.lines(self)
 
     def to_pandas(self) -> pd.DataFrame:
         """The frame as pandas.
@@ -91,7 +107,7 @@ class Comparison:
         return frames.to_pandas(self.frame)
 
     def __str__(self) -> str:
-        return compared.plain(compared.lines(self))
+        return compared.plain(self.lines())
 
     def _found(self) -> Iterable[Finding]:
         return self.after.findings()
@@ -115,12 +131,53 @@ class Sweep:
         """Everything, ready for JSON."""
         return compared.sweep_document(self)
 
+    def judge(self, *conditions: str) -> list[Judged]:
+        """Each condition on each setting but the first, which they are held against."""
+        return [
+            Judged(f"{side.label}: {each.text}", each.held, each.reason)
+            for side in self.sides[1:]
+            for each in between(self.sides[0], side).judge(*conditions)
+        ]
+
+    def failures(self, *conditions: str) -> list[str]:
+        """Those of the conditions that hold, or that the logs cannot tell, with the reason.
+
+        Args:
+            conditions: as `Comparison.failures` takes them.
+
+        Raises:
+            BadSettingError: no such condition.
+        """
+        return [str(each) for each in self.judge(*conditions) if each.held is not False]
+
+    def to_json(self) -> str:
+        """Everything as JSON text, with a line end."""
+        return written(self.to_dict())
+
     def to_markdown(self) -> str:
         """For a pull request."""
         return compared.sweep_markdown(self)
 
+    def to_html(self) -> str:
+        """One file that opens without a network, the runs laid over each other."""
+        from gctrace_analyzer.present.page import versus
+
+        return versus.dumps_sweep(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The frame as pandas.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return frames.to_pandas(self.frame)
+
+    def lines(self) -> Iterator[Line]:
+        """The text, line by line, with styles."""
+        return compared.sweep_lines(self)
+
     def __str__(self) -> str:
-        return compared.plain(compared.sweep_lines(self))
+        return compared.plain(self.lines())
 
 
 def between(before: Side, after: Side) -> Comparison:
@@ -157,12 +214,23 @@ def over(sides: Sequence[Side]) -> Sweep:
     found: dict[str, Difference] = {}
     for side in sides[1:]:
         for each in between(sides[0], side).differences:
-            if each.kind == "incomparable":
+            if each.what == "live_heap":
+                found.setdefault(each.what, _of_live_heaps(frame))
+            elif each.kind == "incomparable":
                 sentence = f"{sides[0].label}, {side.label}: {each.sentence}"
                 found[sentence] = Difference(each.kind, each.what, sentence)
             elif each.what not in ("gogc", "memory_limit", "ballast", "throughput"):
                 found[each.sentence] = each
     return Sweep(tuple(sides), frame, tuple(found.values()))
+
+
+def _of_live_heaps(frame: pl.DataFrame) -> Difference:
+    held = frame.filter(metric="true_live_heap_mib")["value"].drop_nulls().sort()
+    sentence = (
+        f"The program itself holds {held[0]:.3g} to {held[-1]:.3g} MiB live: goal, peak and "
+        "the work of a cycle follow from it."
+    )
+    return Difference("mind", "live_heap", sentence)
 
 
 def _same_named(before: Side, after: Side) -> Circumstances:

@@ -557,6 +557,8 @@ SWEEP = (
     Column("value", "Float64", "its own", "value; of several runs the geometric mean", _COMPARED),
     Column("value_low", "Float64", "its own", "lower end of the 95 % interval; null: not judged", _COMPARED),
     Column("value_high", "Float64", "its own", "upper end", _COMPARED),
+    Column("least", "Float64", "its own", "least of the runs", _COMPARED),
+    Column("most", "Float64", "its own", "most of the runs", _COMPARED),
     Column("standing", "String", "", "best, ~ (noise could make it the best) or worse; null: not judged", _COMPARED),
     Column("runs", "Int64", "", "runs", _COMPARED),
     Column("seconds", "Float64", "s", "time of evidence", _COMPARED),

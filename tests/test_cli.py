@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.gates import gate
 from gctrace_analyzer.cli import main
-from gctrace_analyzer.cli.options import gate
 from gctrace_analyzer.cli.report import SUFFIXES, TABLES
 from tests.test_grammar import LINES
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PACER_MEMORY = 5
-"""The pacer's runway is the largest of five cycles: neighbours that near are never independent."""
+"""The pacer's runway is the largest of five cycles: neighbours that near hang together."""
 
 _FEWEST_BLOCKS = 5
 

@@ -80,7 +80,7 @@ def differences(
     if procs[0] != procs[1]:
         yield Difference(
             "incomparable", "procs",
-            f"Different GOMAXPROCS, {procs[0]} → {procs[1]}: shares of CPU are of another whole.",
+            f"Different GOMAXPROCS, {procs[0]} → {procs[1]}: shares are of another whole.",
         )  # fmt: skip
     if was.go and now.go and was.go != now.go:
         yield Difference(
@@ -170,8 +170,8 @@ def _of_side(label: str, side: Sequence[Measured]) -> Iterator[Difference]:
     if drifts and abs(fmean(drifts)) > DRIFT_SHARE:
         yield Difference(
             "mind", "drift",
-            f"{label}: the live heap moves by {100 * fmean(drifts):+.0f} % from the second quarter to the last: not "
-            "settled, or a leak; the figures depend on when one looks.",
+            f"{label}: the live heap moves by {100 * fmean(drifts):+.0f} % from the second "
+            "quarter to the last: not settled, or a leak; the figures depend on when one looks.",
         )  # fmt: skip
 
 

@@ -41,8 +41,8 @@ OTHER_LOAD = 0.10
 PROPORTIONAL = (
     "gc_per_s", "gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_cpu", "stw_share",
 )  # fmt: skip
-"""At the same live heap and goal a cycle costs the same, and there are as many as the allocation
-rate makes: these grow in proportion to it."""
+"""At the same live heap and goal a cycle costs the same, and there are as many as the
+allocation rate makes: these grow in proportion to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +135,7 @@ def sweep(settings: Sequence[tuple[str, Sequence[Measured]]]) -> pl.DataFrame:
                 {
                     "setting": setting, "metric": metric.name, "unit": metric.unit,
                     **_interval(metric, each, dof, judged=all(run.judged for run in runs)),
+                    **_extremes([run.values[metric.name] for run in runs]),
                     "standing": _standing(metric, each, best, dof),
                     "runs": each.runs if each else 0, "seconds": _seconds(runs),
                 }
@@ -260,6 +261,11 @@ def _interval(
         "value_low": metric.unscaled(each.scaled - half),
         "value_high": metric.unscaled(each.scaled + half),
     }
+
+
+def _extremes(values: Sequence[float | None]) -> dict[str, float | None]:
+    told = [value for value in values if value is not None]
+    return {"least": min(told, default=None), "most": max(told, default=None)}
 
 
 def _best(metric: Metric, estimates: Sequence[Estimate | None]) -> Estimate | None:

@@ -101,7 +101,7 @@ class ChangeGate:
             return Judged(self.text, None, f"{told}: one extreme value, which is not judged")
         ends = " to ".join(_change(end / of, relative=self.relative) for end in (low, high))
         if beyond and row["verdict"] == "~":
-            return Judged(self.text, False, f"{told}, but that is noise ({ends})")
+            return Judged(self.text, held=False, reason=f"{told}, but that is noise ({ends})")
         return Judged(self.text, beyond, f"{told} ({ends})")
 
 

@@ -36,18 +36,26 @@ def common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
 
 
-def known(parser: argparse.ArgumentParser, *, wanted: bool = False) -> None:
-    """Adds what is known of the program and its inputs; GOGC and limit may be `wanted` ones."""
+def known(
+    parser: argparse.ArgumentParser, *, wanted: bool = False, by_side: bool = False
+) -> None:
+    """Adds what is known of the program and its inputs.
+
+    GOGC and limit may be `wanted` ones, or, like the Go version, one for each of several sides.
+    """
+    sides = "; 100,200: one for each side" if by_side else ""
     program = parser.add_argument_group("what is known of the program")
     program.add_argument(
         "--gogc",
         metavar="PERCENT",
-        help="GOGC to try: 50,200,off" if wanted else "its GOGC: 100, 50, off",
+        help="GOGC to try: 50,200,off" if wanted else f"its GOGC: 100, 50, off{sides}",
     )
     program.add_argument(
         "--memory-limit",
         metavar="SIZE",
-        help="GOMEMLIMIT to try: 1GiB,off" if wanted else "its GOMEMLIMIT: 900MiB, off",
+        help="GOMEMLIMIT to try: 1GiB,off"
+        if wanted
+        else "its GOMEMLIMIT: 900MiB, off" + ("; off,1GiB: each side's" if by_side else ""),
     )
     program.add_argument(
         "--container-limit", metavar="SIZE", help="memory its container may have"

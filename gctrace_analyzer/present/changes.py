@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from gctrace_analyzer.present.figures import (
     NONE,
     mib,
     mib_per_s,
     milliseconds,
+    printable,
     rate,
     share,
 )
 from gctrace_analyzer.present.rows import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import polars as pl
+    from collections.abc import Iterator
 
     from gctrace_analyzer.comparison import Comparison
 
@@ -63,14 +64,19 @@ _MORE_SETTING_COLUMNS = (
     ("heap_goal_p50_mib", "goal MiB", 1.0),
 )
 
+MOST_SETTING = 14
+"""Characters of a setting's name that a row has room for."""
+
+_DECIDING = ("gc_cpu_share", "heap_peak_mib")
+
 METHOD = (
     "Change: of the value before, with its 95 % interval. ~: noise could do it. "
     "Dependent cycles: block bootstrap; differences between runs: calibrated, or from "
     "repeats."
 )
 SWEEP_METHOD = (
-    "▸ best; ≈ noise could make it the best. 95 % intervals over cycles (block bootstrap) and "
-    "repeats."
+    "▸ best; ≈ noise could make it the best. ±: 95 % interval over cycles (block "
+    "bootstrap) and repeats."
 )
 LOAD_NOTE = (
     "An estimate, for the same live heap and goal: a cycle costs the same, and there are as "
@@ -175,6 +181,21 @@ def expectation(frame: pl.DataFrame) -> Table | None:
     return Table(head, "lrrrl", body)
 
 
+def expected_and_measured(frame: pl.DataFrame) -> str | None:
+    """The expectation of what it costs and of what it takes, as a sentence."""
+    parts = []
+    for row in frame.filter(pl.col("metric").is_in(_DECIDING)).iter_rows(named=True):
+        if row["expected"] is None or row["measured"] is None:
+            continue
+        metric, low, high = row["metric"], row["expected_low"], row["expected_high"]
+        ends = f"{bare(value(metric, low))}–{bare(value(metric, high))}"
+        parts.append(
+            f"{LABELS[metric]} {value(metric, row['expected'])} ({ends}), "
+            f"measured {value(metric, row['measured'])}"
+        )
+    return "; ".join(parts) or None
+
+
 def settings(frame: pl.DataFrame) -> list[Table]:
     """One row per setting: the figures that decide, then the others."""
     names = frame["setting"].unique(maintain_order=True).to_list()
@@ -190,7 +211,7 @@ def settings(frame: pl.DataFrame) -> list[Table]:
             if any(rows[name, column[0]]["value"] is not None for name in names)
         ]
         body = [
-            (name, *(_cell(rows[name, metric], times) for metric, _, times in told))
+            (_short(name), *(_cell(rows[name, metric], times) for metric, _, times in told))
             for name in names
         ]
         tables.append(
@@ -222,6 +243,11 @@ def percent(part: float) -> str:
     return f"{hundred:+.0f} %" if abs(hundred) >= 9.95 else f"{hundred:+.1f} %"
 
 
+def bare(shown: str) -> str:
+    """A figure without its unit."""
+    return shown.partition(" ")[0]
+
+
 def _change(row: dict[str, Any], delta: float | None) -> str:
     if delta is None or not row["before"]:
         return NONE
@@ -239,19 +265,34 @@ def _explained(part: float | None, verdict: str | None) -> str:
     if part is None or verdict in (None, "~"):
         return "within noise"
     if part < 0:
-        return "none of it: the load alone would do the opposite"
-    return "all of it, and more" if part > 1 else f"{100 * part:.0f} % of the change"
+        return "the opposite"
+    return "all and more" if part > 1 else f"{100 * part:.0f} % of it"
 
 
 def _cell(row: dict[str, Any], times: float) -> str:
     if row["value"] is None:
         return NONE
-    mark = {"best": "▸ ", "~": "≈ "}.get(row["standing"], "")
-    numbers: Sequence[str] = [
-        _number(times * row[name]) for name in ("value", "value_low", "value_high")
-    ]
-    return f"{mark}{numbers[0]} ({numbers[1]}–{numbers[2]})"
+    mark = {"best": "▸", "~": "≈"}.get(row["standing"], "")
+    value, low, high = (row[name] for name in ("value", "value_low", "value_high"))
+    number = _number(times * value)
+    if low is None:
+        return number
+    half = times * max(high - value, value - low)
+    decimals = len(number.partition(".")[2])
+    least = 0.1**decimals
+    return f"{mark}{number} ±{max(half, least):.{decimals}f}"
+
+
+def _short(name: str) -> str:
+    """The end of a long name: paths differ there."""
+    clean = printable(name)
+    return clean if len(clean) <= MOST_SETTING else "…" + clean[1 - MOST_SETTING :]
 
 
 def _number(number: float) -> str:
-    return f"{number:,.0f}" if number >= 99.5 else f"{number:.2g}"
+    """Three digits: the third is what an interval can be seen in."""
+    if number >= 99.5:
+        return f"{number:,.0f}"
+    return f"{number:.1f}" if number >= 9.95 else f"{number:.2f}" if number >= 0.1 else (
+        f"{number:.3f}"
+    )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.compare import FEWEST_CYCLES
 from gctrace_analyzer.present import changes
-from gctrace_analyzer.present.figures import NONE, count, duration, printable
+from gctrace_analyzer.present.figures import NONE, count, duration, printable, told_apart
 from gctrace_analyzer.present.json import SCHEMA_VERSION
 from gctrace_analyzer.present.markdown import code, escaped
 from gctrace_analyzer.present.markdown import table as markdown_table
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _STYLE = {
     "better": "green", "worse": "bold red", "differs": "yellow", "~": "dim", NONE: "dim",
 }  # fmt: skip
+_FIRST = ("live_heap",)
+"""What is said with what breaks comparability: another amount of data is another load."""
 _KINDS = {"incomparable": "bold yellow", "changed": "bold", "mind": ""}
 
 
@@ -47,7 +49,7 @@ def lines(found: Comparison) -> Iterator[Line]:
     yield from _expected(found)
     yield ()
     for each in found.differences:
-        if each.kind == "mind":
+        if each.kind == "mind" and each.what not in _FIRST:
             yield from _said("Mind", each.sentence, "bold")
     for sentence in notes((found.before, found.after)):
         yield from _said("Mind", sentence, "bold")
@@ -57,8 +59,10 @@ def lines(found: Comparison) -> Iterator[Line]:
 def sweep_lines(found: Sweep) -> Iterator[Line]:
     """A sweep, line by line: one row per setting, the best marked."""
     for side in found.sides:
-        yield ((source(side, label=True), "bold"),)
-    yield ()
+        for index, text in enumerate(wrap(source(side, label=True), WIDTH - 2)):
+            yield (("  " if index else "", ""), (text, "bold"))
+    if found.differences:
+        yield ()
     for each in found.differences:
         word = "Load" if each.what == "load" else "Mind"
         yield from _said(word, each.sentence, _KINDS[each.kind])
@@ -112,7 +116,7 @@ def sweep_document(found: Sweep) -> dict[str, Any]:
 
 def source(side: Side, *, label: bool = False) -> str:
     """What a side is: its inputs, runs, time and cycles."""
-    names = [printable(name).rpartition("/")[2] for name in side.names]
+    names = told_apart([printable(name) for name in side.names])
     shown = printable(side.names[0]) if len(names) == 1 else ", ".join(names[:3])
     shown += f" and {len(names) - 3} more" if len(names) > 3 else ""
     parts = [shown] if names else []
@@ -123,7 +127,7 @@ def source(side: Side, *, label: bool = False) -> str:
         count(side.cycles, "cycle"),
     ]
     title = printable(side.label)
-    if label and title != (names[0] if len(names) == 1 else None):
+    if label and (len(names) != 1 or title not in (names[0], shown)):
         parts.insert(0, title)
     return " · ".join(parts)
 
@@ -134,13 +138,14 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
         few = [part.summary.cycles for part in side.measured if not part.judged]
         if few:
             yield (
-                f"{side.label}: {count(min(few), 'cycle')} in a run tell too little: not judged "
-                f"(from {FEWEST_CYCLES} on)."
+                f"{side.label}: {count(min(few), 'cycle')} in a run tell too little to judge: "
+                f"it takes {FEWEST_CYCLES}."
             )
         if side.starts > len(side.runs):
+            runs = count(len(side.runs), "run")
             yield (
-                f"{side.label}: {side.starts} program starts in {count(len(side.runs), 'run')}: "
-                "figures are those of all together."
+                f"{side.label}: {side.starts} program starts in {runs}: figures are those of "
+                "all together."
             )
     if any(len(side.measured) < 2 for side in sides):
         yield (
@@ -151,13 +156,16 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
 
 def _circumstances(found: Comparison) -> Iterator[tuple[str, str, str]]:
     broken = [each for each in found.differences if each.kind == "incomparable"]
+    other = [each for each in found.differences if each.what in _FIRST]
     changed = [each.sentence for each in found.differences if each.kind == "changed"]
-    for each in broken:
-        yield "Mind", each.sentence, "bold yellow"
+    for each in (*broken, *other):
+        yield "Mind", each.sentence, _KINDS["incomparable"]
     if not broken:
         yield "Alike", "; ".join(changes.alike(found)), "green"
     if changed:
         yield "Changed", ", ".join(changed), "bold"
+    if (told := changes.expected_and_measured(found.frame)) is not None:
+        yield "Expected", f"{', '.join(changed) or 'the new setting'}: {told}", "bold"
 
 
 def _expected(found: Comparison) -> Iterator[Line]:
@@ -189,7 +197,7 @@ def _markdown(found: Comparison) -> Iterator[str]:
     for side, word in ((found.before, "before"), (found.after, "after")):
         yield f"- {word}: {code(source(side))}"
     for each in found.differences:
-        if each.kind == "mind":
+        if each.kind == "mind" and each.what not in _FIRST:
             yield f"- {escaped(each.sentence)}"
     for sentence in notes((found.before, found.after)):
         yield f"- {escaped(sentence)}"
