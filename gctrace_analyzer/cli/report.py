@@ -233,8 +233,10 @@ def _save(view: Run, path: Path, kind: str, name: str) -> None:
     """Writes the file beside its place and moves it there: nothing is ever half-written."""
     part = None
     try:
-        handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
-        part = Path(name)
+        handle, unfinished = tempfile.mkstemp(
+            dir=path.resolve().parent, prefix=f".{path.name}."
+        )
+        part = Path(unfinished)
         with os.fdopen(handle, "wb") as file:
             _write(view, kind, name, file)
         part.chmod(0o666 & ~_umask())

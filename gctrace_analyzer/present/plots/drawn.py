@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.present.plots import (
+    growth,
+    held,
     matplotlib_backend,
     over_time,
     plotly_backend,
@@ -27,11 +29,11 @@ PLOTS: dict[str, Callable[[Report, int], Figure]] = {
     "pauses": spreads.pauses,
     "frequency": over_time.frequency,
     "assist": over_time.assist,
-    "live_heap": over_time.live_heap,
+    "live_heap": growth.live_heap,
     "goal": over_time.goal,
     "mmu": spreads.mmu,
     "trade_off": spreads.trade_off,
-    "memory": over_time.memory,
+    "memory": held.memory,
 }
 
 
