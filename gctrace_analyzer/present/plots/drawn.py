@@ -17,7 +17,7 @@ from gctrace_analyzer.present.plots import (
 from gctrace_analyzer.present.plots.binning import BINS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from gctrace_analyzer.present.plots.figure import Figure
     from gctrace_analyzer.present.report import Report
@@ -139,13 +139,3 @@ class Plots:
             MissingExtraError: the library is not installed.
         """
         return drawn(described(self._report(), name, bins), backend, ax, panel)
-
-
-def across(runs: Mapping[str, Report], bins: int = BINS) -> Figure:
-    """Pauses of several runs, by name, side by side."""
-    return spreads.across(runs, bins)
-
-
-def compared(runs: Mapping[str, Report], bins: int = BINS) -> Figure:
-    """Runs laid over each other, by name."""
-    return spreads.compared(runs, bins)
