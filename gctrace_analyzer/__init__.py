@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gctrace_analyzer.comparison import Comparison, Sweep
-    from gctrace_analyzer.entry import add_metrics, compare, cycles, from_frame, read, sweep
+    from gctrace_analyzer.entry import (
+        add_metrics,
+        compare,
+        cycles,
+        from_frame,
+        overlay,
+        read,
+        side_by_side,
+        sweep,
+    )
     from gctrace_analyzer.errors import (
         BadSettingError,
         DamagedInputError,
@@ -56,7 +65,9 @@ __all__ = [
     "compare",
     "cycles",
     "from_frame",
+    "overlay",
     "read",
+    "side_by_side",
     "sweep",
 ]
 
@@ -64,7 +75,17 @@ _HOMES = {
     "Run": "run",
     **dict.fromkeys(("Comparison", "Sweep"), "comparison"),
     **dict.fromkeys(
-        ("add_metrics", "compare", "cycles", "from_frame", "read", "sweep"), "entry"
+        (
+            "add_metrics",
+            "compare",
+            "cycles",
+            "from_frame",
+            "overlay",
+            "read",
+            "side_by_side",
+            "sweep",
+        ),
+        "entry",
     ),
 }
 

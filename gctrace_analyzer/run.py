@@ -25,21 +25,18 @@ from gctrace_analyzer.analysis.segments import segments
 from gctrace_analyzer.analysis.settings import Settings, known
 from gctrace_analyzer.analysis.summary import FIGURES, Summary, prepared
 from gctrace_analyzer.analysis.windows import windows
-from gctrace_analyzer.comparison import between
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.held import Held
 from gctrace_analyzer.ingest import stitch
 from gctrace_analyzer.present import text
 from gctrace_analyzer.present.build import build
 from gctrace_analyzer.present.plots.drawn import Plots
-from gctrace_analyzer.sides import Side
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from gctrace_analyzer.advise.whatif import Base
     from gctrace_analyzer.analysis.gates import Judged
-    from gctrace_analyzer.comparison import Comparison
     from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.present.report import Report
 
@@ -56,6 +53,9 @@ class RunSummary(Summary):
 
     def __str__(self) -> str:
         return text.plain(self.report)
+
+    def _repr_html_(self) -> str:
+        return _cell(self.report)
 
 
 class Run(Held):
@@ -74,6 +74,9 @@ class Run(Held):
         starts = len(self.processes)
         counted = "1 program start" if starts == 1 else f"{starts} program starts"
         return f"<Run of {names}: {len(self.cycles)} cycles, {counted}>"
+
+    def _repr_html_(self) -> str:
+        return _cell(self.report())
 
     def table(self, name: str) -> pl.DataFrame:
         """A table by name.
@@ -224,14 +227,6 @@ class Run(Held):
         """
         return recommended(self.base, aim, gc_cpu_target)
 
-    def compare(self, after: Run) -> Comparison:
-        """This run as before, another as after: what is better, worse, or noise.
-
-        Raises:
-            TooShortError: one of them has no cycle.
-        """
-        return between(Side("before", [self]), Side("after", [after]))
-
     def judge(self, *conditions: str) -> list[Judged]:
         """Each condition, and whether it holds (see `failures`)."""
         report = self.report()
@@ -312,6 +307,13 @@ class Run(Held):
         tables["cycles"] = cycles
         tables["processes"] = tables["processes"].update(counted, on="process")
         return Run(replace(self._log, tables=tables), self._given)
+
+
+def _cell(report: Report) -> str:
+    # Loaded when a notebook asks: templates take a tenth of a second.
+    from gctrace_analyzer.present.page import cell
+
+    return cell.dumps(report)
 
 
 def _fields(summary: Summary) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def _of_side(label: str, side: Sequence[Measured]) -> Iterator[Difference]:
         yield Difference(
             "mind", "drift",
             f"{label}: the live heap moves by {100 * fmean(drifts):+.0f} % from the second "
-            "quarter to the last: not settled, or a leak; the figures depend on when one looks.",
+            "quarter to the last: not settled, or a leak; figures depend on when one looks.",
         )  # fmt: skip
 
 
