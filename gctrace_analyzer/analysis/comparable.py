@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from gctrace_analyzer.analysis.compare import other_load
+from gctrace_analyzer.analysis.compare import OTHER_LOAD, other_load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -101,13 +101,19 @@ def differences(
 
 
 def _of_load(row: Mapping[str, Any], *, load_is_given: bool) -> Iterator[Difference]:
-    if not other_load(dict(row)):
-        return
     was = row["before"]
+    if not was or row["delta_low"] is None or abs(row["delta"]) <= OTHER_LOAD * was:
+        return
     low, high = (100 * row[end] / was for end in ("delta_low", "delta_high"))
     rates = f"{was:.3g} → {row['after']:.3g} MiB/s allocated"
-    interval = f"{100 * row['delta'] / was:+.0f} %, {low:+.0f} to {high:+.0f}"
-    if load_is_given:
+    interval = f"{100 * row['delta'] / was:+.0f} %, {low:+.2g} to {high:+.2g}"
+    if not other_load(dict(row)):
+        yield Difference(
+            "mind", "unclear_load",
+            f"The load may differ, {rates} ({interval}): too little to tell. Longer runs, or "
+            "several a side, would.",
+        )  # fmt: skip
+    elif load_is_given:
         yield Difference(
             "incomparable", "load",
             f"Different load, {rates} ({interval}): part of each change is the load's.",

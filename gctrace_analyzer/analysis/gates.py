@@ -224,7 +224,10 @@ def _known(figure: str, figures: Sequence[str]) -> None:
 
 
 def _change(value: float, *, relative: bool) -> str:
-    return f"{100 * value:+.3g} %" if relative else f"{value:+.3g}"
+    if not relative:
+        return f"{value:+.3g}"
+    percent = 100 * value
+    return f"{percent:+,.0f} %" if abs(percent) >= 100 else f"{percent:+.3g} %"
 
 
 def _limit(text: str, figure: str, number: str, unit: str) -> float:

@@ -139,7 +139,9 @@ def _side(word: str) -> tuple[str, list[str]]:
     label, equals, logs = word.partition("=")
     if not equals or Path(word).exists():
         return word, [word]
-    paths = [logs] if Path(logs).exists() else [path for path in logs.split(",") if path]
+    paths = (
+        [logs] if logs and Path(logs).exists() else [path for path in logs.split(",") if path]
+    )
     if not label or not paths:
         raise BadSettingError(what="compare", value=word, expected="a log, or NAME=LOG,LOG,…")
     return label, paths

@@ -123,7 +123,9 @@ def conclusion(frame: pl.DataFrame) -> Iterator[tuple[str, str]]:
 def alike(found: Comparison) -> Iterator[str]:
     """Why the sides can be compared."""
     rows = found.rows()
-    if (alloc := rows["alloc_mib_per_s"])["before"] is not None:
+    told = {each.what for each in found.differences} & {"unclear_load", "throughput"}
+    alloc = rows["alloc_mib_per_s"]
+    if not told and None not in (alloc["before"], alloc["after"]):
         rates = f"{mib_per_s(alloc['before'])} and {mib_per_s(alloc['after'])} allocated"
         yield f"same load ({rates})" if found.load_is_given else f"as fast as it can ({rates})"
     procs = sorted({n for report in found.before.reports for n in report.procs})

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _STYLE = {
     "better": "green", "worse": "bold red", "differs": "yellow", "~": "dim", NONE: "dim",
 }  # fmt: skip
-_FIRST = ("live_heap",)
+_FIRST = ("live_heap", "unclear_load")
 """What is said with what breaks comparability: another amount of data is another load."""
 _KINDS = {"incomparable": "bold yellow", "changed": "bold", "mind": ""}
 
