@@ -220,9 +220,10 @@ def _estimates(
 def mean_of(metric: Metric, values: Sequence[float | None]) -> float | None:
     """The geometric mean; of one value that value, whatever logarithms round to."""
     told = [value for value in values if value is not None]
-    if len(told) < 2:
-        return told[0] if told else None
-    return metric.unscaled(fmean(metric.scaled(value) for value in told))
+    if not told:
+        return None
+    mean = metric.unscaled(fmean(metric.scaled(value) for value in told))
+    return min(max(mean, min(told)), max(told))
 
 
 def _variance(metric: Metric, run: Measured) -> float:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LABELS = {
     "gc_cpu_share": "GC CPU",
-    "gc_cpu_with_idle_share": "GC CPU, idle marking too",
+    "gc_cpu_with_idle_share": "GC CPU with idle",
     "gc_per_s": "Frequency",
     "assist_share_of_gc_cpu": "Assists, of GC CPU",
     "assist_share_of_cpu": "Assists, of all CPU",

@@ -38,7 +38,7 @@ def lines(found: Comparison) -> Iterator[Line]:
     for side, word in ((found.before, "before"), (found.after, "after")):
         yield from _said(word, source(side), "bold")
     yield ()
-    for word, sentence, style in _circumstances(found):
+    for word, sentence, style in circumstances(found):
         yield from _said(word, sentence, style)
     for word, sentence in changes.conclusion(found.frame):
         yield from _said(word, sentence, _STYLE.get(word.lower(), "bold"))
@@ -48,10 +48,7 @@ def lines(found: Comparison) -> Iterator[Line]:
         yield from _note(changes.LOAD_NOTE)
     yield from _expected(found)
     yield ()
-    for each in found.differences:
-        if each.kind == "mind" and each.what not in _FIRST:
-            yield from _said("Mind", each.sentence, "bold")
-    for sentence in notes((found.before, found.after)):
+    for sentence in minded(found):
         yield from _said("Mind", sentence, "bold")
     yield from _note(changes.METHOD)
 
@@ -154,7 +151,16 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
         )
 
 
-def _circumstances(found: Comparison) -> Iterator[tuple[str, str, str]]:
+def minded(found: Comparison) -> Iterator[str]:
+    """What to keep in mind of the inputs, but for what is said first."""
+    for each in found.differences:
+        if each.kind == "mind" and each.what not in _FIRST:
+            yield each.sentence
+    yield from notes((found.before, found.after))
+
+
+def circumstances(found: Comparison) -> Iterator[tuple[str, str, str]]:
+    """Whether it is a comparison, what was changed and expected: word, sentence, style."""
     broken = [each for each in found.differences if each.kind == "incomparable"]
     other = [each for each in found.differences if each.what in _FIRST]
     changed = [each.sentence for each in found.differences if each.kind == "changed"]
@@ -182,7 +188,7 @@ def _markdown(found: Comparison) -> Iterator[str]:
     yield ""
     for word, sentence in changes.conclusion(found.frame):
         yield f"- **{word}** {escaped(sentence)}"
-    for word, sentence, _ in _circumstances(found):
+    for word, sentence, _ in circumstances(found):
         yield f"- **{word}** {escaped(sentence)}"
     yield from markdown_table(changes.figures(found.frame, headline=True))
     if (load := changes.of_load(found.frame)) is not None:
@@ -196,11 +202,7 @@ def _markdown(found: Comparison) -> Iterator[str]:
     yield ""
     for side, word in ((found.before, "before"), (found.after, "after")):
         yield f"- {word}: {code(source(side))}"
-    for each in found.differences:
-        if each.kind == "mind" and each.what not in _FIRST:
-            yield f"- {escaped(each.sentence)}"
-    for sentence in notes((found.before, found.after)):
-        yield f"- {escaped(sentence)}"
+    yield from (f"- {escaped(sentence)}" for sentence in minded(found))
     yield f"\n{escaped(changes.METHOD)}"
     yield "\n</details>"
 
