@@ -109,6 +109,11 @@ class Comparison:
     def __str__(self) -> str:
         return compared.plain(self.lines())
 
+    def _repr_html_(self) -> str:
+        from gctrace_analyzer.present.page import versus
+
+        return versus.cell(self)
+
     def _found(self) -> Iterable[Finding]:
         return self.after.findings()
 
@@ -178,6 +183,11 @@ class Sweep:
 
     def __str__(self) -> str:
         return compared.plain(self.lines())
+
+    def _repr_html_(self) -> str:
+        from gctrace_analyzer.present.page import versus
+
+        return versus.cell_of_sweep(self)
 
 
 def between(before: Side, after: Side) -> Comparison:

@@ -18,6 +18,7 @@ __all__ = [
     "MissingExtraError",
     "NoRecordsError",
     "NothingDrawnError",
+    "ProgramFailedError",
     "TooShortError",
     "UnknownColumnsError",
     "UnreadableInputError",
@@ -72,6 +73,20 @@ class NoRecordsError(GctraceError):
             f"  First line: {self.first!r}\n"
             "  Start the program with GODEBUG=gctrace=1 and keep its standard error:\n"
             "    GODEBUG=gctrace=1 ./server 2> run.log"
+        )
+
+
+class ProgramFailedError(GctraceError):
+    """A program under test that did not start, failed, or took too long."""
+
+    def __init__(self, command: str, why: str, said: str) -> None:
+        super().__init__(command, why, said)
+        self.command, self.why, self.said = command, why, said
+
+    def __str__(self) -> str:
+        ending = "\n".join(f"    {line}" for line in self.said.splitlines()[-10:])
+        return f"{self.command}: {self.why}." + (
+            f"\n  It last said:\n{ending}" if ending else ""
         )
 
 

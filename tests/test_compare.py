@@ -325,7 +325,7 @@ class TestCommand:
         ("words", "said"),
         [
             ([STEADY], "two sides or more"),
-            ([STEADY, STEADY], "another name"),
+            ([f"a={STEADY}", f"a={DOUBLED}"], "another name"),
             ([STEADY, "x="], "NAME=LOG"),
             ([STEADY, DOUBLED, "--gogc", "1,2,3"], "one value, or 2"),
             ([STEADY, DOUBLED, "-o", "x.png"], "a name ending in"),

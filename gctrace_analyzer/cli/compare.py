@@ -114,7 +114,10 @@ def _named(words: list[str]) -> dict[str, list[str]]:
     short = _short_names(words)
     for word in words:
         label, logs = _side(word)
-        label = short.get(label, label)
+        if label in short:
+            label = short[label]
+            # The same log twice: of two sides one is to be told from the other.
+            label += f" ({words.count(word)})" if label in named else ""
         if label in named:
             raise BadSettingError(
                 what="compare", value=word,

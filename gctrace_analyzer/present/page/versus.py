@@ -26,16 +26,15 @@ _MOST_RUNS = 3
 def dumps(found: Comparison) -> str:
     """Two sides as an HTML document."""
     sides = (found.before, found.after)
-    circumstances = [(word, text) for word, text, _ in compared.circumstances(found)]
     verdicts = set(found.frame["verdict"])
     return _page(
         sides,
-        title=" → ".join(side.label for side in sides),
+        title=_arrow(found),
         heading="Before and after",
         level="warn" if not found.comparable or "worse" in verdicts
         else "ok" if "better" in verdicts
         else "none",
-        said=[*circumstances, *changes.conclusion(found.frame)],
+        said=[*_circumstances(found), *changes.conclusion(found.frame)],
         tables=[changes.figures(found.frame)], method=changes.METHOD,
         more=list(_more(found)), mind=list(compared.minded(found)),
     )  # fmt: skip
@@ -44,11 +43,45 @@ def dumps(found: Comparison) -> str:
 def dumps_sweep(found: Sweep) -> str:
     """Several settings as an HTML document."""
     return _page(
-        found.sides, title=", ".join(side.label for side in found.sides),
+        found.sides, title=_list(found),
         heading="One row per setting", level="warn", said=[],
         tables=changes.settings(found.frame), method=changes.SWEEP_METHOD, more=[],
         mind=[*(each.sentence for each in found.differences), *compared.notes(found.sides)],
     )  # fmt: skip
+
+
+def cell(found: Comparison) -> str:
+    """Two sides as a notebook shows them: a piece of HTML without scripts."""
+    return _cell(
+        title=_arrow(found),
+        said=[*_circumstances(found), *changes.conclusion(found.frame)],
+        tables=[changes.figures(found.frame)], method=changes.METHOD,
+    )  # fmt: skip
+
+
+def cell_of_sweep(found: Sweep) -> str:
+    """Several settings as a notebook shows them."""
+    said = [("Mind", each.sentence) for each in found.differences]
+    return _cell(
+        title=_list(found), said=said, tables=changes.settings(found.frame),
+        method=changes.SWEEP_METHOD,
+    )  # fmt: skip
+
+
+def _cell(**values: object) -> str:
+    return environment().get_template("versus_cell.html.j2").render(**values)
+
+
+def _arrow(found: Comparison) -> str:
+    return f"{found.before.label} → {found.after.label}"
+
+
+def _list(found: Sweep) -> str:
+    return ", ".join(side.label for side in found.sides)
+
+
+def _circumstances(found: Comparison) -> list[tuple[str, str]]:
+    return [(word, sentence) for word, sentence, _ in compared.circumstances(found)]
 
 
 def _more(found: Comparison) -> Iterator[tuple[Table, str]]:
