@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.compare import compare, sweep
 from gctrace_analyzer.analysis.gates import Facts, Judged, gate
 from gctrace_analyzer.analysis.measures import METRICS
 from gctrace_analyzer.present import compared
+from gctrace_analyzer.present.figures import duration
 from gctrace_analyzer.present.json import written
 
 if TYPE_CHECKING:
@@ -226,6 +227,8 @@ def over(sides: Sequence[Side]) -> Sweep:
         for each in between(sides[0], side).differences:
             if each.what == "live_heap":
                 found.setdefault(each.what, _of_live_heaps(frame))
+            elif each.what == "length":
+                found.setdefault(each.what, _of_lengths(sides))
             elif each.kind == "incomparable":
                 sentence = f"{sides[0].label}, {side.label}: {each.sentence}"
                 found[sentence] = Difference(each.kind, each.what, sentence)
@@ -241,6 +244,17 @@ def _of_live_heaps(frame: pl.DataFrame) -> Difference:
         "the work of a cycle follow from it."
     )
     return Difference("mind", "live_heap", sentence)
+
+
+def _of_lengths(sides: Sequence[Side]) -> Difference:
+    told = ", ".join(
+        f"{side.label} {duration(side.seconds / len(side.runs))}" for side in sides
+    )
+    sentence = (
+        f"Runs are not of one length ({told}): a longer one had more time for its peak and its "
+        "longest pauses. Where all had the same work to do, its time is the first figure."
+    )
+    return Difference("mind", "length", sentence)
 
 
 def _same_named(before: Side, after: Side) -> Circumstances:

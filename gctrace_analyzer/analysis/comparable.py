@@ -106,7 +106,7 @@ def _of_load(row: Mapping[str, Any], *, load_is_given: bool) -> Iterator[Differe
         return
     low, high = (100 * row[end] / was for end in ("delta_low", "delta_high"))
     rates = f"{was:.3g} → {row['after']:.3g} MiB/s allocated"
-    interval = f"{100 * row['delta'] / was:+.0f} %, {low:+.2g} to {high:+.2g}"
+    interval = f"{100 * row['delta'] / was:+.0f} %, {_signed(low)} to {_signed(high)}"
     if not other_load(dict(row)):
         yield Difference(
             "mind", "unclear_load",
@@ -124,6 +124,10 @@ def _of_load(row: Mapping[str, Any], *, load_is_given: bool) -> Iterator[Differe
             f"The program allocates as fast as it can, {rates} ({interval}): a result, not "
             "the load.",
         )  # fmt: skip
+
+
+def _signed(percent: float) -> str:
+    return f"{percent:+.0f}" if abs(percent) >= 0.95 else f"{percent:+.1f}"
 
 
 def _procs(side: Sequence[Measured]) -> str:

@@ -39,7 +39,7 @@ _EPILOG = """\
 examples:
   gctrace-analyze compare before=a1.log,a2.log,a3.log after=b1.log,b2.log,b3.log
   gctrace-analyze compare 100='gogc100-*.log' 200='gogc200-*.log' --gogc 100,200
-  gctrace-analyze compare 900MiB=l9*.log 1GiB=l10*.log 2GiB=l20*.log
+  gctrace-analyze compare 900MiB='900-*.log' 1GiB='1g-*.log' 2GiB='2g-*.log'
   gctrace-analyze compare before.log after.log -o comparison.html -o comment.md
   gctrace-analyze compare main.log branch.log --fail-on 'gc_cpu_share>+10%'
 

@@ -50,7 +50,11 @@ What the Go garbage collector did, from the log of GODEBUG=gctrace=1.
 
 Reads the gctrace of every Go version, mixed with whatever else the program
 wrote, compressed or not. Several files are parts of one log, in their order;
-- is standard input. `gctrace-analyze explain LINE` takes one line apart."""
+- is standard input. There is also, each with its own --help:
+
+  gctrace-analyze compare BEFORE AFTER     is it really better?
+  gctrace-analyze whatif run.log           what would other settings do?
+  gctrace-analyze explain LINE             one line, field by field"""
 
 _EPILOG = """\
 examples:

@@ -16,6 +16,7 @@ from gctrace_analyzer.present.figures import (
     share,
 )
 from gctrace_analyzer.present.rows import Table
+from gctrace_analyzer.present.text import WIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,8 +65,8 @@ _MORE_SETTING_COLUMNS = (
     ("heap_goal_p50_mib", "goal MiB", 1.0),
 )
 
-MOST_SETTING = 14
-"""Characters of a setting's name that a row has room for."""
+LEAST_SETTING = 12
+"""Characters of a setting's name that are always shown."""
 
 _DECIDING = ("gc_cpu_share", "heap_peak_mib")
 
@@ -212,10 +213,15 @@ def settings(frame: pl.DataFrame) -> list[Table]:
             for column in columns
             if any(rows[name, column[0]]["value"] is not None for name in names)
         ]
-        body = [
-            (_short(name), *(_cell(rows[name, metric], times) for metric, _, times in told))
-            for name in names
+        cells = [
+            [_cell(rows[name, metric], times) for metric, _, times in told] for name in names
         ]
+        taken = sum(
+            2 + max(len(head), *(len(row[at]) for row in cells))
+            for at, (_, head, _) in enumerate(told)
+        )
+        room = max(WIDTH - 2 - taken, LEAST_SETTING)
+        body = [(name, *row) for name, row in zip(_short(names, room), cells, strict=True)]
         tables.append(
             Table((title, *(head for _, head, _ in told)), "l" + "r" * len(told), body)
         )
@@ -285,10 +291,13 @@ def _cell(row: dict[str, Any], times: float) -> str:
     return f"{mark}{number} ±{max(half, least):.{decimals}f}"
 
 
-def _short(name: str) -> str:
-    """The end of a long name: paths differ there."""
-    clean = printable(name)
-    return clean if len(clean) <= MOST_SETTING else "…" + clean[1 - MOST_SETTING :]
+def _short(names: list[str], room: int) -> list[str]:
+    """Names cut to their room, at the end where they begin differently, else in front."""
+    clean = [printable(name) for name in names]
+    heads = [each if len(each) <= room else each[: room - 1] + "…" for each in clean]
+    if len(set(heads)) == len(names):
+        return heads
+    return [each if len(each) <= room else "…" + each[1 - room :] for each in clean]
 
 
 def _number(number: float) -> str:
