@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.sides import Side
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """Two sides, metric by metric; prints as the command line does.
 
@@ -107,6 +107,11 @@ class Comparison:
         """
         return frames.to_pandas(self.frame)
 
+    def __repr__(self) -> str:
+        counts = self.frame["verdict"].drop_nulls().value_counts(sort=True).rows()
+        told = ", ".join(f"{number} {verdict}" for verdict, number in counts)
+        return f"<Comparison of {self.before.label} and {self.after.label}: {told}>"
+
     def __str__(self) -> str:
         return compared.plain(self.lines())
 
@@ -119,7 +124,7 @@ class Comparison:
         return self.after.findings()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sweep:
     """Several settings of one program; prints as the command line does.
 
@@ -181,6 +186,9 @@ class Sweep:
     def lines(self) -> Iterator[Line]:
         """The text, line by line, with styles."""
         return compared.sweep_lines(self)
+
+    def __repr__(self) -> str:
+        return f"<Sweep over {', '.join(side.label for side in self.sides)}>"
 
     def __str__(self) -> str:
         return compared.plain(self.lines())

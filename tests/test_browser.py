@@ -250,9 +250,9 @@ def test_a_comparison_opens_clean_with_its_charts(
 def test_a_comparison_passes_the_accessibility_rules(browser: Any, tmp_path: Path) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     sides = {name: str(SAMPLES / f"{name}.log") for name in ("steady-go1.26", "thrash-go1.19")}
-    for number, found in enumerate((gca.compare(*sides.values()), gca.sweep(sides))):
-        path = tmp_path / f"{number}.html"
-        path.write_text(found.to_html())
+    path = tmp_path / "comparison.html"
+    for text in (gca.compare(*sides.values()).to_html(), gca.sweep(sides).to_html()):
+        path.write_text(text)
         with opened(browser, path, bypass_csp=True) as (page, _):
             drawn_whole(page)
             violations = axe.Axe().run(page).response["violations"]

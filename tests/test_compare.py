@@ -269,6 +269,18 @@ def test_every_width_is_a_terminals() -> None:
     assert max(map(len, str(far).splitlines())) <= 80
 
 
+def test_a_frame_of_cycles_is_a_side_and_a_notebook_shows_it() -> None:
+    run = gca.read(STEADY)
+    found = gca.compare(gca.from_frame(run.to_pandas()), run)
+    assert "before   a frame of cycles" in str(found)
+    assert repr(found) == "<Comparison of before and after: 17 ~>"
+    assert "<table>" in found._repr_html_()
+    several = gca.sweep({"one": run, "<b>two": DOUBLED})
+    assert "&lt;b&gt;two" in several._repr_html_()
+    assert repr(several) == "<Sweep over one, <b>two>"
+    assert found.to_pandas()["metric"].tolist() == found.frame["metric"].to_list()
+
+
 def test_quantiles_and_ratios_are_of_metrics_that_exist() -> None:
     names = {metric.name for metric in METRICS}
     assert set(QUANTILES) | set(ratios()) <= names

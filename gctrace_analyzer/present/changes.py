@@ -242,12 +242,14 @@ def value(metric: str, number: float | None) -> str:
 def percent(part: float) -> str:
     """A change as a percentage, or as a factor where that reads better.
 
-    >>> percent(-0.482), percent(0.004), percent(1.5), percent(24.0)
-    ('-48 %', '+0.4 %', '+150 %', '×25')
+    >>> percent(-0.482), percent(0.004), percent(1.5), percent(24.0), percent(0.0001)
+    ('-48 %', '+0.4 %', '+150 %', '×25', '0 %')
     """
     if part >= 9:
         return f"×{1 + part:,.0f}"
     hundred = 100 * part
+    if abs(hundred) < 0.05:
+        return "0 %"
     return f"{hundred:+.0f} %" if abs(hundred) >= 9.95 else f"{hundred:+.1f} %"
 
 

@@ -116,7 +116,7 @@ def source(side: Side, *, label: bool = False) -> str:
     names = told_apart([printable(name) for name in side.names])
     shown = printable(side.names[0]) if len(names) == 1 else ", ".join(names[:3])
     shown += f" and {len(names) - 3} more" if len(names) > 3 else ""
-    parts = [shown] if names else []
+    parts = [shown if names else side.reports[0].title]
     if len(side.measured) > 1:
         parts.append(count(len(side.measured), "run"))
     parts += [

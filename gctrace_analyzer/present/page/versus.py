@@ -42,11 +42,13 @@ def dumps(found: Comparison) -> str:
 
 def dumps_sweep(found: Sweep) -> str:
     """Several settings as an HTML document."""
+    broken = [each.sentence for each in found.differences if each.kind == "incomparable"]
+    minded = [each.sentence for each in found.differences if each.kind != "incomparable"]
     return _page(
-        found.sides, title=_list(found),
-        heading="One row per setting", level="warn", said=[],
+        found.sides, title=_list(found), heading="One row per setting", level="warn",
+        said=[("Mind", sentence) for sentence in broken],
         tables=changes.settings(found.frame), method=changes.SWEEP_METHOD, more=[],
-        mind=[*(each.sentence for each in found.differences), *compared.notes(found.sides)],
+        mind=[*minded, *compared.notes(found.sides)],
     )  # fmt: skip
 
 
