@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -107,6 +108,15 @@ def test_noise_fails_nothing_and_is_told(capsys: pytest.CaptureFixture[str]) -> 
     before, after = sorted(NOISE, key=lambda path: gca.read(path).summary().gc_cpu_share or 0)
     assert main(["compare", before, after, "--fail-on", limit]) == 0
     assert "but that is noise" in capsys.readouterr().err
+
+
+def test_from_nothing_to_nothing_is_no_change(tmp_path: Path) -> None:
+    none = tmp_path / "none.log"
+    none.write_text(re.sub(r"\+[\d.]+/", "+0/", Path(STEADY).read_text()))
+    limit = ("--fail-on", "assist_share_of_cpu>+10%")
+    assert gca.read(none).summary().assist_share_of_cpu == 0
+    assert main(["compare", str(none), str(none), *limit]) == 0
+    assert main(["compare", str(none), STEADY, *limit]) == 1
 
 
 def test_several_settings_are_held_against_the_first(

@@ -7,6 +7,7 @@ never passes silently.
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from dataclasses import dataclass
@@ -91,18 +92,25 @@ class ChangeGate:
         delta, low, high = (row[name] for name in ("delta", "delta_low", "delta_high"))
         if delta is None:
             return Judged(self.text, None, f"these logs do not tell {self.figure}")
-        of = row["before"] if self.relative else 1.0
         told = f"{self.figure} is {row['after']:.4g} after {row['before']:.4g}"
-        if not of:
-            return Judged(self.text, None, f"{told}: a change from 0 is no percentage")
-        told += f", {_change(delta / of, relative=self.relative)}"
-        beyond = bool(_COMPARE[self.comparison](delta / of, self.limit))
         if low is None:
-            return Judged(self.text, None, f"{told}: one extreme value, which is not judged")
-        ends = " to ".join(_change(end / of, relative=self.relative) for end in (low, high))
+            why = "one extreme value, or too few cycles, which is not judged"
+            return Judged(self.text, None, f"{told}: {why}")
+        change, *between = (self._part(row["before"], each) for each in (delta, low, high))
+        told += f", {_change(change, relative=self.relative)}"
+        beyond = bool(_COMPARE[self.comparison](change, self.limit))
+        ends = " to ".join(_change(end, relative=self.relative) for end in between)
         if beyond and row["verdict"] == "~":
             return Judged(self.text, held=False, reason=f"{told}, but that is noise ({ends})")
         return Judged(self.text, beyond, f"{told} ({ends})")
+
+    def _part(self, before: float, delta: float) -> float:
+        """The change as the limit counts it; from 0 to anything is beyond every percentage."""
+        if not self.relative:
+            return delta
+        if before:
+            return delta / before
+        return math.copysign(math.inf, delta) if delta else 0.0
 
 
 @dataclass(frozen=True, slots=True)

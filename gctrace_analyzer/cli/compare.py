@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 from gctrace_analyzer.cli import gating
 from gctrace_analyzer.cli.files import output, save
 from gctrace_analyzer.cli.options import Parser, common, given, known
+from gctrace_analyzer.cli.reading import reading
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
@@ -159,7 +160,8 @@ def _compared(named: dict[str, list[str]], args: argparse.Namespace) -> Comparis
     options = _by_side(given(args), len(named))
     sides = []
     for (label, logs), settings in zip(named.items(), options, strict=True):
-        runs = runs_of(logs, **settings)
+        with reading() as progress:
+            runs = runs_of(logs, progress=progress, **settings)
         if args.between is not None:
             span = span_s(args.between, what="--between")
             runs = [run.between(*span) for run in runs]

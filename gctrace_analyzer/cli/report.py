@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import sys
-import time
-import warnings
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from gctrace_analyzer.cli import EXIT_INPUT, gating
 from gctrace_analyzer.cli.files import output, save
 from gctrace_analyzer.cli.options import Parser, common, given, known
-from gctrace_analyzer.errors import GctraceWarning, NothingDrawnError
+from gctrace_analyzer.cli.reading import reading
+from gctrace_analyzer.errors import NothingDrawnError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
     import polars as pl
 
-    from gctrace_analyzer.ingest.sources import SourceFacts
     from gctrace_analyzer.run import Run
 
 FORMATS = ("text", "json", "jsonl", "csv", "md", "html")
@@ -132,42 +128,8 @@ def _parser() -> argparse.ArgumentParser:
 def _read(args: argparse.Namespace) -> Run:
     from gctrace_analyzer.entry import read
 
-    with warnings.catch_warnings(record=True) as caught, _progress(args.inputs) as progress:
-        warnings.simplefilter("always", GctraceWarning)
-        result = read(*args.inputs, strict=args.strict, progress=progress, **given(args))
-    for warning in caught:
-        print(f"gctrace-analyze: {warning.message}", file=sys.stderr)
-    return result
-
-
-@contextmanager
-def _progress(inputs: list[str]) -> Iterator[Any]:
-    """A line on standard error that grows while a read takes longer than a second."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    begin, shown = time.monotonic(), False
-    sizes = {name: Path(name).stat().st_size for name in inputs if Path(name).is_file()}
-
-    def progress(facts: SourceFacts) -> None:
-        nonlocal shown
-        if time.monotonic() - begin < 1:
-            return
-        shown = True
-        size = sizes.get(facts.name)
-        done = f"{100 * facts.bytes / size:3.0f} %" if size else f"{facts.bytes >> 20} MiB"
-        print(
-            f"\r\033[Kreading {Path(facts.name).name}: {done}",
-            end="",
-            file=sys.stderr,
-            flush=True,
-        )
-
-    try:
-        yield progress
-    finally:
-        if shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+    with reading() as progress:
+        return read(*args.inputs, strict=args.strict, progress=progress, **given(args))
 
 
 def _view(whole: Run, args: argparse.Namespace) -> Run:
