@@ -1,6 +1,6 @@
 """For tests: of Go programs, and of programs that use this package.
 
-A fixture for pytest runs a Go program with its trace switched on. In `conftest.py`:
+A fixture for pytest runs a Go program with its trace switched on. In the topmost `conftest.py`:
 
     pytest_plugins = ["gctrace_analyzer.testing"]
 

@@ -21,8 +21,6 @@ from tests.conftest import CORPUS, ROOT
 if TYPE_CHECKING:
     from gctrace_analyzer.program import Gctrace
 
-pytest_plugins = ["gctrace_analyzer.testing"]
-
 STEADY = "samples/steady-go1.26.log"
 DOUBLED = "samples/steady-gogc200-go1.26.log"
 THRASH = "samples/thrash-go1.19.log"
