@@ -101,11 +101,11 @@ def grid(
     return pl.DataFrame(rows, schema=schema.polars_schema("whatif"), orient="row")
 
 
-def trade_off(base: Base) -> pl.DataFrame:
-    """`schema.WHATIF` over GOGC, all else as it is now; no rows where nothing is predicted."""
+def trade_off(base: Base, like: Setting) -> pl.DataFrame:
+    """`schema.WHATIF` over GOGC, all else as in `like`; no rows where nothing is predicted."""
     if base.load is None or base.refused:
         return pl.DataFrame(schema=schema.polars_schema("whatif"))
-    rows = grid(base, CURVE, [base.now.limit], [base.now.ballast])
+    rows = grid(base, CURVE, [like.limit], [like.ballast])
     return rows.drop_nulls(["heap_peak_mib", "gc_cpu_with_idle_share"])
 
 
