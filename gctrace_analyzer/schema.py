@@ -538,7 +538,7 @@ COMPARISON = (
     Column("delta", "Float64", "its own", "after - before", _COMPARED),
     Column("delta_low", "Float64", "its own", "lower end of the 95 % interval; null: not judged", _COMPARED),
     Column("delta_high", "Float64", "its own", "upper end", _COMPARED),
-    Column("verdict", "String", "", "better, worse, ~ (noise) or differs (neither good nor bad); null: not judged", _COMPARED),
+    Column("verdict", "String", "", "better, worse or ~: noise, or too little to judge (delta_low is null then); null: one side does not tell", _COMPARED),
     Column("before_s", "Float64", "s", "time of evidence before", _COMPARED),
     Column("after_s", "Float64", "s", "time of evidence after", _COMPARED),
     Column("before_runs", "Int64", "", "runs before", _COMPARED),

@@ -14,6 +14,7 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.blocks import block_cycles, spreads, started
+from gctrace_analyzer.analysis.compare import compare
 from gctrace_analyzer.analysis.measures import METRICS, QUANTILES, figures, ratios
 from gctrace_analyzer.analysis.summary import prepared
 from gctrace_analyzer.cli import main
@@ -47,10 +48,8 @@ def repeats() -> Iterator[list[gca.Run]]:
 
 def verdicts(pairs: Sequence[Comparison]) -> list[str]:
     return [
-        verdict
-        for found in pairs
-        for verdict in found.frame["verdict"].drop_nulls()
-    ]  # fmt: skip
+        verdict for found in pairs for verdict in found.frame.drop_nulls("delta_low")["verdict"]
+    ]
 
 
 def test_the_same_program_twice_is_the_same_in_all_but_one_of_twenty_figures() -> None:
@@ -107,7 +106,7 @@ def test_columns_are_those_of_the_schema() -> None:
 def test_an_interval_holds_its_change_and_its_verdict() -> None:
     for setting in ("gogc50", "gogc200", "gogc400"):
         frame = gca.compare(log("svc-a", "gogc100"), log("svc-a", setting)).frame
-        judged = frame.filter(pl.col("verdict").is_not_null())
+        judged = frame.drop_nulls("delta_low")
         assert judged.select((pl.col("after") - pl.col("before") - pl.col("delta")).abs().max()
                              .lt(1e-9)).item()  # fmt: skip
         assert judged.select(pl.col("delta").is_between("delta_low", "delta_high").all()).item()
@@ -205,6 +204,17 @@ def test_another_load_is_said_first_with_its_part() -> None:
     )
 
 
+def test_more_allocation_is_worse_as_a_load_and_better_as_a_result() -> None:
+    less, more = (
+        Side(name, [gca.read(log(name, "gogc100"))]).measured for name in ("svc-a", "svc-big")
+    )
+    for given, verdict in ((True, "worse"), (False, "better")):
+        row = compare(less, more, load_is_given=given).row(
+            by_predicate=pl.col("metric") == "alloc_mib_per_s", named=True
+        )
+        assert row["verdict"] == verdict
+
+
 def test_another_go_is_said_first() -> None:
     found = gca.compare("samples/steady-go1.9.log", STEADY)
     assert [each.what for each in found.differences if each.kind == "incomparable"] == [
@@ -226,7 +236,8 @@ def test_few_cycles_are_shown_and_not_judged(tmp_path: Path) -> None:
     path = tmp_path / "short.log"
     path.write_text("\n".join([line for line in lines if line.startswith("gc ")][:3]) + "\n")
     found = gca.compare(STEADY, path)
-    assert found.frame["verdict"].is_null().all()
+    assert set(found.frame["verdict"].drop_nulls()) == {"~"}
+    assert found.frame["delta_low"].is_null().all()
     assert found.rows()["gc_per_s"]["after"] is not None
     assert "too little to judge" in str(found)
     assert found.failures("gc_cpu_share>+10%")
@@ -276,7 +287,7 @@ def test_a_frame_of_cycles_is_a_side_and_a_notebook_shows_it() -> None:
     run = gca.read(STEADY)
     found = gca.compare(gca.from_frame(run.to_pandas()), run)
     assert "before   a frame of cycles" in str(found)
-    assert repr(found) == "<Comparison of before and after: 17 ~>"
+    assert repr(found) == "<Comparison of before and after: 18 ~>"
     assert "<table>" in found._repr_html_()
     several = gca.sweep({"one": run, "<b>two": DOUBLED})
     assert "&lt;b&gt;two" in several._repr_html_()

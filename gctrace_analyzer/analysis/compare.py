@@ -45,6 +45,10 @@ PROPORTIONAL = (
 allocation rate makes: these grow in proportion to it."""
 
 
+_OTHER_WAY = {"better": "worse", "worse": "better"}
+"""For a program that allocates as fast as it can: there more is better."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A run with its figures.
@@ -108,6 +112,8 @@ def compare(
     """
     rows = {metric.name: _row(metric, before, after) for metric in METRICS}
     load = rows["alloc_mib_per_s"]
+    if not load_is_given and load["verdict"] in _OTHER_WAY:
+        load["verdict"] = _OTHER_WAY[load["verdict"]]
     if load_is_given and other_load(load):
         times = load["after"] / load["before"]
         for name in PROPORTIONAL:
@@ -156,7 +162,7 @@ def _row(
     }  # fmt: skip
     if was is None or now is None:
         return row
-    row["delta"] = now.value - was.value
+    row |= {"delta": now.value - was.value, "verdict": "~"}
     if metric.noise is None or not all(run.judged for run in (*before, *after)):
         return row
     change = now.scaled - was.scaled
@@ -170,16 +176,9 @@ def _row(
     row["delta_low"], row["delta_high"] = (
         max(floored * math.expm1(end), -was.value) for end in (low, high)
     )
-    row["verdict"] = _verdict(metric, low, high)
+    if not low <= 0 <= high:
+        row["verdict"] = "better" if high < 0 else "worse"
     return row
-
-
-def _verdict(metric: Metric, low: float, high: float) -> str:
-    if low <= 0 <= high:
-        return "~"
-    if metric.better == "neither":
-        return "differs"
-    return "better" if high < 0 else "worse"
 
 
 def _estimates(
@@ -270,7 +269,7 @@ def _extremes(values: Sequence[float | None]) -> dict[str, float | None]:
 
 
 def _best(metric: Metric, estimates: Sequence[Estimate | None]) -> Estimate | None:
-    if metric.better == "neither" or metric.noise is None:
+    if metric.better == "by load" or metric.noise is None:
         return None
     told = [each for each in estimates if each]
     return min(told, key=lambda each: each.scaled, default=None)

@@ -34,7 +34,7 @@ _COMPARE = {
     "==": operator.eq,
 }
 _SEVERITIES = {"bad": ("bad",), "warn": ("warn", "bad"), "info": ("info", "warn", "bad")}
-_VERDICTS = ("better", "worse", "differs")
+_VERDICTS = ("better", "worse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class VerdictGate:
         named = [name for name in looked if changes[name]["verdict"] == self.verdict]
         if named:
             return Judged(self.text, held=True, reason=", ".join(named))
-        if self.figure and changes[self.figure]["verdict"] is None:
+        if self.figure and changes[self.figure]["delta_low"] is None:
             return Judged(self.text, None, f"these logs do not tell {self.figure}")
         return Judged(self.text, held=False, reason=f"nothing is {self.verdict}")
 

@@ -104,7 +104,7 @@ def figures(frame: pl.DataFrame, *, headline: bool = False) -> Table:
                 value(row["metric"], row["after"]),
                 _change(row, row["delta"]),
                 _interval(row),
-                row["verdict"] or NONE,
+                NONE if row["delta_low"] is None else row["verdict"],
             )
         )
     return Table(("", "before", "after", "change", "95 % interval", ""), "lrrrrl", body)
@@ -113,7 +113,7 @@ def figures(frame: pl.DataFrame, *, headline: bool = False) -> Table:
 def conclusion(frame: pl.DataFrame) -> Iterator[tuple[str, str]]:
     """What is better, what is worse, as lists of figures."""
     rows = list(frame.iter_rows(named=True))
-    for verdict in ("better", "worse", "differs"):
+    for verdict in ("better", "worse"):
         named = [LABELS[row["metric"]] for row in rows if row["verdict"] == verdict]
         if named:
             yield verdict.capitalize(), "; ".join(named)

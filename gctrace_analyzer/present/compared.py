@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.sides import Side
 
 _STYLE = {
-    "better": "green", "worse": "bold red", "differs": "yellow", "~": "dim", NONE: "dim",
+    "better": "green", "worse": "bold red", "~": "dim", NONE: "dim",
 }  # fmt: skip
 _FIRST = ("live_heap", "unclear_load")
 """What is said with what breaks comparability: another amount of data is another load."""
