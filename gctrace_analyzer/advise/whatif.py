@@ -43,6 +43,7 @@ _SPREAD: dict[str, tuple[float, float, float, float, float, float]] = {
 """Log standard deviation of the error: at all, by the distance in cycles/s, by 1/√cycles of the
 log and of the target, by how CPU-bound and how bursty the program is. Measured on 640 pairs."""
 
+_NAME_IT = "give the one it ran under, --memory-limit (with whatif --memory-limit-now)"
 _THRASHES = "the log itself thrashes: its allocation rate is only a lower bound"
 _SHARES = ("gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_gc_cpu", "stw_share")
 _THRASH = {"no": "no", "tight": "no", "likely": "risk", "certain": "certain"}
@@ -215,9 +216,9 @@ def base_of(
     now, inferred = _now(load, settings)
     refused, warnings = _checked(load, now, non_heap, inferred=inferred)
     if now.gogc is None and not now.limit:
-        refused = "GOGC=off was given without a memory limit: give --memory-limit too"
+        refused = f"GOGC=off was given without a memory limit: {_NAME_IT}"
     elif by_limit and not now.limit:
-        refused = "a memory limit sets the goal here, and it is not known: give --memory-limit"
+        refused = f"a memory limit sets the goal here, and it is not known: {_NAME_IT}"
     if programs > 1:
         note = f"the log holds {programs} program starts: predicted from the longest"
         warnings = (*warnings, note)

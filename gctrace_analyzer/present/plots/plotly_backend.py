@@ -38,7 +38,15 @@ def described(figure: Figure) -> dict[str, Any]:
     panels = [panel for panel in figure.panels if panel.drawn]
     height = 90 + PANEL_HEIGHT * max(len(panels), 1) + 18 * len(figure.notes)
     layout: dict[str, Any] = {
-        "title": {"text": figure.title, "x": 0, "xref": "paper"},
+        "title": {
+            "text": figure.title,
+            "x": 0,
+            "xref": "paper",
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "pad": {"t": 12},
+        },
         "height": height,
         "margin": {
             "l": 64,
