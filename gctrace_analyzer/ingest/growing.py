@@ -146,6 +146,12 @@ class Growing:
         return self._all_cycles
 
     @property
+    def newest(self) -> tuple[int, float | None] | None:
+        """Number and start of the newest cycle; None before the first."""
+        frames = [frame for frame in tuple(self._fresh.part.cycles) if len(frame)]
+        return frames[-1].select("gc_num", "start_s").row(-1) if frames else None
+
+    @property
     def cycles_gone(self) -> int:
         """The oldest cycles, that were let go."""
         return self._gone

@@ -29,7 +29,7 @@ def lines(report: Report) -> Iterator[Line]:
         for figure in rows.state(report):
             yield _figure(report, figure)
     yield from _story(report)
-    yield from _advice(report)
+    yield from advice_lines(report)
     if report.summary.cycles:
         for each in (rows.pauses(report), rows.worst(report), rows.processes(report)):
             yield from table(each)
@@ -74,7 +74,7 @@ def _story(report: Report) -> Iterator[Line]:
             yield ((f"  {text}", "dim"),)
 
 
-def _advice(report: Report) -> Iterator[Line]:
+def advice_lines(report: Report) -> Iterator[Line]:
     """What to set, where there are cycles to learn from."""
     if not report.summary.cycles:
         return
