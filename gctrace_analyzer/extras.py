@@ -7,7 +7,7 @@ from typing import Any
 
 from gctrace_analyzer.errors import MissingExtraError
 
-EXTRA_OF = {"pandas": "pandas", "pyarrow": "pandas"}
+EXTRA_OF = {"pandas": "pandas", "pyarrow": "pandas", "matplotlib": "plot"}
 """Which extra of pyproject.toml brings each library."""
 
 
@@ -20,6 +20,7 @@ def load(library: str) -> Any:
     try:
         return importlib.import_module(library)
     except ModuleNotFoundError as err:
-        if err.name != library:
+        whole = library.partition(".")[0]
+        if err.name != whole or whole not in EXTRA_OF:
             raise
-        raise MissingExtraError(library, EXTRA_OF[library]) from err
+        raise MissingExtraError(whole, EXTRA_OF[whole]) from err
