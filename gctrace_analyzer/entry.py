@@ -71,8 +71,15 @@ def read(
         raise BadSettingError(
             what="read", value="nothing", expected="at least one path, - or open file"
         )
-    how = _how(strict=strict, kind=kind, columns=columns, year=year, tz=tz, start=start,
-               unpack_limit=unpack_limit)
+    how = _how(
+        strict=strict,
+        kind=kind,
+        columns=columns,
+        year=year,
+        tz=tz,
+        start=start,
+        unpack_limit=unpack_limit,
+    )
     given = _settings(gogc, memory_limit, container_limit, cpu_limit, go_version)
     return Run(read_log(origins, how, progress=progress), given)
 

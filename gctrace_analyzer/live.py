@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import polars as pl
 
@@ -25,9 +25,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import IO
 
-    from gctrace_analyzer.ingest.follow import Pipe, Segment
     from gctrace_analyzer.ingest.part import Part
     from gctrace_analyzer.ingest.sources import SourceFacts
+
+
+class Readable(Protocol):
+    """What can be read from: `read` waits for something, and gives `b""` at the end."""
+
+    name: str
+
+    def read(self, size: int, /) -> bytes:
+        """The next bytes, no more than `size`."""
+
 
 MOST_CYCLES = 2_000_000
 """Four hours of a program that collects 140 times a second; 60 MiB while they are kept."""
@@ -81,7 +90,7 @@ class Live:
             if kept > MOST_CYCLES:
                 kept -= each.let_go(kept - MOST_CYCLES)
 
-    def follow(self, origin: IO[bytes] | Pipe | Segment, added: Callable[[], None]) -> None:
+    def follow(self, origin: Readable, added: Callable[[], None]) -> None:
         """Takes all of an input, until its end; `added` is called after each piece.
 
         Raises:
@@ -113,8 +122,8 @@ class Live:
         return Run(log_of(parts, self._how, notes), self._settings)
 
     @property
-    def newest(self) -> tuple[int, float | None] | None:
-        """Number and start of the newest cycle; None before the first."""
+    def newest(self) -> dict[str, Any] | None:
+        """The newest cycle, columns as printed; None before the first."""
         return next((found for each in reversed(self._inputs) if (found := each.newest)), None)
 
     def recent(self) -> Run | None:
@@ -156,8 +165,11 @@ class Intervals:
 
     def new(self, *, ended: bool = False) -> list[dict[str, Any]]:
         """Rows of `schema.WINDOWS`; with the last ones, that are not over, if it `ended`."""
-        newest = self._live.newest
-        if newest is None or not (ended or self._is_due(newest)):
+        row = self._live.newest
+        if row is None:
+            return []
+        newest = row["gc_num"], row.get("start_s")
+        if not (ended or self._is_due(newest)):
             return []
         self._last = newest
         recent = self._live.recent()

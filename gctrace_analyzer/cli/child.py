@@ -43,20 +43,22 @@ _RECORD = re.compile(f"^(?:{any_of(MODERN)})\r?\n".encode(), re.MULTILINE)
 _HEAD = b"gc "
 
 
-def with_gctrace(godebug: str) -> tuple[str, str | None]:
-    """GODEBUG with gctrace on, and the value gctrace had already, which stays.
+def with_gctrace(godebug: str) -> str:
+    """GODEBUG with gctrace on; one that is on already stays as it is.
 
     >>> with_gctrace("madvdontneed=1"), with_gctrace("gctrace=2,x=1"), with_gctrace("")
-    (('madvdontneed=1,gctrace=1', None), ('gctrace=2,x=1', '2'), ('gctrace=1', None))
+    ('madvdontneed=1,gctrace=1', 'gctrace=2,x=1', 'gctrace=1')
+    >>> with_gctrace("gctrace=0")  # the last one counts
+    'gctrace=0,gctrace=1'
     """
-    had = None
+    had = ""
     for setting in godebug.split(","):
         name, _, value = setting.partition("=")
         if name.strip() == "gctrace":
             had = value.strip()
-    if had is not None:
-        return godebug, had
-    return ",".join([*([godebug] if godebug else []), "gctrace=1"]), None
+    if had.isdigit() and int(had) > 0:
+        return godebug
+    return ",".join([*([godebug] if godebug else []), "gctrace=1"])
 
 
 class Passing:

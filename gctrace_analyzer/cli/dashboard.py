@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.present.text import Line
 
+_PATIENCE_S = 0.3
+
 
 class Dashboard:
     """Lines at the end of the screen; what is printed goes above them."""
@@ -28,6 +31,7 @@ class Dashboard:
         self._lock = RLock()
         self._live: Live | None = None
         self._carry = b""
+        self._carried_at = 0.0
         self._shown: list[Line] = []
         self._size = (0, 0)
         self.start()
@@ -87,9 +91,16 @@ class Dashboard:
         with self._lock:
             data = self._carry + data
             end = data.rfind(b"\n") + 1
-            self._carry = data[end:]
+            self._carry, self._carried_at = data[end:], time.monotonic()
             if end:
                 self._print(data[:end])
+
+    def flush(self) -> None:
+        """Prints the beginning of a line that has waited for its end: a question, maybe."""
+        with self._lock:
+            if self._carry and time.monotonic() - self._carried_at > _PATIENCE_S:
+                data, self._carry = self._carry + b"\n", b""
+                self._print(data)
 
     def _print(self, data: bytes) -> None:
         self._console.print(

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 import time
 import warnings
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import EXIT_GATE, EXIT_INPUT
+from gctrace_analyzer.cli.files import output, save
 from gctrace_analyzer.cli.options import Gate, Parser, common, gate, given, known
-from gctrace_analyzer.errors import (
-    BadSettingError,
-    GctraceWarning,
-    NothingDrawnError,
-    UnwritableOutputError,
-)
+from gctrace_analyzer.errors import GctraceWarning, NothingDrawnError
 
 if TYPE_CHECKING:
     import argparse
@@ -74,7 +69,7 @@ exit codes: 0 analysed, 1 a --fail-on held, 2 wrong usage, 3 input unusable,
 def run(words: list[str]) -> int:
     """Runs the main job; the exit code."""
     args = _parser().parse_args(words)
-    outputs = [_output(path) for path in args.output]
+    outputs = [(path, output(path, SUFFIXES)) for path in args.output]
     table = args.table or "cycles"
     from gctrace_analyzer.analysis.summary import FIGURES
 
@@ -84,7 +79,7 @@ def run(words: list[str]) -> int:
     view = _view(whole, args)
     code = _judge(view, gates) or code
     for path, kind in outputs:
-        _save(view, path, kind, args.plot if kind in ("png", "svg") else table)
+        save(path, partial(write, view, kind, args.plot if kind in ("png", "svg") else table))
     if not outputs or args.format:
         _print(view, args.format or ("csv" if args.table else "text"), table, args.color)
     return code
@@ -127,21 +122,6 @@ def _parser() -> argparse.ArgumentParser:
     known(parser)
     common(parser)
     return parser
-
-
-def _output(path: Path) -> tuple[Path, str]:
-    kind = SUFFIXES.get(path.suffix.lower())
-    if kind is None:
-        raise BadSettingError(
-            what="--output", value=str(path), expected="a name ending in " + ", ".join(SUFFIXES)
-        )
-    if not path.resolve().parent.is_dir():
-        raise BadSettingError(
-            what="--output",
-            value=str(path),
-            expected=f"an existing folder: {path.parent} is none",
-        )
-    return path, kind
 
 
 def _read(args: argparse.Namespace) -> Run:
@@ -225,34 +205,11 @@ def _print(view: Run, kind: str, table: str, color: str) -> None:
 
         show(lines(view.report()), color)
     else:
-        _write(view, kind, table, sys.stdout.buffer)
+        write(view, kind, table, sys.stdout.buffer)
         sys.stdout.buffer.flush()
 
 
-def _save(view: Run, path: Path, kind: str, name: str) -> None:
-    """Writes the file beside its place and moves it there: nothing is ever half-written."""
-    part = None
-    try:
-        handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
-        part = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            _write(view, kind, name, file)
-        part.chmod(0o666 & ~_umask())
-        part.replace(path)
-    except OSError as err:
-        raise UnwritableOutputError(str(path), err.strerror or str(err)) from err
-    finally:
-        if part:
-            part.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _write(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
+def write(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
     """Writes the run as a report, or the table or plot called `name`."""
     if kind == "text":
         from gctrace_analyzer.present import text

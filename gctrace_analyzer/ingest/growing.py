@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -146,10 +146,10 @@ class Growing:
         return self._all_cycles
 
     @property
-    def newest(self) -> tuple[int, float | None] | None:
-        """Number and start of the newest cycle; None before the first."""
+    def newest(self) -> dict[str, Any] | None:
+        """The newest cycle, columns as printed; None before the first."""
         frames = [frame for frame in tuple(self._fresh.part.cycles) if len(frame)]
-        return frames[-1].select("gc_num", "start_s").row(-1) if frames else None
+        return frames[-1].row(-1, named=True) if frames else None
 
     @property
     def cycles_gone(self) -> int:

@@ -95,7 +95,7 @@ def read_log(
     return log_of(parts, how, notes)
 
 
-def log_of(parts: Sequence[Part], how: How, notes: Sequence[str]) -> Log:
+def log_of(parts: list[Part], how: How, notes: Sequence[str]) -> Log:
     """The parts, which are used up, as one log; `notes` are what was said in reading them."""
     cycles, whose = owners.one_frame(parts)
     cycles, spans, parted = clocks.anchored(cycles, how.clock)

@@ -86,7 +86,9 @@ def dumps(report: Report) -> str:
 
 def line(kind: str, values: dict[str, Any]) -> str:
     """One of several JSON objects, each on a line and with its `type`, with the line end."""
-    return json.dumps(_plain({"type": kind, **values}), ensure_ascii=False, allow_nan=False) + "\n"
+    return (
+        json.dumps(_plain({"type": kind, **values}), ensure_ascii=False, allow_nan=False) + "\n"
+    )
 
 
 def _plain(value: Any) -> Any:

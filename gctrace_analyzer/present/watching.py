@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.present import advice, figures, rows, story, text
+from gctrace_analyzer.present import figures, rows, story, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ class Seen:
     title: str
     cycles: int
     lines: int
-    gc_num: int
+    newest: dict[str, Any] | None
     age_s: float
     window_s: float
     notice: str = ""
@@ -64,13 +64,17 @@ def bar_s(span_s: float, count: int) -> float:
     return next((each for each in _BAR_S if each * count >= span_s), span_s / count)
 
 
-def waiting(seen: Seen, hints: list[str]) -> list[Line]:
+def since(seconds: float) -> str:
+    """A time that has passed."""
+    return figures.duration(seconds)
+
+
+def waiting(seen: Seen) -> list[Line]:
     """The dashboard before the first cycle."""
-    shown: list[Line] = [((seen.title, "bold"),)]
+    shown: list[Line] = [((figures.printable(seen.title), "bold"),)]
     if seen.notice:
-        shown.append(((f"  {seen.notice}", "yellow"),))
-    shown.append(((f"  {figures.count(seen.lines, 'line')}, no GC cycle yet", ""),))
-    return [*shown, *(((f"  {hint}", "dim"),) for hint in hints)]
+        return [*shown, ((f"  {figures.printable(seen.notice)}", "yellow"),)]
+    return [*shown, ((f"  {figures.count(seen.lines, 'line')}, no GC cycle yet", "dim"),)]
 
 
 def dashboard(
@@ -104,22 +108,41 @@ def dashboard(
 
 
 def _head(report: Report, seen: Seen, width: int) -> Iterator[Line]:
-    facts = [seen.title, *report.facts[1:3]]
+    facts = [figures.printable(seen.title), *report.facts[1:3]]
     title = " · ".join(facts)
     if len(title) > width:
-        room = width - len(title) + len(seen.title)
-        title = " · ".join([seen.title[: max(room - 1, 8)] + "…", *facts[1:]])
+        room = width - len(title) + len(facts[0])
+        title = " · ".join([facts[0][: max(room - 1, 8)] + "…", *facts[1:]])
     yield ((title[:width], "bold"),)
-    ago = "just now" if seen.age_s < STILL_S else f"{figures.duration(seen.age_s)} ago"
     span = min(seen.window_s, report.summary.span_s or seen.window_s)
     parts = [
-        f"  gc {seen.gc_num:,} {ago}",
-        f"{figures.count(seen.cycles, 'cycle')} in {figures.count(seen.lines, 'line')}",
-        f"below: the last {figures.duration(span)}",
+        f"  {figures.count(seen.cycles, 'cycle')} in {figures.count(seen.lines, 'line')}",
+        f"figures of the last {figures.duration(span)}",
     ]
     yield ((" · ".join(parts)[:width], "dim"),)
+    if seen.newest:
+        yield ((_newest(seen.newest, seen.age_s)[:width], ""),)
     if seen.notice:
-        yield ((f"  {seen.notice}"[:width], "yellow"),)
+        yield ((f"  {figures.printable(seen.notice)}"[:width], "yellow"),)
+
+
+def _newest(row: dict[str, Any], age_s: float) -> str:
+    """The newest cycle and its age."""
+    ago = "just now" if age_s < STILL_S else f"{figures.duration(math.floor(age_s))} ago"
+    parts = [f"  gc {row['gc_num']:,} {ago}"]
+    sizes = [row.get(f"heap_{when}_mib") for when in ("start", "end", "live")]
+    if None not in sizes:
+        parts.append("→".join(f"{size:,}" for size in sizes) + " MiB")
+    pauses = [row.get("stw_sweep_term_ms"), row.get("stw_mark_term_ms")]
+    printed = [
+        figures.milliseconds(each).removesuffix(" ms") for each in pauses if each is not None
+    ]
+    parts.append(f"stopped {' + '.join(printed)} ms")
+    if row.get("concurrent_mark_ms") is not None:
+        parts.append(f"marked {figures.milliseconds(row['concurrent_mark_ms'])}")
+    if row.get("forced"):
+        parts.append("forced")
+    return " · ".join(parts)
 
 
 def _points(
@@ -169,24 +192,24 @@ def going_on(report: Report, gc_num: int) -> list[dict[str, Any]]:
 
 
 def _now(report: Report, seen: Seen, width: int) -> Iterator[Line]:
-    present = going_on(report, seen.gc_num)
+    present = going_on(report, int(seen.newest["gc_num"]) if seen.newest else 0)
     for each in present[:1]:
         style = _STYLE.get(each["severity"], "")
         lasts = figures.duration(each["end_s"] - each["start_s"])
-        head = f"Now    {each['kind']}"
-        yield ((head, style or "bold"), (f"  for {lasts}", "dim"))
-        for line in wrap(figures.printable(each["reason"]), width - 7)[:_EVIDENCE_LINES]:
-            yield ((f"       {line}", ""),)
+        yield (("Now    ", "bold"), (each["kind"], style or "bold"), (f"  for {lasts}", "dim"))
+        for line in wrap(figures.printable(each["reason"]), width - 9)[:_EVIDENCE_LINES]:
+            yield ((f"         {line}", ""),)
     if not present:
         yield (("Now    ", "bold"), ("no episode", "dim"))
 
 
 def _findings(report: Report, width: int) -> Iterator[Line]:
-    told = [each for each in story.told(report)]
-    present = {each["kind"] for each in report.episodes.to_dicts()}
+    told = story.told(report)
+    present = set(report.episodes["kind"])
     if not told:
         good = story.healthy(report)
-        yield (("Found  ", "bold"), ("nothing that needs doing" if good else "nothing yet", "green" if good else "dim"))
+        word, style = ("nothing that needs doing", "green") if good else ("nothing yet", "dim")
+        yield (("Found  ", "bold"), (word, style))
         return
     for index, each in enumerate(told[:_MOST_FINDINGS]):
         label = "Found  " if not index else "       "
@@ -199,10 +222,12 @@ def _findings(report: Report, width: int) -> Iterator[Line]:
         yield ((f"       and {len(told) - _MOST_FINDINGS} more", "dim"),)
 
 
-def interval_line(row: dict[str, Any], at: str) -> str:
+def interval_line(row: dict[str, Any]) -> str:
     """One interval (`schema.WINDOWS`) as a line of 80 columns at most."""
+    at = figures.duration(row["end_s"])
+    which = f"[{row['process']}] " if row["process"] else ""
     cells = (
-        (at, 8),
+        (which + at, 8),
         (f"{row['cycles']:,} GC", 8),
         (f"CPU {figures.share(row['gc_cpu_share'])}", 11),
         (f"assist {figures.share(row['assist_share_of_gc_cpu'])}", 14),
@@ -210,3 +235,8 @@ def interval_line(row: dict[str, Any], at: str) -> str:
         (f"live {figures.mib(row['heap_live_mib'])}", 13),
     )
     return "  ".join(cell.rjust(size) for cell, size in cells)
+
+
+def episode_line(row: dict[str, Any]) -> str:
+    """An episode (`schema.EPISODES`) that has begun."""
+    return f"          {row['severity']}: {row['kind']}: {figures.printable(row['reason'])}"
