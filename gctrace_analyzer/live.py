@@ -165,13 +165,12 @@ class Intervals:
 
     def new(self, *, ended: bool = False) -> list[dict[str, Any]]:
         """Rows of `schema.WINDOWS`; with the last ones, that are not over, if it `ended`."""
-        row = self._live.newest
-        if row is None:
-            return []
-        newest = row["gc_num"], row.get("start_s")
-        if not (ended or self._is_due(newest)):
-            return []
-        self._last = newest
+        if not ended:
+            row = self._live.newest
+            newest = (row["gc_num"], row.get("start_s")) if row else None
+            if newest is None or not self._is_due(newest):
+                return []
+            self._last = newest
         recent = self._live.recent()
         if recent is None or not recent.cycles["start_s"].count():
             return []

@@ -105,7 +105,8 @@ class Child:
         log: IO[bytes] | None,
         output: Sink | None,
     ) -> None:
-        self.name = command[0]
+        # Where a line stands can be looked up in what is kept.
+        self.name = command[0] if log is None else str(log.name)
         self._errors, self._log = errors, log
         try:
             self._process = subprocess.Popen(

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 REST = 3
 """For each second that the figures take, so many without: a quarter of a processor at most."""
 
+MOST_REST_S = 1.0
+"""The very first figures take long, as libraries are loaded; the next need not wait for it."""
+
 AGE_S = 0.5
 """How often the age of the newest cycle is drawn anew."""
 
@@ -235,7 +238,7 @@ class _Board:
             self._state = view, view.run.report(), view.run.windows(bar_s)
         self._is_stale = False
         done = time.monotonic()
-        self._next = done + REST * (done - begin)
+        self._next = done + min(REST * (done - begin), MOST_REST_S)
 
     def _draw(self, newest: dict[str, Any] | None) -> None:
         seen = watching.Seen(

@@ -157,7 +157,7 @@ class Growing:
         return self._gone
 
     def add(self, data: bytes) -> None:
-        """Takes the next whole, clean lines, in pieces of any size (`sources.Source.chunks`)."""
+        """Takes the next whole, clean lines, in any pieces (`sources.Source.chunks`)."""
         now = gctrace.parse(data)
         self._rest.append(data)
         whole = None

@@ -1,4 +1,4 @@
-"""Frames that pile up for hours: the newest as they are, the older packed, the oldest let go."""
+"""Frames that pile up for hours: packed, and the oldest let go."""
 
 from __future__ import annotations
 
