@@ -38,8 +38,9 @@ class Readable(Protocol):
         """The next bytes, no more than `size`."""
 
 
-MOST_CYCLES = 2_000_000
-"""Four hours of a program that collects 140 times a second; 60 MiB while they are kept."""
+MOST_CYCLES = 500_000
+"""An hour of a program that collects 140 times a second: 15 MiB while they are kept, and about
+600 MiB when they are reported."""
 
 
 @dataclass(frozen=True, slots=True)

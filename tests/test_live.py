@@ -37,7 +37,7 @@ class Trickle(io.RawIOBase):
         self.name, self._data, self._at, self._turn = name, data, 0, 0
 
     def read(self, size: int = -1) -> bytes:
-        size = PIECES[self._turn % len(PIECES)] * max(1, len(self._data) // 50_000)
+        size = PIECES[self._turn % len(PIECES)] * max(1, len(self._data) // 10_000)
         self._turn, begin = self._turn + 1, self._at
         self._at += size
         return self._data[begin : self._at]
@@ -61,17 +61,14 @@ def every_log() -> list[Path]:
     roots = [SAMPLES.rglob("*.log"), CORPUS.rglob("*")]
     names = {".json", ".md", ".py", ".toml"}
     return sorted(
-        path
-        for root in roots
-        for path in root
-        if path.is_file() and path.suffix not in names
+        path for root in roots for path in root if path.is_file() and path.suffix not in names
     )
 
 
-def followed(path: Path) -> tuple[Live, list[dict[str, object]]]:
+def followed(path: Path, every_s: float) -> tuple[Live, list[dict[str, object]]]:
     """The log as it comes, and its intervals as they were told."""
     seen = live()
-    intervals, told = Intervals(seen, 1.0), list[dict[str, object]]()
+    intervals, told = Intervals(seen, every_s), list[dict[str, object]]()
     seen.follow(Trickle(path.read_bytes(), str(path)), lambda: told.extend(intervals.new()))
     return seen, told + intervals.new(ended=True)
 
@@ -85,10 +82,13 @@ def test_what_comes_piece_by_piece_is_reported_as_what_is_read_at_once(path: Pat
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         whole = gca.read(path)
-        seen, told = followed(path)
+        every_s = max(1.0, (whole.summary().span_s or 0.0) / 5)
+        seen, told = followed(path, every_s)
     assert json.dumps(seen.run().report()) == json.dumps(whole.report())
     assert_frame_equal(seen.run().cycles, whole.cycles)
     if whole.cycles["start_s"].count() and path.name != LEARNT:
-        rows = pl.DataFrame(told, schema=whole.windows(1.0).schema)
+        rows = pl.DataFrame(told, schema=whole.windows(every_s).schema)
         rows = rows.sort("process", "start_s")
-        assert_frame_equal(rows, whole.windows(1.0).sort("process", "start_s"), abs_tol=1e-9)
+        assert_frame_equal(
+            rows, whole.windows(every_s).sort("process", "start_s"), abs_tol=1e-9
+        )

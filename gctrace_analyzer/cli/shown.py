@@ -202,9 +202,11 @@ class _Board:
         elif now < self._drawn + AGE_S and not (self._is_stale and now >= self._next):
             self._screen.flush()
             return
+        # The newest cycle first, at once; its figures take a moment.
+        self._draw(newest)
         if self._is_stale and now >= self._next:
             self._look()
-        self._draw(newest)
+            self._draw(newest)
         self._drawn = time.monotonic()
 
     def notice(self, text: str) -> None:

@@ -21,7 +21,7 @@ from gctrace_analyzer.errors import UnreadableInputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-POLL_S = 0.05
+POLL_S = 0.03
 """How often a file is asked for its size: soon enough for eyes, and it costs nothing."""
 
 GATHER_S = 0.05
