@@ -25,7 +25,7 @@ _TREND = {
 }  # fmt: skip
 
 _BAR_S = (0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
-_LEFT, _LEVEL = 24, 6
+_LEFT, _LEVEL = 25, 6
 _MOST_BARS = 60
 _MOST_FINDINGS = 4
 _EVIDENCE_LINES = 2
@@ -65,8 +65,12 @@ def bar_s(span_s: float, count: int) -> float:
 
 
 def since(seconds: float) -> str:
-    """A time that has passed."""
-    return figures.duration(seconds)
+    """A time that has passed, in whole seconds at most.
+
+    >>> since(2.7), since(75)
+    ('2 s', '1m 15s')
+    """
+    return f"{math.floor(seconds)} s" if seconds < 60 else figures.duration(seconds)
 
 
 def waiting(seen: Seen) -> list[Line]:
@@ -128,7 +132,7 @@ def _head(report: Report, seen: Seen, width: int) -> Iterator[Line]:
 
 def _newest(row: dict[str, Any], age_s: float) -> str:
     """The newest cycle and its age."""
-    ago = "just now" if age_s < STILL_S else f"{figures.duration(math.floor(age_s))} ago"
+    ago = "just now" if age_s < STILL_S else f"{since(age_s)} ago"
     parts = [f"  gc {row['gc_num']:,} {ago}"]
     sizes = [row.get(f"heap_{when}_mib") for when in ("start", "end", "live")]
     if None not in sizes:
@@ -164,10 +168,12 @@ def _points(
 def _figure(figure: rows.Figure, values: list[float | None], width: int) -> Line:
     room = width - _LEFT - _LEVEL
     spark = f"{figures.sparkline(values):<{bars(width)}}  " if values else ""
+    if len(spark) > room:
+        spark = ""
     note = _fitted(figure.note, room - len(spark))
     return (
         (f"  {figure.label:<11}", ""),
-        (f"{figure.value:>9}  ", "bold"),
+        (f"{figure.value:>10}  ", "bold"),
         (spark, "cyan"),
         (f"{note:<{room - len(spark)}}", "dim"),
         (f"{figure.level:>{_LEVEL - 1}}", _STYLE.get(figure.level, "")),
@@ -176,7 +182,7 @@ def _figure(figure: rows.Figure, values: list[float | None], width: int) -> Line
 
 def _fitted(note: str, room: int) -> str:
     """As many of the note's parts as there is room for."""
-    while len(note) > room:
+    while len(note) > max(room, 0):
         cut = max(note.rfind("; "), note.rfind(" · "), note.rfind(" ("))
         if cut < 0:
             return note[: room - 1] + "…"
