@@ -7,6 +7,7 @@ a cycle, up to `MOST_CYCLES` of them; the oldest are let go then, and the report
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -86,7 +87,7 @@ class Live:
     def add(self, data: bytes) -> None:
         """Takes whole, clean lines in pieces of any size (`Source.chunks`)."""
         self._inputs[-1].add(data)
-        kept = sum(each.cycles - each.cycles_gone for each in self._inputs)
+        kept = sum(each.cycles - each.gone["cycles"] for each in self._inputs)
         for each in self._inputs:
             if kept > MOST_CYCLES:
                 kept -= each.let_go(kept - MOST_CYCLES)
@@ -114,12 +115,15 @@ class Live:
         """Everything seen, as `read` gives it."""
         parts = [each.whole() for each in self._inputs]
         notes = [note for part in parts for note in finish(part, self._how.clock)]
-        gone = sum(each.cycles_gone for each in self._inputs)
-        if gone:
+        gone = sum((each.gone for each in self._inputs), Counter[str]())
+        if cycles := gone.pop("cycles", 0):
             notes.append(
-                f"{gone:,} older cycles are not in these figures: watching keeps the last "
+                f"{cycles:,} older cycles are not in these figures: watching keeps the last "
                 f"{MOST_CYCLES:,}."
             )
+        notes += [
+            f"{rows:,} older rows of {table} were not kept." for table, rows in gone.items()
+        ]
         return Run(log_of(parts, self._how, notes), self._settings)
 
     @property

@@ -14,7 +14,7 @@ import sys
 import termios
 import time
 from contextlib import contextmanager
-from threading import Thread
+from threading import Thread, Timer
 from typing import IO, TYPE_CHECKING, Any
 
 import pytest
@@ -85,6 +85,23 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@contextmanager
+def patience(watch: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Kills a command that does not end, so that the test fails and does not wait for ever."""
+
+    def give_up() -> None:
+        watch.kill()
+        if watch.stdin is not None:
+            watch.stdin.close()
+
+    timer = Timer(PATIENCE_S, give_up)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def test_a_program_is_passed_through_and_reported(program: list[str], tmp_path: Path) -> None:
     kept = tmp_path / "kept.log"
     words = ["--log", str(kept), "--", *program]
@@ -130,12 +147,15 @@ def test_a_program_that_cannot_be_started(name: str, code: int, says: str) -> No
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH"])  # fmt: skip
 def test_a_signal_reaches_the_program_once(program: list[str], name: str) -> None:
-    with subprocess.Popen(
-        [*WATCH, "--", *program, name],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as watch:
+    with (
+        subprocess.Popen(
+            [*WATCH, "--", *program, name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as watch,
+        patience(watch),
+    ):
         assert watch.stdin is not None
         assert watch.stdout is not None
         assert watch.stdout.readline().startswith(b"GODEBUG")
@@ -261,9 +281,12 @@ def test_control_c_ends_a_followed_file_with_its_report(tmp_path: Path) -> None:
     path, report = tmp_path / "run.log", tmp_path / "report.json"
     rows = tmp_path / "rows.jsonl"
     words = ["--every", "1s", "-o", str(report), "--intervals", str(rows), str(path)]
-    with subprocess.Popen(
-        [*WATCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as watch:
+    with (
+        subprocess.Popen(
+            [*WATCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as watch,
+        patience(watch),
+    ):
         assert watch.stdout is not None
         assert b"not there yet" in watch.stdout.readline()
         path.write_bytes(SAMPLE.read_bytes())

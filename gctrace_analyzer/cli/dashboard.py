@@ -81,7 +81,8 @@ class Dashboard:
             if self._live is None or (lines == self._shown and size == self._size):
                 return
             self._shown, self._size = lines, size
-            shown = lines[: self.height - 1]
+            # What is typed, ^C as well, is echoed behind the last line: it gets one of its own.
+            shown = [*lines[: max(self.height - 2, 1)], ()]
             text = Text("\n").join(Text.assemble(*line) for line in shown)
             text.no_wrap, text.overflow = True, "crop"
             self._live.update(text, refresh=True)

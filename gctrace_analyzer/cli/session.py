@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event, Thread
 from typing import TYPE_CHECKING
@@ -144,50 +144,85 @@ def _origins(name: str, stop: Stop, view: Shown) -> Iterator[Pipe | Segment]:
         yield segment
 
 
+class _PassedOn:
+    """Signals of ours go to the program; those that come before it is there, as soon as it is."""
+
+    def __init__(self) -> None:
+        self._child: Child | None = None
+        self._early: list[int] = []
+
+    def __call__(self, number: int, _: object) -> None:
+        if self._child is None:
+            self._early.append(number)
+        else:
+            self._child.signal(number)
+
+    def to(self, child: Child) -> None:
+        """This is the program."""
+        self._child = child
+        for number in self._early:
+            child.signal(number)
+
+
 def _run(live: Live, view: Shown, what: Program) -> End:
     errors = Passing(view.pass_on, records=what.records)
     output = view.pass_on if view.owns_standard_output else None
-    with _handled(lambda number, _: child.signal(number), PASSED_ON):
+    passed_on = _PassedOn()
+    with _handled(passed_on, PASSED_ON):
         child = Child(
             what.command, what.environment, errors=errors, log=what.log, output=output
         )
-
-        def added() -> None:
-            view.added()
-            reader.news.set()
-
-        def take() -> None:
-            try:
-                live.follow(child, added)
-            finally:
-                # Whatever befalls us, the program can go on writing.
-                while child.read(1 << 20):
-                    pass
-
-        reader = _Reader(take)
-        told = False
-        while child.poll() != "ended" or not reader.is_done:
-            reader.wait()
-            if child.poll() == "stopped":
-                view.pause()
-                child.suspend()
-                view.resume()
-            if reader.error is None:
-                view.tick()
-            elif not told:
-                told = True
-                view.pause()
-                _complain(reader.error)
-        child.join()
+        passed_on.to(child)
+        try:
+            _until_it_ends(live, view, child)
+        except BaseException:
+            # A bug of ours; nothing may be left running.
+            child.signal(signal.SIGTERM)
+            raise
     code = child.code or 0
     return End(live, code=max(code, 0), signal=-code if code < 0 else None)
 
 
-def _complain(error: Exception) -> None:
-    """The program need not end because we cannot go on."""
-    say(f"{error}\n  Watching has stopped; the program goes on.")
-    if "--debug" in sys.argv:
-        traceback.print_exception(error)
+def _until_it_ends(live: Live, view: Shown, child: Child) -> None:
+    def added() -> None:
+        view.added()
+        reader.news.set()
+
+    def take() -> None:
+        try:
+            live.follow(child, added)
+        finally:
+            # Whatever befalls us, the program can go on writing.
+            while child.read(1 << 20):
+                pass
+
+    reader = _Reader(take)
+    shows = True
+    while child.poll() != "ended" or not reader.is_done:
+        reader.wait()
+        if child.poll() == "stopped":
+            view.pause()
+            child.suspend()
+            view.resume()
+        if shows:
+            shows = _shows(view, reader)
+    child.join()
+
+
+def _shows(view: Shown, reader: _Reader) -> bool:
+    """Shows what is new. If we cannot go on, that is said: the program need not end."""
+    try:
+        if reader.error is not None:
+            raise reader.error
+        view.tick()
+    except Exception as err:
+        with suppress(OSError):
+            view.pause()
+            say(f"{err}\n  Watching has stopped; the program goes on.")
+            if "--debug" in sys.argv:
+                traceback.print_exception(err)
+        return False
+    return True
 
 
 @contextmanager

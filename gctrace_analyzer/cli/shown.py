@@ -169,8 +169,13 @@ class _Lines:
             # The program may not have ended its line.
             begin = "\n" if self._midline and self._plan.out is sys.stderr else ""
             self._midline = False
-            self._plan.out.write(f"{begin}{text}\n")
-            self._plan.out.flush()
+            try:
+                self._plan.out.write(f"{begin}{text}\n")
+                self._plan.out.flush()
+            except OSError:
+                # A program need not end because nobody reads what we say of it.
+                if self._plan.out is sys.stdout:
+                    raise
 
 
 class _Board:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shlex
 import signal
 import sys
@@ -40,14 +39,16 @@ examples:
   kubectl logs -f api-7d9f | gctrace-analyze watch -
   gctrace-analyze watch --advise --log run.log -- ./server
   gctrace-analyze watch -f jsonl --every 5s run.log | jq .gc_cpu_share
-  gctrace-analyze watch -o report.html -- go test -bench . ./...
+  gctrace-analyze watch -o report.html -- ./parse.test -test.bench .
 
 a program keeps its standard input, output and signals; Ctrl-C reaches it once.
 What it writes to standard error stays visible, but for the lines of gctrace;
-what watch itself says goes there, too. A file's or pipe's goes to standard output.
+what watch itself says goes there, too. Of a file or pipe it goes to standard
+output.
 
-exit codes: those of the program (128+n if a signal ended it; 127, 126 if it could
-not be started). Of a file or pipe: 0 analysed, also after Ctrl-C, 3 nothing found"""
+exit codes: those of the program (128+n if a signal ended it; 127, 126 if it
+could not be started). Of a file or pipe: 0 analysed, also after Ctrl-C,
+3 nothing found"""
 
 FORMATS = ("dashboard", "lines", "jsonl")
 
@@ -57,6 +58,8 @@ def run(words: list[str]) -> int:
     mine, command = _divided(words)
     parser = _parser()
     args = parser.parse_args(mine)
+    if os.name == "nt":
+        parser.error("there are no such signals and terminals on Windows; WSL has them")
     if bool(args.input) == bool(command):
         parser.error("name a log, or - for a pipe, or a program after --")
     if args.log and not command:
@@ -271,6 +274,8 @@ def _nothing(end: End, command: list[str], args: argparse.Namespace) -> None:
 
 def _die(number: int) -> NoReturn:
     """Ends as the program did, so that whoever started us sees the same."""
+    import resource
+
     sys.stdout.flush()
     sys.stderr.flush()
     # The program has written its core dump; ours would tell nothing.

@@ -133,7 +133,9 @@ class Growing:
         self._shelves = {"cycles": Shelf()}
         self._rest: list[bytes] = []
         self._fresh = _Pieces(facts)
-        self._all_cycles = self._gone = 0
+        self._all_cycles = 0
+        self.gone: Counter[str] = Counter()
+        """The oldest rows, that were let go, by table."""
 
     @property
     def lines(self) -> int:
@@ -150,11 +152,6 @@ class Growing:
         """The newest cycle, columns as printed; None before the first."""
         frames = [frame for frame in tuple(self._fresh.part.cycles) if len(frame)]
         return frames[-1].row(-1, named=True) if frames else None
-
-    @property
-    def cycles_gone(self) -> int:
-        """The oldest cycles, that were let go."""
-        return self._gone
 
     def add(self, data: bytes) -> None:
         """Takes the next whole, clean lines, in any pieces (`sources.Source.chunks`)."""
@@ -187,7 +184,7 @@ class Growing:
         """Forgets so many of the oldest cycles, or a few less; how many."""
         with self._lock:
             gone = self._shelves["cycles"].let_go(cycles)
-            self._gone += gone
+            self.gone["cycles"] += gone
         return gone
 
     def whole(self) -> Part:
@@ -226,7 +223,9 @@ class Growing:
             shelf = self._shelves.setdefault(table, Shelf())
             shelf.put(frames)
             frames.clear()
-            shelf.let_go(shelf.rows - (MOST_MESSAGES if table == "messages" else MOST_ROWS))
+            most = MOST_MESSAGES if table == "messages" else MOST_ROWS
+            self.gone[table] += shelf.let_go(shelf.rows - most)
+        self.gone["rejected"] += len(part.rejected[:-MOST_REJECTED])
         del part.rejected[:-MOST_REJECTED]
 
 
