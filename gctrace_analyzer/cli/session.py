@@ -145,7 +145,7 @@ def _origins(name: str, stop: Stop, view: Shown) -> Iterator[Pipe | Segment]:
 
 
 class _PassedOn:
-    """Signals of ours go to the program; those that come before it is there, as soon as it is."""
+    """Signals go to the program; those that come before it is there, as soon as it is."""
 
     def __init__(self) -> None:
         self._child: Child | None = None
