@@ -180,6 +180,10 @@ class Intervals:
         if recent is None or not recent.cycles["start_s"].count():
             return []
         numbers = self._numbers(recent.cycles)
+        if not self._covers(recent.cycles, numbers):
+            # More cycles in an interval than are at hand.
+            recent = self._live.run()
+            numbers = self._numbers(recent.cycles)
         begun = recent.cycles.group_by("process").agg(pl.col("start_s").max()).rows()
         over = {process: math.floor(start_s / self._every_s) for process, start_s in begun}
         found = []
@@ -198,6 +202,20 @@ class Intervals:
         if num < last_num or last_s is None:
             return True
         return math.floor(start_s / self._every_s) > math.floor(last_s / self._every_s)
+
+    def _covers(self, cycles: pl.DataFrame, numbers: dict[int, int]) -> bool:
+        """Whether these newest cycles reach back to what was told already, or to the begin."""
+        if len(cycles) >= self._live.cycles:
+            return True
+        first = cycles.group_by("process", maintain_order=True).first()
+        return all(
+            (start_s is not None
+            and (math.floor(start_s / self._every_s) <= self._told.get(numbers[process], -1)))
+            or (gc_num <= 1 and numbers[process] not in self._told)
+            for process, gc_num, start_s in first.select(
+                "process", "gc_num", "start_s"
+            ).iter_rows()
+        )
 
     def _numbers(self, cycles: pl.DataFrame) -> dict[int, int]:
         """The number of each program in all that was seen, by its number among the recent."""

@@ -14,7 +14,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.entry import live
 from gctrace_analyzer.errors import GctraceError
 from gctrace_analyzer.ingest import sniff
-from gctrace_analyzer.ingest.sources import Source
+from gctrace_analyzer.ingest.sources import Source, SourceFacts
 from gctrace_analyzer.live import Intervals, Live
 from gctrace_analyzer.present import json
 from tests.conftest import CORPUS, SAMPLES
@@ -92,3 +92,20 @@ def test_what_comes_piece_by_piece_is_reported_as_what_is_read_at_once(path: Pat
         assert_frame_equal(
             rows, whole.windows(every_s).sort("process", "start_s"), abs_tol=1e-9
         )
+
+
+def test_an_interval_of_more_cycles_than_are_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gctrace_analyzer.ingest.growing.RECENT_CYCLES", 10)
+    path = SAMPLES / "thrash-go1.19.log"
+    whole = gca.read(path).windows(2.0)
+    seen = live()
+    intervals, told = Intervals(seen, 2.0), list[dict[str, object]]()
+    seen.begin(SourceFacts(str(path)))
+    for line in path.read_bytes().splitlines(keepends=True):
+        seen.add(line)
+        told += intervals.new()
+    told += intervals.new(ended=True)
+    recent = seen.recent()
+    assert recent is not None
+    assert len(recent.cycles) < 20 < len(gca.read(path).cycles)
+    assert_frame_equal(pl.DataFrame(told, schema=whole.schema), whole, abs_tol=1e-9)

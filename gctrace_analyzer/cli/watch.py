@@ -69,6 +69,9 @@ def run(words: list[str]) -> int:
     args.window_s = _positive(args.window, "--window")
     if args.input:
         _check(args.input)
+    if sys.stderr is None:
+        # Closed by who started us: the program runs all the same.
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # to the very end
     out = sys.stderr if command else sys.stdout
     with ExitStack() as stack:
         args.log_file = stack.enter_context(_opened(args.log)) if args.log else None
