@@ -179,11 +179,13 @@ class Intervals:
         recent = self._live.recent()
         if recent is None or not recent.cycles["start_s"].count():
             return []
-        numbers = self._numbers(recent.cycles)
+        numbers, lines = self._numbers(recent.cycles)
         if not self._covers(recent.cycles, numbers):
             # More cycles in an interval than are at hand.
             recent = self._live.run()
-            numbers = self._numbers(recent.cycles)
+            numbers, lines = self._numbers(recent.cycles)
+        quiet = {key: each for key, each in self._lines.items() if each not in numbers.values()}
+        self._lines = quiet | lines
         begun = recent.cycles.group_by("process").agg(pl.col("start_s").max()).rows()
         over = {process: math.floor(start_s / self._every_s) for process, start_s in begun}
         found = []
@@ -209,16 +211,25 @@ class Intervals:
             return True
         first = cycles.group_by("process", maintain_order=True).first()
         return all(
-            (start_s is not None
-            and (math.floor(start_s / self._every_s) <= self._told.get(numbers[process], -1)))
+            (
+                start_s is not None
+                and (
+                    math.floor(start_s / self._every_s) <= self._told.get(numbers[process], -1)
+                )
+            )
             or (gc_num <= 1 and numbers[process] not in self._told)
             for process, gc_num, start_s in first.select(
                 "process", "gc_num", "start_s"
             ).iter_rows()
         )
 
-    def _numbers(self, cycles: pl.DataFrame) -> dict[int, int]:
-        """The number of each program in all that was seen, by its number among the recent."""
+    def _numbers(
+        self, cycles: pl.DataFrame
+    ) -> tuple[dict[int, int], dict[tuple[str, int], int]]:
+        """The number of each program in all that was seen, by its number among these cycles.
+
+        And its newest line, by which it is known the next time.
+        """
         at = pl.struct(pl.col("source").cast(pl.String), "line_no")
         known = cycles.select("process", at=at).group_by("process", maintain_order=True).all()
         found, lines = {}, {}
@@ -229,8 +240,7 @@ class Intervals:
             following = max(following, number + 1)
             found[process] = number
             lines[keys[0]] = number
-        self._lines = lines
-        return found
+        return found, lines
 
 
 def _check(name: str, data: bytes) -> None:
