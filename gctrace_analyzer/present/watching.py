@@ -138,10 +138,8 @@ def _newest(row: dict[str, Any], age_s: float) -> str:
     if None not in sizes:
         parts.append("→".join(f"{size:,}" for size in sizes) + " MiB")
     pauses = [row.get("stw_sweep_term_ms"), row.get("stw_mark_term_ms")]
-    printed = [
-        figures.milliseconds(each).removesuffix(" ms") for each in pauses if each is not None
-    ]
-    parts.append(f"stopped {' + '.join(printed)} ms")
+    stopped = [figures.milliseconds(each) for each in pauses if each is not None]
+    parts.append(f"stopped {' + '.join(stopped)}")
     if row.get("concurrent_mark_ms") is not None:
         parts.append(f"marked {figures.milliseconds(row['concurrent_mark_ms'])}")
     if row.get("forced"):
