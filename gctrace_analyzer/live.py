@@ -41,7 +41,7 @@ class Readable(Protocol):
 
 MOST_CYCLES = 500_000
 """An hour of a program that collects 140 times a second: 15 MiB while they are kept, and about
-600 MiB when they are reported."""
+700 MiB when they are reported."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,8 @@ What the Go garbage collector did, from the log of GODEBUG=gctrace=1.
 
 Reads the gctrace of every Go version, mixed with whatever else the program
 wrote, compressed or not. Several files are parts of one log, in their order;
-- is standard input. `gctrace-analyze explain LINE` takes one line apart."""
+- is standard input. `gctrace-analyze explain LINE` takes one line apart,
+`gctrace-analyze watch -- ./server` starts a program and shows it live."""
 
 _EPILOG = """\
 examples:

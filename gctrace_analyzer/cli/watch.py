@@ -108,7 +108,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "-f", "--format", choices=FORMATS, metavar="FORMAT",
-        help="dashboard (on a terminal), lines (elsewhere), jsonl",
+        help="dashboard (on a terminal), lines (elsewhere), jsonl: objects of type interval, "
+        "episode, and in the end report",
     )  # fmt: skip
     parser.add_argument(
         "--every", default="10s", metavar="TIME", help="length of an interval (default: 10s)"
