@@ -278,6 +278,15 @@ def test_a_program_without_gctrace_keeps_its_exit_code() -> None:
     assert b"no gctrace among them" in done.stderr
 
 
+def test_a_program_goes_on_when_we_cannot() -> None:
+    script = r"printf '\177ELF is no log\n' >&2; sleep 0.5; echo err >&2; echo out; exit 6"
+    done = watched(["--", "sh", "-c", script])
+    assert done.returncode == 6
+    assert done.stdout == b"out\n"
+    assert b"\nerr\n" in done.stderr
+    assert b"Watching has stopped; the program goes on." in done.stderr
+
+
 def test_control_c_ends_a_followed_file_with_its_report(tmp_path: Path) -> None:
     path, report = tmp_path / "run.log", tmp_path / "report.json"
     rows = tmp_path / "rows.jsonl"

@@ -68,9 +68,9 @@ def watch(live: Live, plan: Plan, what: Program | Reading) -> End:
 
 
 class _Reader:
-    """Takes an input in a thread of its own."""
+    """Takes an input in a thread of its own; `take` gets the reader, to say what is new."""
 
-    def __init__(self, take: Callable[[], None]) -> None:
+    def __init__(self, take: Callable[[_Reader], None]) -> None:
         self.news = Event()
         self.error: Exception | None = None
         self._take = take
@@ -89,7 +89,7 @@ class _Reader:
 
     def _run(self) -> None:
         try:
-            self._take()
+            self._take(self)
         except Exception as err:
             self.error = err
         self.news.set()
@@ -113,13 +113,13 @@ def _read(live: Live, view: Shown, what: Reading) -> End:
     stop = Stop()
     asked = _Asked(stop)
 
-    def take() -> None:
+    def take(reader: _Reader) -> None:
+        def added() -> None:
+            view.added()
+            reader.news.set()
+
         for origin in _origins(what.name, stop, view):
             live.follow(origin, added)
-
-    def added() -> None:
-        view.added()
-        reader.news.set()
 
     with _handled(asked, ("SIGINT", "SIGTERM", "SIGHUP")), _stopping(view):
         reader = _Reader(take)
@@ -184,14 +184,15 @@ def _run(live: Live, view: Shown, what: Program) -> End:
 
 
 def _until_it_ends(live: Live, view: Shown, child: Child) -> None:
-    def added() -> None:
-        view.added()
-        reader.news.set()
+    def take(reader: _Reader) -> None:
+        def added() -> None:
+            view.added()
+            reader.news.set()
 
-    def take() -> None:
         try:
             live.follow(child, added)
-        finally:
+        except Exception as err:
+            reader.error = err
             # Whatever befalls us, the program can go on writing.
             while child.read(1 << 20):
                 pass
