@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-INPUTS = sorted(path for path in SAMPLES.iterdir() if path.suffix not in (".toml", ".md"))
+INPUTS = sorted(
+    path for path in SAMPLES.iterdir() if path.is_file() and path.suffix not in (".toml", ".md")
+)
 TIMED = ".chart[id^=timeline-]"
 CHART_IS_DRAWN = """id => {
   const marks = document.getElementById(id).querySelectorAll(
