@@ -12,16 +12,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gctrace_analyzer.comparing import compare, sweep
     from gctrace_analyzer.comparison import Comparison, Sweep
     from gctrace_analyzer.entry import (
         add_metrics,
-        compare,
         cycles,
         from_frame,
         overlay,
         read,
         side_by_side,
-        sweep,
     )
     from gctrace_analyzer.errors import (
         BadSettingError,
@@ -76,18 +75,9 @@ __all__ = [
 _HOMES = {
     "Run": "run",
     **dict.fromkeys(("Comparison", "Sweep"), "comparison"),
+    **dict.fromkeys(("compare", "sweep"), "comparing"),
     **dict.fromkeys(
-        (
-            "add_metrics",
-            "compare",
-            "cycles",
-            "from_frame",
-            "overlay",
-            "read",
-            "side_by_side",
-            "sweep",
-        ),
-        "entry",
+        ("add_metrics", "cycles", "from_frame", "overlay", "read", "side_by_side"), "entry"
     ),
 }
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import glob
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
@@ -12,10 +10,11 @@ import polars as pl
 from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.analysis.cycles import with_metrics
 from gctrace_analyzer.analysis.settings import Known, Settings
-from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
+from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import stitch
 from gctrace_analyzer.ingest.clock import Clock, moment
 from gctrace_analyzer.ingest.read import How, Log, read_log
+from gctrace_analyzer.live import Live
 from gctrace_analyzer.present.plots import spreads
 from gctrace_analyzer.present.plots.binning import BINS
 from gctrace_analyzer.present.plots.drawn import drawn
@@ -24,13 +23,9 @@ from gctrace_analyzer.run import Run
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
-    from typing import TypeAlias
 
-    from gctrace_analyzer.comparison import Comparison, Sweep
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
     from gctrace_analyzer.present.report import Report
-
-    Runs: TypeAlias = Input | Run | Sequence[Input | Run]
 
 _Frame = TypeVar("_Frame")
 
@@ -80,8 +75,47 @@ def read(
         raise BadSettingError(
             what="read", value="nothing", expected="at least one path, - or open file"
         )
+    how = _how(
+        strict=strict,
+        kind=kind,
+        columns=columns,
+        year=year,
+        tz=tz,
+        start=start,
+        unpack_limit=unpack_limit,
+    )
+    given = _settings(gogc, memory_limit, container_limit, cpu_limit, go_version)
+    return Run(read_log(origins, how, progress=progress), given)
+
+
+def live(
+    *,
+    year: int | None = None,
+    tz: str | None = None,
+    start: str | datetime | None = None,
+    gogc: str | float | None = None,
+    memory_limit: str | float | None = None,
+    container_limit: str | float | None = None,
+    cpu_limit: float | None = None,
+    go_version: str | None = None,
+) -> Live:
+    """What is being written now, to be fed piece by piece; the options are those of `read`."""
+    given = _settings(gogc, memory_limit, container_limit, cpu_limit, go_version)
+    return Live(how=_how(year=year, tz=tz, start=start), settings=given)
+
+
+def _how(
+    *,
+    strict: bool = False,
+    kind: str | None = None,
+    columns: Sequence[str] | None = None,
+    year: int | None = None,
+    tz: str | None = None,
+    start: str | datetime | None = None,
+    unpack_limit: str | float | None = None,
+) -> How:
     begun = moment(start) if isinstance(start, str) else start
-    how = How(
+    return How(
         strict=strict,
         kind=kind,
         columns=columns,
@@ -90,7 +124,16 @@ def read(
         if unpack_limit is None
         else round(units.size_mib(unpack_limit, what="unpack_limit") * units.MIB),
     )
-    given = Settings(
+
+
+def _settings(
+    gogc: str | float | None,
+    memory_limit: str | float | None,
+    container_limit: str | float | None,
+    cpu_limit: float | None,
+    go_version: str | None,
+) -> Settings:
+    return Settings(
         gogc=_given(gogc, lambda value: units.gogc_percent(value, what="gogc")),
         memory_limit_mib=_given(memory_limit, _limit),
         container_limit_mib=_given(
@@ -99,7 +142,6 @@ def read(
         cpu_limit=_given(cpu_limit, _cpus),
         go_version=_given(go_version, lambda value: str(value).removeprefix("go")),
     )
-    return Run(read_log(origins, how, progress=progress), given)
 
 
 def cycles(*origins: Input, strict: bool = False) -> pl.DataFrame:
@@ -109,86 +151,6 @@ def cycles(*origins: Input, strict: bool = False) -> pl.DataFrame:
         GctraceError: as `read`.
     """
     return read(*origins, strict=strict).cycles
-
-
-def compare(before: Runs, after: Runs) -> Comparison:
-    """Two sides of a change: what is better, worse, or noise.
-
-    Args:
-        before: a run, a path, a pattern such as `before-*.log`, or several of them: each run
-            and each path is one run of the same program under the same setting.
-        after: the other side, likewise.
-
-    Raises:
-        TooShortError: a run has no cycle.
-        GctraceError: as `read`.
-
-    >>> found = compare("samples/steady-go1.26.log", "samples/ballast-go1.26.log")
-    >>> found.rows()["gc_per_s"]["verdict"]
-    'better'
-    """
-    from gctrace_analyzer.comparison import between
-    from gctrace_analyzer.sides import Side
-
-    sides = [Side(_label(side, name), runs_of(side)) for side, name in (
-        (before, "before"), (after, "after"),
-    )]  # fmt: skip
-    return between(*sides)
-
-
-def sweep(settings: Mapping[str, Runs]) -> Sweep:
-    """Several settings of one program, each with one or more runs; the best is marked.
-
-    Args:
-        settings: what `compare` takes as a side, by the setting's name.
-
-    Raises:
-        BadSettingError: fewer than two settings.
-        TooShortError: a run has no cycle.
-        GctraceError: as `read`.
-    """
-    from gctrace_analyzer.comparison import over
-    from gctrace_analyzer.sides import Side
-
-    if len(settings) < 2:
-        raise BadSettingError(
-            what="sweep", value=f"{len(settings)} setting", expected="two or more"
-        )
-    return over([Side(name, runs_of(side)) for name, side in settings.items()])
-
-
-def runs_of(side: Runs, **settings: Any) -> list[Run]:
-    """A side's runs: those given, and one for each path and each file of a pattern.
-
-    Args:
-        side: a run, path, pattern or open file, or several of them.
-        settings: as `read` takes them, for what must be read.
-
-    Raises:
-        UnreadableInputError: a pattern that no file has.
-        GctraceError: as `read`.
-    """
-    several: list[Any] = list(side) if isinstance(side, (list, tuple)) else [side]
-    return [
-        each if isinstance(each, Run) else read(each, **settings)
-        for one in several
-        for each in _expanded(one)
-    ]
-
-
-def _expanded(origin: Input | Run) -> list[Any]:
-    if not isinstance(origin, str) or not glob.has_magic(origin) or Path(origin).exists():
-        return [origin]
-    found = sorted(glob.glob(origin, recursive=True))  # noqa: PTH207 (patterns may be absolute)
-    if not found:
-        raise UnreadableInputError(
-            origin, "no file has such a name", "Quote the pattern, and look where you are."
-        )
-    return list(found)
-
-
-def _label(side: Runs, otherwise: str) -> str:
-    return Path(side).name if isinstance(side, str) and not glob.has_magic(side) else otherwise
 
 
 def from_frame(frame: Any) -> Run:

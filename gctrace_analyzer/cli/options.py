@@ -37,11 +37,16 @@ def common(parser: argparse.ArgumentParser) -> None:
 
 
 def known(
-    parser: argparse.ArgumentParser, *, wanted: bool = False, by_side: bool = False
+    parser: argparse.ArgumentParser,
+    *,
+    wanted: bool = False,
+    by_side: bool = False,
+    growing: bool = False,
 ) -> None:
     """Adds what is known of the program and its inputs.
 
-    GOGC and limit may be `wanted` ones, or, like the Go version, one for each of several sides.
+    GOGC and limit may be `wanted` ones, or, like the Go version, one for each of several sides;
+    a `growing` input can only be a log.
     """
     sides = "; 100,200: one for each side" if by_side else ""
     program = parser.add_argument_group("what is known of the program")
@@ -74,6 +79,8 @@ def known(
     inputs.add_argument(
         "--start", metavar="TIME", help="start of the program, where nothing is stamped"
     )
+    if growing:
+        return
     inputs.add_argument(
         "--kind",
         metavar="KIND",
@@ -91,10 +98,12 @@ def known(
 
 
 def given(args: argparse.Namespace) -> dict[str, Any]:
-    """These options as `read` takes them."""
+    """These options as `read`, or `live`, takes them."""
     names = (
         "gogc", "memory_limit", "container_limit", "cpu_limit", "go_version", "year", "tz",
-        "start", "kind", "unpack_limit",
+        "start", "kind", "unpack_limit", "columns",
     )  # fmt: skip
-    columns = args.columns.split(",") if args.columns else None
-    return {name: getattr(args, name) for name in names} | {"columns": columns}
+    found = {name: getattr(args, name) for name in names if name in args}
+    if found.get("columns"):
+        found["columns"] = found["columns"].split(",")
+    return found

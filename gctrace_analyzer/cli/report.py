@@ -48,6 +48,7 @@ Reads the gctrace of every Go version, mixed with whatever else the program
 wrote, compressed or not. Several files are parts of one log, in their order;
 - is standard input. There is also, each with its own --help:
 
+  gctrace-analyze watch -- ./server        the same, live
   gctrace-analyze compare BEFORE AFTER     is it really better?
   gctrace-analyze whatif run.log           what would other settings do?
   gctrace-analyze explain LINE             one line, field by field"""
@@ -83,7 +84,7 @@ def run(words: list[str]) -> int:
     if args.fail_on or args.junit:
         code = gating.verdict(args, view.judge(*args.fail_on)) or code
     for path, kind in outputs:
-        save(path, partial(_write, view, kind, args.plot if kind in ("png", "svg") else table))
+        save(path, partial(write, view, kind, args.plot if kind in ("png", "svg") else table))
     if not outputs or args.format:
         _print(view, args.format or ("csv" if args.table else "text"), table, args.color)
     return code
@@ -150,11 +151,11 @@ def _print(view: Run, kind: str, table: str, color: str) -> None:
 
         show(lines(view.report()), color)
     else:
-        _write(view, kind, table, sys.stdout.buffer)
+        write(view, kind, table, sys.stdout.buffer)
         sys.stdout.buffer.flush()
 
 
-def _write(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
+def write(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
     """Writes the run as a report, or the table or plot called `name`."""
     if kind == "text":
         from gctrace_analyzer.present import text
