@@ -12,13 +12,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gctrace_analyzer.comparison import Comparison, Sweep
     from gctrace_analyzer.entry import (
         add_metrics,
+        compare,
         cycles,
         from_frame,
-        overlay,
         read,
-        side_by_side,
+        sweep,
     )
     from gctrace_analyzer.errors import (
         BadSettingError,
@@ -31,16 +32,20 @@ if TYPE_CHECKING:
         MissingExtraError,
         NoRecordsError,
         NothingDrawnError,
+        ProgramFailedError,
+        TooShortError,
         UnknownColumnsError,
         UnreadableInputError,
         UnwritableOutputError,
     )
+    from gctrace_analyzer.overlaid import overlay, side_by_side
     from gctrace_analyzer.run import Run
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BadSettingError",
+    "Comparison",
     "DamagedInputError",
     "EmptyInputError",
     "GctraceError",
@@ -50,22 +55,29 @@ __all__ = [
     "MissingExtraError",
     "NoRecordsError",
     "NothingDrawnError",
+    "ProgramFailedError",
     "Run",
+    "Sweep",
+    "TooShortError",
     "UnknownColumnsError",
     "UnreadableInputError",
     "UnwritableOutputError",
     "add_metrics",
+    "compare",
     "cycles",
     "from_frame",
     "overlay",
     "read",
     "side_by_side",
+    "sweep",
 ]
 
 _HOMES = {
     "Run": "run",
+    **dict.fromkeys(("Comparison", "Sweep"), "comparison"),
+    **dict.fromkeys(("overlay", "side_by_side"), "overlaid"),
     **dict.fromkeys(
-        ("add_metrics", "cycles", "from_frame", "overlay", "read", "side_by_side"), "entry"
+        ("add_metrics", "compare", "cycles", "from_frame", "read", "sweep"), "entry"
     ),
 }
 

@@ -19,6 +19,8 @@ __all__ = [
     "NoRecordsError",
     "NothingDrawnError",
     "ProgramError",
+    "ProgramFailedError",
+    "TooShortError",
     "UnknownColumnsError",
     "UnreadableInputError",
     "UnwritableOutputError",
@@ -83,6 +85,34 @@ class NoRecordsError(GctraceError):
             f"  First line: {self.first!r}\n"
             "  Start the program with GODEBUG=gctrace=1 and keep its standard error:\n"
             "    GODEBUG=gctrace=1 ./server 2> run.log"
+        )
+
+
+class ProgramFailedError(GctraceError):
+    """A program under test that did not start, failed, or took too long."""
+
+    def __init__(self, command: str, why: str, said: str) -> None:
+        super().__init__(command, why, said)
+        self.command, self.why, self.said = command, why, said
+
+    def __str__(self) -> str:
+        ending = "\n".join(f"    {line}" for line in self.said.splitlines()[-10:])
+        return f"{self.command}: {self.why}." + (
+            f"\n  It last said:\n{ending}" if ending else ""
+        )
+
+
+class TooShortError(GctraceError):
+    """A run without a single cycle, which nothing can be compared with."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: no GC cycle to compare.\n"
+            "  Run it longer, under load: 5 cycles tell something, 20 and more a lot."
         )
 
 

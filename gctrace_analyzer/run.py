@@ -16,13 +16,14 @@ from gctrace_analyzer.advise.whatif import grid
 from gctrace_analyzer.analysis import findings
 from gctrace_analyzer.analysis.cycles import with_metrics
 from gctrace_analyzer.analysis.episodes import episodes, judge
+from gctrace_analyzer.analysis.gates import Facts, gate
 from gctrace_analyzer.analysis.memory import Memory, memories
 from gctrace_analyzer.analysis.mmu import mmu
 from gctrace_analyzer.analysis.pauses import pauses
 from gctrace_analyzer.analysis.post_mortem import PostMortem, post_mortems
 from gctrace_analyzer.analysis.segments import segments
 from gctrace_analyzer.analysis.settings import Settings, known
-from gctrace_analyzer.analysis.summary import Summary, prepared
+from gctrace_analyzer.analysis.summary import FIGURES, Summary, prepared
 from gctrace_analyzer.analysis.windows import windows
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.held import Held
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from gctrace_analyzer.advise.whatif import Base
+    from gctrace_analyzer.analysis.gates import Judged
     from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.present.report import Report
 
@@ -224,6 +226,24 @@ class Run(Held):
             BadSettingError: no such aim, or a target that is no share.
         """
         return recommended(self.base, aim, gc_cpu_target)
+
+    def judge(self, *conditions: str) -> list[Judged]:
+        """Each condition, and whether it holds (see `failures`)."""
+        report = self.report()
+        facts = Facts(report.summary.to_dict(), lambda: report.findings)
+        return [gate(text, FIGURES).judge(facts) for text in conditions]
+
+    def failures(self, *conditions: str) -> list[str]:
+        """Those of the conditions that hold, or that the log cannot tell, with the reason.
+
+        Args:
+            conditions: as `--fail-on` takes them: `stw_p99_ms>2`, `gc_cpu_share>10%`,
+                `finding:bad`, `finding:GC016`.
+
+        Raises:
+            BadSettingError: no such condition.
+        """
+        return [str(each) for each in self.judge(*conditions) if each.held is not False]
 
     @property
     def base(self) -> Base:

@@ -528,6 +528,42 @@ RECOMMENDATIONS = (
     *WHATIF[3:],
 )  # fmt: skip
 
+_COMPARED = "gctrace_analyzer.analysis.compare"
+
+COMPARISON = (
+    Column("metric", "String", "", "the figure's name", "gctrace_analyzer.analysis.measures"),
+    Column("unit", "String", "", "its unit", "gctrace_analyzer.analysis.measures"),
+    Column("before", "Float64", "its own", "value before; of several runs the geometric mean", _COMPARED),
+    Column("after", "Float64", "its own", "value after", _COMPARED),
+    Column("delta", "Float64", "its own", "after - before", _COMPARED),
+    Column("delta_low", "Float64", "its own", "lower end of the 95 % interval; null: not judged", _COMPARED),
+    Column("delta_high", "Float64", "its own", "upper end", _COMPARED),
+    Column("verdict", "String", "", "better, worse or ~: noise, or too little to judge (delta_low is null then); null: one side does not tell", _COMPARED),
+    Column("before_s", "Float64", "s", "time of evidence before", _COMPARED),
+    Column("after_s", "Float64", "s", "time of evidence after", _COMPARED),
+    Column("before_runs", "Int64", "", "runs before", _COMPARED),
+    Column("after_runs", "Int64", "", "runs after", _COMPARED),
+    Column("by_load", "Float64", "its own", "the change that the load's change alone would make; null: the load is the same, or it does not say", _COMPARED),
+    Column("expected", "Float64", "its own", "what was to be expected of the new settings, predicted from before; null: nothing was", "whatif()"),
+    Column("expected_low", "Float64", "its own", "lower end of its 80 % interval", "whatif()"),
+    Column("expected_high", "Float64", "its own", "upper end", "whatif()"),
+    Column("measured", "Float64", "its own", "value after as the expectation counts it: without the first 0.5 s; null: nothing was expected", _COMPARED),
+)  # fmt: skip
+
+SWEEP = (
+    Column("setting", "String", "", "the setting's name", "given"),
+    Column("metric", "String", "", "the figure's name", "gctrace_analyzer.analysis.measures"),
+    Column("unit", "String", "", "its unit", "gctrace_analyzer.analysis.measures"),
+    Column("value", "Float64", "its own", "value; of several runs the geometric mean", _COMPARED),
+    Column("value_low", "Float64", "its own", "lower end of the 95 % interval; null: not judged", _COMPARED),
+    Column("value_high", "Float64", "its own", "upper end", _COMPARED),
+    Column("least", "Float64", "its own", "least of the runs", _COMPARED),
+    Column("most", "Float64", "its own", "most of the runs", _COMPARED),
+    Column("standing", "String", "", "best, ~ (noise could make it the best) or worse; null: not judged", _COMPARED),
+    Column("runs", "Int64", "", "runs", _COMPARED),
+    Column("seconds", "Float64", "s", "time of evidence", _COMPARED),
+)  # fmt: skip
+
 TABLES: dict[str, tuple[Column, ...]] = {
     "cycles": CYCLES,
     "metrics": METRICS,
@@ -551,6 +587,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "findings": FINDINGS,
     "whatif": WHATIF,
     "recommendations": RECOMMENDATIONS,
+    "comparison": COMPARISON,
+    "sweep": SWEEP,
 }
 
 

@@ -1,7 +1,17 @@
-"""For tests of programs that use this package: records as the runtime prints them.
+"""For tests: of Go programs, and of programs that use this package.
+
+A fixture for pytest runs a Go program with its trace switched on. In the topmost `conftest.py`:
+
+    pytest_plugins = ["gctrace_analyzer.testing"]
+
+and in a test:
+
+    def test_the_importer_leaves_the_cpu_to_its_work(gctrace):
+        run = gctrace([gctrace.build("./cmd/importer"), "testdata/big.csv"], gogc=100)
+        assert not run.failures("gc_cpu_share>10%", "stw_p99_ms>2", "finding:bad")
 
 `format_cycle` writes a cycle's row back as its line; `cycles()` is a hypothesis strategy of
-such rows. Needs hypothesis only for the strategies.
+such rows. Needs pytest only for the fixture, hypothesis only for the strategies.
 """
 
 from __future__ import annotations
@@ -11,15 +21,32 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.entry import read
 from gctrace_analyzer.ingest.grammar import SHAPES, Field, Optional
+from gctrace_analyzer.program import Gctrace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from hypothesis.strategies import SearchStrategy
 
     from gctrace_analyzer.run import Run
 
-__all__ = ["cycles", "format_cycle", "format_ms", "read_text"]
+__all__ = ["Gctrace", "cycles", "format_cycle", "format_ms", "gctrace", "read_text"]
+
+
+def _fixture(function: Callable[..., Any]) -> Any:
+    """A pytest fixture where there is pytest; all else here does without it."""
+    try:
+        import pytest
+    except ModuleNotFoundError:
+        return function
+    return pytest.fixture(function)
+
+
+@_fixture
+def gctrace(tmp_path: Path) -> Gctrace:
+    """Runs a Go program with its trace switched on, and gives its `Run`."""
+    return Gctrace(tmp_path)
 
 
 def read_text(text: str | bytes) -> Run:

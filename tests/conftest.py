@@ -7,10 +7,17 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+pytest_plugins = ["gctrace_analyzer.testing"]
+
+# How long an example takes is the machine's, not the code's.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "corpus"

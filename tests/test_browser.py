@@ -229,3 +229,34 @@ def test_hostile_text_stays_text(browser: Any, tmp_path: Path) -> None:
         assert page.locator("img").count() == 0
         assert "onerror" in page.inner_text("body")
         assert wrong == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_comparison_opens_clean_with_its_charts(
+    browser: Any, tmp_path: Path, scheme: str
+) -> None:
+    logs = ("steady-go1.26", "steady-gogc200-go1.26")
+    found = gca.compare(*(str(SAMPLES / f"{name}.log") for name in logs))
+    path = tmp_path / "comparison.html"
+    path.write_text(found.to_html())
+    with opened(browser, path, color_scheme=scheme) as (page, wrong):
+        names = drawn_whole(page)
+        assert len(names) == 4
+        for name in names:
+            page.wait_for_function(CHART_IS_DRAWN, arg=name, timeout=10_000)
+        assert page.locator("td.worse").count() == 2
+        assert "GOGC 100 → 200" in page.locator(".verdict").inner_text()
+        assert wrong == []
+
+
+def test_a_comparison_passes_the_accessibility_rules(browser: Any, tmp_path: Path) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    sides = {name: str(SAMPLES / f"{name}.log") for name in ("steady-go1.26", "thrash-go1.19")}
+    path = tmp_path / "comparison.html"
+    for text in (gca.compare(*sides.values()).to_html(), gca.sweep(sides).to_html()):
+        path.write_text(text)
+        with opened(browser, path, bypass_csp=True) as (page, _):
+            drawn_whole(page)
+            violations = axe.Axe().run(page).response["violations"]
+        grave = [each for each in violations if each["impact"] in ("serious", "critical")]
+        assert [(each["id"], each["nodes"][0]["html"][:200]) for each in grave] == []

@@ -17,8 +17,9 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.gates import FigureGate, gate
+from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.cli import main
-from gctrace_analyzer.cli.options import gate
 from gctrace_analyzer.cli.report import SUFFIXES, TABLES
 from tests.test_grammar import LINES
 
@@ -182,10 +183,14 @@ def test_a_gate_on_what_the_log_does_not_tell_never_passes(
         assert "this log does not tell gc_per_s" in capsys.readouterr().err
 
 
-def test_a_gate_reads_units_of_its_figure() -> None:
-    assert gate("stw_max_ms > 0.5s", ("stw_max_ms",)).limit == 500
-    assert gate("heap_peak_mib>1GiB", ("heap_peak_mib",)).limit == 1024
-    assert gate("alloc_mib_per_s>300", ("alloc_mib_per_s",)).limit == 300
+@pytest.mark.parametrize(
+    ("condition", "limit"),
+    [("stw_max_ms > 0.5s", 500), ("heap_peak_mib>1GiB", 1024), ("alloc_mib_per_s>300", 300)],
+)
+def test_a_gate_reads_units_of_its_figure(condition: str, limit: float) -> None:
+    found = gate(condition, FIGURES)
+    assert isinstance(found, FigureGate)
+    assert found.limit == limit
 
 
 def test_every_suffix_writes_what_the_library_gives(

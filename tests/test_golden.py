@@ -67,7 +67,42 @@ def test_explain(
     golden(f"explain-{name}.txt", text)
 
 
-@pytest.mark.parametrize("words", [("--help",), ("explain", "--help")], ids=["main", "explain"])
+COMPARED = ("steady-go1.26", "steady-gogc200-go1.26", "ballast-go1.26", "steady-go1.9")
+
+
+@pytest.mark.parametrize("after", COMPARED[1:])
+def test_the_comparison(
+    after: str, golden: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed(capsys, "compare", f"samples/{COMPARED[0]}.log", f"samples/{after}.log")
+    assert max(map(len, text.splitlines())) <= 80
+    golden(f"compare-{after}.txt", text)
+
+
+@pytest.mark.parametrize("kind", ["md", "json", "csv"])
+def test_other_formats_of_the_comparison(
+    kind: str, golden: Callable[[str, str], None], capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    logs = [f"samples/{name}.log" for name in COMPARED[:2]]
+    assert main(["compare", *logs, "--format", kind]) == 0
+    golden(f"compare.{kind}", capsysbinary.readouterr().out.decode())
+
+
+@pytest.mark.parametrize("kind", ["text", "md"])
+def test_several_settings(
+    kind: str, golden: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs = [f"samples/{name}.log" for name in COMPARED]
+    text = printed(capsys, "compare", *logs, "--format", kind)
+    assert kind == "md" or max(map(len, text.splitlines())) <= 80
+    golden(f"compare-several.{'txt' if kind == 'text' else kind}", text)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--help",), ("explain", "--help"), ("compare", "--help")],
+    ids=["main", "explain", "compare"],
+)
 def test_help(
     words: tuple[str, ...],
     golden: Callable[[str, str], None],

@@ -75,7 +75,9 @@ def python(block: str, names: dict[str, object]) -> str:
     return "".join(printed)
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "samples/README.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "samples/README.md", "docs/gates.md"]
+)
 def test_what_is_linked_is_there(page: str) -> None:
     path = ROOT / page
     for target in LINK.findall(path.read_text()):

@@ -20,8 +20,8 @@ from gctrace_analyzer.errors import (
     UnwritableOutputError,
 )
 
-VERBS = ("explain", "watch", "whatif")
-"""Words that are commands in first place; a file of that name is `./explain`."""
+VERBS = ("compare", "explain", "watch", "whatif")
+"""Words that are commands in first place; a file of that name is `./compare`."""
 
 EXIT_GATE, EXIT_USAGE, EXIT_INPUT, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 70, 130
 

@@ -1,27 +1,11 @@
-"""Options and what they have in common: parsing, gates, output."""
+"""Options and what they have in common."""
 
 from __future__ import annotations
 
 import argparse
-import operator
-import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from gctrace_analyzer import __version__, units
-from gctrace_analyzer.errors import BadSettingError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-_GATE = re.compile(r"\s*(\w+)\s*(>=|<=|==|>|<)\s*([-+]?\d+(?:\.\d+)?)\s*(%|[A-Za-z]*)\s*")
-_COMPARE = {
-    ">": operator.gt,
-    ">=": operator.ge,
-    "<": operator.lt,
-    "<=": operator.le,
-    "==": operator.eq,
-}
+from gctrace_analyzer import __version__
 
 
 class Parser(argparse.ArgumentParser):
@@ -53,22 +37,30 @@ def common(parser: argparse.ArgumentParser) -> None:
 
 
 def known(
-    parser: argparse.ArgumentParser, *, wanted: bool = False, growing: bool = False
+    parser: argparse.ArgumentParser,
+    *,
+    wanted: bool = False,
+    by_side: bool = False,
+    growing: bool = False,
 ) -> None:
     """Adds what is known of the program and its inputs.
 
-    GOGC and limit may be `wanted` ones; a `growing` input can only be a log.
+    GOGC and limit may be `wanted` ones, or, like the Go version, one for each of several
+    sides; a `growing` input can only be a log.
     """
+    sides = "; 100,200: one for each side" if by_side else ""
     program = parser.add_argument_group("what is known of the program")
     program.add_argument(
         "--gogc",
         metavar="PERCENT",
-        help="GOGC to try: 50,200,off" if wanted else "its GOGC: 100, 50, off",
+        help="GOGC to try: 50,200,off" if wanted else f"its GOGC: 100, 50, off{sides}",
     )
     program.add_argument(
         "--memory-limit",
         metavar="SIZE",
-        help="GOMEMLIMIT to try: 1GiB,off" if wanted else "its GOMEMLIMIT: 900MiB, off",
+        help="GOMEMLIMIT to try: 1GiB,off"
+        if wanted
+        else "its GOMEMLIMIT: 900MiB, off" + ("; off,1GiB: each side's" if by_side else ""),
     )
     program.add_argument(
         "--container-limit", metavar="SIZE", help="memory its container may have"
@@ -115,58 +107,3 @@ def given(args: argparse.Namespace) -> dict[str, Any]:
     if found.get("columns"):
         found["columns"] = found["columns"].split(",")
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """A `--fail-on` condition on a figure of the summary."""
-
-    text: str
-    figure: str
-    comparison: str
-    limit: float
-
-    def holds(self, figures: Mapping[str, Any]) -> bool | None:
-        """Whether the condition holds; None where the log does not tell the figure."""
-        value = figures[self.figure]
-        return None if value is None else bool(_COMPARE[self.comparison](value, self.limit))
-
-
-def gate(text: str, figures: tuple[str, ...]) -> Gate:
-    """The gate that `text`, such as `stw_p99_ms>2` or `gc_cpu_share>10%`, describes.
-
-    Raises:
-        BadSettingError: not of that form, or no such figure.
-    """
-    match = _GATE.fullmatch(text)
-    if match is None:
-        raise BadSettingError(
-            what="--fail-on",
-            value=text,
-            expected="a condition such as gc_cpu_share>10% or stw_p99_ms>2",
-        )
-    figure, comparison, number, unit = match.groups()
-    if figure not in figures:
-        raise BadSettingError(
-            what="--fail-on",
-            value=figure,
-            expected="a figure of the summary: " + ", ".join(figures),
-        )
-    return Gate(text, figure, comparison, _limit(text, figure, number, unit))
-
-
-def _limit(text: str, figure: str, number: str, unit: str) -> float:
-    """The limit in the figure's own unit, which its name ends with."""
-    if not unit:
-        return float(number)
-    if unit == "%" and figure.endswith("_share"):
-        return float(number) / 100
-    if figure.endswith("_ms"):
-        return 1000 * units.duration_s(number + unit, what="--fail-on")
-    if figure.endswith("_s") and not figure.endswith("_per_s"):
-        return units.duration_s(number + unit, what="--fail-on")
-    if "_mib" in figure:
-        return units.size_mib(number + unit, what="--fail-on")
-    raise BadSettingError(
-        what="--fail-on", value=text, expected=f"a limit for {figure} without a unit"
-    )

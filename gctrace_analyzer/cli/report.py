@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import sys
-import time
-import warnings
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
-from gctrace_analyzer.cli import EXIT_GATE, EXIT_INPUT
+from gctrace_analyzer.cli import EXIT_INPUT, gating
 from gctrace_analyzer.cli.files import output, save
-from gctrace_analyzer.cli.options import Gate, Parser, common, gate, given, known
-from gctrace_analyzer.errors import GctraceWarning, NothingDrawnError
+from gctrace_analyzer.cli.options import Parser, common, given, known
+from gctrace_analyzer.cli.reading import reading
+from gctrace_analyzer.errors import NothingDrawnError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
     import polars as pl
 
-    from gctrace_analyzer.ingest.sources import SourceFacts
     from gctrace_analyzer.run import Run
 
 FORMATS = ("text", "json", "jsonl", "csv", "md", "html")
@@ -50,8 +46,12 @@ What the Go garbage collector did, from the log of GODEBUG=gctrace=1.
 
 Reads the gctrace of every Go version, mixed with whatever else the program
 wrote, compressed or not. Several files are parts of one log, in their order;
-- is standard input. `gctrace-analyze explain LINE` takes one line apart,
-`gctrace-analyze watch -- ./server` starts a program and shows it live."""
+- is standard input. There is also, each with its own --help:
+
+  gctrace-analyze compare BEFORE AFTER     is it really better?
+  gctrace-analyze whatif run.log           what would other settings do?
+  gctrace-analyze watch -- ./server        live, while it runs
+  gctrace-analyze explain LINE             one line, field by field"""
 
 _EPILOG = """\
 examples:
@@ -61,7 +61,7 @@ examples:
   gctrace-analyze run.log -o pauses.png --plot pauses
   gctrace-analyze run.log --format csv --table pauses
   gctrace-analyze run.log --between 60s..120s --process 0
-  gctrace-analyze run.log --fail-on 'stw_p99_ms>2' --fail-on 'gc_cpu_share>10%'
+  gctrace-analyze run.log --fail-on 'stw_p99_ms>2' --fail-on finding:bad
 
 exit codes: 0 analysed, 1 a --fail-on held, 2 wrong usage, 3 input unusable,
 70 a bug, 130 interrupted"""
@@ -72,13 +72,17 @@ def run(words: list[str]) -> int:
     args = _parser().parse_args(words)
     outputs = [(path, output(path, SUFFIXES)) for path in args.output]
     table = args.table or "cycles"
+    gating.check(args)
+    from gctrace_analyzer.analysis.gates import gate
     from gctrace_analyzer.analysis.summary import FIGURES
 
-    gates = [gate(text, FIGURES) for text in args.fail_on]
+    for condition in args.fail_on:
+        gate(condition, FIGURES)
     whole = _read(args)
     code = EXIT_INPUT if not whole.holds_anything else 0
     view = _view(whole, args)
-    code = _judge(view, gates) or code
+    if args.fail_on or args.junit:
+        code = gating.verdict(args, view.judge(*args.fail_on)) or code
     for path, kind in outputs:
         save(path, partial(write, view, kind, args.plot if kind in ("png", "svg") else table))
     if not outputs or args.format:
@@ -116,11 +120,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--strict", action="store_true", help="a line that cannot be read is an error (exit 3)"
     )
-    parser.add_argument(
-        "--fail-on", action="append", default=[], metavar="CONDITION",
-        help="exit 1 if it holds: 'assist_share_of_gc_cpu>0.1' (repeatable)",
-    )  # fmt: skip
     known(parser)
+    gating.gating(parser, "'stw_p99_ms>2', 'gc_cpu_share>10%%', 'finding:bad', 'finding:GC016'")
     common(parser)
     return parser
 
@@ -128,42 +129,8 @@ def _parser() -> argparse.ArgumentParser:
 def _read(args: argparse.Namespace) -> Run:
     from gctrace_analyzer.entry import read
 
-    with warnings.catch_warnings(record=True) as caught, _progress(args.inputs) as progress:
-        warnings.simplefilter("always", GctraceWarning)
-        result = read(*args.inputs, strict=args.strict, progress=progress, **given(args))
-    for warning in caught:
-        print(f"gctrace-analyze: {warning.message}", file=sys.stderr)
-    return result
-
-
-@contextmanager
-def _progress(inputs: list[str]) -> Iterator[Any]:
-    """A line on standard error that grows while a read takes longer than a second."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    begin, shown = time.monotonic(), False
-    sizes = {name: Path(name).stat().st_size for name in inputs if Path(name).is_file()}
-
-    def progress(facts: SourceFacts) -> None:
-        nonlocal shown
-        if time.monotonic() - begin < 1:
-            return
-        shown = True
-        size = sizes.get(facts.name)
-        done = f"{100 * facts.bytes / size:3.0f} %" if size else f"{facts.bytes >> 20} MiB"
-        print(
-            f"\r\033[Kreading {Path(facts.name).name}: {done}",
-            end="",
-            file=sys.stderr,
-            flush=True,
-        )
-
-    try:
-        yield progress
-    finally:
-        if shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+    with reading() as progress:
+        return read(*args.inputs, strict=args.strict, progress=progress, **given(args))
 
 
 def _view(whole: Run, args: argparse.Namespace) -> Run:
@@ -175,28 +142,6 @@ def _view(whole: Run, args: argparse.Namespace) -> Run:
 
         view = view.between(*span_s(args.between, what="--between"))
     return view
-
-
-def _judge(view: Run, gates: list[Gate]) -> int:
-    """Says which gates hold, the reasons first of all that is printed."""
-    if not gates:
-        return 0
-    figures = view.summary().to_dict()
-    code = 0
-    for each in gates:
-        held = each.holds(figures)
-        if held:
-            print(
-                f"fail-on: {each.text}: {each.figure} is {figures[each.figure]:.6g}",
-                file=sys.stderr,
-            )
-            code = EXIT_GATE
-        elif held is None:
-            print(
-                f"fail-on: {each.text}: this log does not tell {each.figure}", file=sys.stderr
-            )
-            code = code or EXIT_INPUT
-    return code
 
 
 def _print(view: Run, kind: str, table: str, color: str) -> None:

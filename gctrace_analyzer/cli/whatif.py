@@ -7,6 +7,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.options import Parser, common, given, known
+from gctrace_analyzer.cli.reading import reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +56,9 @@ def run(words: list[str]) -> int:
 
     options = given(args)
     gogc, limit = options.pop("gogc"), options.pop("memory_limit")
-    log = read(*args.inputs, **options, gogc=args.gogc_now, memory_limit=args.memory_limit_now)
+    now = {"gogc": args.gogc_now, "memory_limit": args.memory_limit_now}
+    with reading() as progress:
+        log = read(*args.inputs, progress=progress, **options, **now)
     if args.aim or args.gc_cpu_target:
         rows = log.recommend(aim=args.aim or "balanced", gc_cpu_target=args.gc_cpu_target)
     else:

@@ -159,6 +159,20 @@ def sparkline(values: Sequence[float | None]) -> str:
     )
 
 
+def told_apart(paths: Sequence[str]) -> list[str]:
+    """The files' names, with as many of their folders as it takes to tell them apart.
+
+    >>> told_apart(["a/run.log", "b/run.log"]), told_apart(["x/old.log", "y/new.log"])
+    (['a/run.log', 'b/run.log'], ['old.log', 'new.log'])
+    """
+    parts = [path.split("/") for path in paths]
+    for depth in range(1, max(map(len, parts), default=0) + 1):
+        names = ["/".join(each[-depth:]) for each in parts]
+        if len(set(names)) == len(set(paths)):
+            return names
+    return list(paths)
+
+
 def _digits(value: float, significant: int, most_decimals: int = 6) -> str:
     """The value with so many significant digits; whole digits are always kept."""
     if value == 0:

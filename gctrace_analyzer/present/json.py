@@ -78,10 +78,12 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def dumps(report: Report) -> str:
     """The report as JSON text, with a line end."""
-    return (
-        json.dumps(_plain(document(report)), indent=2, ensure_ascii=False, allow_nan=False)
-        + "\n"
-    )
+    return written(document(report))
+
+
+def written(document: Any) -> str:
+    """Plain values as JSON text, with a line end."""
+    return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def line(kind: str, values: dict[str, Any]) -> str:

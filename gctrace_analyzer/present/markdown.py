@@ -21,45 +21,45 @@ def dumps(report: Report) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     title, *facts = report.facts
-    yield f"## Go garbage collection: {_code(title)}"
+    yield f"## Go garbage collection: {code(title)}"
     yield ""
     yield " · ".join(facts)
     if inputs := evidence.inputs(report):
         yield ""
-        yield from (f"- {_code(name)}: {_text(what)}" for name, what in inputs)
+        yield from (f"- {code(name)}: {escaped(what)}" for name, what in inputs)
     if settings := evidence.settings(report):
-        yield f"\n{_text(settings)}"
+        yield f"\n{escaped(settings)}"
     if report.summary.cycles:
         state = [(f.label, f.value, f.note, f.level) for f in rows.state(report)]
-        yield from _table(rows.Table(("Figure", "value", "", "verdict"), "lrll", state))
+        yield from table(rows.Table(("Figure", "value", "", "verdict"), "lrll", state))
     yield from _story(report)
     if report.summary.cycles and report.base.load and not report.base.refused:
         yield from _advice(report)
     elif report.summary.cycles:
-        yield f"\n**No advice** {_text(report.base.refused or 'too few steady cycles')}."
+        yield f"\n**No advice** {escaped(report.base.refused or 'too few steady cycles')}."
     if report.summary.cycles:
-        for table in (rows.pauses(report), rows.worst(report), rows.processes(report)):
-            yield from _table(table)
+        for each in (rows.pauses(report), rows.worst(report), rows.processes(report)):
+            yield from table(each)
     yield from _evidence(report)
-    yield from _table(rows.rejected(report))
+    yield from table(rows.rejected(report))
     examples = rows.rejected_examples(report)
     if examples:
         yield ""
-        yield from (f"- {_code(where)}: {_code(text[:120])}" for where, text in examples)
+        yield from (f"- {code(where)}: {code(text[:120])}" for where, text in examples)
     for text in (*rows.damage(report), *report.summary.warnings):
         yield ""
-        yield f"> {_text(text)}"
+        yield f"> {escaped(text)}"
 
 
 def _evidence(report: Report) -> Iterator[str]:
     for title, sentences in evidence.deaths(report):
-        yield f"\n### {_text(title)}\n"
+        yield f"\n### {escaped(title)}\n"
         for label, text in sentences:
-            yield f"- {f'**{label}** ' if label else ''}{_text(text)}"
-    for table in (evidence.memory(report), evidence.units(report)):
-        yield from _table(table)
+            yield f"- {f'**{label}** ' if label else ''}{escaped(text)}"
+    for each in (evidence.memory(report), evidence.units(report)):
+        yield from table(each)
     for text in evidence.memory_notes(report):
-        yield f"\n{_text(text)}"
+        yield f"\n{escaped(text)}"
 
 
 def _advice(report: Report) -> Iterator[str]:
@@ -67,10 +67,10 @@ def _advice(report: Report) -> Iterator[str]:
     shown = advice.advice(ranked)
     if shown is None:
         return
-    yield from _table(shown)
-    yield f"\n{_text(advice.legend(shown))}; 80 % intervals"
+    yield from table(shown)
+    yield f"\n{escaped(advice.legend(shown))}; 80 % intervals"
     for label, text in advice.reasons(ranked, report.base.warnings):
-        yield f"\n**{label}** {_text(text)}"
+        yield f"\n**{label}** {escaped(text)}"
     first = ranked.row(0, named=True)
     if not first["now"]:
         pasted = manifests(advice.setting_of(first))
@@ -86,38 +86,39 @@ def _story(report: Report) -> Iterator[str]:
         yield "\n### What happened\n"
     for each in told:
         follows = f" From it follow: {each.follows}." if each.follows else ""
-        place = f" ({_code(each.place)})" if each.place else ""
+        place = f" ({code(each.place)})" if each.place else ""
         yield (
-            f"- **{_text(each.name)}** {each.id}, {_text(each.when)}: "
-            f"{_text(each.evidence)}{place}."
-            f"{_text(follows)} *{_text(each.advice)}*"
+            f"- **{escaped(each.name)}** {each.id}, {escaped(each.when)}: "
+            f"{escaped(each.evidence)}{place}."
+            f"{escaped(follows)} *{escaped(each.advice)}*"
         )
     if good := story.healthy(report):
-        yield f"\nNothing needs doing: {_text(good)}."
+        yield f"\nNothing needs doing: {escaped(good)}."
     if noted := story.noted(report):
-        yield f"\nNoted: {_text(noted)}."
+        yield f"\nNoted: {escaped(noted)}."
 
 
-def _table(table: rows.Table | None) -> Iterator[str]:
-    if table is None or not table.rows:
+def table(shown: rows.Table | None) -> Iterator[str]:
+    """A table's lines."""
+    if shown is None or not shown.rows:
         return
     yield ""
-    yield f"| {' | '.join(table.head)} |"
-    yield f"|{'|'.join('---:' if side == 'r' else '---' for side in table.align)}|"
-    for row in table.rows:
-        yield f"| {' | '.join(_text(cell) for cell in row)} |"
-    if table.more:
-        yield f"\n{table.more}"
+    yield f"| {' | '.join(shown.head)} |"
+    yield f"|{'|'.join('---:' if side == 'r' else '---' for side in shown.align)}|"
+    for row in shown.rows:
+        yield f"| {' | '.join(escaped(cell) for cell in row)} |"
+    if shown.more:
+        yield f"\n{shown.more}"
 
 
-def _text(text: str) -> str:
+def escaped(text: str) -> str:
     """The text with nothing that Markdown or HTML would take for markup."""
     for char in "\\|`*_<>[]":
         text = text.replace(char, "\\" + char)
     return text
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """The text as code: what a log holds is never markup."""
     clean = printable(text).replace("`", "'")
     return f"`{clean}`" if clean else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.present import figures
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import polars as pl
 
@@ -65,13 +65,7 @@ class Report:
     @property
     def go(self) -> str | None:
         """The Go versions that print such lines, as `go1.18+` or `go1.6–1.17`."""
-        spans = {(row["go_version_min"], row["go_version_max"]) for row, _ in self.processes}
-        if len(spans) != 1:
-            return f"{len(spans)} Go line shapes" if spans else None
-        low, high = spans.pop()
-        if low is None:
-            return None
-        return f"go{low}+" if high is None else f"go{low}" if low == high else f"go{low}–{high}"
+        return go_versions(row for row, _ in self.processes)
 
     @property
     def facts(self) -> list[str]:
@@ -97,3 +91,14 @@ class Report:
             .sort("len", "reason", descending=[True, False])
         )
         return [(str(reason), int(number)) for reason, number in counts.iter_rows()]
+
+
+def go_versions(processes: Iterable[Mapping[str, Any]]) -> str | None:
+    """The Go versions that print lines such as these program starts': `go1.18+`."""
+    spans = {(row["go_version_min"], row["go_version_max"]) for row in processes}
+    if len(spans) != 1:
+        return f"{len(spans)} Go line shapes" if spans else None
+    low, high = spans.pop()
+    if low is None:
+        return None
+    return f"go{low}+" if high is None else f"go{low}" if low == high else f"go{low}–{high}"

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from dataclasses import dataclass
 from datetime import datetime
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
-
-from gctrace_analyzer import __version__
 from gctrace_analyzer.advise.recommend import manifests
 from gctrace_analyzer.present import advice, evidence, rows, story
+from gctrace_analyzer.present.page.embed import charts_of, embedded
 from gctrace_analyzer.present.page.made import how_made
 from gctrace_analyzer.present.page.parts import WORDS, environment, spark, verdict
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.drawn import described
-from gctrace_analyzer.present.plots.plotly_backend import panel_alone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,16 +30,6 @@ _OTHERS = ("trade_off", "pauses", "live_heap", "goal", "frequency", "assist", "m
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
-    """A chart's place in the page; `plot` is what Plotly draws in it."""
-
-    id: str
-    title: str
-    timed: bool
-    plot: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Linked:
     """A finding with its stretch of the shared axis, as the page's address has it."""
 
@@ -58,16 +41,17 @@ def dumps(report: Report) -> str:
     """The report as an HTML document."""
     axis = axis_of(report, bins=BINS)
     plots = {name: described(report, name, BINS) for name in (*_TIMED, *_OTHERS)}
-    charts = {name: list(_charts(figure)) for name, figure in plots.items()}
+    charts = {
+        name: list(charts_of(figure, timed=name in _TIMED)) for name, figure in plots.items()
+    }
     drawn = [each for several in charts.values() for each in several]
     first = report.recommendations.row(0, named=True) if len(report.recommendations) else None
     advised = bool(first and not first["now"] and not report.base.refused)
     settings = advice.advice(report.recommendations) if _advises(report) else None
     told = [Linked(each, _href(each, axis)) for each in story.told(report)]
-    code, library = _asset("report.js"), _plotly()
     page = environment().get_template("report.html.j2")
     return page.render(
-        report=report, version=__version__, verdict=verdict(report), words=WORDS,
+        report=report, verdict=verdict(report), words=WORDS,
         state=[(each, spark(report, each)) for each in rows.state(report)]
         if report.summary.cycles
         else [],
@@ -86,53 +70,14 @@ def dumps(report: Report) -> str:
         mind=[*rows.damage(report), *report.summary.warnings],
         episodes=_episodes(report, axis), all_episodes=len(report.episodes),
         made=how_made(report),
-        style=_asset("report.css"), script=code, plotly=library,
-        policy=_policy(code, library), data=_data(drawn, axis),
+        **embedded(drawn, _zero(axis)),
     )  # fmt: skip
 
 
-def _asset(name: str) -> Markup:
-    return Markup(files(__package__).joinpath(name).read_text("utf-8"))
-
-
-def _plotly() -> Markup:
-    """Plotly's own script, as its package carries it."""
-    return Markup(files("plotly").joinpath("package_data/plotly.min.js").read_text("utf-8"))
-
-
-def _policy(*scripts: str) -> str:
-    """What the page may do: run these scripts, and nothing of the network."""
-    hashes = (
-        base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts
-    )
-    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
-        "img-src data: blob:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _charts(figure: Figure) -> Iterator[Chart]:
-    drawn = [panel for panel in figure.panels if panel.drawn]
-    for panel in drawn:
-        last = not figure.shared_x or panel is drawn[-1]
-        yield Chart(
-            f"{figure.name}-{panel.name}", panel.title, figure.name in _TIMED,
-            panel_alone(figure, panel, last=last),
-        )  # fmt: skip
-
-
-def _data(charts: list[Chart], axis: Axis) -> Markup:
-    """The charts as JSON that cannot end its script element."""
+def _zero(axis: Axis) -> datetime | None:
+    """When the shared axis begins, if the log has stamps."""
     zero = axis.at(axis.processes[0], 0.0) if axis.is_time and axis.processes else None
-    whole = {
-        "zero": zero.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if isinstance(zero, datetime) else None,
-        "charts": {each.id: {**each.plot, "timed": each.timed} for each in charts},
-    }
-    text = json.dumps(whole, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    for char in "<>&\u2028\u2029":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return Markup(text)
+    return zero if isinstance(zero, datetime) else None
 
 
 def _notes(plots: dict[str, Figure]) -> dict[str, tuple[str, ...]]:

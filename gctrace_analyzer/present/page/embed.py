@@ -1,0 +1,84 @@
+"""What every page carries in itself: charts, style, scripts, and what it may do."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from gctrace_analyzer import __version__
+from gctrace_analyzer.present.plots.plotly_backend import panel_alone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from gctrace_analyzer.present.plots.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart's place in the page; `plot` is what Plotly draws in it."""
+
+    id: str
+    title: str
+    timed: bool
+    plot: dict[str, Any]
+
+
+def charts_of(figure: Figure, *, timed: bool = False) -> Iterator[Chart]:
+    """A chart for each panel; those that are `timed` share the page's axis of time."""
+    drawn = [panel for panel in figure.panels if panel.drawn]
+    for panel in drawn:
+        last = not figure.shared_x or panel is drawn[-1]
+        yield Chart(
+            f"{figure.name}-{panel.name}", panel.title, timed,
+            panel_alone(figure, panel, last=last),
+        )  # fmt: skip
+
+
+def embedded(charts: Sequence[Chart], zero: datetime | None = None) -> dict[str, Any]:
+    """What `page.html.j2` needs; `zero` is when the shared axis begins, where it has stamps."""
+    code, library = _asset("report.js"), _plotly()
+    return {
+        "version": __version__, "style": _asset("report.css"), "script": code,
+        "plotly": library, "policy": _policy(code, library), "data": _data(charts, zero),
+    }  # fmt: skip
+
+
+def _asset(name: str) -> Markup:
+    return Markup(files(__package__).joinpath(name).read_text("utf-8"))
+
+
+def _plotly() -> Markup:
+    """Plotly's own script, as its package carries it."""
+    return Markup(files("plotly").joinpath("package_data/plotly.min.js").read_text("utf-8"))
+
+
+def _policy(*scripts: str) -> str:
+    """What the page may do: run these scripts, and nothing of the network."""
+    hashes = (
+        base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts
+    )
+    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _data(charts: Sequence[Chart], zero: datetime | None) -> Markup:
+    """The charts as JSON that cannot end its script element."""
+    whole = {
+        "zero": None if zero is None else zero.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "charts": {each.id: {**each.plot, "timed": each.timed} for each in charts},
+    }
+    text = json.dumps(whole, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    for char in "<>&\u2028\u2029":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return Markup(text)
