@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         BadSettingError,
         DamagedInputError,
         EmptyInputError,
+        FleetStoppedError,
         GctraceError,
         GctraceWarning,
         InvalidJsonError,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         UnreadableInputError,
         UnwritableOutputError,
     )
+    from gctrace_analyzer.fleets.fleet import fleet
     from gctrace_analyzer.run import Run
 
 __version__ = "0.1.0"
@@ -35,6 +37,7 @@ __all__ = [
     "BadSettingError",
     "DamagedInputError",
     "EmptyInputError",
+    "FleetStoppedError",
     "GctraceError",
     "GctraceWarning",
     "InvalidJsonError",
@@ -47,12 +50,14 @@ __all__ = [
     "UnwritableOutputError",
     "add_metrics",
     "cycles",
+    "fleet",
     "from_frame",
     "read",
 ]
 
 _HOMES = {
     "Run": "run",
+    "fleet": "fleets.fleet",
     **dict.fromkeys(("add_metrics", "cycles", "from_frame", "read"), "entry"),
 }
 

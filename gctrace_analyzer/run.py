@@ -241,6 +241,11 @@ class Run(Held):
         """GOGC and limits, as given to `read` or found in the inputs, with their source."""
         return known(self._given, self.container_states, self.memstats, self.processes)
 
+    @property
+    def likely(self) -> pl.DataFrame:
+        """The cycles with the likeliest true durations, `end_s` and `elapsed_s`."""
+        return self._prepared
+
     def report(self) -> Report:
         """Everything a report says, as data."""
         return build(
