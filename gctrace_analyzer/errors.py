@@ -18,6 +18,7 @@ __all__ = [
     "MissingColumnsError",
     "MissingExtraError",
     "NoRecordsError",
+    "NothingDrawnError",
     "UnknownColumnsError",
     "UnreadableInputError",
     "UnwritableOutputError",
@@ -153,6 +154,21 @@ class MissingExtraError(GctraceError):
     def __str__(self) -> str:
         return (
             f"{self.library} is not installed.\n  pip install 'gctrace-analyzer[{self.extra}]'"
+        )
+
+
+class NothingDrawnError(GctraceError):
+    """A plot that this input has nothing for."""
+
+    def __init__(self, plot: str, why: str) -> None:
+        super().__init__(plot, why)
+        self.plot, self.why = plot, why
+
+    def __str__(self) -> str:
+        because = f" {self.why}" if self.why else ""
+        return (
+            f"plot {self.plot}: this input has nothing to draw.{because}\n"
+            "  --plot names another; --help lists them."
         )
 
 

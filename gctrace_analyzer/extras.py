@@ -10,6 +10,7 @@ from gctrace_analyzer.errors import MissingExtraError
 EXTRA_OF = {
     "pandas": "pandas",
     "pyarrow": "pandas",
+    "matplotlib": "plot",
     **dict.fromkeys(("dask", "distributed", "fsspec", "s3fs", "aiohttp"), "fleet"),
     "gcsfs": "gcs",
     "adlfs": "azure",
@@ -26,6 +27,7 @@ def load(library: str) -> Any:
     try:
         return importlib.import_module(library)
     except ModuleNotFoundError as err:
-        if err.name != library:
+        whole = library.partition(".")[0]
+        if err.name != whole or whole not in EXTRA_OF:
             raise
-        raise MissingExtraError(library, EXTRA_OF[library]) from err
+        raise MissingExtraError(whole, EXTRA_OF[whole]) from err

@@ -29,6 +29,7 @@ from gctrace_analyzer.held import Held
 from gctrace_analyzer.ingest import stitch
 from gctrace_analyzer.present import text
 from gctrace_analyzer.present.build import build
+from gctrace_analyzer.present.plots.drawn import Plots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,6 +123,11 @@ class Run(Held):
             BadSettingError: `every` is no duration, or makes a million windows.
         """
         return windows(self._prepared, units.duration_s(every, what="window"))
+
+    @property
+    def plot(self) -> Plots:
+        """The plots: `run.plot.timeline()`, and what `repr(run.plot)` lists."""
+        return Plots(self.report)
 
     def process(self, number: int) -> Run:
         """The run of one program start.

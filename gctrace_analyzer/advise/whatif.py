@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _Z80 = 1.2815515655446004
 """Four of five runs lie within."""
 
+CURVE = (25.0, 35.0, 50.0, 70.0, 100.0, 140.0, 200.0, 280.0, 400.0, 560.0, 800.0)
+"""GOGC values of a trade-off, in equal steps of ratio."""
+
 _FEWEST = 5
 _ROUGH = 12
 
@@ -71,6 +74,14 @@ def grid(
     """A row of `schema.WHATIF` for each combination."""
     rows = [row(base, Setting(*each)) for each in product(gogc, limit, ballast)]
     return pl.DataFrame(rows, schema=schema.polars_schema("whatif"), orient="row")
+
+
+def trade_off(base: Base) -> pl.DataFrame:
+    """`schema.WHATIF` over GOGC, all else as it is now; no rows where nothing is predicted."""
+    if base.load is None or base.refused:
+        return pl.DataFrame(schema=schema.polars_schema("whatif"))
+    rows = grid(base, CURVE, [base.now.limit], [base.now.ballast])
+    return rows.drop_nulls(["heap_peak_mib", "gc_cpu_with_idle_share"])
 
 
 def row(base: Base, setting: Setting) -> dict[str, Any]:

@@ -65,12 +65,14 @@ POOR_HITS = 0.5
 FEW_MAKES = 20
 
 
+def programs(memstats: pl.DataFrame) -> list[pl.DataFrame]:
+    """The dumps of each program, in the order of their first."""
+    return memstats.partition_by(_WHOSE, maintain_order=True) if len(memstats) else []
+
+
 def memories(memstats: pl.DataFrame) -> list[Memory]:
     """One per program, in the order of their first dumps."""
-    if memstats.is_empty():
-        return []
-    parts = memstats.partition_by(_WHOSE, maintain_order=True)
-    return [_memory(part) for part in parts]
+    return [_memory(part) for part in programs(memstats)]
 
 
 def _memory(part: pl.DataFrame) -> Memory:

@@ -13,7 +13,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import EXIT_GATE, EXIT_INPUT
 from gctrace_analyzer.cli.options import Gate, Parser, common, gate, given, known
-from gctrace_analyzer.errors import BadSettingError, GctraceWarning, UnwritableOutputError
+from gctrace_analyzer.errors import (
+    BadSettingError,
+    GctraceWarning,
+    NothingDrawnError,
+    UnwritableOutputError,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -24,11 +29,15 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.sources import SourceFacts
     from gctrace_analyzer.run import Run
 
-FORMATS = ("text", "json", "jsonl", "csv", "md")
+FORMATS = ("text", "json", "jsonl", "csv", "md", "html")
 SUFFIXES = {
     ".txt": "text", ".md": "md", ".json": "json", ".jsonl": "jsonl", ".csv": "csv",
-    ".parquet": "parquet",
+    ".parquet": "parquet", ".html": "html", ".png": "png", ".svg": "svg",
 }  # fmt: skip
+PLOTS = (
+    "timeline", "pauses", "frequency", "assist", "live_heap", "goal", "mmu", "trade_off",
+    "memory",
+)  # fmt: skip
 _ROWS_AT_ONCE = 65_536
 TABLES = (
     "cycles", "metrics", "processes", "pauses", "windows", "segments", "mmu", "episodes",
@@ -52,7 +61,8 @@ _EPILOG = """\
 examples:
   gctrace-analyze run.log.1.gz run.log          rotated parts of one log
   kubectl logs api-7d9f | gctrace-analyze -     standard input
-  gctrace-analyze run.log -o report.md -o cycles.parquet
+  gctrace-analyze run.log -o report.html -o cycles.parquet
+  gctrace-analyze run.log -o pauses.png --plot pauses
   gctrace-analyze run.log --format csv --table pauses
   gctrace-analyze run.log --between 60s..120s --process 0
   gctrace-analyze run.log --fail-on 'stw_p99_ms>2' --fail-on 'gc_cpu_share>10%'
@@ -74,7 +84,7 @@ def run(words: list[str]) -> int:
     view = _view(whole, args)
     code = _judge(view, gates) or code
     for path, kind in outputs:
-        _save(view, path, kind, table)
+        _save(view, path, kind, args.plot if kind in ("png", "svg") else table)
     if not outputs or args.format:
         _print(view, args.format or ("csv" if args.table else "text"), table, args.color)
     return code
@@ -96,6 +106,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--table", choices=TABLES, metavar="TABLE",
         help=f"what csv, jsonl and parquet hold: {', '.join(TABLES)} (default: cycles)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--plot", choices=PLOTS, metavar="PLOT", default="timeline",
+        help=f"what png and svg show: {', '.join(PLOTS)} (default: timeline)",
     )  # fmt: skip
     parser.add_argument(
         "--between", metavar="A..B", help="only cycles that start then: 60s..120s"
@@ -215,14 +229,14 @@ def _print(view: Run, kind: str, table: str, color: str) -> None:
         sys.stdout.buffer.flush()
 
 
-def _save(view: Run, path: Path, kind: str, table: str) -> None:
+def _save(view: Run, path: Path, kind: str, name: str) -> None:
     """Writes the file beside its place and moves it there: nothing is ever half-written."""
     part = None
     try:
         handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
         part = Path(name)
         with os.fdopen(handle, "wb") as file:
-            _write(view, kind, table, file)
+            _write(view, kind, name, file)
         part.chmod(0o666 & ~_umask())
         part.replace(path)
     except OSError as err:
@@ -238,7 +252,8 @@ def _umask() -> int:
     return mask
 
 
-def _write(view: Run, kind: str, table: str, file: IO[bytes]) -> None:
+def _write(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
+    """Writes the run as a report, or the table or plot called `name`."""
     if kind == "text":
         from gctrace_analyzer.present import text
 
@@ -251,8 +266,20 @@ def _write(view: Run, kind: str, table: str, file: IO[bytes]) -> None:
         from gctrace_analyzer.present import markdown
 
         file.write(markdown.dumps(view.report()).encode())
+    elif kind == "html":
+        from gctrace_analyzer.present.page import html
+
+        file.write(html.dumps(view.report()).encode("utf-8", "replace"))
+    elif kind in ("png", "svg"):
+        from gctrace_analyzer.present.plots.drawn import described
+        from gctrace_analyzer.present.plots.matplotlib_backend import image
+
+        figure = described(view.report(), name)
+        if not figure.drawn:
+            raise NothingDrawnError(name, " ".join(figure.notes))
+        file.write(image(figure, kind))
     else:
-        _write_table(view.table(table), kind, file)
+        _write_table(view.table(name), kind, file)
 
 
 def _write_table(frame: pl.DataFrame, kind: str, file: IO[bytes]) -> None:

@@ -197,6 +197,10 @@ def units(report: Report) -> Table | None:
     return Table(("CPU used (systemd)", "CPU", "memory peak", "of it GC", "GCs"), "lrrrr", rows)
 
 
+def _plain(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
 def settings(report: Report) -> str | None:
     """GOGC and limits, with who says so."""
     names = {
@@ -207,7 +211,7 @@ def settings(report: Report) -> str | None:
     for name, value in report.settings.to_dict().items():
         if value["value"] is None:
             continue
-        shown = mib(value["value"]) if name.endswith("_mib") else f"{value['value']}"
+        shown = mib(value["value"]) if name.endswith("_mib") else _plain(value["value"])
         source = "" if value["source"] == "given" else f" ({value['source']})"
         parts.append(f"{names[name]} {shown}{source}")
     return "; ".join(parts) or None

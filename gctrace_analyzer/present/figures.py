@@ -84,6 +84,24 @@ def mib_per_s(value: float | None) -> str:
     return f"{_digits(value / 1024, 2)} GiB/s" if value >= 1000 else f"{mib(value)}/s"
 
 
+def rate_of_growth(value: float, low: float, high: float) -> str:
+    """Growth in MiB per hour with its interval.
+
+    >>> rate_of_growth(38.2, 31, 44), rate_of_growth(-3, -8, -1)
+    ('+38.2 MiB/h (31 to 44)', '-3 MiB/h (-8 to -1)')
+    >>> rate_of_growth(120365, 113681, 125981)
+    '+118 GiB/h (111 to 123)'
+    """
+    big = abs(value) >= 10 * 1024
+    scale, unit = (1024, "GiB/h") if big else (1, "MiB/h")
+    digits = [
+        f"{each / scale:,.3g}" if abs(each) < 1000 * scale else f"{each / scale:,.0f}"
+        for each in (value, low, high)
+    ]
+    sign = "+" if value > 0 else ""
+    return f"{sign}{digits[0]} {unit} ({digits[1]} to {digits[2]})"
+
+
 def rate(value: float | None) -> str:
     """How often per second.
 

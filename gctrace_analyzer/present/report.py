@@ -56,7 +56,9 @@ class Report:
 
     @property
     def title(self) -> str:
-        """The inputs' names."""
+        """The inputs' names; what a data frame of cycles without any is called."""
+        if not self.sources:
+            return "a frame of cycles"
         names = [figures.printable(source.name) for source in self.sources]
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 

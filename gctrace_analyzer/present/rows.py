@@ -15,6 +15,7 @@ from gctrace_analyzer.present.figures import (
     place,
     printable,
     rate,
+    rate_of_growth,
     share,
 )
 
@@ -181,7 +182,7 @@ def _growth(report: Report) -> str:
         return most
     if low <= 0 <= high:
         return f"{most}; no trend"
-    return f"{growth:+,.3g} MiB/h ({low:,.3g} to {high:,.3g})"
+    return rate_of_growth(growth, low, high)
 
 
 def _goal(report: Report) -> str:

@@ -17,8 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A finding as it is told: when, what, its numbers, what follows, what to do."""
+    """A finding as it is told: when, what, its numbers, what follows, what to do.
 
+    `start_s` and `end_s` count from the start of `process`.
+    """
+
+    process: int | None
+    start_s: float | None
+    end_s: float | None
     when: str
     id: str
     name: str
@@ -66,6 +72,9 @@ def _told(finding: Finding, every: Sequence[Finding], *, several: bool) -> Told:
     if several and finding.process is not None:
         when = f"[{finding.process}] {when}"
     return Told(
+        finding.process,
+        finding.start_s,
+        finding.end_s,
         when,
         finding.id,
         finding.name,

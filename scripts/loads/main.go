@@ -28,10 +28,9 @@ type node struct {
 }
 
 var (
-	mode  = flag.String("mode", "service", "service: rate-limited; batch: -total MiB as fast "
-                                        "as it goes; burst: service with 5x bursts; http: "
-                                        "a server with a cache, -rate requests/s; etl: "
-                                        "lines parsed and summed, -total MiB")
+	mode = flag.String("mode", "service", "service: rate-limited; batch: -total MiB as fast as it goes; "+
+		"burst: service with 5x bursts; http: a server with a cache, -rate requests/s; "+
+		"etl: lines parsed and summed, -total MiB")
 	live  = flag.Int("live", 40, "live heap, MiB")
 	rate  = flag.Int("rate", 300, "allocation rate, MiB/s (service)")
 	total = flag.Int("total", 2000, "MiB to allocate in all (batch)")

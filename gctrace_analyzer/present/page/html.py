@@ -1,0 +1,229 @@
+"""The report as one HTML file: charts, findings, advice and tables, nothing loaded."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from gctrace_analyzer import __version__
+from gctrace_analyzer.advise.recommend import manifests
+from gctrace_analyzer.present import advice, evidence, rows, story
+from gctrace_analyzer.present.page.made import how_made
+from gctrace_analyzer.present.plots.axis import axis_of
+from gctrace_analyzer.present.plots.drawn import described
+from gctrace_analyzer.present.plots.plotly_backend import panel_alone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.present.plots.axis import Axis
+    from gctrace_analyzer.present.plots.figure import Figure
+    from gctrace_analyzer.present.report import Report
+
+BINS = 500
+"""Points of a series: more than most screens show, and a day's report stays below 6 MB."""
+
+_MOST_EPISODES = 50
+_TIMED = ("timeline",)
+_OTHERS = ("trade_off", "pauses", "live_heap", "goal", "frequency", "assist", "mmu", "memory")
+_WORDS = {
+    "bad": "Act on it",
+    "warn": "Worth a look",
+    "ok": "Healthy",
+    "none": "Nothing to judge",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart's place in the page; `plot` is what Plotly draws in it."""
+
+    id: str
+    title: str
+    timed: bool
+    plot: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A finding with its stretch of the shared axis, as the page's address has it."""
+
+    told: story.Told
+    href: str | None
+
+
+def dumps(report: Report) -> str:
+    """The report as an HTML document."""
+    axis = axis_of(report, bins=BINS)
+    plots = {name: described(report, name, BINS) for name in (*_TIMED, *_OTHERS)}
+    charts = {name: list(_charts(figure)) for name, figure in plots.items()}
+    drawn = [each for several in charts.values() for each in several]
+    first = report.recommendations.row(0, named=True) if len(report.recommendations) else None
+    advised = bool(first and not first["now"] and not report.base.refused)
+    told = [Linked(each, _href(each, axis)) for each in story.told(report)]
+    code, library = _asset("report.js"), _plotly()
+    page = _environment().get_template("report.html.j2")
+    return page.render(
+        report=report, version=__version__, verdict=_verdict(report, told), words=_WORDS,
+        state=[(each, _spark(report, each)) for each in rows.state(report)]
+        if report.summary.cycles
+        else [],
+        told=told, healthy=story.healthy(report), noted=story.noted(report),
+        inputs=evidence.inputs(report), settings=evidence.settings(report),
+        deaths=list(evidence.deaths(report)), charts=charts, notes=_notes(plots),
+        legend=_legend(plots["timeline"]),
+        advice=advice.advice(report.recommendations) if _advises(report) else None,
+        reasons=advice.reasons(report.recommendations, report.base.warnings)
+        if _advises(report)
+        else [],
+        refused=report.base.refused,
+        manifests=manifests(advice.setting_of(first)) if first and advised else {},
+        tables=list(_tables(report)), memory_notes=evidence.memory_notes(report),
+        examples=rows.rejected_examples(report),
+        mind=[*rows.damage(report), *report.summary.warnings],
+        episodes=_episodes(report, axis), all_episodes=len(report.episodes),
+        made=how_made(report),
+        style=_asset("report.css"), script=code, plotly=library,
+        policy=_policy(code, library), data=_data(drawn, axis),
+    )  # fmt: skip
+
+
+def _environment() -> Environment:
+    # Escapes every value: what a log says stays text.
+    return Environment(
+        loader=PackageLoader("gctrace_analyzer.present.page", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _asset(name: str) -> Markup:
+    return Markup(files(__package__).joinpath(name).read_text("utf-8"))
+
+
+def _plotly() -> Markup:
+    """Plotly's own script, as its package carries it."""
+    return Markup(files("plotly").joinpath("package_data/plotly.min.js").read_text("utf-8"))
+
+
+def _policy(*scripts: str) -> str:
+    """What the page may do: run these scripts, and nothing of the network."""
+    hashes = (
+        base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts
+    )
+    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _charts(figure: Figure) -> Iterator[Chart]:
+    drawn = [panel for panel in figure.panels if panel.drawn]
+    for panel in drawn:
+        last = not figure.shared_x or panel is drawn[-1]
+        yield Chart(
+            f"{figure.name}-{panel.name}", panel.title, figure.name in _TIMED,
+            panel_alone(figure, panel, last=last),
+        )  # fmt: skip
+
+
+def _data(charts: list[Chart], axis: Axis) -> Markup:
+    """The charts as JSON that cannot end its script element."""
+    zero = axis.at(axis.processes[0], 0.0) if axis.is_time and axis.processes else None
+    whole = {
+        "zero": zero.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if isinstance(zero, datetime) else None,
+        "charts": {each.id: {**each.plot, "timed": each.timed} for each in charts},
+    }
+    text = json.dumps(whole, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    for char in "<>&\u2028\u2029":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return Markup(text)
+
+
+def _notes(plots: dict[str, Figure]) -> dict[str, tuple[str, ...]]:
+    return {name: figure.notes for name, figure in plots.items()}
+
+
+def _legend(figure: Figure) -> list[tuple[str, str]]:
+    """The kinds of bands that are drawn, with their severity."""
+    return list(dict.fromkeys((band.name, band.severity) for band in figure.bands))
+
+
+def _advises(report: Report) -> bool:
+    return bool(report.summary.cycles and report.base.load and not report.base.refused)
+
+
+def _verdict(report: Report, told: list[Linked]) -> tuple[str, str]:
+    """How grave it is, and the first thing to know."""
+    if report.post_mortems:
+        title, _ = next(evidence.deaths(report))
+        return "bad", title
+    if told:
+        first = told[0].told
+        return first.severity, f"{first.name}: {first.evidence}"
+    good = story.healthy(report)
+    if good:
+        return "ok", good
+    return "none", "nothing here tells how the collector fares"
+
+
+def _href(each: story.Told, axis: Axis) -> str | None:
+    return _span(axis, each.process, each.start_s or 0.0, each.end_s)
+
+
+def _span(axis: Axis, process: int | None, start_s: float, end_s: float | None) -> str | None:
+    """A stretch in seconds from the axis's zero."""
+    if end_s is None or not axis.processes:
+        return None
+    begin, end = axis.at(process, start_s), axis.at(process, end_s)
+    zero = axis.at(axis.processes[0], 0.0)
+    if begin is None or end is None or zero is None:
+        return None
+    low, high = (
+        (each - zero).total_seconds() if axis.is_time else each for each in (begin, end)
+    )
+    room = 0.02 * (high - low)
+    return f"#t={max(low - room, 0):.3f}-{high + room:.3f}"
+
+
+def _episodes(report: Report, axis: Axis) -> list[dict[str, Any]]:
+    return [
+        {**row, "href": _span(axis, row["process"], row["start_s"], row["end_s"])}
+        for row in report.episodes.head(_MOST_EPISODES).iter_rows(named=True)
+    ]
+
+
+def _tables(report: Report) -> Iterator[rows.Table]:
+    several = (rows.pauses(report), rows.worst(report)) if report.summary.cycles else ()
+    for table in (
+        *several, rows.processes(report), evidence.memory(report), evidence.units(report),
+        rows.rejected(report),
+    ):  # fmt: skip
+        if table is not None and table.rows:
+            yield table
+
+
+def _spark(report: Report, figure: rows.Figure) -> str:
+    """The figure's trend as the points of a line, in a box of 100 × 24."""
+    trend = report.trend[figure.trend].to_list() if figure.trend and len(report.trend) else []
+    values = [value for value in trend if value is not None]
+    top = max(values, default=0.0)
+    if len(values) < 2 or top <= 0:
+        return ""
+    step = 100 / (len(trend) - 1)
+    return " ".join(
+        f"{step * index:.1f},{22 - 20 * value / top:.1f}"
+        for index, value in enumerate(trend)
+        if value is not None
+    )

@@ -1,0 +1,1 @@
+"""Plots: described once, drawn by Plotly or Matplotlib."""

@@ -1,0 +1,262 @@
+"""Plots as Plotly understands them: plain dicts, for its script and for `go.Figure` alike."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer import extras
+from gctrace_analyzer.present.plots.figure import GREY, SEVERITY
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
+
+GRID = "rgba(127,127,127,0.22)"
+PANEL_HEIGHT = 230
+_DIGITS = 5
+
+
+def draw(figure: Figure) -> Any:
+    """The plot as a `plotly.graph_objects.Figure`.
+
+    Raises:
+        MissingExtraError: Plotly is not installed.
+    """
+    return extras.load("plotly.graph_objects").Figure(described(figure))
+
+
+def described(figure: Figure) -> dict[str, Any]:
+    """The whole plot, its panels below each other."""
+    panels = [panel for panel in figure.panels if panel.drawn]
+    height = 90 + PANEL_HEIGHT * max(len(panels), 1) + 18 * len(figure.notes)
+    layout: dict[str, Any] = {
+        "title": {"text": figure.title, "x": 0, "xref": "paper"},
+        "height": height,
+        "margin": {"l": 64, "r": 16, "t": 64, "b": 56 + 18 * len(figure.notes)},
+        "hovermode": "closest",
+        "annotations": [],
+        "shapes": [],
+    }
+    data: list[dict[str, Any]] = []
+    gap = (0.07 if figure.shared_x else 0.13) * 3 / max(len(panels), 3)
+    tall = (1 - gap * (len(panels) - 1)) / max(len(panels), 1)
+    for index, panel in enumerate(panels):
+        top = 1 - index * (tall + gap)
+        _place(layout, data, figure, panel, index=index, last=index == len(panels) - 1,
+               domain=[max(top - tall, 0), top])  # fmt: skip
+    _note(layout, figure, height)
+    return {"data": data, "layout": layout}
+
+
+def panel_alone(figure: Figure, panel: Panel, *, last: bool = True) -> dict[str, Any]:
+    """One panel as a plot of its own, its title left to the page.
+
+    Of panels that share their axis only the `last` one names it.
+    """
+    layout: dict[str, Any] = {
+        "margin": {"l": 56, "r": 12, "t": 8, "b": 40},
+        "hovermode": "closest",
+        "annotations": [],
+        "shapes": [],
+        "showlegend": len(panel.marks) > 1,
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+    }
+    data: list[dict[str, Any]] = []
+    _axes(layout, figure, panel, index=0, last=True, domain=[0, 1])
+    if not last:
+        layout["xaxis"].pop("title")
+        layout["margin"]["b"] = 24
+    for mark in panel.marks:
+        data += _traces(mark, index=0, shared=True, legend="legend", percent=panel.percent)
+    _shade(layout, figure, panel, index=0, named=False)
+    return {"data": data, "layout": layout}
+
+
+def _place(
+    layout: dict[str, Any],
+    data: list[dict[str, Any]],
+    figure: Figure,
+    panel: Panel,
+    *,
+    index: int,
+    last: bool,
+    domain: list[float],
+) -> None:
+    _axes(layout, figure, panel, index=index, last=last, domain=domain)
+    legend = f"legend{index + 1 if index else ''}"
+    layout[legend] = {
+        "orientation": "h", "x": 1, "xanchor": "right", "y": domain[1], "yanchor": "bottom",
+        "bgcolor": "rgba(0,0,0,0)",
+    }  # fmt: skip
+    layout["annotations"].append({
+        "text": panel.title, "x": 0, "xref": "paper", "xanchor": "left", "y": domain[1],
+        "yref": "paper", "yanchor": "bottom", "showarrow": False,
+    })  # fmt: skip
+    for mark in panel.marks:
+        data += _traces(
+            mark, index=index, shared=figure.shared_x, legend=legend, percent=panel.percent
+        )
+    _shade(layout, figure, panel, index=index, named=index == 0)
+
+
+def _axes(
+    layout: dict[str, Any],
+    figure: Figure,
+    panel: Panel,
+    *,
+    index: int,
+    last: bool,
+    domain: list[float],
+) -> None:
+    number = str(index + 1) if index else ""
+    own_x = number if not figure.shared_x else ""
+    layout[f"yaxis{number}"] = {
+        "domain": domain,
+        "anchor": f"x{own_x}",
+        "gridcolor": GRID,
+        "zerolinecolor": GRID,
+        **(_log(panel.ticks("y")) if panel.log_y else {}),
+        **({"tickformat": ".3~p"} if panel.percent else {}),
+        **({"rangemode": "tozero"} if panel.from_zero and not panel.log_y else {}),
+    }
+    if figure.shared_x and not last:
+        return
+    layout[f"xaxis{own_x}"] = {
+        "anchor": f"y{number}",
+        "gridcolor": GRID,
+        "zerolinecolor": GRID,
+        "title": {"text": figure.x_title if figure.shared_x else panel.x_title},
+        **(_log(panel.ticks("x")) if panel.log_x else {}),
+        **({"range": [_value(end) for end in figure.x_range]} if figure.x_range else {}),
+    }
+
+
+def _log(ticks: list[float]) -> dict[str, Any]:
+    return {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,g}" for tick in ticks]}
+
+
+def _traces(
+    mark: Mark, *, index: int, shared: bool, legend: str, percent: bool
+) -> list[dict[str, Any]]:
+    number = str(index + 1) if index else ""
+    axes = {"xaxis": "x" if shared else f"x{number}", "yaxis": f"y{number}"}
+    x = _values(mark.x)
+    traces = []
+    if mark.low is not None and mark.high is not None:
+        edge = {
+            "type": "scatter", "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip",
+            "showlegend": False, "legendgroup": f"{index}{mark.name}", "x": x, **axes,
+        }  # fmt: skip
+        traces.append({**edge, "y": _values(mark.low)})
+        traces.append({
+            **edge, "y": _values(mark.high), "fill": "tonexty", "fillcolor": faint(mark.color),
+        })  # fmt: skip
+    shown = "%{y:.3~p}" if percent else "%{y:,.4~g}"
+    main: dict[str, Any] = {
+        "type": "scatter", "mode": "markers" if mark.kind == "points" else "lines",
+        "name": mark.name, "legend": legend, "legendgroup": f"{index}{mark.name}",
+        "x": x, "y": _values(_top(mark)), **axes,
+        "hovertemplate": f"{shown}<extra>{mark.name}</extra>",
+    }  # fmt: skip
+    if mark.where is not None:
+        main["customdata"] = mark.where.to_list()
+        main["hovertemplate"] = f"{shown}<br>%{{customdata}}<extra>{mark.name}</extra>"
+    if mark.kind == "points":
+        main["marker"] = {"color": mark.color, "size": mark.size}
+    else:
+        main["line"] = {
+            "color": mark.color, "width": 1.6,
+            **({"dash": "dash"} if mark.dash else {}),
+            **({"shape": "hv"} if mark.kind == "step" else {}),
+        }  # fmt: skip
+    if mark.filled and mark.low is None:
+        main |= {"fill": "tozeroy", "fillcolor": faint(mark.color)}
+    return [*traces, main]
+
+
+def _top(mark: Mark) -> pl.Series:
+    """Points show the highest of their bin: a mean pause is nobody's pause."""
+    return mark.high if mark.kind == "points" and mark.high is not None else mark.y
+
+
+def _shade(
+    layout: dict[str, Any], figure: Figure, panel: Panel, *, index: int, named: bool
+) -> None:
+    number = str(index + 1) if index else ""
+    across = {"yref": f"y{number} domain", "y0": 0, "y1": 1, "xref": "x"}
+    for band in figure.bands:
+        layout["shapes"].append({
+            "type": "rect", "layer": "below", "line": {"width": 0}, **across,
+            "x0": _value(band.begin), "x1": _value(band.end),
+            "fillcolor": faint(SEVERITY[band.severity]),
+        })  # fmt: skip
+        if named:
+            layout["annotations"].append({
+                "text": band.name, "x": _value(band.begin), "xref": "x", "xanchor": "left",
+                "y": 1, "yref": f"y{number} domain", "yanchor": "top", "showarrow": False,
+                "font": {"color": SEVERITY[band.severity], "size": 11},
+            })  # fmt: skip
+    for moment in figure.moments:
+        color = SEVERITY.get(moment.severity, GREY)
+        layout["shapes"].append({
+            "type": "line", **across, "x0": _value(moment.at), "x1": _value(moment.at),
+            "line": {"color": color, "width": 1.5, "dash": "dot"},
+        })  # fmt: skip
+        if named or not index:
+            layout["annotations"].append({
+                "text": moment.name, "x": _value(moment.at), "xref": "x", "y": 1,
+                "yref": f"y{number} domain", "yanchor": "top", "xanchor": "right",
+                "showarrow": False, "font": {"color": color, "size": 11}, "textangle": -90,
+            })  # fmt: skip
+    for level in panel.levels:
+        own_x = "x" if figure.shared_x else f"x{number}"
+        layout["shapes"].append({
+            "type": "line", "xref": f"{own_x} domain", "x0": 0, "x1": 1, "yref": f"y{number}",
+            "y0": level.y, "y1": level.y,
+            "line": {"color": level.color, "width": 1.3, "dash": "dash"},
+        })  # fmt: skip
+        layout["annotations"].append({
+            "text": level.name, "xref": f"{own_x} domain", "x": 0, "xanchor": "left",
+            "yref": f"y{number}", "y": level.y, "yanchor": "bottom", "showarrow": False,
+            "font": {"color": level.color, "size": 11},
+        })  # fmt: skip
+    for x, y, text in panel.labels:
+        layout["annotations"].append({
+            "text": text, "x": x, "y": y, "xref": "x" if figure.shared_x else f"x{number}",
+            "yref": f"y{number}", "yanchor": "bottom", "xanchor": "left", "showarrow": False,
+            "font": {"size": 11},
+        })  # fmt: skip
+
+
+def _note(layout: dict[str, Any], figure: Figure, height: int) -> None:
+    for index, note in enumerate(figure.notes):
+        layout["annotations"].append({
+            "text": note, "x": 0, "xref": "paper", "xanchor": "left", "yref": "paper", "y": 0,
+            "yanchor": "top", "yshift": -44 - 18 * index, "showarrow": False,
+            "font": {"size": 11, "color": GREY},
+        })  # fmt: skip
+
+
+def faint(color: str) -> str:
+    """The colour as a veil.
+
+    >>> faint("#0072B2")
+    'rgba(0,114,178,0.18)'
+    """
+    red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.18)"
+
+
+def _values(series: pl.Series) -> list[Any]:
+    """Plain numbers with the digits that show, or times as Plotly reads them."""
+    if series.dtype.is_temporal():
+        return series.dt.replace_time_zone(None).dt.strftime("%Y-%m-%d %H:%M:%S%.3f").to_list()
+    if series.dtype.is_float():
+        return series.round_sig_figs(_DIGITS if len(series) > 1 else 9).to_list()
+    return series.to_list()
+
+
+def _value(at: Any) -> Any:
+    return at.strftime("%Y-%m-%d %H:%M:%S.%f") if isinstance(at, datetime) else at
