@@ -165,6 +165,17 @@ class Run(Held):
             )
         return self._only(there)
 
+    def lines(self, first: int, last: int) -> Run:
+        """The run of what stands on some lines of its input, both ends included."""
+        there = pl.col("line_no").is_between(first, last)
+        tables = {
+            name: table.filter(there)
+            for name, table in self._log.tables.items()
+            if "line_no" in table.columns and name != "cycles"
+        }
+        log = replace(self._log, tables=self._log.tables | tables)
+        return Run(log, self._given)._only(there)
+
     def episodes(self) -> pl.DataFrame:
         """When something happened (`schema.EPISODES`)."""
         return self._episodes

@@ -8,11 +8,11 @@ sure and costs no other; and a store that no longer answers stops the run.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import FleetStoppedError
-from gctrace_analyzer.fleets import cluster, rows, tasks
+from gctrace_analyzer.fleets import cluster, pieces, rows, tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,7 +35,8 @@ GIVE_UP_AFTER = 3
 
 @dataclass(slots=True)
 class Progress:
-    """How far it is; bytes are those of the files looked at in this run."""
+    """How far it is; bytes are those of files looked at in this
+    run, and of parts of files."""
 
     files: int
     done: int = 0
@@ -43,6 +44,7 @@ class Progress:
     errors: int = 0
     bytes: int = 0
     bytes_in_all: int = 0
+    part_bytes: int = 0
     seconds: float = 0.0
     workers: int = 0
 
@@ -54,8 +56,9 @@ class Progress:
     @property
     def left_s(self) -> float | None:
         """The time that is left at this rate, by bytes where sizes are known."""
-        if self.bytes and self.bytes_in_all:
-            return self.seconds * (self.bytes_in_all - self.bytes) / self.bytes
+        seen = self.bytes + self.part_bytes
+        if seen and self.bytes_in_all:
+            return self.seconds * max(self.bytes_in_all - seen, 0) / seen
         if self.done > self.before:
             return self.seconds * (self.files - self.done) / (self.done - self.before)
         return None
@@ -77,6 +80,7 @@ class Drive:
         self._todo = [item for item in items if item.name not in parts.done]
         self._items = {item.name: item for item in items}
         self._rows: list[rows.Row] = []
+        self._pieces: dict[str, dict[int, list[Any]]] = {}
         self._held: set[str] = set()
         self._kept_at = self._begun_at = time.monotonic()
         before = len(items) - len(self._todo)
@@ -100,17 +104,17 @@ class Drive:
             self._keep()
         self._parts.finish(len(self._items))
 
-    def _together(self) -> list[Item]:
-        """Most files, in batches; gives those of batches that were given up."""
+    def _together(self) -> list[Batch]:
+        """Most files, in batches; gives the batches that were given up."""
         many = tasks.batches(self._todo, self._how, files=self._per_batch(), size=BYTES_AT_ONCE)
-        suspects: list[Item] = []
+        suspects: list[Batch] = []
         silent = 0
         for batch, outcome in self._outcomes(many, retries=cluster.RETRIES):
             if isinstance(outcome, list):
-                self._add(batch.items, outcome)
+                self._take(batch, outcome)
                 silent = 0
                 continue
-            suspects += batch.items
+            suspects.append(batch)
             silent += isinstance(outcome, tasks.UnreachableError)
             if silent >= GIVE_UP_AFTER:
                 raise self._stopped(
@@ -119,22 +123,48 @@ class Drive:
                 )
         return suspects
 
-    def _one_by_one(self, suspects: Sequence[Item]) -> None:
-        """Each of the files alone: what kills its worker now is guilty."""
-        for item in suspects:
-            alone = tasks.Batch((item,), self._how, patient=False)
-            for _, outcome in self._outcomes([alone], retries=0):
-                found = outcome if isinstance(outcome, list) else [self._crashed(item, outcome)]
-                self._add([item], found)
+    def _one_by_one(self, suspects: Sequence[Batch]) -> None:
+        """Each file, or part of one, alone: what kills its worker now is guilty."""
+        for batch in suspects:
+            for item in batch.items:
+                alone = replace(batch, items=(item,), patient=False)
+                for _, outcome in self._outcomes([alone], retries=0):
+                    found = outcome if isinstance(outcome, list) else [self._crashed(item, outcome)]
+                    self._take(alone, found)
+
+    def _take(self, batch: Batch, found: list[Any]) -> None:
+        """Takes rows; pieces only when all of their file are there."""
+        if batch.part is None:
+            self._add(batch.items, found)
+            return
+        item, (index, count) = batch.items[0], batch.part
+        here = self._pieces.setdefault(item.name, {})
+        here[index] = found
+        self.progress.part_bytes += batch.bytes
+        if len(here) < count:
+            self._told()
+            return
+        every = [each for one in here.values() for each in one]
+        del self._pieces[item.name]
+        self.progress.part_bytes -= item.size or 0
+        if ready := [each for each in every if isinstance(each, dict)]:
+            # Not to be cut, or a part of it could not be read, and then none of it counts.
+            failed = [row for row in ready if row["error_kind"]]
+            self._add([item], failed[:1] or ready)
+            return
+        self._add([item], pieces.joined(every, item, self._how.known(item)))
 
     def _per_batch(self) -> int:
         """Few enough that every worker has several batches."""
-        workers = max(len(self._client.nthreads()), 1)
-        return min(FILES_AT_ONCE, max(len(self._todo) // (4 * workers), 1))
+        return min(FILES_AT_ONCE, max(len(self._todo) // (4 * max(self._workers(), 1)), 1))
+
+    def _workers(self) -> int:
+        """As the client last heard: no question to the scheduler for it."""
+        return len(self._client.scheduler_info(n_workers=-1).get("workers", ()))
 
     def _outcomes(
         self, many: Sequence[Batch], *, retries: int
-    ) -> Iterator[tuple[Batch, list[rows.Row] | BaseException]]:
+    ) -> Iterator[tuple[Batch, list[Any] | BaseException]]:
         """Each batch with its rows or what became of it, as they come."""
         from distributed import as_completed
 
@@ -172,10 +202,14 @@ class Drive:
         told.done += len(new)
         told.bytes += sum(self._items[name].size or 0 for name in new)
         told.errors += sum(row["error_kind"] is not None for row in fresh)
-        told.seconds = now - self._begun_at
-        self._tell(told)
+        self._told()
         if len(self._rows) >= KEEP_ROWS or now - self._kept_at >= KEEP_S:
             self._keep()
+
+    def _told(self) -> None:
+        self.progress.seconds = time.monotonic() - self._begun_at
+        self.progress.workers = self._workers()
+        self._tell(self.progress)
 
     def _keep(self) -> None:
         if self._rows:
@@ -202,7 +236,7 @@ class Drive:
         )
 
 
-def _outcome(future: Any, result: Any) -> list[rows.Row] | BaseException:
+def _outcome(future: Any, result: Any) -> list[Any] | BaseException:
     """The rows, or the exception of a batch that failed."""
     if isinstance(result, list):
         return result

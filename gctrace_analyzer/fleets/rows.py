@@ -10,7 +10,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.fleets.names import IDENTITY, service_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 WORST_EPISODES = 3
-_RANK = {"ok": 0, "info": 1, "warn": 2, "bad": 3}
+RANK = {"ok": 0, "info": 1, "warn": 2, "bad": 3}
+HEALTHY, SHORT = "GC044", "GC042"
+"""Findings that are of a whole log: nothing is wrong, and there is too little of it."""
+
 _LIMITER = ("unlikely", "likely", "certain")
 _ENDS = ("", "_low", "_high")
 _PREDICTED = ("gc_per_s", "gc_cpu_with_idle_share", "heap_peak_mib")
@@ -29,8 +32,9 @@ _PREDICTED = ("gc_per_s", "gc_cpu_with_idle_share", "heap_peak_mib")
 def rows_of(run: Run, item: Item, known: Mapping[str, str]) -> list[Row]:
     """The rows of a file: each program start by itself; one without figures if there is none."""
     numbers = run.processes["process"].to_list()
+    damage = [f"{each.damage}; what came before was used" for each in run.sources if each.damage]
     runs = [run] if len(numbers) < 2 else [run.process(number) for number in numbers]
-    return [
+    found = [
         {
             **_of_file(run, item),
             **row_of(each, alone=len(runs) == 1),
@@ -38,6 +42,9 @@ def rows_of(run: Run, item: Item, known: Mapping[str, str]) -> list[Row]:
         }
         for each, row in zip(runs, _process_rows(run), strict=True)
     ]
+    for row in found:
+        row["warnings"] += damage
+    return found
 
 
 def error_row(item: Item, kind: str, problem: str, known: Mapping[str, str]) -> Row:
@@ -128,29 +135,36 @@ def _findings(report: Report) -> Row:
     found = report.findings
     return {
         "findings": [each.id for each in found],
-        "severity": max((each.severity for each in found), key=_RANK.__getitem__, default=None),
+        "severity": max((each.severity for each in found), key=RANK.__getitem__, default=None),
         "headline": found[0].evidence if found else None,
     }
 
 
 def _episodes(episodes: pl.DataFrame, span_s: float | None) -> Row:
     rows = episodes.to_dicts()
-    worst = sorted(
-        rows, key=lambda row: (-_RANK[row["severity"]], row["start_s"] - row["end_s"])
-    )[:WORST_EPISODES]
     thrash = [row for row in rows if row["kind"] == "limit-thrash"]
-    names = ("kind", "severity", "start_s", "end_s", "reason")
     last_s = max((row["end_s"] for row in thrash), default=None)
     return {
         "episodes": len(rows),
-        "worst_episodes": [{name: row[name] for name in names} for row in worst],
+        "worst_episodes": worst(rows),
         "thrash_s": sum(row["end_s"] - row["start_s"] for row in thrash),
         "thrashes_at_end": last_s is not None and last_s >= 0.98 * (span_s or 0.0),
-        "limiter": max(
-            (row["limiter"] for row in thrash if row["limiter"]),
-            key=_LIMITER.index, default=None,
-        ),
-    }  # fmt: skip
+        "limiter": likeliest_limiter([row["limiter"] for row in thrash]),
+    }
+
+
+def worst(episodes: Sequence[Row]) -> list[Row]:
+    """The worst few episodes: bad before warn, long before short."""
+    names = ("kind", "severity", "start_s", "end_s", "reason")
+    order = sorted(
+        episodes, key=lambda row: (-RANK[row["severity"]], row["start_s"] - row["end_s"])
+    )
+    return [{name: row[name] for name in names} for row in order[:WORST_EPISODES]]
+
+
+def likeliest_limiter(said: Sequence[str | None]) -> str | None:
+    """The strongest of several statements on the CPU limiter."""
+    return max(filter(None, said), key=_LIMITER.index, default=None)
 
 
 def _advice(report: Report) -> Row:

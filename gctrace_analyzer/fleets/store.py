@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
@@ -134,15 +135,30 @@ def _filesystem(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     return filesystem, str(path)
 
 
-def opened(item: Item, options: Mapping[str, Any]) -> str | IO[bytes]:
-    """What `read` takes: a local path, or an open file called by the item's name."""
+@contextmanager
+def opened(item: Item, options: Mapping[str, Any]) -> Iterator[IO[bytes]]:
+    """The open file, called by the item's name.
+
+    Raises:
+        UnreadableInputError: a local file that is not there or may not be read.
+    """
     if not is_url(item.url):
-        return item.url
+        try:
+            local = Path(item.url).open("rb")
+        except OSError as err:
+            problem = "no such file" if isinstance(err, FileNotFoundError) else err.strerror
+            raise UnreadableInputError(
+                item.name, str(problem or err).lower(), "May this user read it, on every worker?"
+            ) from err
+        with local:
+            yield local
+        return
     filesystem, path = _filesystem(item.url, options)
-    # A log is read once, from its beginning to its end.
+    # A log is read from its beginning to its end, a piece of it in one go.
     file: Any = filesystem.open(path, "rb", cache_type="readahead")
-    file.name = item.name
-    return file  # type: ignore[no-any-return]  # fsspec has no types
+    with file:
+        file.name = item.name
+        yield file
 
 
 def named_in(path: str) -> list[str]:
