@@ -552,7 +552,12 @@ _SUMMARY_UNITS = (
     ("alloc_total_mib", "Float64", "MiB", "allocated in all"),
     ("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate"),
     ("live_heap_p50_mib", "Float64", "MiB", "marked live heap, median"),
-    ("true_live_heap_mib", "Float64", "MiB", "live heap without what is allocated while marking"),
+    (
+        "true_live_heap_mib",
+        "Float64",
+        "MiB",
+        "live heap without what is allocated while marking",
+    ),
     ("live_heap_max_mib", "Float64", "MiB", "largest marked live heap"),
     ("heap_peak_mib", "Float64", "MiB", "largest heap at a mark termination"),
     ("heap_goal_p50_mib", "Float64", "MiB", "heap goal, median"),
@@ -560,7 +565,12 @@ _SUMMARY_UNITS = (
     ("live_heap_growth_mib_per_h", "Float64", "MiB/h", "robust slope of the live heap"),
     ("live_heap_growth_mib_per_h_low", "Float64", "MiB/h", "lower end of its 95 % interval"),
     ("live_heap_growth_mib_per_h_high", "Float64", "MiB/h", "upper end"),
-    ("log_check_points", "Float64", "points", "reconstructed less printed GC CPU percentage, worst case"),
+    (
+        "log_check_points",
+        "Float64",
+        "points",
+        "reconstructed less printed GC CPU percentage, worst case",
+    ),
 )
 _SUMMARY = "summary()"
 _RANK_1 = "rank 1 of recommend()"

@@ -26,7 +26,7 @@ ORDER = (
     ("held",),
     ("run",),
     ("entry",),
-    ("testing",),
+    ("fleets", "testing"),
     ("cli",),
     ("__init__", "__main__"),
 )

@@ -179,7 +179,7 @@ def _totals(
         killed=int((found["oom_kills"] > 0).sum()),
         thrashing=int(thrash["state"].eq("thrashes").sum()),
         advised=int(services["advised"].sum()),
-        **sums,
+        **sums,  # type: ignore[arg-type]  # the four that may be None
         **_interval(services, "saved_cores"),
         **_interval(services, "saved_heap_mib"),
     )
@@ -197,7 +197,11 @@ def _interval(services: pl.DataFrame, name: str) -> dict[str, float]:
         for end in ("_low", "_high")
     }
     total = float(middle.sum())
-    return {name: total, f"{name}_low": total - ends["_low"], f"{name}_high": total + ends["_high"]}
+    return {
+        name: total,
+        f"{name}_low": total - ends["_low"],
+        f"{name}_high": total + ends["_high"],
+    }
 
 
 def _has(*ids: str) -> pl.Expr:
@@ -227,7 +231,8 @@ def _thrash(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
         .sort(order, pl.col("gc_cpu_share"), descending=[False, True], nulls_last=True)
         .select(
             "service", "file", "process", "state", "thrash_s", "limiter", "gc_cpu_share",
-            "effective_gogc_p50", "live_heap_max_mib", "limit_mib", "hours_to_limit", "headline",
+            "effective_gogc_p50", "live_heap_max_mib", "limit_mib", "hours_to_limit",
+            "headline",
         )
     )  # fmt: skip
 
@@ -243,7 +248,10 @@ def _limits(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
             (pl.col("live_share_of_limit") > t.fleet_limit_share)
             | (unknown & (pl.col("effective_gogc_p50") < t.limit_gogc_warn))
         )
-        .sort("live_share_of_limit", "effective_gogc_p50", descending=[True, False], nulls_last=True)
+        .sort(
+            "live_share_of_limit", "effective_gogc_p50", descending=[True, False],
+            nulls_last=True,
+        )
         .select(
             "service", "file", "process", "live_heap_max_mib", "limit_mib",
             "live_share_of_limit", "effective_gogc_p50",
@@ -302,9 +310,7 @@ def _far(judged: pl.DataFrame, name: str, t: Thresholds) -> pl.DataFrame:
     value = pl.col(name)
     whole = (
         judged.filter(value.is_not_null())
-        .with_columns(
-            usual=value.median().over("service"), replicas=pl.len().over("service")
-        )
+        .with_columns(usual=value.median().over("service"), replicas=pl.len().over("service"))
         .with_columns(mad=(value - pl.col("usual")).abs().median().over("service"))
     )
     # 0.6745: the MAD of a normal distribution with standard deviation 1.
@@ -330,8 +336,6 @@ def _errors(rows: pl.DataFrame) -> pl.DataFrame:
         rows.filter(pl.col("error_kind").is_not_null())
         .sort("file")
         .group_by(pl.col("error_kind").alias("kind"), maintain_order=True)
-        .agg(
-            files=pl.len(), example=pl.col("file").first(), error=pl.col("error").first()
-        )
+        .agg(files=pl.len(), example=pl.col("file").first(), error=pl.col("error").first())
         .sort("files", "kind", descending=[True, False])
     )

@@ -84,9 +84,9 @@ def stretch(
         "gogc": pl.when(judged).then(effective_gogc()).round(6),
         "true_live": pl.when(steady).then(true_live_mib()),
     }
-    mine = likely.select(
-        own.alias("own"), *_FACTS, seam=alloc_before_mib(), **values
-    ).filter("own")
+    mine = likely.select(own.alias("own"), *_FACTS, seam=alloc_before_mib(), **values).filter(
+        "own"
+    )
     spreads = {name: _counted(mine[name]) for name in values if name != "true_live"}
     spreads["pause_ms"] = _counted(single_pauses(likely.filter(own)))
     late = likely.filter(own & (pl.col("start_s") >= t.warm_up_s))
@@ -153,7 +153,9 @@ def _add_seam(found: Row, last: Row, other: Stretch) -> float:
 def _covered_s(every: Sequence[Row]) -> float:
     """The seconds that the stretches' allocation rates are of."""
     return sum(
-        row["alloc_total_mib"] / row["alloc_mib_per_s"] for row in every if row["alloc_mib_per_s"]
+        float(row["alloc_total_mib"]) / row["alloc_mib_per_s"]
+        for row in every
+        if row["alloc_mib_per_s"]
     )
 
 

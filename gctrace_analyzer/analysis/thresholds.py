@@ -194,7 +194,7 @@ class Thresholds:
     """Of the median: replicas as like as that differ by chance and printing only."""
 
     fleet_limit_share: float = 0.8
-    """Live heap over its limit: closer, and cycles follow each other (SAFE_LIMIT, 1.25 times)."""
+    """Live heap over limit: closer, and cycles follow each other (SAFE_LIMIT, 1.25 times)."""
 
     fleet_hours_to_limit: float = 24.0
     """A live heap that meets its limit within a day is tomorrow's incident."""

@@ -19,7 +19,7 @@ from gctrace_analyzer.errors import (
     UnwritableOutputError,
 )
 
-VERBS = ("explain", "whatif")
+VERBS = ("explain", "fleet", "whatif")
 """Words that are commands in first place; a file of that name is `./explain`."""
 
 EXIT_GATE, EXIT_USAGE, EXIT_INPUT, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 70, 130

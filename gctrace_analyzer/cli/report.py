@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 import time
 import warnings
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import EXIT_GATE, EXIT_INPUT
 from gctrace_analyzer.cli.options import Gate, Parser, common, gate, given, known
+from gctrace_analyzer.cli.save import save
 from gctrace_analyzer.errors import (
     BadSettingError,
     GctraceWarning,
     NothingDrawnError,
-    UnwritableOutputError,
 )
 
 if TYPE_CHECKING:
@@ -84,7 +83,8 @@ def run(words: list[str]) -> int:
     view = _view(whole, args)
     code = _judge(view, gates) or code
     for path, kind in outputs:
-        _save(view, path, kind, args.plot if kind in ("png", "svg") else table)
+        name = args.plot if kind in ("png", "svg") else table
+        save(path, partial(_write, view, kind, name))
     if not outputs or args.format:
         _print(view, args.format or ("csv" if args.table else "text"), table, args.color)
     return code
@@ -227,29 +227,6 @@ def _print(view: Run, kind: str, table: str, color: str) -> None:
     else:
         _write(view, kind, table, sys.stdout.buffer)
         sys.stdout.buffer.flush()
-
-
-def _save(view: Run, path: Path, kind: str, name: str) -> None:
-    """Writes the file beside its place and moves it there: nothing is ever half-written."""
-    part = None
-    try:
-        handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
-        part = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            _write(view, kind, name, file)
-        part.chmod(0o666 & ~_umask())
-        part.replace(path)
-    except OSError as err:
-        raise UnwritableOutputError(str(path), err.strerror or str(err)) from err
-    finally:
-        if part:
-            part.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _write(view: Run, kind: str, name: str, file: IO[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""The workers: a local cluster of processes, a scheduler somewhere, or a client somebody has."""
+"""The workers: local processes, a scheduler somewhere, or a client somebody has."""
 
 from __future__ import annotations
 

@@ -75,7 +75,9 @@ def _text(head: bytes) -> str:
 
 
 def _wide(head: bytes) -> bool:
-    return head[:2] in (b"\xff\xfe", b"\xfe\xff") or head[:4096].count(0) > len(head[:4096]) // 4
+    return (
+        head[:2] in (b"\xff\xfe", b"\xfe\xff") or head[:4096].count(0) > len(head[:4096]) // 4
+    )
 
 
 def _cut(data: bytes, start: int, begin: int, end: int) -> Cut:

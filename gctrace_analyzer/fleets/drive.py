@@ -36,7 +36,8 @@ GIVE_UP_AFTER = 3
 @dataclass(slots=True)
 class Progress:
     """How far it is; bytes are those of files looked at in this
-    run, and of parts of files."""
+    run, and of parts of files.
+    """
 
     files: int
     done: int = 0
@@ -118,8 +119,8 @@ class Drive:
             silent += isinstance(outcome, tasks.UnreachableError)
             if silent >= GIVE_UP_AFTER:
                 raise self._stopped(
-                    f"The store does not answer any more ({outcome})",
-                    "Is it up, and reachable from the workers?",
+                    problem=f"The store does not answer any more ({outcome})",
+                    hint="Is it up, and reachable from the workers?",
                 )
         return suspects
 
@@ -129,7 +130,9 @@ class Drive:
             for item in batch.items:
                 alone = replace(batch, items=(item,), patient=False)
                 for _, outcome in self._outcomes([alone], retries=0):
-                    found = outcome if isinstance(outcome, list) else [self._crashed(item, outcome)]
+                    found = (
+                        outcome if isinstance(outcome, list) else [self._crashed(item, outcome)]
+                    )
                     self._take(alone, found)
 
     def _take(self, batch: Batch, found: list[Any]) -> None:
@@ -173,7 +176,7 @@ class Drive:
         futures = self._client.map(tasks.batch_rows, many, retries=retries, pure=False)
         batch_of = dict(zip((future.key for future in futures), many, strict=True))
         try:
-            arriving = as_completed(
+            arriving = as_completed(  # type: ignore[no-untyped-call]  # Dask has no types here
                 futures, loop=self._client.loop, with_results=True, raise_errors=False
             )
             del futures
@@ -189,7 +192,9 @@ class Drive:
     def _check(self) -> None:
         """Ends the run if the scheduler is gone: its futures would never come."""
         if self._client.status != "running":
-            raise self._stopped("The scheduler was lost", "Start it again, with its workers.")
+            raise self._stopped(
+                problem="The scheduler was lost", hint="Start it again, with its workers."
+            )
 
     def _add(self, items: Iterable[Item], found: Iterable[rows.Row]) -> None:
         """Takes the rows of files, unless they are there already."""

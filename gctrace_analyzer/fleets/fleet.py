@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-
 def fleet(
     paths: str | Path | Sequence[str | Path],
     *,

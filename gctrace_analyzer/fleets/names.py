@@ -1,4 +1,4 @@
-"""What an input is called, and whose it is: addresses without their secrets, paths to identity."""
+"""What an input is called, without secrets, and whose it is by its path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result on its way: a folder of Parquet parts, and a manifest that says which count.
+"""The result on its way: a folder of Parquet parts, beside it a manifest of those that count.
 
 A part is written beside its place and moved there, then the manifest likewise; a part that the
 manifest does not list does not count, whatever became of its writer. So a run can be cut off at
@@ -26,7 +26,9 @@ from gctrace_analyzer.fleets.store import OF_THE_WAY, problem_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-MANIFEST = "_manifest.json"
+MANIFEST = ".manifest.json"
+"""What follows the output's name: beside the folder, so that this holds nothing but Parquet."""
+
 FORMAT = 1
 _FINAL, _ERRORS, _AGAIN = "rows", "errors", "again"
 
@@ -58,7 +60,7 @@ class Parts:
         self.name = public(where)
         self._folder = _Remote(where, options or {}) if is_url(where) else _Local(where)
         self._asked = {"format": FORMAT, "made_by": __version__, **asked}
-        self._text = "" if overwrite else self._folder.get(MANIFEST)
+        self._text = "" if overwrite else self._folder.get_manifest()
         self._parts: list[dict[str, Any]] = []
         if self._text:
             known = _parsed(self._text, self.name)
@@ -115,14 +117,14 @@ class Parts:
 
     def _write_manifest(self, *, total: int | None, complete: bool) -> None:
         # Two runs into one output would forget each other's parts.
-        if self._text and self._folder.get(MANIFEST) != self._text:
+        if self._text and self._folder.get_manifest() != self._text:
             raise UnwritableOutputError(self.name, "another run is writing to it")
         document = {
             "made_by": f"gctrace-analyzer {__version__}", "asked": self._asked,
             "files": total, "complete": complete, "parts": self._parts,
         }  # fmt: skip
         text = json.dumps(document, indent=1) + "\n"
-        self._folder.put(MANIFEST, text.encode())
+        self._folder.put_manifest(text)
         self._text = text
 
     def _sweep(self) -> None:
@@ -140,10 +142,10 @@ def existing(where: str, options: Mapping[str, Any] | None = None) -> pl.LazyFra
         UnreadableInputError: there is none.
     """
     folder = _Remote(where, options or {}) if is_url(where) else _Local(where)
-    text = folder.get(MANIFEST)
+    text = folder.get_manifest()
     if not text:
         raise UnreadableInputError(
-            public(where), "no output of fleet", f"Looked for {MANIFEST} in it."
+            public(where), "no output of fleet", f"Looked for {public(where)}{MANIFEST}."
         )
     return _scan(folder, _parsed(text, public(where))["parts"])
 
@@ -163,7 +165,9 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
     except (ValueError, TypeError):
         pass
     raise BadSettingError(
-        what="--output", value=name, expected=f"an output of fleet; its {MANIFEST} is none"
+        what="--output",
+        value=name,
+        expected=f"an output of fleet; {name}{MANIFEST} is no manifest",
     )
 
 
@@ -171,15 +175,18 @@ class _Local:
     """A folder of this machine."""
 
     def __init__(self, where: str) -> None:
-        self._path = Path(where)
+        self._path = Path(where).resolve()
+        self._manifest = self._path.with_name(self._path.name + MANIFEST)
         if self._path.exists() and not self._path.is_dir():
             raise BadSettingError(
                 what="--output", value=where, expected="a folder: the rows are kept in parts"
             )
 
-    def get(self, name: str) -> str:
-        path = self._path / name
-        return path.read_text() if path.exists() else ""
+    def get_manifest(self) -> str:
+        return self._manifest.read_text() if self._manifest.exists() else ""
+
+    def put_manifest(self, text: str) -> None:
+        self._write(self._manifest, text.encode())
 
     def list(self) -> list[str]:
         return sorted(each.name for each in self._path.iterdir()) if self._path.is_dir() else []
@@ -191,9 +198,15 @@ class _Local:
         (self._path / name).unlink(missing_ok=True)
 
     def put(self, name: str, data: bytes) -> None:
+        self._write(self._path / name, data)
+
+    def _write(self, place: Path, data: bytes) -> None:
+        """Beside the folder, then into its place: whoever reads it sees whole files only."""
         try:
             self._path.mkdir(parents=True, exist_ok=True)
-            handle, beside = tempfile.mkstemp(dir=self._path, prefix=".", suffix=".partial")
+            handle, beside = tempfile.mkstemp(
+                dir=self._path.parent, prefix=f".{self._path.name}.", suffix=".partial"
+            )
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.write(data)
@@ -201,7 +214,7 @@ class _Local:
                     os.fsync(file.fileno())
                 # As open() would have made it, not for this user alone.
                 Path(beside).chmod(0o666 & ~_umask())
-                Path(beside).replace(self._path / name)
+                Path(beside).replace(place)
             finally:
                 Path(beside).unlink(missing_ok=True)
         except OSError as err:
@@ -225,13 +238,16 @@ class _Remote:
         self._url = where.rstrip("/")
         self._filesystem, self._path = fsspec.core.url_to_fs(self._url, **options)
 
-    def get(self, name: str) -> str:
+    def get_manifest(self) -> str:
         try:
-            return str(self._filesystem.cat_file(f"{self._path}/{name}").decode())
+            return str(self._filesystem.cat_file(self._path + MANIFEST).decode())
         except FileNotFoundError:
             return ""
         except Exception as err:
             raise self._failed(err) from err
+
+    def put_manifest(self, text: str) -> None:
+        self._put(self._path + MANIFEST, text.encode())
 
     def list(self) -> list[str]:
         try:
@@ -251,8 +267,11 @@ class _Remote:
         self._filesystem.rm_file(f"{self._path}/{name}")
 
     def put(self, name: str, data: bytes) -> None:
+        self._put(f"{self._path}/{name}", data)
+
+    def _put(self, path: str, data: bytes) -> None:
         try:
-            self._filesystem.pipe_file(f"{self._path}/{name}", data)
+            self._filesystem.pipe_file(path, data)
         except Exception as err:
             raise self._failed(err) from err
 

@@ -86,9 +86,7 @@ def read_cut(
     return Piece(index, tuple(programs), rejected=len(own.rejected))
 
 
-def _program(
-    whole: Run, own: Run, row: Row, above: pl.DataFrame, number: int
-) -> Program:
+def _program(whole: Run, own: Run, row: Row, above: pl.DataFrame, number: int) -> Program:
     mine, before = own.cycles.filter(process=number), above.filter(process=number)
     there = pl.col("line_no").is_between(own.cycles["line_no"][0], own.cycles["line_no"][-1])
     return Program(

@@ -30,9 +30,11 @@ _PREDICTED = ("gc_per_s", "gc_cpu_with_idle_share", "heap_peak_mib")
 
 
 def rows_of(run: Run, item: Item, known: Mapping[str, str]) -> list[Row]:
-    """The rows of a file: each program start by itself; one without figures if there is none."""
+    """The rows of a file, one per program start; one without figures if there is none."""
     numbers = run.processes["process"].to_list()
-    damage = [f"{each.damage}; what came before was used" for each in run.sources if each.damage]
+    damage = [
+        f"{each.damage}; what came before was used" for each in run.sources if each.damage
+    ]
     runs = [run] if len(numbers) < 2 else [run.process(number) for number in numbers]
     found = [
         {
@@ -101,7 +103,8 @@ def _process_rows(run: Run) -> Iterator[Row]:
 def _identity(process: Mapping[str, Any], known: Mapping[str, str]) -> Row:
     """Whose it is: what the path says comes before what the wrapping says."""
     names = set(schema.names("fleet")) & {*schema.names("processes"), *IDENTITY}
-    own = {name: process.get(name) for name in names - {"cycles", "missing_cycles"}} | known
+    own: Row = {name: process.get(name) for name in names - {"cycles", "missing_cycles"}}
+    own |= known
     return own | {"service": known.get("service") or service_of(own)}
 
 

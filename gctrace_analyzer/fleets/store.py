@@ -1,9 +1,8 @@
-"""Where inputs lie: local files and object stores by fsspec; found, opened, their errors told."""
+"""Where inputs lie, here or in a store by fsspec: found, opened, their errors told."""
 
 from __future__ import annotations
 
 import glob
-import os
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,8 +33,8 @@ OF_THE_WAY = ("missing", "denied", "unreachable", "library")
 """What was wrong with the way to a file, not with the file: the next run tries again."""
 
 _LIBRARIES = {
-    "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs",
-    "az": "adlfs", "http": "aiohttp", "https": "aiohttp",
+    "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs",
+    "abfss": "adlfs", "az": "adlfs", "http": "aiohttp", "https": "aiohttp",
 }  # fmt: skip
 _HINTS = {
     "denied": "Credentials come from the environment or the store's own files, here and on "
@@ -81,12 +80,13 @@ def _local(text: str) -> Iterator[Item]:
     if path.is_dir():
         names = [str(each) for each in path.rglob("*")]
     elif glob.has_magic(text) and not path.exists():
-        names = glob.glob(str(path), recursive=True)
+        # Absolute patterns, too, which Path.glob does not take.
+        names = glob.glob(str(path), recursive=True)  # noqa: PTH207
     else:
         # Named, so it is a row even if it is not there.
         yield Item(str(path), str(path), path.stat().st_size if path.is_file() else None)
         return
-    yield from (Item(name, name, os.stat(name).st_size) for name in names if _is_file(name))
+    yield from (Item(name, name, Path(name).stat().st_size) for name in names if _is_file(name))
 
 
 def _is_file(name: str) -> bool:
@@ -114,7 +114,9 @@ def _remote(url: str, options: Mapping[str, Any]) -> Iterator[Item]:
     except Exception as err:
         kind = kind_of(err)
         raise UnreadableInputError(
-            public(url), problem_of(err, url), _HINTS.get(kind, "Nothing could be listed there.")
+            public(url),
+            problem_of(err, url),
+            _HINTS.get(kind, "Nothing could be listed there."),
         ) from err
     for name, info in entries.items():
         if info.get("type") == "file":
@@ -129,7 +131,9 @@ def _filesystem(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
         extras.load(_LIBRARIES[scheme])
     elif scheme not in fsspec.available_protocols():
         raise BadSettingError(
-            what="input", value=public(url), expected="a path, s3://, gs://, abfs:// or http(s)://"
+            what="input",
+            value=public(url),
+            expected="a path, s3://, gs://, abfs:// or http(s)://",
         )
     filesystem, path = fsspec.core.url_to_fs(url, **options)
     return filesystem, str(path)
@@ -144,11 +148,13 @@ def opened(item: Item, options: Mapping[str, Any]) -> Iterator[IO[bytes]]:
     """
     if not is_url(item.url):
         try:
-            local = Path(item.url).open("rb")
+            local = Path(item.url).open("rb")  # noqa: SIM115  # closed below
         except OSError as err:
             problem = "no such file" if isinstance(err, FileNotFoundError) else err.strerror
             raise UnreadableInputError(
-                item.name, str(problem or err).lower(), "May this user read it, on every worker?"
+                item.name,
+                str(problem or err).lower(),
+                "May this user read it, on every worker?",
             ) from err
         with local:
             yield local

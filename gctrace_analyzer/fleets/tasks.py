@@ -71,7 +71,9 @@ class Batch:
         """Their size, as far as it is known."""
         if self.part is None:
             return sum(item.size or 0 for item in self.items)
-        return min(self.how.stretch, (self.items[0].size or 0) - self.part[0] * self.how.stretch)
+        return min(
+            self.how.stretch, (self.items[0].size or 0) - self.part[0] * self.how.stretch
+        )
 
 
 def batch_rows(batch: Batch) -> list[Row] | list[Piece]:
@@ -106,7 +108,7 @@ def _guarded(item: Item, batch: Batch, work: Callable[[Item], list[Any]]) -> lis
         kind, problem = store.kind_of(err), store.problem_of(err, item.url)
     if kind == "unreachable" and batch.patient:
         # From None: the cause has the address with its secrets, and workers log it.
-        raise UnreachableError(f"{item.name}: {problem}") from None
+        raise UnreachableError(": ".join((item.name, problem))) from None
     return [rows.error_row(item, kind, problem, batch.how.known(item))]
 
 

@@ -25,40 +25,40 @@ def _lines(report: Report) -> Iterator[str]:
     yield " · ".join(facts)
     if inputs := evidence.inputs(report):
         yield ""
-        yield from (f"- {_code(name)}: {_text(what)}" for name, what in inputs)
+        yield from (f"- {_code(name)}: {escaped(what)}" for name, what in inputs)
     if settings := evidence.settings(report):
-        yield f"\n{_text(settings)}"
+        yield f"\n{escaped(settings)}"
     if report.summary.cycles:
         state = [(f.label, f.value, f.note, f.level) for f in rows.state(report)]
-        yield from _table(rows.Table(("Figure", "value", "", "verdict"), "lrll", state))
+        yield from table(rows.Table(("Figure", "value", "", "verdict"), "lrll", state))
     yield from _story(report)
     if report.summary.cycles and report.base.load and not report.base.refused:
-        yield from _table(advice.advice(report.recommendations))
+        yield from table(advice.advice(report.recommendations))
         for label, text in advice.reasons(report.recommendations, report.base.warnings):
-            yield f"\n**{label}** {_text(text)}"
+            yield f"\n**{label}** {escaped(text)}"
     if report.summary.cycles:
-        for table in (rows.pauses(report), rows.worst(report), rows.processes(report)):
-            yield from _table(table)
+        for each in (rows.pauses(report), rows.worst(report), rows.processes(report)):
+            yield from table(each)
     yield from _evidence(report)
-    yield from _table(rows.rejected(report))
+    yield from table(rows.rejected(report))
     examples = rows.rejected_examples(report)
     if examples:
         yield ""
         yield from (f"- {_code(where)}: {_code(text[:120])}" for where, text in examples)
     for text in (*rows.damage(report), *report.summary.warnings):
         yield ""
-        yield f"> {_text(text)}"
+        yield f"> {escaped(text)}"
 
 
 def _evidence(report: Report) -> Iterator[str]:
     for title, sentences in evidence.deaths(report):
-        yield f"\n### {_text(title)}\n"
+        yield f"\n### {escaped(title)}\n"
         for label, text in sentences:
-            yield f"- {f'**{label}** ' if label else ''}{_text(text)}"
-    for table in (evidence.memory(report), evidence.units(report)):
-        yield from _table(table)
+            yield f"- {f'**{label}** ' if label else ''}{escaped(text)}"
+    for each in (evidence.memory(report), evidence.units(report)):
+        yield from table(each)
     for text in evidence.memory_notes(report):
-        yield f"\n{_text(text)}"
+        yield f"\n{escaped(text)}"
 
 
 def _story(report: Report) -> Iterator[str]:
@@ -69,29 +69,30 @@ def _story(report: Report) -> Iterator[str]:
         follows = f" From it follow: {each.follows}." if each.follows else ""
         place = f" ({_code(each.place)})" if each.place else ""
         yield (
-            f"- **{_text(each.name)}** {each.id}, {_text(each.when)}: "
-            f"{_text(each.evidence)}{place}."
-            f"{_text(follows)} *{_text(each.advice)}*"
+            f"- **{escaped(each.name)}** {each.id}, {escaped(each.when)}: "
+            f"{escaped(each.evidence)}{place}."
+            f"{escaped(follows)} *{escaped(each.advice)}*"
         )
     if good := story.healthy(report):
-        yield f"\nNothing needs doing: {_text(good)}."
+        yield f"\nNothing needs doing: {escaped(good)}."
     if noted := story.noted(report):
-        yield f"\nNoted: {_text(noted)}."
+        yield f"\nNoted: {escaped(noted)}."
 
 
-def _table(table: rows.Table | None) -> Iterator[str]:
-    if table is None or not table.rows:
+def table(shown: rows.Table | None) -> Iterator[str]:
+    """A table, with an empty line above it; nothing if it has no rows."""
+    if shown is None or not shown.rows:
         return
     yield ""
-    yield f"| {' | '.join(table.head)} |"
-    yield f"|{'|'.join('---:' if side == 'r' else '---' for side in table.align)}|"
-    for row in table.rows:
-        yield f"| {' | '.join(_text(cell) for cell in row)} |"
-    if table.more:
-        yield f"\n{table.more}"
+    yield f"| {' | '.join(shown.head)} |"
+    yield f"|{'|'.join('---:' if side == 'r' else '---' for side in shown.align)}|"
+    for row in shown.rows:
+        yield f"| {' | '.join(escaped(cell) for cell in row)} |"
+    if shown.more:
+        yield f"\n{shown.more}"
 
 
-def _text(text: str) -> str:
+def escaped(text: str) -> str:
     """The text with nothing that Markdown or HTML would take for markup."""
     for char in "\\|`*_<>[]":
         text = text.replace(char, "\\" + char)

@@ -175,6 +175,11 @@ def table(shown: rows.Table | None) -> Iterator[Line]:
         yield (("  " + shown.more, ""),)
 
 
+def wrapped(sentence: str) -> list[str]:
+    """A sentence in lines that leave room for an indent of two."""
+    return wrap(sentence, WIDTH - 2)
+
+
 def _row(cells: tuple[str, ...], width: list[int], align: str) -> str:
     fitted = (
         cell if len(cell) <= size else "…" + cell[1 - size :]
