@@ -12,7 +12,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.entry import add_metrics, cycles, from_frame, read
+    from gctrace_analyzer.entry import (
+        add_metrics,
+        cycles,
+        from_frame,
+        overlay,
+        read,
+        side_by_side,
+    )
     from gctrace_analyzer.errors import (
         BadSettingError,
         DamagedInputError,
@@ -54,13 +61,17 @@ __all__ = [
     "cycles",
     "fleet",
     "from_frame",
+    "overlay",
     "read",
+    "side_by_side",
 ]
 
 _HOMES = {
     "Run": "run",
     "fleet": "fleets.fleet",
-    **dict.fromkeys(("add_metrics", "cycles", "from_frame", "read"), "entry"),
+    **dict.fromkeys(
+        ("add_metrics", "cycles", "from_frame", "overlay", "read", "side_by_side"), "entry"
+    ),
 }
 
 

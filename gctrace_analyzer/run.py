@@ -52,6 +52,9 @@ class RunSummary(Summary):
     def __str__(self) -> str:
         return text.plain(self.report)
 
+    def _repr_html_(self) -> str:
+        return _cell(self.report)
+
 
 class Run(Held):
     """The garbage collection of one service, read from its logs.
@@ -69,6 +72,9 @@ class Run(Held):
         starts = len(self.processes)
         counted = "1 program start" if starts == 1 else f"{starts} program starts"
         return f"<Run of {names}: {len(self.cycles)} cycles, {counted}>"
+
+    def _repr_html_(self) -> str:
+        return _cell(self.report())
 
     def table(self, name: str) -> pl.DataFrame:
         """A table by name.
@@ -297,6 +303,13 @@ class Run(Held):
         tables["cycles"] = cycles
         tables["processes"] = tables["processes"].update(counted, on="process")
         return Run(replace(self._log, tables=tables), self._given)
+
+
+def _cell(report: Report) -> str:
+    # Loaded when a notebook asks: templates take a tenth of a second.
+    from gctrace_analyzer.present.page import cell
+
+    return cell.dumps(report)
 
 
 def _fields(summary: Summary) -> dict[str, Any]:

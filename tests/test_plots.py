@@ -14,7 +14,7 @@ from gctrace_analyzer.cli import main
 from gctrace_analyzer.cli.report import PLOTS as OFFERED
 from gctrace_analyzer.present.plots import matplotlib_backend, plotly_backend
 from gctrace_analyzer.present.plots.binning import binned, distribution
-from gctrace_analyzer.present.plots.drawn import PLOTS, across, compared, described
+from gctrace_analyzer.present.plots.drawn import PLOTS, described
 from tests.conftest import SAMPLES
 
 if TYPE_CHECKING:
@@ -138,17 +138,31 @@ def test_a_gap_between_program_starts_breaks_the_line(tmp_path: Path) -> None:
 
 def test_runs_lie_over_each_other_and_versions_side_by_side() -> None:
     runs = {
-        name: gca.read(SAMPLES / f"steady-{name}.log").report()
-        for name in ("go1.9", "go1.14", "go1.26")
+        name: gca.read(SAMPLES / f"steady-{name}.log") for name in ("go1.9", "go1.14", "go1.26")
     }
-    side = across(runs)
-    assert [panel.name for panel in side.panels] == ["sweep_termination", "mark_termination"]
-    assert all(mark.x.to_list() == list(runs) for panel in side.panels for mark in panel.marks)
-    over = compared(runs)
-    assert all(len(panel.marks) == 3 for panel in over.panels)
-    for figure in (side, over):
-        assert plotly_backend.draw(figure).data
-        assert matplotlib_backend.draw(figure).axes
+    side = gca.side_by_side(runs)
+    assert {tuple(trace.x) for trace in side.data} == {tuple(runs)}
+    titles = str(side.layout)
+    assert "Sweep termination, ms" in titles
+    assert "Mark termination, ms" in titles
+    over = gca.overlay(runs, backend="matplotlib")
+    assert len(over.axes) == 4
+    assert all(len(axes.lines) == 3 for axes in over.axes)
+    pauses = gca.overlay(runs, panel="pauses")
+    assert [trace.name for trace in pauses.data] == list(runs)
+
+
+def test_a_notebook_shows_a_run_in_short_and_escaped(tmp_path: Path) -> None:
+    log = tmp_path / "<img src=x onerror=alert(1)>.log"
+    log.write_bytes((SAMPLES / "thrash-go1.19.log").read_bytes())
+    run = gca.read(log)
+    shown = run._repr_html_()
+    assert shown == run.summary()._repr_html_()
+    assert "limit-thrash" in shown
+    assert "<svg" in shown
+    assert "<img" not in shown
+    assert "<script" not in shown
+    assert "GC CPU" not in gca.read(SAMPLES / "describe-pod.txt")._repr_html_()
 
 
 def test_the_command_writes_pictures(

@@ -35,9 +35,7 @@ GIVE_UP_AFTER = 3
 
 @dataclass(slots=True)
 class Progress:
-    """How far it is; bytes are those of files looked at in this
-    run, and of parts of files.
-    """
+    """How far it is; bytes are of this run, `part_bytes` those of files not yet whole."""
 
     files: int
     done: int = 0

@@ -10,13 +10,13 @@ from datetime import datetime
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from gctrace_analyzer import __version__
 from gctrace_analyzer.advise.recommend import manifests
 from gctrace_analyzer.present import advice, evidence, rows, story
 from gctrace_analyzer.present.page.made import how_made
+from gctrace_analyzer.present.page.parts import WORDS, environment, spark, verdict
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.drawn import described
 from gctrace_analyzer.present.plots.plotly_backend import panel_alone
@@ -34,12 +34,6 @@ BINS = 500
 _MOST_EPISODES = 50
 _TIMED = ("timeline",)
 _OTHERS = ("trade_off", "pauses", "live_heap", "goal", "frequency", "assist", "mmu", "memory")
-_WORDS = {
-    "bad": "Act on it",
-    "warn": "Worth a look",
-    "ok": "Healthy",
-    "none": "Nothing to judge",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +64,10 @@ def dumps(report: Report) -> str:
     advised = bool(first and not first["now"] and not report.base.refused)
     told = [Linked(each, _href(each, axis)) for each in story.told(report)]
     code, library = _asset("report.js"), _plotly()
-    page = _environment().get_template("report.html.j2")
+    page = environment().get_template("report.html.j2")
     return page.render(
-        report=report, version=__version__, verdict=_verdict(report, told), words=_WORDS,
-        state=[(each, _spark(report, each)) for each in rows.state(report)]
+        report=report, version=__version__, verdict=verdict(report), words=WORDS,
+        state=[(each, spark(report, each)) for each in rows.state(report)]
         if report.summary.cycles
         else [],
         told=told, healthy=story.healthy(report), noted=story.noted(report),
@@ -94,17 +88,6 @@ def dumps(report: Report) -> str:
         style=_asset("report.css"), script=code, plotly=library,
         policy=_policy(code, library), data=_data(drawn, axis),
     )  # fmt: skip
-
-
-def _environment() -> Environment:
-    # Escapes every value: what a log says stays text.
-    return Environment(
-        loader=PackageLoader("gctrace_analyzer.present.page", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 def _asset(name: str) -> Markup:
@@ -164,20 +147,6 @@ def _advises(report: Report) -> bool:
     return bool(report.summary.cycles and report.base.load and not report.base.refused)
 
 
-def _verdict(report: Report, told: list[Linked]) -> tuple[str, str]:
-    """How grave it is, and the first thing to know."""
-    if report.post_mortems:
-        title, _ = next(evidence.deaths(report))
-        return "bad", title
-    if told:
-        first = told[0].told
-        return first.severity, f"{first.name}: {first.evidence}"
-    good = story.healthy(report)
-    if good:
-        return "ok", good
-    return "none", "nothing here tells how the collector fares"
-
-
 def _href(each: story.Told, axis: Axis) -> str | None:
     return _span(axis, each.process, each.start_s or 0.0, each.end_s)
 
@@ -212,18 +181,3 @@ def _tables(report: Report) -> Iterator[rows.Table]:
     ):  # fmt: skip
         if table is not None and table.rows:
             yield table
-
-
-def _spark(report: Report, figure: rows.Figure) -> str:
-    """The figure's trend as the points of a line, in a box of 100 × 24."""
-    trend = report.trend[figure.trend].to_list() if figure.trend and len(report.trend) else []
-    values = [value for value in trend if value is not None]
-    top = max(values, default=0.0)
-    if len(values) < 2 or top <= 0:
-        return ""
-    step = 100 / (len(trend) - 1)
-    return " ".join(
-        f"{step * index:.1f},{22 - 20 * value / top:.1f}"
-        for index, value in enumerate(trend)
-        if value is not None
-    )

@@ -12,9 +12,13 @@
     "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
     "font.color": ink("--ink"), "hoverlabel.bgcolor": ink("--raised"),
     "hoverlabel.font.color": ink("--ink"), "hoverlabel.bordercolor": ink("--line"),
+    "modebar.color": ink("--dim"), "modebar.activecolor": ink("--ink"),
   });
   const toAxis = (s) => (zero === null ? s : new Date((origin + s) * 1000).toISOString().replace("T", " ").replace("Z", ""));
   const toSeconds = (x) => (zero === null ? Number(x) : Date.parse(String(x).replace(" ", "T") + "Z") / 1000 - origin);
+
+  // Named one by one: none of them sends the chart anywhere.
+  const BUTTONS = ["toImage", "zoom2d", "pan2d", "resetScale2d"];
 
   // Blue as printed is too dark on a dark ground.
   const BLUE = { light: "#0072B2", dark: "#4aa3df" };
@@ -35,11 +39,12 @@
     layout.plot_bgcolor = style.plot_bgcolor;
     layout.font = { color: style["font.color"], size: 12 };
     layout.hoverlabel = { bgcolor: ink("--raised"), bordercolor: ink("--line"), font: { color: ink("--ink") } };
+    layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: ink("--dim"), activecolor: ink("--ink") };
     layout.dragmode = charts[id].timed ? "zoom" : false;
     for (const name of Object.keys(layout)) if (name.startsWith("yaxis")) layout[name].fixedrange = charts[id].timed;
     const range = charts[id].timed && asked();
     if (range) layout.xaxis.range = range.map(toAxis);
-    return Plotly.newPlot(id, data, layout, { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] });
+    return Plotly.newPlot(id, data, layout, { responsive: true, displaylogo: false, modeBarButtons: [BUTTONS] });
   }
 
   function asked() {

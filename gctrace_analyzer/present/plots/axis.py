@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import elapsed_s, end_s, with_metrics
-from gctrace_analyzer.present.figures import printable
+from gctrace_analyzer.present.figures import mib, printable
 from gctrace_analyzer.present.plots.binning import binned
-from gctrace_analyzer.present.plots.figure import Band, Mark, Moment
+from gctrace_analyzer.present.plots.figure import (
+    COLORS,
+    Band,
+    Figure,
+    Level,
+    Mark,
+    Moment,
+    Panel,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,3 +202,32 @@ def _last_seen(axis: Axis, process: int | None, gap_s: float | None) -> Any:
         return None
     last = axis.cycles.filter(process=process).select(pl.col("end_s").max()).item()
     return axis.at(process, None if last is None else last + gap_s)
+
+
+def timed(
+    name: str,
+    title: str,
+    report: Report,
+    axis: Axis,
+    panels: tuple[Panel, ...],
+    *,
+    shared: bool = True,
+) -> Figure:
+    """A plot of panels over the axis, with the run's episodes if they share it."""
+    return Figure(
+        name, title, panels, shared_x=shared, x_title=axis.title if shared else "",
+        x_range=axis.ends if shared else None,
+        bands=tuple(bands(report, axis)) if shared else (),
+        moments=tuple(moments(report, axis)) if shared else (), notes=axis.notes,
+    )  # fmt: skip
+
+
+def limits(report: Report) -> Iterator[Level]:
+    """The limits that the heap lives under, where they are known."""
+    for name, key, color in (
+        ("GOMEMLIMIT", "memory_limit_mib", "limit"),
+        ("container", "container_limit_mib", "container"),
+    ):
+        value = report.settings.value(key)
+        if isinstance(value, int | float):
+            yield Level(f"{name} {mib(value)}", float(value), COLORS[color])

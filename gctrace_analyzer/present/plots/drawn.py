@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.present.plots import (
+    growth,
+    held,
     matplotlib_backend,
     over_time,
     plotly_backend,
@@ -15,7 +17,7 @@ from gctrace_analyzer.present.plots import (
 from gctrace_analyzer.present.plots.binning import BINS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from gctrace_analyzer.present.plots.figure import Figure
     from gctrace_analyzer.present.report import Report
@@ -27,11 +29,11 @@ PLOTS: dict[str, Callable[[Report, int], Figure]] = {
     "pauses": spreads.pauses,
     "frequency": over_time.frequency,
     "assist": over_time.assist,
-    "live_heap": over_time.live_heap,
+    "live_heap": growth.live_heap,
     "goal": over_time.goal,
     "mmu": spreads.mmu,
     "trade_off": spreads.trade_off,
-    "memory": over_time.memory,
+    "memory": held.memory,
 }
 
 
@@ -137,13 +139,3 @@ class Plots:
             MissingExtraError: the library is not installed.
         """
         return drawn(described(self._report(), name, bins), backend, ax, panel)
-
-
-def across(runs: Mapping[str, Report], bins: int = BINS) -> Figure:
-    """Pauses of several runs, by name, side by side."""
-    return spreads.across(runs, bins)
-
-
-def compared(runs: Mapping[str, Report], bins: int = BINS) -> Figure:
-    """Runs laid over each other, by name."""
-    return spreads.compared(runs, bins)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -162,3 +162,7 @@ class Figure:
     def drawn(self) -> bool:
         """Whether there is anything to see."""
         return any(panel.drawn for panel in self.panels)
+
+    def noting(self, *notes: str) -> Figure:
+        """The plot with more notes below it."""
+        return replace(self, notes=(*self.notes, *notes))

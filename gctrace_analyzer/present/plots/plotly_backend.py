@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ def described(figure: Figure) -> dict[str, Any]:
         "title": {"text": figure.title, "x": 0, "xref": "paper"},
         "height": height,
         "margin": {"l": 64, "r": 16, "t": 64, "b": 56 + 18 * len(figure.notes)},
-        "hovermode": "closest",
+        "hovermode": _hover(figure),
         "annotations": [],
         "shapes": [],
     }
@@ -57,7 +58,7 @@ def panel_alone(figure: Figure, panel: Panel, *, last: bool = True) -> dict[str,
     """
     layout: dict[str, Any] = {
         "margin": {"l": 56, "r": 12, "t": 8, "b": 40},
-        "hovermode": "closest",
+        "hovermode": _hover(figure),
         "annotations": [],
         "shapes": [],
         "showlegend": len(panel.marks) > 1,
@@ -68,8 +69,7 @@ def panel_alone(figure: Figure, panel: Panel, *, last: bool = True) -> dict[str,
     if not last:
         layout["xaxis"].pop("title")
         layout["margin"]["b"] = 24
-    for mark in panel.marks:
-        data += _traces(mark, index=0, shared=True, legend="legend", percent=panel.percent)
+    data += _all_traces(panel, index=0, shared=True, legend="legend")
     _shade(layout, figure, panel, index=0, named=False)
     return {"data": data, "layout": layout}
 
@@ -94,10 +94,7 @@ def _place(
         "text": panel.title, "x": 0, "xref": "paper", "xanchor": "left", "y": domain[1],
         "yref": "paper", "yanchor": "bottom", "showarrow": False,
     })  # fmt: skip
-    for mark in panel.marks:
-        data += _traces(
-            mark, index=index, shared=figure.shared_x, legend=legend, percent=panel.percent
-        )
+    data += _all_traces(panel, index=index, shared=figure.shared_x, legend=legend)
     _shade(layout, figure, panel, index=index, named=index == 0)
 
 
@@ -137,6 +134,26 @@ def _log(ticks: list[float]) -> dict[str, Any]:
     return {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,g}" for tick in ticks]}
 
 
+def _hover(figure: Figure) -> str:
+    """Along time one box tells all series of a cycle; elsewhere each point speaks for itself."""
+    return "x unified" if figure.shared_x and figure.x_range else "closest"
+
+
+def _all_traces(panel: Panel, *, index: int, shared: bool, legend: str) -> list[dict[str, Any]]:
+    traces: list[dict[str, Any]] = []
+    told: list[pl.Series] = []
+    for mark in panel.marks:
+        # The same cycles need be named once: it would be most of a page's size.
+        again = mark.where is not None and any(mark.where.equals(each) for each in told)
+        if mark.where is not None:
+            told.append(mark.where)
+        shown = replace(mark, where=None) if again else mark
+        traces += _traces(
+            shown, index=index, shared=shared, legend=legend, percent=panel.percent
+        )
+    return traces
+
+
 def _traces(
     mark: Mark, *, index: int, shared: bool, legend: str, percent: bool
 ) -> list[dict[str, Any]]:
@@ -162,7 +179,7 @@ def _traces(
     }  # fmt: skip
     if mark.where is not None:
         main["customdata"] = mark.where.to_list()
-        main["hovertemplate"] = f"{shown}<br>%{{customdata}}<extra>{mark.name}</extra>"
+        main["hovertemplate"] = f"{shown} · %{{customdata}}<extra>{mark.name}</extra>"
     if mark.kind == "points":
         main["marker"] = {"color": mark.color, "size": mark.size}
     else:

@@ -152,7 +152,7 @@ def compared(runs: Mapping[str, Report], bins: int) -> Figure:
     return Figure("compared", " · ".join(runs), panels, shared_x=False, notes=(_ECDF_NOTE,))
 
 
-def across(runs: Mapping[str, Report], _bins: int) -> Figure:
+def across(runs: Mapping[str, Report]) -> Figure:
     """Pauses of several runs side by side, as one program's under many Go versions."""
     rows = {name: by_phase(prepared(report.tables["cycles"])) for name, report in runs.items()}
     panels = []
