@@ -7,19 +7,23 @@ such rows. Needs hypothesis only for the strategies.
 from __future__ import annotations
 
 import io
+import itertools
+import re
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.entry import read
 from gctrace_analyzer.ingest.grammar import SHAPES, Field, Optional
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from hypothesis.strategies import SearchStrategy
 
     from gctrace_analyzer.run import Run
 
-__all__ = ["cycles", "format_cycle", "format_ms", "read_text"]
+_RECORD = re.compile(r"\bgc (\d+) @(\d+\.\d+)s")
+
+__all__ = ["cycles", "format_cycle", "format_ms", "prolonged", "read_text"]
 
 
 def read_text(text: str | bytes) -> Run:
@@ -29,6 +33,27 @@ def read_text(text: str | bytes) -> Run:
         GctraceError: as `gctrace_analyzer.read`.
     """
     return read(io.BytesIO(text.encode() if isinstance(text, str) else text))
+
+
+def prolonged(text: str, size: int) -> Iterator[str]:
+    """The log of a program that goes on as this log of one, in pieces of so many bytes in all.
+
+    Its records come again and again; their numbers and times go on.
+    """
+    records = [(int(num), float(at)) for num, at in _RECORD.findall(text)]
+    cycles, seconds = records[-1][0], records[-1][1] + records[1][1] - records[0][1]
+    made = 0
+    for turn in itertools.count():
+        if made >= size:
+            return
+
+        def later(match: re.Match[str], turn: int = turn) -> str:
+            at = float(match[2]) + turn * seconds
+            return f"gc {int(match[1]) + turn * cycles} @{at:.3f}s"
+
+        piece = _RECORD.sub(later, text)
+        made += len(piece)
+        yield piece
 
 
 def format_ms(nanoseconds: int) -> str:

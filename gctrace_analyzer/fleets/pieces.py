@@ -162,7 +162,8 @@ def _row(parts: Sequence[Program]) -> Row:
         | figures
         | {name: sum(row[name] or 0 for row in every) for name in _ADDED}
         | {
-            "short": figures["cycles"] < DEFAULT.short_log_cycles,
+            "short": figures["cycles"] < DEFAULT.short_log_cycles
+            or figures["gc_cpu_share"] is None,
             "severity": worst["severity"],
             "headline": worst["headline"],
             "findings": _findings(every),

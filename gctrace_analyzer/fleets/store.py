@@ -109,7 +109,7 @@ def _remote(url: str, options: Mapping[str, Any]) -> Iterator[Item]:
             return
     except FileNotFoundError:
         return
-    except MissingExtraError:
+    except (BadSettingError, MissingExtraError):
         raise
     except Exception as err:
         kind = kind_of(err)

@@ -108,17 +108,25 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
         ("Thrashing", f"{t.thrashing:,} now", f"{near:,} have thrashed or are near it")
     )
     if t.advised:
-        saved = _interval(vars_of(t), "saved_cores", _cores)
-        heap = _interval(vars_of(t), "saved_heap_mib", _gib)
-        found.append(
-            ("Advice", f"for {t.advised:,}", f"saves {saved} cores and {heap} GiB of heap")
-        )
+        ends = (t.saved_cores_low, t.saved_cores_high)
+        by = f"of GC CPU by the advice for {count(t.advised, 'process', 'processes')}"
+        found.append(_change(t.saved_cores, ends, "cores", _cores, by))
+        heap = (t.saved_heap_mib_low, t.saved_heap_mib_high)
+        found.append(_change(t.saved_heap_mib, heap, "GiB", _gib, "of heap by it"))
     return found
 
 
-def vars_of(totals: Any) -> dict[str, Any]:
-    """The fields of a frozen record with slots."""
-    return {name: getattr(totals, name) for name in totals.__dataclass_fields__}
+def _change(
+    saved: float,
+    ends: tuple[float, float],
+    unit: str,
+    written: Callable[[float | None], str],
+    what: str,
+) -> tuple[str, str, str]:
+    sign = 1 if saved >= 0 else -1
+    low, high = sorted(sign * end for end in ends)
+    note = f"{what} ({written(low)} to {written(high)})"
+    return ("Saves" if sign > 0 else "Costs", f"{written(sign * saved)} {unit}", note)
 
 
 def notes(answers: Answers) -> list[str]:
