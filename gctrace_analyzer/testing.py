@@ -41,7 +41,9 @@ def prolonged(text: str, size: int) -> Iterator[str]:
     Its records come again and again; their numbers and times go on.
     """
     records = [(int(num), float(at)) for num, at in _RECORD.findall(text)]
-    cycles, seconds = records[-1][0], records[-1][1] + records[1][1] - records[0][1]
+    cycles = records[-1][0]
+    # No cycle takes longer than the longest time from start to start.
+    seconds = records[-1][1] + max(two[1] - one[1] for one, two in itertools.pairwise(records))
     made = 0
     for turn in itertools.count():
         if made >= size:

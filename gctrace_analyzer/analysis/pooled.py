@@ -152,11 +152,8 @@ def _add_seam(found: Row, last: Row, other: Stretch) -> float:
 
 def _covered_s(every: Sequence[Row]) -> float:
     """The seconds that the stretches' allocation rates are of."""
-    return sum(
-        float(row["alloc_total_mib"]) / row["alloc_mib_per_s"]
-        for row in every
-        if row["alloc_mib_per_s"]
-    )
+    known = (row for row in every if row["alloc_mib_per_s"])
+    return float(sum(row["alloc_total_mib"] / row["alloc_mib_per_s"] for row in known))
 
 
 def _total(every: Sequence[Row], name: str) -> Any:
