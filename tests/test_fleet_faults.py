@@ -124,7 +124,7 @@ def test_a_killed_worker_costs_its_running_tasks_only(
     is_truth(rows, truth)
 
 
-class Poison(distributed.WorkerPlugin):  # type: ignore[misc]  # Dask has no types here
+class Poison(distributed.WorkerPlugin):  # type: ignore[name-defined,misc]  # importorskip
     """Makes a worker die of one file, as of a crash in a parser."""
 
     def setup(self, worker: object) -> None:
