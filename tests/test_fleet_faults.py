@@ -124,6 +124,22 @@ def test_a_killed_worker_costs_its_running_tasks_only(
     is_truth(rows, truth)
 
 
+def test_a_long_file_is_read_side_by_side(client: Any, tmp_path: Path) -> None:
+    path = tmp_path / "long.log"
+    path.write_text("".join(prolonged((SAMPLES / "steady-go1.26.log").read_text(), 400_000)))
+    parts: list[int] = []
+    rows = gca.fleet(
+        path, client=client, stretch="50KiB", progress=lambda now: parts.append(now.part_bytes)
+    ).collect()
+    assert len(parts) == 8
+    assert max(parts) > 300_000
+    expected = tasks.rows_here(Item(str(path), str(path), None), tasks.How(stretch=50 << 10))
+    assert rows.drop("file_bytes").to_dicts() == [
+        {name: value for name, value in row.items() if name != "file_bytes"} for row in expected
+    ]
+    assert rows["stretches"].to_list() == [8]
+
+
 class Poison(distributed.WorkerPlugin):  # type: ignore[name-defined,misc]  # importorskip
     """Makes a worker die of one file, as of a crash in a parser."""
 

@@ -74,7 +74,8 @@ def connected(
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=memory or MEMORY,
-                dashboard_address=None,
+                # Any free port: the default one may be taken, which Dask would say.
+                dashboard_address="127.0.0.1:0",
                 silence_logs=quiet,
                 preload=["gctrace_analyzer.fleets.tasks"],
             ) as cluster,

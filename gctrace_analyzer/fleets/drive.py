@@ -7,6 +7,7 @@ sure and costs no other; and a store that no longer answers stops the run.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,9 @@ BYTES_AT_ONCE = 16 << 20
 KEEP_S = 5.0
 KEEP_ROWS = 2_000
 """Rows are written after so long, or when there are so many."""
+
+ASK_S = 2.0
+"""How often the scheduler is asked for its workers, for the line of progress."""
 
 GIVE_UP_AFTER = 3
 """So many batches in a row whose store did not answer, each tried several times."""
@@ -82,6 +86,7 @@ class Drive:
         self._pieces: dict[str, dict[int, list[Any]]] = {}
         self._held: set[str] = set()
         self._kept_at = self._begun_at = time.monotonic()
+        self._asked_at = -math.inf
         before = len(items) - len(self._todo)
         self.progress = Progress(
             len(items), done=before, before=before,
@@ -160,8 +165,13 @@ class Drive:
         return min(FILES_AT_ONCE, max(len(self._todo) // (4 * max(self._workers(), 1)), 1))
 
     def _workers(self) -> int:
-        """As the client last heard: no question to the scheduler for it."""
-        return len(self._client.scheduler_info(n_workers=-1).get("workers", ()))
+        """How many there are; asked for now and then, as the scheduler has to be."""
+        now = time.monotonic()
+        if now - self._asked_at > ASK_S:
+            self._asked_at = now
+            info = self._client.scheduler_info(n_workers=-1)
+            self.progress.workers = len(info.get("workers", ()))
+        return self.progress.workers
 
     def _outcomes(
         self, many: Sequence[Batch], *, retries: int
@@ -211,7 +221,7 @@ class Drive:
 
     def _told(self) -> None:
         self.progress.seconds = time.monotonic() - self._begun_at
-        self.progress.workers = self._workers()
+        self._workers()
         self._tell(self.progress)
 
     def _keep(self) -> None:

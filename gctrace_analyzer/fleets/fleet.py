@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import io
 import shutil
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer import extras
-from gctrace_analyzer.errors import UnreadableInputError
+from gctrace_analyzer import extras, units
+from gctrace_analyzer.errors import EmptyInputError, UnreadableInputError
 from gctrace_analyzer.fleets import names, store
 from gctrace_analyzer.fleets.cluster import connected
+from gctrace_analyzer.fleets.cuts import STRETCH_BYTES
 from gctrace_analyzer.fleets.drive import Drive, Progress
 from gctrace_analyzer.fleets.parts import Parts
 from gctrace_analyzer.fleets.tasks import How
@@ -34,6 +37,7 @@ def fleet(
     overwrite: bool = False,
     retry_errors: bool = False,
     storage_options: Mapping[str, Any] | None = None,
+    stretch: str | float = f"{STRETCH_BYTES >> 20}MiB",
     progress: Callable[[Progress], None] | None = None,
     **read: Any,
 ) -> pl.LazyFrame:
@@ -54,6 +58,8 @@ def fleet(
         overwrite: forget what is in the output.
         retry_errors: look again at files that could not be read before.
         storage_options: for fsspec; else credentials come from the environment.
+        stretch: longer files are read in stretches of this size, side by side if they are no
+            archives; what a worker needs is some 12 times this.
         progress: called as results come.
         read: options of `read` that hold for all files, such as `container_limit="2GiB"`.
 
@@ -66,27 +72,42 @@ def fleet(
     several = [paths] if isinstance(paths, str) or not hasattr(paths, "__iter__") else paths
     for library in ("dask", "distributed", "fsspec"):
         extras.load(library)
-    if id is not None:
-        names.pattern(id)
+    _checked(read, id, memory)
     options = storage_options or {}
     items, nothing = store.found([str(path) for path in several], options)
     if nothing or not items:
         raise UnreadableInputError(
             ", ".join(nothing) or "the list of files", "no file there", "Look at the pattern."
         )
+    size = round(units.size_mib(stretch, what="stretch") * units.MIB)
     where = str(output) if output is not None else _temporary()
     parts = Parts(
         where,
-        {"id": id, "read": {name: str(value) for name, value in read.items() if value}},
+        {
+            "id": id, "read": {name: str(value) for name, value in read.items() if value},
+            "stretch": size,
+        },
         options=options, overwrite=overwrite, retry=retry_errors,
     )  # fmt: skip
-    how = How(read, id, options)
+    how = How(read, id, options, size)
     if all(item.name in parts.done for item in items):
         parts.finish(len(items))
         return parts.frame()
     with connected(client, scheduler, workers, memory) as reached:
         Drive(reached, parts, items, how, progress).run()
     return parts.frame()
+
+
+def _checked(read: Mapping[str, Any], id: str | None, memory: str | None) -> None:
+    """Refuses now what no file could be read with."""
+    from gctrace_analyzer.entry import read as read_log
+
+    if id is not None:
+        names.pattern(id)
+    if memory is not None:
+        units.size_mib(memory, what="memory")
+    with contextlib.suppress(EmptyInputError):
+        read_log(io.BytesIO(), **read)
 
 
 def _temporary() -> str:

@@ -220,6 +220,8 @@ def problem_of(err: BaseException, url: str) -> str:
         text = err.problem
     elif isinstance(err, GctraceError):
         text = str(err).partition("\n")[0].removeprefix(f"{public(url)}: ")
+    elif isinstance(err, FileNotFoundError):
+        text = "no such file"
     else:
         text = f"{type(err).__name__}: {err}" if str(err) else type(err).__name__
     return without_secrets(text, url).partition("\n")[0][:300].rstrip(".")
