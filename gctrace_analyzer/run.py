@@ -239,7 +239,7 @@ class Run(Held):
     @property
     def base(self) -> Base:
         """What predictions start from: the load of the longest program, its own setting."""
-        return base_from(self._log.tables, self.settings)
+        return base_from(self._log.tables, self.settings, self._episodes)
 
     def post_mortems(self) -> list[PostMortem]:
         """Every death for memory: which program, its last minute, whether Go could help."""

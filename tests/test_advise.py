@@ -15,7 +15,7 @@ from gctrace_analyzer.advise.load import load
 from gctrace_analyzer.advise.model import Setting
 from gctrace_analyzer.advise.recommend import manifests
 from gctrace_analyzer.errors import BadSettingError
-from tests.conftest import ROOT
+from tests.conftest import ROOT, SAMPLES
 from tests.test_findings import CORPUS, RUNS, run_of
 
 if TYPE_CHECKING:
@@ -230,6 +230,30 @@ def test_advice_for_a_busy_program() -> None:
         run.recommend(aim="everything")
     with pytest.raises(BadSettingError):
         run.recommend(gc_cpu_target="much")
+
+
+@pytest.mark.parametrize("container", [None, "256MiB"])
+def test_after_thrash_the_advice_clears_the_largest_live_heap(container: str | None) -> None:
+    log = SAMPLES / "refill" / "service.log"
+    run = gca.read(log, gogc=100, memory_limit="104MiB", container_limit=container)
+    assert "limit-thrash" in run.episodes()["kind"].to_list()
+    first = run.recommend().row(0, named=True)
+    now = run.recommend().filter(pl.col("now")).row(0, named=True)
+    assert now["thrash"] == "certain"
+    assert now["gc_cpu_share"] == pytest.approx(run.summary().gc_cpu_share, rel=0.1)
+    assert first["memory_limit_mib"] > 1.25 * run.cycles.select(pl.max("heap_live_mib")).item()
+    assert first["gc_cpu_share_high"] < now["gc_cpu_share"]
+    assert any("without limit-thrash" in each for each in run.base.warnings)
+
+
+def test_nothing_but_thrash_says_which_limit_it_wants() -> None:
+    run = gca.read(SAMPLES / "thrash-go1.19.log", memory_limit="70MiB")
+    assert "wants a memory limit of" in str(run.base.refused)
+
+
+def test_a_leak_is_mended_before_settings_are() -> None:
+    run = gca.read(SAMPLES / "leak-go1.26.log")
+    assert "grows" in run.recommend()["why"][0]
 
 
 def test_settings_can_be_pasted() -> None:

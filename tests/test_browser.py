@@ -55,7 +55,12 @@ def opened(
     page, wrong = context.new_page(), []
     page.on("console", lambda said: wrong.append(f"{said.type}: {said.text}"))
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("dialog", lambda dialog: (wrong.append("a dialog"), dialog.dismiss()))
+
+    def dismissed(dialog: Any) -> None:
+        wrong.append("a dialog")
+        dialog.dismiss()
+
+    page.on("dialog", dismissed)
     page.on(
         "request",
         lambda request: (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import units
+from gctrace_analyzer.advise.calm import calm
 from gctrace_analyzer.advise.load import WARM_UP_S, load
 from gctrace_analyzer.advise.recommend import AIMS, recommend
 from gctrace_analyzer.advise.whatif import Base, base_of
@@ -40,8 +41,10 @@ def _number(value: Any, what: str) -> float | None:
     return units.size_mib(value, what=what)
 
 
-def base_from(tables: Mapping[str, pl.DataFrame], settings: Settings) -> Base:
-    """What predictions start from: the program with the most cycles."""
+def base_from(
+    tables: Mapping[str, pl.DataFrame], settings: Settings, episodes: pl.DataFrame
+) -> Base:
+    """What predictions start from: the longest program, where it does not thrash."""
     cycles, processes = tables["cycles"], tables["processes"]
     if cycles.is_empty():
         return base_of(None, settings, None, programs=0, why_none="no GC cycles")
@@ -57,9 +60,11 @@ def base_from(tables: Mapping[str, pl.DataFrame], settings: Settings) -> Base:
     setters = goal_setters(mine)
     by_limit = 2 * setters.get("memory-limit", 0) > sum(setters.values())
     non_heap = _non_heap(tables["memstats"])
+    stretch, thrashed = calm(mine, episodes)
     return base_of(
-        load(mine), settings, non_heap, programs=len(processes), why_none=why, by_limit=by_limit
-    )
+        load(stretch), settings, non_heap, programs=len(processes), why_none=why,
+        by_limit=by_limit, whole=load(mine) if thrashed else None,
+    )  # fmt: skip
 
 
 def _non_heap(memstats: pl.DataFrame) -> float | None:

@@ -27,6 +27,7 @@ class Load:
 
     cycles: int
     procs: int
+    begin_s: float
     span_s: float
     gc_per_s: float
     alloc: float
@@ -43,6 +44,7 @@ class Load:
     trigger: float
     heap_end: float
     marked_live: float
+    marked_live_max: float
     goal: float
     goal_p50: float
     in_mark: float
@@ -133,6 +135,7 @@ def load(cycles: pl.DataFrame) -> Load | None:
     return Load(
         cycles=len(steady),
         procs=int(steady["procs"][-1] or 1),
+        begin_s=float(table["start"][0]),
         span_s=span,
         gc_per_s=float(table["num"][-1] - table["num"][0]) / span,
         alloc=(float(grown_mib[:-1].sum()) + float(off.sum())) / span,
@@ -151,6 +154,7 @@ def load(cycles: pl.DataFrame) -> Load | None:
         trigger=mean("heap_start_mib") + 0.5,
         heap_end=mean("heap_end_mib") + 0.5,
         marked_live=mean("heap_live_mib") + 0.5,
+        marked_live_max=float(steady["heap_live_mib"].max() or 0) + 0.5,  # type: ignore[arg-type]
         goal=mean("heap_goal_mib") + 0.5,
         goal_p50=_median(steady["heap_goal_mib"]) + 0.5,
         in_mark=grown,

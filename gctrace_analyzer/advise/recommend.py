@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +21,13 @@ AIMS = ("balanced", "cpu", "memory", "latency")
 HEADROOM = 0.9
 """Of the container's limit: a tenth is left to what Go does not count (go.dev/doc/gc-guide)."""
 
-SAFE_LIMIT = 1.25
-"""Times the live heap: a limit closer to it means collecting all the time."""
-
 LITTLE_CPU = 0.03
 """GC CPU with idle marking below this is not worth anybody's time."""
 
 ENOUGH_CYCLES = 20
+
+GROWN = 1.5
+"""Times the live heap at first: what fits a heap that grows fits it for an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ def recommend(
     tried = {base.now: None} | {each.setting: each for each in _candidates(base, gc_cpu_target)}
     rows = [_row(base, each) for each in tried.values() if each is not None]
     rows = [each for each in rows if each["thrash"] == "no" and _fits(each, base)]
+    if base.whole is not None:
+        rows = [each for each in rows if _clears(each, base)]
     tight = not _fits(present, base)
     scored = sorted(rows, key=lambda each: _score(each, present, aim, gc_cpu_target))
     healthy = base.load.gc_cpu_share < DEFAULT.gc_cpu_warn
@@ -67,6 +70,8 @@ def recommend(
         reason = "leave it: none of the settings tried is better by more than the uncertainty"
         if healthy and aim == "balanced" and gc_cpu_target is None:
             reason = f"leave it: GC CPU is {100 * base.load.gc_cpu_share:.1f} %"
+        if base.load.true_live_last > GROWN * base.load.true_live_first:
+            reason += "; the live heap grows: see to that first, no setting cures a leak"
         present["why"] = reason
         if tight:
             present["risk"] = (
@@ -89,6 +94,12 @@ def _fits(each: dict[str, Any], base: Base) -> bool:
     )
 
 
+def _clears(each: dict[str, Any], base: Base) -> bool:
+    """Whether its limit leaves room for the live heap at its largest."""
+    limit, least = each["memory_limit_mib"], base.least_limit_mib
+    return not limit or least is None or bool(limit >= least)
+
+
 def _guard(
     rows: list[dict[str, Any]], present: dict[str, Any], base: Base
 ) -> dict[str, Any] | None:
@@ -109,16 +120,11 @@ def _candidates(base: Base, target: float | None) -> Iterator[Candidate]:
     assert load is not None
     room = base.settings.value("container_limit_mib")
     limit = HEADROOM * room if room and load.go_1_19 else None
-    if limit is not None and limit < SAFE_LIMIT * load.marked_live + _non_heap(base):
+    if limit is not None and limit < (base.least_limit_mib or 0):
         limit = None
     tried = {now.gogc}
-    if now.limit and room is None and load.effective_gogc < 0.93 * (now.gogc or 1e9):
-        for times in (1.25, 1.5, 2.0):
-            yield Candidate(
-                Setting(now.gogc, float(round(times * now.limit)), now.ballast),
-                "the limit sets the goal: more room, fewer cycles",
-                "needs that much memory",
-            )
+    if room is None:
+        yield from _roomier(base)
     for gogc in (50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 800.0):
         if gogc in tried:
             continue
@@ -156,12 +162,24 @@ def _candidates(base: Base, target: float | None) -> Iterator[Candidate]:
             )
 
 
-def _non_heap(base: Base) -> float:
-    load = base.load
+def _roomier(base: Base) -> Iterator[Candidate]:
+    """A larger memory limit, where the present one is felt and no container bounds it."""
+    load, now, whole, least = base.load, base.now, base.whole, base.least_limit_mib
     assert load is not None
-    return (
-        base.non_heap if base.non_heap is not None else 8 + 2.3 * load.stacks + 0.07 * load.goal
-    )
+    if whole is not None and least is not None:
+        for times, by in ((1.0, "a quarter"), (1.5, "more than half")):
+            yield Candidate(
+                Setting(now.gogc or 100.0, float(math.ceil(times * least)), now.ballast),
+                f"clears the live heap of {whole.marked_live_max:.0f} MiB at most by {by}",
+                "needs that much memory",
+            )
+    elif now.limit and load.effective_gogc < 0.93 * (now.gogc or 1e9):
+        for times in (1.25, 1.5, 2.0):
+            yield Candidate(
+                Setting(now.gogc, float(round(times * now.limit)), now.ballast),
+                "the limit sets the goal: more room, fewer cycles",
+                "needs that much memory",
+            )
 
 
 def _row(base: Base, candidate: Candidate, *, now: bool = False) -> dict[str, Any]:
@@ -184,7 +202,7 @@ def _row(base: Base, candidate: Candidate, *, now: bool = False) -> dict[str, An
 
 def _measured(base: Base) -> dict[str, Any]:
     """The present setting's figures are those of the log, not the model's."""
-    load = base.load
+    load = base.measured
     assert load is not None
     spent = load.assist_ms + load.background_ms + load.stw_cpu_ms
     values = {
@@ -199,8 +217,15 @@ def _measured(base: Base) -> dict[str, Any]:
     ends = {
         f"{name}{end}": value for name, value in values.items() for end in ("_low", "_high")
     }
-    beside = _non_heap(base)
-    return values | ends | {"memory_peak_mib": load.heap_end_max + beside, "thrash": "no"}
+    beside = base.beside_heap_mib
+    return (
+        values
+        | ends
+        | {
+            "memory_peak_mib": load.heap_end_max + beside,
+            "thrash": "certain" if base.whole else "no",
+        }
+    )
 
 
 def _cost(each: dict[str, Any], aim: str) -> float:

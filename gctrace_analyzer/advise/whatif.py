@@ -25,6 +25,9 @@ _Z80 = 1.2815515655446004
 CURVE = (25.0, 35.0, 50.0, 70.0, 100.0, 140.0, 200.0, 280.0, 400.0, 560.0, 800.0)
 """GOGC values of a trade-off, in equal steps of ratio."""
 
+SAFE_LIMIT = 1.25
+"""Times the live heap: a limit closer to it means collecting all the time."""
+
 _FEWEST = 5
 _ROUGH = 12
 
@@ -40,6 +43,7 @@ _SPREAD: dict[str, tuple[float, float, float, float, float, float]] = {
 """Log standard deviation of the error: at all, by the distance in cycles/s, by 1/√cycles of the
 log and of the target, by how CPU-bound and how bursty the program is. Measured on 640 pairs."""
 
+_THRASHES = "the log itself thrashes: its allocation rate is only a lower bound"
 _SHARES = ("gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_gc_cpu", "stw_share")
 _THRASH = {"no": "no", "tight": "no", "likely": "risk", "certain": "certain"}
 
@@ -48,7 +52,8 @@ _THRASH = {"no": "no", "tight": "no", "likely": "risk", "certain": "certain"}
 class Base:
     """What predictions start from: the load, its own setting, what else is known.
 
-    `refused` says why nothing but the live heap, goal and peak can be said.
+    `refused` says why nothing but the live heap, goal and peak can be said. `whole` is the load
+    of all cycles where some thrashed: `load` is then of the longest stretch without.
     """
 
     load: Load | None
@@ -57,6 +62,26 @@ class Base:
     refused: str | None
     warnings: tuple[str, ...]
     settings: Settings
+    whole: Load | None = None
+
+    @property
+    def measured(self) -> Load | None:
+        """All that was measured under the present setting."""
+        return self.whole or self.load
+
+    @property
+    def beside_heap_mib(self) -> float:
+        """Memory that the limit counts beside the heap: from MemStats, else as is usual."""
+        if self.non_heap is not None or self.load is None:
+            return self.non_heap or 0.0
+        return 8 + 2.3 * self.load.stacks + 0.07 * self.load.goal
+
+    @property
+    def least_limit_mib(self) -> float | None:
+        """The least memory limit that the largest live heap does not thrash under."""
+        if self.measured is None:
+            return None
+        return SAFE_LIMIT * self.measured.marked_live_max + self.beside_heap_mib
 
     @property
     def kind(self) -> str:
@@ -180,6 +205,7 @@ def base_of(
     programs: int,
     why_none: str | None,
     by_limit: bool = False,
+    whole: Load | None = None,
 ) -> Base:
     """What predictions from a log start from; its setting as given or as the log shows it."""
     if load is None:
@@ -195,7 +221,22 @@ def base_of(
     if programs > 1:
         note = f"the log holds {programs} program starts: predicted from the longest"
         warnings = (*warnings, note)
-    return Base(load, now, non_heap, refused, warnings, settings)
+    base = Base(load, now, non_heap, refused, warnings, settings, whole)
+    if whole is None:
+        return base
+    most, least = whole.marked_live_max, base.least_limit_mib
+    if refused == _THRASHES:
+        return replace(
+            base,
+            refused=f"{refused}. Its live heap of {most:.0f} MiB at most wants a memory limit "
+            f"of {least:.0f} MiB at least",
+        )
+    note = (
+        f"predicted from {load.begin_s:.1f} s to {load.begin_s + load.span_s:.1f} s, the "
+        "longest stretch without limit-thrash; elsewhere the live heap is "
+        f"{most:.0f} MiB at most, and the peak higher"
+    )
+    return replace(base, warnings=(*warnings, note))
 
 
 def _now(load: Load, settings: Settings) -> tuple[Setting, bool]:
@@ -244,7 +285,7 @@ def _too_odd(load: Load, now: Setting, *, inferred: bool) -> str | None:
     if not load.new_pacer:
         return "Go 1.17 or before, whose pacer is another"
     if load.gc_active_share > 0.9 or ((now.limit or inferred) and load.effective_gogc < 12):
-        return "the log itself thrashes: its allocation rate is only a lower bound"
+        return _THRASHES
     if load.forced_share > 0.2:
         return f"{100 * load.forced_share:.0f} % of the cycles were asked for by the program"
     if load.procs_changed:

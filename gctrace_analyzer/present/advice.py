@@ -28,7 +28,7 @@ def named(row: dict[str, Any]) -> str:
     return " ".join(parts)
 
 
-_THRASH = {"risk": "may thrash", "certain": "thrashes"}
+_THRASH = {"risk": "risk", "certain": "thrash"}
 _HEAD = ("GC CPU* %", "cycles/s", "peak MiB", "")
 
 
@@ -64,8 +64,11 @@ def _figures(row: dict[str, Any]) -> tuple[str, ...]:
 def _interval(row: dict[str, Any], name: str, times: float) -> str:
     if row[name] is None:
         return NONE
+    value = _number(times * row[name])
+    if row.get("now"):
+        return value  # measured, not predicted
     low, high = (_number(times * row[f"{name}_{end}"]) for end in ("low", "high"))
-    return f"{_number(times * row[name])} ({low}–{high})"
+    return f"{value} ({low}–{high})"
 
 
 def _number(value: float) -> str:

@@ -40,7 +40,10 @@ def lines(report: Report) -> Iterator[Line]:
         for part, text in enumerate(wrap(sentence, WIDTH - 6)):
             yield (("      " if index or part else "Mind  ", "bold"), (text, ""))
     yield ()
-    yield (("Next: ", "bold"), ("-o report.md · --format json · explain FILE:LINE", ""))
+    yield (
+        ("Next: ", "bold"),
+        ("-o report.html · whatif · compare before.log after.log · --format json", ""),
+    )
 
 
 def _head(report: Report) -> Iterator[Line]:

@@ -29,7 +29,7 @@ type node struct {
 
 var (
 	mode = flag.String("mode", "service", "service: rate-limited; batch: -total MiB as fast as it goes; "+
-		"burst: service with 5x bursts; http: a server with a cache, -rate requests/s; "+
+		"burst: service with 5x bursts; refill: service that holds its live heap twice for 3 s of every 10; http: a server with a cache, -rate requests/s; "+
 		"etl: lines parsed and summed, -total MiB")
 	live  = flag.Int("live", 40, "live heap, MiB")
 	rate  = flag.Int("rate", 300, "allocation rate, MiB/s (service)")
@@ -131,6 +131,19 @@ func etl(r *rand.Rand) int64 {
 	return n
 }
 
+// refill builds what is held a second time, 1/200 of it per call, as a cache does that is
+// loaded anew before the old one is let go; nil when it is over.
+func refill(again []*node, wanted bool) []*node {
+	if !wanted {
+		return nil
+	}
+	whole := *live << 20 / 72
+	for n := 0; n < whole/200 && len(again) < whole; n++ {
+		again = append(again, &node{})
+	}
+	return again
+}
+
 func main() {
 	flag.Parse()
 	start := time.Now()
@@ -180,8 +193,12 @@ func main() {
 			units++
 		}
 	default:
+		var again []*node
 		for t0 := time.Now(); time.Since(t0) < *dur; {
 			tick := time.Now()
+			if *mode == "refill" {
+				again = refill(again, int(time.Since(t0)/time.Second)%10 >= 6 && int(time.Since(t0)/time.Second)%10 < 9)
+			}
 			n := *rate * 16 / 200
 			if *mode == "burst" && int(time.Since(t0)/(500*time.Millisecond))%4 == 3 {
 				n *= 5

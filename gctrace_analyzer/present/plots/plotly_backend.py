@@ -135,7 +135,7 @@ def _log(ticks: list[float]) -> dict[str, Any]:
 
 
 def _hover(figure: Figure) -> str:
-    """Along time one box tells all series of a cycle; elsewhere each point speaks for itself."""
+    """Along time one box tells all series of a cycle; elsewhere each point its own."""
     return "x unified" if figure.shared_x and figure.x_range else "closest"
 
 
