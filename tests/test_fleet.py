@@ -20,6 +20,7 @@ from gctrace_analyzer.fleets import cuts, names, pieces, store, tasks
 from gctrace_analyzer.fleets.parts import Parts, existing
 from gctrace_analyzer.fleets.store import Item
 from gctrace_analyzer.present import fleet as shown
+from gctrace_analyzer.present.page import fleet as page_of
 from gctrace_analyzer.testing import prolonged
 from tests.conftest import SAMPLES
 
@@ -352,7 +353,7 @@ def test_the_answers_fit_a_terminal_and_are_markdown_and_json() -> None:
                 thrashes_at_end=True, limiter="likely", advice_changes=True, saved_cores=0.1,
                 saved_cores_low=0.0, saved_cores_high=0.2, saved_heap_mib=-4000.0,
                 saved_heap_mib_low=-5000.0, saved_heap_mib_high=-3000.0),
-        a_row("s3://b/" + "long" * 30 + "|.log", error_kind="denied", error="Access Denied"),
+        a_row("s3://b/" + "long" * 30 + "|<b>.log", error_kind="denied", error="Access Denied"),
     ]  # fmt: skip
     told = answers(fleet_of(*many))
     text = ["".join(part for part, _ in line).rstrip() for line in shown.lines(told)]
@@ -360,7 +361,11 @@ def test_the_answers_fit_a_terminal_and_are_markdown_and_json() -> None:
     assert "11 files · 10 processes of 1 service · 1,000 cycles" in text[0]
     page = shown.dumps(told)
     assert "| api-9.log | thrashes |" in page
-    assert "long\\|.log: Access Denied" in page
+    assert "long\\|\\<b\\>.log: Access Denied" in page
+    assert "<b>" not in page_of.dumps(told)
+    html = page_of.dumps(told)
+    assert "1 process thrashes, first of all api-9.log" in html
+    assert "<script" not in html
     document = json.loads(shown.to_json(told))
     assert document["totals"]["thrashing"] == 1
     assert document["services"][0]["stw_p99_ms"] is None

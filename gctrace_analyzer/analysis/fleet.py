@@ -13,16 +13,11 @@ from typing import Any
 
 import polars as pl
 
+from gctrace_analyzer.analysis.replicas import outliers
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
 NO_SERVICE = "(no name)"
 """What the group is called of processes whose service nothing tells."""
-
-OUTLYING = {
-    "gc_cpu_share": "GC CPU", "live_heap_p50_mib": "live heap", "alloc_mib_per_s": "allocation",
-    "stw_p99_ms": "pauses p99", "gc_per_s": "cycles/s",
-}  # fmt: skip
-"""Figures in which replicas of one service are compared, and what people call them."""
 
 _ENDS = ("", "_low", "_high")
 
@@ -107,7 +102,7 @@ def answers(rows: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> Answers:
         limits=_limits(last, thresholds),
         versions=_counted(last, _version().alias("go")),
         settings=_counted(last, _gogc().alias("gogc"), _limit().alias("limit")),
-        outliers=_outliers(last, thresholds),
+        outliers=outliers(last.filter(pl.col("service") != NO_SERVICE), thresholds),
         errors=_errors(rows),
     )
 
@@ -297,38 +292,6 @@ def _counted(last: pl.DataFrame, *by: pl.Expr) -> pl.DataFrame:
         gc_cores=(pl.col("gc_cpu_s") / pl.col("span_s")).sum(),
     )  # fmt: skip
     return counts.sort("processes", *names, descending=[True, *(False for _ in names)])
-
-
-def _outliers(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
-    """One row per replica and figure that is far from what is usual in its service."""
-    judged = last.filter(~pl.col("short") & (pl.col("service") != NO_SERVICE))
-    found = [_far(judged, name, t) for name in OUTLYING]
-    return pl.concat(found).sort(pl.col("z").abs(), descending=True)
-
-
-def _far(judged: pl.DataFrame, name: str, t: Thresholds) -> pl.DataFrame:
-    value = pl.col(name)
-    whole = (
-        judged.filter(value.is_not_null())
-        .with_columns(usual=value.median().over("service"), replicas=pl.len().over("service"))
-        .with_columns(mad=(value - pl.col("usual")).abs().median().over("service"))
-    )
-    # 0.6745: the MAD of a normal distribution with standard deviation 1.
-    least = t.fleet_mad_floor * pl.col("usual").abs()
-    z = 0.6745 * (value - pl.col("usual")) / pl.max_horizontal("mad", least)
-    return (
-        whole.with_columns(z=z)
-        .filter(
-            (pl.col("replicas") >= t.fleet_min_replicas)
-            & (pl.col("z").abs() > t.fleet_outlier_z)
-            & pl.col("z").is_finite()
-        )
-        .select(
-            "service", "file", "process", pl.lit(name).alias("figure"),
-            value.cast(pl.Float64).alias("value"), pl.col("usual").cast(pl.Float64), "z",
-            pl.col("replicas").cast(pl.Int64),
-        )
-    )  # fmt: skip
 
 
 def _errors(rows: pl.DataFrame) -> pl.DataFrame:

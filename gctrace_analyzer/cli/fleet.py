@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.fleet import Answers
     from gctrace_analyzer.fleets.drive import Progress
 
-FORMATS = ("text", "md", "json", "csv", "jsonl")
-SUFFIXES = {".md": "md", ".json": "json", ".csv": "csv", ".jsonl": "jsonl", ".txt": "text"}
+FORMATS = ("text", "md", "html", "json", "csv", "jsonl")
+SUFFIXES = {
+    ".md": "md", ".html": "html", ".json": "json", ".csv": "csv", ".jsonl": "jsonl",
+    ".txt": "text",
+}  # fmt: skip
 
 _DESCRIPTION = """\
 The logs of many processes, a row each, and what they tell together: which
@@ -48,7 +51,7 @@ examples:
   gctrace-analyze fleet 'logs/**/*.log*' -o fleet.parquet
   gctrace-analyze fleet 's3://logs/2026-11-20/**/*.log.gz' -o fleet.parquet \\
       --id '{service}/{pod}.log'
-  gctrace-analyze fleet @paths.txt -o fleet.parquet -o fleet.md --workers 4
+  gctrace-analyze fleet @paths.txt -o fleet.parquet -o fleet.html --workers 4
   gctrace-analyze fleet 's3://logs/**' -o s3://results/fleet.parquet \\
       --scheduler tcp://10.0.0.5:8786
   gctrace-analyze fleet -o fleet.parquet -f json     answers from what is there
@@ -103,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         "-f", "--format", choices=FORMATS, metavar="FORMAT",
-        help="what to print: text, md and json are answers, csv and jsonl the rows",
+        help="what to print: text, md, html and json are answers, csv and jsonl the rows",
     )  # fmt: skip
     parser.add_argument(
         "--id", metavar="PATTERN",
@@ -252,6 +255,10 @@ def _written(rows: pl.DataFrame, told: Answers, kind: str, most: int) -> bytes:
 
     if kind == "md":
         return fleet.dumps(told, most).encode()
+    if kind == "html":
+        from gctrace_analyzer.present.page.fleet import dumps
+
+        return dumps(told, most).encode("utf-8", "replace")
     if kind == "json":
         return fleet.to_json(told).encode()
     if kind == "text":

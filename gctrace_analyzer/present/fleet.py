@@ -6,7 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.analysis.fleet import OUTLYING
+from gctrace_analyzer.analysis.replicas import OUTLYING
 from gctrace_analyzer.present import markdown, text
 from gctrace_analyzer.present.figures import (
     NONE,
@@ -100,9 +100,9 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
     t = answers.totals
     found = []
     if t.gc_cores is not None:
-        of = f"of {_cores(t.cores)}" + (f", {share(t.gc_cores / t.cores)}" if t.cores else "")
-        with_idle = f"; {_cores(t.gc_with_idle_cores)} with idle marking"
-        found.append(("GC CPU", f"{_cores(t.gc_cores)} cores", of + with_idle))
+        of = f"of {cores(t.cores)}" + (f", {share(t.gc_cores / t.cores)}" if t.cores else "")
+        with_idle = f"; {cores(t.gc_with_idle_cores)} with idle marking"
+        found.append(("GC CPU", f"{cores(t.gc_cores)} cores", of + with_idle))
     near = len(answers.thrash) - t.thrashing
     found.append(
         ("Thrashing", f"{t.thrashing:,} now", f"{near:,} have thrashed or are near it")
@@ -110,7 +110,7 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
     if t.advised:
         ends = (t.saved_cores_low, t.saved_cores_high)
         by = f"of GC CPU by the advice for {count(t.advised, 'process', 'processes')}"
-        found.append(_change(t.saved_cores, ends, "cores", _cores, by))
+        found.append(_change(t.saved_cores, ends, "cores", cores, by))
         heap = (t.saved_heap_mib_low, t.saved_heap_mib_high)
         found.append(_change(t.saved_heap_mib, heap, "GiB", _gib, "of heap by it"))
     return found
@@ -180,7 +180,7 @@ _services = (
     ("Services by GC CPU", "files", "GC cores", "of CPU", "assists", "live heap", "pauses p99"),
     "lrrrrrr",
     lambda row: (
-        _short(row["service"]), f"{row['files']:,}", _cores(row["gc_cores"]),
+        _short(row["service"]), f"{row['files']:,}", cores(row["gc_cores"]),
         share(row["gc_cpu_share"]), share(row["assist_share_of_gc_cpu"]),
         mib(row["live_heap_p50_mib"]), ms(row["stw_p99_ms"]),
     ),
@@ -190,7 +190,7 @@ _savings = (
     "lrrr",
     lambda row: (
         _short(row["service"]), f"{row['advised']:,}",
-        _interval(row, "saved_cores", _cores), _interval(row, "saved_heap_mib", _gib),
+        _interval(row, "saved_cores", cores), _interval(row, "saved_heap_mib", _gib),
     ),
 )  # fmt: skip
 _thrash = (
@@ -214,7 +214,7 @@ _versions = (
     ("Go, by the shape of the lines", "processes", "services", "GC cores"),
     "lrrr",
     lambda row: (
-        row["go"], f"{row['processes']:,}", f"{row['services']:,}", _cores(row["gc_cores"]),
+        row["go"], f"{row['processes']:,}", f"{row['services']:,}", cores(row["gc_cores"]),
     ),
 )  # fmt: skip
 _settings = (
@@ -222,7 +222,7 @@ _settings = (
     "llrrr",
     lambda row: (
         row["gogc"], row["limit"], f"{row['processes']:,}", f"{row['services']:,}",
-        _cores(row["gc_cores"]),
+        cores(row["gc_cores"]),
     ),
 )  # fmt: skip
 _outliers = (
@@ -263,10 +263,10 @@ def _cut(problem: str) -> str:
     return problem if len(problem) <= 60 else problem[:59] + "…"
 
 
-def _cores(value: float | None) -> str:
+def cores(value: float | None) -> str:
     """Cores, or GiB: two digits are what is known.
 
-    >>> _cores(412.3), _cores(3.14), _cores(0.0412), _cores(-0.2), _cores(0)
+    >>> cores(412.3), cores(3.14), cores(0.0412), cores(-0.2), cores(0)
     ('412', '3.1', '0.04', '-0.20', '0')
     """
     if value is None:
@@ -277,7 +277,7 @@ def _cores(value: float | None) -> str:
 
 
 def _gib(value: float | None) -> str:
-    return _cores(None if value is None else value / 1024)
+    return cores(None if value is None else value / 1024)
 
 
 def _interval(row: Mapping[str, Any], name: str, written: Callable[[float | None], str]) -> str:
