@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         UnwritableOutputError,
     )
     from gctrace_analyzer.fleets.fleet import fleet
+    from gctrace_analyzer.fleets.told import FleetAnswers, fleet_answers
     from gctrace_analyzer.run import Run
 
 __version__ = "0.1.0"
@@ -45,6 +46,7 @@ __all__ = [
     "BadSettingError",
     "DamagedInputError",
     "EmptyInputError",
+    "FleetAnswers",
     "FleetStoppedError",
     "GctraceError",
     "GctraceWarning",
@@ -60,6 +62,7 @@ __all__ = [
     "add_metrics",
     "cycles",
     "fleet",
+    "fleet_answers",
     "from_frame",
     "overlay",
     "read",
@@ -69,6 +72,7 @@ __all__ = [
 _HOMES = {
     "Run": "run",
     "fleet": "fleets.fleet",
+    **dict.fromkeys(("FleetAnswers", "fleet_answers"), "fleets.told"),
     **dict.fromkeys(
         ("add_metrics", "cycles", "from_frame", "overlay", "read", "side_by_side"), "entry"
     ),

@@ -252,6 +252,7 @@ def _progress_line(now: Progress) -> str:
 
 def _written(rows: pl.DataFrame, told: Answers, kind: str, most: int) -> bytes:
     from gctrace_analyzer.present import fleet
+    from gctrace_analyzer.present.text import joined
 
     if kind == "md":
         return fleet.dumps(told, most).encode()
@@ -262,10 +263,7 @@ def _written(rows: pl.DataFrame, told: Answers, kind: str, most: int) -> bytes:
     if kind == "json":
         return fleet.to_json(told).encode()
     if kind == "text":
-        return "".join(
-            "".join(text for text, _ in line).rstrip() + "\n"
-            for line in fleet.lines(told, most)
-        ).encode()
+        return f"{joined(fleet.lines(told, most))}\n".encode()
     if kind == "jsonl":
         return rows.write_ndjson().encode()
     import polars as pl

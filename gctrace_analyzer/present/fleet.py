@@ -113,6 +113,13 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
         found.append(_change(t.saved_cores, ends, "cores", cores, by))
         heap = (t.saved_heap_mib_low, t.saved_heap_mib_high)
         found.append(_change(t.saved_heap_mib, heap, "GiB", _gib, "of heap by it"))
+    elif t.processes:
+        untold = int(answers.services["without_advice"].sum())
+        alone = int(answers.services["files"].sum()) - untold
+        note = f"{alone:,} are best left alone" + (
+            f", {untold:,} do not tell" if untold else ""
+        )
+        found.append(("Advice", "none", note))
     return found
 
 

@@ -9,7 +9,7 @@ from gctrace_analyzer.present import advice, evidence, rows, story
 from gctrace_analyzer.present.figures import sparkline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from gctrace_analyzer.present.report import Report
 
@@ -131,7 +131,12 @@ def _evidence(report: Report) -> Iterator[Line]:
 
 def plain(report: Report) -> str:
     """The report as one string without styles."""
-    return "\n".join("".join(text for text, _ in line).rstrip() for line in lines(report))
+    return joined(lines(report))
+
+
+def joined(styled: Iterable[Line]) -> str:
+    """Lines as one string without styles."""
+    return "\n".join("".join(text for text, _ in line).rstrip() for line in styled)
 
 
 def _filled(facts: list[str]) -> Iterator[str]:
