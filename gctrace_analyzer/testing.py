@@ -38,22 +38,28 @@ def read_text(text: str | bytes) -> Run:
 def prolonged(text: str, size: int) -> Iterator[str]:
     """The log of a program that goes on as this log of one, in pieces of so many bytes in all.
 
-    Its records come again and again; their numbers and times go on.
+    Its records come again and again, but for a third at the beginning, where programs start;
+    their numbers and times go on.
     """
-    records = [(int(num), float(at)) for num, at in _RECORD.findall(text)]
-    cycles = records[-1][0]
+    records = list(_RECORD.finditer(text))
+    nums, starts = [int(each[1]) for each in records], [float(each[2]) for each in records]
     # No cycle takes longer than the longest time from start to start.
-    seconds = records[-1][1] + max(two[1] - one[1] for one, two in itertools.pairwise(records))
-    made = 0
-    for turn in itertools.count():
+    gap = max(two - one for one, two in itertools.pairwise(starts))
+    again = len(records) // 3
+    body = text[text.rfind("\n", 0, records[again].start()) + 1 :]
+    cycles, seconds = nums[-1] - nums[again] + 1, starts[-1] - starts[again] + gap
+    yield text
+    made = len(text)
+    for turn in itertools.count(1):
         if made >= size:
             return
 
         def later(match: re.Match[str], turn: int = turn) -> str:
-            at = float(match[2]) + turn * seconds
-            return f"gc {int(match[1]) + turn * cycles} @{at:.3f}s"
+            return (
+                f"gc {int(match[1]) + turn * cycles} @{float(match[2]) + turn * seconds:.3f}s"
+            )
 
-        piece = _RECORD.sub(later, text)
+        piece = _RECORD.sub(later, body)
         made += len(piece)
         yield piece
 

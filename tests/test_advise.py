@@ -234,7 +234,7 @@ def test_advice_for_a_busy_program() -> None:
 
 @pytest.mark.parametrize("container", [None, "256MiB"])
 def test_after_thrash_the_advice_clears_the_largest_live_heap(container: str | None) -> None:
-    log = SAMPLES / "refill" / "service.log"
+    log = SAMPLES / "refill" / "service.log.gz"
     run = gca.read(log, gogc=100, memory_limit="104MiB", container_limit=container)
     assert "limit-thrash" in run.episodes()["kind"].to_list()
     first = run.recommend().row(0, named=True)

@@ -43,6 +43,7 @@ _SPREAD: dict[str, tuple[float, float, float, float, float, float]] = {
 """Log standard deviation of the error: at all, by the distance in cycles/s, by 1/√cycles of the
 log and of the target, by how CPU-bound and how bursty the program is. Measured on 640 pairs."""
 
+_NAME_IT = "give the one it ran under, --memory-limit (with whatif --memory-limit-now)"
 _THRASHES = "the log itself thrashes: its allocation rate is only a lower bound"
 _SHARES = ("gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_gc_cpu", "stw_share")
 _THRASH = {"no": "no", "tight": "no", "likely": "risk", "certain": "certain"}
@@ -101,11 +102,11 @@ def grid(
     return pl.DataFrame(rows, schema=schema.polars_schema("whatif"), orient="row")
 
 
-def trade_off(base: Base) -> pl.DataFrame:
-    """`schema.WHATIF` over GOGC, all else as it is now; no rows where nothing is predicted."""
+def trade_off(base: Base, like: Setting) -> pl.DataFrame:
+    """`schema.WHATIF` over GOGC, all else as in `like`; no rows where nothing is predicted."""
     if base.load is None or base.refused:
         return pl.DataFrame(schema=schema.polars_schema("whatif"))
-    rows = grid(base, CURVE, [base.now.limit], [base.now.ballast])
+    rows = grid(base, CURVE, [like.limit], [like.ballast])
     return rows.drop_nulls(["heap_peak_mib", "gc_cpu_with_idle_share"])
 
 
@@ -215,9 +216,9 @@ def base_of(
     now, inferred = _now(load, settings)
     refused, warnings = _checked(load, now, non_heap, inferred=inferred)
     if now.gogc is None and not now.limit:
-        refused = "GOGC=off was given without a memory limit: give --memory-limit too"
+        refused = f"GOGC=off was given without a memory limit: {_NAME_IT}"
     elif by_limit and not now.limit:
-        refused = "a memory limit sets the goal here, and it is not known: give --memory-limit"
+        refused = f"a memory limit sets the goal here, and it is not known: {_NAME_IT}"
     if programs > 1:
         note = f"the log holds {programs} program starts: predicted from the longest"
         warnings = (*warnings, note)

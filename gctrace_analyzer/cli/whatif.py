@@ -106,4 +106,5 @@ def _lines(log: Run, rows: object) -> Iterator[Line]:
         )
         basis = f"a {base.kind} load, {base.load.cycles} steady cycles; 80 % intervals"
         yield ((f"  From {now}, {basis}.", "dim"),)
-        yield (("  * with idle marking: all that marking costs", "dim"),)
+        if shown is not None:
+            yield ((f"  {advice.legend(shown)}", "dim"),)

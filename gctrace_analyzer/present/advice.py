@@ -28,8 +28,9 @@ def named(row: dict[str, Any]) -> str:
     return " ".join(parts)
 
 
-_THRASH = {"risk": "risk", "certain": "thrash"}
-_HEAD = ("GC CPU* %", "cycles/s", "peak MiB", "")
+_THRASH = {"risk": "?", "certain": "✗"}
+_HEAD = ("GC CPU* %", "cycles/s", "peak MiB")
+_IDLE = "* with idle marking: all that marking costs"
 
 
 def advice(rows: pl.DataFrame) -> Table | None:
@@ -39,26 +40,42 @@ def advice(rows: pl.DataFrame) -> Table | None:
     body = []
     for row in rows.head(MOST_ROWS).iter_rows(named=True):
         word = "now" if row["now"] else "set" if row["rank"] == 1 else "or"
-        body.append(
-            (f"{'▸' if row['rank'] == 1 else ' '} {word:<3} {named(row)}", *_figures(row))
-        )
-    return Table(("What to set", *_HEAD), "lrrrl", body)
+        body.append((f"{_mark(row)} {word:<3} {named(row)}", *_figures(row)))
+    return Table(("What to set", *_HEAD), "lrrr", body)
 
 
 def predictions(rows: pl.DataFrame) -> Table:
     """Every row of a what-if."""
-    body = [(named(row), *_figures(row)) for row in rows.iter_rows(named=True)]
-    return Table(("What if", *_HEAD), "lrrrl", body)
+    marks = any(_mark(row) != " " for row in rows.iter_rows(named=True))
+    body = [
+        (f"{_mark(row)} {named(row)}" if marks else named(row), *_figures(row))
+        for row in rows.iter_rows(named=True)
+    ]
+    return Table(("What if", *_HEAD), "lrrr", body)
+
+
+def legend(shown: Table) -> str:
+    """What the signs in a table of settings mean, as far as they occur."""
+    signs = {row[0][:1] for row in shown.rows}
+    words = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
+    return " · ".join([_IDLE, *words])
+
+
+_SIGNS = {"✗": "thrashes", "?": "may thrash"}
+
+
+def _mark(row: dict[str, Any]) -> str:
+    """One sign before a setting: what it does, or that it is the advice."""
+    return _THRASH.get(row["thrash"], "▸" if row.get("rank") == 1 else " ")
 
 
 def _figures(row: dict[str, Any]) -> tuple[str, ...]:
-    cells = [
+    return tuple(
         _interval(row, name, times)
         for name, times in (
             ("gc_cpu_with_idle_share", 100), ("gc_per_s", 1), ("heap_peak_mib", 1),
         )
-    ]  # fmt: skip
-    return *cells, "" if row["thrash"] in (None, "no") else _THRASH[row["thrash"]]
+    )  # fmt: skip
 
 
 def _interval(row: dict[str, Any], name: str, times: float) -> str:

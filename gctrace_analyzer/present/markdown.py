@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.advise.recommend import manifests
 from gctrace_analyzer.present import advice, evidence, rows, story
 from gctrace_analyzer.present.figures import printable
 
@@ -33,9 +34,9 @@ def _lines(report: Report) -> Iterator[str]:
         yield from table(rows.Table(("Figure", "value", "", "verdict"), "lrll", state))
     yield from _story(report)
     if report.summary.cycles and report.base.load and not report.base.refused:
-        yield from table(advice.advice(report.recommendations))
-        for label, text in advice.reasons(report.recommendations, report.base.warnings):
-            yield f"\n**{label}** {escaped(text)}"
+        yield from _advice(report)
+    elif report.summary.cycles:
+        yield f"\n**No advice** {escaped(report.base.refused or 'too few steady cycles')}."
     if report.summary.cycles:
         for each in (rows.pauses(report), rows.worst(report), rows.processes(report)):
             yield from table(each)
@@ -59,6 +60,24 @@ def _evidence(report: Report) -> Iterator[str]:
         yield from table(each)
     for text in evidence.memory_notes(report):
         yield f"\n{escaped(text)}"
+
+
+def _advice(report: Report) -> Iterator[str]:
+    ranked = report.recommendations
+    shown = advice.advice(ranked)
+    if shown is None:
+        return
+    yield from table(shown)
+    yield f"\n{escaped(advice.legend(shown))}; 80 % intervals"
+    for label, text in advice.reasons(ranked, report.base.warnings):
+        yield f"\n**{label}** {escaped(text)}"
+    first = ranked.row(0, named=True)
+    if not first["now"]:
+        pasted = manifests(advice.setting_of(first))
+        yield "\n<details><summary>To paste</summary>\n"
+        for name, text in pasted.items():
+            yield f"{name}:\n\n```\n{text}\n```\n"
+        yield "</details>"
 
 
 def _story(report: Report) -> Iterator[str]:

@@ -87,11 +87,13 @@ def _advice(report: Report) -> Iterator[Line]:
         for text in wrap(f"No advice: {report.base.refused}.", WIDTH - 2):
             yield ((f"  {text}", ""),)
         return
-    yield from table(advice.advice(report.recommendations))
+    shown = advice.advice(report.recommendations)
+    yield from table(shown)
     for label, sentence in advice.reasons(report.recommendations, report.base.warnings):
         for index, text in enumerate(wrap(sentence, WIDTH - 9)):
             yield ((f"  {'' if index else label:<7}", ""), (text, ""))
-    yield (("  * with idle marking: all that marking costs", "dim"),)
+    if shown is not None:
+        yield ((f"  {advice.legend(shown)}", "dim"),)
 
 
 def _told(each: story.Told) -> Iterator[Line]:

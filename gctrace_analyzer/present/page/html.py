@@ -62,6 +62,7 @@ def dumps(report: Report) -> str:
     drawn = [each for several in charts.values() for each in several]
     first = report.recommendations.row(0, named=True) if len(report.recommendations) else None
     advised = bool(first and not first["now"] and not report.base.refused)
+    settings = advice.advice(report.recommendations) if _advises(report) else None
     told = [Linked(each, _href(each, axis)) for each in story.told(report)]
     code, library = _asset("report.js"), _plotly()
     page = environment().get_template("report.html.j2")
@@ -74,7 +75,7 @@ def dumps(report: Report) -> str:
         inputs=evidence.inputs(report), settings=evidence.settings(report),
         deaths=list(evidence.deaths(report)), charts=charts, notes=_notes(plots),
         legend=_legend(plots["timeline"]),
-        advice=advice.advice(report.recommendations) if _advises(report) else None,
+        advice=settings, signs=advice.legend(settings) if settings else "",
         reasons=advice.reasons(report.recommendations, report.base.warnings)
         if _advises(report)
         else [],

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 MOST_BANDS = 60
 """More bands than that are a grey wall: the worst and longest are drawn."""
 
+LABEL_ROOM = 0.13
+"""Of the axis, for the name of a band: of two nearer to each other the graver one is named."""
+
 _GRAVITY = {"bad": 0, "warn": 1, "info": 2}
 
 
@@ -178,11 +181,21 @@ def bands(report: Report, axis: Axis) -> Iterator[Band]:
     """The episodes, the grave and long ones if there are too many."""
     rows = report.episodes.to_dicts()
     rows.sort(key=lambda row: (_GRAVITY[row["severity"]], row["start_s"] - row["end_s"]))
+    taken: list[float] = []
     for row in rows[:MOST_BANDS]:
         begin = axis.at(row["process"], row["start_s"])
         end = axis.at(row["process"], row["end_s"])
         if begin is not None and end is not None:
-            yield Band(begin, end, row["kind"], row["severity"])
+            at = _share(axis, begin)
+            free = all(abs(at - other) > LABEL_ROOM for other in taken)
+            taken += [at] if free else []
+            yield Band(begin, end, row["kind"], row["severity"], labelled=free)
+
+
+def _share(axis: Axis, at: Any) -> float:
+    """Where a place lies between the axis's ends, 0–1."""
+    first, last = axis.ends or (at, at)
+    return float((at - first) / (last - first)) if last != first else 0.0
 
 
 def moments(report: Report, axis: Axis) -> Iterator[Moment]:

@@ -127,6 +127,7 @@ class Band:
     end: X
     name: str
     severity: str
+    labelled: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,7 +171,7 @@ def _mark(mark: Mark, ax: Any) -> None:
 def _shade(figure: Figure, ax: Any, *, named: bool) -> None:
     for band in figure.bands:
         ax.axvspan(band.begin, band.end, color=SEVERITY[band.severity], alpha=0.16, linewidth=0)
-        if named:
+        if named and band.labelled:
             ax.annotate(
                 band.name, (band.begin, 0.97), xycoords=("data", "axes fraction"), fontsize=8,
                 xytext=(3, 0), textcoords="offset points", va="top", annotation_clip=True,

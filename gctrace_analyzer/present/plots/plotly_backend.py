@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 GRID = "rgba(127,127,127,0.22)"
 PANEL_HEIGHT = 230
+LINE, LEGEND_KEY = 100, 7
+"""Characters: what fits above a panel, and what a line of a legend takes beside its name."""
+LEGEND_ROW = 20
+
 _DIGITS = 5
 
 
@@ -33,9 +38,22 @@ def described(figure: Figure) -> dict[str, Any]:
     panels = [panel for panel in figure.panels if panel.drawn]
     height = 90 + PANEL_HEIGHT * max(len(panels), 1) + 18 * len(figure.notes)
     layout: dict[str, Any] = {
-        "title": {"text": figure.title, "x": 0, "xref": "paper"},
+        "title": {
+            "text": figure.title,
+            "x": 0,
+            "xref": "paper",
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "pad": {"t": 12},
+        },
         "height": height,
-        "margin": {"l": 64, "r": 16, "t": 64, "b": 56 + 18 * len(figure.notes)},
+        "margin": {
+            "l": 64,
+            "r": 16,
+            "t": 64 + LEGEND_ROW * (_legend_rows(panels[0]) if panels else 0),
+            "b": 56 + 18 * len(figure.notes),
+        },
         "hovermode": _hover(figure),
         "annotations": [],
         "shapes": [],
@@ -93,9 +111,17 @@ def _place(
     layout["annotations"].append({
         "text": panel.title, "x": 0, "xref": "paper", "xanchor": "left", "y": domain[1],
         "yref": "paper", "yanchor": "bottom", "showarrow": False,
+        "yshift": LEGEND_ROW * _legend_rows(panel),
     })  # fmt: skip
     data += _all_traces(panel, index=index, shared=figure.shared_x, legend=legend)
     _shade(layout, figure, panel, index=index, named=index == 0)
+
+
+def _legend_rows(panel: Panel) -> int:
+    """Rows of its legend that have no place beside its title; the title goes above them."""
+    names = [len(mark.name) + LEGEND_KEY for mark in panel.marks if mark.y.count()]
+    beside = len(names) < 2 or len(panel.title) + sum(names) <= LINE
+    return 0 if beside else math.ceil(sum(names) / LINE)
 
 
 def _axes(
@@ -209,7 +235,7 @@ def _shade(
             "x0": _value(band.begin), "x1": _value(band.end),
             "fillcolor": faint(SEVERITY[band.severity]),
         })  # fmt: skip
-        if named:
+        if named and band.labelled:
             layout["annotations"].append({
                 "text": band.name, "x": _value(band.begin), "xref": "x", "xanchor": "left",
                 "y": 1, "yref": f"y{number} domain", "yanchor": "top", "showarrow": False,

@@ -11,7 +11,7 @@ from gctrace_analyzer.analysis.mmu import mmu as mmu_rows
 from gctrace_analyzer.analysis.pauses import PHASES, single_pauses
 from gctrace_analyzer.analysis.pauses import pauses as by_phase
 from gctrace_analyzer.analysis.summary import prepared
-from gctrace_analyzer.present.advice import named
+from gctrace_analyzer.present.advice import named, setting_of
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import distribution
 from gctrace_analyzer.present.plots.figure import COLORS, Figure, Mark, Panel
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _SMALLEST_MS = 0.001
 """The runtime prints microseconds at best; a log axis has no 0."""
+
+_LABELLED = (25.0, 50.0, 100.0, 200.0, 400.0, 800.0)
 
 _ECDF_NOTE = "Left of a point: the share of pauses no longer. The longest are all drawn."
 
@@ -73,8 +75,9 @@ def mmu(report: Report, _bins: int) -> Figure:
 
 def trade_off(report: Report, _bins: int) -> Figure:
     """GC CPU against peak heap over GOGC, with the present and the advised setting."""
-    rows = trade_off_rows(report.base)
     ranked = report.recommendations
+    advised = setting_of(ranked.row(0, named=True)) if len(ranked) else report.base.now
+    rows = trade_off_rows(report.base, advised)
     title = "What to set: GC CPU against peak heap"
     if rows.is_empty() or ranked.is_empty():
         why = report.base.refused or "there is too little to go on"
@@ -98,18 +101,25 @@ def trade_off(report: Report, _bins: int) -> Figure:
         )  # fmt: skip
     labels = tuple(
         (row["heap_peak_mib"], row[cpu], f"{row['gogc']:.0f}")
-        for row in rows.iter_rows(named=True)
-        if row["gogc"] in (25, 50, 100, 200, 400, 800)
+        for row in _apart(rows).iter_rows(named=True)
     )
     panel = Panel(
         "trade_off", "GC CPU with idle marking, share of all CPU", (curve, *points),
         percent=True, x_title="largest heap, MiB (each point a GOGC)", labels=labels,
     )  # fmt: skip
     notes = (
-        "The curve varies GOGC and keeps the rest of the present setting; the band is the 80 % "
+        "The curve varies GOGC and keeps the rest of the first setting; the band is the 80 % "
         "interval.",
     )
     return Figure("trade_off", title, (panel,), shared_x=False, notes=notes)
+
+
+def _apart(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows that are labelled: doublings of GOGC, where the curve still moves."""
+    peak = pl.col("heap_peak_mib")
+    span = pl.col("heap_peak_mib").max() - pl.col("heap_peak_mib").min()
+    doubled = rows.with_columns(span=span).filter(pl.col("gogc").is_in(_LABELLED))
+    return doubled.filter((peak - peak.shift()).fill_null(float("inf")) > 0.04 * pl.col("span"))
 
 
 def compared(runs: Mapping[str, Report], bins: int) -> Figure:
@@ -174,10 +184,11 @@ def across(runs: Mapping[str, Report]) -> Figure:
         )  # fmt: skip
     return Figure(
         "across", "Pauses by phase", tuple(panels), x_title="",
-        notes=("Go 1.4 and before print one pause per collection: it stands last.",),
+        notes=() if all(len(each) > 1 for each in rows.values()) else (_ONE_PAUSE,),
     )  # fmt: skip
 
 
+_ONE_PAUSE = "Go 1.4 and before print one pause per collection: it stands last."
 _ACROSS = {
     "p50_ms": COLORS["live heap"],
     "p99_ms": COLORS["heap goal"],
