@@ -316,9 +316,10 @@ def test_a_full_disk_is_one_message(kind: str) -> None:
 def test_interrupted_while_waiting_for_input() -> None:
     reader = subprocess.Popen([*COMMAND, "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     assert reader.stdin
-    reader.stdin.write(Path(STEADY).read_bytes())
+    # More than a pipe holds: once it is written, the reader is at work.
+    reader.stdin.write(Path(STEADY).read_bytes() * 40)
     reader.stdin.flush()
-    time.sleep(1.5)
+    time.sleep(0.5)
     reader.send_signal(signal.SIGINT)
     reader.stdin.close()
     assert reader.wait(10) == 130
