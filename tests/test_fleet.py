@@ -280,6 +280,14 @@ def test_a_store_that_failed_is_asked_again_and_a_bad_file_is_not(tmp_path: Path
     assert Parts(where, {}, retry=True).done == set()
 
 
+def test_a_part_that_was_taken_away_is_told(tmp_path: Path) -> None:
+    where = tmp_path / "out.parquet"
+    Parts(str(where), {}).add([a_row("a")], 1)
+    next(where.iterdir()).unlink()
+    with pytest.raises(UnreadableInputError, match="the manifest lists it"):
+        existing(str(where))
+
+
 def test_what_is_not_there_cannot_be_asked(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInputError, match="no output of fleet"):
         existing(str(tmp_path / "none.parquet"))

@@ -192,7 +192,13 @@ class _Local:
         return sorted(each.name for each in self._path.iterdir()) if self._path.is_dir() else []
 
     def readable(self, name: str) -> Path:
-        return self._path / name
+        part = self._path / name
+        if not part.exists():
+            raise UnreadableInputError(
+                str(part), "no such file, though the manifest lists it",
+                "Put it back, or make the output anew: --overwrite",
+            )  # fmt: skip
+        return part
 
     def remove(self, name: str) -> None:
         (self._path / name).unlink(missing_ok=True)
