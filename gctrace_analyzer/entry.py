@@ -14,6 +14,7 @@ from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import stitch
 from gctrace_analyzer.ingest.clock import Clock, moment
 from gctrace_analyzer.ingest.read import How, Log, read_log
+from gctrace_analyzer.live import Live
 from gctrace_analyzer.present.plots import spreads
 from gctrace_analyzer.present.plots.binning import BINS
 from gctrace_analyzer.present.plots.drawn import drawn
@@ -74,8 +75,47 @@ def read(
         raise BadSettingError(
             what="read", value="nothing", expected="at least one path, - or open file"
         )
+    how = _how(
+        strict=strict,
+        kind=kind,
+        columns=columns,
+        year=year,
+        tz=tz,
+        start=start,
+        unpack_limit=unpack_limit,
+    )
+    given = _settings(gogc, memory_limit, container_limit, cpu_limit, go_version)
+    return Run(read_log(origins, how, progress=progress), given)
+
+
+def live(
+    *,
+    year: int | None = None,
+    tz: str | None = None,
+    start: str | datetime | None = None,
+    gogc: str | float | None = None,
+    memory_limit: str | float | None = None,
+    container_limit: str | float | None = None,
+    cpu_limit: float | None = None,
+    go_version: str | None = None,
+) -> Live:
+    """What is being written now, to be fed piece by piece; the options are those of `read`."""
+    given = _settings(gogc, memory_limit, container_limit, cpu_limit, go_version)
+    return Live(how=_how(year=year, tz=tz, start=start), settings=given)
+
+
+def _how(
+    *,
+    strict: bool = False,
+    kind: str | None = None,
+    columns: Sequence[str] | None = None,
+    year: int | None = None,
+    tz: str | None = None,
+    start: str | datetime | None = None,
+    unpack_limit: str | float | None = None,
+) -> How:
     begun = moment(start) if isinstance(start, str) else start
-    how = How(
+    return How(
         strict=strict,
         kind=kind,
         columns=columns,
@@ -84,7 +124,16 @@ def read(
         if unpack_limit is None
         else round(units.size_mib(unpack_limit, what="unpack_limit") * units.MIB),
     )
-    given = Settings(
+
+
+def _settings(
+    gogc: str | float | None,
+    memory_limit: str | float | None,
+    container_limit: str | float | None,
+    cpu_limit: float | None,
+    go_version: str | None,
+) -> Settings:
+    return Settings(
         gogc=_given(gogc, lambda value: units.gogc_percent(value, what="gogc")),
         memory_limit_mib=_given(memory_limit, _limit),
         container_limit_mib=_given(
@@ -93,7 +142,6 @@ def read(
         cpu_limit=_given(cpu_limit, _cpus),
         go_version=_given(go_version, lambda value: str(value).removeprefix("go")),
     )
-    return Run(read_log(origins, how, progress=progress), given)
 
 
 def cycles(*origins: Input, strict: bool = False) -> pl.DataFrame:

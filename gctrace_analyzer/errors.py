@@ -19,6 +19,7 @@ __all__ = [
     "MissingExtraError",
     "NoRecordsError",
     "NothingDrawnError",
+    "ProgramError",
     "UnknownColumnsError",
     "UnreadableInputError",
     "UnwritableOutputError",
@@ -42,6 +43,17 @@ class UnreadableInputError(GctraceError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.problem}.\n  {self.hint}"
+
+
+class ProgramError(GctraceError):
+    """A program that cannot be started; `code` is the exit code of a shell then."""
+
+    def __init__(self, program: str, problem: str, hint: str, code: int) -> None:
+        super().__init__(program, problem, hint, code)
+        self.program, self.problem, self.hint, self.code = program, problem, hint, code
+
+    def __str__(self) -> str:
+        return f"{self.program}: {self.problem}.\n  {self.hint}"
 
 
 class EmptyInputError(GctraceError):

@@ -16,10 +16,11 @@ from gctrace_analyzer.errors import (
     BadSettingError,
     GctraceError,
     MissingExtraError,
+    ProgramError,
     UnwritableOutputError,
 )
 
-VERBS = ("explain", "fleet", "whatif")
+VERBS = ("explain", "fleet", "watch", "whatif")
 """Words that are commands in first place; a file of that name is `./explain`."""
 
 EXIT_GATE, EXIT_USAGE, EXIT_INPUT, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 70, 130
@@ -42,6 +43,8 @@ def main(argv: list[str] | None = None) -> int:
         if "--debug" in words:
             raise
         _say(str(err))
+        if isinstance(err, ProgramError):
+            return err.code
         return EXIT_USAGE if isinstance(err, _OF_USAGE) else EXIT_INPUT
     except Exception as err:
         if "--debug" in words:

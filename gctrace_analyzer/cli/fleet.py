@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import EXIT_INPUT, EXIT_INTERRUPTED
+from gctrace_analyzer.cli.files import save
 from gctrace_analyzer.cli.options import Parser, common, given, known
-from gctrace_analyzer.cli.save import save
 from gctrace_analyzer.cli.screen import say, show
 from gctrace_analyzer.errors import BadSettingError
 

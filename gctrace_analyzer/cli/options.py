@@ -52,8 +52,13 @@ def common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
 
 
-def known(parser: argparse.ArgumentParser, *, wanted: bool = False) -> None:
-    """Adds what is known of the program and its inputs; GOGC and limit may be `wanted` ones."""
+def known(
+    parser: argparse.ArgumentParser, *, wanted: bool = False, growing: bool = False
+) -> None:
+    """Adds what is known of the program and its inputs.
+
+    GOGC and limit may be `wanted` ones; a `growing` input can only be a log.
+    """
     program = parser.add_argument_group("what is known of the program")
     program.add_argument(
         "--gogc",
@@ -82,6 +87,8 @@ def known(parser: argparse.ArgumentParser, *, wanted: bool = False) -> None:
     inputs.add_argument(
         "--start", metavar="TIME", help="start of the program, where nothing is stamped"
     )
+    if growing:
+        return
     inputs.add_argument(
         "--kind",
         metavar="KIND",
@@ -99,13 +106,15 @@ def known(parser: argparse.ArgumentParser, *, wanted: bool = False) -> None:
 
 
 def given(args: argparse.Namespace) -> dict[str, Any]:
-    """These options as `read` takes them."""
+    """These options as `read`, or `live`, takes them."""
     names = (
         "gogc", "memory_limit", "container_limit", "cpu_limit", "go_version", "year", "tz",
-        "start", "kind", "unpack_limit",
+        "start", "kind", "unpack_limit", "columns",
     )  # fmt: skip
-    columns = args.columns.split(",") if args.columns else None
-    return {name: getattr(args, name) for name in names} | {"columns": columns}
+    found = {name: getattr(args, name) for name in names if name in args}
+    if found.get("columns"):
+        found["columns"] = found["columns"].split(",")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

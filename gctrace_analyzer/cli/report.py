@@ -11,13 +11,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import EXIT_GATE, EXIT_INPUT
+from gctrace_analyzer.cli.files import output, save
 from gctrace_analyzer.cli.options import Gate, Parser, common, gate, given, known
-from gctrace_analyzer.cli.save import save
-from gctrace_analyzer.errors import (
-    BadSettingError,
-    GctraceWarning,
-    NothingDrawnError,
-)
+from gctrace_analyzer.errors import GctraceWarning, NothingDrawnError
 
 if TYPE_CHECKING:
     import argparse
@@ -54,7 +50,8 @@ What the Go garbage collector did, from the log of GODEBUG=gctrace=1.
 
 Reads the gctrace of every Go version, mixed with whatever else the program
 wrote, compressed or not. Several files are parts of one log, in their order;
-- is standard input. `gctrace-analyze explain LINE` takes one line apart."""
+- is standard input. `gctrace-analyze explain LINE` takes one line apart,
+`gctrace-analyze watch -- ./server` starts a program and shows it live."""
 
 _EPILOG = """\
 examples:
@@ -73,7 +70,7 @@ exit codes: 0 analysed, 1 a --fail-on held, 2 wrong usage, 3 input unusable,
 def run(words: list[str]) -> int:
     """Runs the main job; the exit code."""
     args = _parser().parse_args(words)
-    outputs = [_output(path) for path in args.output]
+    outputs = [(path, output(path, SUFFIXES)) for path in args.output]
     table = args.table or "cycles"
     from gctrace_analyzer.analysis.summary import FIGURES
 
@@ -83,8 +80,7 @@ def run(words: list[str]) -> int:
     view = _view(whole, args)
     code = _judge(view, gates) or code
     for path, kind in outputs:
-        name = args.plot if kind in ("png", "svg") else table
-        save(path, partial(_write, view, kind, name))
+        save(path, partial(write, view, kind, args.plot if kind in ("png", "svg") else table))
     if not outputs or args.format:
         _print(view, args.format or ("csv" if args.table else "text"), table, args.color)
     return code
@@ -127,21 +123,6 @@ def _parser() -> argparse.ArgumentParser:
     known(parser)
     common(parser)
     return parser
-
-
-def _output(path: Path) -> tuple[Path, str]:
-    kind = SUFFIXES.get(path.suffix.lower())
-    if kind is None:
-        raise BadSettingError(
-            what="--output", value=str(path), expected="a name ending in " + ", ".join(SUFFIXES)
-        )
-    if not path.resolve().parent.is_dir():
-        raise BadSettingError(
-            what="--output",
-            value=str(path),
-            expected=f"an existing folder: {path.parent} is none",
-        )
-    return path, kind
 
 
 def _read(args: argparse.Namespace) -> Run:
@@ -225,11 +206,11 @@ def _print(view: Run, kind: str, table: str, color: str) -> None:
 
         show(lines(view.report()), color)
     else:
-        _write(view, kind, table, sys.stdout.buffer)
+        write(view, kind, table, sys.stdout.buffer)
         sys.stdout.buffer.flush()
 
 
-def _write(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
+def write(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
     """Writes the run as a report, or the table or plot called `name`."""
     if kind == "text":
         from gctrace_analyzer.present import text

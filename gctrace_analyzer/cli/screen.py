@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import TextIO
 
     from gctrace_analyzer.present.text import Line
 
 
-def show(lines: Iterable[Line], color: str) -> None:
+def show(lines: Iterable[Line], color: str, file: TextIO | None = None) -> None:
     """Writes styled lines; without colour unless it is wanted and can be seen."""
     from rich.console import Console
     from rich.text import Text
 
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")
+    file = sys.stdout if file is None else file
+    if hasattr(file, "reconfigure"):
+        file.reconfigure(errors="replace")
     console = Console(
+        file=file,
         force_terminal={"always": True, "never": False}.get(color),
         no_color=True if color == "never" else None,
         highlight=False,
@@ -30,7 +33,7 @@ def show(lines: Iterable[Line], color: str) -> None:
             text.rstrip()
             console.print(text)
         else:
-            print("".join(text for text, _ in line).rstrip())
+            print("".join(text for text, _ in line).rstrip(), file=file)
 
 
 def say(message: str) -> None:

@@ -38,6 +38,16 @@ class Found:
     carriers: Counter[str]
     depth: int
 
+    def copy(self) -> Found:
+        """The same in frames of its own: `shifted` changes them."""
+        return replace(
+            self,
+            cycles=self.cycles.clone(),
+            companions={table: frame.clone() for table, frame in self.companions.items()},
+            near=self.near.clone(),
+            messages=self.messages.clone(),
+        )
+
     def shifted(self, by: int) -> Found:
         """The same with line numbers that are larger by so many."""
         frames = (self.cycles, *self.companions.values(), self.near, self.messages)

@@ -136,7 +136,7 @@ def _read_log(
         if progress:
             progress(source.facts)
     if suspects:
-        _mend(part, suspects, by_depth(pl.concat(near), depth))
+        mend(part, suspects, by_depth(pl.concat(near), depth))
 
 
 def _chunks(source: Source) -> Iterator[Found]:
@@ -151,7 +151,7 @@ def _chunks(source: Source) -> Iterator[Found]:
             yield pending.popleft().result()
 
 
-def _mend(part: Part, suspects: list[Suspect], near: pl.DataFrame) -> None:
+def mend(part: Part, suspects: list[Suspect], near: pl.DataFrame) -> None:
     """Puts torn records where they begin; keeps what could not be read."""
     numbers = pl.concat([frame.select("line_no", "gc_num") for frame in part.cycles])
 
@@ -247,7 +247,7 @@ def _add_lines(part: Part, lines: Iterable[tuple[int, str]]) -> None:
     part.add(found)
     part.carriers = known or peeled.carriers
     if found.suspects:
-        _mend(part, found.suspects, by_depth(frame, peeled.depth))
+        mend(part, found.suspects, by_depth(frame, peeled.depth))
     here = part.numbers.to_list()
     part.rejected = before + [
         reject._replace(line_no=here[reject.line_no - 1]) for reject in part.rejected

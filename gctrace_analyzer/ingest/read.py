@@ -92,6 +92,11 @@ def read_log(
     parts, notes = _read_all(origins, how, progress)
     if how.strict and (part := next((part for part in parts if part.rejected), None)):
         raise DamagedInputError(part.facts.name, *part.rejected[0])
+    return log_of(parts, how, notes)
+
+
+def log_of(parts: list[Part], how: How, notes: Sequence[str]) -> Log:
+    """The parts, which are used up, as one log; `notes` are what was said in reading them."""
     cycles, whose = owners.one_frame(parts)
     cycles, spans, parted = clocks.anchored(cycles, how.clock)
     companions = {table: _companions(table, parts, cycles) for table in _COMPANIONS}
@@ -132,10 +137,8 @@ def _read_all(
         except EmptyInputError as err:
             nothing.append(err)
             continue
-        notes += _date(part, how.clock)
-        _read_messages(part)
+        notes += finish(part, how.clock)
         facts = part.facts
-        facts.carriers, facts.found = dict(part.carriers), part.counts()
         if not any(facts.found.values()):
             nothing.append(NoRecordsError(facts.name, facts.lines, facts.first))
         parts.append(part)
@@ -145,6 +148,14 @@ def _read_all(
         # One part of a rotated log may well be without a cycle.
         warnings.warn(str(error).partition("\n")[0], GctraceWarning, stacklevel=2)
     return parts, notes
+
+
+def finish(part: Part, clock: Clock) -> list[str]:
+    """Dates a part that has been read to its end, and reads its messages; what to say of it."""
+    notes = _date(part, clock)
+    _read_messages(part)
+    part.facts.carriers, part.facts.found = dict(part.carriers), part.counts()
+    return notes
 
 
 def _date(part: Part, clock: Clock) -> list[str]:

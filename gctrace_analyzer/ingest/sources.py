@@ -45,6 +45,9 @@ _NOT_LOGS = {
     ),
     b"\x7fELF": ("an executable", "Name the log it wrote, not the program."),
 }
+_MAGIC_BYTES = 8
+"""What an input is, is told by so many bytes; a pipe may give them one by one."""
+
 # CSI sequences (colours, cursor), OSC sequences (titles, links) and two-byte escapes.
 _ESCAPES = re.compile(
     rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])"
@@ -165,6 +168,8 @@ class Source:
     def _unpacked(self) -> Iterator[bytes]:
         blocks = self._blocks()
         head = next(blocks)
+        while len(head) < _MAGIC_BYTES and (more := next(blocks, b"")):
+            head += more
         for magic, (what, hint) in _NOT_LOGS.items():
             if head.startswith(magic):
                 raise UnreadableInputError(self.facts.name, f"this is {what}, not a log", hint)

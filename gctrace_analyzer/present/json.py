@@ -84,6 +84,13 @@ def dumps(report: Report) -> str:
     )
 
 
+def line(kind: str, values: dict[str, Any]) -> str:
+    """One of several JSON objects, each on a line and with its `type`, with the line end."""
+    return (
+        json.dumps(_plain({"type": kind, **values}), ensure_ascii=False, allow_nan=False) + "\n"
+    )
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{_SIGNIFICANT_DIGITS}g}") if math.isfinite(value) else None

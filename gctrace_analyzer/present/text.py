@@ -29,7 +29,7 @@ def lines(report: Report) -> Iterator[Line]:
         for figure in rows.state(report):
             yield _figure(report, figure)
     yield from _story(report)
-    yield from _advice(report)
+    yield from advice_lines(report)
     if report.summary.cycles:
         for each in (rows.pauses(report), rows.worst(report), rows.processes(report)):
             yield from table(each)
@@ -77,7 +77,7 @@ def _story(report: Report) -> Iterator[Line]:
             yield ((f"  {text}", "dim"),)
 
 
-def _advice(report: Report) -> Iterator[Line]:
+def advice_lines(report: Report) -> Iterator[Line]:
     """What to set, where there are cycles to learn from."""
     if not report.summary.cycles:
         return
@@ -177,10 +177,11 @@ def table(shown: rows.Table | None) -> Iterator[Line]:
     # What is too long is the name of a file, and its end tells most.
     room = WIDTH - sum(width[:-1]) - 2 * len(width[:-1])
     width[-1] = min(width[-1], room) if shown.rows[0][-1].count(":") else width[-1]
+    gap = "  " if width[-1] <= room else " "
     yield ()
-    yield ((_row(shown.head, width, shown.align), "bold"),)
+    yield ((_row(shown.head, width, shown.align, gap), "bold"),)
     for row in shown.rows:
-        yield ((_row(("  " + row[0], *row[1:]), width, shown.align), ""),)
+        yield ((_row(("  " + row[0], *row[1:]), width, shown.align, gap), ""),)
     if shown.more:
         yield (("  " + shown.more, ""),)
 
@@ -190,7 +191,7 @@ def wrapped(sentence: str) -> list[str]:
     return wrap(sentence, WIDTH - 2)
 
 
-def _row(cells: tuple[str, ...], width: list[int], align: str) -> str:
+def _row(cells: tuple[str, ...], width: list[int], align: str, gap: str) -> str:
     fitted = (
         cell if len(cell) <= size else "…" + cell[1 - size :]
         for cell, size in zip(cells, width, strict=True)
@@ -199,7 +200,7 @@ def _row(cells: tuple[str, ...], width: list[int], align: str) -> str:
         cell.ljust(size) if side == "l" else cell.rjust(size)
         for cell, size, side in zip(fitted, width, align, strict=True)
     )
-    return "  ".join(parts).rstrip()
+    return gap.join(parts).rstrip()
 
 
 def _skipped(report: Report) -> Iterator[Line]:

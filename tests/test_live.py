@@ -1,0 +1,111 @@
+"""A log while it is written gives the figures of the same log read at once."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.entry import live
+from gctrace_analyzer.errors import GctraceError
+from gctrace_analyzer.ingest import sniff
+from gctrace_analyzer.ingest.sources import Source, SourceFacts
+from gctrace_analyzer.live import Intervals, Live
+from gctrace_analyzer.present import json
+from tests.conftest import CORPUS, SAMPLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PIECES = (1, 700, 64, 5000, 13, 30_000, 1)
+"""Sizes of the pieces a log comes in, over and over."""
+
+LEARNT = "go18896-fragmentation-two-runs.log"
+"""How many of its 40 processors a pause stops is learnt from all of its few cycles: the first
+intervals were told before."""
+
+
+class Trickle(io.RawIOBase):
+    """A file that gives its bytes in small pieces."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self.name, self._data, self._at, self._turn = name, data, 0, 0
+
+    def read(self, size: int = -1) -> bytes:
+        size = PIECES[self._turn % len(PIECES)] * max(1, len(self._data) // 10_000)
+        self._turn, begin = self._turn + 1, self._at
+        self._at += size
+        return self._data[begin : self._at]
+
+
+def is_log(path: Path) -> bool:
+    """Whether it can be followed: lines, and something of ours among them."""
+    try:
+        with Source(path) as source:
+            if sniff.sniff(*source.head(sniff.SNIFF_BYTES)) != "log":
+                return False
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            gca.read(path)
+    except GctraceError:
+        return False
+    return True
+
+
+def every_log() -> list[Path]:
+    roots = [SAMPLES.rglob("*.log"), CORPUS.rglob("*")]
+    names = {".json", ".md", ".py", ".toml"}
+    return sorted(
+        path for root in roots for path in root if path.is_file() and path.suffix not in names
+    )
+
+
+def followed(path: Path, every_s: float) -> tuple[Live, list[dict[str, object]]]:
+    """The log as it comes, and its intervals as they were told."""
+    seen = live()
+    intervals, told = Intervals(seen, every_s), list[dict[str, object]]()
+    seen.follow(Trickle(path.read_bytes(), str(path)), lambda: told.extend(intervals.new()))
+    return seen, told + intervals.new(ended=True)
+
+
+@pytest.mark.parametrize(
+    "path", every_log(), ids=lambda path: path.relative_to(path.parents[2]).as_posix()
+)
+def test_what_comes_piece_by_piece_is_reported_as_what_is_read_at_once(path: Path) -> None:
+    if not is_log(path):
+        pytest.skip("not a log of lines")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = gca.read(path)
+        every_s = max(1.0, (whole.summary().span_s or 0.0) / 5)
+        seen, told = followed(path, every_s)
+    assert json.dumps(seen.run().report()) == json.dumps(whole.report())
+    assert_frame_equal(seen.run().cycles, whole.cycles)
+    if whole.cycles["start_s"].count() and path.name != LEARNT:
+        rows = pl.DataFrame(told, schema=whole.windows(every_s).schema)
+        rows = rows.sort("process", "start_s")
+        assert_frame_equal(
+            rows, whole.windows(every_s).sort("process", "start_s"), abs_tol=1e-9
+        )
+
+
+def test_an_interval_of_more_cycles_than_are_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gctrace_analyzer.ingest.growing.RECENT_CYCLES", 10)
+    path = SAMPLES / "thrash-go1.19.log"
+    whole = gca.read(path).windows(2.0)
+    seen = live()
+    intervals, told = Intervals(seen, 2.0), list[dict[str, object]]()
+    seen.begin(SourceFacts(str(path)))
+    for line in path.read_bytes().splitlines(keepends=True):
+        seen.add(line)
+        told += intervals.new()
+    told += intervals.new(ended=True)
+    recent = seen.recent()
+    assert recent is not None
+    assert len(recent.cycles) < 20 < len(gca.read(path).cycles)
+    assert_frame_equal(pl.DataFrame(told, schema=whole.schema), whole, abs_tol=1e-9)
