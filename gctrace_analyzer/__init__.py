@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         BadSettingError,
         DamagedInputError,
         EmptyInputError,
+        FleetStoppedError,
         GctraceError,
         GctraceWarning,
         InvalidJsonError,
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
         UnreadableInputError,
         UnwritableOutputError,
     )
+    from gctrace_analyzer.fleets.fleet import fleet
+    from gctrace_analyzer.fleets.told import FleetAnswers, fleet_answers
     from gctrace_analyzer.overlaid import overlay, side_by_side
     from gctrace_analyzer.run import Run
 
@@ -48,6 +51,8 @@ __all__ = [
     "Comparison",
     "DamagedInputError",
     "EmptyInputError",
+    "FleetAnswers",
+    "FleetStoppedError",
     "GctraceError",
     "GctraceWarning",
     "InvalidJsonError",
@@ -65,6 +70,8 @@ __all__ = [
     "add_metrics",
     "compare",
     "cycles",
+    "fleet",
+    "fleet_answers",
     "from_frame",
     "overlay",
     "read",
@@ -76,6 +83,8 @@ _HOMES = {
     "Run": "run",
     **dict.fromkeys(("Comparison", "Sweep"), "comparison"),
     **dict.fromkeys(("overlay", "side_by_side"), "overlaid"),
+    "fleet": "fleets.fleet",
+    **dict.fromkeys(("FleetAnswers", "fleet_answers"), "fleets.told"),
     **dict.fromkeys(
         ("add_metrics", "compare", "cycles", "from_frame", "read", "sweep"), "entry"
     ),

@@ -51,6 +51,7 @@ wrote, compressed or not. Several files are parts of one log, in their order;
   gctrace-analyze compare BEFORE AFTER     is it really better?
   gctrace-analyze whatif run.log           what would other settings do?
   gctrace-analyze watch -- ./server        live, while it runs
+  gctrace-analyze fleet 'logs/**/*.log'    thousands of processes
   gctrace-analyze explain LINE             one line, field by field"""
 
 _EPILOG = """\
