@@ -12,20 +12,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.comparing import compare, sweep
     from gctrace_analyzer.comparison import Comparison, Sweep
     from gctrace_analyzer.entry import (
         add_metrics,
+        compare,
         cycles,
         from_frame,
-        overlay,
         read,
-        side_by_side,
+        sweep,
     )
     from gctrace_analyzer.errors import (
         BadSettingError,
         DamagedInputError,
         EmptyInputError,
+        FleetStoppedError,
         GctraceError,
         GctraceWarning,
         InvalidJsonError,
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
         UnreadableInputError,
         UnwritableOutputError,
     )
+    from gctrace_analyzer.fleets.fleet import fleet
+    from gctrace_analyzer.fleets.told import FleetAnswers, fleet_answers
+    from gctrace_analyzer.overlaid import overlay, side_by_side
     from gctrace_analyzer.run import Run
 
 __version__ = "0.1.0"
@@ -48,6 +51,8 @@ __all__ = [
     "Comparison",
     "DamagedInputError",
     "EmptyInputError",
+    "FleetAnswers",
+    "FleetStoppedError",
     "GctraceError",
     "GctraceWarning",
     "InvalidJsonError",
@@ -65,6 +70,8 @@ __all__ = [
     "add_metrics",
     "compare",
     "cycles",
+    "fleet",
+    "fleet_answers",
     "from_frame",
     "overlay",
     "read",
@@ -75,9 +82,11 @@ __all__ = [
 _HOMES = {
     "Run": "run",
     **dict.fromkeys(("Comparison", "Sweep"), "comparison"),
-    **dict.fromkeys(("compare", "sweep"), "comparing"),
+    **dict.fromkeys(("overlay", "side_by_side"), "overlaid"),
+    "fleet": "fleets.fleet",
+    **dict.fromkeys(("FleetAnswers", "fleet_answers"), "fleets.told"),
     **dict.fromkeys(
-        ("add_metrics", "cycles", "from_frame", "overlay", "read", "side_by_side"), "entry"
+        ("add_metrics", "compare", "cycles", "from_frame", "read", "sweep"), "entry"
     ),
 }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
@@ -10,22 +12,22 @@ import polars as pl
 from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.analysis.cycles import with_metrics
 from gctrace_analyzer.analysis.settings import Known, Settings
-from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
 from gctrace_analyzer.ingest import stitch
 from gctrace_analyzer.ingest.clock import Clock, moment
 from gctrace_analyzer.ingest.read import How, Log, read_log
 from gctrace_analyzer.live import Live
-from gctrace_analyzer.present.plots import spreads
-from gctrace_analyzer.present.plots.binning import BINS
-from gctrace_analyzer.present.plots.drawn import drawn
 from gctrace_analyzer.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
+    from typing import TypeAlias
 
+    from gctrace_analyzer.comparison import Comparison, Sweep
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
-    from gctrace_analyzer.present.report import Report
+
+    Runs: TypeAlias = Input | Run | Sequence[Input | Run]
 
 _Frame = TypeVar("_Frame")
 
@@ -153,6 +155,86 @@ def cycles(*origins: Input, strict: bool = False) -> pl.DataFrame:
     return read(*origins, strict=strict).cycles
 
 
+def compare(before: Runs, after: Runs) -> Comparison:
+    """Two sides of a change: what is better, worse, or noise.
+
+    Args:
+        before: a run, a path, a pattern such as `before-*.log`, or several of them: each run
+            and each path is one run of the same program under the same setting.
+        after: the other side, likewise.
+
+    Raises:
+        TooShortError: a run has no cycle.
+        GctraceError: as `read`.
+
+    >>> found = compare("samples/steady-go1.26.log", "samples/ballast-go1.26.log")
+    >>> found.rows()["gc_per_s"]["verdict"]
+    'better'
+    """
+    from gctrace_analyzer.comparison import between
+    from gctrace_analyzer.sides import Side
+
+    sides = [Side(_label(side, name), runs_of(side)) for side, name in (
+        (before, "before"), (after, "after"),
+    )]  # fmt: skip
+    return between(*sides)
+
+
+def sweep(settings: Mapping[str, Runs]) -> Sweep:
+    """Several settings of one program, each with one or more runs; the best is marked.
+
+    Args:
+        settings: what `compare` takes as a side, by the setting's name.
+
+    Raises:
+        BadSettingError: fewer than two settings.
+        TooShortError: a run has no cycle.
+        GctraceError: as `read`.
+    """
+    from gctrace_analyzer.comparison import over
+    from gctrace_analyzer.sides import Side
+
+    if len(settings) < 2:
+        raise BadSettingError(
+            what="sweep", value=f"{len(settings)} setting", expected="two or more"
+        )
+    return over([Side(name, runs_of(side)) for name, side in settings.items()])
+
+
+def runs_of(side: Runs, **settings: Any) -> list[Run]:
+    """A side's runs: those given, and one for each path and each file of a pattern.
+
+    Args:
+        side: a run, path, pattern or open file, or several of them.
+        settings: as `read` takes them, for what must be read.
+
+    Raises:
+        UnreadableInputError: a pattern that no file has.
+        GctraceError: as `read`.
+    """
+    several: list[Any] = list(side) if isinstance(side, (list, tuple)) else [side]
+    return [
+        each if isinstance(each, Run) else read(each, **settings)
+        for one in several
+        for each in _expanded(one)
+    ]
+
+
+def _expanded(origin: Input | Run) -> list[Any]:
+    if not isinstance(origin, str) or not glob.has_magic(origin) or Path(origin).exists():
+        return [origin]
+    found = sorted(glob.glob(origin, recursive=True))  # noqa: PTH207 (patterns may be absolute)
+    if not found:
+        raise UnreadableInputError(
+            origin, "no file has such a name", "Quote the pattern, and look where you are."
+        )
+    return list(found)
+
+
+def _label(side: Runs, otherwise: str) -> str:
+    return Path(side).name if isinstance(side, str) and not glob.has_magic(side) else otherwise
+
+
 def from_frame(frame: Any) -> Run:
     """A run from a pandas, polars or Arrow frame with the columns of `cycles`.
 
@@ -183,39 +265,6 @@ def add_metrics(frame: _Frame) -> _Frame:
         MissingColumnsError: a column the calculation needs is absent.
     """
     return frames.same_kind(frame, with_metrics)
-
-
-def overlay(runs: Mapping[str, Run], *, bins: int = BINS, **how: Any) -> Any:
-    """Runs laid over each other: pauses, times between cycles, GC CPU, live heap.
-
-    Args:
-        runs: the runs by the names they shall have: `{"before": run, "after": other}`.
-        bins: points of a series; more cycles are binned, lowest and highest kept.
-        how: `backend="matplotlib"`, `ax=`, `panel=`, as in `run.plot`.
-
-    Raises:
-        BadSettingError: no such panel or backend, or too few Axes.
-        MissingExtraError: the library is not installed.
-    """
-    return drawn(spreads.compared(_reports(runs), bins), **how)
-
-
-def side_by_side(runs: Mapping[str, Run], **how: Any) -> Any:
-    """Pauses of runs by phase, one beside the other, as a program's under many Go versions.
-
-    Args:
-        runs: the runs by the names they shall have, in order.
-        how: as in `overlay`.
-
-    Raises:
-        BadSettingError: no such panel or backend, or too few Axes.
-        MissingExtraError: the library is not installed.
-    """
-    return drawn(spreads.across(_reports(runs)), **how)
-
-
-def _reports(runs: Mapping[str, Run]) -> dict[str, Report]:
-    return {name: run.report() for name, run in runs.items()}
 
 
 def _cpus(value: float) -> float:

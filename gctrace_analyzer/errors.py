@@ -11,6 +11,7 @@ __all__ = [
     "BadSettingError",
     "DamagedInputError",
     "EmptyInputError",
+    "FleetStoppedError",
     "GctraceError",
     "GctraceWarning",
     "InvalidJsonError",
@@ -143,14 +144,31 @@ class BadSettingError(GctraceError):
 
 
 class UnwritableOutputError(GctraceError):
-    """A result that could not be written."""
+    """A result that could not be written; `kept`: what was there before is there still."""
 
-    def __init__(self, path: str, problem: str) -> None:
+    def __init__(self, path: str, problem: str, *, kept: bool = False) -> None:
         super().__init__(path, problem)
-        self.path, self.problem = path, problem
+        self.path, self.problem, self.kept = path, problem, kept
 
     def __str__(self) -> str:
-        return f"{self.path}: cannot be written: {self.problem}.\n  Nothing was left there."
+        left = "What was there before is kept" if self.kept else "Nothing was left there"
+        return f"{self.path}: cannot be written: {self.problem}.\n  {left}."
+
+
+class FleetStoppedError(GctraceError):
+    """A run over many files that ended before its end; what was done is kept."""
+
+    def __init__(self, problem: str, hint: str, done: int, files: int, output: str) -> None:
+        super().__init__(problem, hint, done, files, output)
+        self.problem, self.hint, self.output = problem, hint, output
+        self.done, self.files = done, files
+
+    def __str__(self) -> str:
+        return (
+            f"{self.problem}.\n  {self.hint}\n"
+            f"  {self.done:,} of {self.files:,} files are in {self.output}; "
+            "the same command goes on from there."
+        )
 
 
 class MissingColumnsError(GctraceError):

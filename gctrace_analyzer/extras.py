@@ -7,7 +7,14 @@ from typing import Any
 
 from gctrace_analyzer.errors import MissingExtraError
 
-EXTRA_OF = {"pandas": "pandas", "pyarrow": "pandas", "matplotlib": "plot"}
+EXTRA_OF = {
+    "pandas": "pandas",
+    "pyarrow": "pandas",
+    "matplotlib": "plot",
+    **dict.fromkeys(("dask", "distributed", "fsspec", "s3fs", "aiohttp"), "fleet"),
+    "gcsfs": "gcs",
+    "adlfs": "azure",
+}
 """Which extra of pyproject.toml brings each library."""
 
 

@@ -173,6 +173,17 @@ class Run(Held):
             )
         return self._only(there)
 
+    def lines(self, first: int, last: int) -> Run:
+        """The run of what stands on some lines of its input, both ends included."""
+        there = pl.col("line_no").is_between(first, last)
+        tables = {
+            name: table.filter(there)
+            for name, table in self._log.tables.items()
+            if "line_no" in table.columns and name != "cycles"
+        }
+        log = replace(self._log, tables=self._log.tables | tables)
+        return Run(log, self._given)._only(there)
+
     def episodes(self) -> pl.DataFrame:
         """When something happened (`schema.EPISODES`)."""
         return self._episodes
@@ -272,6 +283,11 @@ class Run(Held):
     def settings(self) -> Settings:
         """GOGC and limits, as given to `read` or found in the inputs, with their source."""
         return known(self._given, self.container_states, self.memstats, self.processes)
+
+    @property
+    def likely(self) -> pl.DataFrame:
+        """The cycles with the likeliest true durations, `end_s` and `elapsed_s`."""
+        return self._prepared
 
     def report(self) -> Report:
         """Everything a report says, as data."""

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import polars as pl
 
-Dtype = Literal["Int64", "Float64", "Boolean", "String", "Category", "Datetime"]
+Dtype = Literal[
+    "Int64", "Float64", "Boolean", "String", "Category", "Datetime", "Strings", "Episodes"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -564,6 +566,105 @@ SWEEP = (
     Column("seconds", "Float64", "s", "time of evidence", _COMPARED),
 )  # fmt: skip
 
+_PATH = "the path (--id), or the log's wrapping"
+_SUMMARY_UNITS = (
+    ("cycles", "Int64", "", "GC cycles read"),
+    ("forced_cycles", "Int64", "", "of them asked for by the program"),
+    ("missing_cycles", "Int64", "", "cycles without a line"),
+    ("span_s", "Float64", "s", "from the first cycle's start to the last one's end"),
+    ("gc_per_s", "Float64", "1/s", "cycles per second"),
+    ("gc_interval_p50_ms", "Float64", "ms", "median time from start to start"),
+    ("gc_cpu_share", "Float64", "0–1", "GC CPU over GOMAXPROCS × time, idle marking left out"),
+    ("gc_cpu_with_idle_share", "Float64", "0–1", "the same with idle marking"),
+    ("gc_cpu_nonidle_share", "Float64", "0–1", "GC CPU over what idle marking leaves"),
+    ("gc_active_share", "Float64", "0–1", "part of the time a cycle was running"),
+    ("assist_share_of_gc_cpu", "Float64", "0–1", "mark assists' part of GC CPU"),
+    ("assist_share_of_cpu", "Float64", "0–1", "mark assists' part of all CPU"),
+    ("stw_total_ms", "Float64", "ms", "all pauses, corrected for truncation"),
+    ("stw_share", "Float64", "0–1", "part of the time the world was stopped"),
+    ("stw_p50_ms", "Float64", "ms", "median pause, two per cycle"),
+    ("stw_p99_ms", "Float64", "ms", "99th percentile"),
+    ("stw_max_ms", "Float64", "ms", "longest pause"),
+    ("alloc_total_mib", "Float64", "MiB", "allocated in all"),
+    ("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate"),
+    ("live_heap_p50_mib", "Float64", "MiB", "marked live heap, median"),
+    (
+        "true_live_heap_mib",
+        "Float64",
+        "MiB",
+        "live heap without what is allocated while marking",
+    ),
+    ("live_heap_max_mib", "Float64", "MiB", "largest marked live heap"),
+    ("heap_peak_mib", "Float64", "MiB", "largest heap at a mark termination"),
+    ("heap_goal_p50_mib", "Float64", "MiB", "heap goal, median"),
+    ("effective_gogc_p50", "Float64", "%", "median GOGC in effect"),
+    ("live_heap_growth_mib_per_h", "Float64", "MiB/h", "robust slope of the live heap"),
+    ("live_heap_growth_mib_per_h_low", "Float64", "MiB/h", "lower end of its 95 % interval"),
+    ("live_heap_growth_mib_per_h_high", "Float64", "MiB/h", "upper end"),
+    (
+        "log_check_points",
+        "Float64",
+        "points",
+        "reconstructed less printed GC CPU percentage, worst case",
+    ),
+)
+_SUMMARY = "summary()"
+_RANK_1 = "rank 1 of recommend()"
+FLEET = (
+    Column("file", "String", "", "the input, secrets in its address left out", "fleet()"),
+    Column("process", "Int64", "", "0, 1, … per program start in the file; null: no program found", "as in cycles"),
+    Column("service", "String", "", "service: replicas of one service are compared with each other", _PATH),
+    *(Column(name, "String", "", name, _PATH) for name in ("cluster", "region", "namespace", "pod", "container", "host", "unit")),
+    *(column for column in WHOSE if column.name in ("ident", "log_pid", "container_id")),
+    *(column for column in PROCESSES if column.name in ("started_at", "ended_at", "go_version_min", "go_version_max", "first_gc", "last_gc", "ended_by")),
+    Column("procs", "Int64", "", "GOMAXPROCS of its last cycle", "procs"),
+    Column("gogc", "String", "", "GOGC as given or found; off if it is off", "settings"),
+    Column("memory_limit_mib", "Float64", "MiB", "GOMEMLIMIT as given or found; null: none, or not known", "settings"),
+    Column("container_limit_mib", "Float64", "MiB", "memory its container may have", "settings"),
+    Column("gogc_inferred", "Float64", "%", "GOGC that predictions start from: as known, else as the goals show it", "recommend()"),
+    *(Column(name, dtype, unit, meaning, _SUMMARY) for name, dtype, unit, meaning in _SUMMARY_UNITS),  # type: ignore[arg-type]  # they are Dtypes
+    Column("capacity_cpu_s", "Float64", "CPU s", "GOMAXPROCS × time", "sum over cycles"),
+    Column("gc_cpu_s", "Float64", "CPU s", "GC CPU, idle marking left out", "gc_cpu_share × capacity_cpu_s"),
+    Column("gc_cpu_with_idle_s", "Float64", "CPU s", "GC CPU with idle marking", "gc_cpu_with_idle_share × capacity_cpu_s"),
+    Column("goal_set_by", "String", "", "what set most heap goals: gogc, memory-limit or heap-minimum", "goal_set_by"),
+    Column("short", "Boolean", "", "too few cycles to judge by", "GC042's limit of cycles"),
+    Column("severity", "String", "", "its worst finding: ok, info, warn or bad", "findings()"),
+    Column("findings", "Strings", "", "ids of its findings, causes first", "findings()"),
+    Column("headline", "String", "", "the first finding's evidence", "findings()"),
+    Column("episodes", "Int64", "", "how many episodes", "episodes()"),
+    Column("worst_episodes", "Episodes", "", "the three worst: kind, severity, start_s, end_s, reason", "episodes()"),
+    Column("thrash_s", "Float64", "s", "time in limit-thrash", "episodes()"),
+    Column("thrashes_at_end", "Boolean", "", "its last cycles were limit-thrash", "episodes()"),
+    Column("limiter", "String", "", "was the GC CPU limiter on: unlikely, likely, certain; null: no thrash", "episodes()"),
+    Column("oom_kills", "Int64", "", "deaths for memory of this program", "post_mortems()"),
+    Column("advice_changes", "Boolean", "", "the advice is another setting than the present one", _RANK_1),
+    Column("advice_gogc", "Float64", "%", "advised GOGC; null: off, or no advice", _RANK_1),
+    Column("advice_memory_limit_mib", "Float64", "MiB", "advised GOMEMLIMIT; null: none", _RANK_1),
+    *(Column(f"advice_{name}", "String", "", meaning, _RANK_1) for name, meaning in (
+        ("why", "the reason"), ("risk", "what may go wrong"), ("confidence", "high, medium, low or none"),
+        ("thrash", "would it thrash: no, risk or certain"), ("refused", "why there is no prediction"))),
+    *(
+        Column(f"advice_{name}{end}", "Float64", unit, f"predicted {meaning}{words}", _RANK_1)
+        for name, unit, meaning in _PREDICTED if name in ("gc_per_s", "gc_cpu_with_idle_share", "heap_peak_mib")
+        for end, words in (("", ""), ("_low", ", lower end of the 80 % interval"), ("_high", ", upper end"))
+    ),
+    *(
+        Column(f"saved_cores{end}", "Float64", "cores", f"GC CPU the advice saves, idle marking counted{words}", "present less predicted share × procs")
+        for end, words in (("", ""), ("_low", ", lower end of the 80 % interval"), ("_high", ", upper end"))
+    ),
+    *(
+        Column(f"saved_heap_mib{end}", "Float64", "MiB", f"heap peak the advice saves; below 0: it takes more{words}", "present less predicted peak")
+        for end, words in (("", ""), ("_low", ", lower end of the 80 % interval"), ("_high", ", upper end"))
+    ),
+    Column("repaired_cycles", "Int64", "", "torn lines joined again", _LINE),
+    Column("rejected_lines", "Int64", "", "lines of the file that could not be read", _LINE),
+    Column("file_bytes", "Int64", "B", "size of the file as it is stored", "fleet()"),
+    Column("stretches", "Int64", "", "pieces a long process was analysed in; 1: as a whole", "fleet()"),
+    Column("warnings", "Strings", "", "what to keep in mind", _SUMMARY),
+    Column("error_kind", "String", "", "missing denied unreachable library empty no-records damaged memory crashed bug; null: it was read", "fleet()"),
+    Column("error", "String", "", "what went wrong, secrets left out", "fleet()"),
+)  # fmt: skip
+
 TABLES: dict[str, tuple[Column, ...]] = {
     "cycles": CYCLES,
     "metrics": METRICS,
@@ -589,6 +690,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "recommendations": RECOMMENDATIONS,
     "comparison": COMPARISON,
     "sweep": SWEEP,
+    "fleet": FLEET,
 }
 
 
@@ -615,6 +717,18 @@ def polars_schema(table: str) -> dict[str, pl.DataType]:
         "String": pl.String(),
         "Category": pl.Categorical(),
         "Datetime": pl.Datetime("us", "UTC"),
+        "Strings": pl.List(pl.String()),
+        "Episodes": pl.List(
+            pl.Struct(
+                {
+                    "kind": pl.String(),
+                    "severity": pl.String(),
+                    "start_s": pl.Float64(),
+                    "end_s": pl.Float64(),
+                    "reason": pl.String(),
+                }
+            )
+        ),
     }
     return {column.name: types[column.dtype] for column in TABLES[table]}
 

@@ -17,6 +17,8 @@ such rows. Needs pytest only for the fixture, hypothesis only for the strategies
 from __future__ import annotations
 
 import io
+import itertools
+import re
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.entry import read
@@ -24,14 +26,24 @@ from gctrace_analyzer.ingest.grammar import SHAPES, Field, Optional
 from gctrace_analyzer.program import Gctrace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from hypothesis.strategies import SearchStrategy
 
     from gctrace_analyzer.run import Run
 
-__all__ = ["Gctrace", "cycles", "format_cycle", "format_ms", "gctrace", "read_text"]
+__all__ = [
+    "Gctrace",
+    "cycles",
+    "format_cycle",
+    "format_ms",
+    "gctrace",
+    "prolonged",
+    "read_text",
+]
+
+_RECORD = re.compile(r"\bgc (\d+) @(\d+\.\d+)s")
 
 
 def _fixture(function: Callable[..., Any]) -> Any:
@@ -56,6 +68,35 @@ def read_text(text: str | bytes) -> Run:
         GctraceError: as `gctrace_analyzer.read`.
     """
     return read(io.BytesIO(text.encode() if isinstance(text, str) else text))
+
+
+def prolonged(text: str, size: int) -> Iterator[str]:
+    """The log of a program that goes on as this log of one, in pieces of so many bytes in all.
+
+    Its records come again and again, but for a third at the beginning, where programs start;
+    their numbers and times go on.
+    """
+    records = list(_RECORD.finditer(text))
+    nums, starts = [int(each[1]) for each in records], [float(each[2]) for each in records]
+    # No cycle takes longer than the longest time from start to start.
+    gap = max(two - one for one, two in itertools.pairwise(starts))
+    again = len(records) // 3
+    body = text[text.rfind("\n", 0, records[again].start()) + 1 :]
+    cycles, seconds = nums[-1] - nums[again] + 1, starts[-1] - starts[again] + gap
+    yield text
+    made = len(text)
+    for turn in itertools.count(1):
+        if made >= size:
+            return
+
+        def later(match: re.Match[str], turn: int = turn) -> str:
+            return (
+                f"gc {int(match[1]) + turn * cycles} @{float(match[2]) + turn * seconds:.3f}s"
+            )
+
+        piece = _RECORD.sub(later, body)
+        made += len(piece)
+        yield piece
 
 
 def format_ms(nanoseconds: int) -> str:

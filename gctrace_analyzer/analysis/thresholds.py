@@ -184,5 +184,20 @@ class Thresholds:
     log_check_points: float = 1.0
     """Reconstructed against printed GC CPU percentage; 160 sound logs stay within 0.3."""
 
+    fleet_min_replicas: int = 5
+    """Fewer replicas of a service have no usual value to be far from."""
+
+    fleet_outlier_z: float = 3.5
+    """Modified z-score (Iglewicz and Hoaglin, 1993): median and MAD bear a few bad replicas."""
+
+    fleet_mad_floor: float = 0.05
+    """Of the median: replicas as like as that differ by chance and printing only."""
+
+    fleet_limit_share: float = 0.8
+    """Live heap over limit: closer, and cycles follow each other (SAFE_LIMIT, 1.25 times)."""
+
+    fleet_hours_to_limit: float = 24.0
+    """A live heap that meets its limit within a day is tomorrow's incident."""
+
 
 DEFAULT = Thresholds()

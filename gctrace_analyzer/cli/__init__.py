@@ -20,7 +20,7 @@ from gctrace_analyzer.errors import (
     UnwritableOutputError,
 )
 
-VERBS = ("compare", "explain", "watch", "whatif")
+VERBS = ("compare", "explain", "fleet", "watch", "whatif")
 """Words that are commands in first place; a file of that name is `./compare`."""
 
 EXIT_GATE, EXIT_USAGE, EXIT_INPUT, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 70, 130

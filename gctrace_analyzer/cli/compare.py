@@ -152,8 +152,8 @@ def _side(word: str) -> tuple[str, list[str]]:
 
 
 def _compared(named: dict[str, list[str]], args: argparse.Namespace) -> Comparison | Sweep:
-    from gctrace_analyzer.comparing import runs_of
     from gctrace_analyzer.comparison import between, over
+    from gctrace_analyzer.entry import runs_of
     from gctrace_analyzer.sides import Side
     from gctrace_analyzer.units import span_s
 

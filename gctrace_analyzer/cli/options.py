@@ -45,8 +45,8 @@ def known(
 ) -> None:
     """Adds what is known of the program and its inputs.
 
-    GOGC and limit may be `wanted` ones, or, like the Go version, one for each of several sides;
-    a `growing` input can only be a log.
+    GOGC and limit may be `wanted` ones, or, like the Go version, one for each of several
+    sides; a `growing` input can only be a log.
     """
     sides = "; 100,200: one for each side" if by_side else ""
     program = parser.add_argument_group("what is known of the program")

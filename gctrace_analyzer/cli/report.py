@@ -48,9 +48,10 @@ Reads the gctrace of every Go version, mixed with whatever else the program
 wrote, compressed or not. Several files are parts of one log, in their order;
 - is standard input. There is also, each with its own --help:
 
-  gctrace-analyze watch -- ./server        the same, live
   gctrace-analyze compare BEFORE AFTER     is it really better?
   gctrace-analyze whatif run.log           what would other settings do?
+  gctrace-analyze watch -- ./server        live, while it runs
+  gctrace-analyze fleet 'logs/**/*.log'    thousands of processes
   gctrace-analyze explain LINE             one line, field by field"""
 
 _EPILOG = """\

@@ -99,7 +99,7 @@ def _story(report: Report) -> Iterator[str]:
 
 
 def table(shown: rows.Table | None) -> Iterator[str]:
-    """A table's lines."""
+    """A table, with an empty line above it; nothing if it has no rows."""
     if shown is None or not shown.rows:
         return
     yield ""

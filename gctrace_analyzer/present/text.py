@@ -9,7 +9,7 @@ from gctrace_analyzer.present import advice, evidence, rows, story
 from gctrace_analyzer.present.figures import sparkline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from gctrace_analyzer.present.report import Report
 
@@ -133,7 +133,12 @@ def _evidence(report: Report) -> Iterator[Line]:
 
 def plain(report: Report) -> str:
     """The report as one string without styles."""
-    return "\n".join("".join(text for text, _ in line).rstrip() for line in lines(report))
+    return joined(lines(report))
+
+
+def joined(styled: Iterable[Line]) -> str:
+    """Lines as one string without styles."""
+    return "\n".join("".join(text for text, _ in line).rstrip() for line in styled)
 
 
 def _filled(facts: list[str]) -> Iterator[str]:
@@ -179,6 +184,11 @@ def table(shown: rows.Table | None) -> Iterator[Line]:
         yield ((_row(("  " + row[0], *row[1:]), width, shown.align, gap), ""),)
     if shown.more:
         yield (("  " + shown.more, ""),)
+
+
+def wrapped(sentence: str) -> list[str]:
+    """A sentence in lines that leave room for an indent of two."""
+    return wrap(sentence, WIDTH - 2)
 
 
 def _row(cells: tuple[str, ...], width: list[int], align: str, gap: str) -> str:

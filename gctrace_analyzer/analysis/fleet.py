@@ -1,0 +1,304 @@
+"""What many processes tell together: answers from the rows of `schema.FLEET`.
+
+Cores: a file's programs ran one after another, the files at the same time. So a file burnt its
+GC CPU seconds over its seconds, and files add up. Savings are those of the last program of each
+file, the one whose settings can still be changed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import polars as pl
+
+from gctrace_analyzer.analysis.replicas import outliers
+from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+
+NO_SERVICE = "(no name)"
+"""What the group is called of processes whose service nothing tells."""
+
+_ENDS = ("", "_low", "_high")
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Counts, and sums over the whole fleet; None where no file tells the figure.
+
+    `gc_cores` are the cores burnt, idle marking left out; `saved_*` what the advice would
+    save, ends are those of 80 % intervals: errors of one service's replicas go together, those
+    of different services do not.
+    """
+
+    files: int
+    unread: int
+    processes: int
+    short: int
+    without_program: int
+    services: int
+    unnamed: int
+    cycles: int
+    killed: int
+    thrashing: int
+    advised: int
+    gc_cores: float | None
+    gc_with_idle_cores: float | None
+    cores: float | None
+    gc_cpu_h: float | None
+    saved_cores: float
+    saved_cores_low: float
+    saved_cores_high: float
+    saved_heap_mib: float
+    saved_heap_mib_low: float
+    saved_heap_mib_high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The answers, each a frame, the worst first.
+
+    Attributes:
+        totals: counts and sums.
+        services: per service: replicas, cores burnt, shares, live heap, what advice saves.
+        thrash: processes that thrash, thrashed, or are near it, and why.
+        limits: processes whose limit stands too near their live heap.
+        versions: Go versions by the shape of the lines.
+        settings: GOGC and limits, as known or as the goals show them.
+        outliers: replicas far from their service's median.
+        errors: why files could not be read, with an example each.
+    """
+
+    totals: Totals
+    services: pl.DataFrame
+    thrash: pl.DataFrame
+    limits: pl.DataFrame
+    versions: pl.DataFrame
+    settings: pl.DataFrame
+    outliers: pl.DataFrame
+    errors: pl.DataFrame
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answers as plain values, ready for JSON."""
+        tables = [field.name for field in fields(self) if field.name != "totals"]
+        return {
+            "totals": asdict(self.totals),
+            **{name: getattr(self, name).to_dicts() for name in tables},
+        }
+
+
+def answers(rows: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> Answers:
+    """The answers that `rows` (`schema.FLEET`) give."""
+    whose = pl.col("service").fill_null(NO_SERVICE)
+    read = rows.filter(pl.col("error_kind").is_null()).with_columns(service=whose)
+    found = read.filter(pl.col("process").is_not_null())
+    last = _latest(found)
+    services = _services(found, last)
+    thrash = _thrash(last, thresholds)
+    return Answers(
+        totals=_totals(rows, found, services, thrash),
+        services=services,
+        thrash=thrash,
+        limits=_limits(last, thresholds),
+        versions=_counted(last, _version().alias("go")),
+        settings=_counted(last, _gogc().alias("gogc"), _limit().alias("limit")),
+        outliers=outliers(last.filter(pl.col("service") != NO_SERVICE), thresholds),
+        errors=_errors(rows),
+    )
+
+
+def _latest(found: pl.DataFrame) -> pl.DataFrame:
+    """The last program of each file."""
+    return found.sort("file", "process").group_by("file", maintain_order=True).last()
+
+
+def _services(found: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
+    sums = {
+        "gc_s": "gc_cpu_s", "gc_with_idle_s": "gc_cpu_with_idle_s", "all_s": "capacity_cpu_s",
+        "span": "span_s", "assist_s": "assist_s",
+    }  # fmt: skip
+    timed = found.filter(pl.col("gc_cpu_s").is_not_null() & (pl.col("span_s") > 0))
+    assist = pl.col("assist_share_of_gc_cpu").fill_null(0) * pl.col("gc_cpu_s")
+    by_file = (
+        timed.with_columns(assist_s=assist)
+        .group_by("service", "file")
+        .agg(pl.col(name).sum().alias(short) for short, name in sums.items())
+    )
+    burnt = by_file.group_by("service").agg(
+        gc_cores=(pl.col("gc_s") / pl.col("span")).sum(),
+        gc_with_idle_cores=(pl.col("gc_with_idle_s") / pl.col("span")).sum(),
+        cores=(pl.col("all_s") / pl.col("span")).sum(),
+        gc_cpu_share=pl.col("gc_s").sum() / pl.col("all_s").sum(),
+        assist_share_of_gc_cpu=pl.when(pl.col("gc_s").sum() > 0).then(
+            pl.col("assist_s").sum() / pl.col("gc_s").sum()
+        ),
+        gc_cpu_h=pl.col("gc_s").sum() / 3600,
+    )
+    counted = found.group_by("service").agg(
+        files=pl.col("file").n_unique(),
+        processes=pl.len(),
+        short=pl.col("short").sum(),
+        killed=(pl.col("oom_kills") > 0).sum(),
+    )
+    saved = [f"saved_{what}{end}" for what in ("cores", "heap_mib") for end in _ENDS]
+    now = last.group_by("service").agg(
+        pl.col("live_heap_p50_mib").median(),
+        pl.col("heap_peak_mib").max(),
+        pl.col("stw_p99_ms").max(),
+        advised=pl.col("advice_changes").sum(),
+        without_advice=pl.col("saved_cores").is_null().sum(),
+        **{name: pl.col(name).sum() for name in saved},
+    )
+    whole = counted.join(burnt, on="service", how="left").join(now, on="service", how="left")
+    return whole.sort("gc_cores", "service", descending=[True, False], nulls_last=True)
+
+
+def _totals(
+    rows: pl.DataFrame, found: pl.DataFrame, services: pl.DataFrame, thrash: pl.DataFrame
+) -> Totals:
+    unread = rows.filter(pl.col("error_kind").is_not_null())
+    named = services.filter(pl.col("service") != NO_SERVICE)
+    sums = {
+        name: _sum(services[name])
+        for name in ("gc_cores", "gc_with_idle_cores", "cores", "gc_cpu_h")
+    }
+    return Totals(
+        files=rows["file"].n_unique(),
+        unread=len(unread),
+        processes=len(found),
+        short=int(found["short"].sum()),
+        without_program=rows["file"].n_unique() - len(unread) - found["file"].n_unique(),
+        services=len(named),
+        unnamed=int(found["service"].eq(NO_SERVICE).sum()),
+        cycles=int(found["cycles"].sum()),
+        killed=int((found["oom_kills"] > 0).sum()),
+        thrashing=int(thrash["state"].eq("thrashes").sum()),
+        advised=int(services["advised"].sum()),
+        **sums,  # type: ignore[arg-type]  # the four that may be None
+        **_interval(services, "saved_cores"),
+        **_interval(services, "saved_heap_mib"),
+    )
+
+
+def _sum(values: pl.Series) -> float | None:
+    return float(values.sum()) if values.count() else None
+
+
+def _interval(services: pl.DataFrame, name: str) -> dict[str, float]:
+    """The sum, its ends from those of the services by the root of the sum of squares."""
+    middle = services[name].fill_null(0)
+    ends = {
+        end: math.sqrt(float(((services[f"{name}{end}"].fill_null(0) - middle) ** 2).sum()))
+        for end in ("_low", "_high")
+    }
+    total = float(middle.sum())
+    return {
+        name: total,
+        f"{name}_low": total - ends["_low"],
+        f"{name}_high": total + ends["_high"],
+    }
+
+
+def _has(*ids: str) -> pl.Expr:
+    return pl.any_horizontal(pl.col("findings").list.contains(each) for each in ids)
+
+
+def _known_limit() -> pl.Expr:
+    return pl.min_horizontal("memory_limit_mib", "container_limit_mib")
+
+
+def _thrash(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
+    growth = pl.col("live_heap_growth_mib_per_h")
+    hours = pl.when(pl.col("live_heap_growth_mib_per_h_low") > 0).then(
+        (_known_limit() - pl.col("live_heap_max_mib")) / growth
+    )
+    state = (
+        pl.when("thrashes_at_end").then(pl.lit("thrashes"))
+        .when(pl.col("thrash_s") > 0).then(pl.lit("thrashed"))
+        .when(_has("GC015") | (pl.col("hours_to_limit") <= t.fleet_hours_to_limit))
+        .then(pl.lit("near"))
+    )  # fmt: skip
+    order = pl.col("state").replace_strict({"thrashes": 0, "thrashed": 1, "near": 2})
+    return (
+        last.with_columns(hours_to_limit=hours, limit_mib=_known_limit())
+        .with_columns(state=state)
+        .filter(pl.col("state").is_not_null())
+        .sort(order, pl.col("gc_cpu_share"), descending=[False, True], nulls_last=True)
+        .select(
+            "service", "file", "process", "state", "thrash_s", "limiter", "gc_cpu_share",
+            "effective_gogc_p50", "live_heap_max_mib", "limit_mib", "hours_to_limit",
+            "headline",
+        )
+    )  # fmt: skip
+
+
+def _limits(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
+    """By the limit where it is known, else by the GOGC that it leaves in effect."""
+    share = pl.col("live_heap_max_mib") / pl.col("limit_mib")
+    unknown = pl.col("limit_mib").is_null() & (pl.col("goal_set_by") == "memory-limit")
+    return (
+        last.with_columns(limit_mib=_known_limit())
+        .with_columns(live_share_of_limit=share)
+        .filter(
+            (pl.col("live_share_of_limit") > t.fleet_limit_share)
+            | (unknown & (pl.col("effective_gogc_p50") < t.limit_gogc_warn))
+        )
+        .sort(
+            "live_share_of_limit", "effective_gogc_p50", descending=[True, False],
+            nulls_last=True,
+        )
+        .select(
+            "service", "file", "process", "live_heap_max_mib", "limit_mib",
+            "live_share_of_limit", "effective_gogc_p50",
+        )
+    )  # fmt: skip
+
+
+def _version() -> pl.Expr:
+    low, high = pl.col("go_version_min"), pl.col("go_version_max")
+    text = (
+        pl.when(high.is_null()).then(pl.format("go{}+", low))
+        .when(low == high).then(pl.format("go{}", low))
+        .otherwise(pl.format("go{}–{}", low, high))
+    )  # fmt: skip
+    return text.fill_null("not told")
+
+
+def _gogc() -> pl.Expr:
+    """GOGC as known, else as the goals show it."""
+    inferred = pl.col("gogc_inferred").round(0).cast(pl.Int64)
+    return (
+        pl.when(pl.col("gogc").is_not_null()).then(pl.col("gogc"))
+        .when(inferred.is_not_null()).then(pl.format("{}, by its goals", inferred))
+        .otherwise(pl.lit("not told"))
+    )  # fmt: skip
+
+
+def _limit() -> pl.Expr:
+    known = pl.col("memory_limit_mib").round(0).cast(pl.Int64)
+    return (
+        pl.when(known.is_not_null()).then(pl.format("{} MiB", known))
+        .when(pl.col("goal_set_by") == "memory-limit").then(pl.lit("one, by its goals"))
+        .otherwise(pl.lit("none felt"))
+    )  # fmt: skip
+
+
+def _counted(last: pl.DataFrame, *by: pl.Expr) -> pl.DataFrame:
+    """How many files' last programs there are of each kind, and of how many services."""
+    keys = last.with_columns(by)
+    names = [each.meta.output_name() for each in by]
+    counts = keys.group_by(names).agg(
+        processes=pl.len(), services=pl.col("service").n_unique(),
+        gc_cores=(pl.col("gc_cpu_s") / pl.col("span_s")).sum(),
+    )  # fmt: skip
+    return counts.sort("processes", *names, descending=[True, *(False for _ in names)])
+
+
+def _errors(rows: pl.DataFrame) -> pl.DataFrame:
+    return (
+        rows.filter(pl.col("error_kind").is_not_null())
+        .sort("file")
+        .group_by(pl.col("error_kind").alias("kind"), maintain_order=True)
+        .agg(files=pl.len(), example=pl.col("file").first(), error=pl.col("error").first())
+        .sort("files", "kind", descending=[True, False])
+    )

@@ -1,0 +1,1 @@
+"""Many processes: the same analysis on a Dask cluster, a row each."""

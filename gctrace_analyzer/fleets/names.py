@@ -1,0 +1,122 @@
+"""What an input is called, without secrets, and whose it is by its path."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit
+
+from gctrace_analyzer.errors import BadSettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+IDENTITY = (
+    "service", "cluster", "region", "namespace", "pod", "container", "host", "unit",
+)  # fmt: skip
+"""What a path may tell."""
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>)\]]+")
+_SIGNED = re.compile(
+    r"x-(amz|goog)-|^(sig|signature|se|sp|sv|sr|st|spr|token|key|expires|awsaccesskeyid|"
+    r"googleaccessid|policy|key-pair-id)$|token|secret|password|credential|api.?key",
+    re.IGNORECASE,
+)
+_COMPRESSED = r"(?:\.(?:gz|zst|xz|bz2))?"
+_SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_KEY")
+
+
+def is_url(text: str) -> bool:
+    """Whether it is an address, not a local path."""
+    return "://" in text
+
+
+def public(url: str) -> str:
+    """The address without user, password and query.
+
+    What a query says beside its signature tells files apart: a short digest of it stays.
+
+    >>> public("https://me:pw@logs.example/a.log?X-Amz-Signature=00ff")
+    'https://logs.example/a.log'
+    >>> public("logs/a.log")
+    'logs/a.log'
+    """
+    if not is_url(url):
+        return url
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    said = [pair for pair in parse_qsl(parts.query) if not _SIGNED.search(pair[0])]
+    digest = hashlib.sha256(repr(sorted(said)).encode()).hexdigest()[:8]
+    return f"{parts.scheme}://{host}{parts.path}" + (f"?{digest}" if said else "")
+
+
+def without_secrets(text: str, url: str = "") -> str:
+    """A message that may quote addresses or credentials, made fit to be shown."""
+    parts = urlsplit(url) if is_url(url) else None
+    secrets = [parts.query, parts.netloc.rpartition("@")[0]] if parts else []
+    if parts:
+        secrets += [value for _, value in parse_qsl(parts.query)]
+        secrets += [parts.password or ""]
+    secrets += [os.environ.get(name, "") for name in _SECRETS]
+    clean = _URL.sub(lambda match: public(match[0]), text)
+    for secret in sorted(filter(lambda each: len(each) > 3, secrets), key=len, reverse=True):
+        clean = clean.replace(secret, "***")
+    return clean
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """What reads identity out of the end of a path: `{service}/{pod}.log`.
+
+    `*` stands for anything within one folder or name. An ending of compression may follow.
+
+    Raises:
+        BadSettingError: no such column, or one twice.
+    """
+    found: list[str] = []
+    regex = ""
+    for literal, star, name in re.findall(r"([^{}*]+)|(\*+)|\{(\w+)\}", text):
+        if name:
+            found.append(name)
+        regex += re.escape(literal) or ("[^/]*" if star else f"(?P<{name}>[^/]+?)")
+    wrong = [name for name in found if name not in IDENTITY or found.count(name) > 1]
+    if wrong or not found or text.count("{") != len(found) or text.count("}") != len(found):
+        raise BadSettingError(
+            what="--id",
+            value=text,
+            expected="a pattern of the path such as '{service}/{pod}.log', with "
+            + ", ".join(IDENTITY),
+        )
+    return re.compile(rf"(?:^|/){regex}{_COMPRESSED}$")
+
+
+def identity(name: str, by: re.Pattern[str] | None) -> dict[str, str]:
+    """What the path of an input tells; nothing where it does not fit the pattern.
+
+    >>> identity("logs/api/api-7d9f.log.gz", pattern("{service}/{pod}.log"))
+    {'service': 'api', 'pod': 'api-7d9f'}
+    """
+    match = by.search(name.partition("?")[0]) if by else None
+    return match.groupdict() if match else {}
+
+
+_OF_A_REPLICA = re.compile(r"-(?:[bcdf-hj-np-tv-xz2-9]{6,10}-)?[bcdf-hj-np-tv-xz2-9]{5}$|-\d+$")
+
+
+def service_of(row: Mapping[str, object]) -> str | None:
+    """The service that the wrapping tells: container, unit, program, or pod less its suffix.
+
+    Suffixes are those of Kubernetes (rand.SafeEncodeString, and ordinals of stateful sets).
+
+    >>> service_of({"pod": "api-6d4cf56db6-x2k9v"}), service_of({"unit": "api.service"})
+    ('api', 'api')
+    """
+    container, unit, ident, pod = (row.get(n) for n in ("container", "unit", "ident", "pod"))
+    if container and not re.fullmatch(r"[0-9a-f]{12,64}", str(container)):
+        return str(container)
+    if unit:
+        return str(unit).removesuffix(".service")
+    if ident:
+        return str(ident)
+    return _OF_A_REPLICA.sub("", str(pod)) if pod else None

@@ -1,0 +1,209 @@
+"""A run's report as rows of the fleet table: one per program start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.summary import FIGURES
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.fleets.names import IDENTITY, service_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import polars as pl
+
+    from gctrace_analyzer.fleets.store import Item
+    from gctrace_analyzer.present.report import Report
+    from gctrace_analyzer.run import Run
+
+Row = dict[str, Any]
+WORST_EPISODES = 3
+RANK = {"ok": 0, "info": 1, "warn": 2, "bad": 3}
+HEALTHY, SHORT = "GC044", "GC042"
+"""Findings that are of a whole log: nothing is wrong, and there is too little of it."""
+
+_LIMITER = ("unlikely", "likely", "certain")
+_ENDS = ("", "_low", "_high")
+_PREDICTED = ("gc_per_s", "gc_cpu_with_idle_share", "heap_peak_mib")
+
+
+def rows_of(run: Run, item: Item, known: Mapping[str, str]) -> list[Row]:
+    """The rows of a file, one per program start; one without figures if there is none."""
+    numbers = run.processes["process"].to_list()
+    damage = [
+        f"{each.damage}; what came before was used" for each in run.sources if each.damage
+    ]
+    runs = [run] if len(numbers) < 2 else [run.process(number) for number in numbers]
+    found = [
+        {
+            **_of_file(run, item),
+            **row_of(each, alone=len(runs) == 1),
+            **_identity(row, known),
+        }
+        for each, row in zip(runs, _process_rows(run), strict=True)
+    ]
+    for row in found:
+        row["warnings"] += damage
+    return found
+
+
+def error_row(item: Item, kind: str, problem: str, known: Mapping[str, str]) -> Row:
+    """The row of a file that could not be read."""
+    return {
+        **_empty(), "file": item.name, "file_bytes": item.size, "error_kind": kind,
+        "error": problem, **known,
+    }  # fmt: skip
+
+
+def row_of(run: Run, *, alone: bool = True) -> Row:
+    """The figures of one program; `alone`: deaths in the file can only be its own."""
+    report = run.report()
+    summary = report.summary
+    process = report.processes[0][0] if report.processes else None
+    capacity = _capacity_s(run.likely)
+    deaths = [each for each in report.post_mortems if each.proven]
+    mine = [each for each in deaths if process and each.process == process["process"]]
+    return {
+        **{name: getattr(summary, name) for name in FIGURES},
+        "warnings": list(summary.warnings),
+        "procs": _last(report.tables["cycles"]["procs"]),
+        "capacity_cpu_s": capacity,
+        "gc_cpu_s": _times(summary.gc_cpu_share, capacity),
+        "gc_cpu_with_idle_s": _times(summary.gc_cpu_with_idle_share, capacity),
+        "goal_set_by": next(iter(report.goal_set_by), None),
+        "short": summary.cycles < DEFAULT.short_log_cycles or summary.gc_cpu_share is None,
+        "repaired_cycles": report.repaired,
+        "oom_kills": len(deaths if alone else mine),
+        **_settings(report),
+        **_findings(report),
+        **_episodes(report.episodes, summary.span_s),
+        **_advice(report),
+    }
+
+
+def _of_file(run: Run, item: Item) -> Row:
+    return {
+        **_empty(), "file": item.name, "file_bytes": item.size, "stretches": 1,
+        "rejected_lines": len(run.rejected),
+    }  # fmt: skip
+
+
+def _empty() -> Row:
+    return dict.fromkeys(schema.names("fleet"))
+
+
+def _process_rows(run: Run) -> Iterator[Row]:
+    if run.processes.is_empty():
+        yield {}
+    yield from run.processes.iter_rows(named=True)
+
+
+def _identity(process: Mapping[str, Any], known: Mapping[str, str]) -> Row:
+    """Whose it is: what the path says comes before what the wrapping says."""
+    names = set(schema.names("fleet")) & {*schema.names("processes"), *IDENTITY}
+    own: Row = {name: process.get(name) for name in names - {"cycles", "missing_cycles"}}
+    own |= known
+    return own | {"service": known.get("service") or service_of(own)}
+
+
+def _capacity_s(likely: pl.DataFrame) -> float | None:
+    """GOMAXPROCS × time, as the shares of the summary have it below the line."""
+    per_s = likely["elapsed_s"] * likely["procs"]
+    return float(per_s.sum()) if per_s.count() else None
+
+
+def _last(values: pl.Series) -> Any:
+    known = values.drop_nulls()
+    return known[-1] if len(known) else None
+
+
+def _times(share: float | None, whole: float | None) -> float | None:
+    return None if share is None or whole is None else share * whole
+
+
+def _settings(report: Report) -> Row:
+    value = report.settings.value
+    gogc = value("gogc")
+    return {
+        "gogc": None if gogc is None else gogc if isinstance(gogc, str) else f"{gogc:g}",
+        "memory_limit_mib": value("memory_limit_mib"),
+        "container_limit_mib": value("container_limit_mib"),
+        "gogc_inferred": report.base.now.gogc if report.base.load else None,
+    }
+
+
+def _findings(report: Report) -> Row:
+    found = report.findings
+    return {
+        "findings": [each.id for each in found],
+        "severity": max((each.severity for each in found), key=RANK.__getitem__, default=None),
+        "headline": found[0].evidence if found else None,
+    }
+
+
+def _episodes(episodes: pl.DataFrame, span_s: float | None) -> Row:
+    rows = episodes.to_dicts()
+    thrash = [row for row in rows if row["kind"] == "limit-thrash"]
+    last_s = max((row["end_s"] for row in thrash), default=None)
+    return {
+        "episodes": len(rows),
+        "worst_episodes": worst(rows),
+        "thrash_s": sum(row["end_s"] - row["start_s"] for row in thrash),
+        "thrashes_at_end": last_s is not None and last_s >= 0.98 * (span_s or 0.0),
+        "limiter": likeliest_limiter([row["limiter"] for row in thrash]),
+    }
+
+
+def worst(episodes: Sequence[Row]) -> list[Row]:
+    """The worst few episodes: bad before warn, long before short."""
+    names = ("kind", "severity", "start_s", "end_s", "reason")
+    order = sorted(
+        episodes, key=lambda row: (-RANK[row["severity"]], row["start_s"] - row["end_s"])
+    )
+    return [{name: row[name] for name in names} for row in order[:WORST_EPISODES]]
+
+
+def likeliest_limiter(said: Sequence[str | None]) -> str | None:
+    """The strongest of several statements on the CPU limiter."""
+    return max(filter(None, said), key=_LIMITER.index, default=None)
+
+
+def _advice(report: Report) -> Row:
+    """Rank 1 with its prediction, and what it saves against the present setting."""
+    rows = report.recommendations.to_dicts()
+    if not report.summary.cycles or not rows:
+        return {}
+    first = rows[0]
+    now = next((row for row in rows if row["now"]), first)
+    changes = not first["now"] and first["refused"] is None
+    told = {
+        "advice_changes": changes,
+        "advice_gogc": first["gogc"] if report.base.load else None,
+        "advice_memory_limit_mib": first["memory_limit_mib"],
+        **{f"advice_{name}": first[name] for name in ("why", "risk", "confidence", "thrash")},
+        "advice_refused": first["refused"],
+        **{
+            f"advice_{name}{end}": first[f"{name}{end}"] for name in _PREDICTED for end in _ENDS
+        },
+    }
+    return told | _saved(report, first, now, changes=changes)
+
+
+def _saved(report: Report, first: Row, now: Row, *, changes: bool) -> Row:
+    load = report.base.load
+    if load is None or first["refused"] is not None:
+        return {}
+    if not changes:
+        names = ("saved_cores", "saved_heap_mib")
+        return {f"{name}{end}": 0.0 for name in names for end in _ENDS}
+    share, peak = "gc_cpu_with_idle_share", "heap_peak_mib"
+    # The lower end of what is used is the upper end of what is saved.
+    return {
+        f"{saved}{end}": factor * (now[name] - first[f"{name}{other}"])
+        for saved, name, factor in (
+            ("saved_cores", share, load.procs), ("saved_heap_mib", peak, 1.0),
+        )
+        for end, other in zip(_ENDS, ("", "_high", "_low"), strict=True)
+    }  # fmt: skip

@@ -1,0 +1,300 @@
+"""What a fleet tells, as rows of words: the same for the terminal and for Markdown."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.analysis.replicas import OUTLYING
+from gctrace_analyzer.present import markdown, text
+from gctrace_analyzer.present.figures import (
+    NONE,
+    count,
+    duration,
+    mib,
+    mib_per_s,
+    printable,
+    rate,
+    share,
+)
+from gctrace_analyzer.present.figures import milliseconds as ms
+from gctrace_analyzer.present.rows import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    import polars as pl
+
+    from gctrace_analyzer.analysis.fleet import Answers
+    from gctrace_analyzer.present.text import Line
+
+SCHEMA_VERSION = 1
+MOST_ROWS = 10
+_NAME_CHARS = 26
+_WRITTEN: Mapping[str, Callable[[float | None], str]] = {
+    "gc_cpu_share": share, "live_heap_p50_mib": mib, "alloc_mib_per_s": mib_per_s,
+    "stw_p99_ms": ms, "gc_per_s": rate,
+}  # fmt: skip
+
+
+def lines(answers: Answers, most: int = MOST_ROWS) -> Iterator[Line]:
+    """The answers for a terminal, line by line."""
+    for index, sentence in enumerate(facts(answers)):
+        yield ((sentence, "bold" if index == 0 else ""),)
+    yield ()
+    for label, value, note in state(answers):
+        yield ((f"  {label:<12}", ""), (f"{value:>12}", "bold"), (f"  {note}", ""))
+    for table in tables(answers, most):
+        yield from text.table(table)
+    yield ()
+    for sentence in notes(answers):
+        for line in text.wrapped(sentence):
+            yield ((f"  {line}", "dim"),)
+
+
+def dumps(answers: Answers, most: int = MOST_ROWS) -> str:
+    """The answers as Markdown text, with a line end."""
+    first, *others = facts(answers)
+    body = ["## Go garbage collection of a fleet", "", first, *(f"\n{each}" for each in others)]
+    head = Table(("Figure", "value", ""), "lrl", state(answers))
+    for table in (head, *tables(answers, most)):
+        body += markdown.table(table)
+    body += [f"\n> {markdown.escaped(each)}" for each in notes(answers)]
+    return "\n".join(body) + "\n"
+
+
+def to_json(answers: Answers) -> str:
+    """The answers as one JSON object; what is not known is null."""
+    document = {"schema_version": SCHEMA_VERSION, **answers.to_dict()}
+    return json.dumps(_finite(document), indent=2, ensure_ascii=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def facts(answers: Answers) -> list[str]:
+    """What was read, and what not."""
+    t = answers.totals
+    read = [
+        count(t.files, "file"),
+        count(t.processes, "process", "processes")
+        + (f" of {count(t.services, 'service')}" if t.services else ""),
+        count(t.cycles, "cycle"),
+    ]
+    less = {
+        "could not be read": t.unread, "without a program's cycles": t.without_program,
+        "processes too short to judge": t.short, "killed for memory": t.killed,
+    }  # fmt: skip
+    said = [f"{number:,} {what}" for what, number in less.items() if number]
+    return [" · ".join(read), *(["  " + " · ".join(said)] if said else [])]
+
+
+def state(answers: Answers) -> list[tuple[str, str, str]]:
+    """The headline: cores burnt, thrashing, what advice would save."""
+    t = answers.totals
+    found = []
+    if t.gc_cores is not None:
+        of = f"of {cores(t.cores)}" + (f", {share(t.gc_cores / t.cores)}" if t.cores else "")
+        with_idle = f"; {cores(t.gc_with_idle_cores)} with idle marking"
+        found.append(("GC CPU", f"{cores(t.gc_cores)} cores", of + with_idle))
+    near = len(answers.thrash) - t.thrashing
+    found.append(
+        ("Thrashing", f"{t.thrashing:,} now", f"{near:,} have thrashed or are near it")
+    )
+    if t.advised:
+        ends = (t.saved_cores_low, t.saved_cores_high)
+        by = f"of GC CPU by the advice for {count(t.advised, 'process', 'processes')}"
+        found.append(_change(t.saved_cores, ends, "cores", cores, by))
+        heap = (t.saved_heap_mib_low, t.saved_heap_mib_high)
+        found.append(_change(t.saved_heap_mib, heap, "GiB", _gib, "of heap by it"))
+    elif t.processes:
+        untold = int(answers.services["without_advice"].sum())
+        alone = int(answers.services["files"].sum()) - untold
+        note = f"{alone:,} are best left alone" + (
+            f", {untold:,} do not tell" if untold else ""
+        )
+        found.append(("Advice", "none", note))
+    return found
+
+
+def _change(
+    saved: float,
+    ends: tuple[float, float],
+    unit: str,
+    written: Callable[[float | None], str],
+    what: str,
+) -> tuple[str, str, str]:
+    sign = 1 if saved >= 0 else -1
+    low, high = sorted(sign * end for end in ends)
+    note = f"{what} ({written(low)} to {written(high)})"
+    return ("Saves" if sign > 0 else "Costs", f"{written(sign * saved)} {unit}", note)
+
+
+def notes(answers: Answers) -> list[str]:
+    """How the figures were made."""
+    t = answers.totals
+    said = [
+        "GC cores: CPU seconds of collection per second, idle marking left out, summed over "
+        "files as if their programs ran at the same time."
+    ]
+    if t.advised:
+        said.append(
+            "Savings: rank-1 advice against the present setting, idle marking counted, last "
+            "program of each file; 80 % intervals. Below 0 it takes more."
+        )
+    if t.unnamed:
+        said.append(
+            f"{count(t.unnamed, 'process', 'processes')} without a service: --id "
+            "'{service}/{pod}.log' takes it from paths."
+        )
+    return said
+
+
+def tables(answers: Answers, most: int = MOST_ROWS) -> list[Table]:
+    """Every answer that there is, as a table of at most so many rows."""
+    saving = answers.services.filter(answers.services["advised"] > 0).sort(
+        "saved_cores", "service", descending=[True, False]
+    )
+    made = (
+        _table(answers.services, _services, most),
+        _table(saving, _savings, most),
+        _table(answers.thrash, _thrash, most),
+        _table(answers.limits, _limits, most),
+        _table(answers.outliers, _outliers, most),
+        _table(answers.versions, _versions, most),
+        _table(answers.settings, _settings, most),
+        _table(answers.errors, _errors, most),
+    )  # fmt: skip
+    return [each for each in made if each.rows]
+
+
+def _table(
+    frame: pl.DataFrame, row: tuple[tuple[str, ...], str, Callable[..., Any]], most: int
+) -> Table:
+    head, align, cells = row
+    left = len(frame) - most
+    more = f"… and {left:,} more: --top {len(frame)}" if left > 0 else ""
+    return Table(head, align, [cells(each) for each in frame.head(most).to_dicts()], more)
+
+
+_services = (
+    ("Services by GC CPU", "files", "GC cores", "of CPU", "assists", "live heap", "pauses p99"),
+    "lrrrrrr",
+    lambda row: (
+        _short(row["service"]), f"{row['files']:,}", cores(row["gc_cores"]),
+        share(row["gc_cpu_share"]), share(row["assist_share_of_gc_cpu"]),
+        mib(row["live_heap_p50_mib"]), ms(row["stw_p99_ms"]),
+    ),
+)  # fmt: skip
+_savings = (
+    ("What the advice would save", "for", "cores", "GiB of heap"),
+    "lrrr",
+    lambda row: (
+        _short(row["service"]), f"{row['advised']:,}",
+        _interval(row, "saved_cores", cores), _interval(row, "saved_heap_mib", _gib),
+    ),
+)  # fmt: skip
+_thrash = (
+    ("Thrashing or near it", "state", "GC CPU", "GOGC felt", "live", "limit", "limiter"),
+    "llrrrrl",
+    lambda row: (
+        _file(row), row["state"], share(row["gc_cpu_share"]), _gogc(row["effective_gogc_p50"]),
+        mib(row["live_heap_max_mib"]), mib(row["limit_mib"]),
+        row["limiter"] or _in(row["hours_to_limit"]),
+    ),
+)  # fmt: skip
+_limits = (
+    ("Limit too near the live heap", "live heap", "limit", "share", "GOGC felt"),
+    "lrrrr",
+    lambda row: (
+        _file(row), mib(row["live_heap_max_mib"]), mib(row["limit_mib"]),
+        share(row["live_share_of_limit"]), _gogc(row["effective_gogc_p50"]),
+    ),
+)  # fmt: skip
+_versions = (
+    ("Go, by the shape of the lines", "processes", "services", "GC cores"),
+    "lrrr",
+    lambda row: (
+        row["go"], f"{row['processes']:,}", f"{row['services']:,}", cores(row["gc_cores"]),
+    ),
+)  # fmt: skip
+_settings = (
+    ("GOGC", "GOMEMLIMIT", "processes", "services", "GC cores"),
+    "llrrr",
+    lambda row: (
+        row["gogc"], row["limit"], f"{row['processes']:,}", f"{row['services']:,}",
+        cores(row["gc_cores"]),
+    ),
+)  # fmt: skip
+_outliers = (
+    ("Unlike its replicas", "figure", "here", "usual", "replicas"),
+    "llrrr",
+    lambda row: (
+        _file(row), OUTLYING[row["figure"]], _WRITTEN[row["figure"]](row["value"]),
+        _WRITTEN[row["figure"]](row["usual"]), f"{row['replicas']:,}",
+    ),
+)  # fmt: skip
+_errors = (
+    ("Could not be read", "files", "for example"),
+    "lrl",
+    lambda row: (
+        row["kind"], f"{row['files']:,}",
+        f"{_short(row['example'])}: {_cut(row['error'])}",
+    ),
+)  # fmt: skip
+
+
+def _file(row: Mapping[str, Any]) -> str:
+    """The end of the file's name, and which of its programs if not the first."""
+    number = f" #{row['process']}" if row["process"] else ""
+    return _short(row["file"], _NAME_CHARS - len(number)) + number
+
+
+def _short(name: str, most: int = _NAME_CHARS) -> str:
+    """A name as long as a table has room for: its end tells most.
+
+    >>> _short("logs/eu-west-1/checkout/checkout-7d9f8c-x2k9v.log")
+    '…eckout-7d9f8c-x2k9v.log'
+    """
+    shown = printable(name)
+    return shown if len(shown) <= most else "…" + shown[1 - most :]
+
+
+def _cut(problem: str) -> str:
+    return problem if len(problem) <= 60 else problem[:59] + "…"
+
+
+def cores(value: float | None) -> str:
+    """Cores, or GiB: two digits are what is known.
+
+    >>> cores(412.3), cores(3.14), cores(0.0412), cores(-0.2), cores(0)
+    ('412', '3.1', '0.04', '-0.20', '0')
+    """
+    if value is None:
+        return NONE
+    if value == 0:
+        return "0"
+    return f"{value:,.{0 if abs(value) >= 10 else 1 if abs(value) >= 1 else 2}f}"
+
+
+def _gib(value: float | None) -> str:
+    return cores(None if value is None else value / 1024)
+
+
+def _interval(row: Mapping[str, Any], name: str, written: Callable[[float | None], str]) -> str:
+    low, high = (written(row[f"{name}_{end}"]) for end in ("low", "high"))
+    return f"{written(row[name])} ({low} to {high})"
+
+
+def _gogc(value: float | None) -> str:
+    return NONE if value is None else f"{value:.0f}"
+
+
+def _in(hours: float | None) -> str:
+    return NONE if hours is None else f"in {duration(max(hours, 0.0) * 3600)}"
