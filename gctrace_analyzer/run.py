@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +23,14 @@ from gctrace_analyzer.analysis.pauses import pauses
 from gctrace_analyzer.analysis.post_mortem import PostMortem, post_mortems
 from gctrace_analyzer.analysis.segments import segments
 from gctrace_analyzer.analysis.settings import Settings, known
-from gctrace_analyzer.analysis.summary import FIGURES, Summary, prepared
+from gctrace_analyzer.analysis.summary import FIGURES, prepared
 from gctrace_analyzer.analysis.windows import windows
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.held import Held
 from gctrace_analyzer.ingest import stitch
-from gctrace_analyzer.present import text
 from gctrace_analyzer.present.build import build
 from gctrace_analyzer.present.plots.drawn import Plots
+from gctrace_analyzer.run_summary import RunSummary, cell, summary_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,23 +39,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.gates import Judged
     from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.present.report import Report
-
-
-@dataclass(frozen=True, slots=True)
-class RunSummary(Summary):
-    """A run's summary; prints as the command line does."""
-
-    report: Report = field(repr=False, kw_only=True)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures by name, ready for JSON."""
-        return self.report.summary.to_dict()
-
-    def __str__(self) -> str:
-        return text.plain(self.report)
-
-    def _repr_html_(self) -> str:
-        return _cell(self.report)
 
 
 class Run(Held):
@@ -76,7 +59,7 @@ class Run(Held):
         return f"<Run of {names}: {len(self.cycles)} cycles, {counted}>"
 
     def _repr_html_(self) -> str:
-        return _cell(self.report())
+        return cell(self.report())
 
     def table(self, name: str) -> pl.DataFrame:
         """A table by name.
@@ -117,8 +100,7 @@ class Run(Held):
 
     def summary(self) -> RunSummary:
         """The figures of the whole input, with their caveats."""
-        report = self.report()
-        return RunSummary(**_fields(report.summary), report=report)
+        return summary_of(self.report())
 
     def pauses(self) -> pl.DataFrame:
         """Stop-the-world pauses by phase (`schema.PAUSES`)."""
@@ -323,14 +305,3 @@ class Run(Held):
         tables["cycles"] = cycles
         tables["processes"] = tables["processes"].update(counted, on="process")
         return Run(replace(self._log, tables=tables), self._given)
-
-
-def _cell(report: Report) -> str:
-    # Loaded when a notebook asks: templates take a tenth of a second.
-    from gctrace_analyzer.present.page import cell
-
-    return cell.dumps(report)
-
-
-def _fields(summary: Summary) -> dict[str, Any]:
-    return {name: getattr(summary, name) for name in Summary.__dataclass_fields__}

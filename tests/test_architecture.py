@@ -23,7 +23,7 @@ ORDER = (
     ("advise",),
     ("present",),
     ("frames",),
-    ("held",),
+    ("held", "run_summary"),
     ("sides",),
     ("comparison",),
     ("run",),
