@@ -260,7 +260,7 @@ def _short(name: str, most: int = _NAME_CHARS) -> str:
     """A name as long as a table has room for: its end tells most.
 
     >>> _short("logs/eu-west-1/checkout/checkout-7d9f8c-x2k9v.log")
-    '…eckout-7d9f8c-x2k9v.log'
+    '…checkout-7d9f8c-x2k9v.log'
     """
     shown = printable(name)
     return shown if len(shown) <= most else "…" + shown[1 - most :]
