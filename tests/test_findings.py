@@ -149,6 +149,17 @@ def test_a_quota_and_a_declared_gogc(tmp_path: Path) -> None:
     assert not {"GC013", "GC027"} & ids(gca.read(tmp_path / "log", cpu_limit=2, gogc=100))
 
 
+def test_gogc_is_known_above_a_limit_that_sets_most_goals() -> None:
+    log = ROOT / "samples" / "refill" / "service.log.gz"
+    run = gca.read(log, gogc=100, memory_limit="104MiB")
+    before = run.table("metrics").filter(pl.col("start_s").is_between(0.5, 5))
+    assert set(before["goal_set_by"].cast(pl.String)) == {"gogc"}
+    setters = run.table("metrics")["goal_set_by"].cast(pl.String).to_list()
+    assert setters.count("memory-limit") > 0.8 * len(setters)
+    assert "GC027" not in run.findings()["id"].to_list()
+    assert "GC027" in gca.read(log, gogc=200).findings()["id"].to_list()
+
+
 def test_levels_of_gogc_are_named(tmp_path: Path) -> None:
     run = run_of(
         tmp_path, 120, goal=lambda n: live(n - 1) + live(n - 1) // (1 if n <= 60 else 2)

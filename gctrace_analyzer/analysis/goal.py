@@ -26,6 +26,14 @@ def goal_set_by(thresholds: Thresholds = DEFAULT) -> pl.Expr:
     centre = judged.median().over("process")
     spread = (judged - centre).abs().median().over("process") / centre
     agreed = spread <= thresholds.gogc_spread
+    # A limit only lowers goals: where it sets most, GOGC is the step at the top, if any.
+    top = judged.quantile(0.95).over("process")
+    on_top = ((judged - top).abs() <= (0.03 * top).clip(lower_bound=2)).sum().over("process")
+    below = judged.is_between(0.85 * top, 0.97 * top, closed="left").sum().over("process")
+    stepped = ~agreed & (top >= thresholds.limit_gogc_bad) & (
+        on_top >= (2 * below).clip(lower_bound=thresholds.gogc_step_cycles)
+    )  # fmt: skip
+    centre, agreed = pl.when(stepped).then(top).otherwise(centre), agreed | stepped
     # The floors of goal and live heap move effective GOGC by so many points.
     rounding = 100 * (2 + centre / 100) / live
     limited = (gogc <= 0) & (live >= thresholds.thrash_min_live_mib)

@@ -62,8 +62,9 @@ def goal(f: Facts) -> Iterator[Finding]:
         )
     yield from _levels(f)
     declared = f.settings.value("gogc")
-    inferred = f.summary.effective_gogc_p50
-    if isinstance(declared, (int, float)) and inferred is not None and (known == "gogc").any():
+    # Only where GOGC set the goal: under a memory limit less is in effect, as it should be.
+    inferred = f.cycles.filter(setters == "gogc").select(pl.median("effective_gogc")).item()
+    if isinstance(declared, (int, float)) and inferred is not None:
         apart = abs(inferred - float(declared))
         if apart > max(3, 0.05 * float(declared)):
             text = f"GOGC={declared:g} was given, {inferred:.0f} is in effect"

@@ -181,6 +181,9 @@ class Thresholds:
     """Relative spread of effective GOGC: 0.014 at most where GOGC set the goal, 0.116 at
     least where the memory limit did, in measured runs."""
 
+    gogc_step_cycles: int = 15
+    """Cycles at one GOGC in effect, above all others: that is GOGC, the rest is the limit's."""
+
     log_check_points: float = 1.0
     """Reconstructed against printed GC CPU percentage; 160 sound logs stay within 0.3."""
 

@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.diagnosis import diagnose
 from gctrace_analyzer.analysis.memory import memories
 from gctrace_analyzer.analysis.pauses import pauses, worst_cycles
 from gctrace_analyzer.analysis.post_mortem import post_mortems
+from gctrace_analyzer.analysis.segments import segments
 from gctrace_analyzer.analysis.state import agreed, levels
 from gctrace_analyzer.analysis.summary import Summary, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -61,6 +62,7 @@ def build(
     )
     return Report(
         episodes=episodes,
+        segments=segments(judged),
         recommendations=recommend(base),
         base=base,
         findings=tuple(found),

@@ -42,6 +42,7 @@ def document(report: Report) -> dict[str, Any]:
         "worst_cycles": report.worst.drop(
             "stopped_procs", "elapsed_s", strict=False
         ).to_dicts(),
+        "segments": report.segments.to_dicts(),
         "episodes": report.episodes.to_dicts(),
         "findings": [_finding(each) for each in report.findings],
         "recommendations": report.recommendations.to_dicts(),

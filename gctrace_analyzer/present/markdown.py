@@ -38,7 +38,10 @@ def _lines(report: Report) -> Iterator[str]:
     elif report.summary.cycles:
         yield f"\n**No advice** {escaped(report.base.refused or 'too few steady cycles')}."
     if report.summary.cycles:
-        for each in (rows.pauses(report), rows.worst(report), rows.processes(report)):
+        for each in (
+            rows.phases(report), rows.pauses(report), rows.worst(report),
+            rows.processes(report),
+        ):  # fmt: skip
             yield from table(each)
     yield from _evidence(report)
     yield from table(rows.rejected(report))

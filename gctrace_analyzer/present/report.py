@@ -48,6 +48,7 @@ class Report:
     memories: tuple[Memory, ...]
     consumed: tuple[Consumed, ...]
     episodes: pl.DataFrame
+    segments: pl.DataFrame
     findings: tuple[Finding, ...]
     recommendations: pl.DataFrame
     base: Base

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 MOST_PROCESSES = 12
 MOST_REJECTED = 5
+MOST_PHASES = 8
+SHORT_PHASE = 0.05
+"""Of the whole time: a shorter phase is a transition."""
 
 _SETTERS = {
     "gogc": "GOGC",
@@ -88,6 +91,35 @@ def state(report: Report) -> list[Figure]:
         total = f"{mib(s.alloc_total_mib)} in all"
         figures.append(Figure("Allocation", mib_per_s(s.alloc_mib_per_s), total))
     return figures
+
+
+def phases(report: Report) -> Table | None:
+    """Phases of load and idle times, where there is more than one; short ones left out."""
+    long = (report.segments["end_s"] - report.segments["start_s"]) >= SHORT_PHASE * (
+        report.summary.span_s or 0.0
+    )
+    told = report.segments.filter(long & (report.segments["kind"] != "start-up"))
+    if len(told) < 2 or len(told) == told["process"].n_unique():
+        return None
+    several = told["process"].n_unique() > 1
+    rows = [
+        (
+            (f"{row['process']} " if several else "") + row["kind"],
+            duration(row["start_s"]),
+            duration(row["end_s"]),
+            rate(row["gc_per_s"]),
+            share(row["gc_cpu_share"]),
+            share(row["assist_share_of_gc_cpu"]),
+            mib(row["live_heap_p50_mib"]),
+            mib_per_s(row["alloc_mib_per_s"]),
+        )
+        for row in told.head(MOST_PHASES).iter_rows(named=True)
+    ]
+    head = ("Phases", "from", "to", "cycles", "GC CPU", "assists", "live heap", "allocation")
+    left = len(report.segments) - len(rows)
+    return Table(
+        head, "lrrrrrrr", rows, f"… and {left:,} shorter ones: --table segments" if left else ""
+    )
 
 
 def pauses(report: Report) -> Table:

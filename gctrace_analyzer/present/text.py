@@ -31,7 +31,10 @@ def lines(report: Report) -> Iterator[Line]:
     yield from _story(report)
     yield from advice_lines(report)
     if report.summary.cycles:
-        for each in (rows.pauses(report), rows.worst(report), rows.processes(report)):
+        for each in (
+            rows.phases(report), rows.pauses(report), rows.worst(report),
+            rows.processes(report),
+        ):  # fmt: skip
             yield from table(each)
     yield from _evidence(report)
     yield from _skipped(report)

@@ -120,7 +120,11 @@ def _episodes(report: Report, axis: Axis) -> list[dict[str, Any]]:
 
 
 def _tables(report: Report) -> Iterator[rows.Table]:
-    several = (rows.pauses(report), rows.worst(report)) if report.summary.cycles else ()
+    several = (
+        (rows.phases(report), rows.pauses(report), rows.worst(report))
+        if report.summary.cycles
+        else ()
+    )
     for table in (
         *several, rows.processes(report), evidence.memory(report), evidence.units(report),
         rows.rejected(report),
