@@ -269,16 +269,22 @@ def _gogc() -> pl.Expr:
     inferred = pl.col("gogc_inferred").round(0).cast(pl.Int64)
     return (
         pl.when(pl.col("gogc").is_not_null()).then(pl.col("gogc"))
+        .when(_limited()).then(pl.lit("not told"))
         .when(inferred.is_not_null()).then(pl.format("{}, by its goals", inferred))
         .otherwise(pl.lit("not told"))
     )  # fmt: skip
+
+
+def _limited() -> pl.Expr:
+    """Whether a limit sets the goals: what they say of GOGC is the limit's then."""
+    return (pl.col("goal_set_by") == "memory-limit").fill_null(value=False)
 
 
 def _limit() -> pl.Expr:
     known = pl.col("memory_limit_mib").round(0).cast(pl.Int64)
     return (
         pl.when(known.is_not_null()).then(pl.format("{} MiB", known))
-        .when(pl.col("goal_set_by") == "memory-limit").then(pl.lit("one, by its goals"))
+        .when(_limited()).then(pl.lit("one, by its goals"))
         .otherwise(pl.lit("none felt"))
     )  # fmt: skip
 
@@ -287,9 +293,10 @@ def _counted(last: pl.DataFrame, *by: pl.Expr) -> pl.DataFrame:
     """How many files' last programs there are of each kind, and of how many services."""
     keys = last.with_columns(by)
     names = [each.meta.output_name() for each in by]
+    cores = pl.when(pl.col("span_s") > 0).then(pl.col("gc_cpu_s") / pl.col("span_s"))
     counts = keys.group_by(names).agg(
         processes=pl.len(), services=pl.col("service").n_unique(),
-        gc_cores=(pl.col("gc_cpu_s") / pl.col("span_s")).sum(),
+        gc_cores=pl.when(cores.count() > 0).then(cores.sum()),
     )  # fmt: skip
     return counts.sort("processes", *names, descending=[True, *(False for _ in names)])
 
