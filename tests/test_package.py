@@ -60,6 +60,12 @@ def test_the_installed_command(installed: Path, tmp_path: Path) -> None:
     done = run(installed / "gctrace-analyze", LOG, "-o", "r.json", "-o", "r.csv", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert {path.name for path in tmp_path.iterdir()} == {"r.json", "r.csv"}
+    page = run(installed / "gctrace-analyze", LOG, "-o", "r.html", cwd=tmp_path)
+    assert (page.returncode, page.stderr) == (0, "")
+    assert "Plotly" in (tmp_path / "r.html").read_text()
+    picture = run(installed / "gctrace-analyze", LOG, "-o", "r.png", cwd=tmp_path)
+    assert picture.returncode == 2
+    assert "pip install 'gctrace-analyzer[plot]'" in picture.stderr
     shown = run(installed / "gctrace-analyze", LOG, cwd=tmp_path)
     assert shown.stdout == f"{gca.read(LOG).summary()}\n"
     version = run(installed / "gctrace-analyze", "--version")
