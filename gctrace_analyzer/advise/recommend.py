@@ -65,6 +65,11 @@ def recommend(
             "container"
         )
         scored, better = [guard, *(each for each in scored if each is not guard)], True
+    if better and tight and guard is None:
+        scored[0]["why"] += (
+            f"; as it is, {present['memory_peak_mib']:,.0f} MiB at most do not fit nine tenths "
+            f"of the container's {base.settings.value('container_limit_mib'):,.0f} MiB"
+        )
     ranked = [*scored[:1], present, *scored[1:3]] if better else [present, *scored[:3]]
     if not better:
         reason = "leave it: none of the settings tried is better by more than the uncertainty"
