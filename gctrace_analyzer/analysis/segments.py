@@ -7,7 +7,7 @@ another level for ten cycles and more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -26,15 +26,20 @@ OTHER_GOGC = 1.2
 
 def segments(judged: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
     """`schema.SEGMENTS` of each program; `judged` is what `episodes.judge` gives."""
-    rows: list[dict[str, Any]] = []
-    for part in judged.partition_by("process", maintain_order=True):
-        timed = part.filter(pl.col("start_s").is_not_null())
-        if len(timed):
-            rows += _of_program(timed, thresholds)
-    return pl.DataFrame(rows, schema=schema.polars_schema("segments"))
+    timed = judged.filter(pl.col("start_s").is_not_null())
+    parts = [
+        _numbered(part, thresholds)
+        for part in timed.partition_by("process", maintain_order=True)
+    ]
+    types = schema.polars_schema("segments")
+    if not parts:
+        return pl.DataFrame(schema=types)
+    rows = pl.concat(parts).group_by("process", "segment", maintain_order=True).agg(_figures())
+    return rows.select(pl.col(name).cast(kind) for name, kind in types.items())
 
 
-def _of_program(cycles: pl.DataFrame, t: Thresholds) -> Iterator[dict[str, Any]]:
+def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
+    """The cycles of one program with the number and kind of their segment."""
     label = _labels(cycles, t)
     border = (label != label.shift(1)).fill_null(value=False)
     border |= _moves(cycles["alloc_mib_per_s"], OTHER_RATE, t.level_cycles)
@@ -42,11 +47,31 @@ def _of_program(cycles: pl.DataFrame, t: Thresholds) -> Iterator[dict[str, Any]]
     gogc = cycles.select(pl.when(sound).then("effective_gogc")).to_series()
     border |= _moves(gogc, OTHER_GOGC, t.level_cycles)
     border |= (cycles["procs"] != cycles["procs"].shift(1)).fill_null(value=False)
-    number = border.cum_sum()
-    for index, part in enumerate(cycles.with_columns(segment=number, label=label).partition_by(
-        "segment", maintain_order=True
-    )):  # fmt: skip
-        yield _row(part, index)
+    return cycles.with_columns(segment=border.cum_sum(), kind=label)
+
+
+def _figures() -> Iterator[pl.Expr]:
+    def total(name: str) -> pl.Expr:
+        return pl.when(pl.col(name).count() > 0).then(pl.col(name).sum())
+
+    def ratio(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+        return pl.when(whole > 0).then(part / whole)
+
+    gc, span = total("gc_cpu_ms") / 1000, pl.col("elapsed_s").sum()
+    capacity = (pl.col("elapsed_s") * pl.col("procs")).sum()
+    alloc_s = pl.col("interval_s").shift(-1).sum()
+    alloc = pl.when(pl.len() > 1).then(ratio(total("alloc_mib"), alloc_s))
+    yield from (
+        pl.col("kind").first(), pl.col("start_s").first(), pl.col("end_s").last(),
+        pl.col("gc_num").first().alias("first_gc"), pl.col("gc_num").last().alias("last_gc"),
+        pl.len().alias("cycles"), pl.col("procs").first(),
+        ratio(pl.len(), span).alias("gc_per_s"),
+        ratio(gc, capacity).alias("gc_cpu_share"),
+        ratio(total("assist_cpu_ms") / 1000, gc).alias("assist_share_of_gc_cpu"),
+        alloc.alias("alloc_mib_per_s"),
+        pl.col("heap_live_mib").median().alias("live_heap_p50_mib"),
+        pl.col("effective_gogc").median().alias("effective_gogc_p50"),
+    )  # fmt: skip
 
 
 def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
@@ -85,31 +110,3 @@ def _moves(values: pl.Series, times: float, fewest: int) -> pl.Series:
     top = (pl.col("ratio") == pl.col("ratio").max().over("run")) & pl.col("far")
     first = top & (top.cast(pl.Int64).cum_sum().over("run") == 1)
     return table.select(first.fill_null(value=False)).to_series()
-
-
-def _row(part: pl.DataFrame, index: int) -> dict[str, Any]:
-    first, last = part.row(0, named=True), part.row(-1, named=True)
-    sums = part.select(
-        gc=pl.col("gc_cpu_ms").sum() / 1000,
-        capacity=(pl.col("elapsed_s") * pl.col("procs")).sum(),
-        span=pl.col("elapsed_s").sum(),
-        assist=pl.col("assist_cpu_ms").sum() / 1000,
-        alloc=pl.col("alloc_mib").sum(),
-        alloc_s=pl.col("interval_s").shift(-1).sum(),
-        live=pl.col("heap_live_mib").median(),
-        gogc=pl.col("effective_gogc").median(),
-    ).row(0, named=True)
-
-    def ratio(part: float | None, whole: float | None) -> float | None:
-        return part / whole if part is not None and whole else None
-
-    return {
-        "process": first["process"], "segment": index, "kind": first["label"],
-        "start_s": first["start_s"], "end_s": last["end_s"], "first_gc": first["gc_num"],
-        "last_gc": last["gc_num"], "cycles": len(part), "procs": first["procs"],
-        "gc_per_s": ratio(len(part), sums["span"]),
-        "gc_cpu_share": ratio(sums["gc"], sums["capacity"]),
-        "assist_share_of_gc_cpu": ratio(sums["assist"], sums["gc"]),
-        "alloc_mib_per_s": ratio(sums["alloc"], sums["alloc_s"]) if len(part) > 1 else None,
-        "live_heap_p50_mib": sums["live"], "effective_gogc_p50": sums["gogc"],
-    }  # fmt: skip
