@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.goal import goal_set_by
+from gctrace_analyzer.analysis.goal import with_goal_set_by
 from gctrace_analyzer.errors import MissingColumnsError
 
 NEEDED = tuple(
@@ -117,13 +117,13 @@ def with_metrics(cycles: pl.DataFrame) -> pl.DataFrame:
         raise MissingColumnsError(missing, tuple(cycles.columns))
     own = cycles.drop(schema.names("metrics"), strict=False)
     derived = own.with_columns(end_s=end_s()).with_columns(**metrics()).drop("end_s")
-    return derived.with_columns(goal_set_by())
+    return with_goal_set_by(derived)
 
 
 def goal_setters(cycles: pl.DataFrame) -> dict[str, int]:
     """How many cycles' goals were set by what (`goal_set_by`), the most frequent first."""
     names = ("process", "gc_num", "heap_live_mib", "heap_goal_mib", "stacks_mib", "globals_mib")
     judged = cycles.select(names).with_columns(effective_gogc=effective_gogc())
-    counts = judged.select(goal_set_by()).to_series().drop_nulls().value_counts()
+    counts = with_goal_set_by(judged)["goal_set_by"].drop_nulls().value_counts()
     counts = counts.sort("count", "goal_set_by", descending=[True, False])
     return {str(setter): int(number) for setter, number in counts.iter_rows()}
