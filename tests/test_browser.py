@@ -143,7 +143,7 @@ def test_a_finding_and_the_buttons_move_all_charts_of_the_timeline(
 def test_an_address_with_a_stretch_of_time_opens_there(browser: Any, tmp_path: Path) -> None:
     path = saved(gca.read(SAMPLES / "spike-go1.26.log"), tmp_path)
     with opened(browser, path, "#t=0.5-1.5") as (page, wrong):
-        page.wait_for_selector(f"{TIMED} .plot-container")
+        drawn_whole(page)
         assert {tuple(map(float, each)) for each in ranges(page)} == {(0.5, 1.5)}
         assert wrong == []
 
