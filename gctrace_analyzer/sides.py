@@ -138,7 +138,7 @@ class Side:
 def _measured(report: Report) -> Measured:
     setters = report.goal_set_by
     by_limit = 2 * setters.get("memory-limit", 0) > sum(setters.values())
-    return measured(prepared(report.tables["cycles"]), report.summary, by_limit=by_limit)
+    return measured(report.likely, report.summary, by_limit=by_limit)
 
 
 def _gogc_word(gogc: float) -> str:

@@ -61,6 +61,7 @@ def build(
         deaths,
     )
     return Report(
+        likely=likely,
         episodes=episodes,
         segments=segments(judged),
         recommendations=recommend(base),

@@ -47,6 +47,7 @@ class Report:
     post_mortems: tuple[PostMortem, ...]
     memories: tuple[Memory, ...]
     consumed: tuple[Consumed, ...]
+    likely: pl.DataFrame
     episodes: pl.DataFrame
     segments: pl.DataFrame
     findings: tuple[Finding, ...]

@@ -12,7 +12,7 @@ from gctrace_analyzer.present.page.embed import charts_of, embedded
 from gctrace_analyzer.present.page.made import how_made
 from gctrace_analyzer.present.page.parts import WORDS, environment, spark, verdict
 from gctrace_analyzer.present.plots.axis import axis_of
-from gctrace_analyzer.present.plots.drawn import described
+from gctrace_analyzer.present.plots.drawn import on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ class Linked:
 def dumps(report: Report) -> str:
     """The report as an HTML document."""
     axis = axis_of(report, bins=BINS)
-    plots = {name: described(report, name, BINS) for name in (*_TIMED, *_OTHERS)}
+    plots = {name: on(axis, report, name) for name in (*_TIMED, *_OTHERS)}
     charts = {
         name: list(charts_of(figure, timed=name in _TIMED)) for name, figure in plots.items()
     }

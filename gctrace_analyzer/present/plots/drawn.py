@@ -14,17 +14,19 @@ from gctrace_analyzer.present.plots import (
     plotly_backend,
     spreads,
 )
+from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import BINS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.plots.figure import Figure
     from gctrace_analyzer.present.report import Report
 
 Backend = Literal["plotly", "matplotlib"]
 
-PLOTS: dict[str, Callable[[Report, int], Figure]] = {
+PLOTS: dict[str, Callable[[Report, Axis], Figure]] = {
     "timeline": over_time.timeline,
     "pauses": spreads.pauses,
     "frequency": over_time.frequency,
@@ -45,7 +47,12 @@ def described(report: Report, name: str, bins: int = BINS) -> Figure:
     """
     if name not in PLOTS:
         raise BadSettingError(what="plot", value=name, expected="one of " + ", ".join(PLOTS))
-    figure = PLOTS[name](report, bins)
+    return on(axis_of(report, bins=bins), report, name)
+
+
+def on(axis: Axis, report: Report, name: str) -> Figure:
+    """The plot called `name` on an axis that is there: what several plots of a report share."""
+    figure = PLOTS[name](report, axis)
     return replace(figure, title=f"{figure.title} · {report.title}")
 
 

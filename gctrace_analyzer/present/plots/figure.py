@@ -90,7 +90,6 @@ class Panel:
     levels: tuple[Level, ...] = ()
     x_title: str = ""
     log_x: bool = False
-    percent_x: bool = False
     labels: tuple[tuple[float, float, str], ...] = ()
     from_zero: bool = True
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.present.figures import duration, mib, rate_of_growth
-from gctrace_analyzer.present.plots.axis import Axis, axis_of, limits, timed
+from gctrace_analyzer.present.plots.axis import Axis, limits, timed
 from gctrace_analyzer.present.plots.figure import COLORS, Figure, Mark, Panel
 
 if TYPE_CHECKING:
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 
-def live_heap(report: Report, bins: int) -> Figure:
+def live_heap(report: Report, axis: Axis) -> Figure:
     """Live heap, its growth with an interval, and when it meets the limit."""
-    axis = axis_of(report, bins=bins)
     live = axis.mark("live heap", "heap_live_mib", COLORS["live heap"])
     trend, notes = _trend(report, axis)
     panel = Panel(

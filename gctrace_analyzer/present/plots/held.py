@@ -21,7 +21,7 @@ FEWEST_DUMPS = 3
 """One or two dumps are a table's, not a chart's."""
 
 
-def memory(report: Report, bins: int) -> Figure:
+def memory(report: Report, _axis: Axis) -> Figure:
     """Heap held against heap needed, from dumps of MemStats."""
     by_program = programs(report.tables["memstats"])
     dumps = max(by_program, key=len, default=report.tables["memstats"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.pauses import PHASES
-from gctrace_analyzer.present.plots.axis import Axis, axis_of, limits, timed
+from gctrace_analyzer.present.plots.axis import Axis, limits, timed
 from gctrace_analyzer.present.plots.binning import distribution
 from gctrace_analyzer.present.plots.figure import COLORS, Figure, Mark, Panel
 from gctrace_analyzer.present.plots.held import dumped
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 
-def timeline(report: Report, bins: int) -> Figure:
+def timeline(report: Report, axis: Axis) -> Figure:
     """Heap, GC CPU, mark assist, pauses and allocation on one axis, episodes as bands."""
-    axis = axis_of(report, bins=bins)
     panels = (
         _heap(report, axis),
         _gc_cpu(axis),
@@ -29,11 +28,10 @@ def timeline(report: Report, bins: int) -> Figure:
     return timed("timeline", "Timeline", report, axis, panels)
 
 
-def frequency(report: Report, bins: int) -> Figure:
+def frequency(report: Report, axis: Axis) -> Figure:
     """How often: the time between cycles, and how it is distributed."""
-    axis = axis_of(report, bins=bins)
     intervals = axis.cycles["interval_s"]
-    values, share = distribution(intervals.filter(intervals > 0), bins)
+    values, share = distribution(intervals.filter(intervals > 0), axis.bins)
     cycles = axis.mark(
         "interval", "interval_s", COLORS["interval"],
         only=pl.col("interval_s") > 0, kind="points",
@@ -55,17 +53,17 @@ def frequency(report: Report, bins: int) -> Figure:
     return timed("frequency", "GC frequency", report, axis, panels, shared=False)
 
 
-def assist(report: Report, bins: int) -> Figure:
+def assist(report: Report, axis: Axis) -> Figure:
     """Mark assist beside the allocation that calls for it."""
-    axis = axis_of(report, bins=bins)
     found = axis.cycles.select("alloc_mib_per_s", "assist_share", "gc_num", "source", "line_no")
     against = found.drop_nulls(["alloc_mib_per_s", "assist_share"])
     notes: tuple[str, ...] = ()
-    if len(against) > 2 * bins:
+    if len(against) > 2 * axis.bins:
         # The highest of each step of the allocation rate: what assists can come to.
-        against = _highest(against, bins)
+        against = _highest(against, axis.bins)
         notes = (
-            f"Right: of {len(found):,} cycles the highest share in each of {bins:,} steps.",
+            f"Right: of {len(found):,} cycles the highest share in each of "
+            f"{axis.bins:,} steps.",
         )
     each = Mark(
         "a cycle", against["alloc_mib_per_s"], against["assist_share"], "points",
@@ -86,9 +84,8 @@ def assist(report: Report, bins: int) -> Figure:
     return figure.noting(*notes)
 
 
-def goal(report: Report, bins: int) -> Figure:
+def goal(report: Report, axis: Axis) -> Figure:
     """The heap goal, what set it, and the GOGC in effect."""
-    axis = axis_of(report, bins=bins)
     setters = axis.cycles["goal_set_by"].drop_nulls().unique().sort().to_list()
     goals = tuple(
         axis.mark(

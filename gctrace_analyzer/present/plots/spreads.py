@@ -10,7 +10,6 @@ from gctrace_analyzer.advise.whatif import trade_off as trade_off_rows
 from gctrace_analyzer.analysis.mmu import mmu as mmu_rows
 from gctrace_analyzer.analysis.pauses import PHASES, single_pauses
 from gctrace_analyzer.analysis.pauses import pauses as by_phase
-from gctrace_analyzer.analysis.summary import prepared
 from gctrace_analyzer.present.advice import named, setting_of
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import distribution
@@ -19,6 +18,7 @@ from gctrace_analyzer.present.plots.figure import COLORS, Figure, Mark, Panel
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.report import Report
 
 _SMALLEST_MS = 0.001
@@ -29,16 +29,17 @@ _LABELLED = (25.0, 50.0, 100.0, 200.0, 400.0, 800.0)
 _ECDF_NOTE = "Left of a point: the share of pauses no longer. The longest are all drawn."
 
 
-def pauses(report: Report, bins: int) -> Figure:
+def pauses(report: Report, axis: Axis) -> Figure:
     """Pauses by phase: how they are distributed, and when they were."""
-    axis = axis_of(report, bins=bins)
-    likely = prepared(report.tables["cycles"])
+    likely = report.likely
     series = {
         phase: likely[column] for phase, column in PHASES.items() if likely[column].count()
     }
     if len(series) > 1:
         series["all pauses"] = single_pauses(likely)
-    spread = tuple(_ecdf(name, values, COLORS[name], bins) for name, values in series.items())
+    spread = tuple(
+        _ecdf(name, values, COLORS[name], axis.bins) for name, values in series.items()
+    )
     over_time = tuple(
         axis.mark(phase, column, COLORS[phase], kind="points", size=4)
         for phase, column in PHASES.items()
@@ -53,11 +54,10 @@ def pauses(report: Report, bins: int) -> Figure:
     )
 
 
-def mmu(report: Report, _bins: int) -> Figure:
+def mmu(report: Report, axis: Axis) -> Figure:
     """The least share of any stretch of time that the program had."""
-    rows = mmu_rows(prepared(report.tables["cycles"]))
-    shown = axis_of(report, bins=2).processes
-    rows = rows.filter(pl.col("process").is_in(shown[-1:]))
+    rows = mmu_rows(report.likely)
+    rows = rows.filter(pl.col("process").is_in(axis.processes[-1:]))
     x = rows["window_ms"]
     marks = (
         Mark("pauses only", x, rows["mmu_share"], color=COLORS["all pauses"]),
@@ -73,7 +73,7 @@ def mmu(report: Report, _bins: int) -> Figure:
     return Figure("mmu", "Minimum mutator utilization", (panel,), shared_x=False, notes=(note,))
 
 
-def trade_off(report: Report, _bins: int) -> Figure:
+def trade_off(report: Report, _axis: Axis) -> Figure:
     """GC CPU against peak heap over GOGC, with the present and the advised setting."""
     ranked = report.recommendations
     advised = setting_of(ranked.row(0, named=True)) if len(ranked) else report.base.now
@@ -125,7 +125,7 @@ def _apart(rows: pl.DataFrame) -> pl.DataFrame:
 def compared(runs: Mapping[str, Report], bins: int) -> Figure:
     """Runs laid over each other: pauses, times between cycles, GC CPU and live heap."""
     colors = _palette(runs)
-    likely = {name: prepared(report.tables["cycles"]) for name, report in runs.items()}
+    likely = {name: report.likely for name, report in runs.items()}
     pauses_ = [
         _ecdf(name, single_pauses(each), colors[name], bins) for name, each in likely.items()
     ]
@@ -164,7 +164,7 @@ def compared(runs: Mapping[str, Report], bins: int) -> Figure:
 
 def across(runs: Mapping[str, Report]) -> Figure:
     """Pauses of several runs side by side, as one program's under many Go versions."""
-    rows = {name: by_phase(prepared(report.tables["cycles"])) for name, report in runs.items()}
+    rows = {name: by_phase(report.likely) for name, report in runs.items()}
     panels = []
     for phase in PHASES:
         marks = [
