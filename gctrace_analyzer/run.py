@@ -238,10 +238,10 @@ class Run(Held):
         """
         return [str(each) for each in self.judge(*conditions) if each.held is not False]
 
-    @property
+    @cached_property
     def base(self) -> Base:
         """What predictions start from: the load of the longest program, its own setting."""
-        return base_from(self._log.tables, self.settings, self._episodes)
+        return base_from(self._log.tables, self.settings, self._judged, self._episodes)
 
     def post_mortems(self) -> list[PostMortem]:
         """Every death for memory: which program, its last minute, whether Go could help."""
@@ -273,6 +273,10 @@ class Run(Held):
 
     def report(self) -> Report:
         """Everything a report says, as data."""
+        return self._report
+
+    @cached_property
+    def _report(self) -> Report:
         return build(
             self._log, self._prepared, self._judged, self._episodes, self.settings, self.base
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -42,6 +43,12 @@ def run(*command: str | Path, **settings: object) -> None:
     code = subprocess.run([str(word) for word in command], cwd=ROOT, check=False, **settings)  # type: ignore[call-overload]  # passed on as they are
     if code.returncode:
         sys.exit(code.returncode)
+
+
+def browser() -> str | None:
+    """Chromium as Debian names it, or as others do; None if there is none."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((found for name in names if (found := shutil.which(name))), None)
 
 
 def say(message: str) -> None:

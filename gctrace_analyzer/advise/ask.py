@@ -42,7 +42,10 @@ def _number(value: Any, what: str) -> float | None:
 
 
 def base_from(
-    tables: Mapping[str, pl.DataFrame], settings: Settings, episodes: pl.DataFrame
+    tables: Mapping[str, pl.DataFrame],
+    settings: Settings,
+    judged: pl.DataFrame,
+    episodes: pl.DataFrame,
 ) -> Base:
     """What predictions start from: the longest program, where it does not thrash."""
     cycles, processes = tables["cycles"], tables["processes"]
@@ -57,7 +60,7 @@ def base_from(
         why = "Go 1.4 and before print no CPU: nothing can be predicted from them"
     elif not mine["assist_cpu_ms"].count():
         why = "the lines tell no CPU of marking"
-    setters = goal_setters(mine)
+    setters = goal_setters(judged.filter(process=longest))
     by_limit = 2 * setters.get("memory-limit", 0) > sum(setters.values())
     non_heap = _non_heap(tables["memstats"])
     stretch, thrashed = calm(mine, episodes)

@@ -120,10 +120,8 @@ def with_metrics(cycles: pl.DataFrame) -> pl.DataFrame:
     return with_goal_set_by(derived)
 
 
-def goal_setters(cycles: pl.DataFrame) -> dict[str, int]:
+def goal_setters(metrics: pl.DataFrame) -> dict[str, int]:
     """How many cycles' goals were set by what (`goal_set_by`), the most frequent first."""
-    names = ("process", "gc_num", "heap_live_mib", "heap_goal_mib", "stacks_mib", "globals_mib")
-    judged = cycles.select(names).with_columns(effective_gogc=effective_gogc())
-    counts = with_goal_set_by(judged)["goal_set_by"].drop_nulls().value_counts()
+    counts = metrics["goal_set_by"].drop_nulls().value_counts()
     counts = counts.sort("count", "goal_set_by", descending=[True, False])
     return {str(setter): int(number) for setter, number in counts.iter_rows()}

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import gating
 from gctrace_analyzer.cli.files import output, save
-from gctrace_analyzer.cli.options import Parser, common, given, known
+from gctrace_analyzer.cli.options import Parser, common, given, known, written
 from gctrace_analyzer.cli.reading import reading
 from gctrace_analyzer.errors import BadSettingError
 
@@ -88,14 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "sides", nargs="+", metavar="SIDE", help="a log, or NAME=LOG,LOG,…: two or more"
     )
-    parser.add_argument(
-        "-f", "--format", choices=FORMATS, metavar="FORMAT",
-        help=f"what to print: {', '.join(FORMATS)} (default: text)",
-    )  # fmt: skip
-    parser.add_argument(
-        "-o", "--output", action="append", default=[], metavar="FILE", type=Path,
-        help=f"write to FILE, by its suffix: {' '.join(SUFFIXES)} (repeatable)",
-    )  # fmt: skip
+    written(parser, FORMATS, SUFFIXES)
     parser.add_argument(
         "--between", metavar="A..B", help="only cycles that start then, in every run: 10s..60s"
     )

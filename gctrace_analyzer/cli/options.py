@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gctrace_analyzer import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 
 class Parser(argparse.ArgumentParser):
@@ -34,6 +38,20 @@ def common(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+
+
+def written(
+    parser: argparse.ArgumentParser, formats: Sequence[str], suffixes: Iterable[str]
+) -> None:
+    """Adds what a report is printed as, and the files it is written to."""
+    parser.add_argument(
+        "-f", "--format", choices=formats, metavar="FORMAT",
+        help=f"what to print: {', '.join(formats)} (default: text)",
+    )  # fmt: skip
+    parser.add_argument(
+        "-o", "--output", action="append", default=[], metavar="FILE", type=Path,
+        help=f"write to FILE, by its suffix: {' '.join(suffixes)} (repeatable)",
+    )  # fmt: skip
 
 
 def known(

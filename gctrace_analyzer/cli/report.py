@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from gctrace_analyzer.cli import EXIT_INPUT, gating
 from gctrace_analyzer.cli.files import output, save
-from gctrace_analyzer.cli.options import Parser, common, given, known
+from gctrace_analyzer.cli.options import Parser, common, given, known, written
 from gctrace_analyzer.cli.reading import reading
 from gctrace_analyzer.errors import NothingDrawnError
 
@@ -96,14 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "inputs", nargs="+", metavar="FILE", help="a log, or - for standard input"
     )
-    parser.add_argument(
-        "-f", "--format", choices=FORMATS, metavar="FORMAT",
-        help=f"what to print: {', '.join(FORMATS)} (default: text)",
-    )  # fmt: skip
-    parser.add_argument(
-        "-o", "--output", action="append", default=[], metavar="FILE", type=Path,
-        help=f"write to FILE, by its suffix: {' '.join(SUFFIXES)} (repeatable)",
-    )  # fmt: skip
+    written(parser, FORMATS, SUFFIXES)
     parser.add_argument(
         "--table", choices=TABLES, metavar="TABLE",
         help=f"what csv, jsonl and parquet hold: {', '.join(TABLES)} (default: cycles)",

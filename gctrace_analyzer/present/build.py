@@ -79,7 +79,7 @@ def build(
         rejected=log.tables["rejected"],
         repaired=int(cycles["repaired"].sum()),
         procs=tuple(cycles["procs"].drop_nulls().unique().sort()),
-        goal_set_by=goal_setters(cycles),
+        goal_set_by=goal_setters(judged),
         runtime_lines=log.runtime_lines,
         settings=settings,
         post_mortems=deaths,

@@ -37,12 +37,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _advice(report)
     elif report.summary.cycles:
         yield f"\n**No advice** {escaped(report.base.refused or 'too few steady cycles')}."
-    if report.summary.cycles:
-        for each in (
-            rows.phases(report), rows.pauses(report), rows.worst(report),
-            rows.processes(report),
-        ):  # fmt: skip
-            yield from table(each)
+    for each in rows.about_cycles(report):
+        yield from table(each)
     yield from _evidence(report)
     yield from table(rows.rejected(report))
     examples = rows.rejected_examples(report)

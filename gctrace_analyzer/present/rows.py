@@ -20,7 +20,7 @@ from gctrace_analyzer.present.figures import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from gctrace_analyzer.present.report import Report
 
@@ -91,6 +91,13 @@ def state(report: Report) -> list[Figure]:
         total = f"{mib(s.alloc_total_mib)} in all"
         figures.append(Figure("Allocation", mib_per_s(s.alloc_mib_per_s), total))
     return figures
+
+
+def about_cycles(report: Report) -> Iterator[Table]:
+    """The tables that cycles give, in the order of every report; none without cycles."""
+    if report.summary.cycles:
+        several = (phases(report), pauses(report), worst(report), processes(report))
+        yield from (each for each in several if each is not None)
 
 
 def phases(report: Report) -> Table | None:

@@ -30,12 +30,8 @@ def lines(report: Report) -> Iterator[Line]:
             yield _figure(report, figure)
     yield from _story(report)
     yield from advice_lines(report)
-    if report.summary.cycles:
-        for each in (
-            rows.phases(report), rows.pauses(report), rows.worst(report),
-            rows.processes(report),
-        ):  # fmt: skip
-            yield from table(each)
+    for each in rows.about_cycles(report):
+        yield from table(each)
     yield from _evidence(report)
     yield from _skipped(report)
     for index, sentence in enumerate(report.summary.warnings):

@@ -120,13 +120,8 @@ def _episodes(report: Report, axis: Axis) -> list[dict[str, Any]]:
 
 
 def _tables(report: Report) -> Iterator[rows.Table]:
-    several = (
-        (rows.phases(report), rows.pauses(report), rows.worst(report))
-        if report.summary.cycles
-        else ()
-    )
     for table in (
-        *several, rows.processes(report), evidence.memory(report), evidence.units(report),
+        *rows.about_cycles(report), evidence.memory(report), evidence.units(report),
         rows.rejected(report),
     ):  # fmt: skip
         if table is not None and table.rows:
