@@ -101,6 +101,25 @@ def test_the_reason_comes_first(capfd: pytest.CaptureFixture[str]) -> None:
     )
 
 
+@pytest.mark.parametrize("words", [(THRASH,), ("compare", STEADY, THRASH)], ids=len)
+def test_a_reader_that_leaves_does_not_open_the_gate(words: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [
+        sys.executable,
+        "-m",
+        "gctrace_analyzer",
+        *words,
+        "--fail-on",
+        "gc_cpu_share>10%",
+    ]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"fail-on: gc_cpu_share>10%: ")
+    assert done.stderr.count(b"\n") == 1
+
+
 def test_noise_fails_nothing_and_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     limit = "gc_cpu_share>+1%"
     before, after = sorted(NOISE, key=lambda path: gca.read(path).summary().gc_cpu_share or 0)

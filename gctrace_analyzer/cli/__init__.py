@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gctrace_analyzer.errors import (
     BadSettingError,
@@ -19,6 +21,9 @@ from gctrace_analyzer.errors import (
     ProgramError,
     UnwritableOutputError,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 VERBS = ("compare", "explain", "fleet", "watch", "whatif")
 """Words that are commands in first place; a file of that name is `./compare`."""
@@ -35,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
         code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        _forget_output()
+        forget_output()
         return 0
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
@@ -52,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
         if isinstance(err, OSError) and not err.filename:
             # Inputs and output files raise errors of our own: what is left is our output.
             _say(f"standard output: {err.strerror or err}")
-            _forget_output()
+            forget_output()
             return EXIT_USAGE
         _say(
             f"a bug in gctrace-analyzer: {type(err).__name__}: {err}\n"
@@ -62,7 +67,18 @@ def main(argv: list[str] | None = None) -> int:
     return code
 
 
-def _forget_output() -> None:
+@contextmanager
+def to_a_reader() -> Iterator[None]:
+    """Printing whose reader may leave early: it ends there, the exit code stays as it is."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        forget_output()
+
+
+def forget_output() -> None:
+    """Lets standard output go nowhere from here on."""
     # What is still buffered has no reader; without this, Python says so at its exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

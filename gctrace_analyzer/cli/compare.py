@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from gctrace_analyzer.cli import gating
+from gctrace_analyzer.cli import gating, to_a_reader
 from gctrace_analyzer.cli.files import output, save
 from gctrace_analyzer.cli.options import Parser, common, given, known, written
 from gctrace_analyzer.cli.reading import reading
@@ -73,14 +73,20 @@ def run(words: list[str]) -> int:
         code = gating.verdict(args, found.judge(*args.fail_on))
     for path, kind in outputs:
         save(path, partial(_write, found, kind))
-    if args.format in (None, "text") and (args.format or not outputs):
+    if args.format or not outputs:
+        with to_a_reader():
+            _print(found, args.format or "text", args.color)
+    return code
+
+
+def _print(found: Comparison | Sweep, kind: str, color: str) -> None:
+    if kind == "text":
         from gctrace_analyzer.cli.screen import show
 
-        show(found.lines(), args.color)
-    elif args.format:
-        _write(found, args.format, sys.stdout.buffer)
+        show(found.lines(), color)
+    else:
+        _write(found, kind, sys.stdout.buffer)
         sys.stdout.buffer.flush()
-    return code
 
 
 def _parser() -> argparse.ArgumentParser:

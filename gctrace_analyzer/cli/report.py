@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from typing import IO, TYPE_CHECKING
 
-from gctrace_analyzer.cli import EXIT_INPUT, gating
+from gctrace_analyzer.cli import EXIT_INPUT, gating, to_a_reader
 from gctrace_analyzer.cli.files import output, save
 from gctrace_analyzer.cli.options import Parser, common, given, known, written
 from gctrace_analyzer.cli.reading import reading
@@ -86,7 +86,8 @@ def run(words: list[str]) -> int:
     for path, kind in outputs:
         save(path, partial(write, view, kind, args.plot if kind in ("png", "svg") else table))
     if not outputs or args.format:
-        _print(view, args.format or ("csv" if args.table else "text"), table, args.color)
+        with to_a_reader():
+            _print(view, args.format or ("csv" if args.table else "text"), table, args.color)
     return code
 
 

@@ -124,9 +124,8 @@ def phases(report: Report) -> Table | None:
     ]
     head = ("Phases", "from", "to", "cycles", "GC CPU", "assists", "live heap", "allocation")
     left = len(report.segments) - len(rows)
-    return Table(
-        head, "lrrrrrrr", rows, f"… and {left:,} shorter ones: --table segments" if left else ""
-    )
+    more = f"… and {left:,} shorter one{'s' * (left > 1)}: --table segments" if left else ""
+    return Table(head, "lrrrrrrr", rows, more)
 
 
 def pauses(report: Report) -> Table:
