@@ -45,6 +45,8 @@ def read(
     container_limit: str | float | None = None,
     cpu_limit: float | None = None,
     go_version: str | None = None,
+    ballast: str | float | None = None,
+    off_heap: str | float | None = None,
     unpack_limit: str | float | None = None,
     progress: Callable[[SourceFacts], None] | None = None,
 ) -> Run:
@@ -64,6 +66,8 @@ def read(
         container_limit: the memory its container or unit may have.
         cpu_limit: the CPUs it may have.
         go_version: the Go it was built with, as `1.22`.
+        ballast: the ballast it keeps.
+        off_heap: memory of the process that Go does not count (cgo, mmap), as `200MiB`.
         unpack_limit: the most an input may unpack to, as `64GiB`.
         progress: called after each few megabytes with the facts of the input so far.
 
@@ -86,7 +90,9 @@ def read(
         start=start,
         unpack_limit=unpack_limit,
     )
-    given = _settings(gogc, memory_limit, container_limit, cpu_limit, go_version)
+    given = _settings(
+        gogc, memory_limit, container_limit, cpu_limit, go_version, ballast, off_heap
+    )
     return Run(read_log(origins, how, progress=progress), given)
 
 
@@ -100,9 +106,13 @@ def live(
     container_limit: str | float | None = None,
     cpu_limit: float | None = None,
     go_version: str | None = None,
+    ballast: str | float | None = None,
+    off_heap: str | float | None = None,
 ) -> Live:
     """What is being written now, to be fed piece by piece; the options are those of `read`."""
-    given = _settings(gogc, memory_limit, container_limit, cpu_limit, go_version)
+    given = _settings(
+        gogc, memory_limit, container_limit, cpu_limit, go_version, ballast, off_heap
+    )
     return Live(how=_how(year=year, tz=tz, start=start), settings=given)
 
 
@@ -134,6 +144,8 @@ def _settings(
     container_limit: str | float | None,
     cpu_limit: float | None,
     go_version: str | None,
+    ballast: str | float | None,
+    off_heap: str | float | None,
 ) -> Settings:
     return Settings(
         gogc=_given(gogc, lambda value: units.gogc_percent(value, what="gogc")),
@@ -143,6 +155,8 @@ def _settings(
         ),
         cpu_limit=_given(cpu_limit, _cpus),
         go_version=_given(go_version, lambda value: str(value).removeprefix("go")),
+        ballast_mib=_given(ballast, lambda value: units.size_mib(value, what="ballast")),
+        off_heap_mib=_given(off_heap, lambda value: units.size_mib(value, what="off_heap")),
     )
 
 

@@ -35,7 +35,7 @@ from gctrace_analyzer.run_summary import RunSummary, cell, summary_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from gctrace_analyzer.advise.whatif import Base
+    from gctrace_analyzer.advise.base import Base
     from gctrace_analyzer.analysis.gates import Judged
     from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.present.report import Report
@@ -187,6 +187,8 @@ class Run(Held):
         gogc: Any = _PRESENT,
         memory_limit: Any = _PRESENT,
         ballast: Any = _PRESENT,
+        *,
+        horizon: str | float | None = None,
     ) -> pl.DataFrame:
         """What other settings would do (`schema.WHATIF`), each with an 80 % interval.
 
@@ -194,6 +196,8 @@ class Run(Held):
             gogc: one or several GOGC values; None or "off" is off; left out: as it is.
             memory_limit: one or several limits as "1GiB" or MiB; None or "off" is off.
             ballast: one or several ballasts, likewise.
+            horizon: so much later, as "12h" or seconds, if the live heap goes on as it grows;
+                left out: now.
 
         Raises:
             BadSettingError: a value that is no such setting.
@@ -204,6 +208,7 @@ class Run(Held):
             asked(gogc, now.gogc, "gogc"),
             asked(memory_limit, now.limit, "memory_limit"),
             [value or 0.0 for value in asked(ballast, now.ballast, "ballast")],
+            units.duration_s(horizon, what="horizon") if horizon else 0.0,
         )
 
     def recommend(
@@ -261,10 +266,10 @@ class Run(Held):
         )
         return any(len(table) for table in tables)
 
-    @property
+    @cached_property
     def settings(self) -> Settings:
         """GOGC and limits, as given to `read` or found in the inputs, with their source."""
-        return known(self._given, self.container_states, self.memstats, self.processes)
+        return known(self._given, self._log.tables)
 
     @property
     def likely(self) -> pl.DataFrame:

@@ -517,7 +517,11 @@ WHATIF = (
     Column("goal_set_by", "String", "", "gogc or memory-limit", _MODEL),
     Column("effective_gogc", "Float64", "%", "GOGC in effect", _MODEL),
     Column("true_live_heap_mib", "Float64", "MiB", "live heap without what is allocated while marking; the program's own", _MODEL),
-    Column("memory_peak_mib", "Float64", "MiB", "the heap's peak and Go's other memory: what the limit counts", _MODEL),
+    Column("memory_peak_mib", "Float64", "MiB", "the process's memory at its peak: heap, Go's other memory, off-heap memory where it is known; an untouched ballast is not in it", _MODEL),
+    Column("horizon_s", "Float64", "s", "how far ahead it is predicted; 0: now", "asked"),
+    Column("lasts_h", "Float64", "h", "until the growing live heap thrashes under the limit or fills the container; null: it does not grow, nothing bounds it, or the log is too short to tell", "gctrace_analyzer.advise.later"),
+    Column("lasts_h_low", "Float64", "h", "if it grows as fast as the upper end of its 95 % interval", "gctrace_analyzer.advise.later"),
+    Column("lasts_h_high", "Float64", "h", "if it grows as slowly as the lower end", "gctrace_analyzer.advise.later"),
 )  # fmt: skip
 
 RECOMMENDATIONS = (

@@ -19,7 +19,7 @@ from gctrace_analyzer.present.figures import mib
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gctrace_analyzer.advise.whatif import Base
+    from gctrace_analyzer.advise.base import Base
     from gctrace_analyzer.analysis.compare import Measured
     from gctrace_analyzer.analysis.findings import Finding
     from gctrace_analyzer.present.report import Report

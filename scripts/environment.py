@@ -38,6 +38,13 @@ def ensure(extra: str = "") -> None:
         done.write_text(wanted)
 
 
+def inside(extra: str = "") -> None:
+    """Goes on in the environment, for scripts that load the package themselves."""
+    ensure(extra)
+    if Path(sys.prefix).resolve() != HOME.resolve():
+        os.execv(PYTHON, [str(PYTHON), *sys.argv])
+
+
 def run(*command: str | Path, **settings: object) -> None:
     """Runs a command in the checkout; ends this script with its exit code if it fails."""
     code = subprocess.run([str(word) for word in command], cwd=ROOT, check=False, **settings)  # type: ignore[call-overload]  # passed on as they are

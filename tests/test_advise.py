@@ -13,8 +13,8 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.advise import pacer
 from gctrace_analyzer.advise.load import load
 from gctrace_analyzer.advise.model import Setting
-from gctrace_analyzer.advise.recommend import manifests
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.present.paste import manifests
 from tests.conftest import ROOT, SAMPLES
 from tests.test_findings import CORPUS, RUNS, run_of
 
@@ -195,7 +195,8 @@ def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
         gca.read(ROOT / "samples" / "thrash-go1.19.log", memory_limit="40MiB")
     )
     assert "asked for" in why(gca.read(ROOT / "samples" / "forced-go1.26.log"))
-    assert "Go 1.17" in why(gca.read(ROOT / "samples" / "assists-go1.16.log"))
+    old = gca.read(ROOT / "samples" / "assists-go1.16.log", go_version="1.9.7")
+    assert "Go 1.9 or before" in why(old)
     assert "no CPU" in why(gca.read(ROOT / "samples" / "go1.4.log"))
 
 

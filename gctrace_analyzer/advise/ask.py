@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import units
-from gctrace_analyzer.advise.calm import calm
+from gctrace_analyzer.advise.base import base_of
+from gctrace_analyzer.advise.calm import calm, latest
 from gctrace_analyzer.advise.load import WARM_UP_S, load
+from gctrace_analyzer.advise.model import THRASH_GOGC
 from gctrace_analyzer.advise.recommend import AIMS, recommend
-from gctrace_analyzer.advise.whatif import Base, base_of
 from gctrace_analyzer.analysis.cycles import goal_setters
+from gctrace_analyzer.analysis.live_growth import live_growth
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gctrace_analyzer.advise.base import Base
     from gctrace_analyzer.analysis.settings import Settings
 
 PRESENT: Any = object()
@@ -62,11 +65,18 @@ def base_from(
         why = "the lines tell no CPU of marking"
     setters = goal_setters(judged.filter(process=longest))
     by_limit = 2 * setters.get("memory-limit", 0) > sum(setters.values())
-    non_heap = _non_heap(tables["memstats"])
     stretch, thrashed = calm(mine, episodes)
+    present, drift = (stretch, None) if thrashed else latest(stretch)
+    found = load(present)
+    if drift and (found is None or found.effective_gogc < THRASH_GOGC):
+        # It has grown into its limit: what it does there says little of what it would do.
+        found, drift = load(stretch), None
     return base_of(
-        load(stretch), settings, non_heap, programs=len(processes), why_none=why,
-        by_limit=by_limit, whole=load(mine) if thrashed else None,
+        found, settings, _non_heap(tables["memstats"]),
+        programs=len(processes), why_none=why, by_limit=by_limit,
+        whole=load(mine) if thrashed else None, drift=drift,
+        newest_go=processes.filter(process=longest)["go_version_max"][0],
+        growth=live_growth(judged.filter(process=longest)),
     )  # fmt: skip
 
 

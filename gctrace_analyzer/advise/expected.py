@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.advise.whatif import row
 
 if TYPE_CHECKING:
+    from gctrace_analyzer.advise.base import Base
     from gctrace_analyzer.advise.model import Setting
-    from gctrace_analyzer.advise.whatif import Base
 
 SAME_GOGC = 0.08
 """An inferred GOGC is right to some points: values this near are the same setting."""

@@ -8,13 +8,18 @@ versions that they were not fitted on are used to check them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from gctrace_analyzer.advise import pacer
+from gctrace_analyzer.advise.load import aged
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.load import Load
+
+THRASH_GOGC = 12.0
+"""GOGC in effect under a limit: of 50 runs that thrashed, all were below."""
 
 Thrash = Literal["no", "tight", "likely", "certain"]
 
@@ -100,13 +105,18 @@ def predict(
     non_heap: float | None = None,
     constants: Constants | None = None,
     fragmentation_times: float = 1.0,
+    grown_mib: float = 0.0,
 ) -> Prediction:
-    """The figures under `other` of a program whose log shows `load` under `now`."""
+    """The figures under `other` of a program whose log shows `load` under `now`.
+
+    `grown_mib`: by so much its live heap will have grown.
+    """
     c = constants or Constants()
-    true_live = load.true_live + other.ballast - now.ballast
     rest = _non_heap(load, now, non_heap, c, fragmentation_times)
-    busy = load.work_ms / load.mark_ms
     bound = load.cpu_bound
+    load = aged(load, grown_mib) if grown_mib else load
+    true_live = load.true_live + other.ballast - now.ballast
+    busy = load.work_ms / load.mark_ms
     alloc = max(load.alloc, 1e-6)
     off_rate = load.alloc_off if load.alloc_off > 0 else alloc
     lost_s = c.sweep * load.work_ms / 1000
@@ -114,13 +124,17 @@ def predict(
     free_rate = off_mib / max(off_mib / off_rate - lost_s, 0.25 * off_mib / off_rate)
     runway = load.runway * c.runway_times
     in_mark, work = load.in_mark, load.work_ms
+    wanted_mib = in_mark
     period = 1 / load.gc_per_s
     for _ in range(60):
         live = true_live + in_mark
         goal, set_by = _goal(load, other, live, rest)
         goal = max(goal, live)
         at_trigger = goal - (rest.gap * goal if set_by == "memory-limit" else 0.0)
-        start = pacer.trigger(live, max(at_trigger, live), runway * in_mark / load.in_mark)
+        # The older controller learns from what marking would let through, not from what its
+        # own trigger left room for.
+        ahead = in_mark if load.new_pacer else wanted_mib
+        start = _trigger(load, live, max(at_trigger, live), runway * ahead / load.in_mark)
         room = max(goal - start, 0.02 * goal + 0.3)
         between = max(start - live, 0.0)
         lost = c.sweep * work / 1000
@@ -128,7 +142,8 @@ def predict(
         off_s = between / free_rate + lost + load.stw_ms / 1000
         kept = between / off_s / off_rate if between > 0 and off_s > 0 else 1.0
         speed = bound * kept + 1 - bound
-        grown = min(load.alloc_in * max(speed, 0.3) * mark_s, max(room, 0.03 * live))
+        wanted_mib = load.alloc_in * max(speed, 0.3) * mark_s
+        grown = min(wanted_mib, max(room, 0.03 * live))
         period = bound * (off_s + mark_s) + (1 - bound) * (between + grown) / alloc
         # A cycle cannot start before the last one's spans are swept.
         period = max(period, mark_s + lost)
@@ -164,12 +179,22 @@ def predict(
         assist_share_of_cpu=rate * assist / 1000 / load.procs,
         assist_share_of_gc_cpu=assist / max(spent, 1e-9),
         stw_share=rate * load.stw_ms / 1000,
-        heap_peak=_peak(load, other, rest, c, true_live, in_mark, runway, goal, set_by, thrash),
+        heap_peak=_peak(
+            load, other, rest, c, true_live, in_mark, runway, goal, set_by, thrash, rate
+        ),
         effective_gogc=gogc,
         thrash=thrash,
         non_heap=rest.fixed + rest.share * goal,
         non_heap_source=rest.source,
     )
+
+
+def _trigger(load: Load, live: float, goal: float, runway: float) -> float:
+    if load.new_pacer:
+        return pacer.trigger(live, goal, runway)
+    # Go 1.13 and before have no least ratio, and their lines look the same: the log shows it.
+    lowest = min(pacer.LOWEST_TRIGGER_1_17, load.trigger_share)
+    return pacer.trigger_1_17(live, goal, runway, lowest)
 
 
 def _non_heap(
@@ -208,20 +233,29 @@ def _goal(load: Load, setting: Setting, live: float, rest: _NonHeap) -> tuple[fl
 
 def _peak(
     load: Load, setting: Setting, rest: _NonHeap, c: Constants, true_live: float,
-    in_mark: float, runway: float, goal: float, set_by: str, thrash: Thrash,
+    in_mark: float, runway: float, goal: float, set_by: str, thrash: Thrash, rate: float,
 ) -> float:  # fmt: skip
     """The largest allocation while marking floats, lifts the next goal, and may come again."""
     most = in_mark * max(load.in_mark_max - 1, load.in_mark) / load.in_mark
-    live = true_live + min(max(load.true_live_spread - 1, 0.0), 0.1 * true_live) + most
+    live = true_live + _spread(load, rate) + most
     high = max(_goal(load, setting, live, rest)[0], live)
-    start = pacer.trigger(live, high, runway * in_mark / load.in_mark)
+    start = _trigger(load, live, high, runway * in_mark / load.in_mark)
     peak = start + min(most, max(1.05 * (high - start), in_mark))
     if set_by == "memory-limit" or load.burst > 0.6:
         peak = max(peak, c.limit_peak * goal)
     return max(peak, c.thrash_peak * goal) if thrash in ("likely", "certain") else peak
 
 
+def _spread(load: Load, rate: float) -> float:
+    """How far above its mean the live heap is at most, in as many cycles as there will be."""
+    cycles = max(rate * load.span_s, 1.0)
+    at = min(math.log2(cycles + 1), len(load.true_live_top) - 1.0)
+    below, above = load.true_live_top[math.floor(at)], load.true_live_top[math.ceil(at)]
+    most = below + (above - below) * (at - math.floor(at)) - load.true_live - 1
+    return min(max(most, 0.0), (0.1 + 20 * load.unsteady) * load.true_live)
+
+
 def _thrash(goal: float, live: float, gogc: float) -> Thrash:
     if goal <= 1.02 * live:
         return "certain"
-    return "likely" if gogc < 12 else "tight" if gogc < 25 else "no"
+    return "likely" if gogc < THRASH_GOGC else "tight" if gogc < 25 else "no"

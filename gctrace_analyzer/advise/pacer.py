@@ -19,6 +19,12 @@ LIMIT_HEADROOM_MIB = 1.0
 LOWEST_TRIGGER, HIGHEST_TRIGGER = 45 / 64, 61 / 64
 """minTriggerRatioDistance and maxTriggerRatioDistance, from Go 1.19 on."""
 
+LOWEST_TRIGGER_1_17, HIGHEST_TRIGGER_1_17 = 0.6, 0.95
+"""minTriggerRatio (from Go 1.14 on) and maxTriggerRatio up to Go 1.17 (mgc.go, mgcpacer.go)."""
+
+GOAL_UTILIZATION_1_17 = 0.30
+"""gcGoalUtilization, Go 1.10 to 1.17: a part of it is meant for assists."""
+
 LEAST_RUNWAY_MIB = 4.0
 """defaultHeapMinimum again: the trigger may lie this close below the goal."""
 
@@ -59,6 +65,16 @@ def trigger(live: float, goal: float, runway: float) -> float:
     low = live + room * LOWEST_TRIGGER
     high = max(live + room * HIGHEST_TRIGGER, goal - LEAST_RUNWAY_MIB)
     return min(max(goal - runway, low), max(high, low))
+
+
+def trigger_1_17(live: float, goal: float, runway: float, lowest: float) -> float:
+    """The same up to Go 1.17, where its controller comes to rest: endCycle.
+
+    At rest goal - trigger is what is allocated while marking, times the share of the processors
+    that marked over the 0.30 wanted. `lowest` is the least trigger ratio, 0 before Go 1.14.
+    """
+    room = goal - live
+    return min(max(goal - runway, live + room * lowest), live + room * HIGHEST_TRIGGER_1_17)
 
 
 def mark_workers(procs: int) -> tuple[int, float]:
@@ -117,8 +133,12 @@ def closed_loop_share(share: float, gogc: float, other: float) -> float:
     return odds / (1 + odds)
 
 
-def snapped(gogc: float) -> float:
-    """The value somebody will have set, if one is within the error of inferring it."""
+def snapped(gogc: float, live: float = math.inf) -> float:
+    """The value somebody will have set, if one is within the error of inferring it.
+
+    That is some points, and on a small live heap the MiB that sizes are cut to.
+    """
     usual = (25, 50, 75, 80, 100, 150, 200, 300, 400, 500, 800, 1000)
     near = min(usual, key=lambda value: abs(math.log(value / gogc))) if gogc > 0 else gogc
-    return float(near) if gogc > 0 and abs(near / gogc - 1) < 0.04 else gogc
+    error = max(0.04, 1.5 / max(live, 1.0))
+    return float(near) if gogc > 0 and abs(near / gogc - 1) < error else gogc

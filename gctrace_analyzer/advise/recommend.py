@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.advise import pacer
-from gctrace_analyzer.advise.model import Setting
-from gctrace_analyzer.advise.whatif import Base, row
+from gctrace_analyzer.advise.candidates import HEADROOM, Candidate, candidates, withheld
+from gctrace_analyzer.advise.whatif import row
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from gctrace_analyzer.advise.base import Base
+
+Row = dict[str, Any]
 
 AIMS = ("balanced", "cpu", "memory", "latency")
-HEADROOM = 0.9
-"""Of the container's limit: a tenth is left to what Go does not count (go.dev/doc/gc-guide)."""
 
 LITTLE_CPU = 0.03
 """GC CPU with idle marking below this is not worth anybody's time."""
 
 ENOUGH_CYCLES = 20
 
-GROWN = 1.5
-"""Times the live heap at first: what fits a heap that grows fits it for an hour."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A setting worth a look, and why."""
-
-    setting: Setting
-    why: str
-    risk: str
+TWICE = 2.0
+"""So much longer a setting must last to be worth a change."""
 
 
 def recommend(
@@ -47,50 +36,124 @@ def recommend(
     if base.load is None or base.refused:
         present |= {"rank": 1, "why": f"leave it: {base.refused}", "confidence": "none"}
         return _frame([present])
-    tried = {base.now: None} | {each.setting: each for each in _candidates(base, gc_cpu_target)}
-    rows = [_row(base, each) for each in tried.values() if each is not None]
+    rows = [_row(base, each) for each in candidates(base, gc_cpu_target).values()]
     rows = [each for each in rows if each["thrash"] == "no" and _fits(each, base)]
     if base.whole is not None:
         rows = [each for each in rows if _clears(each, base)]
-    tight = not _fits(present, base)
-    scored = sorted(rows, key=lambda each: _score(each, present, aim, gc_cpu_target))
-    healthy = base.load.gc_cpu_share < DEFAULT.gc_cpu_warn
-    better = bool(scored) and (
-        tight or _is_better(scored[0], present, aim, gc_cpu_target, healthy=healthy)
+    # What GOGC does needs no code: a ballast is one to choose, never the advice.
+    scored = sorted(
+        rows,
+        key=lambda each: (
+            _about_ballast(each, base) and each["ballast_mib"] > 0,
+            _score(each, present, aim, gc_cpu_target),
+        ),
     )
-    guard = None if better else _guard(rows, present, base)
-    if guard is not None:
-        guard["why"] = (
-            "costs nothing at this load, and collects earlier should the heap outgrow the "
-            "container"
-        )
-        scored, better = [guard, *(each for each in scored if each is not guard)], True
-    if better and tight and guard is None:
-        scored[0]["why"] += (
-            f"; as it is, {present['memory_peak_mib']:,.0f} MiB at most do not fit nine tenths "
-            f"of the container's {base.settings.value('container_limit_mib'):,.0f} MiB"
-        )
-    ranked = [*scored[:1], present, *scored[1:3]] if better else [present, *scored[:3]]
-    if not better:
-        reason = "leave it: none of the settings tried is better by more than the uncertainty"
-        if healthy and aim == "balanced" and gc_cpu_target is None:
-            reason = f"leave it: GC CPU is {100 * base.load.gc_cpu_share:.1f} %"
-        if base.load.true_live_last > GROWN * base.load.true_live_first:
-            reason += "; the live heap grows: see to that first, no setting cures a leak"
-        present["why"] = reason
-        if tight:
-            present["risk"] = (
-                "it does not fit the container, and nothing tried does: more memory"
-            )
+    best = _best(scored, present, base, aim, gc_cpu_target)
+    if best is None:
+        _leave(present, base, aim, gc_cpu_target)
+        ranked = [present, *_others(scored, base, 3)]
+    else:
+        rest = [each for each in scored if each is not best]
+        ranked = [best, present, *_others(rest, base, 2)]
+    _mind(ranked[0], present, base)
     for rank, each in enumerate(ranked, start=1):
         each["rank"] = rank
     return _frame(ranked)
 
 
-def _fits(each: dict[str, Any], base: Base) -> bool:
+def _best(
+    scored: list[Row], present: Row, base: Base, aim: str, target: float | None
+) -> Row | None:
+    """What is better than the present setting for sure, with the reason; None: nothing is."""
+    if not scored:
+        return None
+    if (longer := _longer(scored, present, base)) is not None:
+        return longer
+    tight = not _fits(present, base)
+    if tight or _is_better(scored[0], present, aim, target, healthy=_is_healthy(base)):
+        if tight:
+            scored[0]["why"] += (
+                f"; as it is, {present['memory_peak_mib']:,.0f} MiB at most do not fit nine "
+                f"tenths of the container's {base.room_mib:,.0f} MiB"
+            )
+        return scored[0]
+    guard = _guard(scored, present, base)
+    if guard is not None:
+        guard["why"] = (
+            "costs nothing at this load, and collects earlier should the heap outgrow the "
+            "container"
+        )
+    return guard
+
+
+def _longer(scored: list[Row], present: Row, base: Base) -> Row | None:
+    """What lasts longest under a growing live heap, where the present setting ends soon."""
+    now = present["lasts_h"]
+    if now is None or now >= DEFAULT.hours_to_limit:
+        return None
+    lasting = [each for each in scored if (each["lasts_h"] or 0.0) > TWICE * now]
+    longest = max((each["lasts_h"] for each in lasting), default=0.0)
+    # GOGC hardly moves the end: of those that last as long, the one that changes least.
+    alike = [each for each in lasting if each["lasts_h"] >= HEADROOM * longest]
+    same = [each for each in alike if each["gogc"] == base.now.gogc]
+    return next(iter(same or alike), None)
+
+
+def _leave(present: Row, base: Base, aim: str, target: float | None) -> None:
+    """Says why the present setting is the advice."""
+    reason = "leave it: none of the settings tried is better by more than the uncertainty"
+    if _is_healthy(base) and aim == "balanced" and target is None and base.load:
+        reason = f"leave it: GC CPU is {100 * base.load.gc_cpu_share:.1f} %"
+    if base.leaks:
+        reason += "; the live heap grows: see to that first, no setting cures a leak"
+    present["why"] = reason
+    if not _fits(present, base):
+        present["risk"] = "it does not fit the container, and nothing tried does: more memory"
+
+
+def _is_healthy(base: Base) -> bool:
+    return base.load is not None and base.load.gc_cpu_share < DEFAULT.gc_cpu_warn
+
+
+def _others(rows: list[Row], base: Base, most: int) -> list[Row]:
+    """Some more to choose from, first one with or without a ballast if that is a question."""
+    return sorted(rows, key=lambda each: not _about_ballast(each, base))[:most]
+
+
+def _about_ballast(each: Row, base: Base) -> bool:
+    return bool(each["ballast_mib"] != base.now.ballast)
+
+
+def _mind(first: Row, present: Row, base: Base) -> None:
+    """What to keep in mind with the advice: the leak that stays, the limit that is not set."""
+    told = [first["risk"]] if first["risk"] else []
+    if base.leaks and not first["now"]:
+        told.append("the live heap grows, which no setting cures")
+    if first["lasts_h"] is not None and base.growth is not None:
+        still = f"at {base.growth.mib_per_h:,.0f} MiB/h this lasts {_lasts(first)}"
+        if present["lasts_h"] is not None and present is not first:
+            still += f", the present setting {_lasts(present)}"
+        told.append(still)
+    if reason := withheld(base):
+        told.append(reason)
+    elif base.room_mib is None and (first["gogc"] or 0) > (base.now.gogc or math.inf):
+        told.append("what memory it may use is not known (--container-limit)")
+    first["risk"] = "; ".join(told) or None
+
+
+def _lasts(each: Row) -> str:
+    low, middle, high = (each[f"lasts_h{end}"] for end in ("_low", "", "_high"))
+    if not middle:
+        return "no longer"
+    times, unit = (1, "h") if middle >= 1 else (60, "min")
+    low, middle, high = (f"{times * value:,.3g}" for value in (low, middle, high))
+    return f"{middle} {unit} ({low} to {high})"
+
+
+def _fits(each: Row, base: Base) -> bool:
     """Whether its memory stays within what the container leaves to Go."""
-    room = base.settings.value("container_limit_mib")
-    if not room or each["heap_peak_mib_high"] is None:
+    room = base.room_mib
+    if room is None or each["heap_peak_mib_high"] is None:
         return True
     beside = each["memory_peak_mib"] - each["heap_peak_mib"]
     return bool(
@@ -99,17 +162,15 @@ def _fits(each: dict[str, Any], base: Base) -> bool:
     )
 
 
-def _clears(each: dict[str, Any], base: Base) -> bool:
+def _clears(each: Row, base: Base) -> bool:
     """Whether its limit leaves room for the live heap at its largest."""
     limit, least = each["memory_limit_mib"], base.least_limit_mib
     return not limit or least is None or bool(limit >= least)
 
 
-def _guard(
-    rows: list[dict[str, Any]], present: dict[str, Any], base: Base
-) -> dict[str, Any] | None:
+def _guard(rows: list[Row], present: Row, base: Base) -> Row | None:
     """The present GOGC with a limit it does not feel, where only the container has one."""
-    if base.now.limit or not base.settings.value("container_limit_mib"):
+    if base.now.limit or base.room_mib is None:
         return None
     same = (
         each
@@ -120,74 +181,7 @@ def _guard(
     return next(same, None)
 
 
-def _candidates(base: Base, target: float | None) -> Iterator[Candidate]:
-    load, now = base.load, base.now
-    assert load is not None
-    room = base.settings.value("container_limit_mib")
-    limit = HEADROOM * room if room and load.go_1_19 else None
-    if limit is not None and limit < (base.least_limit_mib or 0):
-        limit = None
-    tried = {now.gogc}
-    if room is None:
-        yield from _roomier(base)
-    for gogc in (50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 800.0):
-        if gogc in tried:
-            continue
-        why = (
-            "rarer cycles for a larger heap"
-            if gogc > (now.gogc or 0)
-            else "a smaller heap for more CPU"
-        )
-        yield Candidate(Setting(gogc, now.limit, now.ballast), why, "")
-        if limit is not None:
-            yield Candidate(
-                Setting(gogc, float(int(limit)), now.ballast),
-                f"{why}, kept within nine tenths of the container's {room:,.0f} MiB",
-                "near the limit cycles become frequent",
-            )
-    if limit is not None:
-        yield Candidate(
-            Setting(now.gogc or 100.0, float(int(limit)), now.ballast),
-            f"a tenth of the container's {room:,.0f} MiB is left to what Go does not count",
-            "near the limit cycles become frequent",
-        )
-        yield Candidate(
-            Setting(None, float(int(limit)), now.ballast),
-            "all of the container's memory for the fewest cycles",
-            "GOGC=off: an idle program may not collect for hours; a live heap near the "
-            "limit thrashes",
-        )
-    if target is not None and load.gc_cpu_share > 0 and now.gogc:
-        wanted = pacer.gogc_for_cpu(min(load.gc_cpu_share, 0.9), now.gogc, target)
-        if 20 <= wanted <= 2000:
-            yield Candidate(
-                Setting(float(round(wanted / 5) * 5), now.limit, now.ballast),
-                "aims at the CPU target",
-                "",
-            )
-
-
-def _roomier(base: Base) -> Iterator[Candidate]:
-    """A larger memory limit, where the present one is felt and no container bounds it."""
-    load, now, whole, least = base.load, base.now, base.whole, base.least_limit_mib
-    assert load is not None
-    if whole is not None and least is not None:
-        for times, by in ((1.0, "a quarter"), (1.5, "more than half")):
-            yield Candidate(
-                Setting(now.gogc or 100.0, float(math.ceil(times * least)), now.ballast),
-                f"clears the live heap of {whole.marked_live_max:.0f} MiB at most by {by}",
-                "needs that much memory",
-            )
-    elif now.limit and load.effective_gogc < 0.93 * (now.gogc or 1e9):
-        for times in (1.25, 1.5, 2.0):
-            yield Candidate(
-                Setting(now.gogc, float(round(times * now.limit)), now.ballast),
-                "the limit sets the goal: more room, fewer cycles",
-                "needs that much memory",
-            )
-
-
-def _row(base: Base, candidate: Candidate, *, now: bool = False) -> dict[str, Any]:
+def _row(base: Base, candidate: Candidate, *, now: bool = False) -> Row:
     found = row(base, candidate.setting)
     load = base.load
     few = load is None or load.cycles < ENOUGH_CYCLES or load.span_s < DEFAULT.short_log_s
@@ -205,7 +199,7 @@ def _row(base: Base, candidate: Candidate, *, now: bool = False) -> dict[str, An
     }
 
 
-def _measured(base: Base) -> dict[str, Any]:
+def _measured(base: Base) -> Row:
     """The present setting's figures are those of the log, not the model's."""
     load = base.measured
     assert load is not None
@@ -222,7 +216,7 @@ def _measured(base: Base) -> dict[str, Any]:
     ends = {
         f"{name}{end}": value for name, value in values.items() for end in ("_low", "_high")
     }
-    beside = base.beside_heap_mib
+    beside = base.beside_heap_mib + base.off_heap_mib - base.now.ballast
     return (
         values
         | ends
@@ -233,9 +227,9 @@ def _measured(base: Base) -> dict[str, Any]:
     )
 
 
-def _cost(each: dict[str, Any], aim: str) -> float:
+def _cost(each: Row, aim: str) -> float:
     """What an aim wants small: CPU of marking, memory, time in pauses and assists."""
-    cpu, peak = each["gc_cpu_with_idle_share"] or 0.0, each["heap_peak_mib"] or 0.0
+    cpu, peak = each["gc_cpu_with_idle_share"] or 0.0, _peak(each)
     if aim == "cpu":
         return float(cpu)
     if aim == "memory":
@@ -245,25 +239,28 @@ def _cost(each: dict[str, Any], aim: str) -> float:
     return 0.0
 
 
-def _score(
-    each: dict[str, Any], present: dict[str, Any], aim: str, target: float | None
-) -> float:
+def _peak(each: Row) -> float:
+    """The heap's peak without a ballast, which is no memory."""
+    return max((each["heap_peak_mib"] or 0.0) - (each["ballast_mib"] or 0.0), 1e-9)
+
+
+def _score(each: Row, present: Row, aim: str, target: float | None) -> float:
     """Smaller is better."""
-    cpu, peak = each["gc_cpu_with_idle_share"], each["heap_peak_mib"]
+    cpu, peak, usual = each["gc_cpu_with_idle_share"], _peak(each), _peak(present)
     if target is not None:
         over = max(each["gc_cpu_share"] - target, 0.0)
         return float(1e6 * over + peak)
     if aim != "balanced":
         # What another aim would save counts a little: of two alike the cheaper.
-        other = peak / present["heap_peak_mib"] if aim in ("cpu", "latency") else cpu * 10
+        other = peak / usual if aim in ("cpu", "latency") else cpu * 10
         return float(_cost(each, aim) / max(_cost(present, aim), 1e-9) + 0.05 * other)
     # A tenth of the CPU is worth doubling the heap, a hundredth is not.
-    return float(10 * cpu + peak / present["heap_peak_mib"])
+    return float(10 * cpu + peak / usual)
 
 
 def _is_better(
-    best: dict[str, Any],
-    present: dict[str, Any],
+    best: Row,
+    present: Row,
     aim: str,
     target: float | None,
     *,
@@ -289,29 +286,8 @@ def _is_better(
     return bool(gains)
 
 
-def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
+def _frame(rows: list[Row]) -> pl.DataFrame:
     types = schema.polars_schema("recommendations")
     return pl.DataFrame(
         [{name: each.get(name) for name in types} for each in rows], schema=types
     )
-
-
-def environment(setting: Setting) -> list[str]:
-    """The setting as environment lines."""
-    lines = [f"GOGC={'off' if setting.gogc is None else f'{setting.gogc:.0f}'}"]
-    if setting.limit:
-        lines.append(f"GOMEMLIMIT={setting.limit:.0f}MiB")
-    return lines
-
-
-def manifests(setting: Setting) -> dict[str, str]:
-    """The setting to paste: environment, Dockerfile, Kubernetes, systemd."""
-    lines = environment(setting)
-    pairs = [line.split("=") for line in lines]
-    return {
-        "environment": "\n".join(f"export {line}" for line in lines),
-        "dockerfile": "\n".join(f"ENV {line}" for line in lines),
-        "kubernetes": "env:\n"
-        + "\n".join(f'  - name: {name}\n    value: "{value}"' for name, value in pairs),
-        "systemd": "[Service]\n" + "\n".join(f"Environment={line}" for line in lines),
-    }

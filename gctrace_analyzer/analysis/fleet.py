@@ -215,7 +215,7 @@ def _thrash(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     state = (
         pl.when("thrashes_at_end").then(pl.lit("thrashes"))
         .when(pl.col("thrash_s") > 0).then(pl.lit("thrashed"))
-        .when(_has("GC015") | (pl.col("hours_to_limit") <= t.fleet_hours_to_limit))
+        .when(_has("GC015") | (pl.col("hours_to_limit") <= t.hours_to_limit))
         .then(pl.lit("near"))
     )  # fmt: skip
     order = pl.col("state").replace_strict({"thrashes": 0, "thrashed": 1, "near": 2})

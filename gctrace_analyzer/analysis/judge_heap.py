@@ -16,14 +16,12 @@ from gctrace_analyzer.analysis.findings import (
     worse,
 )
 from gctrace_analyzer.analysis.goal import HEAP_MINIMUM_MIB
-from gctrace_analyzer.analysis.trend import slope
+from gctrace_analyzer.analysis.live_growth import live_growth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.analysis.findings import Severity
-
-_STRETCHES = 20
 
 
 def goal(f: Facts) -> Iterator[Finding]:
@@ -176,35 +174,23 @@ def growth(f: Facts) -> Iterator[Finding]:
     timed = f.cycles.drop_nulls(["start_s", "heap_live_mib"])
     if len(timed) < t.few:
         return
-    begin, end = timed["start_s"][0], timed["end_s"][-1]
-    # Without the start-up: a quarter of the time or of the cycles, whichever leaves more.
-    by_time = timed.filter(pl.col("start_s") >= begin + (end - begin) / 4)
-    by_count = timed[len(timed) // 4 :]
-    later = by_time if len(by_time) >= len(by_count) else by_count
-    trend = slope(_evenly(later), x="start_s", y="heap_live_mib")
-    median = later["heap_live_mib"].median()
-    if trend is not None and isinstance(median, float) and median > 0:
-        span = end - later["start_s"][0]
-        gained, sure = trend.per_s * span, trend.low * span
-        if sure > 0 and gained > t.growth_of_span * median and gained >= t.growth_min_mib:
-            first, last = (
-                middle(each)
-                for each in (later["heap_live_mib"].head(5), later["heap_live_mib"].tail(5))
-            )
-            text = f"live heap {first:,.0f} → {last:,.0f} MiB in {span:.3g} s"
-            long = span >= t.growth_min_span_s
-            if long:
-                low, high = 3600 * trend.low, 3600 * trend.high
-                text += f" ({3600 * trend.per_s:+,.0f} MiB/h, {low:,.0f} to {high:,.0f})"
-                text += _until(f, trend.per_s)
-            else:
-                text += ": too short to tell a leak from a start-up"
-            figures = {"growth_mib_per_h": 3600 * trend.per_s, "low": 3600 * trend.low,
-                       "high": 3600 * trend.high}  # fmt: skip
-            severity: Severity = "warn" if long or gained > median else "info"
-            yield Finding(
-                "GC021", severity, text, figures, start_s=later["start_s"][0], end_s=end
-            )
+    found = live_growth(f.cycles, t)
+    if found is not None:
+        text = (
+            f"live heap {found.first_mib:,.0f} → {found.last_mib:,.0f} MiB in "
+            f"{found.span_s:.3g} s"
+        )
+        long = found.span_s >= t.growth_min_span_s
+        if long:
+            text += f" ({found.mib_per_h:+,.0f} MiB/h, {found.low:,.0f} to {found.high:,.0f})"
+            text += _until(f, found.mib_per_h)
+        else:
+            text += ": too short to tell a leak from a start-up"
+        figures = {"growth_mib_per_h": found.mib_per_h, "low": found.low, "high": found.high}
+        severity: Severity = "warn" if long or found.gained_mib > found.median_mib else "info"
+        yield Finding(
+            "GC021", severity, text, figures, start_s=found.begin_s, end_s=found.end_s
+        )
     yield from _spikes(f, timed)
     roomy = f.steady.filter(pl.col("effective_gogc") >= 80)
     kept = roomy["survival_share"].median()
@@ -218,26 +204,13 @@ def growth(f: Facts) -> Iterator[Finding]:
         yield Finding("GC034", "info", text, {"survival_share_p50": kept})
 
 
-def _evenly(cycles: pl.DataFrame) -> pl.DataFrame:
-    """Medians of equal stretches of time: a burst of cycles is one moment, not many."""
-    if len(cycles) < _STRETCHES:
-        return cycles
-    since = pl.col("start_s") - cycles["start_s"][0]
-    span = max(cycles["start_s"][-1] - cycles["start_s"][0], 1e-9)
-    stretch = (since / span * _STRETCHES).floor().clip(0, _STRETCHES - 1)
-    medians = cycles.group_by(stretch.alias("stretch"), maintain_order=True).agg(
-        pl.col("start_s").median(), pl.col("heap_live_mib").median()
-    )
-    return medians if len(medians) >= _STRETCHES // 2 else cycles
-
-
-def _until(f: Facts, per_s: float) -> str:
+def _until(f: Facts, per_h: float) -> str:
     """When it meets what it may have."""
     limit_mib = f.settings.value("memory_limit_mib") or f.settings.value("container_limit_mib")
     live = f.cycles["heap_live_mib"].drop_nulls()
     if not limit_mib or not len(live) or live[-1] >= limit_mib:
         return ""
-    hours = (limit_mib - live[-1]) / per_s / 3600
+    hours = (limit_mib - live[-1]) / per_h
     return f"; at this rate {limit_mib:,.0f} MiB are reached in {hours:.2g} h"
 
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
+from gctrace_analyzer.analysis import oom_link
+
 if TYPE_CHECKING:
-    import polars as pl
+    from collections.abc import Mapping
 
 MIB = 1 << 20
+
+NEIGHBOUR = 0.05
+"""Of the limit: a process that holds less of it leaves it to the program."""
+
+OFF_HEAP_MIB = 32.0
+"""Less is the program's text, and chance between two clocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +31,20 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """GOGC in percent (`off` if it is off), limits in MiB, CPUs; None: not known."""
+    """GOGC in percent (`off` if it is off), limits in MiB, CPUs; None: not known.
+
+    `off_heap_mib` is memory of the process that Go does not count (cgo, mmap), `beside_mib`
+    that of other processes under the same limit.
+    """
 
     gogc: Known | None = None
     memory_limit_mib: Known | None = None
     container_limit_mib: Known | None = None
     cpu_limit: Known | None = None
     go_version: Known | None = None
+    ballast_mib: Known | None = None
+    off_heap_mib: Known | None = None
+    beside_mib: Known | None = None
 
     def value(self, name: str) -> Any:
         """The value of a setting; None if it is not known."""
@@ -60,28 +77,72 @@ def _container(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str, A
     return max(rows, key=fitness, default=None)
 
 
-def known(
-    given: Settings, containers: pl.DataFrame, memstats: pl.DataFrame, processes: pl.DataFrame
-) -> Settings:
-    """What the reader gave, else what container states and dumps say."""
+def known(given: Settings, tables: Mapping[str, pl.DataFrame]) -> Settings:
+    """What the reader gave, else what container states, kills and dumps say."""
     found = {field.name: getattr(given, field.name) for field in fields(given)}
-    row = _container(containers, processes)
-    if row is not None:
-        where = f"docker or kubectl, {row['name'] or row['container'] or 'container'}"
-        for name, column, factor in (
-            ("memory_limit_mib", "gomemlimit_bytes", MIB),
-            ("container_limit_mib", "memory_limit_bytes", MIB),
-            ("cpu_limit", "cpu_limit", 1),
-        ):
-            if found[name] is None and row[column] is not None:
-                found[name] = Known(row[column] / factor, where)
-        if found["gogc"] is None and row["gogc"] is not None:
-            found["gogc"] = Known(row["gogc"], where)
-    for name, column, factor in (
-        ("gogc", "gogc_pct", 1),
-        ("memory_limit_mib", "gomemlimit_bytes", MIB),
+    memstats = tables["memstats"]
+    for said in (
+        _of_container(_container(tables["container_states"], tables["processes"])),
+        *(_of_kill(kill, tables) for kill in tables["oom_kills"].iter_rows(named=True)),
+        _of_metrics(memstats),
+        _off_heap(memstats),
     ):
-        values = memstats[column].drop_nulls()
-        if found[name] is None and len(values):
-            found[name] = Known(values[-1] / factor, "metrics")
+        found |= {name: each for name, each in said.items() if found[name] is None}
     return Settings(**found)
+
+
+def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
+    if row is None:
+        return {}
+    where = f"docker or kubectl, {row['name'] or row['container'] or 'container'}"
+    values = {
+        "memory_limit_mib": _mib(row["gomemlimit_bytes"]),
+        "container_limit_mib": _mib(row["memory_limit_bytes"]),
+        "cpu_limit": row["cpu_limit"],
+        "gogc": row["gogc"],
+    }
+    return {name: Known(value, where) for name, value in values.items() if value is not None}
+
+
+def _of_metrics(memstats: pl.DataFrame) -> dict[str, Known]:
+    last = {name: memstats[name].drop_nulls() for name in ("gogc_pct", "gomemlimit_bytes")}
+    found = {}
+    if len(last["gogc_pct"]):
+        found["gogc"] = Known(last["gogc_pct"][-1], "metrics")
+    if len(last["gomemlimit_bytes"]):
+        found["memory_limit_mib"] = Known(_mib(last["gomemlimit_bytes"][-1]), "metrics")
+    return found
+
+
+def _of_kill(kill: dict[str, Any], tables: Mapping[str, pl.DataFrame]) -> dict[str, Known]:
+    """The limit that a kill of the program names, and who else lived under it."""
+    limit = kill["limit_bytes"]
+    if kill["scope"] != "memcg" or not limit or not oom_link.link(kill, tables["processes"]):
+        return {}
+    where = f"OOM kill, {kill['source']}:{kill['line_no']}"
+    found = {"container_limit_mib": Known(limit / MIB, where)}
+    mine = pl.col("kill_line_no") == kill["line_no"]
+    mine &= pl.col("source").cast(pl.String) == str(kill["source"])
+    others = tables["oom_tasks"].filter(
+        mine & (pl.col("pid") != kill["pid"]) & (pl.col("rss_bytes") >= NEIGHBOUR * limit)
+    )
+    if len(others):
+        who = ", ".join(dict.fromkeys(others["comm"].drop_nulls()))
+        found["beside_mib"] = Known(float(others["rss_bytes"].sum()) / MIB, f"{who}; {where}")
+    return found
+
+
+def _off_heap(memstats: pl.DataFrame) -> dict[str, Known]:
+    """Resident memory beyond all that Go has mapped and not given back: cgo, mmap."""
+    both = memstats.drop_nulls(["rss_bytes", "sys_bytes"])
+    if both.is_empty():
+        return {}
+    mapped = both["sys_bytes"] - both["heap_released_bytes"].fill_null(0)
+    beyond = float(both["rss_bytes"].median() or 0) - float(mapped.max() or 0)  # type: ignore[arg-type]
+    if beyond < OFF_HEAP_MIB * MIB:
+        return {}
+    return {"off_heap_mib": Known(beyond / MIB, "MemStats, resident beyond Go's mapped memory")}
+
+
+def _mib(size: float | None) -> float | None:
+    return None if size is None else size / MIB

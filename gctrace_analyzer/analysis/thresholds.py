@@ -199,7 +199,7 @@ class Thresholds:
     fleet_limit_share: float = 0.8
     """Live heap over limit: closer, and cycles follow each other (SAFE_LIMIT, 1.25 times)."""
 
-    fleet_hours_to_limit: float = 24.0
+    hours_to_limit: float = 24.0
     """A live heap that meets its limit within a day is tomorrow's incident."""
 
 

@@ -87,6 +87,14 @@ def known(
     program.add_argument(
         "--go-version", metavar="VERSION", help="the Go it was built with: 1.22"
     )
+    program.add_argument(
+        "--ballast", metavar="SIZE",
+        help="ballasts to try: 0,64MiB" if wanted else "the ballast it keeps: 64MiB",
+    )  # fmt: skip
+    program.add_argument(
+        "--off-heap", metavar="SIZE",
+        help="its memory that Go does not count (cgo, mmap): 200MiB",
+    )  # fmt: skip
     inputs = parser.add_argument_group("how to read the inputs")
     inputs.add_argument(
         "--year", type=int, help="year of the first line, where stamps have none"
@@ -118,8 +126,8 @@ def known(
 def given(args: argparse.Namespace) -> dict[str, Any]:
     """These options as `read`, or `live`, takes them."""
     names = (
-        "gogc", "memory_limit", "container_limit", "cpu_limit", "go_version", "year", "tz",
-        "start", "kind", "unpack_limit", "columns",
+        "gogc", "memory_limit", "container_limit", "cpu_limit", "go_version", "ballast",
+        "off_heap", "year", "tz", "start", "kind", "unpack_limit", "columns",
     )  # fmt: skip
     found = {name: getattr(args, name) for name in names if name in args}
     if found.get("columns"):

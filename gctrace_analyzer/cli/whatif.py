@@ -12,6 +12,9 @@ from gctrace_analyzer.cli.reading import reading
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import polars as pl
+
+    from gctrace_analyzer.advise.base import Base
     from gctrace_analyzer.present.text import Line
     from gctrace_analyzer.run import Run
 
@@ -25,6 +28,7 @@ examples:
   gctrace-analyze whatif run.log --gogc 50,200,400
   gctrace-analyze whatif run.log --gogc 100,off --memory-limit 1GiB,2GiB
   gctrace-analyze whatif run.log memstats.csv --memory-limit 900MiB -f csv
+  gctrace-analyze whatif leak.log --memory-limit 2GiB --horizon 12h
   gctrace-analyze whatif run.log --aim memory        what to set, by another aim"""
 
 FORMATS = ("text", "csv", "json", "jsonl")
@@ -36,7 +40,9 @@ def run(words: list[str]) -> int:
     parser.add_argument(
         "inputs", nargs="+", metavar="FILE", help="a log, or - for standard input"
     )
-    parser.add_argument("--ballast", metavar="SIZES", help="ballasts to try: 0,64MiB")
+    parser.add_argument(
+        "--horizon", metavar="TIME", help="so much later, as the live heap grows: 12h"
+    )
     parser.add_argument(
         "--aim", metavar="AIM", help="advise for it: balanced, cpu, memory, latency"
     )
@@ -45,6 +51,7 @@ def run(words: list[str]) -> int:
     parser.add_argument(
         "--memory-limit-now", metavar="SIZE", help="GOMEMLIMIT the log was made with"
     )
+    parser.add_argument("--ballast-now", metavar="SIZE", help="ballast the log was made with")
     parser.add_argument(
         "-f", "--format", choices=FORMATS, default="text", metavar="FORMAT",
         help=f"what to print: {', '.join(FORMATS)} (default: text)",
@@ -55,18 +62,17 @@ def run(words: list[str]) -> int:
     from gctrace_analyzer.entry import read
 
     options = given(args)
-    gogc, limit = options.pop("gogc"), options.pop("memory_limit")
-    now = {"gogc": args.gogc_now, "memory_limit": args.memory_limit_now}
+    several = {name: options.pop(name) for name in ("gogc", "memory_limit", "ballast")}
+    now = {name: getattr(args, f"{name}_now") for name in several}
     with reading() as progress:
         log = read(*args.inputs, progress=progress, **options, **now)
     if args.aim or args.gc_cpu_target:
         rows = log.recommend(aim=args.aim or "balanced", gc_cpu_target=args.gc_cpu_target)
     else:
-        several = {"gogc": gogc, "memory_limit": limit, "ballast": args.ballast}
         wanted = {name: text.split(",") for name, text in several.items() if text}
         if not wanted:
             wanted = {"gogc": ["50", "100", "200", "400"]}
-        rows = log.whatif(**wanted)
+        rows = log.whatif(**wanted, horizon=args.horizon)
     if args.format == "text":
         from gctrace_analyzer.cli.screen import show
 
@@ -85,29 +91,35 @@ def _said(label: str, sentence: str) -> Iterator[Line]:
         yield ((f"  {'' if index else label:<8}", "bold"), (text, ""))
 
 
-def _lines(log: Run, rows: object) -> Iterator[Line]:
-    import polars as pl
-
+def _lines(log: Run, rows: pl.DataFrame) -> Iterator[Line]:
     from gctrace_analyzer.present import advice
     from gctrace_analyzer.present.text import table
 
-    assert isinstance(rows, pl.DataFrame)
-    base = log.base
-    shown = advice.advice(rows) if "rank" in rows.columns else advice.predictions(rows)
+    base, ranked = log.base, "rank" in rows.columns
+    shown = advice.advice(rows) if ranked else advice.predictions(rows)
     if shown is not None:
         yield from table(shown)
-    for text in dict.fromkeys(rows["refused"].drop_nulls()):
-        yield from _said("Refused", f"{text}.")
-    for text in base.warnings:
-        yield from _said("Mind", text)
-    if "rank" in rows.columns and not base.refused and base.load:
-        for label, text in advice.reasons(rows, ()):
-            yield from _said(label, text)
+    for label, text in _sentences(base, rows, ranked=ranked):
+        yield from _said(label, text)
     if base.load:
-        now = advice.named(
-            {"gogc": base.now.gogc, "memory_limit_mib": base.now.limit, "ballast_mib": 0}
-        )
         basis = f"a {base.kind} load, {base.load.cycles} steady cycles; 80 % intervals"
-        yield ((f"  From {now}, {basis}.", "dim"),)
+        from_ = f"From {advice.written(base.now)}, {basis}{advice.when(rows)}."
+        for line in wrap(from_, 76):
+            yield ((f"  {line}", "dim"),)
         if shown is not None:
             yield ((f"  {advice.legend(shown)}", "dim"),)
+
+
+def _sentences(base: Base, rows: pl.DataFrame, *, ranked: bool) -> Iterator[tuple[str, str]]:
+    from gctrace_analyzer.present import advice
+
+    for text in dict.fromkeys(rows["refused"].drop_nulls()):
+        yield "Refused", f"{text}."
+    for text in base.warnings:
+        yield "Mind", text
+    if ranked and not base.refused and base.load:
+        yield from advice.reasons(rows, ())
+    for text in advice.about_ballasts(base, rows):
+        yield "Ballast", text
+    for text in [] if ranked else advice.lasting(rows):
+        yield "Lasts", text

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.advise.candidates import ballast_is_like
 from gctrace_analyzer.advise.model import Setting
-from gctrace_analyzer.advise.recommend import environment
-from gctrace_analyzer.present.figures import NONE, mib
+from gctrace_analyzer.present.figures import NONE, duration, mib
+from gctrace_analyzer.present.paste import environment
 from gctrace_analyzer.present.rows import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import polars as pl
+
+    from gctrace_analyzer.advise.base import Base
 
 MOST_ROWS = 3
 
@@ -21,10 +26,15 @@ def setting_of(row: dict[str, Any]) -> Setting:
 
 
 def named(row: dict[str, Any]) -> str:
+    """A row's setting as one writes it."""
+    return written(setting_of(row))
+
+
+def written(setting: Setting) -> str:
     """A setting as one writes it."""
-    parts = environment(setting_of(row))
-    if row["ballast_mib"]:
-        parts.append(f"ballast {mib(row['ballast_mib'])}")
+    parts = environment(setting)
+    if setting.ballast:
+        parts.append(f"ballast {mib(setting.ballast)}")
     return " ".join(parts)
 
 
@@ -54,6 +64,39 @@ def predictions(rows: pl.DataFrame) -> Table:
     return Table(("What if", *_HEAD), "lrrr", body)
 
 
+def lasting(rows: pl.DataFrame) -> Iterator[str]:
+    """How long each setting lasts, where the live heap grows."""
+    for row in rows.drop_nulls("lasts_h").iter_rows(named=True):
+        if not row["lasts_h"]:
+            yield f"{named(row)}: no longer."
+            continue
+        low, middle, high = (duration(3600 * row[f"lasts_h{end}"]) for end in _ENDS)
+        yield f"{named(row)}: {middle} ({low} to {high})."
+
+
+_ENDS = ("_low", "", "_high")
+
+
+def when(rows: pl.DataFrame) -> str:
+    """For when the predictions are, if not for now."""
+    later = rows["horizon_s"].max()
+    return f"; {duration(later)} later" if isinstance(later, float) and later else ""
+
+
+def about_ballasts(base: Base, rows: pl.DataFrame) -> Iterator[str]:
+    """What does the same as each ballast in the rows, and what one is."""
+    settings = dict.fromkeys(setting_of(row) for row in rows.iter_rows(named=True))
+    like = [(each, ballast_is_like(base, each)) for each in settings if each.ballast]
+    for setting, words in like:
+        if words:
+            yield f"{written(setting)}: {words}."
+    if like:
+        yield (
+            "It is address space (VSZ), not memory (RSS), until something writes to it or huge "
+            "pages back it. The peaks here are without it; gctrace prints them with it."
+        )
+
+
 def legend(shown: Table) -> str:
     """What the signs in a table of settings mean, as far as they occur."""
     signs = {row[0][:1] for row in shown.rows}
@@ -81,10 +124,12 @@ def _figures(row: dict[str, Any]) -> tuple[str, ...]:
 def _interval(row: dict[str, Any], name: str, times: float) -> str:
     if row[name] is None:
         return NONE
-    value = _number(times * row[name])
+    # A ballast is address space: what is weighed against CPU is the memory without it.
+    less = (row["ballast_mib"] or 0.0) if name == "heap_peak_mib" else 0.0
+    value = _number(times * row[name] - less)
     if row.get("now"):
         return value  # measured, not predicted
-    low, high = (_number(times * row[f"{name}_{end}"]) for end in ("low", "high"))
+    low, high = (_number(times * row[f"{name}_{end}"] - less) for end in ("low", "high"))
     return f"{value} ({low}–{high})"
 
 
@@ -105,6 +150,6 @@ def reasons(rows: pl.DataFrame, warnings: tuple[str, ...]) -> list[tuple[str, st
         told.append(("Mind", first["risk"]))
     told += [("Mind", text) for text in warnings]
     if not first["now"]:
-        told.append(("Set", " ".join(environment(setting_of(first)))))
+        told.append(("Set", written(setting_of(first))))
         told.append(("Trust", f"{first['confidence']} confidence; 80 % intervals"))
     return told

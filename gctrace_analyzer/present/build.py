@@ -24,7 +24,7 @@ from gctrace_analyzer.present.report import Report
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gctrace_analyzer.advise.whatif import Base
+    from gctrace_analyzer.advise.base import Base
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.ingest.read import Log
 

@@ -205,7 +205,8 @@ def settings(report: Report) -> str | None:
     """GOGC and limits, with who says so."""
     names = {
         "gogc": "GOGC", "memory_limit_mib": "GOMEMLIMIT", "container_limit_mib": "memory limit",
-        "cpu_limit": "CPU limit", "go_version": "Go",
+        "cpu_limit": "CPU limit", "go_version": "Go", "ballast_mib": "ballast",
+        "off_heap_mib": "off-heap memory", "beside_mib": "other processes",
     }  # fmt: skip
     parts = []
     for name, value in report.settings.to_dict().items():

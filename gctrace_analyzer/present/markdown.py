@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.recommend import manifests
 from gctrace_analyzer.present import advice, evidence, rows, story
 from gctrace_analyzer.present.figures import printable
+from gctrace_analyzer.present.paste import manifests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.advise.whatif import Base
+    from gctrace_analyzer.advise.base import Base
     from gctrace_analyzer.analysis.consumed import Consumed
     from gctrace_analyzer.analysis.findings import Finding
     from gctrace_analyzer.analysis.memory import Memory

@@ -14,8 +14,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"runtime"
-	"runtime/debug"
-	"runtime/metrics"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -29,7 +27,7 @@ type node struct {
 
 var (
 	mode = flag.String("mode", "service", "service: rate-limited; batch: -total MiB as fast as it goes; "+
-		"burst: service with 5x bursts; refill: service that holds its live heap twice for 3 s of every 10; http: a server with a cache, -rate requests/s; "+
+		"burst: service with 5x bursts; leak: service that keeps -leak KiB more each second; refill: service that holds its live heap twice for 3 s of every 10; http: a server with a cache, -rate requests/s; "+
 		"etl: lines parsed and summed, -total MiB")
 	live  = flag.Int("live", 40, "live heap, MiB")
 	rate  = flag.Int("rate", 300, "allocation rate, MiB/s (service)")
@@ -39,6 +37,7 @@ var (
 	churn = flag.Float64("replace", 0.02, "share of allocations that replace a live object")
 	stks  = flag.Int("goroutines", 10, "idle goroutines with some stack")
 	truth = flag.String("truth", "", "write the truth here")
+	leak  = flag.Int("leak", 500, "KiB kept for good each second (leak)")
 	ball  = flag.Int("ballast", 0, "ballast, MiB")
 )
 
@@ -168,13 +167,11 @@ func main() {
 	var stop int32
 	done := make(chan bool)
 	go func() {
-		s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 		for atomic.LoadInt32(&stop) == 0 {
-			metrics.Read(s)
-			if v := s[0].Value.Uint64() - s[1].Value.Uint64(); v > peakRSS {
+			if v := mapped(); v > peakRSS {
 				peakRSS = v
 			}
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(pollEvery)
 		}
 		close(done)
 	}()
@@ -194,10 +191,14 @@ func main() {
 		}
 	default:
 		var again []*node
+		var kept [][]byte
 		for t0 := time.Now(); time.Since(t0) < *dur; {
 			tick := time.Now()
 			if *mode == "refill" {
 				again = refill(again, int(time.Since(t0)/time.Second)%10 >= 6 && int(time.Since(t0)/time.Second)%10 < 9)
+			}
+			if *mode == "leak" {
+				kept = append(kept, make([]byte, *leak<<10/200))
 			}
 			n := *rate * 16 / 200
 			if *mode == "burst" && int(time.Since(t0)/(500*time.Millisecond))%4 == 3 {
@@ -212,34 +213,18 @@ func main() {
 				time.Sleep(d)
 			}
 		}
+		runtime.KeepAlive(kept)
 	}
 	workS := time.Since(work).Seconds()
 	atomic.StoreInt32(&stop, 1)
 	<-done
 	if *truth != "" {
-		names := []string{"/cpu/classes/gc/total:cpu-seconds", "/cpu/classes/gc/mark/assist:cpu-seconds", "/cpu/classes/gc/mark/dedicated:cpu-seconds",
-			"/cpu/classes/gc/mark/idle:cpu-seconds", "/cpu/classes/gc/pause:cpu-seconds", "/cpu/classes/user:cpu-seconds", "/cpu/classes/total:cpu-seconds",
-			"/cpu/classes/scavenge/total:cpu-seconds", "/gc/limiter/last-enabled:gc-cycle", "/gc/cycles/total:gc-cycles", "/gc/heap/allocs:bytes"}
-		s := make([]metrics.Sample, len(names))
-		for i, n := range names {
-			s[i].Name = n
-		}
-		metrics.Read(s)
-		m := map[string]interface{}{}
-		for _, x := range s {
-			switch x.Value.Kind() {
-			case metrics.KindFloat64:
-				m[x.Name] = x.Value.Float64()
-			case metrics.KindUint64:
-				m[x.Name] = x.Value.Uint64()
-			}
-		}
+		m := told()
 		var ms runtime.MemStats
 		runtime.ReadMemStats(&ms)
 		m["NumGC"], m["GCCPUFraction"], m["PauseTotalNs"] = ms.NumGC, ms.GCCPUFraction, ms.PauseTotalNs
 		m["wall_s"], m["work_s"], m["units_64KiB"], m["peak_total_minus_released_bytes"] = time.Since(start).Seconds(), workS, units, peakRSS
 		m["gomaxprocs"], m["go_version"], m["GOGC"], m["GOMEMLIMIT"] = runtime.GOMAXPROCS(0), runtime.Version(), os.Getenv("GOGC"), os.Getenv("GOMEMLIMIT")
-		m["gomemlimit_bytes"] = debug.SetMemoryLimit(-1)
 		m["args"] = os.Args[1:]
 		f, err := os.Create(*truth)
 		if err != nil {

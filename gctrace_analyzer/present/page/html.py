@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.advise.recommend import manifests
 from gctrace_analyzer.present import advice, evidence, rows, story
 from gctrace_analyzer.present.page.embed import charts_of, embedded
 from gctrace_analyzer.present.page.made import how_made
 from gctrace_analyzer.present.page.parts import WORDS, environment, spark, verdict
+from gctrace_analyzer.present.paste import manifests
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.drawn import on
 

@@ -1,0 +1,242 @@
+"""Which settings are worth a look: the policy, a rule each, with where it comes from.
+
+Guide: go.dev/doc/gc-guide. A limit is for an environment one controls: never where the
+container's limit is not known, where other processes share it, or where it would stand within a
+quarter of the live heap. Part of the container is left to what Go does not count.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.advise import pacer
+from gctrace_analyzer.advise.model import Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gctrace_analyzer.advise.base import Base
+
+HEADROOM = 0.9
+"""Of the container's limit: a tenth is left to what Go does not count (guide: 5 to 10 %)."""
+
+STEPS = (50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 800.0)
+"""GOGC values that are tried."""
+
+BALLAST_MIB = (16.0, 16_384.0)
+"""Smaller does nothing, larger is not a small start."""
+
+NEAR_LIMIT = "near the limit cycles become frequent"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A setting worth a look, and why."""
+
+    setting: Setting
+    why: str
+    risk: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Settings to try where something holds; `why` may name figures of the base."""
+
+    name: str
+    when: Callable[[Base], bool]
+    settings: Callable[[Base], Iterator[Setting]]
+    why: Callable[[Base, Setting], str]
+    risk: str
+    source: str
+
+
+def candidates(base: Base, gc_cpu_target: float | None) -> dict[Setting, Candidate]:
+    """The settings that the rules try, each once, the first reason kept."""
+    found: dict[Setting, Candidate] = {}
+    for rule in RULES:
+        for setting in rule.settings(base) if rule.when(base) else ():
+            if setting != base.now:
+                each = Candidate(setting, rule.why(base, setting), rule.risk)
+                found.setdefault(setting, each)
+    load, now = base.load, base.now
+    if load and gc_cpu_target is not None and load.gc_cpu_share > 0 and now.gogc:
+        wanted = pacer.gogc_for_cpu(min(load.gc_cpu_share, 0.9), now.gogc, gc_cpu_target)
+        if 20 <= wanted <= 2000:
+            aimed = Setting(float(round(wanted / 5) * 5), now.limit, now.ballast)
+            found.setdefault(aimed, Candidate(aimed, "aims at the CPU target", ""))
+    return found
+
+
+def limit_of(base: Base) -> float | None:
+    """The memory limit that the container leaves room for; None where none is to be set."""
+    room = base.room_mib
+    if room is None or not base.has_limit or base.settings.value("beside_mib"):
+        return None
+    limit = float(int(HEADROOM * room - base.off_heap_mib))
+    return limit if limit > 0 and limit >= (base.least_limit_mib or 0) else None
+
+
+def withheld(base: Base) -> str | None:
+    """Why no memory limit is advised, where somebody would look for one."""
+    room = base.room_mib
+    if room is None or base.now.limit or limit_of(base) is not None:
+        return None
+    if not base.has_limit:
+        return "no memory limit is advised: it comes with Go 1.19"
+    beside = base.settings.beside_mib
+    if beside is not None:
+        return (
+            f"no memory limit is advised: other processes under the same limit hold "
+            f"{beside.value:,.0f} MiB ({beside.source}); give it a container of its own"
+        )
+    least = base.least_limit_mib or 0
+    return (
+        f"no memory limit is advised: its live heap wants {least:,.0f} MiB at least, and "
+        f"{HEADROOM * room - base.off_heap_mib:,.0f} MiB are there; it would thrash"
+    )
+
+
+def ballast_is_like(base: Base, setting: Setting) -> str:
+    """What does the same as a ballast, without it."""
+    load = base.load
+    if load is None or setting.gogc is None or not setting.ballast:
+        return ""
+    live = load.marked_live - base.now.ballast
+    gogc = pacer.gogc_like_ballast(setting.gogc, live, setting.ballast)
+    words = f"GOGC={gogc:,.0f} does the same without it"
+    if base.has_limit:
+        limit = pacer.limit_like_ballast(
+            setting.gogc, live, setting.ballast, base.beside_heap_mib
+        )
+        words += f", or GOGC=off with GOMEMLIMIT={limit:,.0f}MiB"
+    return words
+
+
+def _steps(base: Base) -> Iterator[Setting]:
+    for gogc in STEPS:
+        yield Setting(gogc, base.now.limit, base.now.ballast)
+
+
+def _steps_within(base: Base) -> Iterator[Setting]:
+    for gogc in STEPS:
+        yield Setting(gogc, limit_of(base), base.now.ballast)
+
+
+def _guard(base: Base) -> Iterator[Setting]:
+    yield Setting(base.now.gogc or 100.0, limit_of(base), base.now.ballast)
+
+
+def _limit_alone(base: Base) -> Iterator[Setting]:
+    yield Setting(None, limit_of(base), base.now.ballast)
+
+
+def _clearing(base: Base) -> Iterator[Setting]:
+    for times in (1.0, 1.5):
+        limit = float(math.ceil(times * (base.least_limit_mib or 0)))
+        yield Setting(base.now.gogc or 100.0, limit, base.now.ballast)
+
+
+def _roomier(base: Base) -> Iterator[Setting]:
+    for times in (1.25, 1.5, 2.0):
+        limit = float(round(times * (base.now.limit or 0)))
+        yield Setting(base.now.gogc, limit, base.now.ballast)
+
+
+def _ballast(base: Base) -> Iterator[Setting]:
+    assert base.load is not None
+    low, high = BALLAST_MIB
+    size = 2.0 ** math.ceil(math.log2(max(base.load.true_live, 1.0)))
+    yield Setting(base.now.gogc, None, min(max(size, low), high))
+
+
+def _instead(base: Base) -> Iterator[Setting]:
+    load, now = base.load, base.now
+    assert load is not None
+    live = max(load.marked_live - now.ballast, 1.0)
+    gogc = pacer.gogc_like_ballast(now.gogc or 100.0, live, now.ballast)
+    yield Setting(float(round(gogc / 5) * 5), now.limit or limit_of(base))
+
+
+def _felt(base: Base) -> bool:
+    """Whether the present limit sets the goal."""
+    load, now = base.load, base.now
+    return bool(load and now.limit and load.effective_gogc < 0.93 * (now.gogc or 1e9))
+
+
+def _why_step(base: Base, setting: Setting) -> str:
+    rarer = (setting.gogc or 0) > (base.now.gogc or 0)
+    return "rarer cycles for a larger heap" if rarer else "a smaller heap for more CPU"
+
+
+def _why_within(base: Base, setting: Setting) -> str:
+    if _felt(base):
+        return f"more room than the present limit leaves, within {_nine_tenths(base)}"
+    return f"{_why_step(base, setting)}, kept within {_nine_tenths(base)}"
+
+
+def _nine_tenths(base: Base) -> str:
+    less = f", less {base.off_heap_mib:,.0f} MiB off-heap" if base.off_heap_mib else ""
+    return f"nine tenths of the container's {base.room_mib:,.0f} MiB{less}"
+
+
+def _why_guard(base: Base, _: Setting) -> str:
+    less = " and its off-heap memory" if base.off_heap_mib else ""
+    return (
+        f"a tenth of the container's {base.room_mib:,.0f} MiB is left to what Go does not "
+        f"count{less}"
+    )
+
+
+def _why_clearing(base: Base, setting: Setting) -> str:
+    by = "a quarter" if setting.limit == math.ceil(base.least_limit_mib or 0) else "over half"
+    most = base.measured.marked_live_max if base.measured else 0.0
+    return f"clears the live heap of {most:.0f} MiB at most by {by}"
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "clear-live-heap", lambda b: b.room_mib is None and b.whole is not None and b.has_limit,
+        _clearing, _why_clearing, "needs that much memory", "limit at 1.25 times the live heap",
+    ),
+    Rule(
+        "roomier-limit", lambda b: b.room_mib is None and b.whole is None and _felt(b),
+        _roomier, lambda _b, _s: "the limit sets the goal: more room, fewer cycles",
+        "needs that much memory", "guide: memory limit",
+    ),
+    Rule(
+        "gogc-steps", lambda _: True, _steps, _why_step, "", "guide: GOGC",
+    ),
+    Rule(
+        "gogc-steps-within-container", lambda b: limit_of(b) is not None,
+        _steps_within, _why_within, NEAR_LIMIT, "guide: memory limit",
+    ),
+    Rule(
+        "limit-as-guard", lambda b: limit_of(b) is not None,
+        _guard, _why_guard, NEAR_LIMIT, "guide: 5 to 10 % headroom",
+    ),
+    Rule(
+        "limit-alone", lambda b: limit_of(b) is not None,
+        _limit_alone, lambda _b, _s: "all of the container's memory for the fewest cycles",
+        "GOGC=off: an idle program may not collect for hours; a live heap near the limit "
+        "thrashes",
+        "guide: GOGC=off with a limit; mgcpacer.go: no periodic cycle without GOGC",
+    ),
+    Rule(
+        "ballast", lambda b: not b.has_limit and not b.now.ballast and bool(b.now.gogc),
+        _ballast, lambda b, s: f"a small ballast keeps cycles rare also while the live heap is "
+        f"small; {ballast_is_like(b, s)}",
+        "needs code that keeps a slice alive; address space only (VSZ, not RSS) until "
+        "something writes to it or huge pages back it; from Go 1.19 on a limit does it better",
+        "blog.twitch.tv go-memory-ballast; golang/go#23044",
+    ),
+    Rule(
+        "no-ballast", lambda b: b.has_limit and bool(b.now.ballast) and bool(b.now.gogc),
+        _instead,
+        lambda b, _: f"the goal of now without the ballast of {b.now.ballast:,.0f} MiB",
+        "a live heap that shrinks is collected more often than with the ballast",
+        "golang/go#48409: the memory limit replaces ballasts",
+    ),
+)  # fmt: skip
+"""In order: the first rule that names a setting gives its reason."""

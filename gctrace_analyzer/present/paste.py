@@ -1,0 +1,29 @@
+"""A setting, ready to paste."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.advise.model import Setting
+
+
+def environment(setting: Setting) -> list[str]:
+    """The setting as environment lines."""
+    lines = [f"GOGC={'off' if setting.gogc is None else f'{setting.gogc:.0f}'}"]
+    if setting.limit:
+        lines.append(f"GOMEMLIMIT={setting.limit:.0f}MiB")
+    return lines
+
+
+def manifests(setting: Setting) -> dict[str, str]:
+    """The setting to paste: environment, Dockerfile, Kubernetes, systemd."""
+    lines = environment(setting)
+    pairs = [line.split("=") for line in lines]
+    return {
+        "environment": "\n".join(f"export {line}" for line in lines),
+        "dockerfile": "\n".join(f"ENV {line}" for line in lines),
+        "kubernetes": "env:\n"
+        + "\n".join(f'  - name: {name}\n    value: "{value}"' for name, value in pairs),
+        "systemd": "[Service]\n" + "\n".join(f"Environment={line}" for line in lines),
+    }

@@ -1,0 +1,215 @@
+"""What is advised where: limits, ballasts, memory that Go does not count, heaps that grow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.advise.candidates import RULES
+from gctrace_analyzer.present import advice
+from tests.conftest import CORPUS, SAMPLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BUSY = CORPUS / "advice" / "svc-big" / "gogc100" / "run.log"
+OLD = SAMPLES / "assists-go1.16.log"
+LEAK = SAMPLES / "leak" / "service.log.gz"
+KILL = CORPUS / "inputs" / "journalctl" / "leakd-short.log"
+
+
+def limits(run: gca.Run, aim: str = "cpu") -> list[float]:
+    rows = run.recommend(aim=aim)
+    return sorted({*rows["memory_limit_mib"].drop_nulls()})
+
+
+def test_every_rule_says_where_it_comes_from() -> None:
+    assert len({rule.name for rule in RULES}) == len(RULES)
+    assert all(rule.source for rule in RULES)
+
+
+def test_no_limit_without_a_container() -> None:
+    run = gca.read(BUSY, gogc=100)
+    assert limits(run) == []
+    assert "--container-limit" in run.recommend(aim="cpu")["risk"][0]
+
+
+def test_memory_that_go_does_not_count_is_taken_off() -> None:
+    plain = gca.read(BUSY, gogc=100, container_limit="1GiB")
+    less = gca.read(BUSY, gogc=100, container_limit="1GiB", off_heap="200MiB")
+    assert limits(plain) == [921.0]
+    assert limits(less) == [721.0]
+    now, was = (run.whatif().row(0, named=True)["memory_peak_mib"] for run in (less, plain))
+    assert now == pytest.approx(was + 200)
+
+
+def test_resident_memory_beyond_gos_is_off_heap(tmp_path: Path) -> None:
+    dump = tmp_path / "metrics.txt"
+    dump.write_text(
+        "# TYPE go_memstats_sys_bytes gauge\n"
+        f"go_memstats_sys_bytes {400 << 20}\n"
+        f"go_memstats_heap_released_bytes {100 << 20}\n"
+        f"process_resident_memory_bytes {500 << 20}\n"
+    )
+    known = gca.read(BUSY, dump).settings.to_dict()["off_heap_mib"]
+    assert known["value"] == 200
+    assert "resident" in known["source"]
+    text = dump.read_text().replace(str(500 << 20), str(320 << 20))
+    dump.write_text(text)
+    assert "off_heap_mib" not in gca.read(BUSY, dump).settings.to_dict()
+
+
+def journal(path: Path, others: str = "") -> gca.Run:
+    """The busy program's log and a kernel's kill of it, as journalctl shows them."""
+    own = [
+        f"Mar 29 00:59:5{number // 10 % 9} web-1 leakd[4242]: {line}\n"
+        for number, line in enumerate(BUSY.read_text().splitlines())
+        if line.startswith("gc ")
+    ]
+    kill = KILL.read_text().splitlines(keepends=True)[11:]
+    at = next(number for number, line in enumerate(kill) if "leakd\n" in line and "[ " in line)
+    path.write_text("".join([*own, *kill[: at + 1], others, *kill[at + 1 :]]))
+    return gca.read(path, year=2026, gogc=100)
+
+
+def test_a_kill_tells_the_containers_limit(tmp_path: Path) -> None:
+    run = journal(tmp_path / "journal.log")
+    known = run.settings.to_dict()["container_limit_mib"]
+    assert known["value"] == 512
+    assert "OOM kill" in known["source"]
+    assert limits(run) == [460.0]
+
+
+def test_no_limit_where_memory_is_shared(tmp_path: Path) -> None:
+    other = (
+        "Mar 29 00:59:59 web-1 kernel: [   5151]   997  5151   467108    20480    20000     "
+        "1536         0  1335296        0             0 postgres\n"
+    )
+    run = journal(tmp_path / "journal.log", other)
+    assert run.settings.value("beside_mib") == 80
+    assert limits(run) == []
+    risk = run.recommend()["risk"][0]
+    assert "other processes under the same limit hold 80 MiB (postgres" in risk
+
+
+def test_no_limit_where_the_live_heap_is_near_it() -> None:
+    run = gca.read(BUSY, gogc=100, container_limit="190MiB")
+    assert limits(run) == []
+    assert "it would thrash" in run.recommend()["risk"][0]
+
+
+def test_go_1_18_has_no_limit() -> None:
+    run = gca.read(BUSY, gogc=100, container_limit="1GiB", go_version="1.18.10")
+    assert limits(run) == []
+    assert "upgrade" in run.whatif(memory_limit="900MiB")["refused"][0]
+    assert "comes with Go 1.19" in run.recommend(aim="cpu")["risk"][0]
+
+
+def test_a_ballast_is_offered_where_there_is_no_limit() -> None:
+    rows = gca.read(OLD).recommend()
+    ballasts = rows.filter(pl.col("ballast_mib") > 0)
+    assert ballasts["rank"].to_list() == [2]
+    assert "does the same without it" in ballasts["why"][0]
+    assert "VSZ, not RSS" in ballasts["risk"][0]
+    assert not gca.read(BUSY).recommend().filter(pl.col("ballast_mib") > 0).height
+
+
+def test_a_ballast_is_address_space_until_it_is_written_to() -> None:
+    run = gca.read(BUSY, gogc=100)
+    none, some = run.whatif(ballast=[0, "256MiB"]).iter_rows(named=True)
+    assert some["gc_per_s"] < none["gc_per_s"]
+    assert some["heap_peak_mib"] > none["heap_peak_mib"] + 256
+    assert some["memory_peak_mib"] == pytest.approx(
+        some["heap_peak_mib"] + none["memory_peak_mib"] - none["heap_peak_mib"] - 256, rel=0.2
+    )
+    told = list(advice.about_ballasts(run.base, run.whatif(ballast="256MiB")))
+    assert "GOGC=" in told[0]
+    assert "GOMEMLIMIT=" in told[0]
+
+
+def test_a_ballast_can_go_from_go_1_19_on() -> None:
+    log = CORPUS / "advice" / "svc-a" / "gogc100-ballast64" / "run.log"
+    run = gca.read(log, gogc=100, ballast="64MiB")
+    rows = run.recommend(aim="cpu").filter(pl.col("ballast_mib") == 0)
+    without = run.whatif(gogc=rows["gogc"][0], ballast=0).row(0, named=True)
+    assert without["gc_per_s"] == pytest.approx(run.base.load.gc_per_s, rel=0.15)  # type: ignore[union-attr]
+
+
+def test_a_quota_below_gomaxprocs_is_told() -> None:
+    assert any("GOMAXPROCS=1" in each for each in gca.read(BUSY, cpu_limit=0.5).base.warnings)
+    assert not any("GOMAXPROCS" in each for each in gca.read(BUSY, cpu_limit=2).base.warnings)
+
+
+def test_go_1_16_is_predicted() -> None:
+    run = gca.read(OLD)
+    assert run.base.refused is None
+    own = run.whatif().row(0, named=True)
+    assert own["gc_per_s"] == pytest.approx(run.base.load.gc_per_s, rel=0.1)  # type: ignore[union-attr]
+
+
+def grown(until_s: float) -> gca.Run:
+    return gca.read(LEAK, gogc=100, memory_limit="120MiB").between(0, until_s)
+
+
+def test_a_growing_heap_is_predicted_from_its_end() -> None:
+    run = grown(85)
+    assert run.base.load is not None
+    assert run.base.load.begin_s > 60
+    assert any("predicted from its end" in each for each in run.base.warnings)
+    assert run.base.growth_is_known
+
+
+def test_what_it_will_be_later_came_true() -> None:
+    """A leak's log until 85 s, against what the same program did then."""
+    rows = grown(85).whatif(horizon=30).row(0, named=True)
+    later = gca.read(LEAK).between(112, 118).cycles
+    live = later["heap_live_mib"].mean()
+    assert rows["horizon_s"] == 30
+    assert rows["live_heap_mib"] == pytest.approx(live, rel=0.03)
+    assert rows["gc_per_s_low"] <= len(later) / 6 <= rows["gc_per_s_high"]
+    assert rows["thrash"] == "risk"
+
+
+def test_how_long_the_limit_lasts_came_true() -> None:
+    """GOGC in effect fell below 12 between 110 and 122 s."""
+    run = grown(85)
+    low, middle, high = (
+        85 + 3600 * run.whatif()[f"lasts_h{end}"][0] for end in ("_low", "", "_high")
+    )
+    assert low < middle < high
+    assert 105 < middle < 125
+    more = run.whatif(memory_limit=["120MiB", "200MiB", None])
+    assert more["lasts_h"][1] > more["lasts_h"][0]
+    assert more["lasts_h"][2] is None
+    held = gca.read(LEAK, gogc=100, memory_limit="120MiB", container_limit="1GiB").between(
+        0, 85
+    )
+    first = held.recommend(aim="cpu").row(0, named=True)
+    assert "MiB/h this lasts" in first["risk"]
+    assert "the live heap grows, which no setting cures" in first["risk"]
+
+
+def test_a_limit_that_is_met_soon_is_moved() -> None:
+    run = gca.read(LEAK, gogc=100, memory_limit="120MiB", container_limit="512MiB")
+    first, now = run.recommend().head(2).iter_rows(named=True)
+    assert (first["gogc"], first["memory_limit_mib"]) == (100, 460)
+    assert now["now"]
+    assert now["lasts_h"] == 0
+    assert first["lasts_h_low"] > 0.1
+    alone = gca.read(LEAK, gogc=100, memory_limit="120MiB").recommend().row(0, named=True)
+    assert alone["memory_limit_mib"] == 240
+
+
+def test_a_short_log_says_nothing_of_later() -> None:
+    run = gca.read(SAMPLES / "leak-go1.26.log")
+    assert "too short" in run.whatif(horizon="1h")["refused"][0]
+    assert run.whatif()["lasts_h"][0] is None
+
+
+def test_a_heap_that_does_not_grow_is_the_same_later() -> None:
+    run = gca.read(BUSY)
+    now, later = run.whatif(), run.whatif(horizon="1h")
+    assert now.drop("horizon_s").equals(later.drop("horizon_s"))
