@@ -182,3 +182,21 @@ def test_gos_own_end_in_every_wording(tmp_path: Path) -> None:
 def test_spreadsheets(tmp_path: Path) -> None:
     run = read(tmp_path, "sep=;", "HeapAlloc;HeapSys;NumGC;GCCPUFraction", "1;2;3;0,0012")
     assert run.memstats["gc_cpu_fraction"].to_list() == [0.0012]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "time,HeapAlloc (MiB),heap_sys_mb,HeapIdleKB,NumGC\n2026-01-01T00:00:00Z,12.5,64,20480,3\n",
+        '{"time":"2026-01-01T00:00:00Z","heap_alloc_mib":12.5,"heapSysMB":64,'
+        '"heap_idle_kib":20480,"num_gc":3}\n',
+    ],
+    ids=("csv", "json"),
+)
+def test_names_that_carry_a_unit(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "memory"
+    path.write_text(text)
+    row = gca.read(path).memstats.row(0, named=True)
+    assert row["heap_alloc_bytes"] == 12.5 * (1 << 20)
+    assert (row["heap_sys_bytes"], row["heap_idle_bytes"]) == (64 << 20, 20 << 20)
+    assert row["num_gc"] == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import schema
@@ -72,29 +73,55 @@ _FIELDS = {plain(name) for name in (
     "MSpanInuse", "MSpanSys", "MCacheInuse", "MCacheSys", "BuckHashSys", "GCSys", "OtherSys",
     "NextGC", "LastGC", "PauseTotalNs", "NumGC", "NumForcedGC", "GCCPUFraction",
 )}  # fmt: skip
+_OF_GO = {NAMES[name] for name in _FIELDS if name in NAMES}
 ENOUGH = 2
 """So many fields make a MemStats; one may be anybody's."""
 
 
 def is_record(value: Any) -> bool:
     """Whether a JSON object is, or holds among its own fields, a MemStats."""
-    return (
-        isinstance(value, dict) and len({plain(str(key)) for key in value} & _FIELDS) >= ENOUGH
-    )
+    if not isinstance(value, dict):
+        return False
+    return len({scaled(str(key))[0] for key in value} & _OF_GO) >= ENOUGH
+
+
+_SCALES = {
+    "bytes": 1, "kib": 1 << 10, "kb": 1 << 10, "mib": 1 << 20, "mb": 1 << 20,
+    "gib": 1 << 30, "gb": 1 << 30,
+}  # fmt: skip
+"""Units that names of columns carry; "MB" here is bytes / 1024 / 1024."""
+
+
+@lru_cache(maxsize=4096)
+def scaled(name: str) -> tuple[str | None, int]:
+    """Our column of a name that may carry a unit, and how many bytes its unit has.
+
+    >>> scaled("HeapAlloc (MiB)"), scaled("heap_sys_kb"), scaled("NumGC"), scaled("requests")
+    (('heap_alloc_bytes', 1048576), ('heap_sys_bytes', 1024), ('num_gc', 1), (None, 1))
+    """
+    key = re.sub(r"[()\[\]]", "", plain(name))
+    if key in NAMES:
+        return NAMES[key], 1
+    for unit, factor in _SCALES.items():
+        column = NAMES.get(key.removesuffix(unit)) if key.endswith(unit) else None
+        if column and column.endswith("_bytes"):
+            return column, factor
+    return None, 1
 
 
 def is_field(name: str) -> bool:
     """Whether this is a field of `runtime.MemStats`, however spelled."""
-    return plain(name) in _FIELDS or plain(name).removesuffix("bytes") in _FIELDS
+    column, _ = scaled(name)
+    return column in _OF_GO
 
 
 def from_record(value: Mapping[str, Any]) -> Row:
     """A row from a JSON object with MemStats' fields; others than its own are left out."""
     row: Row = {}
     for key, given in value.items():
-        column = NAMES.get(plain(key))
+        column, factor = scaled(key)
         if column and isinstance(given, (int, float)) and not isinstance(given, bool):
-            row[column] = int(given) if column in INTEGERS else float(given)
+            row[column] = int(given * factor) if column in INTEGERS else float(given)
     pauses, number = value.get("PauseNs"), row.get("num_gc")
     if isinstance(pauses, list) and pauses and number:
         row["last_pause_ns"] = int(pauses[(number + 255) % 256 % len(pauses)])

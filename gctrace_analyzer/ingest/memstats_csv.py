@@ -120,6 +120,7 @@ def _typed(
     separator: str,
 ) -> tuple[pl.DataFrame, list[Rejected]]:
     columns: dict[str, pl.Series] = {"line_no": body["line_no"].cast(pl.Int64)}
+    resolution = 1
     bad = pl.repeat(value=False, n=len(body), eager=True)
     for index, given in enumerate(names):
         text = cells[f"c{index}"].str.strip_chars(' "\r')
@@ -131,33 +132,41 @@ def _typed(
             if stamped["stamp"].null_count() == text.null_count():
                 columns |= {name: stamped[name] for name in stamped.columns}
                 continue
-        column, values = _column(given, text)
+        column, values, digit = _column(given, text)
         if column in columns:
             continue
         columns[column] = values
+        resolution = max(resolution, digit)
         if memstats.is_field(given):
             wrong = text.is_not_null() & values.is_null()
             for row in wrong.arg_true()[:20].to_list():
                 reason = f"column {given}: {text[row]!r} is no number"
                 rejected.append((int(body["line_no"][row]), reason, body["text"][row]))
             bad |= wrong
+    if resolution > 1 and "resolution_bytes" not in columns:
+        columns["resolution_bytes"] = pl.repeat(
+            resolution, len(body), dtype=pl.Int64, eager=True
+        )
     return pl.DataFrame(columns).filter(~bad), sorted(rejected)
 
 
-def _column(given: str, text: pl.Series) -> tuple[str, pl.Series]:
-    """Our name for a column, or its own, and its values."""
-    key = memstats.plain(given)
-    if key in memstats.ELAPSED:
-        return "elapsed_s", text.cast(pl.Float64, strict=False)
-    column = memstats.NAMES.get(key)
+def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
+    """Our name for a column, or its own, its values, and what its last digit is in bytes."""
+    if memstats.plain(given) in memstats.ELAPSED:
+        return "elapsed_s", text.cast(pl.Float64, strict=False), 1
+    column, factor = memstats.scaled(given)
     whole = text.cast(pl.Int64, strict=False)
     exact = whole.null_count() == text.null_count()
     number = whole if exact else text.cast(pl.Float64, strict=False)
     if column is None:
-        return given, number if number.null_count() == text.null_count() else text
-    if column in memstats.INTEGERS:
-        return column, whole if exact else number.round().cast(pl.Int64, strict=False)
-    return column, number.cast(pl.Float64)
+        return given, number if number.null_count() == text.null_count() else text, 1
+    if column not in memstats.INTEGERS:
+        return column, number.cast(pl.Float64), 1
+    digits = 0 if exact else int(text.str.extract(r"\.(\d+)").str.len_chars().max() or 0)  # type: ignore[arg-type]
+    if factor == 1 and exact:
+        return column, whole, 1
+    values = (number.cast(pl.Float64) * factor).round().cast(pl.Int64, strict=False)
+    return column, values, max(round(factor / 10**digits), 1)
 
 
 def _headerless(texts: pl.Series, separator: str, name: str) -> list[str]:
