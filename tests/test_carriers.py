@@ -44,6 +44,14 @@ TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
     "compose": ("api-1  | {}", None, {"container": "api-1"}),
     "compose v1 with time": ("shop_api_1 | 2026-02-03T10:00:00.005000123Z {}", AT, {"container": "shop_api_1"}),
     "stern": ("api-7d9f5c6b8-abcde api {}", None, {"pod": "api-7d9f5c6b8-abcde", "container": "api"}),
+    "stern -A": (
+        "shop api-7d9f5c6b8-abcde api {}", None,
+        {"namespace": "shop", "pod": "api-7d9f5c6b8-abcde", "container": "api"},
+    ),
+    "CSV export": ('"2026-02-03T10:00:00.005Z","web-1","api","{}"', AT, {}),
+    "CSV of Kibana": ('"Feb 3, 2026 @ 10:00:00.005","{}"', AT, {}),
+    "CSV of CloudWatch Insights": ('2026-02-03 10:00:00.005,"{}",app/web/123', AT, {}),
+    "table of CloudWatch Insights": ("| 2026-02-03 10:00:00.005 | {} |", AT, {}),
     "heroku": ("2026-02-03T10:00:00.005000+00:00 app[web.1]: {}", AT, {"container": "web.1", "stream": "app"}),
     "aws logs tail": ("2026-02-03T10:00:00.005000+00:00 ecs/api/0f1e2d3c {}", AT, {"stream": "ecs/api/0f1e2d3c"}),
     "logcli": (
@@ -95,6 +103,10 @@ def test_text(name: str, tmp_path: Path) -> None:
 
 JSON: dict[str, tuple[dict[str, Any], datetime | None, dict[str, Any]]] = {
     "docker": ({"log": "{}\n", "stream": "stderr", "time": "2026-02-03T10:00:00.005000123Z"}, AT, {"stream": "stderr"}),
+    "Azure": (
+        {"TimeGenerated": "2026-02-03T10:00:00.005Z", "LogMessage": "{}", "PodName": "api-0", "ContainerName": "api"},
+        AT, {"pod": "api-0", "container": "api"},
+    ),
     "journald": (
         {"MESSAGE": "{}", "__REALTIME_TIMESTAMP": "1770112800005000", "__MONOTONIC_TIMESTAMP": "5000000",
          "_HOSTNAME": "web-1", "SYSLOG_IDENTIFIER": "api", "_PID": "4242", "_SYSTEMD_UNIT": "api.service"},
@@ -125,6 +137,30 @@ def filled(entry: dict[str, Any], record: str) -> dict[str, Any]:
         name: value.replace("{}", record) if isinstance(value, str) else value
         for name, value in entry.items()
     }
+
+
+def test_results_of_searches(tmp_path: Path) -> None:
+    pod = {"pod": {"name": "api-0"}, "container": {"name": "api"}}
+    source = {
+        "@timestamp": "2026-02-03T10:00:00.005Z",
+        "kubernetes": pod,
+        "host": {"name": "web-1"},
+    }
+    hits = [{"_index": "logs", "_source": {**source, "message": record}} for record in RECORDS]
+    cells = [
+        [
+            {"field": "@timestamp", "value": "2026-02-03 10:00:00.005"},
+            {"field": "@message", "value": record},
+        ]
+        for record in RECORDS
+    ]
+    who = {"pod": "api-0", "container": "api", "host": "web-1"}
+    for lines, its in (
+        ([json.dumps({"took": 3, "hits": {"hits": hits}})], who),
+        ([json.dumps(hit) for hit in hits], who),
+        ([json.dumps({"results": cells, "status": "Complete"}, indent=1)], {}),
+    ):
+        assert_read(gca.read(logfile(tmp_path / "log", lines)), AT, its)
 
 
 @pytest.mark.parametrize("name", JSON)

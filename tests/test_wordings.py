@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -200,3 +201,11 @@ def test_names_that_carry_a_unit(text: str, tmp_path: Path) -> None:
     assert row["heap_alloc_bytes"] == 12.5 * (1 << 20)
     assert (row["heap_sys_bytes"], row["heap_idle_bytes"]) == (64 << 20, 20 << 20)
     assert row["num_gc"] == 3
+
+
+def test_the_kernels_messages_as_json(tmp_path: Path) -> None:
+    kill = KILL.format(pid=4242, comm="api", kb=524288)
+    entry = {"fac": "kern", "pri": "warn", "time": 5.5, "msg": kill}
+    row = read(tmp_path, json.dumps({"dmesg": [entry]}, indent=3)).oom_kills.row(0, named=True)
+    assert (row["pid"], row["comm"], row["anon_rss_bytes"]) == (4242, "api", 512 << 20)
+    assert row["monotonic_s"] == 5.5

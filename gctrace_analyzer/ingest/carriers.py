@@ -32,6 +32,7 @@ _FULL = (
     r"[A-Za-zÀ-ÿ]{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? (?:[A-Z]{2,5}|"
     r"[+-]\d\d(?::?\d\d)?)"
 )
+_KIBANA = r"[A-Z][a-z]{2} \d{1,2}, \d{4} @ \d\d:\d\d:\d\d(?:\.\d+)?"
 _HOST = r"(?P<host>[^\s\[\]|]*[^\s\[\]:|])"
 _IDENT = r"(?P<ident>[^\s\[\]:|]+)(?: ?\[(?P<log_pid>\d+)\])?: ?"
 _PRI = r"(?:<\d{1,3}>)?"
@@ -131,6 +132,10 @@ CARRIERS = (
         rf'(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?(?:time|ts|t|timestamp)="?(?P<at>{_ISO})"? '
         r'(?:(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?msg="?)?',
     ),
+    Carrier("CSV export", rf'"(?P<at>{_ISO}|{_KIBANA})"[,;\t] ?"?'),
+    # A comma may also begin a fraction; a message with commas in it is quoted.
+    Carrier("CSV export", rf'(?P<at>{_ISO})(?:,"|;"?)'),
+    Carrier("table", rf"\| *(?P<at>{_ISO}) *\| *"),
     Carrier("time stamp", rf"\[?(?P<at>{_ISO})\]?(?:[ \t]+|: )"),
     Carrier("time stamp", rf"(?P<at>{_SHORT})[ \t]+"),
     Carrier("quoted", r"(?:[ \t]*(?:>|//+|#+|\*|;|--)[ \t]+|\t[ \t]*|[ \t]{2,})"),
@@ -144,6 +149,13 @@ CARRIERS = (
         # Not `kube-proxy invoked oom-killer`.
         r"(?P<container>(?:[a-hj-z0-9]|i[a-mo-z0-9])[a-z0-9-]*) "
         rf"(?:(?P<at>{_ISO}) )?",
+    ),
+    Carrier(
+        "stern -A",
+        # Pods as deployments and stateful sets name them: any three words are no carrier.
+        r"(?P<namespace>[a-z0-9-]+) "
+        r"(?P<pod>[a-z0-9][a-z0-9.-]*-(?:[a-z0-9]{6,10}-[a-z0-9]{5}|\d{1,3})) "
+        r"(?P<container>[a-z0-9][a-z0-9-]*) ",
     ),
 )
 """Carriers of text, the more specific before the more general."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import InvalidJsonError
 from gctrace_analyzer.ingest import containers, kubernetes, memstats
+from gctrace_analyzer.ingest.wrapped_json import source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,6 +125,15 @@ def _sort(value: Any, line_no: int, values: Values) -> None:  # noqa: C901  one 
         events = [e for e in value["events"] if isinstance(e, dict) and "message" in e]
         for event in sorted(events, key=lambda e: e.get("timestamp") or 0):
             values.records.append((line_no, json.dumps(event)))
+    elif isinstance(value.get("dmesg"), list):
+        values.kinds.append("dmesg --json")
+        values.records += [(line_no, json.dumps(each)) for each in _kernel(value["dmesg"])]
+    elif hits := _hits(value):
+        values.kinds.append("search hits")
+        values.records += [(line_no, json.dumps(hit)) for hit in hits]
+    elif rows := _query_rows(value):
+        values.kinds.append("CloudWatch Insights")
+        values.records += [(line_no, json.dumps(row)) for row in rows]
     elif (
         isinstance(streams := (value.get("data") or {}), dict)
         and streams.get("resultType") == "streams"
@@ -161,6 +171,44 @@ def _loki(streams: list[dict[str, Any]]) -> list[str]:
             for at, line, *_ in stream.get("values") or []
         ]
     return [text for _, text in sorted(lines, key=lambda each: each[0])]
+
+
+def _kernel(entries: list[Any]) -> list[dict[str, Any]]:
+    """The kernel's messages, whose time is seconds since the boot."""
+    return [
+        {
+            "message": each["msg"],
+            "__MONOTONIC_TIMESTAMP": str(1e6 * float(each.get("time") or 0)),
+        }
+        for each in entries
+        if isinstance(each, dict) and "msg" in each
+    ]
+
+
+def _hits(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """The documents that Elasticsearch or OpenSearch found."""
+    outer = value.get("hits")
+    hits = outer.get("hits") if isinstance(outer, dict) else None
+    return [source(hit) for hit in hits or [] if isinstance(hit, dict)]
+
+
+def _query_rows(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a query over CloudWatch's logs, oldest first."""
+    rows = [
+        {
+            cell["field"]: cell.get("value")
+            for cell in row
+            if isinstance(cell, dict) and "field" in cell
+        }
+        for row in value.get("results") or []
+        if isinstance(row, list)
+    ]
+    rows = [row for row in rows if "@message" in row]
+    for row in rows:
+        # Its times are UTC and do not say so.
+        if at := row.get("@timestamp"):
+            row["@timestamp"] = f"{str(at).removesuffix('Z')}Z"
+    return sorted(rows, key=lambda row: row.get("@timestamp") or "")
 
 
 def _entry(value: dict[str, Any]) -> dict[str, Any]:

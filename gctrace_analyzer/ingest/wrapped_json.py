@@ -19,25 +19,40 @@ if TYPE_CHECKING:
 
 SAMPLE_LINES = 32
 _ODD = r'"(?:MESSAGE|message|msg|log)"\s*:\s*[\[{]'
+_HIT = r'"_source"\s*:\s*\{'
 JSON_LINE = r"^(?:data: |\x1e)?\s*\{.*\}[,\s]*$"
 
-_MESSAGES = ("MESSAGE", "log", "textPayload", "message", "msg", "Message", "line", "@message")
+_MESSAGES = (
+    "MESSAGE",
+    "log",
+    "textPayload",
+    "message",
+    "msg",
+    "Message",
+    "line",
+    "@message",
+    "LogMessage",
+    "LogEntry",
+    "_raw",
+)
 _TIMES = (
     "__REALTIME_TIMESTAMP", "timeNano", "time", "timestamp", "ts", "@timestamp", "t",
     "Timestamp",
-    "datetime", "eventTime", "asctime",
+    "datetime", "eventTime", "asctime", "TimeGenerated", "_time",
 )  # fmt: skip
 _IDENTITY = {
-    "host": ("_HOSTNAME", "nodeName", "hostname", "host", "kubernetes.host",
+    "host": ("_HOSTNAME", "nodeName", "hostname", "host", "Computer", "kubernetes.host",
              "kubernetes.node_name"),
     "ident": ("SYSLOG_IDENTIFIER", "app", "appname", "program", "ident"),
     "log_pid": ("_PID", "SYSLOG_PID", "pid", "procid"),
     "unit": ("_SYSTEMD_UNIT", "systemd_unit"),
     "container": ("CONTAINER_NAME", "containerName", "container_name",
-                  "kubernetes.container_name", "labels.container_name", "container"),
+                  "kubernetes.container_name", "labels.container_name", "container",
+                  "ContainerName"),
     "container_id": ("CONTAINER_ID_FULL", "CONTAINER_ID", "container_id",
                      "kubernetes.docker_id", "kubernetes.container_id"),
-    "pod": ("podName", "pod_name", "kubernetes.pod_name", "labels.pod_name", "pod"),
+    "pod": ("podName", "pod_name", "kubernetes.pod_name", "labels.pod_name", "pod",
+            "PodName"),
     "namespace": ("namespace", "kubernetes.namespace_name", "labels.namespace_name"),
     "stream": ("stream", "logStreamName"),
 }  # fmt: skip
@@ -75,13 +90,13 @@ _KIND = (
     ("docker json-file", ("log",)),
     ("GCP logging", ("textPayload",)),
     ("stern -o json", ("podName",)),
-    ("JSON log", ("message", "msg", "Message", "line", "@message")),
+    ("JSON log", _MESSAGES[3:]),
 )
 
 
 def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
     """Messages (`said.completed`) of JSON lines; the lines with none; lines by carrier."""
-    texts = lines["text"].str.strip_prefix("data: ").str.strip_chars("\x1e, \t")
+    texts = _sources(lines["text"].str.strip_prefix("data: ").str.strip_chars("\x1e, \t"))
     fields = _fields_of(texts)
     given = set(fields.columns)
     if not given & set(_MESSAGES):
@@ -121,6 +136,34 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
         pl.col("text").str.strip_chars_end("\r\n").str.replace_all("\n", " ", literal=True)
     )
     return completed(table.with_columns(text=one_line, **said)), others, counts
+
+
+def _sources(texts: pl.Series) -> pl.Series:
+    """The documents that an index of logs gives back, without what it wraps around them."""
+    hits = texts.str.contains(_HIT)
+    if not hits.any():
+        return texts
+    found = [json.dumps(source(_value(text))) for text in texts.filter(hits)]
+    at = pl.int_range(len(texts), eager=True).filter(hits)
+    return texts.scatter(at, pl.Series(found, dtype=pl.String))
+
+
+def source(hit: dict[str, Any]) -> dict[str, Any]:
+    """The document of a hit, with its Kubernetes names as collectors of logs write them."""
+    found = hit.get("_source")
+    if not isinstance(found, dict):
+        return hit
+    about, host = found.get("kubernetes"), found.get("host")
+    if isinstance(about, dict):
+        names = {
+            f"{part}_name": within["name"]
+            for part in ("pod", "container")
+            if isinstance(within := about.get(part), dict) and "name" in within
+        }
+        found = {**found, "kubernetes": {**about, **names}}
+    if isinstance(host, dict):
+        found = {**found, "host": host.get("name")}
+    return found
 
 
 def _of(given: set[str], names: Iterable[str]) -> list[str]:
