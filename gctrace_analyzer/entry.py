@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,7 +10,7 @@ import polars as pl
 
 from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.analysis.cycles import with_metrics
-from gctrace_analyzer.analysis.settings import Known, Settings
+from gctrace_analyzer.analysis.settings import given_settings
 from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
 from gctrace_analyzer.ingest import stitch
 from gctrace_analyzer.ingest.clock import Clock, moment
@@ -90,7 +89,7 @@ def read(
         start=start,
         unpack_limit=unpack_limit,
     )
-    given = _settings(
+    given = given_settings(
         gogc, memory_limit, container_limit, cpu_limit, go_version, ballast, off_heap
     )
     return Run(read_log(origins, how, progress=progress), given)
@@ -110,7 +109,7 @@ def live(
     off_heap: str | float | None = None,
 ) -> Live:
     """What is being written now, to be fed piece by piece; the options are those of `read`."""
-    given = _settings(
+    given = given_settings(
         gogc, memory_limit, container_limit, cpu_limit, go_version, ballast, off_heap
     )
     return Live(how=_how(year=year, tz=tz, start=start), settings=given)
@@ -135,28 +134,6 @@ def _how(
         unpack_limit=None
         if unpack_limit is None
         else round(units.size_mib(unpack_limit, what="unpack_limit") * units.MIB),
-    )
-
-
-def _settings(
-    gogc: str | float | None,
-    memory_limit: str | float | None,
-    container_limit: str | float | None,
-    cpu_limit: float | None,
-    go_version: str | None,
-    ballast: str | float | None,
-    off_heap: str | float | None,
-) -> Settings:
-    return Settings(
-        gogc=_given(gogc, lambda value: units.gogc_percent(value, what="gogc")),
-        memory_limit_mib=_given(memory_limit, _limit),
-        container_limit_mib=_given(
-            container_limit, lambda value: units.size_mib(value, what="container_limit")
-        ),
-        cpu_limit=_given(cpu_limit, _cpus),
-        go_version=_given(go_version, lambda value: str(value).removeprefix("go")),
-        ballast_mib=_given(ballast, lambda value: units.size_mib(value, what="ballast")),
-        off_heap_mib=_given(off_heap, lambda value: units.size_mib(value, what="off_heap")),
     )
 
 
@@ -279,28 +256,3 @@ def add_metrics(frame: _Frame) -> _Frame:
         MissingColumnsError: a column the calculation needs is absent.
     """
     return frames.same_kind(frame, with_metrics)
-
-
-def _cpus(value: float) -> float:
-    if not 0 < value < math.inf:
-        raise BadSettingError(what="cpu_limit", value=str(value), expected="CPUs, such as 1.5")
-    return float(value)
-
-
-def _limit(value: str | float) -> float | None:
-    if isinstance(value, str) and value.strip().lower() == "off":
-        return None
-    limit = units.size_mib(value, what="memory_limit")
-    if limit <= 0:
-        raise BadSettingError(
-            what="memory_limit", value=str(value), expected="a size above 0, or off"
-        )
-    return limit
-
-
-def _given(value: Any, read: Callable[[Any], Any]) -> Known | None:
-    if value is None:
-        return None
-    found = read(value)
-    off = "off" if read is not _limit else None
-    return Known(off if found is None else found, "given")

@@ -518,6 +518,8 @@ WHATIF = (
     Column("effective_gogc", "Float64", "%", "GOGC in effect", _MODEL),
     Column("true_live_heap_mib", "Float64", "MiB", "live heap without what is allocated while marking; the program's own", _MODEL),
     Column("memory_peak_mib", "Float64", "MiB", "the process's memory at its peak: heap, Go's other memory, off-heap memory where it is known; an untouched ballast is not in it", _MODEL),
+    Column("fits", "Boolean", "", "whether memory_peak_mib fits the container; null: its limit is not known", _MODEL),
+    Column("warnings", "String", "", "what makes the figures rougher than their intervals; null: nothing", "gctrace_analyzer.advise.checks"),
     Column("horizon_s", "Float64", "s", "how far ahead it is predicted; 0: now", "asked"),
     Column("lasts_h", "Float64", "h", "until the growing live heap thrashes under the limit or fills the container; null: it does not grow, nothing bounds it, or the log is too short to tell", "gctrace_analyzer.advise.later"),
     Column("lasts_h_low", "Float64", "h", "if it grows as fast as the upper end of its 95 % interval", "gctrace_analyzer.advise.later"),

@@ -22,7 +22,16 @@ _BYTES = {
     "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40,  # docker, systemd
     "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
 }  # fmt: skip
-_SECONDS = {"h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0, "": 1.0, "ms": 1e-3, "us": 1e-6}
+_SECONDS = {
+    "d": 86_400.0,
+    "h": 3600.0,
+    "m": 60.0,
+    "min": 60.0,
+    "s": 1.0,
+    "": 1.0,
+    "ms": 1e-3,
+    "us": 1e-6,
+}
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 _DURATION_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
@@ -109,7 +118,7 @@ def gogc_percent(value: str | float | None, *, what: str = "GOGC") -> float | No
         return None
     try:
         percent = float(value)
-    except ValueError as err:
+    except (TypeError, ValueError) as err:
         raise BadSettingError(
             what=what, value=str(value), expected="a percentage such as 100, or off"
         ) from err

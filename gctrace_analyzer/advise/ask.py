@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer import units
+from gctrace_analyzer.advise.aims import AIMS
 from gctrace_analyzer.advise.base import base_of
 from gctrace_analyzer.advise.calm import calm, latest
 from gctrace_analyzer.advise.load import WARM_UP_S, load
 from gctrace_analyzer.advise.model import THRASH_GOGC
-from gctrace_analyzer.advise.recommend import AIMS, recommend
+from gctrace_analyzer.advise.recommend import recommend
 from gctrace_analyzer.analysis.cycles import goal_setters
 from gctrace_analyzer.analysis.live_growth import live_growth
 from gctrace_analyzer.errors import BadSettingError
@@ -32,7 +34,8 @@ def asked(values: Any, now: float | None, what: str) -> list[float | None]:
     """Values as somebody asks for them, one or several, as numbers; None is off."""
     if values is PRESENT:
         return [now]
-    several = list(values) if isinstance(values, (list, tuple, range, set)) else [values]
+    alone = isinstance(values, str) or not isinstance(values, Iterable)
+    several = [values] if alone else list(values)
     return [_number(value, what) for value in several]
 
 
@@ -41,7 +44,10 @@ def _number(value: Any, what: str) -> float | None:
         return None
     if what == "gogc":
         return units.gogc_percent(value, what=what)
-    return units.size_mib(value, what=what)
+    size = units.size_mib(value, what=what)
+    if what == "memory_limit" and size <= 0:
+        raise BadSettingError(what=what, value=str(value), expected="a size above 0, or off")
+    return size
 
 
 def base_from(
@@ -77,7 +83,12 @@ def base_from(
         whole=load(mine) if thrashed else None, drift=drift,
         newest_go=processes.filter(process=longest)["go_version_max"][0],
         growth=live_growth(judged.filter(process=longest)),
+        seen_s=_seen_s(steady),
     )  # fmt: skip
+
+
+def _seen_s(steady: pl.DataFrame) -> float:
+    return float(steady["start_s"][-1] - steady["start_s"][0]) if len(steady) else 0.0
 
 
 def _non_heap(memstats: pl.DataFrame) -> float | None:

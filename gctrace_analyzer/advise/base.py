@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise import pacer
-from gctrace_analyzer.advise.model import THRASH_GOGC, Setting, predict
+from gctrace_analyzer.advise import checks
+from gctrace_analyzer.advise.model import Setting
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
@@ -19,15 +18,6 @@ if TYPE_CHECKING:
 SAFE_LIMIT = 1.25
 """Times the live heap: a limit closer to it means collecting all the time."""
 
-UNSTEADY = 0.15
-"""Of itself, from cycle to cycle: a live heap that varies by more is no steady load."""
-
-_FEWEST = 5
-_ROUGH = 12
-
-NAME_IT = "give the one it ran under, --memory-limit (with whatif --memory-limit-now)"
-THRASHES = "the log itself thrashes: its allocation rate is only a lower bound"
-
 
 @dataclass(frozen=True, slots=True)
 class Base:
@@ -35,7 +25,8 @@ class Base:
 
     `refused` says why nothing but the live heap, goal and peak can be said. `whole` is the
     load of all cycles where some thrashed: `load` is then of the longest stretch without.
-    `growth` is that of the live heap, where it grows for sure.
+    `growth` is that of the live heap, where it grows for sure; `seen_s` how long the program
+    was seen.
     """
 
     load: Load | None
@@ -46,6 +37,7 @@ class Base:
     settings: Settings
     whole: Load | None = None
     growth: LiveGrowth | None = None
+    seen_s: float = 0.0
 
     @property
     def has_limit(self) -> bool:
@@ -115,55 +107,55 @@ def base_of(
     by_limit: bool = False,
     whole: Load | None = None,
     growth: LiveGrowth | None = None,
+    seen_s: float = 0.0,
     newest_go: str | None = None,
     drift: tuple[float, float] | None = None,
 ) -> Base:
     """What predictions from a log start from; its setting as given or as the log shows it.
 
-    `newest_go` is the newest that prints such lines, `drift` from and to where the live heap
-    moved in a log of which `load` is the end.
+    `by_limit`: most goals look set by a memory limit; `newest_go` is the newest that prints
+    such lines; `drift` from and to where the live heap moved in a log of which `load` is the
+    end.
     """
     if load is None:
         return Base(
             None, Setting(), non_heap, why_none or "fewer than 3 steady cycles", (), settings
         )
-    now, inferred = _now(load, settings)
+    now, inferred = checks.setting_now(load, settings, by_limit=by_limit)
     version = go_version(settings.value("go_version") or newest_go)
     old = version is not None and version < (1, 10)
-    refused, warnings = _checked(load, now, non_heap, inferred=inferred, old=old)
+    refused = checks.refusal(load, now, inferred=inferred, old=old, by_limit=by_limit)
+    warnings = list(
+        checks.warnings(load, now, non_heap, inferred=inferred, refused=bool(refused))
+    )
     if not load.new_pacer and settings.value("go_version") is None:
-        note = "Go 1.6 to 1.17 print such lines: predicted as Go 1.10 and later (--go-version)"
-        warnings = (*warnings, note)
+        warnings.append(
+            "Go 1.6 to 1.17 print such lines: predicted as Go 1.10 and later (--go-version)"
+        )
     if drift is not None:
-        note = (
+        warnings.append(
             f"the live heap grew from {drift[0]:.0f} to {drift[1]:.0f} MiB: predicted from its "
             f"end, {load.begin_s:.4g} s on"
         )
-        warnings = (*warnings, note)
-    warnings = (*warnings, *_quota(load, settings))
-    if now.gogc is None and not now.limit:
-        refused = f"GOGC=off was given without a memory limit: {NAME_IT}"
-    elif by_limit and not now.limit:
-        refused = f"a memory limit sets the goal here, and it is not known: {NAME_IT}"
+    warnings += checks.quota(load, settings)
     if programs > 1:
-        note = f"the log holds {programs} program starts: predicted from the longest"
-        warnings = (*warnings, note)
-    base = Base(load, now, non_heap, refused, warnings, settings, whole, growth)
-    if whole is None:
-        return base
-    most, least = whole.marked_live_max, base.least_limit_mib
-    if refused == THRASHES:
-        return replace(
-            base,
-            refused=f"{refused}. Its live heap of {most:.0f} MiB at most wants a memory limit "
-            f"of {least:.0f} MiB at least",
+        warnings.append(f"the log holds {programs} program starts: predicted from the longest")
+    base = Base(load, now, non_heap, refused, tuple(warnings), settings, whole, growth, seen_s)
+    most, least = (whole or load).marked_live_max, base.least_limit_mib
+    if refused == checks.THRASHES:
+        wants = (
+            f"{refused}. Its live heap of {most:.0f} MiB at most wants a memory limit of "
+            f"{least:.0f} MiB at least"
         )
-    note = (
+        return replace(base, refused=wants)
+    if whole is None or refused:
+        return base
+    warnings.append(
         f"predicted from {load.begin_s:.1f} s to {load.begin_s + load.span_s:.1f} s, the "
         "longest stretch without limit-thrash; elsewhere the live heap is "
         f"{most:.0f} MiB at most, and the peak higher"
     )
-    return replace(base, warnings=(*warnings, note))
+    return replace(base, warnings=tuple(warnings))
 
 
 def go_version(text: str | None) -> tuple[int, int] | None:
@@ -174,88 +166,3 @@ def go_version(text: str | None) -> tuple[int, int] | None:
     """
     match = re.match(r"(\d+)\.(\d+)", text or "")
     return (int(match[1]), int(match[2])) if match else None
-
-
-def _quota(load: Load, settings: Settings) -> list[str]:
-    """What a CPU quota below GOMAXPROCS means for the figures."""
-    cpus = settings.value("cpu_limit")
-    if not cpus or load.procs < 1.5 * cpus or load.procs <= math.ceil(cpus):
-        return []
-    return [
-        f"GOMAXPROCS is {load.procs} under a quota of {cpus:g} CPUs, which marking alone can "
-        f"use up: set GOMAXPROCS={math.ceil(cpus)} (Go 1.25 does by itself) and measure again; "
-        f"the shares here are of {load.procs} processors"
-    ]
-
-
-def _now(load: Load, settings: Settings) -> tuple[Setting, bool]:
-    gogc, limit = settings.value("gogc"), settings.value("memory_limit_mib")
-    ballast = float(settings.value("ballast_mib") or 0.0)
-    if gogc is not None:
-        given = None if gogc == "off" else float(gogc)
-        return Setting(given, limit, ballast), False
-    seen = load.effective_gogc
-    likely = max(pacer.snapped(seen, load.marked_live), 1.0)
-    if limit is not None:
-        # Under a limit GOGC shows only where it sets the goal; 100 is what nobody changes.
-        return Setting(likely if seen >= 95 else 100.0, limit, ballast), True
-    return Setting(likely, None, ballast), True
-
-
-def _checked(
-    load: Load, now: Setting, non_heap: float | None, *, inferred: bool, old: bool
-) -> tuple[str | None, tuple[str, ...]]:
-    """Why to refuse, and what to keep in mind."""
-    warnings: list[str] = []
-    refused = _too_odd(load, now, inferred=inferred, old=old)
-    if load.cycles < _ROUGH:
-        warnings.append(f"only {load.cycles} steady cycles: GC CPU is rough")
-    drift = load.true_live_last - load.true_live_first
-    if abs(drift) > max(0.15 * load.true_live, 2.5):
-        warnings.append(
-            f"the live heap moved from {load.true_live_first:.0f} to "
-            f"{load.true_live_last:.0f} MiB: "
-            "predicted for its mean"
-        )
-    elif load.unsteady > UNSTEADY:
-        warnings.append(
-            f"the live heap varies by {100 * load.unsteady:.0f} % of itself: all figures are "
-            "rough"
-        )
-    if refused is None:
-        again = predict(load, now, now, non_heap=non_heap)
-        if abs(math.log(max(again.gc_per_s, 1e-9) / load.gc_per_s)) > 0.18:
-            warnings.append(
-                f"the model gives {again.gc_per_s:.3g} cycles/s for the log's own setting, "
-                f"measured {load.gc_per_s:.3g}"
-            )
-    return refused, tuple(warnings)
-
-
-def _too_odd(load: Load, now: Setting, *, inferred: bool, old: bool) -> str | None:
-    """Why nothing can be predicted from it."""
-    if load.cycles < _FEWEST:
-        return f"{load.cycles} steady cycles: at least {_FEWEST} are needed, 20 are better"
-    if load.alloc <= 0:
-        return "it allocates too little to be seen in whole MiB"
-    if old:
-        return "Go 1.9 or before, whose pacer is another"
-    if load.gc_active_share > 0.9 or (
-        (now.limit or inferred) and load.effective_gogc < THRASH_GOGC
-    ):
-        return THRASHES
-    if load.forced_share > 0.2:
-        return f"{100 * load.forced_share:.0f} % of the cycles were asked for by the program"
-    if load.procs_changed:
-        return "GOMAXPROCS changed within the log"
-    if _contradicts(load, now) and not inferred:
-        seen = f"{load.effective_gogc:.0f} is in effect"
-        return f"GOGC {now.gogc:.0f} was given, but {seen}: name the right one"
-    return None
-
-
-def _contradicts(load: Load, now: Setting) -> bool:
-    """Whether the GOGC in effect is not the one somebody says."""
-    if not now.gogc or now.limit or load.marked_live <= 20:
-        return False
-    return abs(load.effective_gogc / now.gogc - 1) > 0.10

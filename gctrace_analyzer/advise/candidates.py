@@ -22,11 +22,17 @@ if TYPE_CHECKING:
 HEADROOM = 0.9
 """Of the container's limit: a tenth is left to what Go does not count (guide: 5 to 10 %)."""
 
-STEPS = (50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 800.0)
+TIGHT = 0.95
+"""Of the container's limit: a memory limit above it guards nothing."""
+
+STEPS = (25.0, 35.0, 50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 800.0)
 """GOGC values that are tried."""
 
 BALLAST_MIB = (16.0, 16_384.0)
 """Smaller does nothing, larger is not a small start."""
+
+STEP = "{step}"
+"""Stands for what the prediction says of a setting against the present one."""
 
 NEAR_LIMIT = "near the limit cycles become frequent"
 
@@ -38,6 +44,7 @@ class Candidate:
     setting: Setting
     why: str
     risk: str
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,7 @@ def candidates(base: Base, gc_cpu_target: float | None) -> dict[Setting, Candida
     for rule in RULES:
         for setting in rule.settings(base) if rule.when(base) else ():
             if setting != base.now:
-                each = Candidate(setting, rule.why(base, setting), rule.risk)
+                each = Candidate(setting, rule.why(base, setting), rule.risk, rule.name)
                 found.setdefault(setting, each)
     load, now = base.load, base.now
     if load and gc_cpu_target is not None and load.gc_cpu_share > 0 and now.gogc:
@@ -69,19 +76,31 @@ def candidates(base: Base, gc_cpu_target: float | None) -> dict[Setting, Candida
     return found
 
 
-def limit_of(base: Base) -> float | None:
-    """The memory limit that the container leaves room for; None where none is to be set."""
+def most_of(base: Base) -> float | None:
+    """What the container leaves to a memory limit; None where none is to be set."""
     room = base.room_mib
     if room is None or not base.has_limit or base.settings.value("beside_mib"):
         return None
     limit = float(int(HEADROOM * room - base.off_heap_mib))
-    return limit if limit > 0 and limit >= (base.least_limit_mib or 0) else None
+    return limit if limit > 0 else None
+
+
+def limit_of(base: Base) -> float | None:
+    """The same, if it clears the live heap by a quarter."""
+    limit = most_of(base)
+    return limit if limit is not None and limit >= (base.least_limit_mib or 0) else None
+
+
+def is_set(base: Base) -> bool:
+    """Whether it has a memory limit that its container bears."""
+    limit, room = base.now.limit, base.room_mib
+    return bool(limit) and (room is None or (limit or 0.0) <= TIGHT * room)
 
 
 def withheld(base: Base) -> str | None:
     """Why no memory limit is advised, where somebody would look for one."""
     room = base.room_mib
-    if room is None or base.now.limit or limit_of(base) is not None:
+    if room is None or is_set(base) or limit_of(base) is not None:
         return None
     if not base.has_limit:
         return "no memory limit is advised: it comes with Go 1.19"
@@ -91,10 +110,10 @@ def withheld(base: Base) -> str | None:
             f"no memory limit is advised: other processes under the same limit hold "
             f"{beside.value:,.0f} MiB ({beside.source}); give it a container of its own"
         )
-    least = base.least_limit_mib or 0
+    least, there = base.least_limit_mib or 0, HEADROOM * room - base.off_heap_mib
     return (
-        f"no memory limit is advised: its live heap wants {least:,.0f} MiB at least, and "
-        f"{HEADROOM * room - base.off_heap_mib:,.0f} MiB are there; it would thrash"
+        f"its live heap wants a memory limit of {least:,.0f} MiB at least, and "
+        f"{max(there, 0.0):,.0f} MiB are there: under less it may thrash"
     )
 
 
@@ -105,13 +124,17 @@ def ballast_is_like(base: Base, setting: Setting) -> str:
         return ""
     live = load.marked_live - base.now.ballast
     gogc = pacer.gogc_like_ballast(setting.gogc, live, setting.ballast)
-    words = f"GOGC={gogc:,.0f} does the same without it"
+    words = f"GOGC={_two_digits(gogc):,.0f} does the same without it"
     if base.has_limit:
         limit = pacer.limit_like_ballast(
             setting.gogc, live, setting.ballast, base.beside_heap_mib
         )
-        words += f", or GOGC=off with GOMEMLIMIT={limit:,.0f}MiB"
+        words += f", or GOGC=off with GOMEMLIMIT={limit:.0f}MiB"
     return words
+
+
+def _two_digits(value: float) -> float:
+    return float(f"{value:.2g}")
 
 
 def _steps(base: Base) -> Iterator[Setting]:
@@ -156,24 +179,34 @@ def _instead(base: Base) -> Iterator[Setting]:
     assert load is not None
     live = max(load.marked_live - now.ballast, 1.0)
     gogc = pacer.gogc_like_ballast(now.gogc or 100.0, live, now.ballast)
-    yield Setting(float(round(gogc / 5) * 5), now.limit or limit_of(base))
+    yield Setting(_two_digits(gogc), now.limit or limit_of(base))
+
+
+def _without(base: Base) -> Iterator[Setting]:
+    for gogc in STEPS:
+        yield Setting(gogc, base.now.limit or limit_of(base))
+
+
+def _squeezed(base: Base) -> Iterator[Setting]:
+    for gogc in dict.fromkeys((base.now.gogc or 100.0, *STEPS)):
+        yield Setting(gogc, most_of(base), base.now.ballast)
 
 
 def _felt(base: Base) -> bool:
     """Whether the present limit sets the goal."""
     load, now = base.load, base.now
-    return bool(load and now.limit and load.effective_gogc < 0.93 * (now.gogc or 1e9))
+    return bool(load and is_set(base) and load.effective_gogc < 0.93 * (now.gogc or 1e9))
 
 
-def _why_step(base: Base, setting: Setting) -> str:
-    rarer = (setting.gogc or 0) > (base.now.gogc or 0)
-    return "rarer cycles for a larger heap" if rarer else "a smaller heap for more CPU"
+def _why_step(_base: Base, _setting: Setting) -> str:
+    # Which of the two it is, the prediction tells.
+    return STEP
 
 
-def _why_within(base: Base, setting: Setting) -> str:
+def _why_within(base: Base, _: Setting) -> str:
     if _felt(base):
         return f"more room than the present limit leaves, within {_nine_tenths(base)}"
-    return f"{_why_step(base, setting)}, kept within {_nine_tenths(base)}"
+    return f"{STEP}, kept within {_nine_tenths(base)}"
 
 
 def _nine_tenths(base: Base) -> str:
@@ -206,11 +239,19 @@ RULES: tuple[Rule, ...] = (
         "needs that much memory", "guide: memory limit",
     ),
     Rule(
-        "gogc-steps", lambda _: True, _steps, _why_step, "", "guide: GOGC",
+        # With a container that bears a limit, never without one.
+        "gogc-steps", lambda b: is_set(b) or limit_of(b) is None, _steps, _why_step, "",
+        "guide: GOGC",
     ),
     Rule(
         "gogc-steps-within-container", lambda b: limit_of(b) is not None,
         _steps_within, _why_within, NEAR_LIMIT, "guide: memory limit",
+    ),
+    Rule(
+        "squeezed", lambda b: most_of(b) is not None and limit_of(b) is None, _squeezed,
+        lambda b, _: f"the most that fits: {_nine_tenths(b)}",
+        "less than a quarter above the live heap: it thrashes as soon as that grows",
+        "limit at 1.25 times the live heap, where there is no room for it",
     ),
     Rule(
         "limit-as-guard", lambda b: limit_of(b) is not None,
@@ -230,6 +271,12 @@ RULES: tuple[Rule, ...] = (
         "needs code that keeps a slice alive; address space only (VSZ, not RSS) until "
         "something writes to it or huge pages back it; from Go 1.19 on a limit does it better",
         "blog.twitch.tv go-memory-ballast; golang/go#23044",
+    ),
+    Rule(
+        "steps-without-ballast", lambda b: b.has_limit and bool(b.now.ballast),
+        _without, lambda b, _: f"{STEP}, without the ballast of {b.now.ballast:,.0f} MiB",
+        "a live heap that shrinks is collected more often than with the ballast",
+        "golang/go#48409: the memory limit replaces ballasts",
     ),
     Rule(
         "no-ballast", lambda b: b.has_limit and bool(b.now.ballast) and bool(b.now.gogc),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.model import predict
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.base import Base
@@ -16,11 +17,15 @@ _HALVINGS = 24
 
 def refusal(base: Base, horizon_s: float) -> str | None:
     """Why nothing can be said of so much later."""
-    if not horizon_s or base.growth is None or base.growth_is_known:
+    if not horizon_s or base.growth_is_known:
         return None
+    seen = base.seen_s if base.growth is None else base.growth.span_s
+    if base.growth is None and seen >= DEFAULT.growth_min_span_s:
+        return None
+    grows = "its live heap grows, but " if base.growth is not None else ""
     return (
-        f"the live heap grows, but {base.growth.span_s:.0f} s are too short to tell what it "
-        "does later: give a log of minutes"
+        f"{grows}{seen:.0f} s are too short to tell what the live heap does later: give a log "
+        "of minutes"
     )
 
 

@@ -109,6 +109,7 @@ def aged(load: Load, grown_mib: float) -> Load:
     return replace(
         load,
         true_live=load.true_live + grown_mib,
+        true_live_top=tuple(each + grown_mib for each in load.true_live_top),
         mark_ms=load.mark_ms * times,
         assist_ms=load.assist_ms * times,
         background_ms=load.background_ms * times,

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 THRASH_GOGC = 12.0
 """GOGC in effect under a limit: of 50 runs that thrashed, all were below."""
 
+ALWAYS_MARKING = 0.9
+"""Of the time: there is hardly a moment without a cycle."""
+
 Thrash = Literal["no", "tight", "likely", "certain"]
 
 
@@ -146,7 +149,7 @@ def predict(
         grown = min(wanted_mib, max(room, 0.03 * live))
         period = bound * (off_s + mark_s) + (1 - bound) * (between + grown) / alloc
         # A cycle cannot start before the last one's spans are swept.
-        period = max(period, mark_s + lost)
+        period = max(period, mark_s + lost + load.stw_ms / 1000)
         floor = c.gap_floor * max(load.true_live, 1.0)
         gap = max(between + grown, 0.1)
         wanted = load.work_ms * (max(gap, floor) / max(load.gap_mib, floor)) ** c.work_exponent
@@ -166,7 +169,8 @@ def predict(
     spent = assist + background + load.stw_cpu_ms
     live = true_live + in_mark
     gogc = 100 * (goal - live) / max(live + load.stacks + load.globals_, 1.0)
-    thrash = _thrash(goal, live, gogc) if other.limit and set_by == "memory-limit" else "no"
+    active = rate * mark_ms / 1000
+    thrash = _thrash(goal, live, gogc, active, by_limit=set_by == "memory-limit")
     return Prediction(
         goal=goal,
         set_by=set_by,
@@ -184,7 +188,7 @@ def predict(
         ),
         effective_gogc=gogc,
         thrash=thrash,
-        non_heap=rest.fixed + rest.share * goal,
+        non_heap=rest.fixed + rest.share * max(goal - other.ballast, 0.0),
         non_heap_source=rest.source,
     )
 
@@ -224,7 +228,9 @@ def _goal(load: Load, setting: Setting, live: float, rest: _NonHeap) -> tuple[fl
     if setting.limit:
         # The part of the non-heap that grows with the goal is solved for.
         kept = 1 - pacer.LIMIT_HEADROOM_SHARE
-        base = (setting.limit - rest.fixed) / (1 + kept * rest.share)
+        # It is no share of a ballast, of which nothing is in pieces.
+        beside = rest.fixed - rest.share * setting.ballast
+        base = (setting.limit - beside) / (1 + kept * rest.share)
         limited = pacer.goal_from_limit(base, 0.0, live)
         if limited < goal:
             return limited, "memory-limit"
@@ -255,7 +261,10 @@ def _spread(load: Load, rate: float) -> float:
     return min(max(most, 0.0), (0.1 + 20 * load.unsteady) * load.true_live)
 
 
-def _thrash(goal: float, live: float, gogc: float) -> Thrash:
-    if goal <= 1.02 * live:
+def _thrash(goal: float, live: float, gogc: float, active: float, *, by_limit: bool) -> Thrash:
+    """Under a limit the goal may meet the live heap; a GOGC as low costs as much."""
+    if by_limit and goal <= 1.02 * live:
         return "certain"
-    return "likely" if gogc < THRASH_GOGC else "tight" if gogc < 25 else "no"
+    if gogc < THRASH_GOGC or active > ALWAYS_MARKING:
+        return "likely"
+    return "tight" if by_limit and gogc < 25 else "no"

@@ -133,12 +133,47 @@ def closed_loop_share(share: float, gogc: float, other: float) -> float:
     return odds / (1 + odds)
 
 
+USUAL = (
+    10,
+    20,
+    25,
+    30,
+    40,
+    50,
+    60,
+    70,
+    75,
+    80,
+    90,
+    100,
+    120,
+    150,
+    200,
+    250,
+    300,
+    400,
+    500,
+    800,
+    1000,
+)
+"""Values that people set."""
+
+
 def snapped(gogc: float, live: float = math.inf) -> float:
     """The value somebody will have set, if one is within the error of inferring it.
 
     That is some points, and on a small live heap the MiB that sizes are cut to.
     """
-    usual = (25, 50, 75, 80, 100, 150, 200, 300, 400, 500, 800, 1000)
-    near = min(usual, key=lambda value: abs(math.log(value / gogc))) if gogc > 0 else gogc
-    error = max(0.04, 1.5 / max(live, 1.0))
-    return float(near) if gogc > 0 and abs(near / gogc - 1) < error else gogc
+    if gogc <= 0:
+        return gogc
+    near = _nearest(gogc)
+    return near if abs(near / gogc - 1) < max(0.04, 1.5 / max(live, 1.0)) else gogc
+
+
+def from_usual(gogc: float) -> float:
+    """How far this is from the nearest value that people set, as a part of itself."""
+    return abs(_nearest(gogc) / gogc - 1) if gogc > 0 else 0.0
+
+
+def _nearest(gogc: float) -> float:
+    return float(min(USUAL, key=lambda value: abs(math.log(value / gogc))))

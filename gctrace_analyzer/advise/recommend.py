@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.advise.candidates import HEADROOM, Candidate, candidates, withheld
+from gctrace_analyzer.advise.aims import Row, cost, is_better, peak_of, score
+from gctrace_analyzer.advise.candidates import (
+    HEADROOM,
+    STEP,
+    TIGHT,
+    Candidate,
+    candidates,
+    is_set,
+    withheld,
+)
+from gctrace_analyzer.advise.checks import ROUGH
 from gctrace_analyzer.advise.whatif import row
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.base import Base
-
-Row = dict[str, Any]
-
-AIMS = ("balanced", "cpu", "memory", "latency")
-
-LITTLE_CPU = 0.03
-"""GC CPU with idle marking below this is not worth anybody's time."""
 
 ENOUGH_CYCLES = 20
 
@@ -34,7 +37,7 @@ def recommend(
     """Rows of `schema.RECOMMENDATIONS`, the advice first; the present setting is among them."""
     present = _row(base, Candidate(base.now, "as it is now", ""), now=True)
     if base.load is None or base.refused:
-        present |= {"rank": 1, "why": f"leave it: {base.refused}", "confidence": "none"}
+        present |= {"rank": 1, "why": f"no advice: {base.refused}", "confidence": "none"}
         return _frame([present])
     rows = [_row(base, each) for each in candidates(base, gc_cpu_target).values()]
     rows = [each for each in rows if each["thrash"] == "no" and _fits(each, base)]
@@ -44,17 +47,17 @@ def recommend(
     scored = sorted(
         rows,
         key=lambda each: (
-            _about_ballast(each, base) and each["ballast_mib"] > 0,
-            _score(each, present, aim, gc_cpu_target),
+            each["rule"] == "ballast",
+            score(each, present, aim, gc_cpu_target),
         ),
     )
     best = _best(scored, present, base, aim, gc_cpu_target)
     if best is None:
         _leave(present, base, aim, gc_cpu_target)
-        ranked = [present, *_others(scored, base, 3)]
+        ranked = [present, *_others(_useful(scored, present, base, aim), 3)]
     else:
         rest = [each for each in scored if each is not best]
-        ranked = [best, present, *_others(rest, base, 2)]
+        ranked = [best, present, *_others(_useful(rest, present, base, aim), 2)]
     _mind(ranked[0], present, base)
     for rank, each in enumerate(ranked, start=1):
         each["rank"] = rank
@@ -70,11 +73,18 @@ def _best(
     if (longer := _longer(scored, present, base)) is not None:
         return longer
     tight = not _fits(present, base)
-    if tight or _is_better(scored[0], present, aim, target, healthy=_is_healthy(base)):
+    if tight or is_better(scored[0], present, aim, target, healthy=_is_healthy(base)):
         if tight:
             scored[0]["why"] += (
                 f"; as it is, {present['memory_peak_mib']:,.0f} MiB at most do not fit nine "
                 f"tenths of the container's {base.room_mib:,.0f} MiB"
+            )
+        if target is not None:
+            share = scored[0]["gc_cpu_share"]
+            meets = "within" if share <= target else "the nearest to"
+            scored[0]["why"] += (
+                f": GC CPU {100 * share:.2g} % without idle marking, {meets} the target of "
+                f"{100 * target:.2g} %"
             )
         return scored[0]
     guard = _guard(scored, present, base)
@@ -83,6 +93,11 @@ def _best(
             "costs nothing at this load, and collects earlier should the heap outgrow the "
             "container"
         )
+        if base.now.limit:
+            guard["why"] += (
+                f"; the present limit of {base.now.limit:,.0f} MiB is more than the container "
+                f"has: {base.room_mib:,.0f} MiB"
+            )
     return guard
 
 
@@ -91,37 +106,57 @@ def _longer(scored: list[Row], present: Row, base: Base) -> Row | None:
     now = present["lasts_h"]
     if now is None or now >= DEFAULT.hours_to_limit:
         return None
-    lasting = [each for each in scored if (each["lasts_h"] or 0.0) > TWICE * now]
+    if base.load is None or base.load.cycles < ROUGH:
+        return None
+    lasting = [
+        each
+        for each in scored
+        if (each["lasts_h"] or 0.0) > TWICE * now
+        and each["lasts_h_low"] > present["lasts_h_high"]
+    ]
     longest = max((each["lasts_h"] for each in lasting), default=0.0)
     # GOGC hardly moves the end: of those that last as long, the one that changes least.
     alike = [each for each in lasting if each["lasts_h"] >= HEADROOM * longest]
     same = [each for each in alike if each["gogc"] == base.now.gogc]
-    return next(iter(same or alike), None)
+    best = next(iter(same or alike), None)
+    if best is not None:
+        best["why"] += "; it lasts longer while the live heap grows"
+    return best
 
 
 def _leave(present: Row, base: Base, aim: str, target: float | None) -> None:
     """Says why the present setting is the advice."""
+    assert base.load is not None
+    own, idle = base.load.gc_cpu_share, present["gc_cpu_with_idle_share"]
+    if not _fits(present, base):
+        present["why"] = (
+            "no setting that was tried fits the container: give it more memory, or hold less"
+        )
+        return
     reason = "leave it: none of the settings tried is better by more than the uncertainty"
-    if _is_healthy(base) and aim == "balanced" and target is None and base.load:
-        reason = f"leave it: GC CPU is {100 * base.load.gc_cpu_share:.1f} %"
+    if target is not None and own <= target:
+        reason = f"leave it: GC CPU is {100 * own:.2g} %, within the target"
+    elif _is_healthy(base) and aim == "balanced" and target is None:
+        reason = f"leave it: GC CPU is {100 * own:.2g} %, {100 * idle:.2g} % with idle marking"
     if base.leaks:
         reason += "; the live heap grows: see to that first, no setting cures a leak"
     present["why"] = reason
-    if not _fits(present, base):
-        present["risk"] = "it does not fit the container, and nothing tried does: more memory"
 
 
 def _is_healthy(base: Base) -> bool:
     return base.load is not None and base.load.gc_cpu_share < DEFAULT.gc_cpu_warn
 
 
-def _others(rows: list[Row], base: Base, most: int) -> list[Row]:
+def _others(rows: list[Row], most: int) -> list[Row]:
     """Some more to choose from, first one with or without a ballast if that is a question."""
-    return sorted(rows, key=lambda each: not _about_ballast(each, base))[:most]
+    return sorted(rows, key=lambda each: each["rule"] not in ("ballast", "no-ballast"))[:most]
 
 
-def _about_ballast(each: Row, base: Base) -> bool:
-    return bool(each["ballast_mib"] != base.now.ballast)
+def _useful(rows: list[Row], present: Row, base: Base, aim: str) -> list[Row]:
+    """Those that do what the aim wants; all where the present setting is no choice."""
+    if aim == "balanced" or present["thrash"] != "no" or not _fits(present, base):
+        return rows
+    return [each for each in rows if cost(each, aim) < cost(present, aim)]
 
 
 def _mind(first: Row, present: Row, base: Base) -> None:
@@ -155,11 +190,11 @@ def _fits(each: Row, base: Base) -> bool:
     room = base.room_mib
     if room is None or each["heap_peak_mib_high"] is None:
         return True
+    if each["memory_limit_mib"] and not each["now"]:
+        # The limit holds it, whatever the upper end says.
+        return bool(each["fits"]) and each["memory_limit_mib"] <= TIGHT * room
     beside = each["memory_peak_mib"] - each["heap_peak_mib"]
-    return bool(
-        each["heap_peak_mib_high"] + beside
-        <= HEADROOM * room * (1.03 if each["memory_limit_mib"] else 1)
-    )
+    return bool(each["heap_peak_mib_high"] + beside <= HEADROOM * room)
 
 
 def _clears(each: Row, base: Base) -> bool:
@@ -170,13 +205,14 @@ def _clears(each: Row, base: Base) -> bool:
 
 def _guard(rows: list[Row], present: Row, base: Base) -> Row | None:
     """The present GOGC with a limit it does not feel, where only the container has one."""
-    if base.now.limit or base.room_mib is None:
+    if is_set(base) or base.room_mib is None:
         return None
     same = (
         each
         for each in rows
         if each["gogc"] == base.now.gogc and each["memory_limit_mib"]
         and each["goal_set_by"] == present["goal_set_by"]
+        and each["ballast_mib"] == base.now.ballast
     )  # fmt: skip
     return next(same, None)
 
@@ -193,10 +229,22 @@ def _row(base: Base, candidate: Candidate, *, now: bool = False) -> Row:
         **found,
         "rank": None,
         "now": now,
-        "why": candidate.why,
+        "rule": candidate.rule,
+        "why": candidate.why.replace(STEP, _step(found, base)),
         "risk": candidate.risk or None,
         "confidence": confidence,
     }
+
+
+def _step(found: Row, base: Base) -> str:
+    """What a setting does to cycles and heap, in words."""
+    load = base.load
+    if load is None or found["gc_per_s"] is None:
+        return "other cycles"
+    rarer, larger = found["gc_per_s"] < load.gc_per_s, peak_of(found) > load.heap_end_max
+    if rarer:
+        return "rarer cycles for a larger heap" if larger else "rarer cycles"
+    return "more cycles" if larger else "a smaller heap for more CPU"
 
 
 def _measured(base: Base) -> Row:
@@ -223,67 +271,11 @@ def _measured(base: Base) -> Row:
         | {
             "memory_peak_mib": load.heap_end_max + beside,
             "thrash": "certain" if base.whole else "no",
+            "fits": None
+            if base.room_mib is None
+            else load.heap_end_max + beside <= base.room_mib,
         }
     )
-
-
-def _cost(each: Row, aim: str) -> float:
-    """What an aim wants small: CPU of marking, memory, time in pauses and assists."""
-    cpu, peak = each["gc_cpu_with_idle_share"] or 0.0, _peak(each)
-    if aim == "cpu":
-        return float(cpu)
-    if aim == "memory":
-        return float(peak)
-    if aim == "latency":
-        return float((each["stw_share"] or 0) + cpu * (each["assist_share_of_gc_cpu"] or 0))
-    return 0.0
-
-
-def _peak(each: Row) -> float:
-    """The heap's peak without a ballast, which is no memory."""
-    return max((each["heap_peak_mib"] or 0.0) - (each["ballast_mib"] or 0.0), 1e-9)
-
-
-def _score(each: Row, present: Row, aim: str, target: float | None) -> float:
-    """Smaller is better."""
-    cpu, peak, usual = each["gc_cpu_with_idle_share"], _peak(each), _peak(present)
-    if target is not None:
-        over = max(each["gc_cpu_share"] - target, 0.0)
-        return float(1e6 * over + peak)
-    if aim != "balanced":
-        # What another aim would save counts a little: of two alike the cheaper.
-        other = peak / usual if aim in ("cpu", "latency") else cpu * 10
-        return float(_cost(each, aim) / max(_cost(present, aim), 1e-9) + 0.05 * other)
-    # A tenth of the CPU is worth doubling the heap, a hundredth is not.
-    return float(10 * cpu + peak / usual)
-
-
-def _is_better(
-    best: Row,
-    present: Row,
-    aim: str,
-    target: float | None,
-    *,
-    healthy: bool,
-) -> bool:
-    """Whether the gain is larger than the uncertainty of both."""
-    if present["thrash"] != "no":
-        return True
-    if target is not None:
-        return (
-            bool(best["gc_cpu_share"] < present["gc_cpu_share"])
-            and present["gc_cpu_share"] > target
-        )
-    names = {"memory": "heap_peak_mib", "latency": "stw_share"}
-    name = names.get(aim, "gc_cpu_with_idle_share")
-    if aim == "balanced" and healthy:
-        return False
-    if aim == "cpu" and present["gc_cpu_with_idle_share"] < LITTLE_CPU:
-        return False
-    gains = best[f"{name}_high"] < present[name] and _score(
-        best, present, aim, target
-    ) < _score(present, present, aim, target)
-    return bool(gains)
 
 
 def _frame(rows: list[Row]) -> pl.DataFrame:

@@ -73,6 +73,7 @@ def row(base: Base, setting: Setting, horizon_s: float = 0.0) -> dict[str, Any]:
         "gogc": setting.gogc, "memory_limit_mib": setting.limit, "ballast_mib": setting.ballast,
         "load": base.kind if base.load else None, "horizon_s": horizon_s,
         "refused": _refusal(base, setting) or later.refusal(base, horizon_s),
+        "warnings": "; ".join(base.warnings) or None,
     }  # fmt: skip
     impossible = setting.limit and not base.has_limit
     if base.load is None or impossible or (setting.gogc is None and not setting.limit):
@@ -90,6 +91,8 @@ def row(base: Base, setting: Setting, horizon_s: float = 0.0) -> dict[str, Any]:
         "memory_peak_mib": center.heap_peak + center.non_heap + base.off_heap_mib
         - setting.ballast,
     }  # fmt: skip
+    if base.room_mib is not None:
+        found["fits"] = found["memory_peak_mib"] <= base.room_mib
     if not found["refused"]:
         found |= later.lasts(base, setting)
     for name in _SPREAD:
@@ -153,11 +156,9 @@ def _interval(
     # The MiB floors of the log.
     floor = 0.4 if name.endswith("_mib") else 0.0
     most = 1.0 if name in _SHARES else math.inf
-    return (
-        max(value * math.exp(low) - floor, 0.0),
-        value,
-        min(value * math.exp(high) + floor, most),
-    )
+    ends = (value * math.exp(low) - floor, value, value * math.exp(high) + floor)
+    low, value, high = (min(max(each, 0.0), most) for each in ends)
+    return low, value, high
 
 
 def _refusal(base: Base, setting: Setting) -> str | None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer import units
 from gctrace_analyzer.analysis import oom_link
+from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 MIB = 1 << 20
 
@@ -75,6 +79,78 @@ def _container(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str, A
         return mine, bool(row["oom_killed"]), sum(row[name] is not None for name in settings)
 
     return max(rows, key=fitness, default=None)
+
+
+def given_settings(
+    gogc: str | float | None,
+    memory_limit: str | float | None,
+    container_limit: str | float | None,
+    cpu_limit: float | None,
+    go_version: str | None,
+    ballast: str | float | None,
+    off_heap: str | float | None,
+) -> Settings:
+    """What somebody says of the program, as `read` takes it.
+
+    Raises:
+        BadSettingError: a value that is no such setting.
+    """
+    return Settings(
+        gogc=_given(gogc, lambda value: units.gogc_percent(value, what="gogc")),
+        memory_limit_mib=_given(memory_limit, _limit),
+        container_limit_mib=_given(
+            container_limit, lambda value: _some(value, "container_limit")
+        ),
+        cpu_limit=_given(cpu_limit, _cpus),
+        go_version=_given(go_version, _version),
+        ballast_mib=_given(ballast, lambda value: units.size_mib(value, what="ballast")),
+        off_heap_mib=_given(off_heap, lambda value: units.size_mib(value, what="off_heap")),
+    )
+
+
+def _cpus(value: float) -> float:
+    try:
+        cpus = float(value)
+    except (TypeError, ValueError):
+        cpus = 0.0
+    if not 0 < cpus < math.inf:
+        raise BadSettingError(what="cpu_limit", value=str(value), expected="CPUs, such as 1.5")
+    return cpus
+
+
+def _version(value: Any) -> str:
+    version = str(value).removeprefix("go")
+    if not re.match(r"\d+\.\d+", version):
+        raise BadSettingError(
+            what="go_version", value=str(value), expected="a version such as 1.22"
+        )
+    return version
+
+
+def _some(value: str | float, what: str) -> float:
+    size = units.size_mib(value, what=what)
+    if size <= 0:
+        raise BadSettingError(what=what, value=str(value), expected="a size above 0")
+    return size
+
+
+def _limit(value: str | float) -> float | None:
+    if isinstance(value, str) and value.strip().lower() == "off":
+        return None
+    limit = units.size_mib(value, what="memory_limit")
+    if limit <= 0:
+        raise BadSettingError(
+            what="memory_limit", value=str(value), expected="a size above 0, or off"
+        )
+    return limit
+
+
+def _given(value: Any, read: Callable[[Any], Any]) -> Known | None:
+    if value is None:
+        return None
+    found = read(value)
+    off = "off" if read is not _limit else None
+    return Known(off if found is None else found, "given")
 
 
 def known(given: Settings, tables: Mapping[str, pl.DataFrame]) -> Settings:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.options import Parser, common
+from gctrace_analyzer.present.figures import wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.options import Parser, common, given, known
 from gctrace_analyzer.cli.reading import reading
+from gctrace_analyzer.present.figures import wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,6 +59,11 @@ def run(words: list[str]) -> int:
     known(parser, wanted=True)
     common(parser)
     args = parser.parse_args(words)
+    if args.aim or args.gc_cpu_target:
+        for name in ("gogc", "memory_limit", "ballast", "horizon"):
+            if getattr(args, name):
+                option = f"--{name.replace('_', '-')}"
+                parser.error(f"{option} names what to try, and --aim asks what to try")
     from gctrace_analyzer.entry import read
 
     options = given(args)
@@ -96,7 +101,11 @@ def _lines(log: Run, rows: pl.DataFrame) -> Iterator[Line]:
     from gctrace_analyzer.present.text import table
 
     base, ranked = log.base, "rank" in rows.columns
-    shown = advice.advice(rows) if ranked else advice.predictions(rows)
+    shown = None
+    if not ranked:
+        shown = advice.predictions(rows)
+    elif not base.refused:
+        shown = advice.advice(rows)
     if shown is not None:
         yield from table(shown)
     for label, text in _sentences(base, rows, ranked=ranked):
@@ -119,7 +128,7 @@ def _sentences(base: Base, rows: pl.DataFrame, *, ranked: bool) -> Iterator[tupl
         yield "Mind", text
     if ranked and not base.refused and base.load:
         yield from advice.reasons(rows, ())
-    for text in advice.about_ballasts(base, rows):
+    for text in [] if base.refused else advice.about_ballasts(base, rows):
         yield "Ballast", text
     for text in [] if ranked else advice.lasting(rows):
         yield "Lasts", text

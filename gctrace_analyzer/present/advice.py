@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from gctrace_analyzer.advise.candidates import ballast_is_like
 from gctrace_analyzer.advise.model import Setting
 from gctrace_analyzer.present.figures import NONE, duration, mib
@@ -12,8 +14,6 @@ from gctrace_analyzer.present.rows import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import polars as pl
 
     from gctrace_analyzer.advise.base import Base
 
@@ -32,7 +32,7 @@ def named(row: dict[str, Any]) -> str:
 
 def written(setting: Setting) -> str:
     """A setting as one writes it."""
-    parts = environment(setting)
+    parts = environment(setting, shown=True)
     if setting.ballast:
         parts.append(f"ballast {mib(setting.ballast)}")
     return " ".join(parts)
@@ -79,13 +79,14 @@ _ENDS = ("_low", "", "_high")
 
 def when(rows: pl.DataFrame) -> str:
     """For when the predictions are, if not for now."""
-    later = rows["horizon_s"].max()
+    later = rows.filter(pl.col("refused").is_null())["horizon_s"].max()
     return f"; {duration(later)} later" if isinstance(later, float) and later else ""
 
 
 def about_ballasts(base: Base, rows: pl.DataFrame) -> Iterator[str]:
     """What does the same as each ballast in the rows, and what one is."""
-    settings = dict.fromkeys(setting_of(row) for row in rows.iter_rows(named=True))
+    shown = rows.head(MOST_ROWS) if "rank" in rows.columns else rows
+    settings = dict.fromkeys(setting_of(row) for row in shown.iter_rows(named=True))
     like = [(each, ballast_is_like(base, each)) for each in settings if each.ballast]
     for setting, words in like:
         if words:
@@ -104,12 +105,16 @@ def legend(shown: Table) -> str:
     return " · ".join([_IDLE, *words])
 
 
-_SIGNS = {"✗": "thrashes", "?": "may thrash"}
+_SIGNS = {"✗": "thrashes", "?": "may thrash", "!": "does not fit the container"}
 
 
 def _mark(row: dict[str, Any]) -> str:
     """One sign before a setting: what it does, or that it is the advice."""
-    return _THRASH.get(row["thrash"], "▸" if row.get("rank") == 1 else " ")
+    if row["thrash"] in _THRASH:
+        return _THRASH[row["thrash"]]
+    if row["fits"] is False:
+        return "!"
+    return "▸" if row.get("rank") == 1 and row["confidence"] != "none" else " "
 
 
 def _figures(row: dict[str, Any]) -> tuple[str, ...]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.compare import FEWEST_CYCLES
 from gctrace_analyzer.present import changes
-from gctrace_analyzer.present.figures import NONE, count, duration, printable, told_apart
+from gctrace_analyzer.present.figures import NONE, count, duration, printable, told_apart, wrap
 from gctrace_analyzer.present.json import SCHEMA_VERSION
 from gctrace_analyzer.present.markdown import code, escaped
 from gctrace_analyzer.present.markdown import table as markdown_table

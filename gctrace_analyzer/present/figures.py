@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -182,3 +183,13 @@ def _digits(value: float, significant: int, most_decimals: int = 6) -> str:
     if "." in text and decimals > significant:
         return text.rstrip("0").rstrip(".") or "0"
     return text
+
+
+def wrap(
+    text: str, width: int, initial_indent: str = "", subsequent_indent: str = ""
+) -> list[str]:
+    """Lines of a text; the name of an option stays whole."""
+    return textwrap.wrap(
+        text, width, initial_indent=initial_indent, subsequent_indent=subsequent_indent,
+        break_on_hyphens=False,
+    )  # fmt: skip

@@ -8,11 +8,16 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.model import Setting
 
 
-def environment(setting: Setting) -> list[str]:
-    """The setting as environment lines."""
+GIB = 1024.0
+
+
+def environment(setting: Setting, *, shown: bool = False) -> list[str]:
+    """The setting as environment lines; `shown`: whole GiB as such."""
     lines = [f"GOGC={'off' if setting.gogc is None else f'{setting.gogc:.0f}'}"]
     if setting.limit:
-        lines.append(f"GOMEMLIMIT={setting.limit:.0f}MiB")
+        whole = shown and setting.limit % GIB == 0
+        size = f"{setting.limit / GIB:.0f}GiB" if whole else f"{setting.limit:.0f}MiB"
+        lines.append(f"GOMEMLIMIT={size}")
     return lines
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present import advice, evidence, rows, story
-from gctrace_analyzer.present.figures import sparkline
+from gctrace_analyzer.present.figures import sparkline, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

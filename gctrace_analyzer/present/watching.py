@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer.present import figures, rows, story, text
+from gctrace_analyzer.present.figures import wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
