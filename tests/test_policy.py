@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.candidates import RULES
+from gctrace_analyzer.advise.load import aged
 from gctrace_analyzer.present import advice
 from gctrace_analyzer.testing import prolonged
 from tests.conftest import CORPUS, SAMPLES
@@ -220,3 +221,89 @@ def test_a_heap_that_does_not_grow_is_the_same_later(tmp_path: Path) -> None:
     assert later["refused"][0] is None
     assert now.drop("horizon_s").equals(later.drop("horizon_s"))
     assert "too short" in gca.read(BUSY).whatif(horizon="1h")["refused"][0]
+
+
+SERVICE = CORPUS / "advice" / "svc-a"
+
+
+def test_gogc_is_read_from_the_goals_where_the_limit_is_not_felt() -> None:
+    run = gca.read(SERVICE / "gogc50" / "run.log", memory_limit="1GiB")
+    assert run.base.now.gogc == 50
+    measured = gca.read(SERVICE / "gogc200" / "run.log").base.load
+    predicted = run.whatif(gogc=200).row(0, named=True)
+    assert measured is not None
+    assert predicted["gc_per_s"] == pytest.approx(measured.gc_per_s, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"gogc": 400, "memory_limit": "10GiB"}, "far from the goals"),
+        ({"gogc": "off", "memory_limit": "10GiB"}, "GOGC off was given"),
+        ({"gogc": 50, "memory_limit": "10GiB"}, "is in effect"),
+        ({"memory_limit": "10MiB"}, "the goals are at"),
+        ({"ballast": "1GiB"}, "a ballast of 1,024 MiB was given"),
+    ],
+    ids=str,
+)
+def test_what_the_log_denies_is_refused(options: dict[str, Any], words: str) -> None:
+    run = gca.read(SERVICE / "gogc100" / "run.log", **options)
+    assert words in str(run.base.refused)
+    assert run.recommend()["why"][0].startswith("no advice: ")
+
+
+def test_what_does_not_fit_is_squeezed() -> None:
+    run = gca.read(SERVICE / "gogc100" / "run.log", container_limit="80MiB")
+    first, now = run.recommend().head(2).iter_rows(named=True)
+    assert (now["now"], now["fits"]) == (True, False)
+    assert (first["memory_limit_mib"], first["fits"], first["thrash"]) == (72, True, "no")
+    assert "thrashes as soon as that grows" in first["risk"]
+
+
+def test_gogc_is_not_raised_without_a_guard() -> None:
+    rows = gca.read(SERVICE / "gogc100" / "run.log", container_limit="1GiB").recommend(
+        aim="cpu"
+    )
+    assert rows.filter(~pl.col("now"))["memory_limit_mib"].to_list() == [921.0] * 3
+
+
+def test_a_limit_above_the_containers_guards_nothing() -> None:
+    run = gca.read(
+        SERVICE / "gogc100" / "run.log", gogc=100, memory_limit="1GiB", container_limit="256MiB"
+    )
+    first = run.recommend().row(0, named=True)
+    assert first["memory_limit_mib"] == 230
+    assert "more than the container has" in first["why"]
+
+
+def test_reasons_fit_the_numbers() -> None:
+    log = CORPUS / "advice" / "svc-a" / "off-limit137" / "run.log"
+    rows = gca.read(log, gogc="off", memory_limit="137MiB").recommend(aim="memory")
+    first, now = rows.head(2).iter_rows(named=True)
+    assert first["gc_per_s"] > now["gc_per_s"]
+    assert first["why"].startswith("a smaller heap for more CPU")
+    run = gca.read(SERVICE / "gogc100" / "run.log")
+    within = run.recommend(gc_cpu_target="2%").row(0, named=True)
+    assert "within the target of 2 %" in within["why"]
+    assert within["gc_cpu_share"] <= 0.02
+    assert "the nearest to" in run.recommend(gc_cpu_target=0.0001)["why"][0]
+    assert "within the target" in run.recommend(gc_cpu_target="30%")["why"][0]
+
+
+@pytest.mark.parametrize("log", [BUSY, OLD, SAMPLES / "ballast-go1.26.log"], ids=str)
+def test_intervals_hold_their_values(log: Path) -> None:
+    rows = gca.read(log).whatif(gogc=[1, 10, 25, 100, 800, 10_000], ballast=[0, "1GiB"])
+    for name in ("gc_per_s", "gc_cpu_share", "stw_share", "heap_peak_mib", "live_heap_mib"):
+        inside = pl.col(name).is_between(pl.col(f"{name}_low"), pl.col(f"{name}_high"))
+        assert rows.select(inside.all()).item(), name
+        if name.endswith("_share"):
+            assert (rows[f"{name}_high"] <= 1).all()
+
+
+def test_what_varies_now_varies_later() -> None:
+    now = gca.read(LEAK, gogc=100, memory_limit="120MiB").between(0, 85).base.load
+    assert now is not None
+    later = aged(now, 100)
+    assert later.true_live_top[-1] - later.true_live == pytest.approx(
+        now.true_live_top[-1] - now.true_live
+    )
