@@ -71,7 +71,8 @@ def lasting(rows: pl.DataFrame) -> Iterator[str]:
             yield f"{named(row)}: no longer."
             continue
         low, middle, high = (duration(3600 * row[f"lasts_h{end}"]) for end in _ENDS)
-        yield f"{named(row)}: {middle} ({low} to {high})."
+        end = "it thrashes" if row["fits"] is None else "it thrashes or does not fit"
+        yield f"{named(row)}: {middle} ({low} to {high}) until {end}."
 
 
 _ENDS = ("_low", "", "_high")
