@@ -26,6 +26,9 @@ SETTINGS: dict[str, Any] = {
     "distributed.scheduler.worker-saturation": 1.0,
     # A worker that says nothing for so long is taken for dead.
     "distributed.scheduler.worker-ttl": "60s",
+    # Dask's own profiler looks at every stack each 10 ms and keeps what it saw: a twentieth of
+    # the CPU, and 50 KiB a file that a worker never gives back.
+    "distributed.worker.profile.enabled": False,
     # One thread each: the workers are the parallelism.
     "distributed.nanny.pre-spawn-environ.POLARS_MAX_THREADS": "1",
     # Of the memory limit: when results go to disk, when no task is begun, when the worker is
