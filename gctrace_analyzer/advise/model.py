@@ -24,6 +24,9 @@ THRASH_GOGC = 12.0
 ALWAYS_MARKING = 0.9
 """Of the time: there is hardly a moment without a cycle."""
 
+SETTLED = 1e-7
+"""Of themselves: by so little allocation and work move when they have come to rest."""
+
 Thrash = Literal["no", "tight", "likely", "certain"]
 
 
@@ -153,7 +156,12 @@ def predict(
         floor = c.gap_floor * max(load.true_live, 1.0)
         gap = max(between + grown, 0.1)
         wanted = load.work_ms * (max(gap, floor) / max(load.gap_mib, floor)) ** c.work_exponent
+        settled = (
+            abs(grown - in_mark) <= SETTLED * grown and abs(wanted - work) <= SETTLED * wanted
+        )
         in_mark, work = 0.5 * in_mark + 0.5 * grown, 0.5 * work + 0.5 * wanted
+        if settled:
+            break
     mark_ms = work / busy
     rate = 1 / period
     pressed = (in_mark / room) / (load.in_mark / load.room)
