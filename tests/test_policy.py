@@ -260,6 +260,16 @@ def test_what_does_not_fit_is_squeezed() -> None:
     assert "thrashes as soon as that grows" in first["risk"]
 
 
+def test_a_limit_near_the_live_heap_has_the_word() -> None:
+    log = SERVICE / "gogc100-limit80" / "run.log"
+    for aim in ("balanced", "cpu", "memory"):
+        run = gca.read(log, gogc=100, memory_limit="80MiB")
+        least = run.base.least_limit_mib
+        assert least is not None
+        for row in run.recommend(aim=aim).filter(~pl.col("now")).iter_rows(named=True):
+            assert row["memory_limit_mib"] >= least or "thrash" in row["risk"]
+
+
 def test_gogc_is_not_raised_without_a_guard() -> None:
     rows = gca.read(SERVICE / "gogc100" / "run.log", container_limit="1GiB").recommend(
         aim="cpu"

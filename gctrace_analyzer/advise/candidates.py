@@ -65,15 +65,25 @@ def candidates(base: Base, gc_cpu_target: float | None) -> dict[Setting, Candida
     for rule in RULES:
         for setting in rule.settings(base) if rule.when(base) else ():
             if setting != base.now:
-                each = Candidate(setting, rule.why(base, setting), rule.risk, rule.name)
+                risk = "; ".join(filter(None, (rule.risk, _too_near(base, setting, rule))))
+                each = Candidate(setting, rule.why(base, setting), risk, rule.name)
                 found.setdefault(setting, each)
     load, now = base.load, base.now
     if load and gc_cpu_target is not None and load.gc_cpu_share > 0 and now.gogc:
         wanted = pacer.gogc_for_cpu(min(load.gc_cpu_share, 0.9), now.gogc, gc_cpu_target)
         if 20 <= wanted <= 2000:
-            aimed = Setting(float(round(wanted / 5) * 5), now.limit, now.ballast)
+            guard = now.limit if is_set(base) else limit_of(base)
+            aimed = Setting(float(round(wanted / 5) * 5), guard, now.ballast)
             found.setdefault(aimed, Candidate(aimed, "aims at the CPU target", ""))
     return found
+
+
+def _too_near(base: Base, setting: Setting, rule: Rule) -> str:
+    """The word for a limit that a live heap a little larger would thrash under."""
+    least = base.least_limit_mib
+    if not setting.limit or least is None or setting.limit >= least or "thrash" in rule.risk:
+        return ""
+    return "less than a quarter above the live heap: it may thrash"
 
 
 def most_of(base: Base) -> float | None:
