@@ -23,15 +23,9 @@ _BYTES = {
     "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
 }  # fmt: skip
 _SECONDS = {
-    "d": 86_400.0,
-    "h": 3600.0,
-    "m": 60.0,
-    "min": 60.0,
-    "s": 1.0,
-    "": 1.0,
-    "ms": 1e-3,
+    "d": 86_400.0, "h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0, "": 1.0, "ms": 1e-3,
     "us": 1e-6,
-}
+}  # fmt: skip
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 _DURATION_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
@@ -57,6 +51,32 @@ def size_mib(value: str | float, *, what: str = "size") -> float:
             what=what, value=value, expected="a size such as 512MiB, 1.5GiB, 2Gi or 1073741824"
         )
     return float(match[1]) * factor / MIB
+
+
+def some_mib(value: str | float, *, what: str, expected: str = "a size above 0") -> float:
+    """The size in MiB of something that cannot be nothing.
+
+    Raises:
+        BadSettingError: no size, or 0.
+    """
+    size = size_mib(value, what=what)
+    if size <= 0:
+        raise BadSettingError(what=what, value=str(value), expected=expected)
+    return size
+
+
+def memory_limit_mib(value: str | float) -> float | None:
+    """A memory limit in MiB; None when it is off.
+
+    Raises:
+        BadSettingError: neither a size above 0 nor `off`.
+
+    >>> memory_limit_mib("1GiB"), memory_limit_mib("off")
+    (1024.0, None)
+    """
+    if isinstance(value, str) and value.strip().lower() == "off":
+        return None
+    return some_mib(value, what="memory_limit", expected="a size above 0, or off")
 
 
 def duration_s(value: str | float, *, what: str = "duration") -> float:

@@ -44,10 +44,9 @@ def _number(value: Any, what: str) -> float | None:
         return None
     if what == "gogc":
         return units.gogc_percent(value, what=what)
-    size = units.size_mib(value, what=what)
-    if what == "memory_limit" and size <= 0:
-        raise BadSettingError(what=what, value=str(value), expected="a size above 0, or off")
-    return size
+    if what == "memory_limit":
+        return units.memory_limit_mib(value)
+    return units.size_mib(value, what=what)
 
 
 def base_from(
@@ -69,7 +68,8 @@ def base_from(
         why = "Go 1.4 and before print no CPU: nothing can be predicted from them"
     elif not mine["assist_cpu_ms"].count():
         why = "the lines tell no CPU of marking"
-    setters = goal_setters(judged.filter(process=longest))
+    own = judged.filter(process=longest)
+    setters = goal_setters(own)
     by_limit = 2 * setters.get("memory-limit", 0) > sum(setters.values())
     stretch, thrashed = calm(mine, episodes)
     present, drift = (stretch, None) if thrashed else latest(stretch)
@@ -82,7 +82,7 @@ def base_from(
         programs=len(processes), why_none=why, by_limit=by_limit,
         whole=load(mine) if thrashed else None, drift=drift,
         newest_go=processes.filter(process=longest)["go_version_max"][0],
-        growth=live_growth(judged.filter(process=longest)),
+        growth=live_growth(own),
         seen_s=_seen_s(steady),
     )  # fmt: skip
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise import checks
-from gctrace_analyzer.advise.model import Setting
+from gctrace_analyzer.advise.model import Constants, Setting, fixed_non_heap
+from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
@@ -81,7 +81,12 @@ class Base:
         """Memory that the limit counts beside the heap: from MemStats, else as is usual."""
         if self.non_heap is not None or self.load is None:
             return self.non_heap or 0.0
-        return 8 + 2.3 * self.load.stacks + 0.07 * self.load.goal
+        c = Constants()
+        return fixed_non_heap(self.load, c) + c.fragmentation * self.load.goal
+
+    def memory_mib(self, heap_peak: float, non_heap: float, ballast: float) -> float:
+        """What the process takes; nothing has written to a ballast: address space only."""
+        return heap_peak + non_heap + self.off_heap_mib - ballast
 
     @property
     def least_limit_mib(self) -> float | None:
@@ -156,13 +161,3 @@ def base_of(
         f"{most:.0f} MiB at most, and the peak higher"
     )
     return replace(base, warnings=tuple(warnings))
-
-
-def go_version(text: str | None) -> tuple[int, int] | None:
-    """Major and minor of a Go version; None of what is none.
-
-    >>> go_version("1.22.3"), go_version("devel")
-    ((1, 22), None)
-    """
-    match = re.match(r"(\d+)\.(\d+)", text or "")
-    return (int(match[1]), int(match[2])) if match else None

@@ -208,11 +208,6 @@ def _felt(base: Base) -> bool:
     return bool(load and is_set(base) and load.effective_gogc < 0.93 * (now.gogc or 1e9))
 
 
-def _why_step(_base: Base, _setting: Setting) -> str:
-    # Which of the two it is, the prediction tells.
-    return STEP
-
-
 def _why_within(base: Base, _: Setting) -> str:
     if _felt(base):
         return f"more room than the present limit leaves, within {_nine_tenths(base)}"
@@ -250,8 +245,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         # With a container that bears a limit, never without one.
-        "gogc-steps", lambda b: is_set(b) or limit_of(b) is None, _steps, _why_step, "",
-        "guide: GOGC",
+        "gogc-steps", lambda b: is_set(b) or limit_of(b) is None, _steps,
+        lambda _b, _s: STEP, "", "guide: GOGC",
     ),
     Rule(
         "gogc-steps-within-container", lambda b: limit_of(b) is not None,

@@ -6,7 +6,15 @@ import math
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise import pacer
-from gctrace_analyzer.advise.model import ALWAYS_MARKING, THRASH_GOGC, Setting, predict
+from gctrace_analyzer.advise.calm import DRIFT, DRIFT_MIB
+from gctrace_analyzer.advise.model import (
+    ALWAYS_MARKING,
+    THRASH_GOGC,
+    Constants,
+    Setting,
+    predict,
+)
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,9 +34,6 @@ RARE = 0.05
 FEWEST = 5
 ROUGH = 12
 """Cycles: fewer cannot be predicted from, or only roughly."""
-
-GOGC_MIN_LIVE_MIB = 20.0
-"""Below this the MiB that sizes are cut to move GOGC in effect by ten points."""
 
 THRASHES = "the log itself thrashes: its allocation rate is only a lower bound"
 _NAME_IT = "give the one it ran under, --memory-limit (with whatif --memory-limit-now)"
@@ -50,7 +55,8 @@ def setting_now(load: Load, settings: Settings, *, by_limit: bool) -> tuple[Sett
 def _in_reach(load: Load, limit: float) -> bool:
     """Whether the limit can be what sets the goals: it leaves as much beside as is likely."""
     beside = limit - load.goal_p50 / (1 - pacer.LIMIT_HEADROOM_SHARE)
-    return -0.05 * limit <= beside <= BESIDE_MIB + 2.3 * load.stacks + load.goal_p50
+    most = BESIDE_MIB + Constants().non_heap_per_stack * load.stacks + load.goal_p50
+    return -0.05 * limit <= beside <= most
 
 
 def refusal(
@@ -90,7 +96,7 @@ def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
             f"a memory limit of {limit:,.0f} MiB was given, but the goals are at "
             f"{load.goal_p50:,.0f} MiB: name the right one"
         )
-    if inferred or load.marked_live <= GOGC_MIN_LIVE_MIB:
+    if inferred or load.marked_live <= DEFAULT.gogc_min_live_mib:
         return None
     if gogc is not None and seen > 1.1 * gogc:
         return f"GOGC {gogc:.0f} was given, but {seen:.0f} is in effect: name the right one"
@@ -110,7 +116,7 @@ def warnings(
     if load.cycles < ROUGH:
         yield f"only {load.cycles} steady cycles: GC CPU is rough"
     drift = load.true_live_last - load.true_live_first
-    if abs(drift) > max(0.15 * load.true_live, 2.5):
+    if abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
         yield (
             f"the live heap moved from {load.true_live_first:.0f} to "
             f"{load.true_live_last:.0f} MiB: predicted for its mean"
@@ -121,7 +127,7 @@ def warnings(
             "rough"
         )
     rare = now.gogc is not None and pacer.from_usual(now.gogc) > max(RARE, 3 / load.marked_live)
-    if inferred and rare and load.marked_live > GOGC_MIN_LIVE_MIB:
+    if inferred and rare and load.marked_live > DEFAULT.gogc_min_live_mib:
         yield (
             f"its goals look like GOGC={now.gogc:.0f}, which is rarely set: if a memory limit "
             "or a tuner sets them, give --memory-limit or --gogc"

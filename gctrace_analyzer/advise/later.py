@@ -71,5 +71,5 @@ def _fails(base: Base, setting: Setting, grown: float) -> bool:
     found = predict(base.load, base.now, setting, non_heap=base.non_heap, grown_mib=grown)
     if found.thrash in ("likely", "certain"):
         return True
-    memory = found.heap_peak + found.non_heap + base.off_heap_mib - setting.ballast
+    memory = base.memory_mib(found.heap_peak, found.non_heap, setting.ballast)
     return base.room_mib is not None and memory > base.room_mib

@@ -209,10 +209,15 @@ def _trigger(load: Load, live: float, goal: float, runway: float) -> float:
     return pacer.trigger_1_17(live, goal, runway, lowest)
 
 
+def fixed_non_heap(load: Load, c: Constants) -> float:
+    """The part of the memory beside the heap that does not grow with the goal, as is usual."""
+    return c.non_heap_mib + c.non_heap_per_stack * load.stacks
+
+
 def _non_heap(
     load: Load, now: Setting, given: float | None, c: Constants, times: float
 ) -> _NonHeap:
-    fixed = c.non_heap_mib + c.non_heap_per_stack * load.stacks
+    fixed = fixed_non_heap(load, c)
     if given is not None:
         share = max(given - fixed, 0.0) / max(load.heap_end, 1.0)
         return _NonHeap(min(fixed, given), share, "given", c.limit_gap)

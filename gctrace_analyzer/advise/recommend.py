@@ -264,16 +264,14 @@ def _measured(base: Base) -> Row:
     ends = {
         f"{name}{end}": value for name, value in values.items() for end in ("_low", "_high")
     }
-    beside = base.beside_heap_mib + base.off_heap_mib - base.now.ballast
+    memory = base.memory_mib(load.heap_end_max, base.beside_heap_mib, base.now.ballast)
     return (
         values
         | ends
         | {
-            "memory_peak_mib": load.heap_end_max + beside,
+            "memory_peak_mib": memory,
             "thrash": "certain" if base.whole else "no",
-            "fits": None
-            if base.room_mib is None
-            else load.heap_end_max + beside <= base.room_mib,
+            "fits": None if base.room_mib is None else memory <= base.room_mib,
         }
     )
 

@@ -87,9 +87,7 @@ def row(base: Base, setting: Setting, horizon_s: float = 0.0) -> dict[str, Any]:
     found |= {
         "heap_goal_mib": center.goal, "effective_gogc": center.effective_gogc,
         "goal_set_by": center.set_by, "true_live_heap_mib": center.true_live,
-        # Nothing has written to a ballast: address space only.
-        "memory_peak_mib": center.heap_peak + center.non_heap + base.off_heap_mib
-        - setting.ballast,
+        "memory_peak_mib": base.memory_mib(center.heap_peak, center.non_heap, setting.ballast),
     }  # fmt: skip
     if base.room_mib is not None:
         found["fits"] = found["memory_peak_mib"] <= base.room_mib

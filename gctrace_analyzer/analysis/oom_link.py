@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
+import polars as pl
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import polars as pl
 
 Confidence = Literal["high", "medium", "low"]
 Row = dict[str, Any]
@@ -55,6 +55,12 @@ def link(kill: Row, processes: pl.DataFrame) -> Link | None:
         sure = best[0][0] != "comm" or len(best[0]) > 1
         return Link(best[1], best[0], "high" if sure else "medium")
     return _only_one_near(kill, rows)
+
+
+def tasks_at(kill: Row, tasks: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `oom_tasks` that the kernel listed at `kill`."""
+    mine = pl.col("kill_line_no") == (kill.get("line_no") or -1)
+    return tasks.filter(mine & (pl.col("source").cast(pl.String) == str(kill.get("source"))))
 
 
 def _agreeing(kill: Row, row: Row) -> list[str]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.analysis import oom_link
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -124,10 +126,8 @@ def _growing(facts: Row) -> str | None:
 
 def _about_limit(facts: Row, death: Row, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
     if facts["scope"] == "global":
-        mine = pl.col("kill_line_no") == (death.get("line_no") or -1)
-        mine &= pl.col("source").cast(pl.String) == str(death.get("source"))
-        tasks = (
-            tables["oom_tasks"].filter(mine).sort("rss_bytes", descending=True, nulls_last=True)
+        tasks = oom_link.tasks_at(death, tables["oom_tasks"]).sort(
+            "rss_bytes", descending=True, nulls_last=True
         )
         rank = tasks.with_row_index("rank", offset=1).filter(pl.col("pid") == death.get("pid"))
         place = ""

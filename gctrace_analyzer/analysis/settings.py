@@ -97,9 +97,9 @@ def given_settings(
     """
     return Settings(
         gogc=_given(gogc, lambda value: units.gogc_percent(value, what="gogc")),
-        memory_limit_mib=_given(memory_limit, _limit),
+        memory_limit_mib=_given(memory_limit, units.memory_limit_mib),
         container_limit_mib=_given(
-            container_limit, lambda value: _some(value, "container_limit")
+            container_limit, lambda value: units.some_mib(value, what="container_limit")
         ),
         cpu_limit=_given(cpu_limit, _cpus),
         go_version=_given(go_version, _version),
@@ -120,36 +120,28 @@ def _cpus(value: float) -> float:
 
 def _version(value: Any) -> str:
     version = str(value).removeprefix("go")
-    if not re.match(r"\d+\.\d+", version):
+    if go_version(version) is None:
         raise BadSettingError(
             what="go_version", value=str(value), expected="a version such as 1.22"
         )
     return version
 
 
-def _some(value: str | float, what: str) -> float:
-    size = units.size_mib(value, what=what)
-    if size <= 0:
-        raise BadSettingError(what=what, value=str(value), expected="a size above 0")
-    return size
+def go_version(text: str | None) -> tuple[int, int] | None:
+    """Major and minor of a Go version; None of what is none.
 
-
-def _limit(value: str | float) -> float | None:
-    if isinstance(value, str) and value.strip().lower() == "off":
-        return None
-    limit = units.size_mib(value, what="memory_limit")
-    if limit <= 0:
-        raise BadSettingError(
-            what="memory_limit", value=str(value), expected="a size above 0, or off"
-        )
-    return limit
+    >>> go_version("1.22.3"), go_version("devel")
+    ((1, 22), None)
+    """
+    match = re.match(r"(\d+)\.(\d+)", text or "")
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def _given(value: Any, read: Callable[[Any], Any]) -> Known | None:
     if value is None:
         return None
     found = read(value)
-    off = "off" if read is not _limit else None
+    off = "off" if read is not units.memory_limit_mib else None
     return Known(off if found is None else found, "given")
 
 
@@ -197,10 +189,8 @@ def _of_kill(kill: dict[str, Any], tables: Mapping[str, pl.DataFrame]) -> dict[s
         return {}
     where = f"OOM kill, {kill['source']}:{kill['line_no']}"
     found = {"container_limit_mib": Known(limit / MIB, where)}
-    mine = pl.col("kill_line_no") == kill["line_no"]
-    mine &= pl.col("source").cast(pl.String) == str(kill["source"])
-    others = tables["oom_tasks"].filter(
-        mine & (pl.col("pid") != kill["pid"]) & (pl.col("rss_bytes") >= NEIGHBOUR * limit)
+    others = oom_link.tasks_at(kill, tables["oom_tasks"]).filter(
+        (pl.col("pid") != kill["pid"]) & (pl.col("rss_bytes") >= NEIGHBOUR * limit)
     )
     if len(others):
         who = ", ".join(dict.fromkeys(others["comm"].drop_nulls()))

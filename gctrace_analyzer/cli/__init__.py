@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
         code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        forget_output()
+        _forget_output()
         return 0
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
@@ -57,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
         if isinstance(err, OSError) and not err.filename:
             # Inputs and output files raise errors of our own: what is left is our output.
             _say(f"standard output: {err.strerror or err}")
-            forget_output()
+            _forget_output()
             return EXIT_USAGE
         _say(
             f"a bug in gctrace-analyzer: {type(err).__name__}: {err}\n"
@@ -74,11 +74,10 @@ def to_a_reader() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        forget_output()
+        _forget_output()
 
 
-def forget_output() -> None:
-    """Lets standard output go nowhere from here on."""
+def _forget_output() -> None:
     # What is still buffered has no reader; without this, Python says so at its exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

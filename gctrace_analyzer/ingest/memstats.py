@@ -67,13 +67,12 @@ KNOWN = [
     if c not in ("logged_at", "elapsed_s", "source", "line_no")
 ]
 INTEGERS = {c.name for c in schema.TABLES["memstats"] if c.dtype == "Int64"}
-_FIELDS = {plain(name) for name in (
+_OF_GO = {NAMES[plain(name)] for name in (
     "Alloc", "TotalAlloc", "Sys", "Lookups", "Mallocs", "Frees", "HeapAlloc", "HeapSys",
     "HeapIdle", "HeapInuse", "HeapReleased", "HeapObjects", "StackInuse", "StackSys",
     "MSpanInuse", "MSpanSys", "MCacheInuse", "MCacheSys", "BuckHashSys", "GCSys", "OtherSys",
     "NextGC", "LastGC", "PauseTotalNs", "NumGC", "NumForcedGC", "GCCPUFraction",
 )}  # fmt: skip
-_OF_GO = {NAMES[name] for name in _FIELDS if name in NAMES}
 ENOUGH = 2
 """So many fields make a MemStats; one may be anybody's."""
 
