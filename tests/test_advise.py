@@ -67,6 +67,14 @@ def test_two_way_arithmetic() -> None:
     assert pacer.trigger(100, 200, 1000) == pytest.approx(100 + 100 * 45 / 64)
 
 
+def test_gogc_is_taken_for_what_people_set() -> None:
+    assert pacer.snapped(112, 8) == 100, "within what the MiB of so small a heap leave open"
+    assert pacer.snapped(120, 5.5) == 100
+    assert pacer.snapped(119, 60) == 120
+    assert pacer.snapped(51, 30) == 50
+    assert pacer.snapped(43, 60) == 43
+
+
 def test_the_papers_table_is_closed_loop_arithmetic() -> None:
     """GC CPU 11.9, 6.3, 3.3 %; peaks 45, 60, 90; wall times of 10 s of work."""
     shares = [100 * pacer.closed_loop_share(0.063, 100, gogc) for gogc in (50, 100, 200)]

@@ -158,6 +158,9 @@ USUAL = (
 )
 """Values that people set."""
 
+DEFAULT = 100.0
+"""GOGC where nobody sets it."""
+
 
 def snapped(gogc: float, live: float = math.inf) -> float:
     """The value somebody will have set, if one is within the error of inferring it.
@@ -166,8 +169,10 @@ def snapped(gogc: float, live: float = math.inf) -> float:
     """
     if gogc <= 0:
         return gogc
-    near = _nearest(gogc)
-    return near if abs(near / gogc - 1) < max(0.04, 1.5 / max(live, 1.0)) else gogc
+    error = max(0.04, 1.5 / max(live, 1.0))
+    # The default before all others: on a small heap several values are within the error.
+    likely = (DEFAULT, _nearest(gogc))
+    return next((value for value in likely if abs(value / gogc - 1) < error), gogc)
 
 
 def from_usual(gogc: float) -> float:
