@@ -12,15 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gctrace_analyzer.api import add_metrics, compare, cycles, from_frame, read, sweep
     from gctrace_analyzer.comparison import Comparison, Sweep
-    from gctrace_analyzer.entry import (
-        add_metrics,
-        compare,
-        cycles,
-        from_frame,
-        read,
-        sweep,
-    )
     from gctrace_analyzer.errors import (
         BadSettingError,
         DamagedInputError,
@@ -39,8 +32,8 @@ if TYPE_CHECKING:
         UnreadableInputError,
         UnwritableOutputError,
     )
+    from gctrace_analyzer.fleets.answers import FleetAnswers, fleet_answers
     from gctrace_analyzer.fleets.fleet import fleet
-    from gctrace_analyzer.fleets.told import FleetAnswers, fleet_answers
     from gctrace_analyzer.overlaid import overlay, side_by_side
     from gctrace_analyzer.run import Run
 
@@ -84,10 +77,8 @@ _HOMES = {
     **dict.fromkeys(("Comparison", "Sweep"), "comparison"),
     **dict.fromkeys(("overlay", "side_by_side"), "overlaid"),
     "fleet": "fleets.fleet",
-    **dict.fromkeys(("FleetAnswers", "fleet_answers"), "fleets.told"),
-    **dict.fromkeys(
-        ("add_metrics", "compare", "cycles", "from_frame", "read", "sweep"), "entry"
-    ),
+    **dict.fromkeys(("FleetAnswers", "fleet_answers"), "fleets.answers"),
+    **dict.fromkeys(("add_metrics", "compare", "cycles", "from_frame", "read", "sweep"), "api"),
 }
 
 

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import frames
-from gctrace_analyzer.advise.expected import Expected, expected, same_gogc
-from gctrace_analyzer.analysis.comparable import Circumstances, Difference, differences
-from gctrace_analyzer.analysis.compare import compare, sweep
-from gctrace_analyzer.analysis.gates import Facts, Judged, gate
-from gctrace_analyzer.analysis.measures import METRICS
-from gctrace_analyzer.present import compared
-from gctrace_analyzer.present.figures import duration
+from gctrace_analyzer.advise.expectation import Expected, expected, same_gogc
+from gctrace_analyzer.analysis.checks import Facts, Judged, gate
+from gctrace_analyzer.analysis.compare.comparability import (
+    Circumstances,
+    Difference,
+    differences,
+)
+from gctrace_analyzer.analysis.compare.compare import compare, sweep
+from gctrace_analyzer.analysis.compare.metrics import METRICS
+from gctrace_analyzer.present import comparison
+from gctrace_analyzer.present.format import duration
 from gctrace_analyzer.present.json import written
 
 if TYPE_CHECKING:
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from gctrace_analyzer.analysis.findings import Finding
+    from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.present.text import Line
     from gctrace_analyzer.sides import Side
 
@@ -79,7 +83,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
-        return compared.document(self)
+        return comparison.document(self)
 
     def to_json(self) -> str:
         """Everything as JSON text, with a line end."""
@@ -87,17 +91,17 @@ class Comparison:
 
     def to_markdown(self) -> str:
         """For a pull request."""
-        return compared.markdown(self)
+        return comparison.markdown(self)
 
     def to_html(self) -> str:
         """One file that opens without a network, the runs laid over each other."""
-        from gctrace_analyzer.present.page import versus
+        from gctrace_analyzer.present.html import comparison
 
-        return versus.dumps(self)
+        return comparison.dumps(self)
 
     def lines(self) -> Iterator[Line]:
         """The text, line by line, with styles."""
-        return compared.lines(self)
+        return comparison.lines(self)
 
     def to_pandas(self) -> pd.DataFrame:
         """The frame as pandas.
@@ -113,12 +117,12 @@ class Comparison:
         return f"<Comparison of {self.before.label} and {self.after.label}: {told}>"
 
     def __str__(self) -> str:
-        return compared.plain(self.lines())
+        return comparison.plain(self.lines())
 
     def _repr_html_(self) -> str:
-        from gctrace_analyzer.present.page import versus
+        from gctrace_analyzer.present.html import comparison
 
-        return versus.cell(self)
+        return comparison.cell(self)
 
     def _found(self) -> Iterable[Finding]:
         return self.after.findings()
@@ -140,7 +144,7 @@ class Sweep:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
-        return compared.sweep_document(self)
+        return comparison.sweep_document(self)
 
     def judge(self, *conditions: str) -> list[Judged]:
         """Each condition on each setting but the first, which they are held against."""
@@ -167,13 +171,13 @@ class Sweep:
 
     def to_markdown(self) -> str:
         """For a pull request."""
-        return compared.sweep_markdown(self)
+        return comparison.sweep_markdown(self)
 
     def to_html(self) -> str:
         """One file that opens without a network, the runs laid over each other."""
-        from gctrace_analyzer.present.page import versus
+        from gctrace_analyzer.present.html import comparison
 
-        return versus.dumps_sweep(self)
+        return comparison.dumps_sweep(self)
 
     def to_pandas(self) -> pd.DataFrame:
         """The frame as pandas.
@@ -185,18 +189,18 @@ class Sweep:
 
     def lines(self) -> Iterator[Line]:
         """The text, line by line, with styles."""
-        return compared.sweep_lines(self)
+        return comparison.sweep_lines(self)
 
     def __repr__(self) -> str:
         return f"<Sweep over {', '.join(side.label for side in self.sides)}>"
 
     def __str__(self) -> str:
-        return compared.plain(self.lines())
+        return comparison.plain(self.lines())
 
     def _repr_html_(self) -> str:
-        from gctrace_analyzer.present.page import versus
+        from gctrace_analyzer.present.html import comparison
 
-        return versus.cell_of_sweep(self)
+        return comparison.cell_of_sweep(self)
 
 
 def between(before: Side, after: Side) -> Comparison:
@@ -271,20 +275,23 @@ def _same_named(before: Side, after: Side) -> Circumstances:
     same = same_gogc(before.gogc, after.gogc)
     # What one side does not tell is no difference.
     gogc = now.gogc if same or was.gogc is None or now.gogc is None else was.gogc
-    limits = (before.base.settings.memory_limit_mib, after.base.settings.memory_limit_mib)
+    limits = (
+        before.baseline.settings.memory_limit_mib,
+        after.baseline.settings.memory_limit_mib,
+    )
     limit = was.memory_limit if all(limits) else now.memory_limit
     return Circumstances(was.label, was.go, gogc, limit, was.ballast)
 
 
 def _expectation(before: Side, after: Side) -> tuple[Expected, str | None]:
     """What the what-if says of the new settings by metric, or why it says nothing."""
-    base, wanted = before.base, after.base.now
+    baseline, wanted = before.baseline, after.baseline.now
     for side in (before, after):
-        if side.by_limit and not side.base.now.limit:
+        if side.by_limit and not side.baseline.now.limit:
             return {}, f"a memory limit sets the goals of {side.label}, and it is not known"
         if side.gogc is None and not side.by_limit:
             return {}, None
-    rest = wanted.limit == base.now.limit and wanted.ballast == base.now.ballast
+    rest = wanted.limit == baseline.now.limit and wanted.ballast == baseline.now.ballast
     if rest and (same_gogc(before.gogc, after.gogc) or None in (before.gogc, after.gogc)):
         return {}, None
-    return expected(base, wanted)
+    return expected(baseline, wanted)

@@ -16,17 +16,17 @@ import polars as pl
 from gctrace_analyzer.analysis.cycles import end_s
 from gctrace_analyzer.analysis.settings import Settings
 from gctrace_analyzer.errors import EmptyInputError, UnreadableInputError
-from gctrace_analyzer.ingest import journal
-from gctrace_analyzer.ingest.growing import RECENT_CYCLES, Growing
-from gctrace_analyzer.ingest.read import How, finish, log_of
+from gctrace_analyzer.ingest.live_input import RECENT_CYCLES, Growing
+from gctrace_analyzer.ingest.read import ReadOptions, finish, log_of
 from gctrace_analyzer.ingest.sources import Source
+from gctrace_analyzer.ingest.wrappers import journal
 from gctrace_analyzer.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import IO
 
-    from gctrace_analyzer.ingest.part import Part
+    from gctrace_analyzer.ingest.input import Part
     from gctrace_analyzer.ingest.sources import SourceFacts
 
 
@@ -63,8 +63,10 @@ class Live:
     One thread adds to it; any may ask.
     """
 
-    def __init__(self, *, how: How | None = None, settings: Settings | None = None) -> None:
-        self._how = how or How()
+    def __init__(
+        self, *, how: ReadOptions | None = None, settings: Settings | None = None
+    ) -> None:
+        self._how = how or ReadOptions()
         self._settings = settings or Settings()
         self._inputs: list[Growing] = []
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.present.plots import spreads
+from gctrace_analyzer.present.plots import distributions
+from gctrace_analyzer.present.plots.accessor import drawn
 from gctrace_analyzer.present.plots.binning import BINS
-from gctrace_analyzer.present.plots.drawn import drawn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ def overlay(runs: Mapping[str, Run], *, bins: int = BINS, **how: Any) -> Any:
         BadSettingError: no such panel or backend, or too few Axes.
         MissingExtraError: the library is not installed.
     """
-    return drawn(spreads.compared(_reports(runs), bins), **how)
+    return drawn(distributions.compared(_reports(runs), bins), **how)
 
 
 def side_by_side(runs: Mapping[str, Run], **how: Any) -> Any:
@@ -41,7 +41,7 @@ def side_by_side(runs: Mapping[str, Run], **how: Any) -> Any:
         BadSettingError: no such panel or backend, or too few Axes.
         MissingExtraError: the library is not installed.
     """
-    return drawn(spreads.across(_reports(runs)), **how)
+    return drawn(distributions.across(_reports(runs)), **how)
 
 
 def _reports(runs: Mapping[str, Run]) -> dict[str, Report]:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.entry import read
+from gctrace_analyzer.api import read
 from gctrace_analyzer.errors import BadSettingError, ProgramFailedError
 
 if TYPE_CHECKING:

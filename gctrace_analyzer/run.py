@@ -13,30 +13,30 @@ from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.advise.ask import PRESENT as _PRESENT
 from gctrace_analyzer.advise.ask import asked, base_from, recommended
 from gctrace_analyzer.advise.whatif import grid
-from gctrace_analyzer.analysis import findings
+from gctrace_analyzer.analysis.checks import Facts, gate
 from gctrace_analyzer.analysis.cycles import with_metrics
-from gctrace_analyzer.analysis.episodes import episodes, judge
-from gctrace_analyzer.analysis.gates import Facts, gate
-from gctrace_analyzer.analysis.memory import Memory, memories
+from gctrace_analyzer.analysis.episodes import enrich, episodes
 from gctrace_analyzer.analysis.mmu import mmu
 from gctrace_analyzer.analysis.pauses import pauses
-from gctrace_analyzer.analysis.post_mortem import PostMortem, post_mortems
+from gctrace_analyzer.analysis.postmortem.memory import Memory, memories
+from gctrace_analyzer.analysis.postmortem.report import PostMortem, post_mortems
+from gctrace_analyzer.analysis.rules import finding
 from gctrace_analyzer.analysis.segments import segments
 from gctrace_analyzer.analysis.settings import Settings, known
-from gctrace_analyzer.analysis.summary import FIGURES, prepared
+from gctrace_analyzer.analysis.summary import FIGURES, correct_durations
 from gctrace_analyzer.analysis.windows import windows
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.held import Held
-from gctrace_analyzer.ingest import stitch
+from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.present.build import build
-from gctrace_analyzer.present.plots.drawn import Plots
+from gctrace_analyzer.present.plots.accessor import Plots
 from gctrace_analyzer.run_summary import RunSummary, cell, summary_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from gctrace_analyzer.advise.base import Base
-    from gctrace_analyzer.analysis.gates import Judged
+    from gctrace_analyzer.advise.baseline import Baseline
+    from gctrace_analyzer.analysis.checks import Judged
     from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.present.report import Report
 
@@ -104,7 +104,7 @@ class Run(Held):
 
     def pauses(self) -> pl.DataFrame:
         """Stop-the-world pauses by phase (`schema.PAUSES`)."""
-        return pauses(self._prepared)
+        return pauses(self._corrected)
 
     def windows(self, every: str | float = "10s") -> pl.DataFrame:
         """The figures of equal stretches of time (`schema.WINDOWS`).
@@ -112,7 +112,7 @@ class Run(Held):
         Raises:
             BadSettingError: `every` is no duration, or makes a million windows.
         """
-        return windows(self._prepared, units.duration_s(every, what="window"))
+        return windows(self._corrected, units.duration_s(every, what="window"))
 
     @property
     def plot(self) -> Plots:
@@ -172,15 +172,15 @@ class Run(Held):
 
     def segments(self) -> pl.DataFrame:
         """Start-up, phases of load, idle times, with their figures (`schema.SEGMENTS`)."""
-        return segments(self._judged)
+        return segments(self._enriched)
 
     def mmu(self) -> pl.DataFrame:
         """Minimum mutator utilization (`schema.MMU`)."""
-        return mmu(self._prepared)
+        return mmu(self._corrected)
 
     def findings(self) -> pl.DataFrame:
         """What it was and what to do (`schema.FINDINGS`), causes first."""
-        return findings.frame(self.report().findings)
+        return finding.frame(self.report().findings)
 
     def whatif(
         self,
@@ -202,9 +202,9 @@ class Run(Held):
         Raises:
             BadSettingError: a value that is no such setting.
         """
-        now = self.base.now
+        now = self.baseline.now
         return grid(
-            self.base,
+            self.baseline,
             asked(gogc, now.gogc, "gogc"),
             asked(memory_limit, now.limit, "memory_limit"),
             [value or 0.0 for value in asked(ballast, now.ballast, "ballast")],
@@ -223,7 +223,7 @@ class Run(Held):
         Raises:
             BadSettingError: no such aim, or a target that is no share.
         """
-        return recommended(self.base, aim, gc_cpu_target)
+        return recommended(self.baseline, aim, gc_cpu_target)
 
     def judge(self, *conditions: str) -> list[Judged]:
         """Each condition, and whether it holds (see `failures`)."""
@@ -244,9 +244,9 @@ class Run(Held):
         return [str(each) for each in self.judge(*conditions) if each.held is not False]
 
     @cached_property
-    def base(self) -> Base:
+    def baseline(self) -> Baseline:
         """What predictions start from: the load of the longest program, its own setting."""
-        return base_from(self._log.tables, self.settings, self._judged, self._episodes)
+        return base_from(self._log.tables, self.settings, self._enriched, self._episodes)
 
     def post_mortems(self) -> list[PostMortem]:
         """Every death for memory: which program, its last minute, whether Go could help."""
@@ -272,9 +272,9 @@ class Run(Held):
         return known(self._given, self._log.tables)
 
     @property
-    def likely(self) -> pl.DataFrame:
+    def corrected(self) -> pl.DataFrame:
         """The cycles with the likeliest true durations, `end_s` and `elapsed_s`."""
-        return self._prepared
+        return self._corrected
 
     def report(self) -> Report:
         """Everything a report says, as data."""
@@ -283,23 +283,28 @@ class Run(Held):
     @cached_property
     def _report(self) -> Report:
         return build(
-            self._log, self._prepared, self._judged, self._episodes, self.settings, self.base
+            self._log,
+            self._corrected,
+            self._enriched,
+            self._episodes,
+            self.settings,
+            self.baseline,
         )
 
     def _metrics(self) -> pl.DataFrame:
         return with_metrics(self.cycles)
 
     @cached_property
-    def _judged(self) -> pl.DataFrame:
-        return judge(self._metrics(), self._prepared)
+    def _enriched(self) -> pl.DataFrame:
+        return enrich(self._metrics(), self._corrected)
 
     @cached_property
     def _episodes(self) -> pl.DataFrame:
-        return episodes(self._judged)
+        return episodes(self._enriched)
 
     @cached_property
-    def _prepared(self) -> pl.DataFrame:
-        return prepared(self.cycles)
+    def _corrected(self) -> pl.DataFrame:
+        return correct_durations(self.cycles)
 
     def _only(self, which: pl.Expr) -> Run:
         """The run of some of the cycles."""
@@ -308,7 +313,7 @@ class Run(Held):
         kept = pl.col("process").is_in(cycles["process"].unique().implode())
         for name in ("processes", "scavenges", "pacer", "scans"):
             tables[name] = tables[name].filter(kept)
-        counted = stitch.processes(cycles).select(
+        counted = processes.processes(cycles).select(
             "process", "first_gc", "last_gc", "cycles", "missing_cycles"
         )
         tables["cycles"] = cycles

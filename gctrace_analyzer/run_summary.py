@@ -38,6 +38,6 @@ def summary_of(report: Report) -> RunSummary:
 def cell(report: Report) -> str:
     """A report as a notebook shows it."""
     # Loaded when a notebook asks: templates take a tenth of a second.
-    from gctrace_analyzer.present.page import cell as page
+    from gctrace_analyzer.present.html import cell as page
 
     return page.dumps(report)

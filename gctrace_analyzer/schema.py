@@ -103,7 +103,7 @@ CYCLES = (
            "share of all CPU the collector used since the program's start, not now; idle marking left out",
            "memstats.gc_cpu_fraction, truncated"),
     Column("procs", "Int64", "", "GOMAXPROCS at the start of the cycle", "work.maxprocs"),
-    Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.grammar"),
+    Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.gctrace.grammar"),
     Column("repaired", "Boolean", "", "another write had torn the line; its parts were joined again", _LINE),
     *WHERE,
     _MONOTONIC,
@@ -152,7 +152,7 @@ SCAVENGES = (
     _PROCESS,
     Column("after_gc", "Int64", "", "last cycle before the line", "position in the log"),
     _LOGGED_AT,
-    Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.grammar"),
+    Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.gctrace.grammar"),
     Column("forced", "Boolean", "", "asked for by debug.FreeOSMemory", "runtime/mgcscavenge.go"),
     Column("scavenge_num", "Int64", "", "number of the periodic scavenge; -1: debug.FreeOSMemory", "Go 1.0–1.12"),
     Column("released_now_kib", "Int64", "KiB", "given back to the system by this step, by the background scavenger from Go 1.21",
@@ -172,7 +172,7 @@ PACER = (
     _PROCESS,
     Column("gc_num", "Int64", "", "the cycle the line belongs to", "position in the log"),
     _LOGGED_AT,
-    Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.grammar"),
+    Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.gctrace.grammar"),
     Column("assist_ratio", "Float64", "B/B", "scan work demanded per byte allocated, at cycle start", "pacer: assist ratio"),
     Column("scan_work_mib", "Int64", "MiB", "scan work expected, at cycle start", "pacer: assist ratio"),
     Column("heap_from_mib", "Int64", "MiB", "heap at cycle start", "pacer: assist ratio"),
@@ -203,7 +203,7 @@ SCANS = (
     _PROCESS,
     Column("gc_num", "Int64", "", "the cycle the line belongs to", "position in the log"),
     _LOGGED_AT,
-    Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.grammar"),
+    Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.gctrace.grammar"),
     Column("span_class", "String", "", "size class such as 64B, L for large; null: total", "gctrace=2, Go 1.25 and later"),
     Column("objects", "Int64", "", "objects scanned", "dumpScanStats"),
     Column("spans", "Int64", "", "spans scanned as a whole", "dumpScanStats, Green Tea"),
@@ -477,8 +477,8 @@ EPISODES = (
 )  # fmt: skip
 
 FINDINGS = (
-    Column("id", "String", "", "GC001 to GC044", "gctrace_analyzer.analysis.rules"),
-    Column("name", "String", "", "its name", "gctrace_analyzer.analysis.rules"),
+    Column("id", "String", "", "GC001 to GC044", "gctrace_analyzer.analysis.rules.registry"),
+    Column("name", "String", "", "its name", "gctrace_analyzer.analysis.rules.registry"),
     Column("severity", "String", "", "ok, info, warn or bad", "findings()"),
     _PROCESS,
     Column("start_s", "Float64", "s", "begin of the stretch it is about; null: all of it", "findings()"),
@@ -486,8 +486,8 @@ FINDINGS = (
     Column("evidence", "String", "", "the numbers, in words, with lines to look at", "findings()"),
     Column("figures", "String", "", "the numbers by name, as JSON", "findings()"),
     Column("because_of", "String", "", "the finding that explains this one; null: it stands for itself", "findings()"),
-    Column("advice", "String", "", "what to do", "gctrace_analyzer.analysis.rules"),
-    Column("source", "String", "", "where the rule comes from", "gctrace_analyzer.analysis.rules"),
+    Column("advice", "String", "", "what to do", "gctrace_analyzer.analysis.rules.registry"),
+    Column("source", "String", "", "where the rule comes from", "gctrace_analyzer.analysis.rules.registry"),
 )  # fmt: skip
 
 _PREDICTED = (
@@ -521,9 +521,9 @@ WHATIF = (
     Column("fits", "Boolean", "", "whether memory_peak_mib fits the container; null: its limit is not known", _MODEL),
     Column("warnings", "String", "", "what makes the figures rougher than their intervals; null: nothing", "gctrace_analyzer.advise.checks"),
     Column("horizon_s", "Float64", "s", "how far ahead it is predicted; 0: now", "asked"),
-    Column("lasts_h", "Float64", "h", "until the growing live heap thrashes under the limit or fills the container; null: it does not grow, nothing bounds it, or the log is too short to tell", "gctrace_analyzer.advise.later"),
-    Column("lasts_h_low", "Float64", "h", "if it grows as fast as the upper end of its 95 % interval", "gctrace_analyzer.advise.later"),
-    Column("lasts_h_high", "Float64", "h", "if it grows as slowly as the lower end", "gctrace_analyzer.advise.later"),
+    Column("lasts_h", "Float64", "h", "until the growing live heap thrashes under the limit or fills the container; null: it does not grow, nothing bounds it, or the log is too short to tell", "gctrace_analyzer.advise.horizon"),
+    Column("lasts_h_low", "Float64", "h", "if it grows as fast as the upper end of its 95 % interval", "gctrace_analyzer.advise.horizon"),
+    Column("lasts_h_high", "Float64", "h", "if it grows as slowly as the lower end", "gctrace_analyzer.advise.horizon"),
 )  # fmt: skip
 
 RECOMMENDATIONS = (
@@ -536,11 +536,11 @@ RECOMMENDATIONS = (
     *WHATIF[3:],
 )  # fmt: skip
 
-_COMPARED = "gctrace_analyzer.analysis.compare"
+_COMPARED = "gctrace_analyzer.analysis.compare.compare"
 
 COMPARISON = (
-    Column("metric", "String", "", "the figure's name", "gctrace_analyzer.analysis.measures"),
-    Column("unit", "String", "", "its unit", "gctrace_analyzer.analysis.measures"),
+    Column("metric", "String", "", "the figure's name", "gctrace_analyzer.analysis.compare.metrics"),
+    Column("unit", "String", "", "its unit", "gctrace_analyzer.analysis.compare.metrics"),
     Column("before", "Float64", "its own", "value before; of several runs the geometric mean", _COMPARED),
     Column("after", "Float64", "its own", "value after", _COMPARED),
     Column("delta", "Float64", "its own", "after - before", _COMPARED),
@@ -560,8 +560,8 @@ COMPARISON = (
 
 SWEEP = (
     Column("setting", "String", "", "the setting's name", "given"),
-    Column("metric", "String", "", "the figure's name", "gctrace_analyzer.analysis.measures"),
-    Column("unit", "String", "", "its unit", "gctrace_analyzer.analysis.measures"),
+    Column("metric", "String", "", "the figure's name", "gctrace_analyzer.analysis.compare.metrics"),
+    Column("unit", "String", "", "its unit", "gctrace_analyzer.analysis.compare.metrics"),
     Column("value", "Float64", "its own", "value; of several runs the geometric mean", _COMPARED),
     Column("value_low", "Float64", "its own", "lower end of the 95 % interval; null: not judged", _COMPARED),
     Column("value_high", "Float64", "its own", "upper end", _COMPARED),

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.advise.load import WARM_UP_S
-from gctrace_analyzer.analysis.comparable import Circumstances
-from gctrace_analyzer.analysis.compare import mean_of, measured
-from gctrace_analyzer.analysis.measures import METRICS, figures
-from gctrace_analyzer.analysis.summary import prepared, summarize
+from gctrace_analyzer.analysis.compare.comparability import Circumstances
+from gctrace_analyzer.analysis.compare.compare import mean_of, measured
+from gctrace_analyzer.analysis.compare.metrics import METRICS, figures
+from gctrace_analyzer.analysis.summary import correct_durations, summarize
 from gctrace_analyzer.errors import TooShortError
-from gctrace_analyzer.ingest import stitch
-from gctrace_analyzer.present.figures import mib
+from gctrace_analyzer.ingest import processes
+from gctrace_analyzer.present.format import mib
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gctrace_analyzer.advise.base import Base
-    from gctrace_analyzer.analysis.compare import Measured
-    from gctrace_analyzer.analysis.findings import Finding
+    from gctrace_analyzer.advise.baseline import Baseline
+    from gctrace_analyzer.analysis.compare.compare import Measured
+    from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.run import Run
 
@@ -72,9 +72,9 @@ class Side:
         return sum(len(run.processes) for run in self.runs)
 
     @property
-    def base(self) -> Base:
+    def baseline(self) -> Baseline:
         """What predictions from this side start from: its longest run."""
-        return self._longest.base
+        return self._longest.baseline
 
     @cached_property
     def _longest(self) -> Report:
@@ -83,25 +83,25 @@ class Side:
     @property
     def circumstances(self) -> Circumstances:
         """What it ran under, as given or as the log shows."""
-        limit = self.base.settings.memory_limit_mib
+        limit = self.baseline.settings.memory_limit_mib
         version = self._longest.settings.value("go_version")
         return Circumstances(
             self.label,
             go=self._longest.go if version is None else f"go{version}",
             gogc=None if self.gogc is None else _gogc_word(self.gogc),
             memory_limit=None if limit is None else _limit_word(limit.value),
-            ballast=mib(self.base.now.ballast) if self.base.now.ballast else None,
+            ballast=mib(self.baseline.now.ballast) if self.baseline.now.ballast else None,
         )
 
     @cached_property
     def gogc(self) -> float | None:
         """GOGC in percent, infinite if it is off; None if nothing tells it."""
-        if self.base.settings.gogc is not None:
-            return float("inf") if self.base.now.gogc is None else self.base.now.gogc
-        load = self.base.load
+        if self.baseline.settings.gogc is not None:
+            return float("inf") if self.baseline.now.gogc is None else self.baseline.now.gogc
+        load = self.baseline.load
         if load is None or load.marked_live < TELLING_LIVE_MIB or self.by_limit:
             return None
-        return self.base.now.gogc
+        return self.baseline.now.gogc
 
     @property
     def by_limit(self) -> bool:
@@ -111,7 +111,7 @@ class Side:
     @property
     def load_is_given(self) -> bool:
         """False if the program allocates as fast as it can: its rate is a result."""
-        return self.base.load is None or self.base.load.cpu_bound <= 0.5
+        return self.baseline.load is None or self.baseline.load.cpu_bound <= 0.5
 
     def after_start(self) -> dict[str, float | None]:
         """The figures without the start-up, as predictions count them; the runs' mean."""
@@ -121,7 +121,7 @@ class Side:
             if len(cycles := run.cycles.filter(pl.col("start_s") >= WARM_UP_S))
         ]
         found = [
-            figures(summarize(cycles, stitch.processes(cycles)), prepared(cycles))
+            figures(summarize(cycles, processes.processes(cycles)), correct_durations(cycles))
             for cycles in late
         ]
         return {
@@ -138,7 +138,7 @@ class Side:
 def _measured(report: Report) -> Measured:
     setters = report.goal_set_by
     by_limit = 2 * setters.get("memory-limit", 0) > sum(setters.values())
-    return measured(report.likely, report.summary, by_limit=by_limit)
+    return measured(report.corrected, report.summary, by_limit=by_limit)
 
 
 def _gogc_word(gogc: float) -> str:

@@ -21,8 +21,8 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.entry import read
-from gctrace_analyzer.ingest.grammar import SHAPES, Field, Optional
+from gctrace_analyzer.api import read
+from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Field, Optional
 from gctrace_analyzer.program import Gctrace
 
 if TYPE_CHECKING:

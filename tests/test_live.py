@@ -11,7 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.entry import live
+from gctrace_analyzer.api import live
 from gctrace_analyzer.errors import GctraceError
 from gctrace_analyzer.ingest import sniff
 from gctrace_analyzer.ingest.sources import Source, SourceFacts
@@ -95,7 +95,7 @@ def test_what_comes_piece_by_piece_is_reported_as_what_is_read_at_once(path: Pat
 
 
 def test_an_interval_of_more_cycles_than_are_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gctrace_analyzer.ingest.growing.RECENT_CYCLES", 10)
+    monkeypatch.setattr("gctrace_analyzer.ingest.live_input.RECENT_CYCLES", 10)
     path = SAMPLES / "thrash-go1.19.log"
     whole = gca.read(path).windows(2.0)
     seen = live()

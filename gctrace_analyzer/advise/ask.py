@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import units
-from gctrace_analyzer.advise.aims import AIMS
-from gctrace_analyzer.advise.base import base_of
-from gctrace_analyzer.advise.calm import calm, latest
+from gctrace_analyzer.advise.baseline import base_of
 from gctrace_analyzer.advise.load import WARM_UP_S, load
 from gctrace_analyzer.advise.model import THRASH_GOGC
+from gctrace_analyzer.advise.objective import AIMS
 from gctrace_analyzer.advise.recommend import recommend
+from gctrace_analyzer.advise.training import calm, latest
 from gctrace_analyzer.analysis.cycles import goal_setters
 from gctrace_analyzer.analysis.live_growth import live_growth
 from gctrace_analyzer.errors import BadSettingError
@@ -21,7 +21,7 @@ from gctrace_analyzer.errors import BadSettingError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gctrace_analyzer.advise.base import Base
+    from gctrace_analyzer.advise.baseline import Baseline
     from gctrace_analyzer.analysis.settings import Settings
 
 PRESENT: Any = object()
@@ -52,9 +52,9 @@ def _number(value: Any, what: str) -> float | None:
 def base_from(
     tables: Mapping[str, pl.DataFrame],
     settings: Settings,
-    judged: pl.DataFrame,
+    enriched: pl.DataFrame,
     episodes: pl.DataFrame,
-) -> Base:
+) -> Baseline:
     """What predictions start from: the longest program, where it does not thrash."""
     cycles, processes = tables["cycles"], tables["processes"]
     if cycles.is_empty():
@@ -68,7 +68,7 @@ def base_from(
         why = "Go 1.4 and before print no CPU: nothing can be predicted from them"
     elif not mine["assist_cpu_ms"].count():
         why = "the lines tell no CPU of marking"
-    own = judged.filter(process=longest)
+    own = enriched.filter(process=longest)
     setters = goal_setters(own)
     by_limit = 2 * setters.get("memory-limit", 0) > sum(setters.values())
     stretch, thrashed = calm(mine, episodes)
@@ -100,7 +100,7 @@ def _non_heap(memstats: pl.DataFrame) -> float | None:
     return float(rest.median() or 0) / MIB  # type: ignore[arg-type]  # an integer column
 
 
-def recommended(base: Base, aim: str, target: str | float | None) -> pl.DataFrame:
+def recommended(baseline: Baseline, aim: str, target: str | float | None) -> pl.DataFrame:
     """The advice for an aim.
 
     Raises:
@@ -108,7 +108,9 @@ def recommended(base: Base, aim: str, target: str | float | None) -> pl.DataFram
     """
     if aim not in AIMS:
         raise BadSettingError(what="aim", value=aim, expected="one of " + ", ".join(AIMS))
-    return recommend(base, aim=aim, gc_cpu_target=None if target is None else _share(target))
+    return recommend(
+        baseline, aim=aim, gc_cpu_target=None if target is None else _share(target)
+    )
 
 
 def _share(value: str | float) -> float:

@@ -17,7 +17,7 @@ from gctrace_analyzer.advise.model import Setting
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gctrace_analyzer.advise.base import Base
+    from gctrace_analyzer.advise.baseline import Baseline
 
 HEADROOM = 0.9
 """Of the container's limit: a tenth is left to what Go does not count (guide: 5 to 10 %)."""
@@ -52,92 +52,92 @@ class Rule:
     """Settings to try where something holds; `why` may name figures of the base."""
 
     name: str
-    when: Callable[[Base], bool]
-    settings: Callable[[Base], Iterator[Setting]]
-    why: Callable[[Base, Setting], str]
+    when: Callable[[Baseline], bool]
+    settings: Callable[[Baseline], Iterator[Setting]]
+    why: Callable[[Baseline, Setting], str]
     risk: str
     source: str
 
 
-def candidates(base: Base, gc_cpu_target: float | None) -> dict[Setting, Candidate]:
+def candidates(baseline: Baseline, gc_cpu_target: float | None) -> dict[Setting, Candidate]:
     """The settings that the rules try, each once, the first reason kept."""
     found: dict[Setting, Candidate] = {}
     for rule in RULES:
-        for setting in rule.settings(base) if rule.when(base) else ():
-            if setting != base.now:
-                risk = "; ".join(filter(None, (rule.risk, _too_near(base, setting, rule))))
-                each = Candidate(setting, rule.why(base, setting), risk, rule.name)
+        for setting in rule.settings(baseline) if rule.when(baseline) else ():
+            if setting != baseline.now:
+                risk = "; ".join(filter(None, (rule.risk, _too_near(baseline, setting, rule))))
+                each = Candidate(setting, rule.why(baseline, setting), risk, rule.name)
                 found.setdefault(setting, each)
-    load, now = base.load, base.now
+    load, now = baseline.load, baseline.now
     if load and gc_cpu_target is not None and load.gc_cpu_share > 0 and now.gogc:
         wanted = pacer.gogc_for_cpu(min(load.gc_cpu_share, 0.9), now.gogc, gc_cpu_target)
         if 20 <= wanted <= 2000:
-            guard = now.limit if is_set(base) else limit_of(base)
+            guard = now.limit if is_set(baseline) else limit_of(baseline)
             aimed = Setting(float(round(wanted / 5) * 5), guard, now.ballast)
             found.setdefault(aimed, Candidate(aimed, "aims at the CPU target", ""))
     return found
 
 
-def _too_near(base: Base, setting: Setting, rule: Rule) -> str:
+def _too_near(baseline: Baseline, setting: Setting, rule: Rule) -> str:
     """The word for a limit that a live heap a little larger would thrash under."""
-    least = base.least_limit_mib
+    least = baseline.least_limit_mib
     if not setting.limit or least is None or setting.limit >= least or "thrash" in rule.risk:
         return ""
     return "less than a quarter above the live heap: it may thrash"
 
 
-def most_of(base: Base) -> float | None:
+def most_of(baseline: Baseline) -> float | None:
     """What the container leaves to a memory limit; None where none is to be set."""
-    room = base.room_mib
-    if room is None or not base.has_limit or base.settings.value("beside_mib"):
+    room = baseline.room_mib
+    if room is None or not baseline.has_limit or baseline.settings.value("beside_mib"):
         return None
-    limit = float(int(HEADROOM * room - base.off_heap_mib))
+    limit = float(int(HEADROOM * room - baseline.off_heap_mib))
     return limit if limit > 0 else None
 
 
-def limit_of(base: Base) -> float | None:
+def limit_of(baseline: Baseline) -> float | None:
     """The same, if it clears the live heap by a quarter."""
-    limit = most_of(base)
-    return limit if limit is not None and limit >= (base.least_limit_mib or 0) else None
+    limit = most_of(baseline)
+    return limit if limit is not None and limit >= (baseline.least_limit_mib or 0) else None
 
 
-def is_set(base: Base) -> bool:
+def is_set(baseline: Baseline) -> bool:
     """Whether it has a memory limit that its container bears."""
-    limit, room = base.now.limit, base.room_mib
+    limit, room = baseline.now.limit, baseline.room_mib
     return bool(limit) and (room is None or (limit or 0.0) <= TIGHT * room)
 
 
-def withheld(base: Base) -> str | None:
+def withheld(baseline: Baseline) -> str | None:
     """Why no memory limit is advised, where somebody would look for one."""
-    room = base.room_mib
-    if room is None or is_set(base) or limit_of(base) is not None:
+    room = baseline.room_mib
+    if room is None or is_set(baseline) or limit_of(baseline) is not None:
         return None
-    if not base.has_limit:
+    if not baseline.has_limit:
         return "no memory limit is advised: it comes with Go 1.19"
-    beside = base.settings.beside_mib
+    beside = baseline.settings.beside_mib
     if beside is not None:
         return (
             f"no memory limit is advised: other processes under the same limit hold "
             f"{beside.value:,.0f} MiB ({beside.source}); give it a container of its own"
         )
-    least, there = base.least_limit_mib or 0, HEADROOM * room - base.off_heap_mib
+    least, there = baseline.least_limit_mib or 0, HEADROOM * room - baseline.off_heap_mib
     return (
         f"its live heap wants a memory limit of {least:,.0f} MiB at least, and "
         f"{max(there, 0.0):,.0f} MiB are there: under less it may thrash"
     )
 
 
-def ballast_is_like(base: Base, setting: Setting) -> str:
+def ballast_is_like(baseline: Baseline, setting: Setting) -> str:
     """What does the same as a ballast, without it."""
-    load = base.load
+    load = baseline.load
     if load is None or setting.gogc is None or not setting.ballast:
         return ""
-    live = load.marked_live - base.now.ballast
+    live = load.marked_live - baseline.now.ballast
     gogc = pacer.gogc_like_ballast(setting.gogc, live, setting.ballast)
     words = f"GOGC={_two_digits(gogc):,.0f} does the same without it"
-    if base.has_limit:
+    if baseline.has_limit:
         limit = pacer.limit_like_ballast(
-            setting.gogc, live, setting.ballast, base.beside_heap_mib
+            setting.gogc, live, setting.ballast, baseline.beside_heap_mib
         )
         words += f", or GOGC=off with GOMEMLIMIT={limit:.0f}MiB"
     return words
@@ -147,89 +147,93 @@ def _two_digits(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-def _steps(base: Base) -> Iterator[Setting]:
+def _steps(baseline: Baseline) -> Iterator[Setting]:
     for gogc in STEPS:
-        yield Setting(gogc, base.now.limit, base.now.ballast)
+        yield Setting(gogc, baseline.now.limit, baseline.now.ballast)
 
 
-def _steps_within(base: Base) -> Iterator[Setting]:
+def _steps_within(baseline: Baseline) -> Iterator[Setting]:
     for gogc in STEPS:
-        yield Setting(gogc, limit_of(base), base.now.ballast)
+        yield Setting(gogc, limit_of(baseline), baseline.now.ballast)
 
 
-def _guard(base: Base) -> Iterator[Setting]:
-    yield Setting(base.now.gogc or 100.0, limit_of(base), base.now.ballast)
+def _guard(baseline: Baseline) -> Iterator[Setting]:
+    yield Setting(baseline.now.gogc or 100.0, limit_of(baseline), baseline.now.ballast)
 
 
-def _limit_alone(base: Base) -> Iterator[Setting]:
-    yield Setting(None, limit_of(base), base.now.ballast)
+def _limit_alone(baseline: Baseline) -> Iterator[Setting]:
+    yield Setting(None, limit_of(baseline), baseline.now.ballast)
 
 
-def _clearing(base: Base) -> Iterator[Setting]:
+def _clearing(baseline: Baseline) -> Iterator[Setting]:
     for times in (1.0, 1.5):
-        limit = float(math.ceil(times * (base.least_limit_mib or 0)))
-        yield Setting(base.now.gogc or 100.0, limit, base.now.ballast)
+        limit = float(math.ceil(times * (baseline.least_limit_mib or 0)))
+        yield Setting(baseline.now.gogc or 100.0, limit, baseline.now.ballast)
 
 
-def _roomier(base: Base) -> Iterator[Setting]:
+def _roomier(baseline: Baseline) -> Iterator[Setting]:
     for times in (1.25, 1.5, 2.0):
-        limit = float(round(times * (base.now.limit or 0)))
-        yield Setting(base.now.gogc, limit, base.now.ballast)
+        limit = float(round(times * (baseline.now.limit or 0)))
+        yield Setting(baseline.now.gogc, limit, baseline.now.ballast)
 
 
-def _ballast(base: Base) -> Iterator[Setting]:
-    assert base.load is not None
+def _ballast(baseline: Baseline) -> Iterator[Setting]:
+    assert baseline.load is not None
     low, high = BALLAST_MIB
-    size = 2.0 ** math.ceil(math.log2(max(base.load.true_live, 1.0)))
-    yield Setting(base.now.gogc, None, min(max(size, low), high))
+    size = 2.0 ** math.ceil(math.log2(max(baseline.load.true_live, 1.0)))
+    yield Setting(baseline.now.gogc, None, min(max(size, low), high))
 
 
-def _instead(base: Base) -> Iterator[Setting]:
-    load, now = base.load, base.now
+def _instead(baseline: Baseline) -> Iterator[Setting]:
+    load, now = baseline.load, baseline.now
     assert load is not None
     live = max(load.marked_live - now.ballast, 1.0)
     gogc = pacer.gogc_like_ballast(now.gogc or 100.0, live, now.ballast)
-    yield Setting(_two_digits(gogc), now.limit or limit_of(base))
+    yield Setting(_two_digits(gogc), now.limit or limit_of(baseline))
 
 
-def _without(base: Base) -> Iterator[Setting]:
+def _without(baseline: Baseline) -> Iterator[Setting]:
     for gogc in STEPS:
-        yield Setting(gogc, base.now.limit or limit_of(base))
+        yield Setting(gogc, baseline.now.limit or limit_of(baseline))
 
 
-def _squeezed(base: Base) -> Iterator[Setting]:
-    for gogc in dict.fromkeys((base.now.gogc or 100.0, *STEPS)):
-        yield Setting(gogc, most_of(base), base.now.ballast)
+def _squeezed(baseline: Baseline) -> Iterator[Setting]:
+    for gogc in dict.fromkeys((baseline.now.gogc or 100.0, *STEPS)):
+        yield Setting(gogc, most_of(baseline), baseline.now.ballast)
 
 
-def _felt(base: Base) -> bool:
+def _felt(baseline: Baseline) -> bool:
     """Whether the present limit sets the goal."""
-    load, now = base.load, base.now
-    return bool(load and is_set(base) and load.effective_gogc < 0.93 * (now.gogc or 1e9))
+    load, now = baseline.load, baseline.now
+    return bool(load and is_set(baseline) and load.effective_gogc < 0.93 * (now.gogc or 1e9))
 
 
-def _why_within(base: Base, _: Setting) -> str:
-    if _felt(base):
-        return f"more room than the present limit leaves, within {_nine_tenths(base)}"
-    return f"{STEP}, kept within {_nine_tenths(base)}"
+def _why_within(baseline: Baseline, _: Setting) -> str:
+    if _felt(baseline):
+        return f"more room than the present limit leaves, within {_nine_tenths(baseline)}"
+    return f"{STEP}, kept within {_nine_tenths(baseline)}"
 
 
-def _nine_tenths(base: Base) -> str:
-    less = f", less {base.off_heap_mib:,.0f} MiB off-heap" if base.off_heap_mib else ""
-    return f"nine tenths of the container's {base.room_mib:,.0f} MiB{less}"
+def _nine_tenths(baseline: Baseline) -> str:
+    less = f", less {baseline.off_heap_mib:,.0f} MiB off-heap" if baseline.off_heap_mib else ""
+    return f"nine tenths of the container's {baseline.room_mib:,.0f} MiB{less}"
 
 
-def _why_guard(base: Base, _: Setting) -> str:
-    less = " and its off-heap memory" if base.off_heap_mib else ""
+def _why_guard(baseline: Baseline, _: Setting) -> str:
+    less = " and its off-heap memory" if baseline.off_heap_mib else ""
     return (
-        f"a tenth of the container's {base.room_mib:,.0f} MiB is left to what Go does not "
+        f"a tenth of the container's {baseline.room_mib:,.0f} MiB is left to what Go does not "
         f"count{less}"
     )
 
 
-def _why_clearing(base: Base, setting: Setting) -> str:
-    by = "a quarter" if setting.limit == math.ceil(base.least_limit_mib or 0) else "over half"
-    most = base.measured.marked_live_max if base.measured else 0.0
+def _why_clearing(baseline: Baseline, setting: Setting) -> str:
+    by = (
+        "a quarter"
+        if setting.limit == math.ceil(baseline.least_limit_mib or 0)
+        else "over half"
+    )
+    most = baseline.measured.marked_live_max if baseline.measured else 0.0
     return f"clears the live heap of {most:.0f} MiB at most by {by}"
 
 

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise import pacer
-from gctrace_analyzer.advise.calm import DRIFT, DRIFT_MIB
 from gctrace_analyzer.advise.model import (
     ALWAYS_MARKING,
     THRASH_GOGC,
@@ -14,6 +13,7 @@ from gctrace_analyzer.advise.model import (
     Setting,
     predict,
 )
+from gctrace_analyzer.advise.training import DRIFT, DRIFT_MIB
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:

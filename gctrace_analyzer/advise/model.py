@@ -243,8 +243,8 @@ def _goal(load: Load, setting: Setting, live: float, rest: _NonHeap) -> tuple[fl
         kept = 1 - pacer.LIMIT_HEADROOM_SHARE
         # It is no share of a ballast, of which nothing is in pieces.
         beside = rest.fixed - rest.share * setting.ballast
-        base = (setting.limit - beside) / (1 + kept * rest.share)
-        limited = pacer.goal_from_limit(base, 0.0, live)
+        baseline = (setting.limit - beside) / (1 + kept * rest.share)
+        limited = pacer.goal_from_limit(baseline, 0.0, live)
         if limited < goal:
             return limited, "memory-limit"
     return goal, set_by

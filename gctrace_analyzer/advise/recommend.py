@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.advise.aims import Row, cost, is_better, peak_of, score
 from gctrace_analyzer.advise.candidates import (
     HEADROOM,
     STEP,
@@ -19,11 +18,12 @@ from gctrace_analyzer.advise.candidates import (
     withheld,
 )
 from gctrace_analyzer.advise.checks import ROUGH
+from gctrace_analyzer.advise.objective import Row, cost, is_better, peak_of, score
 from gctrace_analyzer.advise.whatif import row
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.advise.base import Base
+    from gctrace_analyzer.advise.baseline import Baseline
 
 ENOUGH_CYCLES = 20
 
@@ -32,17 +32,17 @@ TWICE = 2.0
 
 
 def recommend(
-    base: Base, *, aim: str = "balanced", gc_cpu_target: float | None = None
+    baseline: Baseline, *, aim: str = "balanced", gc_cpu_target: float | None = None
 ) -> pl.DataFrame:
     """Rows of `schema.RECOMMENDATIONS`, the advice first; the present setting is among them."""
-    present = _row(base, Candidate(base.now, "as it is now", ""), now=True)
-    if base.load is None or base.refused:
-        present |= {"rank": 1, "why": f"no advice: {base.refused}", "confidence": "none"}
+    present = _row(baseline, Candidate(baseline.now, "as it is now", ""), now=True)
+    if baseline.load is None or baseline.refused:
+        present |= {"rank": 1, "why": f"no advice: {baseline.refused}", "confidence": "none"}
         return _frame([present])
-    rows = [_row(base, each) for each in candidates(base, gc_cpu_target).values()]
-    rows = [each for each in rows if each["thrash"] == "no" and _fits(each, base)]
-    if base.whole is not None:
-        rows = [each for each in rows if _clears(each, base)]
+    rows = [_row(baseline, each) for each in candidates(baseline, gc_cpu_target).values()]
+    rows = [each for each in rows if each["thrash"] == "no" and _fits(each, baseline)]
+    if baseline.whole is not None:
+        rows = [each for each in rows if _clears(each, baseline)]
     # What GOGC does needs no code: a ballast is one to choose, never the advice.
     scored = sorted(
         rows,
@@ -51,33 +51,33 @@ def recommend(
             score(each, present, aim, gc_cpu_target),
         ),
     )
-    best = _best(scored, present, base, aim, gc_cpu_target)
+    best = _best(scored, present, baseline, aim, gc_cpu_target)
     if best is None:
-        _leave(present, base, aim, gc_cpu_target)
-        ranked = [present, *_others(_useful(scored, present, base, aim), 3)]
+        _leave(present, baseline, aim, gc_cpu_target)
+        ranked = [present, *_others(_useful(scored, present, baseline, aim), 3)]
     else:
         rest = [each for each in scored if each is not best]
-        ranked = [best, present, *_others(_useful(rest, present, base, aim), 2)]
-    _mind(ranked[0], present, base)
+        ranked = [best, present, *_others(_useful(rest, present, baseline, aim), 2)]
+    _mind(ranked[0], present, baseline)
     for rank, each in enumerate(ranked, start=1):
         each["rank"] = rank
     return _frame(ranked)
 
 
 def _best(
-    scored: list[Row], present: Row, base: Base, aim: str, target: float | None
+    scored: list[Row], present: Row, baseline: Baseline, aim: str, target: float | None
 ) -> Row | None:
     """What is better than the present setting for sure, with the reason; None: nothing is."""
     if not scored:
         return None
-    if (longer := _longer(scored, present, base)) is not None:
+    if (longer := _longer(scored, present, baseline)) is not None:
         return longer
-    tight = not _fits(present, base)
-    if tight or is_better(scored[0], present, aim, target, healthy=_is_healthy(base)):
+    tight = not _fits(present, baseline)
+    if tight or is_better(scored[0], present, aim, target, healthy=_is_healthy(baseline)):
         if tight:
             scored[0]["why"] += (
                 f"; as it is, {present['memory_peak_mib']:,.0f} MiB at most do not fit nine "
-                f"tenths of the container's {base.room_mib:,.0f} MiB"
+                f"tenths of the container's {baseline.room_mib:,.0f} MiB"
             )
         if target is not None:
             share = scored[0]["gc_cpu_share"]
@@ -87,26 +87,26 @@ def _best(
                 f"{100 * target:.2g} %"
             )
         return scored[0]
-    guard = _guard(scored, present, base)
+    guard = _guard(scored, present, baseline)
     if guard is not None:
         guard["why"] = (
             "costs nothing at this load, and collects earlier should the heap outgrow the "
             "container"
         )
-        if base.now.limit:
+        if baseline.now.limit:
             guard["why"] += (
-                f"; the present limit of {base.now.limit:,.0f} MiB is more than the container "
-                f"has: {base.room_mib:,.0f} MiB"
+                f"; the present limit of {baseline.now.limit:,.0f} MiB is more than the "
+                f"container has: {baseline.room_mib:,.0f} MiB"
             )
     return guard
 
 
-def _longer(scored: list[Row], present: Row, base: Base) -> Row | None:
+def _longer(scored: list[Row], present: Row, baseline: Baseline) -> Row | None:
     """What lasts longest under a growing live heap, where the present setting ends soon."""
     now = present["lasts_h"]
     if now is None or now >= DEFAULT.hours_to_limit:
         return None
-    if base.load is None or base.load.cycles < ROUGH:
+    if baseline.load is None or baseline.load.cycles < ROUGH:
         return None
     lasting = [
         each
@@ -117,18 +117,18 @@ def _longer(scored: list[Row], present: Row, base: Base) -> Row | None:
     longest = max((each["lasts_h"] for each in lasting), default=0.0)
     # GOGC hardly moves the end: of those that last as long, the one that changes least.
     alike = [each for each in lasting if each["lasts_h"] >= HEADROOM * longest]
-    same = [each for each in alike if each["gogc"] == base.now.gogc]
+    same = [each for each in alike if each["gogc"] == baseline.now.gogc]
     best = next(iter(same or alike), None)
     if best is not None:
         best["why"] += "; it lasts longer while the live heap grows"
     return best
 
 
-def _leave(present: Row, base: Base, aim: str, target: float | None) -> None:
+def _leave(present: Row, baseline: Baseline, aim: str, target: float | None) -> None:
     """Says why the present setting is the advice."""
-    assert base.load is not None
-    own, idle = base.load.gc_cpu_share, present["gc_cpu_with_idle_share"]
-    if not _fits(present, base):
+    assert baseline.load is not None
+    own, idle = baseline.load.gc_cpu_share, present["gc_cpu_with_idle_share"]
+    if not _fits(present, baseline):
         present["why"] = (
             "no setting that was tried fits the container: give it more memory, or hold less"
         )
@@ -136,15 +136,15 @@ def _leave(present: Row, base: Base, aim: str, target: float | None) -> None:
     reason = "leave it: none of the settings tried is better by more than the uncertainty"
     if target is not None and own <= target:
         reason = f"leave it: GC CPU is {100 * own:.2g} %, within the target"
-    elif _is_healthy(base) and aim == "balanced" and target is None:
+    elif _is_healthy(baseline) and aim == "balanced" and target is None:
         reason = f"leave it: GC CPU is {100 * own:.2g} %, {100 * idle:.2g} % with idle marking"
-    if base.leaks:
+    if baseline.leaks:
         reason += "; the live heap grows: see to that first, no setting cures a leak"
     present["why"] = reason
 
 
-def _is_healthy(base: Base) -> bool:
-    return base.load is not None and base.load.gc_cpu_share < DEFAULT.gc_cpu_warn
+def _is_healthy(baseline: Baseline) -> bool:
+    return baseline.load is not None and baseline.load.gc_cpu_share < DEFAULT.gc_cpu_warn
 
 
 def _others(rows: list[Row], most: int) -> list[Row]:
@@ -152,26 +152,26 @@ def _others(rows: list[Row], most: int) -> list[Row]:
     return sorted(rows, key=lambda each: each["rule"] not in ("ballast", "no-ballast"))[:most]
 
 
-def _useful(rows: list[Row], present: Row, base: Base, aim: str) -> list[Row]:
+def _useful(rows: list[Row], present: Row, baseline: Baseline, aim: str) -> list[Row]:
     """Those that do what the aim wants; all where the present setting is no choice."""
-    if aim == "balanced" or present["thrash"] != "no" or not _fits(present, base):
+    if aim == "balanced" or present["thrash"] != "no" or not _fits(present, baseline):
         return rows
     return [each for each in rows if cost(each, aim) < cost(present, aim)]
 
 
-def _mind(first: Row, present: Row, base: Base) -> None:
+def _mind(first: Row, present: Row, baseline: Baseline) -> None:
     """What to keep in mind with the advice: the leak that stays, the limit that is not set."""
     told = [first["risk"]] if first["risk"] else []
-    if base.leaks and not first["now"]:
+    if baseline.leaks and not first["now"]:
         told.append("the live heap grows, which no setting cures")
-    if first["lasts_h"] is not None and base.growth is not None:
-        still = f"at {base.growth.mib_per_h:,.0f} MiB/h this lasts {_lasts(first)}"
+    if first["lasts_h"] is not None and baseline.growth is not None:
+        still = f"at {baseline.growth.mib_per_h:,.0f} MiB/h this lasts {_lasts(first)}"
         if present["lasts_h"] is not None and present is not first:
             still += f", the present setting {_lasts(present)}"
         told.append(still)
-    if reason := withheld(base):
+    if reason := withheld(baseline):
         told.append(reason)
-    elif base.room_mib is None and (first["gogc"] or 0) > (base.now.gogc or math.inf):
+    elif baseline.room_mib is None and (first["gogc"] or 0) > (baseline.now.gogc or math.inf):
         told.append("what memory it may use is not known (--container-limit)")
     first["risk"] = "; ".join(told) or None
 
@@ -185,9 +185,9 @@ def _lasts(each: Row) -> str:
     return f"{middle} {unit} ({low} to {high})"
 
 
-def _fits(each: Row, base: Base) -> bool:
+def _fits(each: Row, baseline: Baseline) -> bool:
     """Whether its memory stays within what the container leaves to Go."""
-    room = base.room_mib
+    room = baseline.room_mib
     if room is None or each["heap_peak_mib_high"] is None:
         return True
     if each["memory_limit_mib"] and not each["now"]:
@@ -197,48 +197,48 @@ def _fits(each: Row, base: Base) -> bool:
     return bool(each["heap_peak_mib_high"] + beside <= HEADROOM * room)
 
 
-def _clears(each: Row, base: Base) -> bool:
+def _clears(each: Row, baseline: Baseline) -> bool:
     """Whether its limit leaves room for the live heap at its largest."""
-    limit, least = each["memory_limit_mib"], base.least_limit_mib
+    limit, least = each["memory_limit_mib"], baseline.least_limit_mib
     return not limit or least is None or bool(limit >= least)
 
 
-def _guard(rows: list[Row], present: Row, base: Base) -> Row | None:
+def _guard(rows: list[Row], present: Row, baseline: Baseline) -> Row | None:
     """The present GOGC with a limit it does not feel, where only the container has one."""
-    if is_set(base) or base.room_mib is None:
+    if is_set(baseline) or baseline.room_mib is None:
         return None
     same = (
         each
         for each in rows
-        if each["gogc"] == base.now.gogc and each["memory_limit_mib"]
+        if each["gogc"] == baseline.now.gogc and each["memory_limit_mib"]
         and each["goal_set_by"] == present["goal_set_by"]
-        and each["ballast_mib"] == base.now.ballast
+        and each["ballast_mib"] == baseline.now.ballast
     )  # fmt: skip
     return next(same, None)
 
 
-def _row(base: Base, candidate: Candidate, *, now: bool = False) -> Row:
-    found = row(base, candidate.setting)
-    load = base.load
+def _row(baseline: Baseline, candidate: Candidate, *, now: bool = False) -> Row:
+    found = row(baseline, candidate.setting)
+    load = baseline.load
     few = load is None or load.cycles < ENOUGH_CYCLES or load.span_s < DEFAULT.short_log_s
     far = bool(load and found["gc_per_s"] and not 0.2 <= found["gc_per_s"] / load.gc_per_s <= 5)
-    confidence = "low" if few or far else "medium" if base.warnings else "high"
+    confidence = "low" if few or far else "medium" if baseline.warnings else "high"
     if now and load is not None:
-        found |= _measured(base)
+        found |= _measured(baseline)
     return {
         **found,
         "rank": None,
         "now": now,
         "rule": candidate.rule,
-        "why": candidate.why.replace(STEP, _step(found, base)),
+        "why": candidate.why.replace(STEP, _step(found, baseline)),
         "risk": candidate.risk or None,
         "confidence": confidence,
     }
 
 
-def _step(found: Row, base: Base) -> str:
+def _step(found: Row, baseline: Baseline) -> str:
     """What a setting does to cycles and heap, in words."""
-    load = base.load
+    load = baseline.load
     if load is None or found["gc_per_s"] is None:
         return "other cycles"
     rarer, larger = found["gc_per_s"] < load.gc_per_s, peak_of(found) > load.heap_end_max
@@ -247,9 +247,9 @@ def _step(found: Row, base: Base) -> str:
     return "more cycles" if larger else "a smaller heap for more CPU"
 
 
-def _measured(base: Base) -> Row:
+def _measured(baseline: Baseline) -> Row:
     """The present setting's figures are those of the log, not the model's."""
-    load = base.measured
+    load = baseline.measured
     assert load is not None
     spent = load.assist_ms + load.background_ms + load.stw_cpu_ms
     values = {
@@ -264,14 +264,16 @@ def _measured(base: Base) -> Row:
     ends = {
         f"{name}{end}": value for name, value in values.items() for end in ("_low", "_high")
     }
-    memory = base.memory_mib(load.heap_end_max, base.beside_heap_mib, base.now.ballast)
+    memory = baseline.memory_mib(
+        load.heap_end_max, baseline.beside_heap_mib, baseline.now.ballast
+    )
     return (
         values
         | ends
         | {
             "memory_peak_mib": memory,
-            "thrash": "certain" if base.whole else "no",
-            "fits": None if base.room_mib is None else memory <= base.room_mib,
+            "thrash": "certain" if baseline.whole else "no",
+            "fits": None if baseline.room_mib is None else memory <= baseline.room_mib,
         }
     )
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.advise import later
+from gctrace_analyzer.advise import horizon
 from gctrace_analyzer.advise.model import Constants, Prediction, Setting, predict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gctrace_analyzer.advise.base import Base
+    from gctrace_analyzer.advise.baseline import Baseline
     from gctrace_analyzer.advise.load import Load
 
 _Z80 = 1.2815515655446004
@@ -47,73 +47,80 @@ _THRASH = {"no": "no", "tight": "no", "likely": "risk", "certain": "certain"}
 
 
 def grid(
-    base: Base,
+    baseline: Baseline,
     gogc: Sequence[float | None],
     limit: Sequence[float | None],
     ballast: Sequence[float],
     horizon_s: float = 0.0,
 ) -> pl.DataFrame:
     """A row of `schema.WHATIF` for each combination, now or so much later."""
-    rows = [row(base, Setting(*each), horizon_s) for each in product(gogc, limit, ballast)]
+    rows = [row(baseline, Setting(*each), horizon_s) for each in product(gogc, limit, ballast)]
     return pl.DataFrame(rows, schema=schema.polars_schema("whatif"), orient="row")
 
 
-def trade_off(base: Base, like: Setting) -> pl.DataFrame:
+def trade_off(baseline: Baseline, like: Setting) -> pl.DataFrame:
     """`schema.WHATIF` over GOGC, all else as in `like`; no rows where nothing is predicted."""
-    if base.load is None or base.refused:
+    if baseline.load is None or baseline.refused:
         return pl.DataFrame(schema=schema.polars_schema("whatif"))
-    rows = grid(base, CURVE, [like.limit], [like.ballast])
+    rows = grid(baseline, CURVE, [like.limit], [like.ballast])
     return rows.drop_nulls(["heap_peak_mib", "gc_cpu_with_idle_share"])
 
 
-def row(base: Base, setting: Setting, horizon_s: float = 0.0) -> dict[str, Any]:
+def row(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> dict[str, Any]:
     """The figures of one setting as a row of `schema.WHATIF`."""
     found: dict[str, Any] = dict.fromkeys(schema.names("whatif"))
     found |= {
         "gogc": setting.gogc, "memory_limit_mib": setting.limit, "ballast_mib": setting.ballast,
-        "load": base.kind if base.load else None, "horizon_s": horizon_s,
-        "refused": _refusal(base, setting) or later.refusal(base, horizon_s),
-        "warnings": "; ".join(base.warnings) or None,
+        "load": baseline.kind if baseline.load else None, "horizon_s": horizon_s,
+        "refused": _refusal(baseline, setting) or horizon.refusal(baseline, horizon_s),
+        "warnings": "; ".join(baseline.warnings) or None,
     }  # fmt: skip
-    impossible = setting.limit and not base.has_limit
-    if base.load is None or impossible or (setting.gogc is None and not setting.limit):
+    impossible = setting.limit and not baseline.has_limit
+    if baseline.load is None or impossible or (setting.gogc is None and not setting.limit):
         return found
-    if base.refused and setting == base.now and setting.gogc is None and not setting.limit:
+    if (
+        baseline.refused
+        and setting == baseline.now
+        and setting.gogc is None
+        and not setting.limit
+    ):
         return found
     if horizon_s and found["refused"]:
         return found
-    center, others = _alternatives(base, setting, horizon_s)
+    center, others = _alternatives(baseline, setting, horizon_s)
     found["thrash"] = _THRASH[center.thrash]
     found |= {
         "heap_goal_mib": center.goal, "effective_gogc": center.effective_gogc,
         "goal_set_by": center.set_by, "true_live_heap_mib": center.true_live,
-        "memory_peak_mib": base.memory_mib(center.heap_peak, center.non_heap, setting.ballast),
+        "memory_peak_mib": baseline.memory_mib(
+            center.heap_peak, center.non_heap, setting.ballast
+        ),
     }  # fmt: skip
-    if base.room_mib is not None:
-        found["fits"] = found["memory_peak_mib"] <= base.room_mib
+    if baseline.room_mib is not None:
+        found["fits"] = found["memory_peak_mib"] <= baseline.room_mib
     if not found["refused"]:
-        found |= later.lasts(base, setting)
+        found |= horizon.lasts(baseline, setting)
     for name in _SPREAD:
         if found["refused"] and name not in ("heap_peak_mib", "live_heap_mib"):
             continue
-        low, middle, high = _interval(name, base.load, center, others)
+        low, middle, high = _interval(name, baseline.load, center, others)
         found |= {name: middle, f"{name}_low": low, f"{name}_high": high}
     return found
 
 
 def _alternatives(
-    base: Base, setting: Setting, horizon_s: float
+    baseline: Baseline, setting: Setting, horizon_s: float
 ) -> tuple[Prediction, list[Prediction]]:
-    load = base.load
+    load = baseline.load
     assert load is not None
     c = Constants()
-    grown_low, grown, grown_high = later.grown_mib(base, horizon_s)
+    grown_low, grown, grown_high = horizon.grown_mib(baseline, horizon_s)
 
     def with_(
         constants: Constants = c, times: float = 1.0, grown_mib: float = grown
     ) -> Prediction:
         return predict(
-            load, base.now, setting, non_heap=base.non_heap, constants=constants,
+            load, baseline.now, setting, non_heap=baseline.non_heap, constants=constants,
             fragmentation_times=times, grown_mib=grown_mib,
         )  # fmt: skip
 
@@ -159,11 +166,11 @@ def _interval(
     return low, value, high
 
 
-def _refusal(base: Base, setting: Setting) -> str | None:
-    if base.load is None:
-        return base.refused
+def _refusal(baseline: Baseline, setting: Setting) -> str | None:
+    if baseline.load is None:
+        return baseline.refused
     if setting.gogc is None and not setting.limit:
         return "GOGC=off without a limit: the collector never runs, the heap has no bound"
-    if setting.limit and not base.has_limit:
+    if setting.limit and not baseline.has_limit:
         return "this Go has no memory limit: upgrade to Go 1.19 or later"
-    return base.refused
+    return baseline.refused

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-def episodes(judged: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
+def episodes(enriched: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
     """Every episode (`schema.EPISODES`), in the order of their begins.
 
     `judged` is what `judge` gives: cycles with metrics, likely durations and the limiter.
     """
     rows: list[Row] = []
-    for part in judged.partition_by("process", maintain_order=True):
+    for part in enriched.partition_by("process", maintain_order=True):
         timed = part.filter(pl.col("start_s").is_not_null())
         if len(timed) > 1:
             for find in _KINDS:
@@ -32,12 +32,12 @@ def episodes(judged: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataF
     return frame.sort("process", "start_s", "kind")
 
 
-def judge(metrics: pl.DataFrame, likely: pl.DataFrame) -> pl.DataFrame:
+def enrich(metrics: pl.DataFrame, corrected: pl.DataFrame) -> pl.DataFrame:
     """The cycles with their metrics, `end_s`, `elapsed_s`, likely durations and the limiter."""
-    durations = [name for name in likely.columns if name.endswith("_ms")]
+    durations = [name for name in corrected.columns if name.endswith("_ms")]
     return metrics.with_columns(
-        likely[name] for name in (*durations, "end_s", "elapsed_s")
-    ).with_columns(limiter.fills(likely))
+        corrected[name] for name in (*durations, "end_s", "elapsed_s")
+    ).with_columns(limiter.fills(corrected))
 
 
 def runs(flags: pl.Series, *, fewest: int, gap: int = 0) -> list[tuple[int, int]]:

@@ -25,7 +25,7 @@ _BACKGROUND = 0.25
 def fills(likely: pl.DataFrame) -> pl.Series:
     """The bucket at each cycle's end as a share of its capacity; null where it cannot be told.
 
-    `likely` is `summary.prepared(cycles)`, sorted as `cycles` is.
+    `corrected` is `correct_durations(cycles)`, sorted as `cycles` is.
     """
     procs = pl.col("procs")
     mark_s = pl.col("concurrent_mark_ms") / 1000
@@ -76,7 +76,7 @@ def _capped(steps: Sequence[float], procs: Sequence[int | None]) -> list[float]:
 
 
 def verdict(fill_max: float | None) -> str:
-    """`certain`, `likely` or `unlikely`; never off."""
+    """`certain`, `corrected` or `unlikely`; never off."""
     if fill_max is not None and fill_max >= 1 - 1e-9:
         return "certain"
     return "likely" if fill_max is not None and fill_max >= LIKELY_FILL else "unlikely"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from gctrace_analyzer.analysis.findings import middle
+from gctrace_analyzer.analysis.rules.finding import middle
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.trend import slope
 

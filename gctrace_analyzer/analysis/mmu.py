@@ -9,19 +9,19 @@ from __future__ import annotations
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.findings import largest
+from gctrace_analyzer.analysis.rules.finding import largest
 
 WINDOWS_MS = (1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0)
 
 
-def mmu(likely: pl.DataFrame) -> pl.DataFrame:
+def mmu(corrected: pl.DataFrame) -> pl.DataFrame:
     """`schema.MMU`: for each window the smallest share of it the program had, and where.
 
-    `likely` is `summary.prepared(cycles)`. The worst window begins or ends with a pause, so
+    `corrected` is `correct_durations(cycles)`. The worst window begins or ends with a pause, so
     windows from each pause's begin, and to each pause's end, are all that need be looked at.
     """
     rows = []
-    for part in likely.partition_by("process", maintain_order=True):
+    for part in corrected.partition_by("process", maintain_order=True):
         timed = part.filter(
             pl.col("start_s").is_not_null() & pl.col("concurrent_mark_ms").is_not_null()
         )

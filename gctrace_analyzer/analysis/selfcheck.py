@@ -10,7 +10,7 @@ FIRST_S = 0.1
 """Earlier, the millisecond of `@` moves the percentage by a point."""
 
 
-def log_check_points(likely: pl.DataFrame) -> float | None:
+def log_check_points(corrected: pl.DataFrame) -> float | None:
     """Reconstructed less printed GC CPU percentage, in points, where it is farthest off.
 
     The printed one is cumulative and cut to a whole number, so 0 to 1 is agreement; that much
@@ -20,11 +20,11 @@ def log_check_points(likely: pl.DataFrame) -> float | None:
     its first printed percentage as given. Lines lost and programs mixed up show here. None
     where nothing can be compared.
 
-    `likely` is `summary.prepared(cycles)`.
+    `corrected` is `correct_durations(cycles)`.
     """
     pauses = pl.col("stw_sweep_term_cpu_ms") + pl.col("stw_mark_term_cpu_ms")
     newer = pl.col("stacks_mib").is_not_null()
-    rows = likely.select(
+    rows = corrected.select(
         "process",
         "end_s",
         pl.col("gc_cpu_since_start_pct").cast(pl.Float64).alias("printed"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import units
-from gctrace_analyzer.analysis import oom_link
+from gctrace_analyzer.analysis.postmortem import match
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
@@ -185,11 +185,11 @@ def _of_metrics(memstats: pl.DataFrame) -> dict[str, Known]:
 def _of_kill(kill: dict[str, Any], tables: Mapping[str, pl.DataFrame]) -> dict[str, Known]:
     """The limit that a kill of the program names, and who else lived under it."""
     limit = kill["limit_bytes"]
-    if kill["scope"] != "memcg" or not limit or not oom_link.link(kill, tables["processes"]):
+    if kill["scope"] != "memcg" or not limit or not match.link(kill, tables["processes"]):
         return {}
     where = f"OOM kill, {kill['source']}:{kill['line_no']}"
     found = {"container_limit_mib": Known(limit / MIB, where)}
-    others = oom_link.tasks_at(kill, tables["oom_tasks"]).filter(
+    others = match.tasks_at(kill, tables["oom_tasks"]).filter(
         (pl.col("pid") != kill["pid"]) & (pl.col("rss_bytes") >= NEIGHBOUR * limit)
     )
     if len(others):

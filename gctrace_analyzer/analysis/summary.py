@@ -9,13 +9,13 @@ import polars as pl
 
 from gctrace_analyzer.analysis.caveats import caveats
 from gctrace_analyzer.analysis.cycles import before, effective_gogc, elapsed_s, end_s, gc_cpu_ms
+from gctrace_analyzer.analysis.durations import with_corrected
 from gctrace_analyzer.analysis.heap import (
     alloc_before_mib,
     alloc_while_marking_mib,
     true_live_mib,
 )
 from gctrace_analyzer.analysis.pauses import single_pauses
-from gctrace_analyzer.analysis.precision import with_likely
 from gctrace_analyzer.analysis.selfcheck import log_check_points
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.trend import slope
@@ -90,15 +90,15 @@ def summarize(
         said: what was noticed while reading, to be said with the caveats.
         thresholds: where warm-up ends and small heaps begin.
     """
-    likely = prepared(cycles)
-    check = log_check_points(likely)
+    corrected = correct_durations(cycles)
+    check = log_check_points(corrected)
     figures = {
         "cycles": len(cycles),
         "forced_cycles": int(cycles["forced"].sum()),
         "missing_cycles": int(processes["missing_cycles"].sum()),
-        **_time_and_cpu(likely),
-        **_single_pauses(likely),
-        **_heap(likely, thresholds),
+        **_time_and_cpu(corrected),
+        **_single_pauses(corrected),
+        **_heap(corrected, thresholds),
         **_growth(cycles, thresholds),
         "log_check_points": check,
     }
@@ -106,10 +106,10 @@ def summarize(
     return Summary(**figures, warnings=(*notes, *said))
 
 
-def prepared(cycles: pl.DataFrame) -> pl.DataFrame:
+def correct_durations(cycles: pl.DataFrame) -> pl.DataFrame:
     """The cycles with the likeliest true durations, `end_s` and `elapsed_s`."""
-    likely = with_likely(cycles).with_columns(end_s().alias("end_s"))
-    return likely.with_columns(elapsed_s().alias("elapsed_s"))
+    corrected = with_corrected(cycles).with_columns(end_s().alias("end_s"))
+    return corrected.with_columns(elapsed_s().alias("elapsed_s"))
 
 
 def _total(values: pl.Expr) -> pl.Expr:
@@ -117,12 +117,12 @@ def _total(values: pl.Expr) -> pl.Expr:
     return pl.when(values.count() > 0).then(values.sum())
 
 
-def _time_and_cpu(likely: pl.DataFrame) -> dict[str, Any]:
+def _time_and_cpu(corrected: pl.DataFrame) -> dict[str, Any]:
     per_s = pl.col("elapsed_s") * pl.col("procs")
     pauses_ms = pl.col("stw_sweep_term_ms").fill_null(0) + pl.col("stw_mark_term_ms")
     steps = (pl.col(name).diff().over("process") for name in ("gc_num", "start_s"))
     intervals = pl.col("start_s") - before("start_s")
-    sums = likely.select(
+    sums = corrected.select(
         span_s=_total(pl.col("elapsed_s")),
         capacity_s=_total(per_s),
         gc_cpu_s=_total(gc_cpu_ms()) / 1000,
@@ -155,8 +155,8 @@ def _share(part: float | None, whole: float | None) -> float | None:
     return part / whole if part is not None and whole else None
 
 
-def _single_pauses(likely: pl.DataFrame) -> dict[str, Any]:
-    pauses_ms = single_pauses(likely)
+def _single_pauses(corrected: pl.DataFrame) -> dict[str, Any]:
+    pauses_ms = single_pauses(corrected)
     return {
         "stw_p50_ms": pauses_ms.quantile(0.5, "linear"),
         "stw_p99_ms": pauses_ms.quantile(0.99, "linear"),
@@ -164,11 +164,11 @@ def _single_pauses(likely: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def _heap(likely: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
+def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
     steady = (pl.col("start_s") >= thresholds.warm_up_s) & ~pl.col("forced")
     between = alloc_before_mib()
     judged = before("heap_live_mib") >= thresholds.gogc_min_live_mib
-    row = likely.select(
+    row = corrected.select(
         alloc_total_mib=_total(alloc_while_marking_mib()) + between.sum(),
         covered_s=pl.col("elapsed_s").filter(between.is_not_null()).sum(),
         live_heap_p50_mib=pl.col("heap_live_mib").median(),

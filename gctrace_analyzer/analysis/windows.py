@@ -18,18 +18,18 @@ MOST_WINDOWS = 1_000_000
 """More rows than that are a wrong unit, not a wish."""
 
 
-def windows(likely: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> pl.DataFrame:
+def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> pl.DataFrame:
     """`schema.WINDOWS` for windows of `length_s`, from `origin_s` after each program's start.
 
     What a cycle spent is spread evenly over its time, as the log does not say when within it
     an assist ran; counts and maxima belong to the window the cycle started in. A share is of
-    the part of the window that the log covers. `likely` is `summary.prepared(cycles)`.
+    the part of the window that the log covers. `corrected` is `correct_durations(cycles)`.
 
     Raises:
         BadSettingError: not more than 0, or so short that there were a million windows.
     """
     since = [pl.col("start_s") - origin_s, pl.col("end_s") - origin_s]
-    timed = likely.filter(pl.col("start_s").is_not_null()).with_columns(since)
+    timed = corrected.filter(pl.col("start_s").is_not_null()).with_columns(since)
     span = timed.select(pl.col("end_s").max()).item() or 0.0
     if not length_s > 0 or span / length_s > MOST_WINDOWS:
         expected = f"a duration that fits the log's {span:g} s"
@@ -62,10 +62,10 @@ def windows(likely: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> 
     )
 
 
-def _stretches(likely: pl.DataFrame) -> Iterator[pl.DataFrame]:
+def _stretches(corrected: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Stretches of time with what was spent in each: cycles, and the times between ends."""
     pauses_s = (pl.col("stw_sweep_term_ms").fill_null(0) + pl.col("stw_mark_term_ms")) / 1000
-    yield likely.select(
+    yield corrected.select(
         "process",
         pl.col("start_s").alias("from_s"),
         pl.col("end_s").alias("to_s"),
@@ -77,14 +77,14 @@ def _stretches(likely: pl.DataFrame) -> Iterator[pl.DataFrame]:
         alloc_while_marking_mib().cast(pl.Float64).alias("alloc_mib"),
     )
     last_end_s = (pl.col("end_s") - pl.col("elapsed_s")).alias("from_s")
-    yield likely.select(
+    yield corrected.select(
         "process",
         last_end_s,
         pl.col("end_s").alias("to_s"),
         pl.col("elapsed_s").alias("covered_s"),
         (pl.col("elapsed_s") * pl.col("procs")).alias("capacity_s"),
     )
-    yield likely.select(
+    yield corrected.select(
         "process",
         last_end_s,
         pl.col("start_s").alias("to_s"),
@@ -113,9 +113,9 @@ def _spread(stretches: pl.DataFrame, length_s: float) -> pl.DataFrame:
     return pl.concat(by_window)
 
 
-def _started(likely: pl.DataFrame, length_s: float) -> pl.DataFrame:
+def _started(corrected: pl.DataFrame, length_s: float) -> pl.DataFrame:
     """Counts, medians and maxima of the cycles that started in each window."""
-    return likely.group_by(
+    return corrected.group_by(
         "process", (pl.col("start_s") / length_s).floor().cast(pl.Int64).alias("window")
     ).agg(
         pl.len().alias("cycles"),

@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from gctrace_analyzer.cli import gating, to_a_reader
-from gctrace_analyzer.cli.files import output, save
+from gctrace_analyzer.cli import fail_on, to_a_reader
 from gctrace_analyzer.cli.options import Parser, common, given, known, written
-from gctrace_analyzer.cli.reading import reading
+from gctrace_analyzer.cli.output import output, save
+from gctrace_analyzer.cli.progress import reading
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
@@ -61,16 +61,16 @@ def run(words: list[str]) -> int:
     args = _parser().parse_args(words)
     outputs = [(path, output(path, SUFFIXES)) for path in args.output]
     named = _named(args.sides)
-    gating.check(args)
-    from gctrace_analyzer.analysis.gates import gate
-    from gctrace_analyzer.analysis.measures import NAMED
+    fail_on.check(args)
+    from gctrace_analyzer.analysis.checks import gate
+    from gctrace_analyzer.analysis.compare.metrics import NAMED
 
     for condition in args.fail_on:
         gate(condition, list(NAMED), changes=True)
     found = _compared(named, args)
     code = 0
     if args.fail_on or args.junit:
-        code = gating.verdict(args, found.judge(*args.fail_on))
+        code = fail_on.verdict(args, found.judge(*args.fail_on))
     for path, kind in outputs:
         save(path, partial(_write, found, kind))
     if args.format or not outputs:
@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--between", metavar="A..B", help="only cycles that start then, in every run: 10s..60s"
     )
-    gating.gating(parser, "'gc_cpu_share>+10%%', 'stw_p99_ms>2', verdict:worse, finding:bad")
+    fail_on.gating(parser, "'gc_cpu_share>+10%%', 'stw_p99_ms>2', verdict:worse, finding:bad")
     known(parser, by_side=True)
     common(parser)
     return parser
@@ -129,7 +129,7 @@ def _named(words: list[str]) -> dict[str, list[str]]:
 
 def _short_names(words: list[str]) -> dict[str, str]:
     """For sides without a name: that of the file, or of its folder if all are called alike."""
-    from gctrace_analyzer.present.figures import told_apart
+    from gctrace_analyzer.present.format import told_apart
 
     paths = [word for word in words if "=" not in word or Path(word).exists()]
     names = told_apart(paths)
@@ -151,8 +151,8 @@ def _side(word: str) -> tuple[str, list[str]]:
 
 
 def _compared(named: dict[str, list[str]], args: argparse.Namespace) -> Comparison | Sweep:
+    from gctrace_analyzer.api import runs_of
     from gctrace_analyzer.comparison import between, over
-    from gctrace_analyzer.entry import runs_of
     from gctrace_analyzer.sides import Side
     from gctrace_analyzer.units import span_s
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.options import Parser, common
-from gctrace_analyzer.present.figures import wrap
+from gctrace_analyzer.present.format import wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ def run(words: list[str]) -> int:
 
 def _rule(asked: str) -> Iterator[Line]:
     """What a finding means, how it is judged, what to do, where it comes from."""
-    from gctrace_analyzer.analysis.rules import RULES
+    from gctrace_analyzer.analysis.rules.registry import RULES
     from gctrace_analyzer.errors import BadSettingError
 
     rule = RULES.get(asked.upper())
@@ -75,13 +75,13 @@ def _lines(asked: str) -> Iterator[Line]:
         return
     from gctrace_analyzer.errors import NoRecordsError
     from gctrace_analyzer.present.explain import explain
-    from gctrace_analyzer.present.figures import printable
+    from gctrace_analyzer.present.format import printable
 
     text, note = asked, None
     where = _WHERE.fullmatch(asked)
     explanation = explain(asked)
     if explanation is None and where:
-        from gctrace_analyzer.ingest.lookup import find_line
+        from gctrace_analyzer.ingest.find_line import find_line
 
         found = find_line(where["file"], int(where["line"]))
         text = found.joined or found.text

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import EXIT_INPUT, EXIT_INTERRUPTED
-from gctrace_analyzer.cli.files import save
 from gctrace_analyzer.cli.options import Parser, common, given, known
+from gctrace_analyzer.cli.output import save
 from gctrace_analyzer.cli.screen import say, show
 from gctrace_analyzer.errors import BadSettingError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.analysis.fleet import Answers
-    from gctrace_analyzer.fleets.drive import Progress
+    from gctrace_analyzer.fleets.scheduler import Progress
 
 FORMATS = ("text", "md", "html", "json", "csv", "jsonl")
 SUFFIXES = {
@@ -157,7 +157,7 @@ def _outputs(names: list[str]) -> tuple[str | None, list[tuple[Path, str]]]:
 def _rows(args: argparse.Namespace, folder: str | None) -> pl.LazyFrame | None:
     """The rows; None if it was interrupted."""
     from gctrace_analyzer.fleets.fleet import fleet
-    from gctrace_analyzer.fleets.parts import existing
+    from gctrace_analyzer.fleets.output import existing
 
     for name in ("workers", "top"):
         if (number := getattr(args, name)) is not None and number < 1:
@@ -192,7 +192,7 @@ def _rows(args: argparse.Namespace, folder: str | None) -> pl.LazyFrame | None:
 
 
 def _inputs(words: list[str]) -> list[str]:
-    from gctrace_analyzer.fleets.store import named_in
+    from gctrace_analyzer.fleets.inputs import named_in
 
     found: list[str] = []
     for word in words:
@@ -236,7 +236,7 @@ def _progress() -> Iterator[Any]:
 
 def _progress_line(now: Progress) -> str:
     """How far it is, in one line."""
-    from gctrace_analyzer.present.figures import count, duration
+    from gctrace_analyzer.present.format import count, duration
 
     seen = now.bytes + now.part_bytes
     parts = [
@@ -257,7 +257,7 @@ def _written(rows: pl.DataFrame, told: Answers, kind: str, most: int) -> bytes:
     if kind == "md":
         return fleet.dumps(told, most).encode()
     if kind == "html":
-        from gctrace_analyzer.present.page.fleet import dumps
+        from gctrace_analyzer.present.html.fleet import dumps
 
         return dumps(told, most).encode("utf-8", "replace")
     if kind == "json":

@@ -6,10 +6,10 @@ import sys
 from functools import partial
 from typing import IO, TYPE_CHECKING
 
-from gctrace_analyzer.cli import EXIT_INPUT, gating, to_a_reader
-from gctrace_analyzer.cli.files import output, save
+from gctrace_analyzer.cli import EXIT_INPUT, fail_on, to_a_reader
 from gctrace_analyzer.cli.options import Parser, common, given, known, written
-from gctrace_analyzer.cli.reading import reading
+from gctrace_analyzer.cli.output import output, save
+from gctrace_analyzer.cli.progress import reading
 from gctrace_analyzer.errors import NothingDrawnError
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def run(words: list[str]) -> int:
     args = _parser().parse_args(words)
     outputs = [(path, output(path, SUFFIXES)) for path in args.output]
     table = args.table or "cycles"
-    gating.check(args)
-    from gctrace_analyzer.analysis.gates import gate
+    fail_on.check(args)
+    from gctrace_analyzer.analysis.checks import gate
     from gctrace_analyzer.analysis.summary import FIGURES
 
     for condition in args.fail_on:
@@ -82,7 +82,7 @@ def run(words: list[str]) -> int:
     code = EXIT_INPUT if not whole.holds_anything else 0
     view = _view(whole, args)
     if args.fail_on or args.junit:
-        code = gating.verdict(args, view.judge(*args.fail_on)) or code
+        code = fail_on.verdict(args, view.judge(*args.fail_on)) or code
     for path, kind in outputs:
         save(path, partial(write, view, kind, args.plot if kind in ("png", "svg") else table))
     if not outputs or args.format:
@@ -115,13 +115,15 @@ def _parser() -> argparse.ArgumentParser:
         "--strict", action="store_true", help="a line that cannot be read is an error (exit 3)"
     )
     known(parser)
-    gating.gating(parser, "'stw_p99_ms>2', 'gc_cpu_share>10%%', 'finding:bad', 'finding:GC016'")
+    fail_on.gating(
+        parser, "'stw_p99_ms>2', 'gc_cpu_share>10%%', 'finding:bad', 'finding:GC016'"
+    )
     common(parser)
     return parser
 
 
 def _read(args: argparse.Namespace) -> Run:
-    from gctrace_analyzer.entry import read
+    from gctrace_analyzer.api import read
 
     with reading() as progress:
         return read(*args.inputs, strict=args.strict, progress=progress, **given(args))
@@ -164,11 +166,11 @@ def write(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
 
         file.write(markdown.dumps(view.report()).encode())
     elif kind == "html":
-        from gctrace_analyzer.present.page import html
+        from gctrace_analyzer.present.html import report
 
-        file.write(html.dumps(view.report()).encode("utf-8", "replace"))
+        file.write(report.dumps(view.report()).encode("utf-8", "replace"))
     elif kind in ("png", "svg"):
-        from gctrace_analyzer.present.plots.drawn import described
+        from gctrace_analyzer.present.plots.accessor import described
         from gctrace_analyzer.present.plots.matplotlib_backend import image
 
         figure = described(view.report(), name)

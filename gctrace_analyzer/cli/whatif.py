@@ -6,15 +6,15 @@ import sys
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.options import Parser, common, given, known
-from gctrace_analyzer.cli.reading import reading
-from gctrace_analyzer.present.figures import wrap
+from gctrace_analyzer.cli.progress import reading
+from gctrace_analyzer.present.format import wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import polars as pl
 
-    from gctrace_analyzer.advise.base import Base
+    from gctrace_analyzer.advise.baseline import Baseline
     from gctrace_analyzer.present.text import Line
     from gctrace_analyzer.run import Run
 
@@ -64,7 +64,7 @@ def run(words: list[str]) -> int:
             if getattr(args, name):
                 option = f"--{name.replace('_', '-')}"
                 parser.error(f"{option} names what to try, and --aim asks what to try")
-    from gctrace_analyzer.entry import read
+    from gctrace_analyzer.api import read
 
     options = given(args)
     several = {name: options.pop(name) for name in ("gogc", "memory_limit", "ballast")}
@@ -97,38 +97,40 @@ def _said(label: str, sentence: str) -> Iterator[Line]:
 
 
 def _lines(log: Run, rows: pl.DataFrame) -> Iterator[Line]:
-    from gctrace_analyzer.present import advice
+    from gctrace_analyzer.present.sections import advice
     from gctrace_analyzer.present.text import table
 
-    base, ranked = log.base, "rank" in rows.columns
+    baseline, ranked = log.baseline, "rank" in rows.columns
     shown = None
     if not ranked:
         shown = advice.predictions(rows)
-    elif not base.refused:
+    elif not baseline.refused:
         shown = advice.advice(rows)
     if shown is not None:
         yield from table(shown)
-    for label, text in _sentences(base, rows, ranked=ranked):
+    for label, text in _sentences(baseline, rows, ranked=ranked):
         yield from _said(label, text)
-    if base.load:
-        basis = f"a {base.kind} load, {base.load.cycles} steady cycles; 80 % intervals"
-        from_ = f"From {advice.written(base.now)}, {basis}{advice.when(rows)}."
+    if baseline.load:
+        basis = f"a {baseline.kind} load, {baseline.load.cycles} steady cycles; 80 % intervals"
+        from_ = f"From {advice.written(baseline.now)}, {basis}{advice.when(rows)}."
         for line in wrap(from_, 76):
             yield ((f"  {line}", "dim"),)
         if shown is not None:
             yield ((f"  {advice.legend(shown)}", "dim"),)
 
 
-def _sentences(base: Base, rows: pl.DataFrame, *, ranked: bool) -> Iterator[tuple[str, str]]:
-    from gctrace_analyzer.present import advice
+def _sentences(
+    baseline: Baseline, rows: pl.DataFrame, *, ranked: bool
+) -> Iterator[tuple[str, str]]:
+    from gctrace_analyzer.present.sections import advice
 
     for text in dict.fromkeys(rows["refused"].drop_nulls()):
         yield "Refused", f"{text}."
-    for text in base.warnings:
+    for text in baseline.warnings:
         yield "Mind", text
-    if ranked and not base.refused and base.load:
+    if ranked and not baseline.refused and baseline.load:
         yield from advice.reasons(rows, ())
-    for text in [] if base.refused else advice.about_ballasts(base, rows):
+    for text in [] if baseline.refused else advice.about_ballasts(baseline, rows):
         yield "Ballast", text
     for text in [] if ranked else advice.lasting(rows):
         yield "Lasts", text

@@ -80,7 +80,7 @@ def connected(
                 # Any free port: the default one may be taken, which Dask would say.
                 dashboard_address="127.0.0.1:0",
                 silence_logs=quiet,
-                preload=["gctrace_analyzer.fleets.tasks"],
+                preload=["gctrace_analyzer.fleets.worker"],
             ) as cluster,
             distributed.Client(cluster) as embedded,
         ):

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import extras, units
 from gctrace_analyzer.errors import EmptyInputError, UnreadableInputError
-from gctrace_analyzer.fleets import names, store
+from gctrace_analyzer.fleets import identity, inputs
 from gctrace_analyzer.fleets.cluster import connected
 from gctrace_analyzer.fleets.cuts import STRETCH_BYTES
-from gctrace_analyzer.fleets.drive import Drive, Progress
-from gctrace_analyzer.fleets.parts import Parts
-from gctrace_analyzer.fleets.tasks import How
+from gctrace_analyzer.fleets.output import Parts
+from gctrace_analyzer.fleets.scheduler import Drive, Progress
+from gctrace_analyzer.fleets.worker import WorkerOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -74,7 +74,7 @@ def fleet(
         extras.load(library)
     _checked(read, id, memory)
     options = storage_options or {}
-    items, nothing = store.found([str(path) for path in several], options)
+    items, nothing = inputs.found([str(path) for path in several], options)
     if nothing or not items:
         raise UnreadableInputError(
             ", ".join(nothing) or "the list of files", "no file there", "Look at the pattern."
@@ -89,7 +89,7 @@ def fleet(
         },
         options=options, overwrite=overwrite, retry=retry_errors,
     )  # fmt: skip
-    how = How(read, id, options, size)
+    how = WorkerOptions(read, id, options, size)
     if all(item.name in parts.done for item in items):
         parts.finish(len(items))
         return parts.frame()
@@ -100,10 +100,10 @@ def fleet(
 
 def _checked(read: Mapping[str, Any], id: str | None, memory: str | None) -> None:
     """Refuses now what no file could be read with."""
-    from gctrace_analyzer.entry import read as read_log
+    from gctrace_analyzer.api import read as read_log
 
     if id is not None:
-        names.pattern(id)
+        identity.pattern(id)
     if memory is not None:
         units.size_mib(memory, what="memory")
     with contextlib.suppress(EmptyInputError):

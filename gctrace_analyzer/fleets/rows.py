@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.fleets.names import IDENTITY, service_of
+from gctrace_analyzer.fleets.identity import IDENTITY, service_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
 
-    from gctrace_analyzer.fleets.store import Item
+    from gctrace_analyzer.fleets.inputs import Item
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.run import Run
 
@@ -62,7 +62,7 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
     report = run.report()
     summary = report.summary
     process = report.processes[0][0] if report.processes else None
-    capacity = _capacity_s(run.likely)
+    capacity = _capacity_s(run.corrected)
     deaths = [each for each in report.post_mortems if each.proven]
     mine = [each for each in deaths if process and each.process == process["process"]]
     return {
@@ -108,9 +108,9 @@ def _identity(process: Mapping[str, Any], known: Mapping[str, str]) -> Row:
     return own | {"service": known.get("service") or service_of(own)}
 
 
-def _capacity_s(likely: pl.DataFrame) -> float | None:
+def _capacity_s(corrected: pl.DataFrame) -> float | None:
     """GOMAXPROCS × time, as the shares of the summary have it below the line."""
-    per_s = likely["elapsed_s"] * likely["procs"]
+    per_s = corrected["elapsed_s"] * corrected["procs"]
     return float(per_s.sum()) if per_s.count() else None
 
 
@@ -130,7 +130,7 @@ def _settings(report: Report) -> Row:
         "gogc": None if gogc is None else gogc if isinstance(gogc, str) else f"{gogc:g}",
         "memory_limit_mib": value("memory_limit_mib"),
         "container_limit_mib": value("container_limit_mib"),
-        "gogc_inferred": report.base.now.gogc if report.base.load else None,
+        "gogc_inferred": report.baseline.now.gogc if report.baseline.load else None,
     }
 
 
@@ -180,7 +180,7 @@ def _advice(report: Report) -> Row:
     changes = not first["now"] and first["refused"] is None
     told = {
         "advice_changes": changes,
-        "advice_gogc": first["gogc"] if report.base.load else None,
+        "advice_gogc": first["gogc"] if report.baseline.load else None,
         "advice_memory_limit_mib": first["memory_limit_mib"],
         **{f"advice_{name}": first[name] for name in ("why", "risk", "confidence", "thrash")},
         "advice_refused": first["refused"],
@@ -192,7 +192,7 @@ def _advice(report: Report) -> Row:
 
 
 def _saved(report: Report, first: Row, now: Row, *, changes: bool) -> Row:
-    load = report.base.load
+    load = report.baseline.load
     if load is None or first["refused"] is not None:
         return {}
     if not changes:

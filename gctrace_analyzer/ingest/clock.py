@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.ingest.stamps import STAMP
+from gctrace_analyzer.ingest.wrappers.timestamps import STAMP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

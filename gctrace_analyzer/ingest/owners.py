@@ -1,7 +1,7 @@
 """Whose cycles are whose: first by what carriers say, then by numbers and times.
 
 Lines of different hosts, units, containers or process ids are different programs', however
-well their numbers would fit; within one of them `ingest.stitch` tells program starts apart.
+well their numbers would fit; within one of them `ingest.processes` tells program starts apart.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.ingest import stitch
-from gctrace_analyzer.ingest.carriers import IDENTITY
+from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.ingest.clock import MOSTLY, falls
+from gctrace_analyzer.ingest.wrappers.formats import IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gctrace_analyzer.ingest.part import Part
+    from gctrace_analyzer.ingest.input import Part
 
 
 def one_frame(parts: Sequence[Part]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -70,12 +70,12 @@ def _numbers_fall(frames: list[pl.DataFrame]) -> bool:
 def _told_apart(frames: list[pl.DataFrame]) -> tuple[list[pl.Series], pl.DataFrame]:
     """The process of each cycle of each frame, and whose each process is."""
     if not any(name in frame.columns for frame in frames for name in IDENTITY):
-        return stitch.process_of(frames), _nobody()
+        return processes.process_of(frames), _nobody()
     if _is_one(frames):
-        processes = stitch.process_of(frames)
+        numbers = processes.process_of(frames)
     else:
-        processes = _by_key(frames, [_key(frame) for frame in frames])
-    return processes, _whose(frames, processes)
+        numbers = _by_key(frames, [_key(frame) for frame in frames])
+    return numbers, _whose(frames, numbers)
 
 
 def _is_one(frames: list[pl.DataFrame]) -> bool:
@@ -108,7 +108,7 @@ def _by_key(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Series
     whole = whole.with_row_index("row")
     rows, numbers, so_far = [], [], 0
     for mine in whole.partition_by("key", maintain_order=True):
-        process = stitch.process_of([mine.drop("row", "key")])[0]
+        process = processes.process_of([mine.drop("row", "key")])[0]
         rows.append(mine["row"])
         numbers.append(process + so_far)
         so_far += int(process.max() or 0) + 1  # type: ignore[arg-type]  # an integer column

@@ -18,17 +18,18 @@ from gctrace_analyzer.errors import (
     NoRecordsError,
 )
 from gctrace_analyzer.ingest import clock as clocks
-from gctrace_analyzer.ingest import owners, payloads, sniff, stitch
+from gctrace_analyzer.ingest import owners, processes, sniff
 from gctrace_analyzer.ingest.clock import Clock
-from gctrace_analyzer.ingest.message import Message
-from gctrace_analyzer.ingest.part import Part, read_part
+from gctrace_analyzer.ingest.evidence import dispatch
+from gctrace_analyzer.ingest.evidence.message import Message
+from gctrace_analyzer.ingest.gctrace.torn import Reject
+from gctrace_analyzer.ingest.input import Part, read_part
 from gctrace_analyzer.ingest.sources import Source
-from gctrace_analyzer.ingest.torn import Reject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gctrace_analyzer.ingest.message import Row
+    from gctrace_analyzer.ingest.evidence.message import Row
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
 
 _COMPANIONS = ("scavenges", "pacer", "scans")
@@ -58,7 +59,7 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class ReadOptions:
     """How inputs are read: what `read` takes beside them."""
 
     strict: bool = False
@@ -70,7 +71,7 @@ class How:
 
 def read_log(
     origins: Sequence[Input],
-    how: How | None = None,
+    how: ReadOptions | None = None,
     *,
     progress: Callable[[SourceFacts], None] | None = None,
 ) -> Log:
@@ -87,7 +88,7 @@ def read_log(
         NoRecordsError: nothing of ours, and nothing that looks like it.
         DamagedInputError: `strict`, and a line was rejected.
     """
-    how = how or How()
+    how = how or ReadOptions()
     sniff.checked(how.kind)
     parts, notes = _read_all(origins, how, progress)
     if how.strict and (part := next((part for part in parts if part.rejected), None)):
@@ -95,16 +96,16 @@ def read_log(
     return log_of(parts, how, notes)
 
 
-def log_of(parts: list[Part], how: How, notes: Sequence[str]) -> Log:
+def log_of(parts: list[Part], how: ReadOptions, notes: Sequence[str]) -> Log:
     """The parts, which are used up, as one log; `notes` are what was said in reading them."""
     cycles, whose = owners.one_frame(parts)
     cycles, spans, parted = clocks.anchored(cycles, how.clock)
     companions = {table: _companions(table, parts, cycles) for table in _COMPANIONS}
-    processes = stitch.processes(cycles, companions.values())
-    processes = processes.update(spans, on="process").update(whose, on="process")
+    found = processes.processes(cycles, companions.values())
+    found = found.update(spans, on="process").update(whose, on="process")
     tables = {
         "cycles": schema.conform("cycles", cycles),
-        "processes": schema.conform("processes", processes),
+        "processes": schema.conform("processes", found),
         **{table: schema.conform(table, frame) for table, frame in companions.items()},
         **{table: _payload(table, parts) for table in _PAYLOADS},
         "rejected": _rejected(parts),
@@ -114,12 +115,12 @@ def log_of(parts: list[Part], how: How, notes: Sequence[str]) -> Log:
         tuple(part.facts for part in parts),
         dict(sum((_shapes(part) for part in parts), Counter[str]())),
         dict(sum((part.impossible for part in parts), Counter[str]())),
-        (*notes, *parted, *owners.strangers(processes)),
+        (*notes, *parted, *owners.strangers(found)),
     )
 
 
 def _read_all(
-    origins: Sequence[Input], how: How, progress: Callable[[SourceFacts], None] | None
+    origins: Sequence[Input], how: ReadOptions, progress: Callable[[SourceFacts], None] | None
 ) -> tuple[list[Part], list[str]]:
     parts: list[Part] = []
     notes: list[str] = []
@@ -154,7 +155,7 @@ def finish(part: Part, clock: Clock) -> list[str]:
     """Dates a part that has been read to its end, and reads its messages; what to say of it."""
     notes = _date(part, clock)
     _read_messages(part)
-    part.facts.carriers, part.facts.found = dict(part.carriers), part.counts()
+    part.facts.wrappers, part.facts.found = dict(part.wrappers), part.counts()
     return notes
 
 
@@ -189,7 +190,7 @@ def _read_messages(part: Part) -> None:
         for row in rows:
             if (at := row.pop("at_us", None)) is not None:
                 row["logged_at"] = pl.Series([at]).cast(pl.Datetime("us", "UTC"))[0]
-    found = payloads.read(_messages(part)) if part.messages else {}
+    found = dispatch.read(_messages(part)) if part.messages else {}
     part.renumber(found)
     part.rejected += [Reject(**row) for row in found.pop("rejected", [])]
     part.rejected.sort()

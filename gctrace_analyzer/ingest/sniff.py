@@ -7,7 +7,9 @@ import re
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.ingest import journal, json_values, kubernetes, memstats_csv
+from gctrace_analyzer.ingest.evidence import documents, kubernetes
+from gctrace_analyzer.ingest.memstats import csv
+from gctrace_analyzer.ingest.wrappers import journal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,15 +55,13 @@ def sniff(raw: bytes, text: str) -> str:
     if _EXPOSITION.search(text) and not re.search(r"^gc #?\d+ @", text, re.MULTILINE):
         return "metrics"
     lines = [line for line in text.split("\n") if line.strip()]
-    if json_values.BEGINS.match(text) and not _is_json_lines(
-        lines, cut=len(raw) >= SNIFF_BYTES
-    ):
+    if documents.BEGINS.match(text) and not _is_json_lines(lines, cut=len(raw) >= SNIFF_BYTES):
         return "json"
-    if json_values.FRAGMENT.match(text):
+    if documents.FRAGMENT.match(text):
         return "json"
     if kubernetes.is_described(text):
         return "describe"
-    if memstats_csv.is_table(text, cut=len(raw) >= SNIFF_BYTES):
+    if csv.is_table(text, cut=len(raw) >= SNIFF_BYTES):
         return "memstats-csv"
     return "log"
 

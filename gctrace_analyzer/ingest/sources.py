@@ -71,7 +71,7 @@ class SourceFacts:
     ends_in_newline: bool = True
     damage: str | None = None
     kind: str = "log"
-    carriers: dict[str, int] = field(default_factory=dict)
+    wrappers: dict[str, int] = field(default_factory=dict)
     found: dict[str, int] = field(default_factory=dict)
 
 

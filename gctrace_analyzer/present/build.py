@@ -8,14 +8,14 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.advise.recommend import recommend
-from gctrace_analyzer.analysis.consumed import compared, consumed
 from gctrace_analyzer.analysis.cycles import goal_setters
-from gctrace_analyzer.analysis.diagnosis import diagnose
-from gctrace_analyzer.analysis.memory import memories
 from gctrace_analyzer.analysis.pauses import pauses, worst_cycles
-from gctrace_analyzer.analysis.post_mortem import post_mortems
+from gctrace_analyzer.analysis.postmortem.cpu import compared, consumed
+from gctrace_analyzer.analysis.postmortem.memory import memories
+from gctrace_analyzer.analysis.postmortem.report import post_mortems
+from gctrace_analyzer.analysis.rules.diagnose import diagnose
+from gctrace_analyzer.analysis.rules.levels import agreed, levels
 from gctrace_analyzer.analysis.segments import segments
-from gctrace_analyzer.analysis.state import agreed, levels
 from gctrace_analyzer.analysis.summary import Summary, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.windows import windows
@@ -24,7 +24,7 @@ from gctrace_analyzer.present.report import Report
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gctrace_analyzer.advise.base import Base
+    from gctrace_analyzer.advise.baseline import Baseline
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.ingest.read import Log
 
@@ -34,13 +34,13 @@ TREND_POINTS = 10
 
 def build(
     log: Log,
-    likely: pl.DataFrame,
-    judged: pl.DataFrame,
+    corrected: pl.DataFrame,
+    enriched: pl.DataFrame,
     episodes: pl.DataFrame,
     settings: Settings,
-    base: Base,
+    baseline: Baseline,
 ) -> Report:
-    """The report on a log; `likely` are its cycles as `summary.prepared` makes them.
+    """The report on a log; `corrected` are its cycles as `correct_durations` makes them.
 
     `judged` and `episodes` are those of `analysis.episodes`.
     """
@@ -52,7 +52,7 @@ def build(
     deaths = tuple(post_mortems(log.tables, settings))
     held = tuple(memories(log.tables["memstats"]))
     found = diagnose(
-        judged,
+        enriched,
         {row["process"]: own for row, own in by_process},
         log.tables["processes"],
         episodes,
@@ -61,11 +61,11 @@ def build(
         deaths,
     )
     return Report(
-        likely=likely,
+        corrected=corrected,
         episodes=episodes,
-        segments=segments(judged),
-        recommendations=recommend(base),
-        base=base,
+        segments=segments(enriched),
+        recommendations=recommend(baseline),
+        baseline=baseline,
         findings=tuple(found),
         sources=log.sources,
         summary=summary,
@@ -73,13 +73,13 @@ def build(
             levels(summary, DEFAULT, old_pacer=not cycles["stacks_mib"].count()), found
         ),
         processes=by_process,
-        trend=_trend(log.tables["processes"], likely),
-        pauses=pauses(likely),
-        worst=worst_cycles(likely, WORST_CYCLES),
+        trend=_trend(log.tables["processes"], corrected),
+        pauses=pauses(corrected),
+        worst=worst_cycles(corrected, WORST_CYCLES),
         rejected=log.tables["rejected"],
         repaired=int(cycles["repaired"].sum()),
         procs=tuple(cycles["procs"].drop_nulls().unique().sort()),
-        goal_set_by=goal_setters(judged),
+        goal_set_by=goal_setters(enriched),
         runtime_lines=log.runtime_lines,
         settings=settings,
         post_mortems=deaths,
@@ -103,13 +103,13 @@ def _by_process(log: Log, whole: Summary) -> Iterator[tuple[dict[str, Any], Summ
         yield row, summarize(parts[(row["process"],)], only, impossible=log.impossible)
 
 
-def _trend(processes: pl.DataFrame, likely: pl.DataFrame) -> pl.DataFrame:
+def _trend(processes: pl.DataFrame, corrected: pl.DataFrame) -> pl.DataFrame:
     """Equal windows over the process with the most cycles."""
     nothing = pl.DataFrame(schema=schema.polars_schema("windows"))
     if processes.is_empty():
         return nothing
     longest = processes.sort("cycles")["process"][-1]
-    mine = likely.filter(pl.col("process") == longest)
+    mine = corrected.filter(pl.col("process") == longest)
     begin, end = mine.select(
         (pl.col("end_s") - pl.col("elapsed_s")).min().alias("begin"), pl.col("end_s").max()
     ).row(0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.ingest.grammar import SHAPES, Shape
+from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

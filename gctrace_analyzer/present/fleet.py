@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.replicas import OUTLYING
 from gctrace_analyzer.present import markdown, text
-from gctrace_analyzer.present.figures import (
+from gctrace_analyzer.present.format import (
     NONE,
     count,
     duration,
@@ -18,8 +18,8 @@ from gctrace_analyzer.present.figures import (
     rate,
     share,
 )
-from gctrace_analyzer.present.figures import milliseconds as ms
-from gctrace_analyzer.present.rows import Table
+from gctrace_analyzer.present.format import milliseconds as ms
+from gctrace_analyzer.present.sections.overview import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

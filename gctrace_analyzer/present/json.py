@@ -8,10 +8,10 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.present.rows import MOST_REJECTED
+from gctrace_analyzer.present.sections.overview import MOST_REJECTED
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.analysis.findings import Finding
+    from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.present.report import Report
 
 SCHEMA_VERSION = 1

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gctrace_analyzer.analysis.gates import Judged
+    from gctrace_analyzer.analysis.checks import Judged
 
 
 def dumps(judged: Sequence[Judged]) -> bytes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.present import advice, evidence, rows, story
-from gctrace_analyzer.present.figures import printable
-from gctrace_analyzer.present.paste import manifests
+from gctrace_analyzer.present.format import printable
+from gctrace_analyzer.present.sections import advice, evidence, findings, overview
+from gctrace_analyzer.present.sections.manifest import manifests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,22 +30,22 @@ def _lines(report: Report) -> Iterator[str]:
     if settings := evidence.settings(report):
         yield f"\n{escaped(settings)}"
     if report.summary.cycles:
-        state = [(f.label, f.value, f.note, f.level) for f in rows.state(report)]
-        yield from table(rows.Table(("Figure", "value", "", "verdict"), "lrll", state))
+        state = [(f.label, f.value, f.note, f.level) for f in overview.state(report)]
+        yield from table(overview.Table(("Figure", "value", "", "verdict"), "lrll", state))
     yield from _story(report)
-    if report.summary.cycles and report.base.load and not report.base.refused:
+    if report.summary.cycles and report.baseline.load and not report.baseline.refused:
         yield from _advice(report)
     elif report.summary.cycles:
-        yield f"\n**No advice** {escaped(report.base.refused or 'too few steady cycles')}."
-    for each in rows.about_cycles(report):
+        yield f"\n**No advice** {escaped(report.baseline.refused or 'too few steady cycles')}."
+    for each in overview.about_cycles(report):
         yield from table(each)
     yield from _evidence(report)
-    yield from table(rows.rejected(report))
-    examples = rows.rejected_examples(report)
+    yield from table(overview.rejected(report))
+    examples = overview.rejected_examples(report)
     if examples:
         yield ""
         yield from (f"- {code(where)}: {code(text[:120])}" for where, text in examples)
-    for text in (*rows.damage(report), *report.summary.warnings):
+    for text in (*overview.damage(report), *report.summary.warnings):
         yield ""
         yield f"> {escaped(text)}"
 
@@ -68,7 +68,7 @@ def _advice(report: Report) -> Iterator[str]:
         return
     yield from table(shown)
     yield f"\n{escaped(advice.legend(shown))}; 80 % intervals"
-    for label, text in advice.reasons(ranked, report.base.warnings):
+    for label, text in advice.reasons(ranked, report.baseline.warnings):
         yield f"\n**{label}** {escaped(text)}"
     first = ranked.row(0, named=True)
     if not first["now"]:
@@ -80,7 +80,7 @@ def _advice(report: Report) -> Iterator[str]:
 
 
 def _story(report: Report) -> Iterator[str]:
-    told = story.told(report)
+    told = findings.told(report)
     if told:
         yield "\n### What happened\n"
     for each in told:
@@ -91,13 +91,13 @@ def _story(report: Report) -> Iterator[str]:
             f"{escaped(each.evidence)}{place}."
             f"{escaped(follows)} *{escaped(each.advice)}*"
         )
-    if good := story.healthy(report):
+    if good := findings.healthy(report):
         yield f"\nNothing needs doing: {escaped(good)}."
-    if noted := story.noted(report):
+    if noted := findings.noted(report):
         yield f"\nNoted: {escaped(noted)}."
 
 
-def table(shown: rows.Table | None) -> Iterator[str]:
+def table(shown: overview.Table | None) -> Iterator[str]:
     """A table, with an empty line above it; nothing if it has no rows."""
     if shown is None or not shown.rows:
         return

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.present import figures
+from gctrace_analyzer.present import format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import polars as pl
 
-    from gctrace_analyzer.advise.base import Base
-    from gctrace_analyzer.analysis.consumed import Consumed
-    from gctrace_analyzer.analysis.findings import Finding
-    from gctrace_analyzer.analysis.memory import Memory
-    from gctrace_analyzer.analysis.post_mortem import PostMortem
+    from gctrace_analyzer.advise.baseline import Baseline
+    from gctrace_analyzer.analysis.postmortem.cpu import Consumed
+    from gctrace_analyzer.analysis.postmortem.memory import Memory
+    from gctrace_analyzer.analysis.postmortem.report import PostMortem
+    from gctrace_analyzer.analysis.rules.finding import Finding
+    from gctrace_analyzer.analysis.rules.levels import Level
     from gctrace_analyzer.analysis.settings import Settings
-    from gctrace_analyzer.analysis.state import Level
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.ingest.sources import SourceFacts
 
@@ -47,12 +47,12 @@ class Report:
     post_mortems: tuple[PostMortem, ...]
     memories: tuple[Memory, ...]
     consumed: tuple[Consumed, ...]
-    likely: pl.DataFrame
+    corrected: pl.DataFrame
     episodes: pl.DataFrame
     segments: pl.DataFrame
     findings: tuple[Finding, ...]
     recommendations: pl.DataFrame
-    base: Base
+    baseline: Baseline
     comparisons: tuple[str, ...]
     tables: Mapping[str, pl.DataFrame]
 
@@ -61,7 +61,7 @@ class Report:
         """The inputs' names; what a data frame of cycles without any is called."""
         if not self.sources:
             return "a frame of cycles"
-        names = [figures.printable(source.name) for source in self.sources]
+        names = [format.printable(source.name) for source in self.sources]
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
     @property
@@ -78,8 +78,8 @@ class Report:
             self.title,
             *([self.go] if self.go else []),
             *([f"{'–'.join(procs)} procs" if procs != ["1"] else "1 proc"] if procs else []),
-            *([figures.duration(s.span_s)] if s.span_s is not None else []),
-            f"{figures.count(s.cycles, 'cycle')}, {self.repaired} repaired, "
+            *([format.duration(s.span_s)] if s.span_s is not None else []),
+            f"{format.count(s.cycles, 'cycle')}, {self.repaired} repaired, "
             f"{s.missing_cycles:,} missing"
             if s.cycles
             else "no GC cycles",

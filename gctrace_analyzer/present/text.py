@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.present import advice, evidence, rows, story
-from gctrace_analyzer.present.figures import sparkline, wrap
+from gctrace_analyzer.present.format import sparkline, wrap
+from gctrace_analyzer.present.sections import advice, evidence, findings, overview
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,11 +25,11 @@ def lines(report: Report) -> Iterator[Line]:
     yield from _head(report)
     if report.summary.cycles:
         yield ()
-        for figure in rows.state(report):
+        for figure in overview.state(report):
             yield _figure(report, figure)
     yield from _story(report)
     yield from advice_lines(report)
-    for each in rows.about_cycles(report):
+    for each in overview.about_cycles(report):
         yield from table(each)
     yield from _evidence(report)
     yield from _skipped(report)
@@ -59,8 +59,8 @@ def _head(report: Report) -> Iterator[Line]:
 
 def _story(report: Report) -> Iterator[Line]:
     """What happened: each cause, what follows from it, what to do."""
-    told = story.told(report)
-    good, noted = story.healthy(report), story.noted(report)
+    told = findings.told(report)
+    good, noted = findings.healthy(report), findings.noted(report)
     if not (told or good or noted):
         return
     yield ()
@@ -79,22 +79,22 @@ def advice_lines(report: Report) -> Iterator[Line]:
     """What to set, where there are cycles to learn from."""
     if not report.summary.cycles:
         return
-    if report.base.load is None or report.base.refused:
+    if report.baseline.load is None or report.baseline.refused:
         yield ()
         yield (("What to set", "bold"),)
-        for text in wrap(f"No advice: {report.base.refused}.", WIDTH - 2):
+        for text in wrap(f"No advice: {report.baseline.refused}.", WIDTH - 2):
             yield ((f"  {text}", ""),)
         return
     shown = advice.advice(report.recommendations)
     yield from table(shown)
-    for label, sentence in advice.reasons(report.recommendations, report.base.warnings):
+    for label, sentence in advice.reasons(report.recommendations, report.baseline.warnings):
         for index, text in enumerate(wrap(sentence, WIDTH - 9)):
             yield ((f"  {'' if index else label:<7}", ""), (text, ""))
     if shown is not None:
         yield ((f"  {advice.legend(shown)}", "dim"),)
 
 
-def _told(each: story.Told) -> Iterator[Line]:
+def _told(each: findings.Told) -> Iterator[Line]:
     head = f"  {each.name}"
     style = _VERDICT[each.severity]
     right = f"{each.when}  {each.place}".rstrip()
@@ -151,7 +151,7 @@ def _filled(facts: list[str]) -> Iterator[str]:
     yield line
 
 
-def _figure(report: Report, figure: rows.Figure) -> Line:
+def _figure(report: Report, figure: overview.Figure) -> Line:
     trend = report.trend[figure.trend].to_list() if figure.trend and len(report.trend) else []
     note = f"{sparkline(trend)}  {figure.note}" if trend else figure.note
     left = f"  {figure.label:<11}"
@@ -165,7 +165,7 @@ def _figure(report: Report, figure: rows.Figure) -> Line:
     )
 
 
-def table(shown: rows.Table | None) -> Iterator[Line]:
+def table(shown: overview.Table | None) -> Iterator[Line]:
     """A table, its columns as wide as they need to be, its last cut to what is left."""
     if shown is None or not shown.rows:
         return
@@ -202,11 +202,11 @@ def _row(cells: tuple[str, ...], width: list[int], align: str, gap: str) -> str:
 
 
 def _skipped(report: Report) -> Iterator[Line]:
-    yield from table(rows.rejected(report))
-    for where, text in rows.rejected_examples(report):
+    yield from table(overview.rejected(report))
+    for where, text in overview.rejected_examples(report):
         room = WIDTH - len(where) - 4
         cut = text if len(text) <= room else text[: room - 1] + "…"
         yield (("  ", ""), (where, "cyan"), (f"  {cut}", "dim"))
-    for index, text in enumerate(rows.damage(report)):
+    for index, text in enumerate(overview.damage(report)):
         yield from () if index else ((),)
         yield ((text, "yellow"),)

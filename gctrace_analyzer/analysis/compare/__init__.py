@@ -1,0 +1,1 @@
+"""Comparing runs: metrics, confidence intervals, and whether a comparison is fair."""

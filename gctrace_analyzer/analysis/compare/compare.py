@@ -1,0 +1,306 @@
+"""Is it really different? Sides of one or more runs, metric by metric, with 95 % intervals.
+
+A run's figure is off for two reasons: what happened to fall into it (the cycles tell how much:
+`blocks`), and what another start of the same program would have done differently (no single run
+tells: `Metric.noise`, calibrated). Repeats tell both, and take over from the calibration as
+there are more of them. Method and calibration: docs/comparison.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist, fmean
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.compare.bootstrap import spreads
+from gctrace_analyzer.analysis.compare.metrics import METRICS, NAMED, Metric, figures
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gctrace_analyzer.analysis.summary import Summary
+
+CONFIDENCE = 0.95
+
+FEWEST_CYCLES = 5
+"""Fewer have no spread that could be estimated: their figures are shown, and not judged."""
+
+PRIOR_RUNS = 6
+"""The calibrated noise counts as much as this many repeats: it is that of other programs."""
+
+SAME_LENGTH = 1.25
+"""Times the evidence: beyond, the longer side had more time to reach its peak."""
+
+OTHER_LOAD = 0.10
+"""Allocation rates further apart than this are another load."""
+
+PROPORTIONAL = (
+    "gc_per_s", "gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_cpu", "stw_share",
+)  # fmt: skip
+"""At the same live heap and goal a cycle costs the same, and there are as many as the
+allocation rate makes: these grow in proportion to it."""
+
+
+_OTHER_WAY = {"better": "worse", "worse": "better"}
+"""For a program that allocates as fast as it can: there more is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A run with its figures.
+
+    `corrected` are its cycles as `correct_durations` makes them; `spread` is the standard
+    error of each of `values` within the run, on the metric's own scale.
+    """
+
+    corrected: pl.DataFrame
+    summary: Summary
+    values: dict[str, float | None]
+    spread: dict[str, float | None]
+    by_limit: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """Time of evidence."""
+        return self.summary.span_s or 0.0
+
+    @property
+    def judged(self) -> bool:
+        """Whether there are enough cycles to tell how far its figures may be off."""
+        return self.summary.cycles >= FEWEST_CYCLES
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A side's figure: the geometric mean of its runs.
+
+    `scaled` and `variance` are on the metric's scale.
+    """
+
+    value: float
+    scaled: float
+    variance: float
+    runs: int
+
+
+def measured(corrected: pl.DataFrame, summary: Summary, *, by_limit: bool = False) -> Measured:
+    """A run's figures, each with how far it may be off.
+
+    Args:
+        corrected: `correct_durations(cycles)`.
+        summary: of these cycles: the figures that are compared are those of the report.
+        by_limit: a memory limit sets most goals.
+    """
+    values = figures(summary, corrected)
+    return Measured(corrected, summary, values, spreads(corrected, values), by_limit)
+
+
+def compare(
+    before: Sequence[Measured], after: Sequence[Measured], *, load_is_given: bool = True
+) -> pl.DataFrame:
+    """`schema.COMPARISON` of two sides, without what is expected of the settings.
+
+    Args:
+        before: the runs of one side, at least one.
+        after: those of the other.
+        load_is_given: False if the program allocates as fast as it can, so that its
+            allocation rate is a result.
+    """
+    rows = {metric.name: _row(metric, before, after) for metric in METRICS}
+    load = rows["alloc_mib_per_s"]
+    if not load_is_given and load["verdict"] in _OTHER_WAY:
+        load["verdict"] = _OTHER_WAY[load["verdict"]]
+    if load_is_given and other_load(load):
+        times = load["after"] / load["before"]
+        for name in PROPORTIONAL:
+            if (was := rows[name]["before"]) is not None:
+                most = 1.0 if name.endswith("share") else math.inf
+                rows[name]["by_load"] = min(was * times, most) - was
+    return pl.DataFrame(list(rows.values()), schema=schema.polars_schema("comparison"))
+
+
+def other_load(row: dict[str, Any]) -> bool:
+    """Whether the row of the allocation rate shows another load."""
+    if row["verdict"] in (None, "~") or not row["before"]:
+        return False
+    return bool(abs(row["delta"]) > OTHER_LOAD * row["before"])
+
+
+def sweep(settings: Sequence[tuple[str, Sequence[Measured]]]) -> pl.DataFrame:
+    """`schema.SWEEP`: each metric of each of several settings, the best told from the rest."""
+    rows: list[dict[str, Any]] = []
+    for metric in METRICS:
+        estimates, dof = _estimates(metric, [runs for _, runs in settings])
+        best = _best(metric, estimates)
+        for (setting, runs), each in zip(settings, estimates, strict=True):
+            rows.append(
+                {
+                    "setting": setting, "metric": metric.name, "unit": metric.unit,
+                    **_interval(metric, each, dof, judged=all(run.judged for run in runs)),
+                    **_extremes([run.values[metric.name] for run in runs]),
+                    "standing": _standing(metric, each, best, dof),
+                    "runs": each.runs if each else 0, "seconds": _seconds(runs),
+                }
+            )  # fmt: skip
+    return pl.DataFrame(rows, schema=schema.polars_schema("sweep"))
+
+
+def _row(
+    metric: Metric, before: Sequence[Measured], after: Sequence[Measured]
+) -> dict[str, Any]:
+    row: dict[str, Any] = dict.fromkeys(schema.names("comparison"))
+    (was, now), dof = _estimates(metric, [before, after])
+    row |= {
+        "metric": metric.name, "unit": metric.unit,
+        "before": was.value if was else None, "after": now.value if now else None,
+        "before_s": _seconds(before), "after_s": _seconds(after),
+        "before_runs": was.runs if was else 0, "after_runs": now.runs if now else 0,
+    }  # fmt: skip
+    if was is None or now is None:
+        return row
+    row |= {"delta": now.value - was.value, "verdict": "~"}
+    if metric.noise is None or not all(run.judged for run in (*before, *after)):
+        return row
+    change = now.scaled - was.scaled
+    half = _t(dof) * math.sqrt(was.variance + now.variance)
+    more_before, more_after = (
+        _more_time(metric, *sides) for sides in ((before, after), (after, before))
+    )
+    low, high = change - half - more_after, change + half + more_before
+    floored = was.value + metric.floor
+    # A figure cannot fall below 0.
+    row["delta_low"], row["delta_high"] = (
+        max(floored * math.expm1(end), -was.value) for end in (low, high)
+    )
+    if not low <= 0 <= high:
+        row["verdict"] = "better" if high < 0 else "worse"
+    return row
+
+
+def _estimates(
+    metric: Metric, sides: Sequence[Sequence[Measured]]
+) -> tuple[list[Estimate | None], int]:
+    """Each side's figure, and the degrees of freedom of their variances.
+
+    The variance of a run is its own (within) and the calibrated one between runs; how far
+    repeats really are apart scales it, as in a posterior whose prior is worth `PRIOR_RUNS`.
+    """
+    known = [
+        [(metric.scaled(value), _variance(metric, run)) for run in runs
+         if (value := run.values[metric.name]) is not None]
+        for runs in sides
+    ]  # fmt: skip
+    means = [fmean(y for y, _ in runs) if runs else 0.0 for runs in known]
+    repeats = sum(len(runs) - 1 for runs in known if runs)
+    apart = sum(
+        (y - mean) ** 2 / variance
+        for mean, runs in zip(means, known, strict=True)
+        for y, variance in runs
+    )
+    scale = (PRIOR_RUNS + apart) / (PRIOR_RUNS + repeats)
+    estimates = [
+        Estimate(
+            value,
+            mean,
+            scale * sum(variance for _, variance in runs) / len(runs) ** 2,
+            len(runs),
+        )
+        if (value := mean_of(metric, [run.values[metric.name] for run in side])) is not None
+        else None
+        for side, mean, runs in zip(sides, means, known, strict=True)
+    ]
+    return estimates, PRIOR_RUNS + repeats
+
+
+def mean_of(metric: Metric, values: Sequence[float | None]) -> float | None:
+    """The geometric mean; of one value that value, whatever logarithms round to."""
+    told = [value for value in values if value is not None]
+    if not told:
+        return None
+    mean = metric.unscaled(fmean(metric.scaled(value) for value in told))
+    return min(max(mean, min(told)), max(told))
+
+
+def _variance(metric: Metric, run: Measured) -> float:
+    between = (metric.limited_noise if run.by_limit else metric.noise) or 0.0
+    return max(between**2 + (run.spread[metric.name] or 0.0) ** 2, 1e-12)
+
+
+def _more_time(metric: Metric, side: Sequence[Measured], other: Sequence[Measured]) -> float:
+    """By how much the side's peak is higher for having had longer to reach it."""
+    if metric.name != "heap_peak_mib":
+        return 0.0
+    time = fmean(run.seconds for run in other)
+    higher = [_above_stretches(run, time) for run in side if run.seconds > SAME_LENGTH * time]
+    return max(higher, default=0.0)
+
+
+def _above_stretches(run: Measured, seconds: float) -> float:
+    """How far the peak lies above that of a stretch of so many seconds, on the scale."""
+    metric = NAMED["heap_peak_mib"]
+    stretch = ((pl.col("start_s") - pl.col("start_s").min()) / max(seconds, 1e-3)).floor()
+    peaks = run.corrected.group_by(stretch.alias("stretch")).agg(pl.col("heap_end_mib").max())
+    scaled = [metric.scaled(float(peak)) for peak in peaks["heap_end_mib"].drop_nulls()]
+    return max(scaled) - fmean(scaled) if scaled else 0.0
+
+
+def _interval(
+    metric: Metric, each: Estimate | None, dof: int, *, judged: bool
+) -> dict[str, float | None]:
+    if each is None:
+        return dict.fromkeys(("value", "value_low", "value_high"))
+    if metric.noise is None or not judged:
+        return {"value": each.value, "value_low": None, "value_high": None}
+    half = _t(dof) * math.sqrt(each.variance)
+    return {
+        "value": each.value,
+        "value_low": metric.unscaled(each.scaled - half),
+        "value_high": metric.unscaled(each.scaled + half),
+    }
+
+
+def _extremes(values: Sequence[float | None]) -> dict[str, float | None]:
+    told = [value for value in values if value is not None]
+    return {"least": min(told, default=None), "most": max(told, default=None)}
+
+
+def _best(metric: Metric, estimates: Sequence[Estimate | None]) -> Estimate | None:
+    if metric.better == "by load" or metric.noise is None:
+        return None
+    told = [each for each in estimates if each]
+    return min(told, key=lambda each: each.scaled, default=None)
+
+
+def _standing(
+    metric: Metric, each: Estimate | None, best: Estimate | None, dof: int
+) -> str | None:
+    if each is None or best is None:
+        return None
+    if each is best:
+        return "best"
+    half = _t(dof) * math.sqrt(each.variance + best.variance)
+    return "worse" if each.scaled - best.scaled > half else "~"
+
+
+def _seconds(runs: Sequence[Measured]) -> float:
+    return sum(run.seconds for run in runs)
+
+
+def _t(dof: int) -> float:
+    """Student's t for the confidence, by its expansion in 1/dof (within 0.1 % from 6 on).
+
+    >>> [round(_t(dof), 2) for dof in (6, 10, 30)]
+    [2.45, 2.23, 2.04]
+    """
+    z: float = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return sum((term / float(dof) ** power for power, term in enumerate(terms)), 0.0)

@@ -1,0 +1,142 @@
+"""What is compared: each metric, its unit, which way is better, and how far runs differ.
+
+Metrics are compared on the scale log(value + floor): changes are factors, and what is below the
+floor is too small to be told from nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import polars as pl
+
+from gctrace_analyzer.analysis.cycles import gc_cpu_ms
+from gctrace_analyzer.analysis.heap import (
+    alloc_before_mib,
+    alloc_while_marking_mib,
+    true_live_mib,
+)
+from gctrace_analyzer.analysis.pauses import PHASES, pauses
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.analysis.summary import Summary
+
+Better = Literal["lower", "by load"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure that is compared.
+
+    Attributes:
+        name: as in the summary.
+        unit: of the values.
+        floor: differences of this size are rounding or too small to matter, in `unit`.
+        noise: how far runs of the same program and setting differ beyond what the cycles
+            within them tell: standard deviation of the logarithm. None: it is not judged.
+        limited_noise: the same where a memory limit sets the goal, which feeds back on itself.
+        better: `lower`, or `by load`: lower under a load that is given, higher for a program
+            that does as much as it can.
+    """
+
+    name: str
+    unit: str
+    floor: float
+    noise: float | None
+    limited_noise: float | None
+    better: Better = "lower"
+
+    def scaled(self, value: float) -> float:
+        """The value on the scale of the comparison."""
+        return math.log(max(value, 0.0) + self.floor)
+
+    def unscaled(self, scaled: float) -> float:
+        """The value back from that scale."""
+        return max(math.exp(scaled) - self.floor, 0.0)
+
+
+METRICS = (
+    Metric("gc_cpu_share", "0–1", 0.0005, 0.10, 0.16),
+    Metric("gc_cpu_with_idle_share", "0–1", 0.0005, 0.06, 0.08),
+    Metric("gc_per_s", "1/s", 0.005, 0.04, 0.12),
+    Metric("assist_share_of_gc_cpu", "0–1", 0.01, 0.06, 0.06),
+    Metric("assist_share_of_cpu", "0–1", 0.0005, 0.10, 0.18),
+    Metric("stw_share", "0–1", 0.00002, 0.10, 0.18),
+    Metric("stw_p50_ms", "ms", 0.005, 0.20, 0.20),
+    Metric("stw_p99_ms", "ms", 0.02, 0.30, 0.30),
+    Metric("stw_max_ms", "ms", 0.02, None, None),
+    Metric("stw_sweep_term_p50_ms", "ms", 0.005, 0.10, 0.45),
+    Metric("stw_sweep_term_p99_ms", "ms", 0.02, 0.30, 0.30),
+    Metric("stw_mark_term_p50_ms", "ms", 0.005, 0.15, 0.15),
+    Metric("stw_mark_term_p99_ms", "ms", 0.02, 0.40, 0.40),
+    Metric("alloc_mib_per_s", "MiB/s", 0.2, 0.04, 0.08, "by load"),
+    Metric("live_heap_p50_mib", "MiB", 1.0, 0.015, 0.02),
+    Metric("true_live_heap_mib", "MiB", 1.0, 0.01, 0.01),
+    Metric("heap_goal_p50_mib", "MiB", 1.0, 0.015, 0.045),
+    Metric("heap_peak_mib", "MiB", 1.0, 0.02, 0.03),
+)
+"""The noise: calibrated on repeats of one program under one setting (docs/comparison.md)."""
+
+NAMED = {metric.name: metric for metric in METRICS}
+
+_PHASES = {
+    "stw_sweep_term": "sweep termination",
+    "stw_mark_term": "mark termination",
+}
+
+
+def figures(summary: Summary, corrected: pl.DataFrame) -> dict[str, float | None]:
+    """Each metric's value; None where the log does not tell.
+
+    `corrected` is `correct_durations(cycles)` of the summary's cycles.
+    """
+    rows = {row["phase"]: row for row in pauses(corrected).iter_rows(named=True)}
+    values = {
+        f"{prefix}_{which}": rows[phase][which] if phase in rows else None
+        for prefix, phase in _PHASES.items()
+        for which in ("p50_ms", "p99_ms")
+    }
+    return {
+        metric.name: values[metric.name]
+        if metric.name in values
+        else getattr(summary, metric.name)
+        for metric in METRICS
+    }
+
+
+def ratios() -> dict[str, tuple[pl.Expr, pl.Expr]]:
+    """Numerator and denominator, cycle by cycle, of the metrics that are ratios of sums."""
+    elapsed = pl.col("elapsed_s")
+    capacity_ms = 1000 * elapsed * pl.col("procs")
+    spent = gc_cpu_ms()
+    paused = pl.col("stw_sweep_term_ms").fill_null(0) + pl.col("stw_mark_term_ms")
+    assist = pl.col("assist_cpu_ms")
+    late = (pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced")
+    alloc = alloc_while_marking_mib() + alloc_before_mib()
+    numbers, starts = (pl.col(name).diff().over("process") for name in ("gc_num", "start_s"))
+    return {
+        "gc_cpu_share": (spent, capacity_ms),
+        "gc_cpu_with_idle_share": (spent + pl.col("idle_cpu_ms"), capacity_ms),
+        "gc_per_s": (numbers.cast(pl.Float64), starts),
+        "assist_share_of_gc_cpu": (assist, spent),
+        "assist_share_of_cpu": (assist, capacity_ms),
+        "stw_share": (paused, 1000 * elapsed),
+        "alloc_mib_per_s": (alloc, elapsed),
+        "true_live_heap_mib": (true_live_mib(), pl.when(late).then(1.0)),
+    }
+
+
+QUANTILES: dict[str, tuple[tuple[str, ...], float]] = {
+    "stw_p50_ms": (tuple(PHASES.values()), 0.5),
+    "stw_p99_ms": (tuple(PHASES.values()), 0.99),
+    "stw_sweep_term_p50_ms": (("stw_sweep_term_ms",), 0.5),
+    "stw_sweep_term_p99_ms": (("stw_sweep_term_ms",), 0.99),
+    "stw_mark_term_p50_ms": (("stw_mark_term_ms",), 0.5),
+    "stw_mark_term_p99_ms": (("stw_mark_term_ms",), 0.99),
+    "live_heap_p50_mib": (("heap_live_mib",), 0.5),
+    "heap_goal_p50_mib": (("heap_goal_mib",), 0.5),
+}
+"""The columns whose values, taken together, a metric is a quantile of."""

@@ -1,0 +1,1 @@
+"""Explaining why a process died: matching kills to processes, memory and CPU accounting."""

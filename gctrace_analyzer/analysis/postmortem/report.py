@@ -1,0 +1,270 @@
+"""Deaths for memory: what the program did in its last minute, and whether Go could help it.
+
+A kernel's or systemd-oomd's kill is proof; so is a state that says `OOMKilled`, a unit's
+result `oom-kill` or the runtime's own `out of memory`. Exit code 137 alone is SIGKILL by
+anybody, and said to be not proven.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.analysis.cycles import with_metrics
+from gctrace_analyzer.analysis.postmortem import match
+from gctrace_analyzer.analysis.postmortem.verdict import read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from gctrace_analyzer.analysis.settings import Settings
+
+MIB = 1 << 20
+Row = dict[str, Any]
+
+LAST_S = 60.0
+"""The last minute: long enough for a trend, short enough to be about the death."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostMortem:
+    """One death and what is known of it; sizes in MiB, null where nothing tells them."""
+
+    kind: str
+    proven: bool
+    logged_at: datetime | None
+    monotonic_s: float | None
+    killer: str | None
+    victim: str | None
+    pid: int | None
+    scope: str | None
+    limit_mib: float | None
+    limit_is: str | None
+    process: int | None
+    match_by: tuple[str, ...]
+    confidence: str | None
+    last_gc_num: int | None
+    gap_s: float | None
+    usual_interval_s: float | None
+    live_before_mib: int | None
+    live_mib: int | None
+    heap_end_mib: int | None
+    goal_mib: int | None
+    next_goal_mib: int | None
+    gc_cpu_share: float | None
+    alloc_mib_per_s: float | None
+    resident_mib: float | None
+    go_heap_mib: float | None
+    go_other_mib: float | None
+    off_heap_mib: float | None
+    reading: tuple[str, ...]
+    advice: tuple[str, ...]
+    preventable: str
+    source: str | None
+    line_no: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts by name, ready for JSON."""
+        lists = {name: list(getattr(self, name)) for name in ("match_by", "reading", "advice")}
+        return {**asdict(self), **lists}
+
+
+def post_mortems(tables: Mapping[str, pl.DataFrame], settings: Settings) -> list[PostMortem]:
+    """Every death in the tables of a log, in their order."""
+    deaths = [*_kills(tables), *_states(tables), *_units(tables), *_fatal(tables)]
+    metrics = with_metrics(tables["cycles"]) if deaths else tables["cycles"]
+    return [_examined(death, tables, metrics, settings) for death in deaths]
+
+
+def _kills(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
+    for row in tables["oom_kills"].iter_rows(named=True):
+        yield {**row, "kind": "OOM kill", "proven": True}
+
+
+def _states(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
+    """Containers that ended so, unless a kill of the same container is there already."""
+    kills = tables["oom_kills"]
+    told: set[str] = set()
+    # Where one event of a container proves it, the others prove it too.
+    states = tables["container_states"].sort("oom_killed", descending=True, nulls_last=True)
+    for row in states.iter_rows(named=True):
+        if not row["oom_killed"] and row["exit_code"] != 137:
+            continue
+        identifier = row["container_id"] or row["name"] or row["container"] or ""
+        seen = bool(identifier) and identifier in told
+        kill = kills["container_id"].drop_nulls()
+        if seen or any(
+            k.startswith(identifier) or identifier.startswith(k) for k in kill if identifier
+        ):
+            continue
+        told.add(identifier)
+        yield {
+            "kind": _ending(row),
+            "proven": bool(row["oom_killed"]),
+            "logged_at": row["finished_at"] or row["logged_at"],
+            "comm": None, "container": row["container"], "pod": row["pod"],
+            "name": row["name"] or row["container"], "container_id": row["container_id"],
+            "limit_bytes": row["memory_limit_bytes"],
+            "scope": "memcg" if row["oom_killed"] else None,
+            "source": row["source"], "line_no": row["line_no"],
+        }  # fmt: skip
+
+
+def _ending(row: Row) -> str:
+    code = "" if row["exit_code"] is None else f"exit code {row['exit_code']}"
+    if not row["oom_killed"]:
+        return code.capitalize()
+    return f"Container OOMKilled ({code})" if code else "Container OOMKilled"
+
+
+def _units(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
+    """Units that systemd calls killed for memory, where no record of the kill is there."""
+    known = set(tables["oom_kills"]["unit"].drop_nulls())
+    for row in tables["unit_events"].iter_rows(named=True):
+        killed = row["event"] == "oom_killed_process" or row["result"] == "oom-kill"
+        if killed and row["unit"] not in known and not row["unit"].endswith(".slice"):
+            known.add(row["unit"])
+            yield {
+                **row,
+                "kind": "Unit killed for memory",
+                "proven": True,
+                "comm": None,
+                "name": row["unit"],
+            }
+
+
+def _fatal(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
+    for row in tables["runtime_fatal"].iter_rows(named=True):
+        yield {
+            **row, "kind": "Go's own out of memory", "proven": True, "killer": "the Go runtime",
+            "comm": row["ident"], "pid": row["log_pid"],
+        }  # fmt: skip
+
+
+def _examined(
+    death: Row, tables: Mapping[str, pl.DataFrame], metrics: pl.DataFrame, settings: Settings
+) -> PostMortem:
+    link = match.link(death, tables["processes"])
+    facts: Row = {
+        "kind": death["kind"],
+        "proven": death["proven"],
+        "logged_at": death.get("logged_at"),
+        "monotonic_s": death.get("monotonic_s"),
+        "killer": death.get("killer"),
+        "victim": death.get("comm") or death.get("name") or death.get("unit"),
+        "pid": death.get("pid"),
+        "scope": death.get("scope"),
+        "process": link.process if link else None,
+        "match_by": link.match_by if link else (),
+        "confidence": link.confidence if link else None,
+        "source": str(death["source"]) if death.get("source") else None,
+        "line_no": death.get("line_no"),
+        **_limit(death, settings),
+        **(_last_cycles(death, metrics.filter(process=link.process)) if link else _NOTHING),
+    }
+    facts |= _divided(death, facts, tables["memstats"])
+    reading, advice, preventable = read(facts, death, tables, settings)
+    return PostMortem(
+        **facts, reading=tuple(reading), advice=tuple(advice), preventable=preventable
+    )
+
+
+def _limit(death: Row, settings: Settings) -> Row:
+    if death.get("scope") == "global":
+        return {"limit_mib": None, "limit_is": "the host's memory"}
+    if limit := death.get("limit_bytes"):
+        group = death.get("oom_memcg") or death.get("unit") or death.get("name")
+        return {
+            "limit_mib": limit / MIB,
+            "limit_is": f"the limit of {group}" if group else "its limit",
+        }
+    if (limit := settings.value("container_limit_mib")) is not None:
+        return {"limit_mib": limit, "limit_is": "the container's limit"}
+    return {"limit_mib": None, "limit_is": None}
+
+
+_NOTHING: Row = dict.fromkeys(
+    (
+        "last_gc_num", "gap_s", "usual_interval_s", "live_before_mib", "live_mib",
+        "heap_end_mib",
+        "goal_mib", "next_goal_mib", "gc_cpu_share", "alloc_mib_per_s",
+    )
+)  # fmt: skip
+
+
+def _last_cycles(death: Row, cycles: pl.DataFrame) -> Row:
+    """What the program's last minute was like."""
+    at = death.get("logged_at")
+    if at is not None and cycles["logged_at"].count():
+        cycles = cycles.filter(pl.col("logged_at").is_null() | (pl.col("logged_at") <= at))
+    if cycles.is_empty():
+        return dict(_NOTHING)
+    last = cycles.row(-1, named=True)
+    begin = None if last["start_s"] is None else last["start_s"] - LAST_S
+    minute = cycles if begin is None else cycles.filter(pl.col("start_s") >= begin)
+    first = minute.row(0, named=True)
+    span = (last["start_s"] or 0) - (first["start_s"] or 0)
+    capacity = span * 1000 * (last["procs"] or 0)
+    allocated = minute["alloc_mib"].head(len(minute) - 1).sum() if len(minute) > 1 else None
+    return {
+        "last_gc_num": last["gc_num"],
+        "gap_s": _gap_s(death, last),
+        "usual_interval_s": minute["interval_s"].median(),
+        "live_before_mib": first["heap_live_mib"],
+        "live_mib": last["heap_live_mib"],
+        "heap_end_mib": last["heap_end_mib"],
+        "goal_mib": last["heap_goal_mib"],
+        "next_goal_mib": _next_goal(minute, last),
+        "gc_cpu_share": minute["gc_cpu_ms"].tail(len(minute) - 1).sum() / capacity
+        if capacity
+        else None,
+        "alloc_mib_per_s": allocated / span if allocated and span else None,
+    }
+
+
+def _next_goal(minute: pl.DataFrame, last: Row) -> int | None:
+    """Where the next cycle was due, by the GOGC in effect; the printed goal is the last one."""
+    gogc = minute.filter(pl.col("goal_set_by").cast(pl.String) == "gogc")[
+        "effective_gogc"
+    ].median()
+    if not isinstance(gogc, float) or last["heap_live_mib"] is None:
+        return None
+    roots = (last["stacks_mib"] or 0) + (last["globals_mib"] or 0)
+    live: int = last["heap_live_mib"]
+    return round(live + (live + roots) * gogc / 100)
+
+
+def _gap_s(death: Row, last: Row) -> float | None:
+    """From the last cycle's line to the death, on whichever clock both have."""
+    if death.get("logged_at") and (line := last["logged_at"] or last["wall_time"]):
+        return float((death["logged_at"] - line).total_seconds())
+    if death.get("monotonic_s") is not None and last["monotonic_s"] is not None:
+        return float(round(death["monotonic_s"] - last["monotonic_s"], 6))
+    return None
+
+
+def _divided(death: Row, facts: Row, memstats: pl.DataFrame) -> Row:
+    """Resident memory at death as Go heap, what else Go holds, and the rest.
+
+    The heap is that of the last cycle's end, so what was allocated since then is in the rest.
+    """
+    resident = death.get("anon_rss_bytes")
+    shared = death.get("shmem_rss_bytes") or 0
+    resident_mib = None if resident is None else (resident + shared) / MIB
+    heap = facts["heap_end_mib"]
+    other = None
+    given = memstats.drop_nulls(["sys_bytes", "heap_sys_bytes"]) if len(memstats) else memstats
+    if len(given):
+        other = (given["sys_bytes"][-1] - given["heap_sys_bytes"][-1]) / MIB
+    rest = None
+    if resident_mib is not None and heap is not None:
+        rest = resident_mib - heap - (other or 0)
+    return {
+        "resident_mib": resident_mib,
+        "go_heap_mib": None if heap is None else float(heap),
+        "go_other_mib": other,
+        "off_heap_mib": rest,
+    }

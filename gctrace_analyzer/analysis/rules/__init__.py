@@ -1,0 +1,1 @@
+"""The findings: every rule with its text, condition, causes and advice."""

@@ -1,0 +1,5 @@
+"""`gctrace-analyze watch`: a program while it runs, or a log while it is written."""
+
+from gctrace_analyzer.cli.watch.command import run
+
+__all__ = ["run"]

@@ -1,0 +1,1 @@
+"""Readers of everything except gctrace: OOM kills, systemd, Docker, Kubernetes, JSON files."""

@@ -1,0 +1,97 @@
+"""What a message may hold beside gctrace, and who reads it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.ingest.evidence import docker, oom, oom_lines, systemd
+from gctrace_analyzer.ingest.memstats import text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
+
+_BYTES = r"\"MESSAGE\" ?: ?\["
+_FATAL = r"runtime: out of memory|fatal error: "
+_SAME_DEATH_LINES = 3
+_BLOB = re.compile(r"^\[[\d.]+[BKMG] blob data\]$")
+_CUT = re.compile(r"^\{.*\"(?:Heap)?Alloc\"\s*:")
+HINT = "|".join(
+    [
+        oom_lines.HINT,
+        systemd.HINT,
+        docker.HINT,
+        text.HINT,
+        _FATAL,
+        "blob data",
+        _BYTES,
+    ]
+)
+"""What every line that one of the readers knows contains, or any text, as bytes."""
+
+COARSE = (
+    "oom|OOM|Alloc|heap_|"
+    "f memory|emory:|led process|process exited|onsumed |failed|estart|blob "
+    "data|MESSAGE|runtime stats"
+)
+"""A quick look for `HINT`: the few words that lines with gctrace around them share with it."""
+
+_OUT_OF_MEMORY = re.compile(
+    r"^(?P<fatal>fatal error: )?(?:runtime: )?(?:out of memory|cannot allocate memory)"
+    r"(?:: cannot allocate (?P<requested>\d+)-byte block \((?P<in_use>\d+) in use\))?\s*$"
+)
+
+
+def read(messages: Sequence[Message]) -> Rows:
+    """Everything the messages hold, by table; columns a row lacks are null."""
+    rows: Rows = {}
+    for found in (oom.read(messages), systemd.read(messages)):
+        for table, more in found.items():
+            rows.setdefault(table, []).extend(more)
+    rows["memstats"] = text.read(messages)
+    rows["container_states"] = docker.read(messages)
+    rows["runtime_fatal"] = list(_fatal(messages))
+    rows["rejected"] = list(_lost(messages))
+    return rows
+
+
+def _fatal(messages: Sequence[Message]) -> list[Row]:
+    rows: list[Row] = []
+    for message in messages:
+        found = _OUT_OF_MEMORY.match(message.text)
+        if not found or not (found["fatal"] or message.text.startswith("runtime: ")):
+            continue
+        if (
+            found["fatal"]
+            and rows
+            and message.line_no - rows[-1]["line_no"] <= _SAME_DEATH_LINES
+        ):
+            continue
+        sizes = {
+            f"{name}_bytes": int(found[name]) for name in ("requested", "in_use") if found[name]
+        }
+        rows.append(message.whose() | {"kind": "out of memory"} | sizes)
+    return rows
+
+
+def _lost(messages: Sequence[Message]) -> Iterator[Row]:
+    """Messages that held something and cannot be read."""
+    for message in messages:
+        reason = None
+        if _BLOB.match(message.text):
+            reason = "journalctl left the message out, as it is no text: print it with -o json"
+        elif _CUT.match(message.text) and not _is_json(message.text):
+            reason = "JSON cut inside a value"
+        if reason:
+            yield {"line_no": message.line_no, "reason": reason, "text": message.text[:500]}
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

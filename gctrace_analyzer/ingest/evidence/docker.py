@@ -1,0 +1,162 @@
+"""Reads what Docker says of containers: `inspect`, whole or in part, and `events`."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer import units
+from gctrace_analyzer.errors import BadSettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gctrace_analyzer.ingest.evidence.message import Message, Row
+
+_SIGNALS = {137: "KILL", 143: "TERM", 134: "ABRT", 139: "SEGV", 130: "INT"}
+_NEVER = "0001-01-01"
+_EVENTS = ("oom", "die", "kill", "start", "stop", "restart", "destroy", "create")
+_EVENT = re.compile(
+    r"container (?P<event>oom|die|kill|start|stop|restart|destroy|create) "
+    r"(?P<id>[0-9a-f]{6,64})"
+    r"(?: \((?P<attributes>.*)\))?"
+)
+HINT = (
+    r"container (?:oom|die|kill|start|stop|restart) [0-9a-f]|\"Type\": ?\"container\"|"
+    r"\"OOMKilled\""
+)
+
+
+def inspected(value: dict[str, Any]) -> Row:
+    """A container as `docker inspect` prints it, or its bare `.State`."""
+    state = value.get("State", value)
+    host, config = value.get("HostConfig") or {}, value.get("Config") or {}
+    environment = dict(
+        entry.split("=", 1)
+        for entry in config.get("Env") or []
+        if isinstance(entry, str) and "=" in entry
+    )
+    row: Row = {
+        "container_id": value.get("Id"),
+        "name": (value.get("Name") or "").lstrip("/") or None,
+        "status": state.get("Status"),
+        "oom_killed": state.get("OOMKilled"),
+        "exit_code": state.get("ExitCode"),
+        "error": state.get("Error"),
+        "started_at": when(state.get("StartedAt")),
+        "finished_at": when(state.get("FinishedAt")),
+        "restart_count": value.get("RestartCount"),
+        "memory_limit_bytes": host.get("Memory") or None,
+        "cpu_limit": _cpus(host),
+        **settings(environment),
+    }
+    return finished(row)
+
+
+def _cpus(host: Mapping[str, Any]) -> float | None:
+    if nano := host.get("NanoCpus"):
+        return float(nano) / 1e9
+    quota, period = host.get("CpuQuota") or 0, host.get("CpuPeriod") or 100_000
+    return float(quota) / period if quota > 0 else None
+
+
+def settings(environment: Mapping[str, str]) -> Row:
+    """What the runtime takes from the environment."""
+    row: Row = {}
+    if "GOGC" in environment:
+        row["gogc"] = environment["GOGC"]
+    if (limit := environment.get("GOMEMLIMIT")) and limit != "off":
+        try:
+            row["gomemlimit_bytes"] = round(units.size_mib(limit) * units.MIB)
+        except BadSettingError:
+            row["gomemlimit_bytes"] = None
+    if (procs := environment.get("GOMAXPROCS", "")).isdigit():
+        row["gomaxprocs"] = int(procs)
+    return row
+
+
+def finished(row: Row) -> Row:
+    """The row with what follows from its exit code."""
+    code = row.get("exit_code")
+    return row | {"signal": _SIGNALS.get(code)} if isinstance(code, int) else row
+
+
+def when(text: str | None) -> datetime | None:
+    """Docker's stamps, cut to microseconds; `0001-01-01` means never."""
+    if not text or text.startswith(_NEVER):
+        return None
+    try:
+        stamp = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
+    except ValueError:
+        return None
+    return stamp.astimezone(UTC) if stamp.tzinfo else None
+
+
+def is_event(value: dict[str, Any]) -> bool:
+    """Whether this is one of `docker events --format '{{json .}}'`."""
+    action = value.get("Action") or value.get("status")
+    return value.get("Type") == "container" and action in _EVENTS
+
+
+def from_event(value: dict[str, Any]) -> Row:
+    """A docker event as JSON."""
+    actor = value.get("Actor") or {}
+    attributes = actor.get("Attributes") or {}
+    nanoseconds = value.get("timeNano")
+    seconds = nanoseconds / 1e9 if nanoseconds else value.get("time")
+    logged_at = None
+    if nanoseconds:
+        logged_at = datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC).replace(
+            microsecond=nanoseconds // 1000 % 1_000_000
+        )
+    elif seconds:
+        logged_at = datetime.fromtimestamp(seconds, UTC)
+    action = str(value.get("Action") or value.get("status")).partition(":")[0]
+    return _event(action, value.get("id") or actor.get("ID"), attributes) | {
+        "logged_at": logged_at
+    }
+
+
+def _event(action: str, container_id: str | None, attributes: Mapping[str, str]) -> Row:
+    code, ran = attributes.get("exitCode"), attributes.get("execDuration")
+    row: Row = {
+        "event": action,
+        "container_id": container_id,
+        "name": attributes.get("name"),
+        "exit_code": int(code) if code and code.isdigit() else None,
+        "duration_s": float(ran) if ran and ran.isdigit() else None,
+    }
+    if action == "oom":
+        row["oom_killed"] = True
+    given = finished(row)
+    if (number := attributes.get("signal")) is not None:
+        given["signal"] = _SIGNALS.get(128 + int(number)) if number.isdigit() else number
+    return given
+
+
+def read(messages: Iterable[Message]) -> list[Row]:
+    """Docker's events, as text or JSON, and states a line each."""
+    rows = []
+    for message in messages:
+        if found := _EVENT.search(message.text):
+            pairs = (found["attributes"] or "").split(", ")
+            attributes = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+            row = _event(found["event"], found["id"], attributes)
+        elif message.text.startswith("{"):
+            try:
+                value = json.loads(message.text)
+            except ValueError:
+                continue
+            if is_event(value):
+                row = from_event(value)
+            elif "OOMKilled" in value or "State" in value:
+                row = inspected(value)
+            else:
+                continue
+        else:
+            continue
+        given = {name: value for name, value in row.items() if value is not None}
+        rows.append({"logged_at": message.logged_at, "line_no": message.line_no, **given})
+    return rows

@@ -1,0 +1,220 @@
+"""Whole JSON documents: inspections, pods, dumps of MemStats, and logs of log services."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.errors import InvalidJsonError
+from gctrace_analyzer.ingest.evidence import docker, kubernetes
+from gctrace_analyzer.ingest.memstats import fields
+from gctrace_analyzer.ingest.wrappers.json_lines import source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.ingest.evidence.message import Row, Rows
+    from gctrace_analyzer.ingest.wrappers.journal import NumberedLine
+
+BEGINS = re.compile(r"\s*(?:\[\s*(?:[{\[\"]|\Z)|\{\s*(?:[\"}]|\Z))")
+FRAGMENT = re.compile(r"\s*\"[A-Za-z]\w*\"\s*:")
+_BLANK = re.compile(r"[\s,]*")
+
+
+@dataclass(slots=True)
+class Values:
+    """What JSON documents hold: rows by table, log records as JSON lines, values cut short."""
+
+    rows: Rows = field(default_factory=dict)
+    records: list[NumberedLine] = field(default_factory=list)
+    cut: list[tuple[int, str, str]] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+
+    def add(self, kind: str, table: str, row: Row, line_no: int) -> None:
+        """Adds a row found in a value of that kind."""
+        self.kinds.append(kind)
+        self.rows.setdefault(table, []).append({"line_no": line_no, **row})
+
+
+def read(text: str, name: str) -> Values:
+    """All values of a document: one, several after each other, or a pasted piece of one.
+
+    Raises:
+        InvalidJsonError: no value can be read; it says where.
+    """
+    values = Values()
+    if FRAGMENT.match(text):
+        text = (
+            "{"
+            + text.strip().rstrip(",")
+            + "}" * (1 + max(0, text.count("{") - text.count("}")))
+        )
+        # A comma before a closing brace, as it stays behind when something is cut out.
+        text = re.sub(r",(\s*[}\]])", r"\1", text)
+    for line_no, value in _each(text, name, values):
+        _sort(value, line_no, values)
+    return values
+
+
+def _each(text: str, name: str, values: Values) -> Iterator[tuple[int, Any]]:
+    """Each value with its line; the items of an array one by one."""
+    decoder = json.JSONDecoder()
+    at, end, found = _skip(text, 0), len(text), False
+    line_no, counted = 1, 0
+    in_array = at < end and text[at] == "["
+    if in_array:
+        at = _skip(text, at + 1)
+    while at < end:
+        if in_array and text[at] == "]":
+            at = _skip(text, at + 1)
+            in_array = at < end and text[at] == "["
+            at = _skip(text, at + 1) if in_array else at
+            continue
+        line_no += text.count("\n", counted, at)
+        counted = at
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except ValueError as err:
+            if not found:
+                _explain(err, text, name)
+            values.cut.append((line_no, "JSON cut inside a value", text[at : at + 200]))
+            return
+        found = True
+        at = _skip(text, at)
+        yield line_no, value
+
+
+def _explain(err: ValueError, text: str, name: str) -> None:
+    lineno, colno = getattr(err, "lineno", 1), getattr(err, "colno", 1)
+    near = text.split("\n")[lineno - 1][max(0, colno - 40) : colno + 20] if text else ""
+    raise InvalidJsonError(name, lineno, colno, getattr(err, "msg", str(err)), near) from err
+
+
+def _skip(text: str, at: int) -> int:
+    return _BLANK.match(text, at).end()  # type: ignore[union-attr]  # matches nothing too
+
+
+def _sort(value: Any, line_no: int, values: Values) -> None:  # noqa: C901  one branch per kind
+    if isinstance(value, list):
+        for item in value:
+            _sort(item, line_no, values)
+        return
+    if not isinstance(value, dict):
+        return
+    kind = value.get("kind")
+    if isinstance(value.get("State"), dict) or ("OOMKilled" in value and "ExitCode" in value):
+        values.add("docker inspect", "container_states", docker.inspected(value), line_no)
+    elif kind in ("Pod", "PodList") or (kind == "List" and _items(value, "Pod")):
+        for row in kubernetes.pods(value):
+            values.add("kubectl get pods -o json", "container_states", row, line_no)
+    elif kind in ("Event", "EventList", "List"):
+        for item in value.get("items", [value]):
+            values.records.append((line_no, json.dumps(_kubernetes_event(item))))
+        values.kinds.append("kubectl get events -o json")
+    elif fields.is_record(value.get("memstats")):
+        values.add("expvar", "memstats", fields.from_record(value["memstats"]), line_no)
+    elif fields.is_record(value.get("MemStats")):
+        values.add("MemStats JSON", "memstats", fields.from_record(value["MemStats"]), line_no)
+    elif fields.is_record(value) and not {"msg", "message", "log"} & value.keys():
+        values.add("MemStats JSON", "memstats", fields.from_record(value), line_no)
+    elif isinstance(value.get("events"), list):
+        values.kinds.append("CloudWatch events")
+        events = [e for e in value["events"] if isinstance(e, dict) and "message" in e]
+        for event in sorted(events, key=lambda e: e.get("timestamp") or 0):
+            values.records.append((line_no, json.dumps(event)))
+    elif isinstance(value.get("dmesg"), list):
+        values.kinds.append("dmesg --json")
+        values.records += [(line_no, json.dumps(each)) for each in _kernel(value["dmesg"])]
+    elif hits := _hits(value):
+        values.kinds.append("search hits")
+        values.records += [(line_no, json.dumps(hit)) for hit in hits]
+    elif rows := _query_rows(value):
+        values.kinds.append("CloudWatch Insights")
+        values.records += [(line_no, json.dumps(row)) for row in rows]
+    elif (
+        isinstance(streams := (value.get("data") or {}), dict)
+        and streams.get("resultType") == "streams"
+    ):
+        values.kinds.append("Loki query")
+        values.records += [(line_no, text) for text in _loki(streams.get("result") or [])]
+    elif docker.is_event(value):
+        values.add("docker events", "container_states", docker.from_event(value), line_no)
+    elif kind is None and "containerStatuses" in (value.get("status") or {}):
+        for row in kubernetes.pods(value):
+            values.add("kubectl get pods -o json", "container_states", row, line_no)
+    else:
+        values.records.append((line_no, json.dumps(_entry(value))))
+
+
+def _items(value: dict[str, Any], kind: str) -> bool:
+    return any(isinstance(i, dict) and i.get("kind") == kind for i in value.get("items") or [])
+
+
+def _kubernetes_event(item: dict[str, Any]) -> dict[str, Any]:
+    about = item.get("involvedObject") or item.get("regarding") or {}
+    at = item.get("eventTime") or item.get("lastTimestamp") or item.get("firstTimestamp")
+    record = {"message": item.get("message") or item.get("note"), "time": at}
+    if about.get("kind") == "Node":
+        record["nodeName"] = about.get("name")
+    return record
+
+
+def _loki(streams: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for stream in streams:
+        labels = stream.get("stream") or {}
+        lines += [
+            (int(at), json.dumps({**labels, "line": line, "timestamp": at}))
+            for at, line, *_ in stream.get("values") or []
+        ]
+    return [text for _, text in sorted(lines, key=lambda each: each[0])]
+
+
+def _kernel(entries: list[Any]) -> list[dict[str, Any]]:
+    """The kernel's messages, whose time is seconds since the boot."""
+    return [
+        {
+            "message": each["msg"],
+            "__MONOTONIC_TIMESTAMP": str(1e6 * float(each.get("time") or 0)),
+        }
+        for each in entries
+        if isinstance(each, dict) and "msg" in each
+    ]
+
+
+def _hits(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """The documents that Elasticsearch or OpenSearch found."""
+    outer = value.get("hits")
+    hits = outer.get("hits") if isinstance(outer, dict) else None
+    return [source(hit) for hit in hits or [] if isinstance(hit, dict)]
+
+
+def _query_rows(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a query over CloudWatch's logs, oldest first."""
+    rows = [
+        {
+            cell["field"]: cell.get("value")
+            for cell in row
+            if isinstance(cell, dict) and "field" in cell
+        }
+        for row in value.get("results") or []
+        if isinstance(row, list)
+    ]
+    rows = [row for row in rows if "@message" in row]
+    for row in rows:
+        # Its times are UTC and do not say so.
+        if at := row.get("@timestamp"):
+            row["@timestamp"] = f"{str(at).removesuffix('Z')}Z"
+    return sorted(rows, key=lambda row: row.get("@timestamp") or "")
+
+
+def _entry(value: dict[str, Any]) -> dict[str, Any]:
+    """A log entry whose message is inside its payload, as Google's logging writes them."""
+    payload = value.get("jsonPayload")
+    if isinstance(payload, dict) and "textPayload" not in value:
+        message = payload.get("message") or payload.get("msg") or payload.get("MESSAGE")
+        if isinstance(message, str):
+            return {**value, "textPayload": message}
+    return value

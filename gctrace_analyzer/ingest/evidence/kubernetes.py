@@ -1,0 +1,293 @@
+"""Reads what kubectl prints: events, and `describe pod`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.ingest.evidence.docker import finished, settings
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.ingest.evidence.message import Row
+
+_DESCRIBED = re.compile(
+    r"^\s*(?:Warning|Normal)\s+(?P<reason>\w+)\s+(?P<age>(?:\d+[smhdy])+)(?: \(x\d+ over "
+    r"[^)]*\))?\s+"
+    r"(?P<from>[^\s,]+(?:, \S+)?)\s+(?P<message>.*)$"
+)
+_LISTED = re.compile(
+    r"^\s*(?:(?P<namespace>[a-z0-9-]+)\s+)?(?P<age>(?:\d+[smhdy])+|<unknown>)"
+    r"(?: \(x\d+ over [^)]*\))?\s+"
+    r"(?:Warning|Normal)\s+(?P<reason>\w+)\s+(?P<object>\S+/\S+)\s+(?P<message>.*)$"
+)
+_REPORTERS = {"OOMKilling": "node-problem-detector", "SystemOOM": "kubelet"}
+_AGE = re.compile(r"(\d+)([smhdy])")
+_AGE_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A row of a table of events: its message, how old it was, and who told it."""
+
+    message: str
+    reason: str
+    age_s: float | None
+    node: str | None
+
+    def facts(self) -> Row:
+        """What it says of a kill."""
+        about: Row = {"age_s": self.age_s, "reported_by": _REPORTERS.get(self.reason)}
+        return about | ({"node": self.node, "host": self.node} if self.node else {})
+
+
+def event(text: str) -> Event | None:
+    """A line of `kubectl describe` or `kubectl get events`; None for another line."""
+    if not (found := _DESCRIBED.match(text) or _LISTED.match(text)):
+        return None
+    given = found.groupdict()
+    node = None
+    if (kind := given.get("object")) and kind.lower().startswith(("node/", "nodes/")):
+        node = kind.partition("/")[2]
+    elif "," in (given.get("from") or ""):
+        node = given["from"].partition(", ")[2]
+    age = sum(int(number) * _AGE_S[unit] for number, unit in _AGE.findall(found["age"]))
+    known = found["age"][0].isdigit()
+    return Event(found["message"], found["reason"], float(age) if known else None, node)
+
+
+def quantity(text: str) -> float | None:
+    """A Kubernetes quantity: `512Mi`, `1G`, `500m`, `2`."""
+    found = re.fullmatch(r"([\d.]+(?:e\d+)?)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?", text.strip())
+    if not found:
+        return None
+    factors = {"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+    factors |= {f"{letter}i": 1024.0 ** (1 + i) for i, letter in enumerate("KMGTP")}
+    return float(found[1]) * (factors[found[2]] if found[2] else 1.0)
+
+
+def pods(value: dict[str, Any]) -> list[Row]:
+    """The containers of a pod, or of a list of pods, as `kubectl get -o json` prints them."""
+    if value.get("kind", "").endswith("List"):
+        items = value.get("items") or []
+        return [row for item in items if isinstance(item, dict) for row in pods(item)]
+    if value.get("kind") not in ("Pod", None):
+        return []
+    meta, spec, status = (value.get(key) or {} for key in ("metadata", "spec", "status"))
+    specs = {
+        c.get("name"): c for c in spec.get("containers", []) + spec.get("initContainers", [])
+    }
+    rows = []
+    for state in status.get("containerStatuses", []) + status.get("initContainerStatuses", []):
+        described = specs.get(state.get("name"), {})
+        row: Row = {
+            "pod": meta.get("name"),
+            "namespace": meta.get("namespace"),
+            "node": spec.get("nodeName"),
+            "container": state.get("name"),
+            "name": state.get("name"),
+            "container_id": (state.get("containerID") or "").rpartition("/")[2] or None,
+            "restart_count": state.get("restartCount"),
+            **_resources(described.get("resources") or {}),
+            **settings(_environment(described)),
+        }
+        row |= _states(state.get("state") or {}, state.get("lastState") or {})
+        rows.append(finished(row))
+    return rows
+
+
+def _environment(described: dict[str, Any]) -> dict[str, str]:
+    """The container's variables; one taken from its own memory limit has that value."""
+    found, resources = {}, described.get("resources") or {}
+    for variable in described.get("env") or []:
+        name, value = variable.get("name"), variable.get("value")
+        source = (variable.get("valueFrom") or {}).get("resourceFieldRef") or {}
+        if value is None and source.get("resource") == "limits.memory":
+            limit = quantity(str((resources.get("limits") or {}).get("memory", "")))
+            value = str(int(limit)) if limit else None
+        if name and value is not None:
+            found[name] = str(value)
+    return found
+
+
+def _resources(resources: dict[str, Any]) -> Row:
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    memory, request = (
+        quantity(str(limits.get("memory", ""))),
+        quantity(str(requests.get("memory", ""))),
+    )
+    return {
+        "memory_limit_bytes": int(memory) if memory else None,
+        "memory_request_bytes": int(request) if request else None,
+        "cpu_limit": quantity(str(limits.get("cpu", ""))),
+    }
+
+
+def _states(now: dict[str, Any], last: dict[str, Any]) -> Row:
+    row: Row = {}
+    for prefix, states in (("", now), ("last_", last)):
+        for name, state in states.items():
+            row |= {f"{prefix}status": name, f"{prefix}reason": state.get("reason")}
+    ended = now.get("terminated") or last.get("terminated") or {}
+    row |= {
+        "exit_code": ended.get("exitCode"),
+        "oom_killed": ended.get("reason") == "OOMKilled",
+    }
+    running = now.get("running") or {}
+    row["started_at"] = _iso(ended.get("startedAt") or running.get("startedAt"))
+    row["finished_at"] = _iso(ended.get("finishedAt"))
+    return row
+
+
+def _iso(text: str | None) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC) if text else None
+    except ValueError:
+        return None
+
+
+_KEY = re.compile(
+    r"^(?P<indent>[ \t]*)(?P<key>[A-Za-z][\w .()/-]*?):(?:\s+(?P<value>.*?))?\s*$"
+)
+_SECTIONS = {"limits", "requests", "environment", "state", "last state"}
+
+
+def describe(
+    lines: list[str], first_line_no: int = 1
+) -> tuple[list[Row], list[tuple[int, str]]]:
+    """The containers of `kubectl describe pod`, whole or a pasted part of it.
+
+    Also gives back the lines of its tables of events, which are messages.
+    """
+    reader = _Described()
+    events: list[tuple[int, str]] = []
+    in_events = False
+    for number, line in enumerate(lines, start=first_line_no):
+        if line.startswith(("Name:", "Events:")):
+            in_events = line.strip() == "Events:"
+        if in_events:
+            events.append((number, line))
+        else:
+            reader.line(line, number)
+    return reader.rows(), events
+
+
+class _Described:
+    def __init__(self) -> None:
+        self.pod: Row = {}
+        self.found: list[Row] = []
+        self.fields: dict[str, str] = {}
+        self.environment: dict[str, str] = {}
+        self.section, self.section_indent = "", -1
+        self.in_containers = False
+        self.name_indent: int | None = None
+
+    def line(self, text: str, line_no: int) -> None:
+        if not (found := _KEY.match(text)):
+            return
+        indent, key = len(found["indent"].expandtabs()), found["key"].strip()
+        value = found["value"] or ""
+        lower = key.lower()
+        if lower in ("containers", "init containers") and not value:
+            self.flush()
+            self.in_containers, self.name_indent = True, None
+        elif (
+            self.in_containers
+            and not value
+            and lower not in _NAMED
+            and self.name_indent in (None, indent)
+        ):
+            self.flush()
+            self.name_indent = indent
+            self.fields = {"container": key, "line_no": str(line_no)}
+        elif indent == 0 and self.in_containers and self.name_indent:
+            self.flush()
+            self.in_containers = False
+        elif lower in _POD and indent == 0:
+            if lower == "name":
+                self.flush()
+                self.in_containers, self.pod = False, {}
+            self.pod[_POD[lower]] = value.partition("/")[0] if lower == "node" else value
+        else:
+            self.field(indent, lower, key, value, line_no)
+
+    def field(self, indent: int, lower: str, key: str, value: str, line_no: int) -> None:
+        if self.section and indent <= self.section_indent:
+            self.section = ""
+        if lower in _SECTIONS:
+            self.section, self.section_indent = lower, indent
+            if value:
+                self.fields[lower] = value
+        elif self.section == "environment":
+            # A value of the downward API has its origin behind it.
+            self.environment[key] = re.sub(r"\s+\((?:limits|requests)\.\w+\)$", "", value)
+        elif self.section:
+            self.fields[f"{self.section} {lower}"] = value
+        elif lower in ("container id", "restart count"):
+            self.fields[lower] = value
+        self.fields.setdefault("line_no", str(line_no)) if lower in _SECTIONS else None
+
+    def flush(self) -> None:
+        fields, self.fields = self.fields, {}
+        environment, self.environment = self.environment, {}
+        self.section = ""
+        if not fields.keys() & {"state", "last state", "restart count", "limits memory"}:
+            return
+        ended = "state" if fields.get("state") == "Terminated" else "last state"
+        row: Row = {
+            "line_no": int(fields.get("line_no", 1)),
+            "container": fields.get("container"),
+            "name": fields.get("container"),
+            "container_id": fields.get("container id", "").rpartition("/")[2] or None,
+            "status": fields.get("state", "").lower() or None,
+            "reason": fields.get("state reason"),
+            "last_status": fields.get("last state", "").lower() or None,
+            "last_reason": fields.get("last state reason"),
+            "oom_killed": fields.get(f"{ended} reason") == "OOMKilled",
+            "exit_code": _int(fields.get(f"{ended} exit code")),
+            "started_at": _date(fields.get(f"{ended} started") or fields.get("state started")),
+            "finished_at": _date(fields.get(f"{ended} finished")),
+            "restart_count": _int(fields.get("restart count")),
+            **_resources({
+                "limits": {
+                    name: fields.get(f"limits {name}", "") for name in ("memory", "cpu")
+                },
+                "requests": {"memory": fields.get("requests memory", "")},
+            }),
+            **settings(environment),
+        }  # fmt: skip
+        self.found.append(self.pod | finished(row))
+
+    def rows(self) -> list[Row]:
+        self.flush()
+        return self.found
+
+
+_POD = {"name": "pod", "namespace": "namespace", "node": "node"}
+_NAMED = {
+    "state", "last state", "limits", "requests", "environment", "mounts", "args", "command",
+    "liveness", "readiness", "startup", "ports", "conditions", "volumes", "port", "host port",
+}  # fmt: skip
+_DESCRIBES = re.compile(
+    r"^[ \t]*(?:Last )?State:[ \t]+(?:Waiting|Running|Terminated)"
+    r"|^[ \t]*Restart Count:[ \t]+\d",
+    re.MULTILINE,
+)
+
+
+def is_described(text: str) -> bool:
+    """Whether this looks like `kubectl describe pod`, or a part of it."""
+    return len(_DESCRIBES.findall(text)) >= 2
+
+
+def _int(text: str | None) -> int | None:
+    return int(text) if text and text.strip().lstrip("-").isdigit() else None
+
+
+def _date(text: str | None) -> datetime | None:
+    try:
+        return parsedate_to_datetime(text).astimezone(UTC) if text else None
+    except ValueError:
+        return None

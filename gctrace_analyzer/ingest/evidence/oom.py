@@ -1,0 +1,315 @@
+"""Reads the kernel's OOM killer: an incident of up to thousands of lines becomes one row.
+
+A kill is what `Killed
+process` says; what stands around it (who asked, whose limit, the victims' table, the reaper)
+is folded into its row. An incident without a kill becomes an invocation.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.ingest.evidence import cgroups, kubernetes
+from gctrace_analyzer.ingest.evidence.oom_lines import (
+    CONSTRAINED,
+    CONTEXT,
+    CPU,
+    GROUP,
+    HEADER,
+    INVOKED,
+    KILL,
+    KUBELET,
+    NO_KILL,
+    NO_LIMIT_KB,
+    PAGE,
+    PREKILL,
+    REAPED,
+    TASK,
+    TASK_IN,
+    USAGE,
+    WRAPPED,
+    scope,
+    sizes,
+    task,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
+
+    _Handler = Callable[[re.Match[str], Row], None]
+
+
+@dataclass(slots=True)
+class _Incident:
+    """What is known of one run of the OOM killer."""
+
+    facts: Row
+    kills: list[Row] = field(default_factory=list)
+    tasks: list[Row] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+    announced: Row | None = None
+    group: bool = False
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.rows: Rows = {"oom_kills": [], "oom_invocations": [], "oom_tasks": []}
+        self.open: dict[str | None, _Incident] = {}
+        self.columns: dict[str | None, list[str]] = {}
+        self.kernel = False
+        self.by_pid: dict[int, list[Row]] = {}
+        self.told: list[Row] = []
+        self.event: tuple[int, Row] = (-9, {})
+        self.handlers: tuple[tuple[re.Pattern[str], _Handler], ...] = (
+            (KUBELET, self.kubelet), (INVOKED, self.invoked), (KILL, self.kill),
+            (PREKILL, self.announced), (CONTEXT, self.context), (TASK_IN, self.task_in),
+            (USAGE, self.usage), (REAPED, self.reaped), (GROUP, self.group),
+            (NO_KILL, self.no_kill),
+            (HEADER, self.header), (CPU, self.cpu), (WRAPPED, self.wrapped),
+        )  # fmt: skip
+
+    def read(self, messages: Iterable[Message]) -> Rows:
+        for message in messages:
+            self.line(message)
+        for incident in list(self.open.values()):
+            self.close(incident)
+        # What the kubelet tells of is mostly here already, in the kernel's own words.
+        known = {(kill["pid"], kill["comm"]) for kill in self.rows["oom_kills"]}
+        self.rows["oom_kills"] += [
+            kill for kill in self.told if (kill["pid"], kill["comm"]) not in known
+        ]
+        return self.rows
+
+    def line(self, message: Message) -> None:
+        event = kubernetes.event(message.text)
+        text = event.message if event else message.text
+        about = message.when()
+        if event:
+            self.event = (message.line_no, event.facts())
+        # The message of an event may go on in the next line.
+        if message.line_no - self.event[0] in (0, 1) and message.host is None:
+            about |= self.event[1]
+        self.kernel = message.ident == "kernel" or message.monotonic_s is not None
+        for pattern, handle in self.handlers:
+            if found := pattern.search(text):
+                handle(found, about)
+                return
+        # Anybody may print numbers; a table is the kernel's.
+        ours = self.kernel or about["host"] in self.open
+        columns = self.columns.get(about["host"])
+        if ours and (found := TASK.search(text)) and (row := task(found, columns)):
+            self.task(row, about)
+
+    def invoked(self, found: re.Match[str], about: Row) -> None:
+        self.at("invoked", about, after={"no kill"}).facts.update(
+            invoker_comm=found["comm"], gfp_mask=found["gfp"], order=int(found["order"])
+        )
+
+    def announced(self, found: re.Match[str], about: Row) -> None:
+        words = found.string[: found.end("message")].lower()
+        self.at("announced", about).announced = about | {
+            "pid": int(found["pid"]), "comm": found["comm"], "score": int(found["score"]),
+            "scope": scope(words),
+        }  # fmt: skip
+
+    def task_in(self, found: re.Match[str], about: Row) -> None:
+        facts = self.at("task in", about).facts
+        facts |= {"task_memcg": found["task"], "oom_memcg": found["oom"]}
+
+    def group(self, _: re.Match[str], about: Row) -> None:
+        after = {"killed", "context", "invoked", "announced", "usage"}
+        self.at("group", about, after=after).group = True
+
+    def no_kill(self, _: re.Match[str], about: Row) -> None:
+        self.at("no kill", about, after={"invoked", "context", "usage", "task in"})
+
+    def header(self, found: re.Match[str], about: Row) -> None:
+        self.columns[about["host"]] = ["uid", *found["rest"].split()]
+
+    def cpu(self, found: re.Match[str], about: Row) -> None:
+        incident = self.open.get(about["host"])
+        if incident and "invoked" in incident.seen:
+            facts = {"invoker_pid": int(found["pid"]), "kernel_release": found["release"]}
+            incident.facts |= facts
+
+    def wrapped(self, found: re.Match[str], about: Row) -> None:
+        """Somebody, or a mail program, has wrapped the line of the kill."""
+        incident = self.open.get(about["host"])
+        if incident and incident.kills:
+            incident.kills[-1].update(sizes(found.string))
+
+    def at(self, step: str, about: Row, after: set[str] | None = None) -> _Incident:
+        """The incident this step belongs to: the open one, unless it is past such a step."""
+        incident = self.open.get(about["host"])
+        past = incident and (incident.seen - (after or set())) & _BEFORE.get(step, set())
+        if incident is None or past:
+            if incident:
+                self.close(incident)
+            incident = _Incident(dict(about))
+            self.open[about["host"]] = incident
+        incident.seen.add(step)
+        return incident
+
+    def kill(self, found: re.Match[str], about: Row) -> None:
+        before, after = found.string[: found.start()], found.string[found.end() :]
+        quoted = '"' in before and not re.search(r'[Mm]essage[=:] ?"$', before)
+        known = self.open.get(about["host"])
+        announced_pid = (
+            known and known.announced and known.announced["pid"] == int(found["pid"])
+        )
+        sized = found["message"] or "total-vm:" in after or "anon-rss:" in after
+        if not self.kernel and (quoted or not (sized or announced_pid or found["uid1"])):
+            return
+        incident = self.open.get(about["host"])
+        if not (incident and incident.group and "killed" in incident.seen):
+            incident = self.at("killed", about)
+        incident.seen.add("killed")
+        uid = found["uid1"] or found["uid2"]
+        given = sizes(found.string[found.end("comm") :])
+        announced = incident.announced or {}
+        whose = scope(found["message"]) or announced.get("scope")
+        row = {
+            **{name: value for name, value in incident.facts.items() if name != "line_no"},
+            **{name: value for name, value in about.items() if value is not None},
+            "killer": "kernel", "pid": int(found["pid"]), "comm": found["comm"],
+            **({"uid": int(uid)} if uid else {}), **given, "score": announced.get("score"),
+            "oom_group": incident.group or None, "scope": whose,
+        }  # fmt: skip
+        same = (row["pid"], row["comm"], row.get("total_vm_bytes"), row.get("anon_rss_bytes"))
+        for other in self.by_pid.get(row["pid"], []):
+            sizes_of = (other.get("total_vm_bytes"), other.get("anon_rss_bytes"))
+            if same == (other["pid"], other["comm"], *sizes_of) and (
+                other.get("host") in (row.get("host"), None)
+            ):
+                # A group kill and the node problem detector print a kill again.
+                new = {name: value for name, value in row.items() if other.get(name) is None}
+                other.update(new)
+                if incident.group:
+                    other["oom_group"] = True
+                return
+        self.by_pid.setdefault(row["pid"], []).append(row)
+        incident.kills.append(row)
+
+    def context(self, found: re.Match[str], about: Row) -> None:
+        incident = self.at("context", about)
+        incident.facts |= {
+            "constraint": found["constraint"],
+            "mems_allowed": found["mems"],
+            "task_memcg": found["task_memcg"],
+            "oom_memcg": found["oom_memcg"],
+            "global_oom": bool(found["global"]),
+        }
+        incident.announced = (incident.announced or about) | {
+            "pid": int(found["pid"]), "comm": found["comm"], "uid": int(found["uid"]),
+        }  # fmt: skip
+        incident.facts["uid"] = int(found["uid"])
+
+    def usage(self, found: re.Match[str], about: Row) -> None:
+        usage, limit = int(found["usage"]), int(found["limit"])
+        size = {"usage": usage * 1024, "limit": None if limit >= NO_LIMIT_KB else limit * 1024}
+        if found["what"] == "memory":
+            incident = self.at("usage", about)
+            incident.facts |= {f"{name}_bytes": value for name, value in size.items()}
+            incident.facts["failcnt"] = int(found["failcnt"])
+        elif found["what"] == "swap" and (known := self.open.get(about["host"])):
+            known.facts |= {f"swap_{name}_bytes": value for name, value in size.items()}
+
+    def task(self, row: Row, about: Row) -> None:
+        row["line_no"] = about["line_no"]
+        if incident := self.open.get(about["host"]):
+            incident.tasks.append(row)
+        else:
+            self.rows["oom_tasks"].append(row | {"rss_bytes": row.get("rss_pages", 0) * PAGE})
+
+    def reaped(self, found: re.Match[str], _: Row) -> None:
+        pid = int(found["pid"])
+        for kill in reversed(self.by_pid.get(pid, [])):
+            kill["reaped"] = True
+            for name in ("anon", "file", "shmem"):
+                kill[f"reaped_{name}_rss_bytes"] = int(found[name]) * 1024
+            return
+
+    def kubelet(self, found: re.Match[str], about: Row) -> None:
+        self.told.append(
+            about | {"killer": "kernel", "reported_by": "kubelet", "scope": "global",
+                     "pid": int(found["pid"]), "comm": found["comm"]}
+        )  # fmt: skip
+
+    def close(self, incident: _Incident) -> None:
+        self.open = {host: other for host, other in self.open.items() if other is not incident}
+        facts = incident.facts
+        if not incident.kills and incident.announced and "no kill" not in incident.seen:
+            incident.kills.append(
+                {**facts, "killer": "kernel", **incident.announced, "truncated": True}
+            )
+        for kill in incident.kills:
+            _finish(kill)
+            self.rows["oom_kills"].append(kill)
+        if not incident.kills and incident.seen & {"invoked", "usage", "task in", "no kill"}:
+            facts["scope"] = (
+                "memcg" if facts.get("oom_memcg") or "usage_bytes" in facts else None
+            )
+            self.rows["oom_invocations"].append(facts)
+        page = _page_size(incident)
+        for row in incident.tasks:
+            row["rss_bytes"] = row.get("rss_pages", 0) * page
+            row["kill_line_no"] = incident.kills[0]["line_no"] if incident.kills else None
+        self.rows["oom_tasks"] += incident.tasks
+
+
+_BEFORE = {
+    "invoked": {"invoked", "killed", "announced", "context", "usage", "task in", "no kill"},
+    "context": {"context", "killed", "no kill"},
+    "announced": {"announced", "killed", "no kill"},
+    "killed": {"killed", "no kill"},
+    "task in": {"task in", "killed", "announced", "no kill"},
+    "usage": {"usage", "killed", "announced", "no kill"},
+    "no kill": {"killed", "announced", "no kill"},
+    "group": {"no kill"},
+}
+"""The steps that an incident has behind it when the kernel comes to another one."""
+
+
+def read(messages: Iterable[Message]) -> Rows:
+    """The kernel's kills, invocations without one, and tables of tasks."""
+    return _Reader().read(messages)
+
+
+def _finish(kill: Row) -> None:
+    """What follows from several of a kill's facts."""
+    whose, constraint = kill.get("scope"), kill.get("constraint")
+    if whose in (None, "global") and kill.get("oom_memcg"):
+        whose = "memcg"
+    elif whose is None and kill.get("global_oom"):
+        whose = "global"
+    if whose in (None, "global") and constraint in CONSTRAINED:
+        whose = CONSTRAINED[constraint]
+    elif whose is None and constraint == "CONSTRAINT_MEMCG":
+        whose = "memcg"
+    kill["scope"] = whose
+    path = kill.get("task_memcg")
+    kill["cgroup"] = path
+    kill["unit"] = cgroups.unit(path)
+    kill["container_id"], kill["pod_uid"] = cgroups.container_id(path), cgroups.pod_uid(path)
+    vm, tables = kill.get("total_vm_bytes"), kill.get("pgtables_bytes")
+    if vm and tables and tables > vm / 64 and tables // 1024 % PAGE == 0:
+        # The first Linux 5.4 printed bytes and called them kB.
+        kill["pgtables_bytes"] = tables // 1024
+
+
+def _page_size(incident: _Incident) -> int:
+    """From the kill's resident memory in kB and its row in the table in pages."""
+    for kill in incident.kills:
+        for row in incident.tasks:
+            parts = [kill.get(f"{name}_rss_bytes") for name in ("anon", "file", "shmem")]
+            if row["pid"] == kill["pid"] and row.get("rss_pages") and any(parts):
+                size = sum(part or 0 for part in parts) / row["rss_pages"]
+                return min(
+                    (4096, 16384, 65536),
+                    key=lambda page: abs(page / size - 1) if size else page,
+                )
+    return PAGE

@@ -1,0 +1,156 @@
+"""The lines of the kernel's OOM killer, generation by generation, and what they say.
+
+Formats: mm/oom_kill.c and mm/memcontrol.c of Linux 2.6 to 6.x.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.ingest.evidence.message import Row
+
+HINT = (
+    r"oom[-_]|ut of memory|ut Of Memory|[Kk]ill(?:ed)? process |memory: usage|swap: usage|"
+    r"\] +\d+ +\d+ +\d+ +\d+|\[ *pid *\]|killed as a result|total-vm:|anon-rss:|OOM|"
+    r"PID: \d+ Comm|Pid: \d+, comm|No available memory"
+)
+
+NO_LIMIT_KB = 9007199254740000
+"""PAGE_COUNTER_MAX in kB, whose last digits vary by page size."""
+
+PAGE = 4096
+
+KILL = re.compile(
+    r"(?:(?P<message>Out of [Mm]emory(?: \(oom_kill_allocating_task\))?|Memory cgroup out "
+    r"of memory"
+    r"|No available memory[^:]*): )?[Kk]illed process (?P<pid>\d+)(?:, UID (?P<uid1>\d+),)? "
+    r"\((?P<comm>.*?)\)(?=[ ,.]*(?:UID[ :]?\d|total-vm:|anon-rss:|$))[.,]?(?: UID "
+    r"(?P<uid2>\d+),?)?"
+)
+PREKILL = re.compile(
+    r"(?P<message>out of memory|no available memory[^:]*)[^:]*: kill process (?P<pid>\d+) "
+    r"\((?P<comm>.*?)\) score (?P<score>\d+)",
+    re.IGNORECASE,
+)
+INVOKED = re.compile(
+    r"^(?:.*?(?:\] |kernel: ))?(?P<comm>.{1,16}?) invoked oom-killer: "
+    r"gfp_mask=(?P<gfp>0x[0-9a-f]+(?:\([^)]*\))?).*?order=(?P<order>-?\d+)"
+)
+CONTEXT = re.compile(
+    r"oom-kill:constraint=(?P<constraint>CONSTRAINT_\w+),nodemask=(?P<nodemask>.*?),"
+    r"cpuset=(?P<cpuset>.*?),mems_allowed=(?P<mems>[\d,-]*)(?:,oom_memcg=(?P<oom_memcg>.*?)"
+    r"|(?P<global>,global_oom))?,task_memcg=(?P<task_memcg>.*?),task=(?P<comm>.*),"
+    r"pid=(?P<pid>\d+),uid=(?P<uid>\d+)"
+)
+TASK_IN = re.compile(r"Task in (?P<task>.+?) killed as a result of limit of (?P<oom>.+?)\s*$")
+USAGE = re.compile(
+    r"(?P<what>memory\+swap|memory|swap): usage (?P<usage>\d+)kB, limit (?P<limit>\d+)kB, "
+    r"failcnt (?P<failcnt>\d+)"
+)
+CPU = re.compile(
+    r"(?:CPU: \d+ (?:UID: \d+ )?PID|Pid): (?P<pid>\d+),? [Cc]omm: .*?(?:Not tainted|Tainted: "
+    r"[^\d]*?) (?P<release>\d+\.\d+\S*)"
+)
+REAPED = re.compile(
+    r"oom_reaper: reaped process (?P<pid>\d+) \(.*?\), now anon-rss:(?P<anon>\d+)kB, "
+    r"file-rss:(?P<file>\d+)kB, shmem-rss:(?P<shmem>\d+)kB"
+)
+HEADER = re.compile(r"\[ *pid *\] +uid +(?P<rest>.*name)\s*$")
+TASK = re.compile(r"\[ *(?P<pid>\d+)\] +(?P<rest>\d+ +\d+ +\d+.*)$")
+NO_KILL = re.compile(
+    r"no killable processes|is already exiting\. Skip killing|deadlocked on memory|panic_on_oom"
+)
+_SIZE = re.compile(
+    r"(?P<key>total-vm|(?:anon|file|shmem)-rss|pgtables|oom_score_adj|UID):? "
+    r"?(?P<value>-?\d+)(?P<unit>kB)?"
+)
+_KEYS = {
+    "total-vm": "total_vm_bytes",
+    "anon-rss": "anon_rss_bytes",
+    "file-rss": "file_rss_bytes",
+    "shmem-rss": "shmem_rss_bytes",
+    "pgtables": "pgtables_bytes",
+    "oom_score_adj": "oom_score_adj",
+    "UID": "uid",
+}
+GROUP = re.compile(r"going to be killed due to memory\.oom\.group")
+WRAPPED = re.compile(r"^\s*(?:total-vm|anon-rss|oom_score_adj):")
+KUBELET = re.compile(r"System OOM encountered, victim process: (?P<comm>.*), pid: (?P<pid>\d+)")
+CONSTRAINED = {"CONSTRAINT_CPUSET": "cpuset", "CONSTRAINT_MEMORY_POLICY": "mempolicy"}
+OLD_TABLE = ["uid", "tgid", "total_vm", "rss", "cpu", "oom_adj", "oom_score_adj", "name"]
+TABLES_BY_WIDTH = {
+    8: ["uid", "tgid", "total_vm", "rss", "nr_ptes", "swapents", "oom_score_adj", "name"],
+    9: [
+        "uid",
+        "tgid",
+        "total_vm",
+        "rss",
+        "nr_ptes",
+        "nr_pmds",
+        "swapents",
+        "oom_score_adj",
+        "name",
+    ],
+    11: [
+        "uid",
+        "tgid",
+        "total_vm",
+        "rss",
+        "rss_anon",
+        "rss_file",
+        "rss_shmem",
+        "pgtables_bytes",
+        "swapents",
+        "oom_score_adj",
+        "name",
+    ],
+}
+
+
+IN_PAGES = {"total_vm", "rss", "rss_anon", "rss_file", "rss_shmem", "swapents"}
+
+
+def scope(message: str | None) -> str | None:
+    """Whose memory ran out, by the words of the kill."""
+    text = (message or "").lower()
+    if "cgroup" in text:
+        return "memcg"
+    if "no available memory" in text:
+        return "cpuset" if "cpuset" in text else "mempolicy"
+    return "global" if "out of memory" in text else None
+
+
+def sizes(text: str) -> Row:
+    """The sizes a line prints, in bytes; the kernel's kB are 1024."""
+    row: Row = {}
+    for found in _SIZE.finditer(text):
+        row[_KEYS[found["key"]]] = int(found["value"]) * (1024 if found["unit"] else 1)
+    return row
+
+
+def width(cells: list[str]) -> int:
+    """How many columns a table has whose header is missing: numbers, then a name."""
+    numbers = next(
+        (i for i, cell in enumerate(cells) if not re.fullmatch(r"-?\d+", cell)), len(cells)
+    )
+    return numbers + 1
+
+
+def task(found: re.Match[str], columns: list[str] | None) -> Row | None:
+    """A row of the table of tasks, by its header or by how many columns it has."""
+    cells = found["rest"].split()
+    columns = columns or TABLES_BY_WIDTH.get(width(cells), OLD_TABLE)
+    if len(cells) < len(columns):
+        return None
+    name = found["rest"].split(None, len(columns) - 1)[-1].strip()
+    given = dict(zip(columns, [*cells[: len(columns) - 1], name], strict=True))
+    row: Row = {"pid": int(found["pid"]), "comm": given.pop("name")}
+    for column, value in given.items():
+        suffix = "_pages" if column in IN_PAGES else ""
+        if re.fullmatch(r"-?\d+", value):
+            row[column + suffix] = int(value)
+    if "nr_ptes" in row:
+        row["pgtables_bytes"] = (row.pop("nr_ptes") + row.pop("nr_pmds", 0)) * PAGE
+    return row

@@ -1,0 +1,191 @@
+"""Reads what systemd says of units: exits, kills, restarts, CPU consumed.
+
+Wordings of systemd 219 to 257; systemd-oomd's kills join the kernel's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.ingest.evidence import cgroups
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
+
+HINT = (
+    r"OOM killer|[Mm]ain process exited|entered failed|failed\.$|Failed with result|Consumed |"
+    r"cheduled restart|holdoff|scheduling restart|systemd-oomd killed|due to (?:memory|swap)"
+)
+
+_UNIT = r"(?P<unit>[^\s]+\.(?:service|scope|slice|socket|mount|timer))"
+_EXITED = re.compile(
+    rf"{_UNIT}: [Mm]ain process exited, code=(?P<code>\w+), "
+    rf"status=(?P<status>\d+)(?:/(?P<signal>[A-Z]\w*))?"
+)
+_KILLED = re.compile(
+    rf"{_UNIT}: (?:A process of this unit has been killed by the OOM killer"
+    r"|The kernel OOM killer killed some processes in this unit)"
+)
+_FAILED = re.compile(rf"{_UNIT}: Failed with result '(?P<result>[^']*)'")
+_FAILED_219 = re.compile(rf"^(?:Unit )?{_UNIT} (?:entered failed state|failed)\.\s*$")
+_OOMD = re.compile(rf"{_UNIT}: systemd-oomd killed (?:(?P<n>\d+)|some) process")
+_RESTART = re.compile(
+    rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d+)|.*scheduling "
+    rf"restart)"
+)
+_CONSUMED = re.compile(rf"{_UNIT}: Consumed (?P<what>.*)$")
+_PRESSURE = re.compile(
+    r"Killed (?P<cgroup>/\S+) due to memory pressure for (?P<parent>\S+) being "
+    r"(?P<pct>[\d.]+)% > "
+    r"(?P<limit>[\d.]+)%(?: for > (?P<window>[\w. ]+?))?(?: with|$)"
+)
+_USED = re.compile(
+    r"Killed (?P<cgroup>/\S+) due to (?:memory|swap) used(?: \((?P<used>\d+)\) / total "
+    r"\((?P<total>\d+)\))?"
+)
+
+_SPAN = re.compile(
+    r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>months?|minutes?|min|ms|us|µs|milliseconds?|"
+    r"microseconds?"
+    r"|years?|weeks?|days?|hours?|seconds?|sec|[ywdhms])(?![a-z])"
+)
+_SPAN_S = {
+    "y": 365.25 * 86400, "month": 30.4375 * 86400, "w": 7 * 86400, "d": 86400, "h": 3600,
+    "min": 60, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6,
+}  # fmt: skip
+_LONG = {
+    "year": "y", "week": "w", "day": "d", "hour": "h", "minute": "min", "second": "s",
+    "sec": "s", "millisecond": "ms", "microsecond": "us",
+}  # fmt: skip
+_CPU = re.compile(
+    r"^(?P<cpu>.*?)(?: of)? CPU time(?: over (?P<wall>[^,]*?) wall clock time)?(?:,|\.|$)"
+)
+_PEAK = re.compile(r"(?P<size>[\d.]+)(?P<unit>[BKMGTP]?) memory (?P<swap>swap )?peak")
+_BINARY = {letter: 1024**power for power, letter in enumerate("BKMGTP")} | {"": 1}
+
+
+def read(messages: Iterable[Message]) -> Rows:
+    """Events of units, and kills by systemd-oomd."""
+    events: list[Row] = []
+    kills: list[Row] = []
+    failed: dict[tuple[str | None, str], int] = {}
+    for message in messages:
+        text = message.text
+        if "due to " in text and (row := _oomd_kill(text)):
+            kills.append(message.when() | {"killer": "systemd-oomd"} | row)
+        elif row := _event(text):
+            key = (message.host, row["unit"])
+            if row.pop("again", False):
+                # systemd 219 says it in two lines.
+                if failed.get(key) == len(events) - 1 and events:
+                    continue
+                failed[key] = len(events)
+            container = cgroups.container_id(row["unit"])
+            events.append(message.when() | row | _native(message) | {"container_id": container})
+    return {"unit_events": events, "oom_kills": kills}
+
+
+def _event(text: str) -> Row | None:
+    if found := _EXITED.search(text):
+        status = int(found["status"])
+        return {
+            "unit": found["unit"], "event": "main_exited", "code": found["code"],
+            "status": status,
+            "signal": found["signal"] if found["code"] != "exited" else None,
+        }  # fmt: skip
+    if found := _KILLED.search(text):
+        return {"unit": found["unit"], "event": "oom_killed_process"}
+    if found := _FAILED.search(text):
+        return {"unit": found["unit"], "event": "failed", "result": found["result"]}
+    if found := _FAILED_219.search(text):
+        return {"unit": found["unit"], "event": "failed", "again": True}
+    if found := _OOMD.search(text):
+        return {
+            "unit": found["unit"],
+            "event": "oomd_killed_processes",
+            "n": int(found["n"]) if found["n"] else None,
+        }
+    if found := _RESTART.search(text):
+        number = int(found["n"]) if found["n"] else None
+        return {"unit": found["unit"], "event": "restart_scheduled", "n": number}
+    if (found := _CONSUMED.search(text)) and (row := consumed(found["what"])):
+        return {"unit": found["unit"], "event": "consumed", **row}
+    return None
+
+
+def consumed(text: str) -> Row | None:
+    """CPU, wall time and peaks of a `Consumed …` line; None if it is none."""
+    if not (found := _CPU.match(text)):
+        return None
+    row: Row = {"cpu_s": span_s(found["cpu"])}
+    if row["cpu_s"] is None:
+        return None
+    if found["wall"]:
+        row["wall_s"] = span_s(found["wall"])
+    for peak in _PEAK.finditer(text):
+        name = "memory_swap_peak_bytes" if peak["swap"] else "memory_peak_bytes"
+        row[name] = round(float(peak["size"]) * _BINARY[peak["unit"]])
+    return row
+
+
+def span_s(text: str) -> float | None:
+    """Systemd's time spans, short or in words; `0` is none."""
+    if text.strip() == "0":
+        return 0.0
+    parts = list(_SPAN.finditer(text))
+    if not parts:
+        return None
+    total = 0.0
+    for part in parts:
+        unit = part["unit"]
+        unit = unit if unit in _SPAN_S else _LONG.get(unit.rstrip("s"), unit.rstrip("s"))
+        total += float(part["number"]) * _SPAN_S[unit]
+    return round(total, 6)
+
+
+def _native(message: Message) -> Row:
+    """Exact figures that only the journal's own records have."""
+    if not message.native:
+        return {}
+    given = json.loads(message.native)
+    row: Row = {}
+    if used := given.get("CPU_USAGE_NSEC"):
+        # To the millisecond, as the text has it.
+        row["cpu_s"] = round(int(used) / 1e9, 3)
+    for field, column in (
+        ("MEMORY_PEAK", "memory_peak_bytes"),
+        ("MEMORY_SWAP_PEAK", "memory_swap_peak_bytes"),
+    ):
+        if given.get(field):
+            row[column] = int(given[field])
+    return row
+
+
+def _oomd_kill(text: str) -> Row | None:
+    if found := _PRESSURE.search(text):
+        window = span_s(found["window"]) if found["window"] else None
+        return _of_cgroup(found["cgroup"]) | {
+            "reason": "memory_pressure", "pressure_cgroup": found["parent"],
+            "pressure_pct": float(found["pct"]), "pressure_limit_pct": float(found["limit"]),
+            "pressure_window_s": window,
+        }  # fmt: skip
+    if found := _USED.search(text):
+        row = _of_cgroup(found["cgroup"]) | {"reason": "memory_used"}
+        if found["used"]:
+            # The host's memory, not a limit of the unit's.
+            row |= {"usage_bytes": int(found["used"]), "scope": "global"}
+        return row
+    return None
+
+
+def _of_cgroup(path: str) -> Row:
+    return {
+        "cgroup": path,
+        "unit": cgroups.unit(path),
+        "container_id": cgroups.container_id(path),
+        "pod_uid": cgroups.pod_uid(path),
+    }

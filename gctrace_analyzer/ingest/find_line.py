@@ -1,0 +1,63 @@
+"""One line of an input, with what the runtime wrote around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.ingest.gctrace import parse, torn
+from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES
+from gctrace_analyzer.ingest.sources import Source
+from gctrace_analyzer.ingest.wrappers.peel import by_depth
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.ingest.sources import Input
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLine:
+    """A line: as it stands, as it reads once torn parts are joined, or why it does not."""
+
+    text: str
+    joined: str | None = None
+    problem: str | None = None
+
+
+def find_line(origin: Input, line_no: int) -> FoundLine:
+    """The line of that number, joined with its other parts if it was torn.
+
+    Raises:
+        BadSettingError: the input has fewer lines.
+        UnreadableInputError: it cannot be opened or is no log.
+    """
+    near = _lines_around(origin, line_no)
+    text = near[line_no]
+    first = min(near)
+    data = "".join(near[number] + "\n" for number in sorted(near)).encode()
+    found = parse.parse(data).shifted(first - 1)
+    mended = torn.mend(found.suspects, by_depth(found.near, found.depth), lambda _: None)
+    joined = next((part.text for part in mended.joined if part.line_no == line_no), None)
+    problem = next((part.reason for part in mended.rejected if part.line_no == line_no), None)
+    return FoundLine(text, joined, problem)
+
+
+def _lines_around(origin: Input, line_no: int) -> dict[int, str]:
+    around = range(max(1, line_no - CONTEXT_LINES), line_no + CONTEXT_LINES + 1)
+    near: dict[int, str] = {}
+    before = 0
+    with Source(origin) as source:
+        for data in source.chunks():
+            count = data.count(b"\n")
+            if before + count >= around.start:
+                lines = data.decode(errors="replace").split("\n")
+                near |= {
+                    n: lines[n - before - 1] for n in around if before < n <= before + count
+                }
+            before += count
+            if before >= around.stop:
+                break
+    if line_no not in near:
+        expected = f"a line of the input, which has {before:,}"
+        raise BadSettingError(what="explain", value=f"line {line_no}", expected=expected)
+    return near

@@ -1,0 +1,271 @@
+"""The line shapes the Go runtime prints, from Go 1.0 to 1.27, each written down once.
+
+A shape is a template: literal text, `{field:kind}`, and `«…»` for what may be absent
+(`«…|flag»` sets a flag where it is present). From the template come the regular expression,
+and for gctrace's own lines the skeletons (the line without its digits) by which
+`ingest.gctrace.parse` recognises them at speed.
+
+Sources: the print statements of each release: src/pkg/runtime/mgc0.c (Go 1.0–1.4),
+runtime/mgc.go, mgcpacer.go, mgcsweep.go, mgcscavenge.go, mheap.go, mgcmark*.go (since).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import product
+
+KINDS = {
+    "int": r"\d+",
+    "sint": r"-?\d+",
+    "dec": r"\d+(?:\.\d+)?",
+    # The runtime's print of a float64: +2.500000e-001 up to Go 1.25, 0.25 from 1.26.
+    "float": r"[+-]?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|Inf|NaN)",
+    "size": r"\d+|0x[0-9a-f]+",
+    "word": r"L|\d+B",
+}
+INTEGER_KINDS = ("int", "sint")
+FLOAT_KINDS = ("dec", "float")
+
+_PIECE = re.compile(r"\{(?P<field>\w+):(?P<kind>\w+)\}|(?P<open>«)|\|(?P<flag>\w+)»|»")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A number or word of a line: its name and the kind of text it is (KINDS)."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A part of a line that may be absent; `flag` is true where it is present."""
+
+    parts: tuple[str | Field, ...]
+    flag: str | None
+
+
+Part = str | Field | Optional
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One line shape: `go_min`–`go_max` print it (`go_max` None: the newest does)."""
+
+    id: str
+    table: str
+    go_min: str
+    go_max: str | None
+    template: str
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The template, taken apart."""
+        return _take_apart(self.template)
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """Every field, optional ones included, in order."""
+        return tuple(
+            piece
+            for part in self.parts
+            for piece in (part.parts if isinstance(part, Optional) else (part,))
+            if isinstance(piece, Field)
+        )
+
+    @cached_property
+    def required(self) -> tuple[Field, ...]:
+        """The fields outside optional parts."""
+        return tuple(part for part in self.parts if isinstance(part, Field))
+
+    @cached_property
+    def flags(self) -> tuple[str, ...]:
+        """The names of the flags."""
+        return tuple(p.flag for p in self.parts if isinstance(p, Optional) and p.flag)
+
+    @cached_property
+    def pattern(self) -> str:
+        """A regular expression with a named group per field and flag, valid in re and Rust."""
+        return "".join(_pattern(part) for part in self.parts)
+
+    @cached_property
+    def variants(self) -> tuple[Variant, ...]:
+        """The shape with every choice of its optional parts."""
+        optionals = [part for part in self.parts if isinstance(part, Optional)]
+        return tuple(
+            Variant(self, tuple(zip(optionals, chosen, strict=True)))
+            for chosen in product((False, True), repeat=len(optionals))
+        )
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A shape with its optional parts decided: a plain sequence of literals and fields."""
+
+    shape: Shape
+    choices: tuple[tuple[Optional, bool], ...]
+
+    @cached_property
+    def parts(self) -> tuple[str | Field, ...]:
+        """Literals and fields in order, neighbouring literals joined."""
+        chosen = iter(self.choices)
+        flat: list[str | Field] = []
+        for part in self.shape.parts:
+            pieces: tuple[str | Field, ...]
+            if isinstance(part, Optional):
+                pieces = part.parts if next(chosen)[1] else ()
+            else:
+                pieces = (part,)
+            for piece in pieces:
+                if isinstance(piece, str) and flat and isinstance(flat[-1], str):
+                    flat[-1] += piece
+                else:
+                    flat.append(piece)
+        return tuple(flat)
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """The fields present, in order."""
+        return tuple(part for part in self.parts if isinstance(part, Field))
+
+    @cached_property
+    def flags(self) -> dict[str, bool]:
+        """Each flag of the shape and whether it is set."""
+        return {optional.flag: present for optional, present in self.choices if optional.flag}
+
+    @cached_property
+    def skeleton(self) -> str:
+        """The line with digits and dots taken out: what is left is the same on every line."""
+        return "".join(part for part in self.parts if isinstance(part, str))
+
+
+def _take_apart(template: str) -> tuple[Part, ...]:
+    parts: list[Part] = []
+    inner: list[str | Field] | None = None
+    at = 0
+    for match in _PIECE.finditer(template):
+        target: list[Part] | list[str | Field] = parts if inner is None else inner
+        if match.start() > at:
+            target.append(template[at : match.start()])
+        at = match.end()
+        if match["field"]:
+            target.append(Field(match["field"], match["kind"]))
+        elif match["open"]:
+            inner = []
+        else:
+            parts.append(Optional(tuple(inner or ()), match["flag"]))
+            inner = None
+    if at < len(template):
+        parts.append(template[at:])
+    return tuple(parts)
+
+
+def _pattern(part: Part) -> str:
+    if isinstance(part, str):
+        return re.escape(part).replace(r"\ ", " ").replace(r"\#", "#")
+    if isinstance(part, Field):
+        return f"(?P<{part.name}>{KINDS[part.kind]})"
+    inside = "".join(_pattern(piece) for piece in part.parts)
+    return f"(?P<{part.flag}>{inside})?" if part.flag else f"(?:{inside})?"
+
+
+_HEAD = "gc «#»{gc_num:int} @{start_s:dec}s {gc_cpu_since_start_pct:sint}%"
+_PAUSE_1, _PAUSE_2 = "{stw_sweep_term_ms:dec}", "{stw_mark_term_ms:dec}"
+_CPU_1, _CPU_2 = "{stw_sweep_term_cpu_ms:dec}", "{stw_mark_term_cpu_ms:dec}"
+_WORKERS = "{assist_cpu_ms:dec}/{background_cpu_ms:dec}/{idle_cpu_ms:dec}"
+_TIMES = (
+    f"{_PAUSE_1}+{{concurrent_mark_ms:dec}}+{_PAUSE_2} ms clock, "
+    f"{_CPU_1}+{_WORKERS}+{_CPU_2} ms cpu, "
+)
+_HEAP = "{heap_start_mib:int}->{heap_end_mib:int}->{heap_live_mib:int} MB, "
+_GOAL = "{heap_goal_mib:int} MB goal, "
+_SCANNABLE = "{stacks_mib:int} MB stacks, {globals_mib:int} MB globals, "
+_END = "{procs:int} P« (forced)|forced»"
+
+_OLD_HEAD = "gc{gc_num:int}({gc_threads:int}): "
+_OLD_MS = f"{_OLD_HEAD}{{phase_1_ms:int}}+{{phase_2_ms:int}}+{{phase_3_ms:int}} ms"
+_OLD_US = f"{_OLD_HEAD}{{phase_1_us:int}}+{{phase_2_us:int}}+{{phase_3_us:int}}+{{phase_4_us:int}} us, "
+_OLD_HEAP = "{heap_start_mib:int} -> {heap_end_mib:int} MB"
+_OBJECTS = "{objects:int} ({mallocs:int}-{frees:int}) objects"
+_OBJECTS_FREED = "{objects_before:int} -> {objects:int} ({mallocs:int}-{frees:int}) objects"
+_SWEEPS = "{spans:int}/{background_swept:int}/{pause_swept:int} sweeps"
+_STEAL = (
+    "{handoff:int}({handoff_count:int}) handoff, {steal:int}({steal_count:int}) steal, "
+    "{procyield:int}/{osyield:int}/{sleep:int} yields"
+)
+
+GCTRACE = (
+    # The newest first: most logs are of it.
+    Shape("gc18", "cycles", "1.18", None, f"{_HEAD}: {_TIMES}{_HEAP}{_GOAL}{_SCANNABLE}{_END}"),
+    Shape("gc26", "cycles", "1.26", None, f"{_HEAD} (checking for goroutine leaks): {_TIMES}{_HEAP}{_GOAL}{_SCANNABLE}{_END}"),
+    Shape("gc16", "cycles", "1.6", "1.17", f"{_HEAD}: {_TIMES}{_HEAP}{_GOAL}{_END}"),
+    Shape("gc15", "cycles", "1.5", "1.5",
+          f"{_HEAD}: {_PAUSE_1}+{{scan_ms:dec}}+{{install_barrier_ms:dec}}+{{mark_ms:dec}}+{_PAUSE_2} ms clock, "
+          f"{_CPU_1}+{{scan_cpu_ms:dec}}+{{install_barrier_cpu_ms:dec}}+{_WORKERS}+{_CPU_2} ms cpu, {_HEAP}«{_GOAL}»{_END}"),
+    Shape("gc14", "cycles", "1.4", "1.4", f"{_OLD_US}{_OLD_HEAP}, {_OBJECTS}, {{goroutines:int}} goroutines, {_SWEEPS}, {_STEAL}"),
+    Shape("gc13", "cycles", "1.3", "1.3", f"{_OLD_US}{_OLD_HEAP}, {_OBJECTS}, {_SWEEPS}, {_STEAL}"),
+    # The development tree between 1.2 and 1.3, and gccgo.
+    Shape("gc12x", "cycles", "1.2", "1.3", f"{_OLD_MS}, {_OLD_HEAP}, {_OBJECTS}, {_SWEEPS}, {_STEAL}"),
+    Shape("gc11", "cycles", "1.1", "1.2", f"{_OLD_MS}, {_OLD_HEAP} {_OBJECTS_FREED}, {_STEAL}"),
+    Shape("gc10", "cycles", "1.0", "1.0", f"{_OLD_MS} {_OLD_HEAP} {_OBJECTS_FREED} {{handoff:int}} handoff"),
+)  # fmt: skip
+
+COMPANIONS = (
+    # Printed before the periodic two-minute cycle, which itself is not marked as forced.
+    Shape("forcegc", "markers", "1.5", None, "GC forced"),
+    Shape("scvg_forced13", "markers", "1.0", "1.4", "scvg{scavenge_num:int}: GC forced"),
+    # Go 1.13 prints no number; the oldest releases print the size in hexadecimal.
+    Shape("scvg_rel", "scavenges", "1.0", "1.13", "«forced |forced»scvg«{scavenge_num:sint}»: {released_now_mib:size} MB released"),
+    Shape("scvg", "scavenges", "1.0", "1.13",
+          "«forced |forced»scvg«{scavenge_num:sint}»: inuse: {inuse_mib:int}, idle: {idle_mib:int}, sys: {sys_mib:int}, "
+          "released: {released_total_mib:int}, consumed: {consumed_mib:int} (MB)"),
+    Shape("scav14", "scavenges", "1.14", "1.20",
+          "scav «{generation:int} »{released_now_kib:int} KiB work, {released_total_kib:int} KiB total, "
+          "{heap_in_use_pct:int}% util« (forced)|forced»« [controller reset]|controller_reset»"),
+    Shape("scav21", "scavenges", "1.21", None,
+          "scav {released_now_kib:int} KiB work (bg), {released_eager_kib:int} KiB work (eager), {released_total_kib:int} KiB now, "
+          "{heap_in_use_pct:int}% util« (forced)|forced»« [controller reset]|controller_reset»"),
+    Shape("pacer_new", "pacer", "1.18", None,
+          "pacer: {mark_cpu_pct:sint}% CPU ({mark_cpu_expected_pct:int} exp.) for "
+          "{heap_scan_bytes:sint}+{stack_scan_bytes:sint}+{globals_scan_bytes:sint} B work ({expected_scan_bytes:sint} B exp.) "
+          "in {trigger_bytes:int} B -> {heap_end_bytes:int} B (∆goal {goal_distance_bytes:sint}, cons/mark {cons_mark:float})"
+          "«[controller reset]|controller_reset»"),
+    Shape("pacer_assist", "pacer", "1.5", None,
+          "pacer: assist ratio={assist_ratio:float} (scan {scan_work_mib:int} MB in {heap_from_mib:int}->{heap_to_mib:int} MB) "
+          "workers={dedicated_workers:sint}+{fractional_workers:float}"),
+    Shape("pacer_sweep", "pacer", "1.5", None,
+          "pacer: sweep done at heap size {heap_mib:int}MB; allocated {sweep_alloc_mib:int}MB during sweep; "
+          "swept {swept_pages:int} pages at {pages_per_byte:float} pages/byte"),
+    Shape("pacer_old", "pacer", "1.5", "1.17",
+          "pacer: H_m_prev={live_before_bytes:int} h_t={h_t:float} H_T={trigger_bytes:int} h_a={h_a:float} H_a={heap_end_bytes:int} "
+          "h_g={h_g:float} H_g={goal_bytes:int} u_a={utilization:float} u_g={utilization_goal:float} W_a={work:sint} "
+          "goalΔ={goal_delta:float} actualΔ={actual_delta:float} u_a/u_g={utilization_ratio:float}"),
+    Shape("scan_class", "scans", "1.25", None,
+          "scan: class {span_class:word} «{sparse:int}+{span_sparse:int}+{span_dense:int}=»{objects:int} objs"
+          "«, {sparse_spans:int}+{dense_spans:int}={spans:int} spans»"),
+    Shape("scan_total", "scans", "1.25", None,
+          "scan: total «{sparse:int}+{span_sparse:int}+{span_dense:int}=»{objects:int} objs"
+          "«, {sparse_spans:int}+{dense_spans:int}={spans:int} spans»"),
+)  # fmt: skip
+
+SHAPES = {shape.id: shape for shape in (*GCTRACE, *COMPANIONS)}
+
+MODERN = tuple(shape for shape in GCTRACE if shape.template.startswith("gc «#»"))
+"""The shapes of Go 1.5 and later: `gc N @Ts P%: …`."""
+
+
+@cache
+def any_of(shapes: tuple[Shape, ...]) -> str:
+    """A regular expression, without groups, for a whole record of any of the shapes."""
+    return "|".join(re.sub(r"\?P<\w+>", "?:", shape.pattern) for shape in shapes)
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """Go versions in their order.
+
+    >>> version_key("1.9") < version_key("1.10")
+    True
+    """
+    return tuple(int(number) for number in version.split("."))

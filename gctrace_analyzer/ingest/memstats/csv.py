@@ -1,0 +1,196 @@
+"""MemStats as tables: CSV with a header, and the headerless one of the recycling program."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.errors import UnknownColumnsError
+from gctrace_analyzer.ingest.memstats import fields
+from gctrace_analyzer.ingest.wrappers import timestamps
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_DELIMITERS = (",", ";", "\t", "|")
+_RECYCLING = (
+    "heap_sys_bytes",
+    "pool_bytes",
+    "heap_alloc_bytes",
+    "heap_idle_bytes",
+    "heap_released_bytes",
+    "makes",
+    "frees",
+)
+"""The columns of Cloudflare's recycling programs, which print no header."""
+
+_FEWEST, _MOST = 6, 7
+_EXPECTED = (
+    "HeapAlloc, HeapSys, HeapInuse, HeapIdle, HeapReleased, NextGC, NumGC, … as "
+    "runtime.MemStats names them"
+)
+
+Rejected = tuple[int, str, str]
+
+
+def delimiter(head: str) -> str | None:
+    """What separates the cells, if nearly all of the first lines have as many of it."""
+    lines = _lines_of(head)
+    if not lines or " clock, " in head[:4096]:
+        return None
+    for each in _DELIMITERS:
+        # A header of our names settles it, however damaged the rows are.
+        if sum(fields.is_field(cell) for cell in _cells(lines[0], each)) >= fields.ENOUGH:
+            return each
+        counts = [line.count(each) for line in lines]
+        if counts[0] and sum(count == counts[0] for count in counts) >= 0.9 * len(counts):
+            return each
+    return None
+
+
+def _lines_of(head: str) -> list[str]:
+    """The first lines; a comment and a spreadsheet's `sep=;` are none."""
+    lines = [line for line in head.split("\n")[:24] if line.strip()]
+    return [line for line in lines if not line.startswith(("#", "sep="))][:20]
+
+
+def is_table(head: str, *, cut: bool) -> bool:
+    """Whether this is a table of cells: a header of names, or only numbers."""
+    lines = _lines_of(head)
+    separator = delimiter(head if not cut else head.rpartition("\n")[0])
+    if separator is None:
+        return False
+    cells = _cells(lines[0], separator)
+    if sum(fields.is_field(cell) for cell in cells) >= fields.ENOUGH:
+        return True
+    numbers = [_is_number(cell) for line in lines for cell in _cells(line, separator)]
+    if all(numbers):
+        return len(cells) > 1
+    names = all(re.fullmatch(r"[A-Za-z_][\w .%/()-]*", cell) for cell in cells)
+    return names and len(lines) > 1 and any(map(_is_number, _cells(lines[1], separator)))
+
+
+def read(
+    text: str, name: str, columns: Sequence[str] | None = None
+) -> tuple[pl.DataFrame, list[Rejected]]:
+    """The rows of a table as MemStats, unknown columns as they are; and what is damaged.
+
+    Raises:
+        UnknownColumnsError: its columns are no MemStats, or it has no header and could be
+            anything.
+    """
+    lines = pl.DataFrame({"text": text.split("\n")}).with_row_index("line_no", offset=1)
+    lines = lines.filter(~pl.col("text").str.contains(r"^\s*(?:#.*|sep=.)?$"))
+    if lines.is_empty():
+        raise UnknownColumnsError(name, 1, [], _EXPECTED)
+    separator = delimiter(text[:65536]) or ","
+    first = _cells(lines["text"][0], separator)
+    has_header = not all(_is_number(cell) for cell in first)
+    if columns:
+        names = list(columns)
+    elif has_header:
+        names = first
+        if sum(fields.is_field(cell) for cell in names) < fields.ENOUGH:
+            raise UnknownColumnsError(name, int(lines["line_no"][0]), names, _EXPECTED)
+    else:
+        names = _headerless(lines["text"], separator, name)
+    body = lines[1:] if has_header else lines
+    width = len(names)
+    fits = body["text"].str.count_matches(separator, literal=True) == width - 1
+    rejected: list[Rejected] = [
+        (number, f"{row.count(separator) + 1} cells, not {width} as the header has", row)
+        for number, row in body.filter(~fits).iter_rows()
+    ]
+    body = body.filter(fits)
+    places = [f"c{index}" for index in range(width)]
+    if body.is_empty():
+        cells = pl.DataFrame(schema=dict.fromkeys(places, pl.String))
+    else:
+        cells = body["text"].str.split(separator).list.to_struct(fields=places).struct.unnest()
+    return _typed(names, cells, body, rejected, separator)
+
+
+def _typed(
+    names: list[str],
+    cells: pl.DataFrame,
+    body: pl.DataFrame,
+    rejected: list[Rejected],
+    separator: str,
+) -> tuple[pl.DataFrame, list[Rejected]]:
+    columns: dict[str, pl.Series] = {"line_no": body["line_no"].cast(pl.Int64)}
+    resolution = 1
+    bad = pl.repeat(value=False, n=len(body), eager=True)
+    for index, given in enumerate(names):
+        text = cells[f"c{index}"].str.strip_chars(' "\r')
+        if separator == ";":
+            text = text.str.replace(r"^(-?\d+),(\d+)$", "${1}.${2}")
+        text = text.set(text.is_in(["", "NA", "NaN", "null", "nil", "-"]), None)
+        if fields.plain(given) in fields.TIMES and "stamp" not in columns:
+            stamped = timestamps.read(text)
+            if stamped["stamp"].null_count() == text.null_count():
+                columns |= {name: stamped[name] for name in stamped.columns}
+                continue
+        column, values, digit = _column(given, text)
+        if column in columns:
+            continue
+        columns[column] = values
+        resolution = max(resolution, digit)
+        if fields.is_field(given):
+            wrong = text.is_not_null() & values.is_null()
+            for row in wrong.arg_true()[:20].to_list():
+                reason = f"column {given}: {text[row]!r} is no number"
+                rejected.append((int(body["line_no"][row]), reason, body["text"][row]))
+            bad |= wrong
+    if resolution > 1 and "resolution_bytes" not in columns:
+        columns["resolution_bytes"] = pl.repeat(
+            resolution, len(body), dtype=pl.Int64, eager=True
+        )
+    return pl.DataFrame(columns).filter(~bad), sorted(rejected)
+
+
+def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
+    """Our name for a column, or its own, its values, and what its last digit is in bytes."""
+    if fields.plain(given) in fields.ELAPSED:
+        return "elapsed_s", text.cast(pl.Float64, strict=False), 1
+    column, factor = fields.scaled(given)
+    whole = text.cast(pl.Int64, strict=False)
+    exact = whole.null_count() == text.null_count()
+    number = whole if exact else text.cast(pl.Float64, strict=False)
+    if column is None:
+        return given, number if number.null_count() == text.null_count() else text, 1
+    if column not in fields.INTEGERS:
+        return column, number.cast(pl.Float64), 1
+    digits = 0 if exact else int(text.str.extract(r"\.(\d+)").str.len_chars().max() or 0)  # type: ignore[arg-type]
+    if factor == 1 and exact:
+        return column, whole, 1
+    values = (number.cast(pl.Float64) * factor).round().cast(pl.Int64, strict=False)
+    return column, values, max(round(factor / 10**digits), 1)
+
+
+def _headerless(texts: pl.Series, separator: str, name: str) -> list[str]:
+    """The recycling program's columns, if their order relations hold in every row."""
+    rows = [
+        [int(cell) for cell in _cells(line, separator)]
+        for line in texts
+        if re.fullmatch(r"[\d\s,;|]+", line)
+    ]
+    widths = {len(row) for row in rows}
+    width = widths.pop() if len(widths) == 1 else 0
+    fits = _FEWEST <= width <= _MOST and all(
+        row[2] <= row[0] and row[3] <= row[0] and row[4] <= row[3] for row in rows
+    )
+    if fits and all(a[5] <= b[5] for a, b in pairwise(rows)) and any(row[0] for row in rows):
+        return list(_RECYCLING[:width])
+    first = _cells(texts[0], separator)
+    raise UnknownColumnsError(name, 1, first, _EXPECTED, headerless=True)
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    return [cell.strip(' "\r\t') for cell in line.split(separator)]
+
+
+def _is_number(text: str) -> bool:
+    return bool(re.fullmatch(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", text.strip()))

@@ -1,0 +1,161 @@
+"""What production wraps around a line, defined once: one row per carrier.
+
+A pattern describes what stands before the message. Its groups are named as the columns they
+fill: `at` (a stamp), `epoch_s` or `monotonic_s` or `monotonic_us`, `host ident log_pid unit
+container container_id pod namespace stream`, and `tag` (CRI: `P` for a piece that goes on).
+The order is the order of trial: a carrier that another one's pattern would also match stands
+before it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+IDENTITY = (
+    "host",
+    "ident",
+    "log_pid",
+    "unit",
+    "container",
+    "container_id",
+    "pod",
+    "namespace",
+    "stream",
+)
+"""What a carrier may say of the program whose line it carries."""
+
+_ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
+_SHORT = r"[A-Za-zÀ-ÿ]{3,4}\.? +\d{1,2} (?:\d{4} )?\d\d:\d\d:\d\d(?:[.,]\d+)?"
+_FULL = (
+    r"[A-Za-zÀ-ÿ]{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? (?:[A-Z]{2,5}|"
+    r"[+-]\d\d(?::?\d\d)?)"
+)
+_KIBANA = r"[A-Z][a-z]{2} \d{1,2}, \d{4} @ \d\d:\d\d:\d\d(?:\.\d+)?"
+_HOST = r"(?P<host>[^\s\[\]|]*[^\s\[\]:|])"
+_IDENT = r"(?P<ident>[^\s\[\]:|]+)(?: ?\[(?P<log_pid>\d+)\])?: ?"
+_PRI = r"(?:<\d{1,3}>)?"
+_PRINTK = r"\[ *(?P<monotonic_s>\d+\.\d{3,9})(?: *<[ \d.]*>)?\](?:\[ *[CT]\d+\])? "
+_LEVEL = r"(?:emerg|alert|crit|err|error|warn|warning|notice|info|debug)"
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """One way to wrap a line; `name` is how people know it."""
+
+    name: str
+    pattern: str
+
+    @cached_property
+    def regex(self) -> str:
+        """The pattern as Polars' regular expressions take it, anchored."""
+        return f"^(?:{ascii_only(self.pattern)})"
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The same for Python, which compiles it in no time."""
+        return re.compile(self.regex)
+
+
+_CLASSES = {"d": "0-9", "w": "A-Za-z0-9_", "s": r" \t"}
+
+
+def ascii_only(pattern: str) -> str:
+    r"""The pattern with `\d`, `\w`, `\s` and `\S` as ASCII: Unicode takes long to compile."""
+    found, inside, at = [], False, 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "\\":
+            letter = pattern[at + 1]
+            if letter in _CLASSES:
+                found.append(_CLASSES[letter] if inside else f"[{_CLASSES[letter]}]")
+            else:
+                found.append(r"[^ \t]" if letter == "S" else char + letter)
+            at += 2
+            continue
+        if char == "[" and not inside:
+            inside = True
+        elif char == "]" and inside:
+            inside = False
+        found.append(char)
+        at += 1
+    return "".join(found)
+
+
+CARRIERS = (
+    Wrapper("CRI", rf"(?P<at>{_ISO}) (?P<stream>stdout|stderr) (?P<tag>[PF])(?::\S*)? ?"),
+    Wrapper(
+        "kubectl logs --prefix",
+        rf"\[(?:pod/)?(?P<pod>[^/\s\]]+)/(?P<container>[^/\s\]]+)\] (?:(?P<at>{_ISO}) )?",
+    ),
+    Wrapper(
+        "syslog RFC 5424",
+        rf"(?:\d+ )?<\d{{1,3}}>1 (?P<at>{_ISO}|-) (?P<host>\S+) (?P<ident>\S+) "
+        rf"(?P<log_pid>\S+) \S+ "
+        r'(?:-|(?:\[(?:[^\]"\\]|"(?:[^"\\]|\\.)*"|\\.)*\])+)(?: \ufeff?|$)',
+    ),
+    Wrapper("journalctl -o short-full", rf"(?P<at>{_FULL}) {_HOST} {_IDENT}"),
+    Wrapper("Heroku", rf"(?P<at>{_ISO}) (?P<stream>app|heroku)\[(?P<container>[\w.-]+)\]: "),
+    Wrapper("logcli", rf"(?P<at>{_ISO})\s+\{{(?P<labels>[^{{}}]*=[^{{}}]*)\}}\s+"),
+    Wrapper(
+        "aws logs tail", rf"(?P<at>{_ISO}) (?P<stream>[^\s:/\[]+(?:/[^\s/]+)*/[^\s/]*[\]\w]) "
+    ),
+    Wrapper("journalctl -o short-iso", rf"{_PRI}(?P<at>{_ISO}) {_HOST} {_IDENT}"),
+    Wrapper("syslog", rf"{_PRI}(?P<at>{_SHORT}) {_HOST} {_IDENT}"),
+    Wrapper("syslog", rf"{_PRI}(?P<at>{_SHORT}) {_IDENT}"),
+    Wrapper(
+        "journalctl -o short-unix", rf"(?P<epoch_s>\d{{9,10}}\.\d{{3,6}}) {_HOST} {_IDENT}"
+    ),
+    Wrapper(
+        "journalctl -o short-monotonic",
+        rf"\[ *(?P<monotonic_s>\d+\.\d{{6}})(?: *<[ \d.]*>)?\] {_HOST} {_IDENT}",
+    ),
+    Wrapper("dmesg -x", rf"(?:kern|user|daemon|syslog|auth) *: *{_LEVEL} *: *(?:{_PRINTK})?"),
+    Wrapper("Talos dmesg", rf"(?:kern|user|daemon|syslog): *{_LEVEL}: \[(?P<at>{_ISO})\]: "),
+    Wrapper("/dev/kmsg", r"\d+,\d+,(?P<monotonic_us>\d+),[-c+][^;]*;"),
+    Wrapper("vmware.log", rf"(?P<at>{_ISO})\|.*?Guest: {_PRI}(?:{_PRINTK})?"),
+    Wrapper("dmesg -T", r"\[(?P<at>\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})\] "),
+    Wrapper("dmesg", rf"{_PRI}{_PRINTK}"),
+    Wrapper("dmesg -H", rf"{_PRI}\[(?: *[+<] *\d+\.\d+>?|[A-Za-zÀ-ÿ]{{3}} ?\d+ \d\d:\d\d)\] "),
+    Wrapper(
+        "docker compose",
+        rf"(?P<container>[A-Za-z0-9][\w.-]*) +\| ?(?:(?P<at>{_ISO}) )?",
+    ),
+    Wrapper("Go log", r"(?P<at>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?)[ \t]+"),
+    Wrapper(
+        "glog",
+        r"[IWEF](?P<at>(?:\d\d)?\d{4} \d\d:\d\d:\d\d\.\d+) +(?P<log_pid>\d+) [^\s\]]+:\d+\]? +",
+    ),
+    Wrapper(
+        "logfmt",
+        rf'(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?(?:time|ts|t|timestamp)="?(?P<at>{_ISO})"? '
+        r'(?:(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?msg="?)?',
+    ),
+    Wrapper("CSV export", rf'"(?P<at>{_ISO}|{_KIBANA})"[,;\t] ?"?'),
+    # A comma may also begin a fraction; a message with commas in it is quoted.
+    Wrapper("CSV export", rf'(?P<at>{_ISO})(?:,"|;"?)'),
+    Wrapper("table", rf"\| *(?P<at>{_ISO}) *\| *"),
+    Wrapper("time stamp", rf"\[?(?P<at>{_ISO})\]?(?:[ \t]+|: )"),
+    Wrapper("time stamp", rf"(?P<at>{_SHORT})[ \t]+"),
+    Wrapper("quoted", r"(?:[ \t]*(?:>|//+|#+|\*|;|--)[ \t]+|\t[ \t]*|[ \t]{2,})"),
+    Wrapper("kernel log", r"kernel: (?:\[ *(?P<monotonic_s>\d+\.\d{6})\] )?"),
+    Wrapper("syslog", rf"{_HOST} (?P<ident>[^\s\[\]:|]+) ?\[(?P<log_pid>\d+)\]: "),
+    Wrapper("syslog", rf"{_HOST} (?P<ident>kernel): "),
+    Wrapper("syslog", r"(?P<ident>[\w.@/-]+) ?\[(?P<log_pid>\d+)\]: "),
+    Wrapper(
+        "stern",
+        r"(?P<pod>[a-z0-9][a-z0-9.-]*-[a-z0-9]{4,10}) "
+        # Not `kube-proxy invoked oom-killer`.
+        r"(?P<container>(?:[a-hj-z0-9]|i[a-mo-z0-9])[a-z0-9-]*) "
+        rf"(?:(?P<at>{_ISO}) )?",
+    ),
+    Wrapper(
+        "stern -A",
+        # Pods as deployments and stateful sets name them: any three words are no carrier.
+        r"(?P<namespace>[a-z0-9-]+) "
+        r"(?P<pod>[a-z0-9][a-z0-9.-]*-(?:[a-z0-9]{6,10}-[a-z0-9]{5}|\d{1,3})) "
+        r"(?P<container>[a-z0-9][a-z0-9-]*) ",
+    ),
+)
+"""Carriers of text, the more specific before the more general."""

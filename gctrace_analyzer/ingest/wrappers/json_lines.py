@@ -1,0 +1,283 @@
+"""Carriers that write a JSON object per line: Docker, journald, cloud loggers, log libraries.
+
+The fields they have in common (a message, a time, whose it is) under all the names they are
+known by; the decoding is Polars' own, and Python's for the lines it cannot read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.ingest.wrappers.metadata import completed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SAMPLE_LINES = 32
+_ODD = r'"(?:MESSAGE|message|msg|log)"\s*:\s*[\[{]'
+_HIT = r'"_source"\s*:\s*\{'
+JSON_LINE = r"^(?:data: |\x1e)?\s*\{.*\}[,\s]*$"
+
+_MESSAGES = (
+    "MESSAGE",
+    "log",
+    "textPayload",
+    "message",
+    "msg",
+    "Message",
+    "line",
+    "@message",
+    "LogMessage",
+    "LogEntry",
+    "_raw",
+)
+_TIMES = (
+    "__REALTIME_TIMESTAMP", "timeNano", "time", "timestamp", "ts", "@timestamp", "t",
+    "Timestamp",
+    "datetime", "eventTime", "asctime", "TimeGenerated", "_time",
+)  # fmt: skip
+_IDENTITY = {
+    "host": ("_HOSTNAME", "nodeName", "hostname", "host", "Computer", "kubernetes.host",
+             "kubernetes.node_name"),
+    "ident": ("SYSLOG_IDENTIFIER", "app", "appname", "program", "ident"),
+    "log_pid": ("_PID", "SYSLOG_PID", "pid", "procid"),
+    "unit": ("_SYSTEMD_UNIT", "systemd_unit"),
+    "container": ("CONTAINER_NAME", "containerName", "container_name",
+                  "kubernetes.container_name", "labels.container_name", "container",
+                  "ContainerName"),
+    "container_id": ("CONTAINER_ID_FULL", "CONTAINER_ID", "container_id",
+                     "kubernetes.docker_id", "kubernetes.container_id"),
+    "pod": ("podName", "pod_name", "kubernetes.pod_name", "labels.pod_name", "pod",
+            "PodName"),
+    "namespace": ("namespace", "kubernetes.namespace_name", "labels.namespace_name"),
+    "stream": ("stream", "logStreamName"),
+}  # fmt: skip
+_NATIVE = (
+    "UNIT",
+    "_TRANSPORT",
+    "CPU_USAGE_NSEC",
+    "MEMORY_PEAK",
+    "MEMORY_SWAP_PEAK",
+    "MESSAGE_ID",
+)
+_FLAT = tuple(
+    dict.fromkeys(
+        (
+            *_MESSAGES,
+            *_TIMES,
+            *(name for names in _IDENTITY.values() for name in names if "." not in name),
+            "__MONOTONIC_TIMESTAMP",
+            "__CURSOR",
+            *_NATIVE,
+        )
+    )
+)
+_KUBERNETES = [
+    name.partition(".")[2]
+    for names in _IDENTITY.values()
+    for name in names
+    if name.startswith("kubernetes.")
+]
+_MEMSTATS = r'"(?:HeapAlloc|heap_alloc(?:_bytes)?)"\s*:\s*\d'
+_LABELS = ("pod_name", "container_name", "namespace_name")
+
+_KIND = (
+    ("journalctl -o json", ("MESSAGE", "__REALTIME_TIMESTAMP", "__CURSOR")),
+    ("docker json-file", ("log",)),
+    ("GCP logging", ("textPayload",)),
+    ("stern -o json", ("podName",)),
+    ("JSON log", _MESSAGES[3:]),
+)
+
+
+def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
+    """Messages (`said.completed`) of JSON lines; the lines with none; lines by carrier."""
+    texts = _sources(lines["text"].str.strip_prefix("data: ").str.strip_chars("\x1e, \t"))
+    fields = _fields_of(texts)
+    given = set(fields.columns)
+    if not given & set(_MESSAGES):
+        return completed(lines.clear()), lines, Counter()
+    table = lines.select("line_no", whole="text").hstack(fields)
+    # A log entry that holds a MemStats as its fields is its own message.
+    holds = texts.str.contains_any(["HeapAlloc", "heap_alloc"])
+    own = (
+        pl.when(pl.col("whole").str.contains(_MEMSTATS)).then("whole") if holds.any() else None
+    )
+    messages = [*([] if own is None else [own]), *_of(given, _MESSAGES)]
+    table = table.with_columns(text=pl.coalesce(messages))
+    has = table["text"].is_not_null()
+    others = table.filter(~has).select("line_no", pl.col("whole").alias("text"))
+    table = table.filter(has)
+    counts = _counted(table)
+    said = {
+        column: pl.coalesce(_of(given, names))
+        for column, names in _IDENTITY.items()
+        if _of(given, names)
+    }
+    if _of(given, _TIMES):
+        said["at"] = pl.coalesce(_of(given, _TIMES))
+    if "__MONOTONIC_TIMESTAMP" in given:
+        said["monotonic_s"] = (
+            pl.col("__MONOTONIC_TIMESTAMP").cast(pl.Float64, strict=False) / 1e6
+        )
+    if native := _of(given, _NATIVE):
+        some = pl.any_horizontal(pl.col(name).is_not_null() for name in native)
+        said["native"] = pl.when(some).then(pl.struct(native).struct.json_encode())
+    if "log" in given:
+        # Docker cuts a line at 16 KiB; only its last piece has the line end.
+        piece = pl.col("log").is_not_null() & ~pl.col("text").str.ends_with("\n")
+        ends = pl.int_range(pl.len()) == pl.len() - 1
+        said["tag"] = pl.when(piece & ~ends).then(pl.lit("P"))
+    one_line = (
+        pl.col("text").str.strip_chars_end("\r\n").str.replace_all("\n", " ", literal=True)
+    )
+    return completed(table.with_columns(text=one_line, **said)), others, counts
+
+
+def _sources(texts: pl.Series) -> pl.Series:
+    """The documents that an index of logs gives back, without what it wraps around them."""
+    hits = texts.str.contains(_HIT)
+    if not hits.any():
+        return texts
+    found = [json.dumps(source(_value(text))) for text in texts.filter(hits)]
+    at = pl.int_range(len(texts), eager=True).filter(hits)
+    return texts.scatter(at, pl.Series(found, dtype=pl.String))
+
+
+def source(hit: dict[str, Any]) -> dict[str, Any]:
+    """The document of a hit, with its Kubernetes names as collectors of logs write them."""
+    found = hit.get("_source")
+    if not isinstance(found, dict):
+        return hit
+    about, host = found.get("kubernetes"), found.get("host")
+    if isinstance(about, dict):
+        names = {
+            f"{part}_name": within["name"]
+            for part in ("pod", "container")
+            if isinstance(within := about.get(part), dict) and "name" in within
+        }
+        found = {**found, "kubernetes": {**about, **names}}
+    if isinstance(host, dict):
+        found = {**found, "host": host.get("name")}
+    return found
+
+
+def _of(given: set[str], names: Iterable[str]) -> list[str]:
+    return [name for name in names if name in given]
+
+
+def _counted(table: pl.DataFrame) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    left = table
+    for name, keys in _KIND:
+        known = pl.any_horizontal(
+            pl.lit(value=False),
+            *(pl.col(key).is_not_null() for key in keys if key in left.columns),
+        )
+        mine, left = left.filter(known), left.filter(~known)
+        if len(mine):
+            counts[name] += len(mine)
+    return counts
+
+
+def _fields_of(texts: pl.Series) -> pl.DataFrame:
+    """The fields of each line that we know, as text."""
+    if (table := _by_polars(texts)) is not None:
+        return table
+    odd = texts.str.contains(_ODD)
+    rest = _by_polars(texts.filter(~odd)) if odd.any() else None
+    if rest is None:
+        return _by_python(texts)
+    rows = pl.int_range(len(texts), eager=True).alias("row")
+    parts = [
+        rest.with_columns(rows.filter(~odd)),
+        _by_python(texts.filter(odd)).with_columns(rows.filter(odd)),
+    ]
+    return pl.concat(parts, how="diagonal").sort("row").drop("row")
+
+
+def _by_polars(texts: pl.Series) -> pl.DataFrame | None:
+    """The fields of a sample of the lines; None if a line is no JSON or a message no text."""
+    step = max(1, len(texts) // SAMPLE_LINES)
+    keys: set[str] = set()
+    for text in texts.gather_every(step):
+        value = _value(text)
+        keys |= value.keys()
+        keys |= {"labels"} if isinstance(value.get("resource"), dict) else set()
+    types: dict[str, pl.DataType] = {name: pl.String() for name in _FLAT if name in keys}
+    nested = {"kubernetes": _KUBERNETES, "labels": _LABELS}
+    nested = {key: names for key, names in nested.items() if key in keys}
+    if "kubernetes" in nested:
+        types["kubernetes"] = pl.Struct(dict.fromkeys(_KUBERNETES, pl.String()))
+    if "labels" in nested:
+        types["resource"] = pl.Struct(
+            {"labels": pl.Struct(dict.fromkeys(_LABELS, pl.String()))}
+        )
+    try:
+        table = (
+            texts.str.json_decode(pl.Struct(types)).struct.unnest() if types else pl.DataFrame()
+        )
+    except pl.exceptions.PolarsError:
+        return None
+    for key, names in nested.items():
+        struct = (
+            pl.col("kubernetes")
+            if key == "kubernetes"
+            else pl.col("resource").struct.field("labels")
+        )
+        table = table.with_columns(
+            struct.struct.field(name).alias(f"{key}.{name}") for name in names
+        )
+    return table.drop("kubernetes", "resource", strict=False)
+
+
+def _by_python(texts: pl.Series) -> pl.DataFrame:
+    """The slow way, for lines that are no JSON, or whose message is an array of bytes."""
+    names = [
+        *_FLAT,
+        *(f"kubernetes.{name}" for name in _KUBERNETES),
+        *(f"labels.{name}" for name in _LABELS),
+    ]
+    rows = [_fields(text, names) for text in texts]
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String()), orient="row")
+
+
+def _value(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _fields(text: str, names: list[str]) -> list[str | None]:
+    value = _value(text)
+    return [record_field(value, name) for name in names]
+
+
+def record_field(value: Any, name: str) -> str | None:
+    """A field of a JSON record as text; `a.b` is within `a`."""
+    if not isinstance(value, dict):
+        return None
+    outer, _, inner = name.partition(".")
+    if inner:
+        within = value.get("resource", {}) if outer == "labels" else value
+        return record_field(within.get(outer) if isinstance(within, dict) else None, inner)
+    found = value.get(name)
+    if isinstance(found, list):
+        return from_bytes(found)
+    if found is None or isinstance(found, dict):
+        return None
+    return found if isinstance(found, str) else json.dumps(found)
+
+
+def from_bytes(values: Iterable[Any]) -> str | None:
+    """Journald writes a message that is no clean text as an array of byte values."""
+    try:
+        return bytes(values).decode(errors="replace")
+    except (TypeError, ValueError):
+        return None

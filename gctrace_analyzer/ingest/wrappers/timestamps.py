@@ -1,0 +1,221 @@
+"""Reads the time stamps of carriers: some ten fixed forms, no guessing.
+
+A stamp becomes `stamp`, what its clock showed, and `zone`: `UTC` if the stamp tells its
+offset (and `stamp` is in UTC then), the abbreviation it printed, or null if it says nothing.
+`yearless` stamps have the year 2000, a leap year, until `ingest.clock` is told the right one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.ingest.wrappers.formats import ascii_only
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+STAMP = pl.Datetime("us")
+STAMPED = {
+    "stamp": STAMP,
+    "zone": pl.String(),
+    "yearless": pl.Boolean(),
+    "resolution_s": pl.Float64(),
+}
+"""The columns a stamp is read into; `resolution_s` is the unit of its last digit."""
+
+YEARLESS_YEAR = 2000
+
+_MONTHS = {
+    "jan": 1, "ene": 1, "gen": 1, "janv": 1, "feb": 2, "fev": 2, "fév": 2, "févr": 2,
+    "mar": 3, "mär": 3, "mrz": 3, "mars": 3, "apr": 4, "abr": 4, "avr": 4, "avri": 4,
+    "may": 5, "mai": 5, "maj": 5, "mag": 5, "mei": 5, "jun": 6, "juin": 6, "giu": 6, "jul": 7,
+    "juil": 7, "lug": 7, "aug": 8, "ago": 8, "août": 8, "aoû": 8, "sep": 9, "set": 9,
+    "sept": 9, "oct": 10, "okt": 10, "out": 10, "ott": 10, "nov": 11, "dec": 12, "dic": 12,
+    "dez": 12, "déc": 12,
+}  # fmt: skip
+"""Month names as the C library abbreviates them in the languages of the wild."""
+
+_FORMS: tuple[tuple[str, Callable[[pl.DataFrame], dict[str, pl.Expr]]], ...]
+
+
+def read(text: pl.Series) -> pl.DataFrame:
+    """The stamps in `text` as the columns of `STAMPED`; all null where it is none of ours."""
+    if (quick := _all_iso(text)) is not None:
+        return quick
+    found = pl.DataFrame(schema=STAMPED)
+    rows = pl.DataFrame({"row": pl.int_range(len(text), eager=True), "text": text})
+    rest = rows.drop_nulls("text")
+    parts = []
+    for pattern, columns in _FORMS:
+        if rest.is_empty():
+            break
+        groups = rest["text"].str.extract_groups(pattern).struct.unnest()
+        read_rows = (
+            rest.hstack(groups)
+            .with_columns(**columns(groups))
+            .with_columns(resolution_s=_resolution(groups))
+        )
+        parts.append(read_rows.drop_nulls("stamp").select("row", *_typed()))
+        rest = read_rows.filter(pl.col("stamp").is_null()).select("row", "text")
+    both = pl.concat(parts) if parts else rows.clear().select("row").hstack(found)
+    if len(both) == len(rows) and both["row"].is_sorted():
+        return both.drop("row")
+    return (
+        rows.select("row").join(both, on="row", how="left", maintain_order="left").drop("row")
+    )
+
+
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d(?:[.,](\d+))?(Z|UTC|[+-]\d\d:?\d\d)?")
+
+
+def _all_iso(text: pl.Series) -> pl.DataFrame | None:
+    """The stamps, if all are ISO 8601 of one layout and zone, as they mostly are."""
+    first = _ISO.fullmatch(text[0] or "") if len(text) else None
+    if first is None:
+        return None
+    between, fraction, zone = first.groups()
+    end = 19 + (1 + min(len(fraction), 6) if fraction else 0)
+    length = len(first[0])
+    same = (text.str.len_bytes() == length).all()
+    if zone and same:
+        same = text.str.ends_with(zone).all()
+    if not same or text.null_count():
+        return None
+    clock = text.str.slice(0, end)
+    form = f"%Y-%m-%d{between}%H:%M:%S"
+    if fraction:
+        # Polars reads a point only.
+        clock = clock.str.replace(",", ".", literal=True) if first[0][19] == "," else clock
+        form += "%.f"
+    stamp = clock.str.to_datetime(form, time_unit="us", strict=False)
+    if stamp.has_nulls():
+        return None
+    offset = _minutes(zone) if zone else None
+    known = offset is not None
+    return pl.DataFrame({"stamp": stamp}).select(
+        pl.col("stamp") - pl.duration(minutes=offset or 0),
+        pl.lit("UTC" if known else None, pl.String).alias("zone"),
+        pl.lit(value=False).alias("yearless"),
+        pl.lit(10.0 ** -min(len(fraction or ""), 6)).alias("resolution_s"),
+    )
+
+
+def _typed() -> list[pl.Expr]:
+    return [pl.col(name).cast(dtype) for name, dtype in STAMPED.items()]
+
+
+def _resolution(groups: pl.DataFrame) -> pl.Expr:
+    if "fraction" not in groups.columns:
+        return pl.lit(1e-6)
+    digits = pl.col("fraction").str.len_bytes().fill_null(0).clip(0, 6)
+    return pl.lit(10.0).pow(-digits.cast(pl.Float64))
+
+
+def _clock(date: pl.Expr, form: str) -> pl.Expr:
+    """A naive instant from a date as `form`, `time` and `fraction`, cut to microseconds."""
+    fraction = pl.col("fraction").fill_null("0").str.slice(0, 6).str.pad_end(6, "0")
+    text = pl.concat_str(date, pl.lit(" "), pl.col("time"), pl.lit("."), fraction)
+    return text.str.to_datetime(f"{form} %H:%M:%S%.f", time_unit="us", strict=False)
+
+
+def _iso(groups: pl.DataFrame) -> dict[str, pl.Expr]:
+    zone = pl.col("zone")
+    offset = {text: _minutes(text) for text in groups["zone"].unique().drop_nulls().to_list()}
+    known = zone.replace_strict(offset, default=None, return_dtype=pl.Int64)
+    local = _clock(pl.col("date"), "%Y-%m-%d")
+    return {
+        "stamp": local - pl.duration(minutes=known.fill_null(0)),
+        "zone": pl.when(known.is_not_null()).then(pl.lit("UTC")).otherwise(zone),
+        "yearless": pl.lit(value=False),
+    }
+
+
+def _minutes(zone: str) -> int | None:
+    """The offset a stamp prints, `Z`, `+0100`, `-08:00` or `+01`; None for a name."""
+    if zone in ("Z", "UTC", "GMT"):
+        return 0
+    digits = zone[1:].replace(":", "")
+    if zone[0] not in "+-" or not digits.isdigit():
+        return None
+    minutes = int(digits[:2]) * 60 + int(digits[2:] or 0)
+    return -minutes if zone[0] == "-" else minutes
+
+
+def _named(groups: pl.DataFrame) -> dict[str, pl.Expr]:
+    month = (
+        pl.col("month")
+        .str.to_lowercase()
+        .replace_strict(_MONTHS, default=None, return_dtype=pl.Int64)
+    )
+    year = pl.col("year") if "year" in groups.columns else pl.lit(None, pl.String)
+    date = pl.concat_str(
+        year.fill_null(str(YEARLESS_YEAR)), pl.lit("-"), month, pl.lit("-"), pl.col("day")
+    )
+    return {
+        "stamp": _clock(date, "%Y-%m-%d"),
+        "zone": pl.lit(None, pl.String),
+        "yearless": year.is_null(),
+    }
+
+
+def _slashed(_: pl.DataFrame) -> dict[str, pl.Expr]:
+    return {
+        "stamp": _clock(pl.col("date"), "%Y/%m/%d"),
+        "zone": pl.lit(None, pl.String),
+        "yearless": pl.lit(value=False),
+    }
+
+
+def _glog(_: pl.DataFrame) -> dict[str, pl.Expr]:
+    year = pl.lit("20") + pl.col("year")
+    date = pl.concat_str(
+        year.fill_null(str(YEARLESS_YEAR)),
+        pl.lit("-"),
+        pl.col("month"),
+        pl.lit("-"),
+        pl.col("day"),
+    )
+    return {
+        "stamp": _clock(date, "%Y-%m-%d"),
+        "zone": pl.lit(None, pl.String),
+        "yearless": pl.col("year").is_null(),
+    }
+
+
+def _epoch(_: pl.DataFrame) -> dict[str, pl.Expr]:
+    # Seconds, milliseconds, microseconds or nanoseconds since 1970: told by their size.
+    digits = pl.col("whole").str.len_bytes()
+    value = pl.col("whole").cast(pl.Int64, strict=False)
+    fraction = pl.col("part").fill_null("0").str.slice(0, 6).str.pad_end(6, "0").cast(pl.Int64)
+    us = (
+        pl.when(digits <= 11)
+        .then(value * 1_000_000 + fraction)
+        .when(digits <= 14)
+        .then(value * 1_000 + fraction // 1_000)
+        .when(digits <= 17)
+        .then(value)
+        .otherwise(value // 1_000)
+    )
+    return {
+        "stamp": us.cast(STAMP),
+        "zone": pl.lit("UTC"),
+        "yearless": pl.lit(value=False),
+    }
+
+
+_TIME = r"(?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d+))?"
+_ZONE = r"(?: ?(?P<zone>Z|[A-Z]{2,5}|[+-]\d\d(?::?\d\d)?))?"
+_FORMS = tuple((ascii_only(pattern), columns) for pattern, columns in (
+    (rf"^\"?(?:[A-Za-zÀ-ÿ]{{3}} )?(?P<date>\d{{4}}-\d\d-\d\d)[T ]{_TIME}{_ZONE}\"?$", _iso),
+    (rf"^(?:[A-Za-zÀ-ÿ]{{3}} )?(?P<month>[A-Za-zÀ-ÿ]{{3,4}})\.? +(?P<day>\d{{1,2}}) "
+     rf"(?:(?P<year>\d{{4}}) )?{_TIME}$", _named),
+    (rf"^[A-Za-zÀ-ÿ]{{3}} (?P<month>[A-Za-zÀ-ÿ]{{3}}) +(?P<day>\d{{1,2}}) {_TIME} "
+     rf"(?P<year>\d{{4}})$", _named),
+    (rf"^(?P<month>[A-Za-z]{{3}}) (?P<day>\d{{1,2}}), (?P<year>\d{{4}}) @ {_TIME}$", _named),
+    (rf"^(?P<date>\d{{4}}/\d\d/\d\d) {_TIME}$", _slashed),
+    (rf"^(?P<year>\d\d)?(?P<month>\d\d)(?P<day>\d\d) {_TIME}$", _glog),
+    (r"^(?P<whole>\d{9,19})(?:\.(?P<part>\d+))?$", _epoch),
+))  # fmt: skip

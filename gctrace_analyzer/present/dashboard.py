@@ -1,0 +1,247 @@
+"""What is shown of a program while it runs: a dashboard, or a line per interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.present import format, text
+from gctrace_analyzer.present.format import wrap
+from gctrace_analyzer.present.sections import findings, overview
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.present.report import Report
+    from gctrace_analyzer.present.text import Line
+
+_STYLE = {"ok": "green", "info": "", "warn": "yellow", "bad": "bold red"}
+_TREND = {
+    "GC CPU": "gc_cpu_share", "Frequency": "gc_per_s", "Mark assist": "assist_share_of_gc_cpu",
+    "Pauses": "stw_max_ms", "Live heap": "heap_live_mib", "Heap goal": "heap_goal_mib",
+    "Allocation": "alloc_mib_per_s",
+}  # fmt: skip
+
+_BAR_S = (0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
+_LEFT, _LEVEL = 25, 6
+_MOST_BARS = 60
+_MOST_FINDINGS = 4
+_EVIDENCE_LINES = 2
+_COLUMNS = 100
+"""From here on there is room for whole notes beside the bars."""
+
+STILL_S = 1.0
+"""A cycle that came less long ago came just now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a dashboard says beside the figures: of what, how much, since when."""
+
+    title: str
+    cycles: int
+    lines: int
+    newest: dict[str, Any] | None
+    age_s: float
+    window_s: float
+    notice: str = ""
+
+
+def bars(width: int) -> int:
+    """How many bars a sparkline has on a screen of that width."""
+    notes = 44 if width >= _COLUMNS else 28
+    return max(min(width - _LEFT - _LEVEL - notes, _MOST_BARS), 8)
+
+
+def bar_s(span_s: float, count: int) -> float:
+    """The time that a bar stands for, so that `count` of them show `span_s`: a round number.
+
+    >>> bar_s(25, 30), bar_s(290, 30), bar_s(3600, 40)
+    (1, 10, 120)
+    """
+    return next((each for each in _BAR_S if each * count >= span_s), span_s / count)
+
+
+def since(seconds: float) -> str:
+    """A time that has passed, in whole seconds at most.
+
+    >>> since(2.7), since(75)
+    ('2 s', '1m 15s')
+    """
+    return f"{math.floor(seconds)} s" if seconds < 60 else format.duration(seconds)
+
+
+def waiting(seen: Seen) -> list[Line]:
+    """The dashboard before the first cycle."""
+    shown: list[Line] = [((format.printable(seen.title), "bold"),)]
+    if seen.notice:
+        return [*shown, ((f"  {format.printable(seen.notice)}", "yellow"),)]
+    return [*shown, ((f"  {format.count(seen.lines, 'line')}, no GC cycle yet", "dim"),)]
+
+
+def dashboard(
+    report: Report,
+    trend: pl.DataFrame,
+    seen: Seen,
+    *,
+    now_s: float | None,
+    width: int,
+    advise: bool,
+) -> list[Line]:
+    """The state of the last minutes, the episode that goes on, findings, what to set.
+
+    Args:
+        report: of the cycles in the window.
+        trend: `schema.WINDOWS` of the same, all of one length.
+        seen: what there is beside it.
+        now_s: the time, on the program's clock.
+        width: of the screen.
+        advise: whether to say what to set.
+    """
+    shown = [*_head(report, seen, width), ()]
+    points = _points(trend, now_s, bars(width))
+    for figure in overview.state(report):
+        values = points.get(_TREND.get(figure.label, ""), [])
+        shown.append(_figure(figure, values, width))
+    shown += [(), *_now(report, seen, width), *_findings(report, width)]
+    if advise:
+        shown += text.advice_lines(report)
+    return shown
+
+
+def _head(report: Report, seen: Seen, width: int) -> Iterator[Line]:
+    facts = [format.printable(seen.title), *report.facts[1:3]]
+    title = " · ".join(facts)
+    if len(title) > width:
+        room = width - len(title) + len(facts[0])
+        title = " · ".join([facts[0][: max(room - 1, 8)] + "…", *facts[1:]])
+    yield ((title[:width], "bold"),)
+    span = min(seen.window_s, report.summary.span_s or seen.window_s)
+    parts = [
+        f"  {format.count(seen.cycles, 'cycle')} in {format.count(seen.lines, 'line')}",
+        f"figures of the last {format.duration(span)}",
+    ]
+    yield ((" · ".join(parts)[:width], "dim"),)
+    if seen.newest:
+        yield ((_newest(seen.newest, seen.age_s)[:width], ""),)
+    if seen.notice:
+        yield ((f"  {format.printable(seen.notice)}"[:width], "yellow"),)
+
+
+def _newest(row: dict[str, Any], age_s: float) -> str:
+    """The newest cycle and its age."""
+    ago = "just now" if age_s < STILL_S else f"{since(age_s)} ago"
+    parts = [f"  gc {row['gc_num']:,} {ago}"]
+    sizes = [row.get(f"heap_{when}_mib") for when in ("start", "end", "live")]
+    if None not in sizes:
+        parts.append("→".join(f"{size:,}" for size in sizes) + " MiB")
+    pauses = [row.get("stw_sweep_term_ms"), row.get("stw_mark_term_ms")]
+    stopped = [format.milliseconds(each) for each in pauses if each is not None]
+    parts.append(f"stopped {' + '.join(stopped)}")
+    if row.get("concurrent_mark_ms") is not None:
+        parts.append(f"marked {format.milliseconds(row['concurrent_mark_ms'])}")
+    if row.get("forced"):
+        parts.append("forced")
+    return " · ".join(parts)
+
+
+def _points(
+    trend: pl.DataFrame, now_s: float | None, count: int
+) -> dict[str, list[float | None]]:
+    """The last so many windows, of each column; None where nothing is known."""
+    if trend.is_empty():
+        return {}
+    length = trend["end_s"][0] - trend["start_s"][0]
+    at = (trend["start_s"] / length).round().cast(pl.Int64)
+    last = int(at[-1]) if now_s is None else max(math.floor(now_s / length), int(at[-1]))
+    # From the first window on: a screen that fills from the left is younger than it is wide.
+    first = max(last - count + 1, int(at[0]))
+    wanted = pl.DataFrame({"at": range(first, last + 1)}, schema={"at": pl.Int64})
+    table = wanted.join(trend.with_columns(at=at), on="at", how="left", maintain_order="left")
+    return {name: table[name].to_list() for name in _TREND.values()}
+
+
+def _figure(figure: overview.Figure, values: list[float | None], width: int) -> Line:
+    room = width - _LEFT - _LEVEL
+    spark = f"{format.sparkline(values):<{bars(width)}}  " if values else ""
+    if len(spark) > room:
+        spark = ""
+    note = _fitted(figure.note, room - len(spark))
+    return (
+        (f"  {figure.label:<11}", ""),
+        (f"{figure.value:>10}  ", "bold"),
+        (spark, "cyan"),
+        (f"{note:<{room - len(spark)}}", "dim"),
+        (f"{figure.level:>{_LEVEL - 1}}", _STYLE.get(figure.level, "")),
+    )
+
+
+def _fitted(note: str, room: int) -> str:
+    """As many of the note's parts as there is room for."""
+    while len(note) > max(room, 0):
+        cut = max(note.rfind("; "), note.rfind(" · "), note.rfind(" ("))
+        if cut < 0:
+            return note[: room - 1] + "…"
+        note = note[:cut]
+    return note
+
+
+def going_on(report: Report, gc_num: int) -> list[dict[str, Any]]:
+    """The episodes that reach the newest cycle, the worst first."""
+    rank = pl.col("severity").replace_strict({"bad": 0, "warn": 1}, default=2)
+    now = report.episodes.filter(pl.col("last_gc") >= gc_num - 1).sort(rank, "start_s")
+    return now.to_dicts()
+
+
+def _now(report: Report, seen: Seen, width: int) -> Iterator[Line]:
+    present = going_on(report, int(seen.newest["gc_num"]) if seen.newest else 0)
+    for each in present[:1]:
+        style = _STYLE.get(each["severity"], "")
+        lasts = format.duration(each["end_s"] - each["start_s"])
+        yield (("Now    ", "bold"), (each["kind"], style or "bold"), (f"  for {lasts}", "dim"))
+        for line in wrap(format.printable(each["reason"]), width - 9)[:_EVIDENCE_LINES]:
+            yield ((f"         {line}", ""),)
+    if not present:
+        yield (("Now    ", "bold"), ("no episode", "dim"))
+
+
+def _findings(report: Report, width: int) -> Iterator[Line]:
+    told = findings.told(report)
+    present = set(report.episodes["kind"])
+    if not told:
+        good = findings.healthy(report)
+        word, style = ("nothing that needs doing", "green") if good else ("nothing yet", "dim")
+        yield (("Found  ", "bold"), (word, style))
+        return
+    for index, each in enumerate(told[:_MOST_FINDINGS]):
+        label = "Found  " if not index else "       "
+        yield ((label, "bold"), (each.name, _STYLE[each.severity]), (f"  {each.id}", "dim"))
+        if each.name in present and index == 0:
+            continue
+        for line in wrap(each.evidence, width - 9)[:_EVIDENCE_LINES]:
+            yield ((f"         {line}", ""),)
+    if len(told) > _MOST_FINDINGS:
+        yield ((f"       and {len(told) - _MOST_FINDINGS} more", "dim"),)
+
+
+def interval_line(row: dict[str, Any]) -> str:
+    """One interval (`schema.WINDOWS`) as a line of 80 columns at most."""
+    at = format.duration(row["end_s"])
+    which = f"[{row['process']}] " if row["process"] else ""
+    cells = (
+        (which + at, 8),
+        (f"{row['cycles']:,} GC", 8),
+        (f"CPU {format.share(row['gc_cpu_share'])}", 11),
+        (f"assist {format.share(row['assist_share_of_gc_cpu'])}", 14),
+        (f"max {format.milliseconds(row['stw_max_ms'])}", 12),
+        (f"live {format.mib(row['heap_live_mib'])}", 13),
+    )
+    return "  ".join(cell.rjust(size) for cell, size in cells)
+
+
+def episode_line(row: dict[str, Any]) -> str:
+    """An episode (`schema.EPISODES`) that has begun."""
+    return f"          {row['severity']}: {row['kind']}: {format.printable(row['reason'])}"

@@ -1,0 +1,1 @@
+"""The HTML pages: self-contained files that open without a network."""

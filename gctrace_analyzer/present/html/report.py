@@ -1,0 +1,128 @@
+"""The report as one HTML file: charts, findings, advice and tables, nothing loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.present.html.embed import charts_of, embedded
+from gctrace_analyzer.present.html.methodology import how_made
+from gctrace_analyzer.present.html.parts import WORDS, environment, spark, verdict
+from gctrace_analyzer.present.plots.accessor import on
+from gctrace_analyzer.present.plots.axis import axis_of
+from gctrace_analyzer.present.sections import advice, evidence, findings, overview
+from gctrace_analyzer.present.sections.manifest import manifests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.present.plots.axis import Axis
+    from gctrace_analyzer.present.plots.figure import Figure
+    from gctrace_analyzer.present.report import Report
+
+BINS = 500
+"""Points of a series: more than most screens show, and a day's report stays below 6 MB."""
+
+_MOST_EPISODES = 50
+_TIMED = ("timeline",)
+_OTHERS = ("trade_off", "pauses", "live_heap", "goal", "frequency", "assist", "mmu", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A finding with its stretch of the shared axis, as the page's address has it."""
+
+    told: findings.Told
+    href: str | None
+
+
+def dumps(report: Report) -> str:
+    """The report as an HTML document."""
+    axis = axis_of(report, bins=BINS)
+    plots = {name: on(axis, report, name) for name in (*_TIMED, *_OTHERS)}
+    charts = {
+        name: list(charts_of(figure, timed=name in _TIMED)) for name, figure in plots.items()
+    }
+    drawn = [each for several in charts.values() for each in several]
+    first = report.recommendations.row(0, named=True) if len(report.recommendations) else None
+    advised = bool(first and not first["now"] and not report.baseline.refused)
+    settings = advice.advice(report.recommendations) if _advises(report) else None
+    told = [Linked(each, _href(each, axis)) for each in findings.told(report)]
+    page = environment().get_template("report.html.j2")
+    return page.render(
+        report=report, verdict=verdict(report), words=WORDS,
+        state=[(each, spark(report, each)) for each in overview.state(report)]
+        if report.summary.cycles
+        else [],
+        told=told, healthy=findings.healthy(report), noted=findings.noted(report),
+        inputs=evidence.inputs(report), settings=evidence.settings(report),
+        deaths=list(evidence.deaths(report)), charts=charts, notes=_notes(plots),
+        legend=_legend(plots["timeline"]),
+        advice=settings, signs=advice.legend(settings) if settings else "",
+        reasons=advice.reasons(report.recommendations, report.baseline.warnings)
+        if _advises(report)
+        else [],
+        refused=report.baseline.refused,
+        manifests=manifests(advice.setting_of(first)) if first and advised else {},
+        tables=list(_tables(report)), memory_notes=evidence.memory_notes(report),
+        examples=overview.rejected_examples(report),
+        mind=[*overview.damage(report), *report.summary.warnings],
+        episodes=_episodes(report, axis), all_episodes=len(report.episodes),
+        made=how_made(report),
+        **embedded(drawn, _zero(axis)),
+    )  # fmt: skip
+
+
+def _zero(axis: Axis) -> datetime | None:
+    """When the shared axis begins, if the log has stamps."""
+    zero = axis.at(axis.processes[0], 0.0) if axis.is_time and axis.processes else None
+    return zero if isinstance(zero, datetime) else None
+
+
+def _notes(plots: dict[str, Figure]) -> dict[str, tuple[str, ...]]:
+    return {name: figure.notes for name, figure in plots.items()}
+
+
+def _legend(figure: Figure) -> list[tuple[str, str]]:
+    """The kinds of bands that are drawn, with their severity."""
+    return list(dict.fromkeys((band.name, band.severity) for band in figure.bands))
+
+
+def _advises(report: Report) -> bool:
+    return bool(report.summary.cycles and report.baseline.load and not report.baseline.refused)
+
+
+def _href(each: findings.Told, axis: Axis) -> str | None:
+    return _span(axis, each.process, each.start_s or 0.0, each.end_s)
+
+
+def _span(axis: Axis, process: int | None, start_s: float, end_s: float | None) -> str | None:
+    """A stretch in seconds from the axis's zero."""
+    if end_s is None or not axis.processes:
+        return None
+    begin, end = axis.at(process, start_s), axis.at(process, end_s)
+    zero = axis.at(axis.processes[0], 0.0)
+    if begin is None or end is None or zero is None:
+        return None
+    low, high = (
+        (each - zero).total_seconds() if axis.is_time else each for each in (begin, end)
+    )
+    room = 0.02 * (high - low)
+    return f"#t={max(low - room, 0):.3f}-{high + room:.3f}"
+
+
+def _episodes(report: Report, axis: Axis) -> list[dict[str, Any]]:
+    return [
+        {**row, "href": _span(axis, row["process"], row["start_s"], row["end_s"])}
+        for row in report.episodes.head(_MOST_EPISODES).iter_rows(named=True)
+    ]
+
+
+def _tables(report: Report) -> Iterator[overview.Table]:
+    for table in (
+        *overview.about_cycles(report), evidence.memory(report), evidence.units(report),
+        overview.rejected(report),
+    ):  # fmt: skip
+        if table is not None and table.rows:
+            yield table

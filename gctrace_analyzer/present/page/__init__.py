@@ -1,1 +1,0 @@
-"""The HTML report: one file that opens without a network."""

@@ -1,0 +1,222 @@
+"""Plots of distributions, curves and several runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.advise.whatif import trade_off as trade_off_rows
+from gctrace_analyzer.analysis.mmu import mmu as mmu_rows
+from gctrace_analyzer.analysis.pauses import PHASES, single_pauses
+from gctrace_analyzer.analysis.pauses import pauses as by_phase
+from gctrace_analyzer.present.plots.axis import axis_of
+from gctrace_analyzer.present.plots.binning import distribution
+from gctrace_analyzer.present.plots.figure import COLORS, Figure, Mark, Panel
+from gctrace_analyzer.present.sections.advice import named, setting_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gctrace_analyzer.present.plots.axis import Axis
+    from gctrace_analyzer.present.report import Report
+
+_SMALLEST_MS = 0.001
+"""The runtime prints microseconds at best; a log axis has no 0."""
+
+_LABELLED = (25.0, 50.0, 100.0, 200.0, 400.0, 800.0)
+
+_ECDF_NOTE = "Left of a point: the share of pauses no longer. The longest are all drawn."
+
+
+def pauses(report: Report, axis: Axis) -> Figure:
+    """Pauses by phase: how they are distributed, and when they were."""
+    corrected = report.corrected
+    series = {
+        phase: corrected[column]
+        for phase, column in PHASES.items()
+        if corrected[column].count()
+    }
+    if len(series) > 1:
+        series["all pauses"] = single_pauses(corrected)
+    spread = tuple(
+        _ecdf(name, values, COLORS[name], axis.bins) for name, values in series.items()
+    )
+    over_time = tuple(
+        axis.mark(phase, column, COLORS[phase], kind="points", size=4)
+        for phase, column in PHASES.items()
+    )
+    panels = (
+        Panel("spread", "Share of pauses no longer", spread, percent=True, log_x=True,
+              x_title="pause, ms"),
+        Panel("when", "Stop-the-world pauses, ms", over_time, x_title=axis.title),
+    )  # fmt: skip
+    return Figure(
+        "pauses", "Pauses by phase", panels, shared_x=False, notes=(*axis.notes, _ECDF_NOTE)
+    )
+
+
+def mmu(report: Report, axis: Axis) -> Figure:
+    """The least share of any stretch of time that the program had."""
+    rows = mmu_rows(report.corrected)
+    rows = rows.filter(pl.col("process").is_in(axis.processes[-1:]))
+    x = rows["window_ms"]
+    marks = (
+        Mark("pauses only", x, rows["mmu_share"], color=COLORS["all pauses"]),
+        Mark(
+            "pauses and assists", x, rows["mmu_with_assists_share"], color=COLORS["mark assist"]
+        ),
+    )
+    panel = Panel(
+        "mmu", "Least share of a window left to the program", marks, percent=True, log_x=True,
+        x_title="length of the window, ms",
+    )  # fmt: skip
+    note = "Assists are spread evenly over their cycle's marking: the log does not say when."
+    return Figure("mmu", "Minimum mutator utilization", (panel,), shared_x=False, notes=(note,))
+
+
+def trade_off(report: Report, _axis: Axis) -> Figure:
+    """GC CPU against peak heap over GOGC, with the present and the advised setting."""
+    ranked = report.recommendations
+    advised = setting_of(ranked.row(0, named=True)) if len(ranked) else report.baseline.now
+    rows = trade_off_rows(report.baseline, advised)
+    title = "What to set: GC CPU against peak heap"
+    if rows.is_empty() or ranked.is_empty():
+        why = report.baseline.refused or "there is too little to go on"
+        return Figure("trade_off", title, (), shared_x=False, notes=(f"No prediction: {why}.",))
+    cpu = "gc_cpu_with_idle_share"
+    curve = Mark(
+        "predicted, 80 % interval", rows["heap_peak_mib"], rows[cpu], color=COLORS["heap goal"],
+        low=rows[f"{cpu}_low"], high=rows[f"{cpu}_high"],
+        where=rows.select(pl.format("GOGC={}", pl.col("gogc").cast(pl.Int64))).to_series(),
+    )  # fmt: skip
+    points = []
+    first = ranked.row(0, named=True)
+    for row in ranked.filter(pl.col("now") | (pl.col("rank") == 1)).iter_rows(named=True):
+        if row[cpu] is None:
+            continue
+        name = "now" if row["now"] else "advised"
+        label = f"{name}: {named(row)}" + (" (leave it)" if first["now"] else "")
+        points.append(
+            Mark(label, pl.Series([row["heap_peak_mib"]]), pl.Series([row[cpu]]), "points",
+                 COLORS[name if not first["now"] else "advised"], size=11)
+        )  # fmt: skip
+    labels = tuple(
+        (row["heap_peak_mib"], row[cpu], f"{row['gogc']:.0f}")
+        for row in _apart(rows).iter_rows(named=True)
+    )
+    panel = Panel(
+        "trade_off", "GC CPU with idle marking, share of all CPU", (curve, *points),
+        percent=True, x_title="largest heap, MiB (each point a GOGC)", labels=labels,
+    )  # fmt: skip
+    notes = (
+        "The curve varies GOGC and keeps the rest of the first setting; the band is the 80 % "
+        "interval.",
+    )
+    return Figure("trade_off", title, (panel,), shared_x=False, notes=notes)
+
+
+def _apart(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows that are labelled: doublings of GOGC, where the curve still moves."""
+    peak = pl.col("heap_peak_mib")
+    span = pl.col("heap_peak_mib").max() - pl.col("heap_peak_mib").min()
+    doubled = rows.with_columns(span=span).filter(pl.col("gogc").is_in(_LABELLED))
+    return doubled.filter((peak - peak.shift()).fill_null(float("inf")) > 0.04 * pl.col("span"))
+
+
+def compared(runs: Mapping[str, Report], bins: int) -> Figure:
+    """Runs laid over each other: pauses, times between cycles, GC CPU and live heap."""
+    colors = _palette(runs)
+    corrected = {name: report.corrected for name, report in runs.items()}
+    pauses_ = [
+        _ecdf(name, single_pauses(each), colors[name], bins) for name, each in corrected.items()
+    ]
+    gaps = {
+        name: each.select(pl.col("start_s").diff().over("process")).to_series()
+        for name, each in corrected.items()
+    }
+    intervals = [
+        _ecdf(name, values.filter(values > 0), colors[name], bins, least=1e-6)
+        for name, values in gaps.items()
+    ]
+    live: list[Mark] = []
+    cpu: list[Mark] = []
+    for name, report in runs.items():
+        axis = axis_of(report, bins=bins)
+        for column, marks, weight in (
+            ("heap_live_mib", live, None), ("gc_cpu_share", cpu, "elapsed_s"),
+        ):  # fmt: skip
+            found = axis.series(column, weight=weight)
+            seconds = found["x"] if not axis.is_time else _since(found["x"])
+            marks.append(
+                Mark(name, seconds, found["y"], color=colors[name], low=found["low"],
+                     high=found["high"], where=found["where"])
+            )  # fmt: skip
+    at = "seconds since the begin of the log"
+    panels = (
+        Panel("pauses", "Share of pauses no longer", tuple(pauses_), percent=True, log_x=True,
+              x_title="pause, ms"),
+        Panel("intervals", "Share of intervals no longer", tuple(intervals), percent=True,
+              log_x=True, x_title="time between cycles, s"),
+        Panel("gc_cpu", "GC CPU, share of all CPU", tuple(cpu), percent=True, x_title=at),
+        Panel("live", "Live heap (marked), MiB", tuple(live), x_title=at),
+    )  # fmt: skip
+    return Figure("compared", " · ".join(runs), panels, shared_x=False, notes=(_ECDF_NOTE,))
+
+
+def across(runs: Mapping[str, Report]) -> Figure:
+    """Pauses of several runs side by side, as one program's under many Go versions."""
+    rows = {name: by_phase(report.corrected) for name, report in runs.items()}
+    panels = []
+    for phase in PHASES:
+        marks = [
+            Mark(
+                figure.removesuffix("_ms"),
+                pl.Series(list(rows)),
+                pl.Series([_of_phase(each, phase, figure) for each in rows.values()]),
+                "points" if figure == "max_ms" else "line",
+                color,
+                size=8,
+            )
+            for figure, color in _ACROSS.items()
+        ]
+        panels.append(
+            Panel(phase.replace(" ", "_"), f"{phase.capitalize()}, ms", tuple(marks),
+                  log_y=True, from_zero=False)
+        )  # fmt: skip
+    return Figure(
+        "across", "Pauses by phase", tuple(panels), x_title="",
+        notes=() if all(len(each) > 1 for each in rows.values()) else (_ONE_PAUSE,),
+    )  # fmt: skip
+
+
+_ONE_PAUSE = "Go 1.4 and before print one pause per collection: it stands last."
+_ACROSS = {
+    "p50_ms": COLORS["live heap"],
+    "p99_ms": COLORS["heap goal"],
+    "max_ms": COLORS["limit"],
+}
+
+
+def _of_phase(frame: pl.DataFrame, phase: str, figure: str) -> float | None:
+    found = frame.filter(phase=phase)[figure]
+    return max(float(found[0]), _SMALLEST_MS) if len(found) else None
+
+
+def _ecdf(
+    name: str, values: pl.Series, color: str, bins: int, *, least: float = _SMALLEST_MS
+) -> Mark:
+    x, share = distribution(values.clip(lower_bound=least), bins)
+    return Mark(name, x, share, "step", color)
+
+
+def _palette(runs: Mapping[str, Report]) -> dict[str, str]:
+    colors = [
+        COLORS[name]
+        for name in ("before", "after", "allocation", "mark termination", "heap goal")
+    ]
+    return {name: colors[index % len(colors)] for index, name in enumerate(runs)}
+
+
+def _since(times: pl.Series) -> pl.Series:
+    return (times - times.min()).dt.total_microseconds() / 1e6

@@ -1,0 +1,80 @@
+"""Live heap: its growth, and when it meets the limit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.present.format import duration, mib, rate_of_growth
+from gctrace_analyzer.present.plots.axis import Axis, limits, timed
+from gctrace_analyzer.present.plots.figure import COLORS, Figure, Mark, Panel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.present.report import Report
+
+
+def live_heap(report: Report, axis: Axis) -> Figure:
+    """Live heap, its growth with an interval, and when it meets the limit."""
+    live = axis.mark("live heap", "heap_live_mib", COLORS["live heap"])
+    trend, notes = _trend(report, axis)
+    panel = Panel(
+        "live", "Live heap (marked), MiB", (live, *trend), levels=tuple(limits(report))
+    )
+    return timed("live_heap", "Live heap", report, axis, (panel,)).noting(*notes)
+
+
+def _trend(report: Report, axis: Axis) -> tuple[list[Mark], tuple[str, ...]]:
+    """The growth as a line through the middle, and what it means."""
+    s = report.summary
+    growth = s.live_heap_growth_mib_per_h
+    low, high = s.live_heap_growth_mib_per_h_low, s.live_heap_growth_mib_per_h_high
+    if growth is None or low is None or high is None or len(axis.processes) != 1:
+        return [], ()
+    process = axis.processes[0]
+    points = axis.cycles.select("start_s", "heap_live_mib").drop_nulls()
+    first, last = points["start_s"].min(), points["start_s"].max()
+    middle, height = points["start_s"].median(), points["heap_live_mib"].median()
+    if not (isinstance(first, float) and isinstance(last, float)) or first == last:
+        return [], ()
+    assert isinstance(middle, float)
+    assert isinstance(height, float)
+    ends = (first, last)
+    x = pl.Series([axis.at(process, end) for end in ends])
+    at = {
+        name: pl.Series([height + rate / 3600 * (end - middle) for end in ends])
+        for name, rate in (("y", growth), ("a", low), ("b", high))
+    }
+    edges = pl.DataFrame(at)
+    line = Mark(
+        "growth (95 % interval)", x, at["y"], color=COLORS["trend"], dash=True,
+        low=edges.select(pl.min_horizontal("a", "b")).to_series(),
+        high=edges.select(pl.max_horizontal("a", "b")).to_series(),
+    )  # fmt: skip
+    said = f"Growth {rate_of_growth(growth, low, high)}: Theil–Sen slope, Sen's 95 % interval."
+    if low <= 0 <= high:
+        return [line], (said + " It may as well be none.",)
+    return [line], (said, *_time_left(report, height + growth / 3600 * (last - middle)))
+
+
+def _time_left(report: Report, live: float) -> Iterator[str]:
+    """How long until the nearest limit, at the fastest and slowest of the growth."""
+    s = report.summary
+    low, high = s.live_heap_growth_mib_per_h_low, s.live_heap_growth_mib_per_h_high
+    rooms = [
+        (value, name)
+        for name, key in (
+            ("GOMEMLIMIT", "memory_limit_mib"),
+            ("container", "container_limit_mib"),
+        )
+        if isinstance(value := report.settings.value(key), int | float) and value > live
+    ]
+    if rooms and low is not None and high is not None and low > 0:
+        room, name = min(rooms)
+        soon, late = (3600 * (room - live) / rate for rate in (high, low))
+        yield (
+            f"The live heap meets the {name} of {mib(room)} in {duration(soon)} to "
+            f"{duration(late)} after the last cycle, if it goes on like this."
+        )

@@ -1,0 +1,166 @@
+"""Plots along the run's time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis.pauses import PHASES
+from gctrace_analyzer.present.plots.axis import Axis, limits, timed
+from gctrace_analyzer.present.plots.binning import distribution
+from gctrace_analyzer.present.plots.figure import COLORS, Figure, Mark, Panel
+from gctrace_analyzer.present.plots.memory import dumped
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.present.report import Report
+
+
+def timeline(report: Report, axis: Axis) -> Figure:
+    """Heap, GC CPU, mark assist, pauses and allocation on one axis, episodes as bands."""
+    panels = (
+        _heap(report, axis),
+        _gc_cpu(axis),
+        _assist(axis),
+        _pauses(axis),
+        _allocation(axis),
+    )
+    return timed("timeline", "Timeline", report, axis, panels)
+
+
+def frequency(report: Report, axis: Axis) -> Figure:
+    """How often: the time between cycles, and how it is distributed."""
+    intervals = axis.cycles["interval_s"]
+    values, share = distribution(intervals.filter(intervals > 0), axis.bins)
+    cycles = axis.mark(
+        "interval", "interval_s", COLORS["interval"],
+        only=pl.col("interval_s") > 0, kind="points",
+    )  # fmt: skip
+    panels = (
+        Panel(
+            "interval", "Time between cycles, s", (cycles,), log_y=True, x_title=axis.title,
+            from_zero=False,
+        ),
+        Panel(
+            "distribution",
+            "Share of intervals no longer",
+            (Mark("intervals", values, share, "step", COLORS["interval"]),),
+            percent=True,
+            x_title="time between cycles, s",
+            log_x=True,
+        ),
+    )  # fmt: skip
+    return timed("frequency", "GC frequency", report, axis, panels, shared=False)
+
+
+def assist(report: Report, axis: Axis) -> Figure:
+    """Mark assist beside the allocation that calls for it."""
+    found = axis.cycles.select("alloc_mib_per_s", "assist_share", "gc_num", "source", "line_no")
+    against = found.drop_nulls(["alloc_mib_per_s", "assist_share"])
+    notes: tuple[str, ...] = ()
+    if len(against) > 2 * axis.bins:
+        # The highest of each step of the allocation rate: what assists can come to.
+        against = _highest(against, axis.bins)
+        notes = (
+            f"Right: of {len(found):,} cycles the highest share in each of "
+            f"{axis.bins:,} steps.",
+        )
+    each = Mark(
+        "a cycle", against["alloc_mib_per_s"], against["assist_share"], "points",
+        COLORS["mark assist"],
+        where=against.select(pl.format("gc {}", "gc_num")).to_series(), size=4,
+    )  # fmt: skip
+    panels = (
+        _assist(axis),
+        _allocation(axis),
+        Panel(
+            "against", "Mark assist, share of the cycle's GC CPU", (each,), percent=True,
+            x_title="allocation, MiB/s",
+        ),
+    )  # fmt: skip
+    figure = timed(
+        "assist", "Mark assist against allocation", report, axis, panels, shared=False
+    )
+    return figure.noting(*notes)
+
+
+def goal(report: Report, axis: Axis) -> Figure:
+    """The heap goal, what set it, and the GOGC in effect."""
+    setters = axis.cycles["goal_set_by"].drop_nulls().unique().sort().to_list()
+    goals = tuple(
+        axis.mark(
+            f"goal set by {setter.replace('-', ' ')}", "heap_goal_mib",
+            COLORS.get(setter, COLORS["heap goal"]), only=pl.col("goal_set_by") == setter,
+            kind="points",
+        )
+        for setter in setters
+    )  # fmt: skip
+    live = axis.mark("live heap", "heap_live_mib", COLORS["live heap"])
+    gogc = axis.mark(
+        "GOGC in effect",
+        "effective_gogc",
+        COLORS["gogc"],
+        only=(pl.col("effective_gogc") > 0) & (pl.col("goal_set_by") != "heap-minimum"),
+    )
+    panels = (
+        Panel("goal", "Heap goal, MiB", (live, *goals), levels=tuple(limits(report))),
+        Panel("gogc", "GOGC in effect, %", (gogc,)),
+    )
+    return timed("goal", "Heap goal and who set it", report, axis, panels)
+
+
+def _heap(report: Report, axis: Axis) -> Panel:
+    marks = [
+        axis.mark("heap at the start", "heap_start_mib", COLORS["heap start"]),
+        axis.mark("live heap (marked)", "heap_live_mib", COLORS["live heap"]),
+        axis.mark("heap goal", "heap_goal_mib", COLORS["heap goal"]),
+        *dumped(report, axis),
+    ]
+    return Panel("heap", "Heap, MiB", tuple(marks), levels=tuple(limits(report)))
+
+
+def _gc_cpu(axis: Axis) -> Panel:
+    marks = (
+        axis.mark(
+            "with idle marking", "gc_cpu_with_idle_share", COLORS["with idle marking"],
+            weight="elapsed_s",
+        ),
+        axis.mark("GC CPU", "gc_cpu_share", COLORS["GC CPU"], weight="elapsed_s"),
+    )  # fmt: skip
+    return Panel(
+        "gc_cpu", "GC CPU, share of all CPU, each cycle's interval", marks, percent=True
+    )
+
+
+def _assist(axis: Axis) -> Panel:
+    each = axis.mark(
+        "mark assist", "assist_share", COLORS["mark assist"], weight="gc_cpu_ms", filled=True
+    )
+    return Panel(
+        "assist", "Mark assist, share of the cycle's GC CPU", (each,), percent=True,
+        x_title=axis.title,
+    )  # fmt: skip
+
+
+def _pauses(axis: Axis) -> Panel:
+    marks = tuple(
+        axis.mark(phase, column, COLORS[phase], kind="points", size=4)
+        for phase, column in PHASES.items()
+    )
+    return Panel("pauses", "Stop-the-world pauses, ms", marks)
+
+
+def _allocation(axis: Axis) -> Panel:
+    each = axis.mark(
+        "allocation", "alloc_mib_per_s", COLORS["allocation"], weight="interval_s", filled=True
+    )
+    return Panel("allocation", "Allocation, MiB/s", (each,), x_title=axis.title)
+
+
+def _highest(points: pl.DataFrame, bins: int) -> pl.DataFrame:
+    step = (pl.col("alloc_mib_per_s") / pl.col("alloc_mib_per_s").max() * bins).floor()
+    return (
+        points.group_by(step.alias("step"), maintain_order=True)
+        .agg(pl.all().get(pl.col("assist_share").arg_max()))
+        .sort("step")
+    )

@@ -1,0 +1,1 @@
+"""The parts of a report as rows of text, shared by all output formats."""

@@ -1,0 +1,311 @@
+"""The rows of a comparison in words: figures, what the load explains, what was expected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.present.format import (
+    NONE,
+    mib,
+    mib_per_s,
+    milliseconds,
+    printable,
+    rate,
+    share,
+)
+from gctrace_analyzer.present.sections.overview import Table
+from gctrace_analyzer.present.text import WIDTH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.comparison import Comparison
+
+LABELS = {
+    "gc_cpu_share": "GC CPU",
+    "gc_cpu_with_idle_share": "GC CPU with idle",
+    "gc_per_s": "Frequency",
+    "assist_share_of_gc_cpu": "Assists, of GC CPU",
+    "assist_share_of_cpu": "Assists, of all CPU",
+    "stw_share": "Time stopped",
+    "stw_p50_ms": "Pauses p50",
+    "stw_p99_ms": "Pauses p99",
+    "stw_max_ms": "Pauses max",
+    "stw_sweep_term_p50_ms": "sweep termination p50",
+    "stw_sweep_term_p99_ms": "sweep termination p99",
+    "stw_mark_term_p50_ms": "mark termination p50",
+    "stw_mark_term_p99_ms": "mark termination p99",
+    "alloc_mib_per_s": "Allocation",
+    "live_heap_p50_mib": "Live heap p50",
+    "true_live_heap_mib": "Held by the program",
+    "heap_goal_p50_mib": "Heap goal p50",
+    "heap_peak_mib": "Heap peak",
+}
+
+HEADLINES = (
+    "gc_cpu_share", "gc_cpu_with_idle_share", "gc_per_s", "assist_share_of_cpu",
+    "stw_p99_ms", "alloc_mib_per_s", "live_heap_p50_mib", "heap_peak_mib",
+)  # fmt: skip
+"""What a pull request shows first."""
+
+_SETTING_COLUMNS = (
+    ("gc_cpu_share", "GC CPU %", 100.0),
+    ("gc_cpu_with_idle_share", "with idle %", 100.0),
+    ("gc_per_s", "cycles/s", 1.0),
+    ("stw_p99_ms", "p99 pause ms", 1.0),
+    ("heap_peak_mib", "peak MiB", 1.0),
+)
+_MORE_SETTING_COLUMNS = (
+    ("assist_share_of_cpu", "assists %", 100.0),
+    ("stw_share", "stopped %", 100.0),
+    ("alloc_mib_per_s", "alloc MiB/s", 1.0),
+    ("true_live_heap_mib", "held MiB", 1.0),
+    ("heap_goal_p50_mib", "goal MiB", 1.0),
+)
+
+LEAST_SETTING = 12
+"""Characters of a setting's name that are always shown."""
+
+_DECIDING = ("gc_cpu_share", "heap_peak_mib")
+
+METHOD = (
+    "Change: of the value before, with its 95 % interval. ~: noise could do it. "
+    "Dependent cycles: block bootstrap; differences between runs: calibrated, or from "
+    "repeats."
+)
+SWEEP_METHOD = (
+    "▸ best; ≈ noise could make it the best. ±: 95 % interval over cycles (block "
+    "bootstrap) and repeats."
+)
+LOAD_NOTE = (
+    "An estimate, for the same live heap and goal: a cycle costs the same, and there are as "
+    "many as the allocation makes."
+)
+EXPECTED_NOTE = (
+    "Predicted from before, for the same load: one in five lies outside. Measured without the "
+    "start-up (0.5 s), as it is predicted."
+)
+
+
+def figures(frame: pl.DataFrame, *, headline: bool = False) -> Table:
+    """Every figure the logs tell, with its change."""
+    body = []
+    for row in frame.iter_rows(named=True):
+        if row["before"] is None and row["after"] is None:
+            continue
+        if headline and row["metric"] not in HEADLINES:
+            continue
+        body.append(
+            (
+                LABELS[row["metric"]],
+                value(row["metric"], row["before"]),
+                value(row["metric"], row["after"]),
+                _change(row, row["delta"]),
+                _interval(row),
+                NONE if row["delta_low"] is None else row["verdict"],
+            )
+        )
+    return Table(("", "before", "after", "change", "95 % interval", ""), "lrrrrl", body)
+
+
+def conclusion(frame: pl.DataFrame) -> Iterator[tuple[str, str]]:
+    """What is better, what is worse, as lists of figures."""
+    rows = list(frame.iter_rows(named=True))
+    for verdict in ("better", "worse"):
+        named = [LABELS[row["metric"]] for row in rows if row["verdict"] == verdict]
+        if named:
+            yield verdict.capitalize(), "; ".join(named)
+    if not any(row["verdict"] in ("better", "worse") for row in rows):
+        yield "Noise", "no figure is better or worse beyond what chance does"
+
+
+def alike(found: Comparison) -> Iterator[str]:
+    """Why the sides can be compared."""
+    rows = found.rows()
+    told = {each.what for each in found.differences} & {"unclear_load", "throughput"}
+    alloc = rows["alloc_mib_per_s"]
+    if not told and None not in (alloc["before"], alloc["after"]):
+        rates = f"{mib_per_s(alloc['before'])} and {mib_per_s(alloc['after'])} allocated"
+        yield f"same load ({rates})" if found.load_is_given else f"as fast as it can ({rates})"
+    procs = sorted({n for report in found.before.reports for n in report.procs})
+    if procs:
+        yield "1 proc" if procs == [1] else f"{'–'.join(map(str, procs))} procs"
+    if (go := found.before.circumstances.go) is not None:
+        yield go
+
+
+def of_load(frame: pl.DataFrame) -> Table | None:
+    """What part of each change the load's own change makes; None: the load is the same."""
+    body = []
+    for row in frame.iter_rows(named=True):
+        if row["by_load"] is None or row["delta"] is None:
+            continue
+        metric, before = row["metric"], row["before"]
+        alone = before + row["by_load"]
+        explained = row["by_load"] / row["delta"] if row["delta"] else None
+        body.append(
+            (
+                LABELS[metric],
+                value(metric, before),
+                value(metric, alone),
+                value(metric, row["after"]),
+                _explained(explained, row["verdict"]),
+            )
+        )
+    if not body:
+        return None
+    return Table(("What the load explains", "before", "load alone", "after", ""), "lrrrl", body)
+
+
+def expectation(frame: pl.DataFrame) -> Table | None:
+    """What the what-if expected beside what was measured; None: it expected nothing."""
+    body = []
+    for row in frame.iter_rows(named=True):
+        low, high, after = row["expected_low"], row["expected_high"], row["measured"]
+        if row["expected"] is None or after is None:
+            continue
+        metric = row["metric"]
+        ends = " to ".join(value(metric, end) for end in (low, high))
+        verdict = "as expected" if low <= after <= high else "less" if after < low else "more"
+        body.append(
+            (
+                LABELS[metric],
+                value(metric, row["expected"]),
+                ends,
+                value(metric, after),
+                verdict,
+            )
+        )
+    if not body:
+        return None
+    head = ("What was expected", "expected", "80 % interval", "measured", "")
+    return Table(head, "lrrrl", body)
+
+
+def expected_and_measured(frame: pl.DataFrame) -> str | None:
+    """The expectation of what it costs and of what it takes, as a sentence."""
+    parts = []
+    for row in frame.filter(pl.col("metric").is_in(_DECIDING)).iter_rows(named=True):
+        if row["expected"] is None or row["measured"] is None:
+            continue
+        metric, low, high = row["metric"], row["expected_low"], row["expected_high"]
+        ends = f"{bare(value(metric, low))}–{bare(value(metric, high))}"
+        parts.append(
+            f"{LABELS[metric]} {value(metric, row['expected'])} ({ends}), "
+            f"measured {value(metric, row['measured'])}"
+        )
+    return "; ".join(parts) or None
+
+
+def settings(frame: pl.DataFrame) -> list[Table]:
+    """One row per setting: the figures that decide, then the others."""
+    names = frame["setting"].unique(maintain_order=True).to_list()
+    rows = {(row["setting"], row["metric"]): row for row in frame.iter_rows(named=True)}
+    tables = []
+    for title, columns in (
+        ("Setting", _SETTING_COLUMNS),
+        ("Beside that", _MORE_SETTING_COLUMNS),
+    ):
+        told = [
+            column
+            for column in columns
+            if any(rows[name, column[0]]["value"] is not None for name in names)
+        ]
+        cells = [
+            [_cell(rows[name, metric], times) for metric, _, times in told] for name in names
+        ]
+        taken = sum(
+            2 + max(len(head), *(len(row[at]) for row in cells))
+            for at, (_, head, _) in enumerate(told)
+        )
+        room = max(WIDTH - 2 - taken, LEAST_SETTING)
+        body = [(name, *row) for name, row in zip(_short(names, room), cells, strict=True)]
+        tables.append(
+            Table((title, *(head for _, head, _ in told)), "l" + "r" * len(told), body)
+        )
+    return [table for table in tables if len(table.head) > 1]
+
+
+def value(metric: str, number: float | None) -> str:
+    """A metric's value as people read it."""
+    if metric.endswith("_per_s") and "mib" not in metric:
+        return rate(number)
+    if "share" in metric:
+        return share(number)
+    if metric.endswith("_ms"):
+        return milliseconds(number)
+    return mib_per_s(number) if metric.endswith("_per_s") else mib(number)
+
+
+def percent(part: float) -> str:
+    """A change as a percentage, or as a factor where that reads better.
+
+    >>> percent(-0.482), percent(0.004), percent(1.5), percent(24.0), percent(0.0001)
+    ('-48 %', '+0.4 %', '+150 %', '×25', '0 %')
+    """
+    if part >= 9:
+        return f"×{1 + part:,.0f}"
+    hundred = 100 * part
+    if abs(hundred) < 0.05:
+        return "0 %"
+    return f"{hundred:+.0f} %" if abs(hundred) >= 9.95 else f"{hundred:+.1f} %"
+
+
+def bare(shown: str) -> str:
+    """A figure without its unit."""
+    return shown.partition(" ")[0]
+
+
+def _change(row: dict[str, Any], delta: float | None) -> str:
+    if delta is None or not row["before"]:
+        return NONE
+    return percent(delta / row["before"])
+
+
+def _interval(row: dict[str, Any]) -> str:
+    if row["delta_low"] is None or not row["before"]:
+        return NONE
+    low, high = (percent(row[end] / row["before"]) for end in ("delta_low", "delta_high"))
+    return f"{low.removesuffix(' %')} to {high}"
+
+
+def _explained(part: float | None, verdict: str | None) -> str:
+    if part is None or verdict in (None, "~"):
+        return "within noise"
+    if part < 0:
+        return "the opposite"
+    return "all and more" if part > 1 else f"{100 * part:.0f} % of it"
+
+
+def _cell(row: dict[str, Any], times: float) -> str:
+    if row["value"] is None:
+        return NONE
+    mark = {"best": "▸", "~": "≈"}.get(row["standing"], "")
+    value, low, high = (row[name] for name in ("value", "value_low", "value_high"))
+    number = _number(times * value)
+    if low is None:
+        return number
+    half = times * max(high - value, value - low)
+    decimals = len(number.partition(".")[2])
+    least = 0.1**decimals
+    return f"{mark}{number} ±{max(half, least):.{decimals}f}"
+
+
+def _short(names: list[str], room: int) -> list[str]:
+    """Names cut to their room, at the end where they begin differently, else in front."""
+    clean = [printable(name) for name in names]
+    heads = [each if len(each) <= room else each[: room - 1] + "…" for each in clean]
+    if len(set(heads)) == len(names):
+        return heads
+    return [each if len(each) <= room else "…" + each[1 - room :] for each in clean]
+
+
+def _number(number: float) -> str:
+    """Three digits: the third is what an interval can be seen in."""
+    if number >= 99.5:
+        return f"{number:,.0f}"
+    return f"{number:.1f}" if number >= 9.95 else f"{number:.2f}" if number >= 0.1 else (
+        f"{number:.3f}"
+    )  # fmt: skip

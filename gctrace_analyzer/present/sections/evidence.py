@@ -1,0 +1,218 @@
+"""What stands beside gctrace: inputs, deaths, memory held, units; as rows of words."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.present.format import (
+    count,
+    duration,
+    mib,
+    mib_per_s,
+    place,
+    printable,
+    share,
+)
+from gctrace_analyzer.present.sections.overview import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.analysis.postmortem.memory import Memory
+    from gctrace_analyzer.analysis.postmortem.report import PostMortem
+    from gctrace_analyzer.ingest.sources import SourceFacts
+    from gctrace_analyzer.present.report import Report
+
+MOST_DEATHS = 5
+_OF_A_PLAIN_LOG = {"cycles", "rejected", "scavenges", "pacer", "scans", "markers"}
+
+_NOUNS = {
+    "cycles": ("GC cycle", None),
+    "memstats": ("MemStats dump", None),
+    "oom_kills": ("OOM kill", None),
+    "oom_invocations": ("OOM without a kill", "OOMs without a kill"),
+    "oom_tasks": ("task listed", "tasks listed"),
+    "unit_events": ("unit event", None),
+    "container_states": ("container state", None),
+    "runtime_fatal": ("fatal error", None),
+    "scavenges": ("scavenger line", None),
+    "pacer": ("pacer line", None),
+    "rejected": ("line skipped", "lines skipped"),
+}
+_KINDS = {
+    "log": "text",
+    "json": "JSON",
+    "journal-export": "journalctl -o export",
+    "journal-verbose": "journalctl -o verbose",
+    "memstats-csv": "CSV",
+    "pprof": "heap profile",
+    "metrics": "metrics",
+    "describe": "kubectl describe",
+}
+_PREVENTABLE = {
+    "yes": "Go could have prevented it.",
+    "partly": "Go could have prevented a part of it.",
+    "for a while": "Go could have put it off, not prevented it.",
+    "no": "Go could not have prevented it.",
+}
+
+
+def inputs(report: Report) -> list[tuple[str, str]]:
+    """What each input was taken for and holds, unless it is one plain log of cycles."""
+    sources = report.sources
+    plain = len(sources) == 1 and not sources[0].wrappers and sources[0].kind == "log"
+    if plain and not set(sources[0].found) - _OF_A_PLAIN_LOG:
+        return []
+    return [(_name(source), f"{taken_for(source)}: {_held(source)}") for source in sources]
+
+
+def taken_for(source: SourceFacts) -> str:
+    """The input's format as people know it."""
+    known = sorted(source.wrappers.items(), key=lambda item: -item[1])
+    names = list(dict.fromkeys(name for name, _ in known))
+    kind = _KINDS.get(source.kind, source.kind)
+    what = names[0] if names else kind
+    return f"{what}, {source.compression}" if source.compression else what
+
+
+def _name(source: SourceFacts) -> str:
+    name = printable(PurePath(source.name).name)
+    return name if len(name) <= 24 else "…" + name[-23:]
+
+
+def _held(source: SourceFacts) -> str:
+    parts = [
+        count(number, *_NOUNS[table])
+        for table, number in source.found.items()
+        if number and table in _NOUNS
+    ]
+    return ", ".join(parts) or "nothing"
+
+
+def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Each death as a title and labelled sentences."""
+    for death in report.post_mortems[:MOST_DEATHS]:
+        yield _title(death), list(_story(death))
+    if (left := len(report.post_mortems) - MOST_DEATHS) > 0:
+        yield f"… and {left:,} more (--table oom_kills)", []
+
+
+def _title(death: PostMortem) -> str:
+    victim = f": {printable(death.victim)}" if death.victim else ""
+    pid = f" (pid {death.pid})" if death.pid else ""
+    at = f" at {death.logged_at:%Y-%m-%d %H:%M:%S} UTC" if death.logged_at else ""
+    by = f" by {death.killer}" if death.killer else ""
+    return f"{death.kind}{victim}{pid}{at}{by}"
+
+
+def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
+    yield "Where", place(death.source, death.line_no)
+    if death.process is not None:
+        gap = "" if death.gap_s is None else f", {death.gap_s:.2g} s after its last cycle"
+        last = "" if death.last_gc_num is None else f", gc {death.last_gc_num}"
+        by = ", ".join(death.match_by)
+        yield (
+            "Program",
+            f"process {death.process}{last}{gap} (joined by {by}; {death.confidence} "
+            f"confidence)",
+        )
+    if death.live_mib is not None:
+        live = f"live heap {_from_to(death.live_before_mib, death.live_mib)}"
+        goal = (
+            ""
+            if death.next_goal_mib is None
+            else f", next cycle due at {mib(death.next_goal_mib)}"
+        )
+        cpu = f", GC CPU {share(death.gc_cpu_share)}" if death.gc_cpu_share is not None else ""
+        rate = (
+            f", {mib_per_s(death.alloc_mib_per_s)} allocated" if death.alloc_mib_per_s else ""
+        )
+        yield "Last minute", live + goal + cpu + rate
+    if death.resident_mib is not None:
+        parts = [f"{mib(death.resident_mib)} resident"]
+        if death.go_heap_mib is not None:
+            parts.append(f"{mib(death.go_heap_mib)} Go heap at the last cycle")
+        if death.go_other_mib is not None:
+            parts.append(f"{mib(death.go_other_mib)} other Go memory")
+        if death.off_heap_mib is not None:
+            parts.append(f"{mib(death.off_heap_mib)} since then or off-heap")
+        yield "Memory", ", ".join(parts)
+    for index, text in enumerate(death.reading):
+        yield "" if index else "Reading", printable(text)
+    verdict = _PREVENTABLE.get(death.preventable)
+    if verdict:
+        yield "Verdict", verdict
+    for index, text in enumerate(death.advice):
+        yield "" if index else "Do", text
+
+
+def _from_to(before: int | None, after: int) -> str:
+    return f"{before:,} → {mib(after)}" if before not in (None, after) else mib(after)
+
+
+def memory(report: Report) -> Table | None:
+    """Heap held against heap needed."""
+    known = [
+        each
+        for each in report.memories
+        if each.held_mib is not None or each.alloc_mib is not None
+    ]
+    if not known:
+        return None
+    head = ("Memory (MemStats)", "dumps", "held", "needed", "allocated", "system", "GCs")
+    return Table(head, "lrrrrrr", [_memory(each) for each in known])
+
+
+def _memory(each: Memory) -> tuple[str, ...]:
+    name = printable(each.of or PurePath(each.source).name)
+    held = mib(each.held_max_mib)
+    return (
+        name if len(name) <= 20 else "…" + name[-19:],
+        f"{each.dumps:,}", held, mib(each.needed_max_mib), mib(each.alloc_mib),
+        mib(each.sys_mib),
+        "–" if each.num_gc is None else f"{each.num_gc:,}",
+    )  # fmt: skip
+
+
+def memory_notes(report: Report) -> list[str]:
+    """What the dumps' figures mean."""
+    return [text for each in report.memories for text in each.advice] + list(report.comparisons)
+
+
+def units(report: Report) -> Table | None:
+    """CPU that systemd counted."""
+    if not report.consumed:
+        return None
+    rows = []
+    for each in report.consumed:
+        gc = "–" if each.gc_cpu_share is None else share(each.gc_cpu_share)
+        part = gc if each.complete or each.gc_cpu_share is None else f"≥ {gc}"
+        name = printable(each.unit)
+        rows.append((
+            name if len(name) <= 30 else name[:14] + "…" + name[-15:],
+            duration(each.cpu_s), mib(each.memory_peak_mib), part,
+            "–" if each.num_gc is None else f"{each.num_gc:,}",
+        ))  # fmt: skip
+    return Table(("CPU used (systemd)", "CPU", "memory peak", "of it GC", "GCs"), "lrrrr", rows)
+
+
+def _plain(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def settings(report: Report) -> str | None:
+    """GOGC and limits, with who says so."""
+    names = {
+        "gogc": "GOGC", "memory_limit_mib": "GOMEMLIMIT", "container_limit_mib": "memory limit",
+        "cpu_limit": "CPU limit", "go_version": "Go", "ballast_mib": "ballast",
+        "off_heap_mib": "off-heap memory", "beside_mib": "other processes",
+    }  # fmt: skip
+    parts = []
+    for name, value in report.settings.to_dict().items():
+        if value["value"] is None:
+            continue
+        shown = mib(value["value"]) if name.endswith("_mib") else _plain(value["value"])
+        source = "" if value["source"] == "given" else f" ({value['source']})"
+        parts.append(f"{names[name]} {shown}{source}")
+    return "; ".join(parts) or None

@@ -1,0 +1,249 @@
+"""The report's parts as rows of words, the same for every way to write them down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.present.format import (
+    NONE,
+    count,
+    duration,
+    mib,
+    mib_per_s,
+    milliseconds,
+    place,
+    printable,
+    rate,
+    rate_of_growth,
+    share,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gctrace_analyzer.present.report import Report
+
+MOST_PROCESSES = 12
+MOST_REJECTED = 5
+MOST_PHASES = 8
+SHORT_PHASE = 0.05
+"""Of the whole time: a shorter phase is a transition."""
+
+_SETTERS = {
+    "gogc": "GOGC",
+    "memory-limit": "the memory limit",
+    "heap-minimum": "the heap minimum",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line of the state: `trend` is a column of the report's trend, `level` a verdict."""
+
+    label: str
+    value: str
+    note: str
+    trend: str = ""
+    level: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: its first column's head is its title; `align` has l or r per column."""
+
+    head: tuple[str, ...]
+    align: str
+    rows: Sequence[tuple[str, ...]]
+    more: str = ""
+
+
+def state(report: Report) -> list[Figure]:
+    """The headline figures; what the log does not tell has no line."""
+    s = report.summary
+    figures = []
+    if s.gc_cpu_share is not None:
+        of = f"of {report.procs[0]} procs" if report.procs[1:] == () else "of all CPU"
+        note = f"{of}; {share(s.gc_cpu_with_idle_share)} with idle marking"
+        figures.append(
+            _judged(report, "GC CPU", share(s.gc_cpu_share), note, "gc_cpu_share", "gc_cpu")
+        )
+    if s.gc_per_s is not None:
+        note = f"a cycle every {milliseconds(s.gc_interval_p50_ms)} (p50)"
+        figures.append(Figure("Frequency", rate(s.gc_per_s), note, "gc_per_s"))
+    if s.assist_share_of_gc_cpu is not None:
+        value = share(s.assist_share_of_gc_cpu)
+        note = f"of GC CPU; {share(s.assist_share_of_cpu)} of all CPU"
+        figures.append(
+            _judged(report, "Mark assist", value, note, "assist_share_of_gc_cpu", "assist")
+        )
+    note = f"p50 · {milliseconds(s.stw_p99_ms)} p99 · {milliseconds(s.stw_max_ms)} max"
+    note += f" · {share(s.stw_share)} of time" if s.stw_share is not None else ""
+    figures.append(_judged(report, "Pauses", milliseconds(s.stw_p50_ms), note, "", "pauses"))
+    if s.live_heap_p50_mib is not None:
+        value = mib(s.live_heap_p50_mib)
+        figures.append(
+            _judged(report, "Live heap", value, _growth(report), "heap_live_mib", "live_heap")
+        )
+    if s.heap_goal_p50_mib is not None:
+        figures.append(Figure("Heap goal", mib(s.heap_goal_p50_mib), _goal(report)))
+    if s.alloc_mib_per_s is not None:
+        total = f"{mib(s.alloc_total_mib)} in all"
+        figures.append(Figure("Allocation", mib_per_s(s.alloc_mib_per_s), total))
+    return figures
+
+
+def about_cycles(report: Report) -> Iterator[Table]:
+    """The tables that cycles give, in the order of every report; none without cycles."""
+    if report.summary.cycles:
+        several = (phases(report), pauses(report), worst(report), processes(report))
+        yield from (each for each in several if each is not None)
+
+
+def phases(report: Report) -> Table | None:
+    """Phases of load and idle times, where there is more than one; short ones left out."""
+    long = (report.segments["end_s"] - report.segments["start_s"]) >= SHORT_PHASE * (
+        report.summary.span_s or 0.0
+    )
+    told = report.segments.filter(long & (report.segments["kind"] != "start-up"))
+    if len(told) < 2 or len(told) == told["process"].n_unique():
+        return None
+    several = told["process"].n_unique() > 1
+    rows = [
+        (
+            (f"{row['process']} " if several else "") + row["kind"],
+            duration(row["start_s"]),
+            duration(row["end_s"]),
+            rate(row["gc_per_s"]),
+            share(row["gc_cpu_share"]),
+            share(row["assist_share_of_gc_cpu"]),
+            mib(row["live_heap_p50_mib"]),
+            mib_per_s(row["alloc_mib_per_s"]),
+        )
+        for row in told.head(MOST_PHASES).iter_rows(named=True)
+    ]
+    head = ("Phases", "from", "to", "cycles", "GC CPU", "assists", "live heap", "allocation")
+    left = len(report.segments) - len(rows)
+    more = f"… and {left:,} shorter one{'s' * (left > 1)}: --table segments" if left else ""
+    return Table(head, "lrrrrrrr", rows, more)
+
+
+def pauses(report: Report) -> Table:
+    """Pauses by phase."""
+    names = ("total_ms", "p50_ms", "p90_ms", "p99_ms", "max_ms")
+    rows = [
+        (row["phase"], *(milliseconds(row[name]) for name in names), f"gc {row['max_gc']}")
+        for row in report.pauses.iter_rows(named=True)
+    ]
+    head = ("Pauses by phase", "total", "p50", "p90", "p99", "max", "longest at")
+    return Table(head, "lrrrrrl", rows)
+
+
+def worst(report: Report) -> Table:
+    """The cycles that took most from the application."""
+    head = ("Worst cycles", "at", "pauses", "mark", "assists", "heap MiB", "line")
+    rows = [_cycle(row) for row in report.worst.iter_rows(named=True)]
+    return Table(head, "lrrrrlr", rows)
+
+
+def processes(report: Report) -> Table | None:
+    """The program starts, if there are several."""
+    if len(report.processes) < 2:
+        return None
+    rows = [
+        (
+            f"{row['process']}  gc {row['first_gc']}–{row['last_gc']}",
+            f"{s.cycles:,}",
+            duration(s.span_s),
+            share(s.gc_cpu_share),
+            milliseconds(s.stw_max_ms),
+            mib(s.live_heap_p50_mib),
+            str(row["ended_by"]),
+        )
+        for row, s in report.processes[:MOST_PROCESSES]
+    ]
+    left = len(report.processes) - len(rows)
+    head = ("Program starts", "cycles", "time", "GC CPU", "max pause", "live heap", "ended by")
+    return Table(head, "lrrrrrl", rows, f"… and {left:,} more" if left else "")
+
+
+def rejected(report: Report) -> Table | None:
+    """Why lines could not be read."""
+    if report.rejected.is_empty():
+        return None
+    head = (f"Skipped: {count(len(report.rejected), 'line')} that could not be read", "lines")
+    rows = [(reason, f"{number:,}") for reason, number in report.rejected_reasons()]
+    return Table(head, "lr", rows)
+
+
+def rejected_examples(report: Report) -> list[tuple[str, str]]:
+    """The first of them: where, and the line made harmless."""
+    rows = report.rejected.head(MOST_REJECTED).iter_rows(named=True)
+    return [(place(row["source"], row["line_no"]), printable(row["text"])) for row in rows]
+
+
+def damage(report: Report) -> list[str]:
+    """What is wrong with inputs as a whole."""
+    told = [
+        f"{printable(source.name)}: {source.damage}; what came before that was used."
+        for source in report.sources
+        if source.damage
+    ]
+    cut = set(
+        report.rejected.filter(reason="cut short").select("source", "line_no").iter_rows()
+    )
+    told += [
+        f"{printable(source.name)} looks cut: it ends in the middle of a line."
+        for source in report.sources
+        if not source.ends_in_newline and (source.name, source.lines) in cut
+    ]
+    beside = report.post_mortems or report.memories or report.consumed
+    if not report.summary.cycles and not beside:
+        lines = sum(report.runtime_lines.values())
+        others = f"{count(lines, 'line')} of the runtime's, none of them a cycle's"
+        told.append(f"No GC cycle here: {others}." if lines else "No GC cycle here.")
+    return told
+
+
+def _judged(
+    report: Report, label: str, value: str, note: str, trend: str, level: str
+) -> Figure:
+    return Figure(label, value, note, trend, report.levels.get(level, ""))
+
+
+def _growth(report: Report) -> str:
+    s = report.summary
+    low, high = s.live_heap_growth_mib_per_h_low, s.live_heap_growth_mib_per_h_high
+    growth = s.live_heap_growth_mib_per_h
+    most = f"marked; {mib(s.live_heap_max_mib)} at most"
+    if "live_heap" not in report.levels or growth is None or low is None or high is None:
+        return most
+    if low <= 0 <= high:
+        return f"{most}; no trend"
+    return rate_of_growth(growth, low, high)
+
+
+def _goal(report: Report) -> str:
+    gogc = report.summary.effective_gogc_p50
+    in_effect = [] if gogc is None else [f"GOGC in effect: {gogc:.0f}"]
+    judged = sum(report.goal_set_by.values())
+    if not judged:
+        return "; ".join(in_effect)
+    setter, cycles = max(report.goal_set_by.items(), key=lambda item: item[1])
+    mostly = "" if cycles == judged else "mostly "
+    return "; ".join([f"set {mostly}by {_SETTERS[setter]}", *in_effect])
+
+
+def _cycle(row: dict[str, Any]) -> tuple[str, ...]:
+    sizes = (row[f"heap_{when}_mib"] for when in ("start", "end", "live"))
+    pauses = (row["stw_sweep_term_ms"], row["stw_mark_term_ms"])
+    printed = [milliseconds(pause).removesuffix(" ms") for pause in pauses if pause is not None]
+    return (
+        f"gc {row['gc_num']}",
+        NONE if row["start_s"] is None else f"{row['start_s']:.1f} s",
+        "+".join(printed) + " ms",
+        milliseconds(row["concurrent_mark_ms"]),
+        milliseconds(row["assist_cpu_ms"]),
+        "→".join(f"{size:,}" for size in sizes if size is not None),
+        place(row["source"], row["line_no"]),
+    )

@@ -1,0 +1,323 @@
+"""What is advised where: limits, ballasts, memory that Go does not count, heaps that grow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.advise.candidates import RULES
+from gctrace_analyzer.advise.load import aged
+from gctrace_analyzer.present.sections import advice
+from gctrace_analyzer.testing import prolonged
+from tests.conftest import CORPUS, SAMPLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BUSY = CORPUS / "advice" / "svc-big" / "gogc100" / "run.log"
+OLD = SAMPLES / "assists-go1.16.log"
+LEAK = SAMPLES / "leak" / "service.log.gz"
+KILL = CORPUS / "inputs" / "journalctl" / "leakd-short.log"
+
+
+def limits(run: gca.Run, aim: str = "cpu") -> list[float]:
+    rows = run.recommend(aim=aim)
+    return sorted({*rows["memory_limit_mib"].drop_nulls()})
+
+
+def test_every_rule_says_where_it_comes_from() -> None:
+    assert len({rule.name for rule in RULES}) == len(RULES)
+    assert all(rule.source for rule in RULES)
+
+
+def test_no_limit_without_a_container() -> None:
+    run = gca.read(BUSY, gogc=100)
+    assert limits(run) == []
+    assert "--container-limit" in run.recommend(aim="cpu")["risk"][0]
+
+
+def test_memory_that_go_does_not_count_is_taken_off() -> None:
+    plain = gca.read(BUSY, gogc=100, container_limit="1GiB")
+    less = gca.read(BUSY, gogc=100, container_limit="1GiB", off_heap="200MiB")
+    assert limits(plain) == [921.0]
+    assert limits(less) == [721.0]
+    now, was = (run.whatif().row(0, named=True)["memory_peak_mib"] for run in (less, plain))
+    assert now == pytest.approx(was + 200)
+
+
+def test_resident_memory_beyond_gos_is_off_heap(tmp_path: Path) -> None:
+    dump = tmp_path / "metrics.txt"
+    dump.write_text(
+        "# TYPE go_memstats_sys_bytes gauge\n"
+        f"go_memstats_sys_bytes {400 << 20}\n"
+        f"go_memstats_heap_released_bytes {100 << 20}\n"
+        f"process_resident_memory_bytes {500 << 20}\n"
+    )
+    known = gca.read(BUSY, dump).settings.to_dict()["off_heap_mib"]
+    assert known["value"] == 200
+    assert "resident" in known["source"]
+    text = dump.read_text().replace(str(500 << 20), str(320 << 20))
+    dump.write_text(text)
+    assert "off_heap_mib" not in gca.read(BUSY, dump).settings.to_dict()
+
+
+def journal(path: Path, others: str = "") -> gca.Run:
+    """The busy program's log and a kernel's kill of it, as journalctl shows them."""
+    own = [
+        f"Mar 29 00:59:5{number // 10 % 9} web-1 leakd[4242]: {line}\n"
+        for number, line in enumerate(BUSY.read_text().splitlines())
+        if line.startswith("gc ")
+    ]
+    kill = KILL.read_text().splitlines(keepends=True)[11:]
+    at = next(number for number, line in enumerate(kill) if "leakd\n" in line and "[ " in line)
+    path.write_text("".join([*own, *kill[: at + 1], others, *kill[at + 1 :]]))
+    return gca.read(path, year=2026, gogc=100)
+
+
+def test_a_kill_tells_the_containers_limit(tmp_path: Path) -> None:
+    run = journal(tmp_path / "journal.log")
+    known = run.settings.to_dict()["container_limit_mib"]
+    assert known["value"] == 512
+    assert "OOM kill" in known["source"]
+    assert limits(run) == [460.0]
+
+
+def test_no_limit_where_memory_is_shared(tmp_path: Path) -> None:
+    other = (
+        "Mar 29 00:59:59 web-1 kernel: [   5151]   997  5151   467108    20480    20000     "
+        "1536         0  1335296        0             0 postgres\n"
+    )
+    run = journal(tmp_path / "journal.log", other)
+    assert run.settings.value("beside_mib") == 80
+    assert limits(run) == []
+    risk = run.recommend()["risk"][0]
+    assert "other processes under the same limit hold 80 MiB (postgres" in risk
+
+
+def test_no_limit_where_the_live_heap_is_near_it() -> None:
+    run = gca.read(BUSY, gogc=100, container_limit="190MiB")
+    assert limits(run) == []
+    first = run.recommend().row(0, named=True)
+    assert "fits the container" in first["why"]
+    assert "under less it may thrash" in first["risk"]
+
+
+def test_go_1_18_has_no_limit() -> None:
+    run = gca.read(BUSY, gogc=100, container_limit="1GiB", go_version="1.18.10")
+    assert limits(run) == []
+    assert "upgrade" in run.whatif(memory_limit="900MiB")["refused"][0]
+    assert "comes with Go 1.19" in run.recommend(aim="cpu")["risk"][0]
+
+
+def test_a_ballast_is_offered_where_there_is_no_limit() -> None:
+    rows = gca.read(OLD).recommend()
+    ballasts = rows.filter(pl.col("ballast_mib") > 0)
+    assert ballasts["rank"].to_list() == [2]
+    assert "does the same without it" in ballasts["why"][0]
+    assert "VSZ, not RSS" in ballasts["risk"][0]
+    assert not gca.read(BUSY).recommend().filter(pl.col("ballast_mib") > 0).height
+
+
+def test_a_ballast_is_address_space_until_it_is_written_to() -> None:
+    run = gca.read(BUSY, gogc=100)
+    none, some = run.whatif(ballast=[0, "256MiB"]).iter_rows(named=True)
+    assert some["gc_per_s"] < none["gc_per_s"]
+    assert some["heap_peak_mib"] > none["heap_peak_mib"] + 256
+    assert some["memory_peak_mib"] == pytest.approx(
+        some["heap_peak_mib"] + none["memory_peak_mib"] - none["heap_peak_mib"] - 256, rel=0.2
+    )
+    told = list(advice.about_ballasts(run.baseline, run.whatif(ballast="256MiB")))
+    assert "GOGC=" in told[0]
+    assert "GOMEMLIMIT=" in told[0]
+
+
+def test_a_ballast_can_go_from_go_1_19_on() -> None:
+    log = CORPUS / "advice" / "svc-a" / "gogc100-ballast64" / "run.log"
+    run = gca.read(log, gogc=100, ballast="64MiB")
+    rows = run.recommend().filter(pl.col("why").str.starts_with("the goal of now"))
+    without = run.whatif(gogc=rows["gogc"][0], ballast=0).row(0, named=True)
+    assert without["gc_per_s"] == pytest.approx(run.baseline.load.gc_per_s, rel=0.15)  # type: ignore[union-attr]
+
+
+def test_a_quota_below_gomaxprocs_is_told() -> None:
+    assert any(
+        "GOMAXPROCS=1" in each for each in gca.read(BUSY, cpu_limit=0.5).baseline.warnings
+    )
+    assert not any(
+        "GOMAXPROCS" in each for each in gca.read(BUSY, cpu_limit=2).baseline.warnings
+    )
+
+
+def test_go_1_16_is_predicted() -> None:
+    run = gca.read(OLD)
+    assert run.baseline.refused is None
+    own = run.whatif().row(0, named=True)
+    assert own["gc_per_s"] == pytest.approx(run.baseline.load.gc_per_s, rel=0.1)  # type: ignore[union-attr]
+
+
+def grown(until_s: float) -> gca.Run:
+    return gca.read(LEAK, gogc=100, memory_limit="120MiB").between(0, until_s)
+
+
+def test_a_growing_heap_is_predicted_from_its_end() -> None:
+    run = grown(85)
+    assert run.baseline.load is not None
+    assert run.baseline.load.begin_s > 60
+    assert any("predicted from its end" in each for each in run.baseline.warnings)
+    assert run.baseline.growth_is_known
+
+
+def test_what_it_will_be_later_came_true() -> None:
+    """A leak's log until 85 s, against what the same program did then."""
+    rows = grown(85).whatif(horizon=30).row(0, named=True)
+    later = gca.read(LEAK).between(112, 118).cycles
+    live = later["heap_live_mib"].mean()
+    assert rows["horizon_s"] == 30
+    assert rows["live_heap_mib"] == pytest.approx(live, rel=0.03)
+    assert rows["gc_per_s_low"] <= len(later) / 6 <= rows["gc_per_s_high"]
+    assert rows["thrash"] == "risk"
+
+
+def test_how_long_the_limit_lasts_came_true() -> None:
+    """GOGC in effect fell below 12 between 110 and 122 s."""
+    run = grown(85)
+    low, middle, high = (
+        85 + 3600 * run.whatif()[f"lasts_h{end}"][0] for end in ("_low", "", "_high")
+    )
+    assert low < middle < high
+    assert 105 < middle < 125
+    more = run.whatif(memory_limit=["120MiB", "200MiB", None])
+    assert more["lasts_h"][1] > more["lasts_h"][0]
+    assert more["lasts_h"][2] is None
+    held = gca.read(LEAK, gogc=100, memory_limit="120MiB", container_limit="1GiB").between(
+        0, 85
+    )
+    first = held.recommend(aim="cpu").row(0, named=True)
+    assert "MiB/h this lasts" in first["risk"]
+    assert "the live heap grows, which no setting cures" in first["risk"]
+
+
+def test_a_limit_that_is_met_soon_is_moved() -> None:
+    run = gca.read(LEAK, gogc=100, memory_limit="120MiB", container_limit="512MiB")
+    first, now = run.recommend().head(2).iter_rows(named=True)
+    assert (first["gogc"], first["memory_limit_mib"]) == (100, 460)
+    assert now["now"]
+    assert now["lasts_h"] == 0
+    assert first["lasts_h_low"] > 0.1
+    alone = gca.read(LEAK, gogc=100, memory_limit="120MiB").recommend().row(0, named=True)
+    assert alone["memory_limit_mib"] == 240
+
+
+def test_a_short_log_says_nothing_of_later() -> None:
+    run = gca.read(SAMPLES / "leak-go1.26.log")
+    assert "too short" in run.whatif(horizon="1h")["refused"][0]
+    assert run.whatif()["lasts_h"][0] is None
+
+
+def test_a_heap_that_does_not_grow_is_the_same_later(tmp_path: Path) -> None:
+    path = tmp_path / "long.log"
+    path.write_text("".join(prolonged(BUSY.read_text(), 200_000)))
+    run = gca.read(path, gogc=100)
+    now, later = run.whatif(), run.whatif(horizon="1h")
+    assert later["refused"][0] is None
+    assert now.drop("horizon_s").equals(later.drop("horizon_s"))
+    assert "too short" in gca.read(BUSY).whatif(horizon="1h")["refused"][0]
+
+
+SERVICE = CORPUS / "advice" / "svc-a"
+
+
+def test_gogc_is_read_from_the_goals_where_the_limit_is_not_felt() -> None:
+    run = gca.read(SERVICE / "gogc50" / "run.log", memory_limit="1GiB")
+    assert run.baseline.now.gogc == 50
+    measured = gca.read(SERVICE / "gogc200" / "run.log").baseline.load
+    predicted = run.whatif(gogc=200).row(0, named=True)
+    assert measured is not None
+    assert predicted["gc_per_s"] == pytest.approx(measured.gc_per_s, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"gogc": 400, "memory_limit": "10GiB"}, "far from the goals"),
+        ({"gogc": "off", "memory_limit": "10GiB"}, "GOGC off was given"),
+        ({"gogc": 50, "memory_limit": "10GiB"}, "is in effect"),
+        ({"memory_limit": "10MiB"}, "the goals are at"),
+        ({"ballast": "1GiB"}, "a ballast of 1,024 MiB was given"),
+    ],
+    ids=str,
+)
+def test_what_the_log_denies_is_refused(options: dict[str, Any], words: str) -> None:
+    run = gca.read(SERVICE / "gogc100" / "run.log", **options)
+    assert words in str(run.baseline.refused)
+    assert run.recommend()["why"][0].startswith("no advice: ")
+
+
+def test_what_does_not_fit_is_squeezed() -> None:
+    run = gca.read(SERVICE / "gogc100" / "run.log", container_limit="80MiB")
+    first, now = run.recommend().head(2).iter_rows(named=True)
+    assert (now["now"], now["fits"]) == (True, False)
+    assert (first["memory_limit_mib"], first["fits"], first["thrash"]) == (72, True, "no")
+    assert "thrashes as soon as that grows" in first["risk"]
+
+
+def test_a_limit_near_the_live_heap_has_the_word() -> None:
+    log = SERVICE / "gogc100-limit80" / "run.log"
+    for aim in ("balanced", "cpu", "memory"):
+        run = gca.read(log, gogc=100, memory_limit="80MiB")
+        least = run.baseline.least_limit_mib
+        assert least is not None
+        for row in run.recommend(aim=aim).filter(~pl.col("now")).iter_rows(named=True):
+            assert row["memory_limit_mib"] >= least or "thrash" in row["risk"]
+
+
+def test_gogc_is_not_raised_without_a_guard() -> None:
+    rows = gca.read(SERVICE / "gogc100" / "run.log", container_limit="1GiB").recommend(
+        aim="cpu"
+    )
+    assert rows.filter(~pl.col("now"))["memory_limit_mib"].to_list() == [921.0] * 3
+
+
+def test_a_limit_above_the_containers_guards_nothing() -> None:
+    run = gca.read(
+        SERVICE / "gogc100" / "run.log", gogc=100, memory_limit="1GiB", container_limit="256MiB"
+    )
+    first = run.recommend().row(0, named=True)
+    assert first["memory_limit_mib"] == 230
+    assert "more than the container has" in first["why"]
+
+
+def test_reasons_fit_the_numbers() -> None:
+    log = CORPUS / "advice" / "svc-a" / "off-limit137" / "run.log"
+    rows = gca.read(log, gogc="off", memory_limit="137MiB").recommend(aim="memory")
+    first, now = rows.head(2).iter_rows(named=True)
+    assert first["gc_per_s"] > now["gc_per_s"]
+    assert first["why"].startswith("a smaller heap for more CPU")
+    run = gca.read(SERVICE / "gogc100" / "run.log")
+    within = run.recommend(gc_cpu_target="2%").row(0, named=True)
+    assert "within the target of 2 %" in within["why"]
+    assert within["gc_cpu_share"] <= 0.02
+    assert "the nearest to" in run.recommend(gc_cpu_target=0.0001)["why"][0]
+    assert "within the target" in run.recommend(gc_cpu_target="30%")["why"][0]
+
+
+@pytest.mark.parametrize("log", [BUSY, OLD, SAMPLES / "ballast-go1.26.log"], ids=str)
+def test_intervals_hold_their_values(log: Path) -> None:
+    rows = gca.read(log).whatif(gogc=[1, 10, 25, 100, 800, 10_000], ballast=[0, "1GiB"])
+    for name in ("gc_per_s", "gc_cpu_share", "stw_share", "heap_peak_mib", "live_heap_mib"):
+        inside = pl.col(name).is_between(pl.col(f"{name}_low"), pl.col(f"{name}_high"))
+        assert rows.select(inside.all()).item(), name
+        if name.endswith("_share"):
+            assert (rows[f"{name}_high"] <= 1).all()
+
+
+def test_what_varies_now_varies_later() -> None:
+    now = gca.read(LEAK, gogc=100, memory_limit="120MiB").between(0, 85).baseline.load
+    assert now is not None
+    later = aged(now, 100)
+    assert later.true_live_top[-1] - later.true_live == pytest.approx(
+        now.true_live_top[-1] - now.true_live
+    )

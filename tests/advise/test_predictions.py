@@ -1,0 +1,276 @@
+"""The runtime's rules against printed goals, and predictions against what other settings did."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.advise import pacer
+from gctrace_analyzer.advise.load import load
+from gctrace_analyzer.advise.model import Setting
+from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.present.sections.manifest import manifests
+from tests.conftest import CORPUS, ROOT, SAMPLES
+from tests.helpers.corpus import RUNS, run_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+ADVICE = ROOT / "tests" / "corpus" / "advice"
+LOADS = sorted(path.parent for path in ADVICE.glob("*/gogc100/run.log"))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_gogc_sets_the_goals_that_are_printed(name: str) -> None:
+    """Goal of line n + 1 from line n, within what the MiB floors leave open."""
+    path = CORPUS / "gctrace" / name / "run.log"
+    if not path.exists() or not RUNS[name] or not RUNS[name].get("gogc_effective"):
+        pytest.skip("no single program with a known GOGC")
+    metrics = gca.read(path).table("metrics")
+    gogc = float(RUNS[name]["gogc_effective"])
+    bound = metrics.filter(pl.col("goal_set_by").cast(pl.String) == "gogc")
+    numbers = dict(metrics.select("gc_num", pl.struct(pl.all())).iter_rows())
+    right = []
+    for row in bound.iter_rows(named=True):
+        before = numbers.get(row["gc_num"] - 1)
+        if before is None:
+            continue
+        low, high = (
+            pacer.goal_from_gogc(
+                before["heap_live_mib"] + more, gogc,
+                stacks=(before["stacks_mib"] or 0) + more * (before["stacks_mib"] is not None),
+                globals_=(before["globals_mib"] or 0) + more * (before["globals_mib"] is not None),
+            )
+            for more in (0, 1)
+        )  # fmt: skip
+        right.append(low - 1 <= row["heap_goal_mib"] <= high + 1)
+    assert not right or sum(right) >= 0.99 * len(right)
+
+
+def test_two_way_arithmetic() -> None:
+    goal = pacer.goal_from_gogc(100, 100, stacks=2, globals_=1)
+    assert goal == 203
+    limit = pacer.limit_for_gogc(100, 100, 12, stacks=2, globals_=1)
+    assert pacer.goal_from_limit(limit, 12, 100) == pytest.approx(goal)
+    assert pacer.gogc_for_memory(goal + 12, 100, 12, stacks=2, globals_=1) == pytest.approx(100)
+    assert pacer.goal_from_gogc(0.5, 200) == 8
+    assert pacer.goal_from_limit(50, 12, 100) == 100
+    assert pacer.goal_from_limit(113, 12, 50, go_1_21=False) == 100
+    assert pacer.mark_workers(4) == (1, 0.0)
+    assert pacer.mark_workers(2) == (0, 0.25)
+    assert pacer.trigger(100, 200, 1000) == pytest.approx(100 + 100 * 45 / 64)
+
+
+def test_gogc_is_taken_for_what_people_set() -> None:
+    assert pacer.snapped(112, 8) == 100, "within what the MiB of so small a heap leave open"
+    assert pacer.snapped(120, 5.5) == 100
+    assert pacer.snapped(119, 60) == 120
+    assert pacer.snapped(51, 30) == 50
+    assert pacer.snapped(43, 60) == 43
+
+
+def test_the_papers_table_is_closed_loop_arithmetic() -> None:
+    """GC CPU 11.9, 6.3, 3.3 %; peaks 45, 60, 90; wall times of 10 s of work."""
+    shares = [100 * pacer.closed_loop_share(0.063, 100, gogc) for gogc in (50, 100, 200)]
+    assert shares == pytest.approx([11.9, 6.3, 3.3], abs=0.3)
+    assert [10 / (1 - share / 100) for share in shares] == pytest.approx(
+        [11.35, 10.67, 10.34], abs=0.05
+    )
+    assert [pacer.goal_from_gogc(30, gogc) for gogc in (50, 100, 200)] == [45, 60, 90]
+
+
+def test_a_ballast_and_what_is_like_it() -> None:
+    """10 GiB of ballast over a small heap: some 99 % fewer cycles."""
+    live, ballast = 100.0, 10_240.0
+    like = pacer.gogc_like_ballast(100, live, ballast)
+    fewer = 1 - 100 / like
+    assert fewer == pytest.approx(0.99, abs=0.005)
+    assert pacer.goal_from_gogc(live + ballast, 100) - ballast == pytest.approx(
+        pacer.goal_from_gogc(live, like)
+    )
+    limit = pacer.limit_like_ballast(100, live, ballast, 20)
+    assert pacer.goal_from_limit(limit, 20, live) == pytest.approx(
+        pacer.goal_from_gogc(live, like)
+    )
+
+
+def setting_of(folder: Path) -> Setting:
+    meta = json.loads((folder / "meta.json").read_text())
+    env, args = meta["env"], meta["args"]
+    gogc, limit = env.get("GOGC", "100"), env.get("GOMEMLIMIT")
+    ballast = float(args[args.index("-ballast") + 1]) if "-ballast" in args else 0.0
+    return Setting(
+        None if gogc == "off" else float(gogc),
+        float(limit.removesuffix("MiB")) if limit else None,
+        ballast,
+    )
+
+
+def pairs() -> list[tuple[dict[str, Any], Any, int]]:
+    """Each prediction from a gogc100 log, what came of it, and whether it thrashed."""
+    limiter = {
+        run["dir"]: run["limiter_last_enabled_cycle"]
+        for run in json.loads((ADVICE / "manifest.json").read_text())["runs"]
+    }
+    found = []
+    for baseline in LOADS:
+        log = gca.read(baseline / "run.log", gogc=100)
+        for folder in sorted(baseline.parent.iterdir()):
+            wanted, real = setting_of(folder), load(gca.read(folder / "run.log").cycles)
+            if folder == baseline or real is None:
+                continue
+            rows = log.whatif(wanted.gogc, wanted.limit, wanted.ballast)
+            found.append(
+                (
+                    rows.row(0, named=True),
+                    real,
+                    limiter[f"{baseline.parent.name}/{folder.name}"],
+                )
+            )
+    return found
+
+
+@pytest.fixture(scope="module")
+def predicted() -> list[tuple[dict[str, Any], Any, int]]:
+    return pairs()
+
+
+FIGURES: dict[str, tuple[Callable[[Any], float], float, float]] = {
+    "gc_per_s": (lambda real: real.gc_per_s, 0.07, 0.26),
+    "heap_peak_mib": (lambda real: real.heap_end_max, 0.05, 0.16),
+    "live_heap_mib": (lambda real: real.marked_live, 0.02, 0.06),
+    "gc_cpu_with_idle_share": (
+        lambda real: real.gc_cpu_share + real.gc_per_s * real.idle_ms / 1000 / real.procs, 0.14, 0.45,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_predictions_hold(name: str, predicted: list[tuple[dict[str, Any], Any, int]]) -> None:
+    measure, median, p90 = FIGURES[name]
+    errors, inside = [], []
+    for row, real, _ in predicted:
+        if real.effective_gogc < 12 or row["refused"]:
+            continue
+        value = measure(real)
+        errors.append(abs(row[name] / value - 1))
+        inside.append(row[f"{name}_low"] <= value <= row[f"{name}_high"])
+    errors.sort()
+    assert len(errors) > 60
+    assert statistics.median(errors) <= median
+    assert errors[int(0.9 * len(errors))] <= p90
+    assert 0.75 <= sum(inside) / len(inside) <= 0.97
+
+
+def test_no_thrash_is_missed_and_few_are_cried(
+    predicted: list[tuple[dict[str, Any], Any, int]],
+) -> None:
+    thrashing = [
+        row["thrash"]
+        for row, real, _ in predicted
+        if row["memory_limit_mib"] and real.effective_gogc < 12
+    ]
+    healthy = [row["thrash"] for row, real, _ in predicted if real.effective_gogc >= 12]
+    assert thrashing
+    assert "no" not in thrashing
+    assert sum(word != "no" for word in healthy) <= 0.05 * len(healthy)
+    assert all(row["thrash"] != "no" for row, _, on in predicted if on)
+
+
+def test_the_true_live_heap_is_the_programs_own() -> None:
+    for baseline in LOADS:
+        sizes = []
+        for folder in baseline.parent.iterdir():
+            real, setting = load(gca.read(folder / "run.log").cycles), setting_of(folder)
+            if real and real.cycles >= 12:
+                sizes.append(real.true_live - setting.ballast)
+        assert max(sizes) - min(sizes) <= max(0.03 * min(sizes), 1.2)
+
+
+def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
+    def why(run: gca.Run, **options: Any) -> str:
+        return str(run.whatif(**(options or {"gogc": 200}))["refused"][0])
+
+    assert "GOGC=off without a limit" in why(run_of(tmp_path, 100), gogc="off")
+    assert "steady cycles" in why(run_of(tmp_path, 6))
+    given = gca.read(tmp_path / "log", gogc=50)
+    run_of(tmp_path, 100)
+    given = gca.read(tmp_path / "log", gogc=50)
+    assert "is in effect" in why(given)
+    assert "thrashes" in why(
+        gca.read(ROOT / "samples" / "thrash-go1.19.log", memory_limit="40MiB")
+    )
+    assert "asked for" in why(gca.read(ROOT / "samples" / "forced-go1.26.log"))
+    old = gca.read(ROOT / "samples" / "assists-go1.16.log", go_version="1.9.7")
+    assert "Go 1.9 or before" in why(old)
+    assert "no CPU" in why(gca.read(ROOT / "samples" / "go1.4.log"))
+
+
+def test_a_grid_has_a_row_for_each(tmp_path: Path) -> None:
+    run = run_of(tmp_path, 100)
+    rows = run.whatif(gogc=[50, 200], memory_limit=["1GiB", None], ballast=[0, "64MiB"])
+    assert len(rows) == 8
+    assert rows["memory_limit_mib"].to_list()[:4] == [1024, 1024, None, None]
+    assert (rows["gc_per_s_low"] <= rows["gc_per_s"]).all()
+    assert (rows["gc_per_s"] <= rows["gc_per_s_high"]).all()
+    with pytest.raises(BadSettingError):
+        run.whatif(gogc="many")
+
+
+def test_little_cost_is_left_alone(tmp_path: Path) -> None:
+    rows = run_of(tmp_path, 100).recommend()
+    assert rows["now"][0]
+    assert "leave it" in rows["why"][0]
+
+
+def test_advice_for_a_busy_program() -> None:
+    run = gca.read(ADVICE / "svc-big" / "gogc100" / "run.log", gogc=100, container_limit="1GiB")
+    rows = run.recommend(aim="cpu")
+    assert rows["rank"].to_list() == list(range(1, len(rows) + 1))
+    assert rows["now"].sum() == 1
+    assert set(rows["thrash"]) == {"no"}
+    memory = run.recommend(aim="memory").row(0, named=True)
+    now = rows.filter(pl.col("now")).row(0, named=True)
+    assert memory["heap_peak_mib"] <= now["heap_peak_mib"]
+    assert (rows["memory_limit_mib"].drop_nulls() <= 0.9 * 1024).all()
+    with pytest.raises(BadSettingError):
+        run.recommend(aim="everything")
+    with pytest.raises(BadSettingError):
+        run.recommend(gc_cpu_target="much")
+
+
+@pytest.mark.parametrize("container", [None, "256MiB"])
+def test_after_thrash_the_advice_clears_the_largest_live_heap(container: str | None) -> None:
+    log = SAMPLES / "refill" / "service.log.gz"
+    run = gca.read(log, gogc=100, memory_limit="104MiB", container_limit=container)
+    assert "limit-thrash" in run.episodes()["kind"].to_list()
+    first = run.recommend().row(0, named=True)
+    now = run.recommend().filter(pl.col("now")).row(0, named=True)
+    assert now["thrash"] == "certain"
+    assert now["gc_cpu_share"] == pytest.approx(run.summary().gc_cpu_share, rel=0.1)
+    assert first["memory_limit_mib"] > 1.25 * run.cycles.select(pl.max("heap_live_mib")).item()
+    assert first["gc_cpu_share_high"] < now["gc_cpu_share"]
+    assert any("without limit-thrash" in each for each in run.baseline.warnings)
+
+
+def test_nothing_but_thrash_says_which_limit_it_wants() -> None:
+    run = gca.read(SAMPLES / "thrash-go1.19.log", memory_limit="70MiB")
+    assert "wants a memory limit of" in str(run.baseline.refused)
+
+
+def test_a_leak_is_mended_before_settings_are() -> None:
+    run = gca.read(SAMPLES / "leak-go1.26.log")
+    assert "grows" in run.recommend()["why"][0]
+
+
+def test_settings_can_be_pasted() -> None:
+    made = manifests(Setting(None, 921.6))
+    assert made["environment"] == "export GOGC=off\nexport GOMEMLIMIT=922MiB"
+    assert '  - name: GOMEMLIMIT\n    value: "922MiB"' in made["kubernetes"]
+    assert made["systemd"].startswith("[Service]\nEnvironment=GOGC=off")

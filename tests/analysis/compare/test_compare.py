@@ -1,0 +1,372 @@
+"""Two sides and several: calibrated on one program run again, and told apart where it was set."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.compare.bootstrap import block_cycles, spreads, started
+from gctrace_analyzer.analysis.compare.compare import compare
+from gctrace_analyzer.analysis.compare.metrics import METRICS, QUANTILES, figures, ratios
+from gctrace_analyzer.analysis.summary import correct_durations
+from gctrace_analyzer.cli import main
+from gctrace_analyzer.comparison import between
+from gctrace_analyzer.sides import Side
+from tests.conftest import CORPUS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gctrace_analyzer.comparison import Comparison
+
+ADVICE = CORPUS / "advice"
+LOADS = ("svc-a", "svc-b", "svc-big", "svc-c", "svc-noptr", "svc-small", "burst", "batch-c")
+STEADY = "samples/steady-go1.26.log"
+DOUBLED = "samples/steady-gogc200-go1.26.log"
+
+
+def log(load: str, setting: str) -> str:
+    return str(ADVICE / load / setting / "run.log")
+
+
+def repeats() -> Iterator[list[gca.Run]]:
+    """The runs of one program under one setting."""
+    for load, setting in (
+        ("noise-a", "gogc50"), ("noise-a", "gogc100"), ("noise-a", "gogc400"),
+        ("noise-b", "off-limit62"), ("noise-batch", "gogc100"),
+    ):  # fmt: skip
+        yield [gca.read(log(load, f"{setting}-r{number}")) for number in range(5)]
+
+
+def verdicts(pairs: Sequence[Comparison]) -> list[str]:
+    return [
+        verdict for found in pairs for verdict in found.frame.drop_nulls("delta_low")["verdict"]
+    ]
+
+
+def test_the_same_program_twice_is_the_same_in_all_but_one_of_twenty_figures() -> None:
+    for runs in repeats():
+        sides = [Side(f"run {number}", [run]) for number, run in enumerate(runs)]
+        found = verdicts([between(*pair) for pair in combinations(sides, 2)])
+        assert len(found) == 170
+        assert sum(verdict != "~" for verdict in found) < len(found) / 20
+
+
+def test_repeats_of_the_same_program_are_the_same() -> None:
+    for runs in repeats():
+        found = verdicts([gca.compare(runs[:2], runs[2:]), gca.compare(runs[3:], runs[:3])])
+        assert sum(verdict != "~" for verdict in found) < len(found) / 20
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_another_gogc_is_told_apart(load: str) -> None:
+    found = gca.compare(log(load, "gogc100"), log(load, "gogc200"))
+    rows = found.rows()
+    assert rows["gc_per_s"]["verdict"] == "better"
+    assert rows["heap_peak_mib"]["verdict"] == "worse"
+    assert found.comparable
+    assert "GOGC 100 → 200" in str(found)
+    back = gca.compare(log(load, "gogc200"), log(load, "gogc100")).rows()
+    assert back["gc_per_s"]["verdict"] == "worse"
+    assert back["heap_peak_mib"]["verdict"] == "better"
+
+
+def test_figures_are_those_of_the_report() -> None:
+    paths = log("svc-a", "gogc100"), log("svc-b", "off-limit89"), "samples/restart-go1.26.log"
+    runs = [gca.read(path) for path in paths if Path(path).exists()]
+    for before, after in combinations(runs, 2):
+        frame = gca.compare(before, after).frame
+        for side, run in (("before", before), ("after", after)):
+            summary = run.summary().to_dict()
+            phases = {row["phase"]: row for row in run.pauses().iter_rows(named=True)}
+            for metric, value in frame.select("metric", side).iter_rows():
+                if metric in summary:
+                    assert value == summary[metric], metric
+                    continue
+                phase = "sweep termination" if "sweep" in metric else "mark termination"
+                assert value == phases[phase][metric[-6:]], metric
+
+
+def test_columns_are_those_of_the_schema() -> None:
+    found = gca.compare(STEADY, DOUBLED)
+    assert found.frame.schema == schema.polars_schema("comparison")
+    assert found.frame["metric"].to_list() == [metric.name for metric in METRICS]
+    several = gca.sweep({"100": STEADY, "200": DOUBLED})
+    assert several.frame.schema == schema.polars_schema("sweep")
+
+
+def test_an_interval_holds_its_change_and_its_verdict() -> None:
+    for setting in ("gogc50", "gogc200", "gogc400"):
+        frame = gca.compare(log("svc-a", "gogc100"), log("svc-a", setting)).frame
+        judged = frame.drop_nulls("delta_low")
+        assert judged.select((pl.col("after") - pl.col("before") - pl.col("delta")).abs().max()
+                             .lt(1e-9)).item()  # fmt: skip
+        assert judged.select(pl.col("delta").is_between("delta_low", "delta_high").all()).item()
+        across = pl.col("delta_low").le(0) & pl.col("delta_high").ge(0)
+        assert judged.select((across == (pl.col("verdict") == "~")).all()).item()
+
+
+def test_more_runs_tell_more() -> None:
+    def width(before: list[str], after: list[str]) -> float:
+        row = gca.compare(before, after).rows()["gc_cpu_share"]
+        return float(row["delta_high"] - row["delta_low"])
+
+    low, high = ([log("noise-a", f"{setting}-r{number}") for number in range(4)]
+                 for setting in ("gogc50", "gogc100"))  # fmt: skip
+    assert width(low, high) < width(low[:2], high[:2]) < width(low[:1], high[:1])
+
+
+def test_neighbours_that_hang_together_widen_the_interval() -> None:
+    run = gca.read(log("noise-b", "off-limit62-r0"))
+    corrected, summary = correct_durations(run.cycles), run.summary()
+    told = spreads(corrected, figures(summary, corrected))["gc_cpu_share"]
+    assert told is not None
+    # The same cycles in another order hang together no more: less may be off.
+    mixed = [
+        spreads(
+            corrected.sample(fraction=1, shuffle=True, seed=seed), figures(summary, corrected)
+        )
+        for seed in range(9)
+    ]
+    assert told > sorted(found["gc_cpu_share"] or 0 for found in mixed)[4]
+
+
+def test_the_closed_form_is_the_bootstrap_it_stands_for() -> None:
+    run = gca.read(log("noise-a", "gogc50-r0"))
+    corrected = correct_durations(run.cycles)
+    values = figures(run.summary(), corrected)
+    share = values["gc_cpu_share"]
+    assert share is not None
+    numerator, denominator = ratios()["gc_cpu_share"]
+    parts = corrected.select(n=numerator, d=denominator, late=started(corrected)).drop_nulls()
+    rest = parts.with_columns(
+        rest=pl.col("n") - share * pl.col("d")
+    ).select(pl.col("rest") - pl.col("rest").mean().over("late"))["rest"]  # fmt: skip
+    length, n = block_cycles(len(rest)), len(rest)
+    ring = pl.concat([rest, rest])
+    begins = pl.Series(range(n))
+    sums = []
+    for seed in range(600):
+        drawn = begins.sample(round(n / length), with_replacement=True, seed=seed)
+        sums.append(sum(float(ring.slice(begin, length).sum()) for begin in drawn))
+    whole = float(parts["d"].sum())
+    error = (statistics.stdev(sums) / whole) * (n / (n - length)) ** 0.5
+    told = spreads(corrected, values)["gc_cpu_share"]
+    assert told is not None
+    assert told * (share + 0.0005) == pytest.approx(error, rel=0.12)
+
+
+def test_what_was_expected_stands_beside_what_was_measured() -> None:
+    before, after = log("svc-a", "gogc100"), log("svc-a", "gogc200")
+    found = gca.compare(before, after)
+    row = found.rows()["gc_cpu_share"]
+    predicted = gca.read(before).whatif(gogc=200).row(0, named=True)
+    assert row["expected"] == predicted["gc_cpu_share"]
+    assert row["expected_low"] <= row["measured"] <= row["expected_high"]
+    late = gca.read(after).between("0.5s").summary()
+    assert row["measured"] == pytest.approx(late.gc_cpu_share)
+    assert "GC CPU 2.0 % (1.4–2.7), measured 1.6 %" in " ".join(str(found).split())
+
+
+def test_no_expectation_where_nothing_was_set() -> None:
+    found = gca.compare(log("noise-a", "gogc100-r0"), log("noise-a", "gogc100-r1"))
+    assert found.frame["expected"].is_null().all()
+    assert found.unexpected is None
+
+
+def test_an_unknown_limit_is_why_there_is_no_expectation() -> None:
+    limited = log("noise-b", "off-limit62-r0")
+    found = gca.compare(log("svc-a", "gogc100"), limited)
+    assert found.unexpected is not None
+    assert "not known" in found.unexpected
+    given = gca.read(limited, gogc="off", memory_limit="62MiB")
+    told = gca.compare(gca.read(log("svc-a", "gogc100"), memory_limit="off"), given)
+    assert told.frame["expected"].drop_nulls().len()
+    assert "GOMEMLIMIT off → 62.0 MiB" in " ".join(str(told).split())
+
+
+def test_another_load_is_said_first_with_its_part() -> None:
+    found = gca.compare(log("svc-a", "gogc100"), log("svc-big", "gogc100"))
+    assert not found.comparable
+    assert found.differences[0].what == "load"
+    text = str(found)
+    assert text.index("Different load") < text.index("GC CPU ")
+    row = found.rows()["gc_per_s"]
+    rates = found.rows()["alloc_mib_per_s"]
+    assert row["before"] + row["by_load"] == pytest.approx(
+        row["before"] * rates["after"] / rates["before"]
+    )
+
+
+def test_more_allocation_is_worse_as_a_load_and_better_as_a_result() -> None:
+    less, more = (
+        Side(name, [gca.read(log(name, "gogc100"))]).measured for name in ("svc-a", "svc-big")
+    )
+    for given, verdict in ((True, "worse"), (False, "better")):
+        row = compare(less, more, load_is_given=given).row(
+            by_predicate=pl.col("metric") == "alloc_mib_per_s", named=True
+        )
+        assert row["verdict"] == verdict
+
+
+def test_another_go_is_said_first() -> None:
+    found = gca.compare("samples/steady-go1.9.log", STEADY)
+    assert [each.what for each in found.differences if each.kind == "incomparable"] == [
+        "go_version"
+    ]
+    assert "Different Go" in str(found)
+
+
+def test_other_procs_are_said_first(tmp_path: Path) -> None:
+    path = tmp_path / "more.log"
+    path.write_text(Path(STEADY).read_text().replace(" 2 P\n", " 4 P\n"))
+    found = gca.compare(STEADY, path)
+    assert "Different GOMAXPROCS, 2 → 4" in str(found)
+    assert not found.comparable
+
+
+def test_few_cycles_are_shown_and_not_judged(tmp_path: Path) -> None:
+    lines = Path(STEADY).read_text().splitlines()
+    path = tmp_path / "short.log"
+    path.write_text("\n".join([line for line in lines if line.startswith("gc ")][:3]) + "\n")
+    found = gca.compare(STEADY, path)
+    assert set(found.frame["verdict"].drop_nulls()) == {"~"}
+    assert found.frame["delta_low"].is_null().all()
+    assert found.rows()["gc_per_s"]["after"] is not None
+    assert "too little to judge" in str(found)
+    assert found.failures("gc_cpu_share>+10%")
+
+
+def test_a_run_without_a_cycle_is_refused() -> None:
+    with pytest.raises(gca.TooShortError, match="no GC cycle to compare"):
+        gca.compare(STEADY, "samples/gomemlimit-paper.txt")
+
+
+def test_the_best_of_several_settings_is_marked_in_each_figure() -> None:
+    several = gca.sweep(
+        {
+            name: [log("noise-a", f"{name}-r{number}") for number in range(3)]
+            for name in ("gogc50", "gogc100", "gogc400")
+        }
+    )
+    standing = {
+        (setting, metric): (found, least, value, most)
+        for setting, metric, found, least, value, most in several.frame.select(
+            "setting", "metric", "standing", "least", "value", "most"
+        ).iter_rows()
+    }
+    assert standing["gogc400", "gc_cpu_share"][0] == "best"
+    assert standing["gogc50", "gc_cpu_share"][0] == "worse"
+    assert standing["gogc50", "heap_peak_mib"][0] == "best"
+    assert standing["gogc400", "heap_peak_mib"][0] == "worse"
+    assert standing["gogc50", "alloc_mib_per_s"][0] is None
+    for _, least, value, most in standing.values():
+        assert value is None or least <= value <= most
+    text = str(several)
+    assert max(map(len, text.splitlines())) <= 80
+    rows = [line for line in text.splitlines() if line.startswith("  gogc")]
+    assert len(rows) == 6
+    assert "▸" in rows[2]
+
+
+def test_every_width_is_a_terminals() -> None:
+    for before, after in (("gogc100", "gogc200"), ("gogc50", "off-limit64")):
+        found = gca.compare(log("svc-a", before), log("svc-a", after))
+        assert max(map(len, str(found).splitlines())) <= 80
+    far = gca.compare(log("svc-a", "gogc100"), "samples/leak-into-limit-go1.24.log")
+    assert max(map(len, str(far).splitlines())) <= 80
+
+
+def test_a_frame_of_cycles_is_a_side_and_a_notebook_shows_it() -> None:
+    run = gca.read(STEADY)
+    found = gca.compare(gca.from_frame(run.to_pandas()), run)
+    assert "before   a frame of cycles" in str(found)
+    assert repr(found) == "<Comparison of before and after: 18 ~>"
+    assert "<table>" in found._repr_html_()
+    several = gca.sweep({"one": run, "<b>two": DOUBLED})
+    assert "&lt;b&gt;two" in several._repr_html_()
+    assert repr(several) == "<Sweep over one, <b>two>"
+    assert found.to_pandas()["metric"].tolist() == found.frame["metric"].to_list()
+
+
+def test_quantiles_and_ratios_are_of_metrics_that_exist() -> None:
+    names = {metric.name for metric in METRICS}
+    assert set(QUANTILES) | set(ratios()) <= names
+
+
+class TestCommand:
+    def test_json_is_the_library_s(self, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+        assert main(["compare", STEADY, DOUBLED, "-f", "json"]) == 0
+        printed = json.loads(capsysbinary.readouterr().out)
+        found = gca.compare(STEADY, DOUBLED)
+        assert printed == json.loads(found.to_json())
+        assert printed["metrics"][0]["before"] == pytest.approx(
+            gca.read(STEADY).summary().gc_cpu_share
+        )
+
+    def test_several_runs_a_side(self, capsys: pytest.CaptureFixture[str]) -> None:
+        sides = [
+            f"{name}=" + ",".join(log("noise-a", f"{gogc}-r{number}") for number in (0, 1, 2))
+            for name, gogc in (("before", "gogc100"), ("after", "gogc50"))
+        ]
+        assert main(["compare", *sides]) == 0
+        out = capsys.readouterr().out
+        assert "3 runs" in out
+        assert "GOGC 100 → 50" in out
+
+    def test_a_pattern_is_a_side(self, capsys: pytest.CaptureFixture[str]) -> None:
+        several = [
+            f"{name}={ADVICE}/noise-a/gogc{name}-r*/run.log" for name in ("50", "100", "400")
+        ]
+        assert main(["compare", *several]) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        assert out.count("5 runs") == 3
+        assert "▸ best" in out
+
+    def test_settings_of_each_side(self, capsys: pytest.CaptureFixture[str]) -> None:
+        logs = log("svc-a", "gogc100"), log("svc-a", "off-limit85")
+        words = ["compare", *logs, "--gogc", "100,off", "--memory-limit", "off,85MiB"]
+        assert main(words) == 0
+        out = capsys.readouterr().out
+        assert "GOGC 100 → off, GOMEMLIMIT off → 85.0 MiB" in out
+        assert "Expected" in out
+
+    def test_every_suffix_is_written(self, tmp_path: Path) -> None:
+        kinds = ("txt", "md", "json", "csv", "parquet", "html")
+        paths = [tmp_path / f"comparison.{kind}" for kind in kinds]
+        words = [word for path in paths for word in ("-o", str(path))]
+        assert main(["compare", STEADY, DOUBLED, *words]) == 0
+        found = gca.compare(STEADY, DOUBLED)
+        assert paths[1].read_text() == found.to_markdown()
+        assert pl.read_parquet(paths[4]).equals(found.frame)
+        assert pl.read_csv(paths[3])["metric"].to_list() == found.frame["metric"].to_list()
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            ([STEADY], "two sides or more"),
+            ([f"a={STEADY}", f"a={DOUBLED}"], "another name"),
+            ([STEADY, "x="], "NAME=LOG"),
+            ([STEADY, DOUBLED, "--gogc", "1,2,3"], "one value, or 2"),
+            ([STEADY, DOUBLED, "-o", "x.png"], "a name ending in"),
+            ([STEADY, DOUBLED, "--fail-on", "p99>+3%"], "a figure of the summary: gc_cpu"),
+            ([STEADY, DOUBLED, "--fail-on", "stw_p99_ms:bad"], "a verdict: better"),
+        ],
+    )
+    def test_wrong_usage(
+        self, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["compare", *words]) == 2
+        assert said in " ".join(capsys.readouterr().err.split())
+
+    def test_a_near_miss_is_told(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["compere", STEADY]) == 2
+        assert "Did you mean the verb 'compare'?" in capsys.readouterr().err

@@ -1,0 +1,154 @@
+"""What is said of logs of which it is known what must, may and must not be said."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.rules.registry import RULES
+from tests.conftest import CORPUS, ROOT
+from tests.helpers.corpus import RUNS, live, run_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def known() -> list[tuple[Path, dict[str, Any]]]:
+    found = []
+    for kind, place in (("gctrace", "{}/run.log"), ("wild", "{}.log")):
+        told = json.loads((CORPUS / kind / "findings.json").read_text())
+        found += [(CORPUS / kind / place.format(name), truth) for name, truth in told.items()]
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("path", "truth"),
+    known(),
+    ids=lambda each: getattr(each, "parent", each) and str(each)[-40:],
+)
+def test_what_must_and_must_not_be_found(path: Path, truth: dict[str, Any]) -> None:
+    try:
+        found = set(gca.read(path).findings()["id"])
+    except gca.GctraceError:
+        found = set()
+    assert set(truth["must"]) <= found
+    assert not set(truth["must_not"]) & found
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_thrash_and_the_limiter(name: str) -> None:
+    """No run below its limit is missed, none else is told; certain only where it was on."""
+    path = CORPUS / "gctrace" / name / "run.log"
+    if not path.exists() or not RUNS[name]:
+        pytest.skip("no log of a single program")
+    thrash = gca.read(path).episodes().filter(kind="limit-thrash")
+    on = bool(RUNS[name].get("limiter_active"))
+    assert bool(len(thrash)) >= on
+    if len(thrash):
+        assert RUNS[name].get("gomemlimit_bytes")
+        assert on or "certain" not in set(thrash["limiter"])
+
+
+def ids(run: gca.Run) -> set[str]:
+    return set(run.findings()["id"])
+
+
+def test_a_healthy_log_is_called_so(tmp_path: Path) -> None:
+    run = run_of(tmp_path, 100)
+    assert ids(run) == {"GC044"}
+    assert "Nothing needs doing" in str(run.summary())
+
+
+def test_a_small_constant_gogc_is_no_thrash(tmp_path: Path) -> None:
+    run = run_of(
+        tmp_path,
+        100,
+        every=0.02,
+        start=104,
+        end=105,
+        live=100,
+        goal=105,
+        mark=14,
+        background=7,
+        percent=18,
+    )
+    assert "GC016" not in ids(run)
+    assert "GC001" in ids(run)
+
+
+def test_a_limit_a_little_above_the_live_heap_is_thrash(tmp_path: Path) -> None:
+    """Rule 2: no goal is below the live heap, yet the collector runs all the time."""
+    run = run_of(
+        tmp_path, 300, every=0.02, mark=15, assist=8, background=7, start=105, end=106,
+        live=lambda n: 100 + n % 5, goal=107,
+    )  # fmt: skip
+    (row,) = run.episodes().filter(kind="limit-thrash").to_dicts()
+    assert row["goal_at_or_below_live_share"] == 0
+    findings = run.findings()
+    causes = dict(findings.select("id", "because_of").iter_rows())
+    assert causes["GC016"] is None
+    assert causes["GC001"] == "GC016"
+    assert findings["id"][0] == "GC016"
+
+
+def test_a_leak_and_when_it_meets_the_limit(tmp_path: Path) -> None:
+    values: dict[str, Any] = {"live": lambda n: 100 + n, "goal": lambda n: 2 * (99 + n), "start": lambda n: 190 + 2 * n,
+              "end": lambda n: 195 + 2 * n}  # fmt: skip
+    run = run_of(tmp_path, 60, every=60, **values)
+    (row,) = run.findings().filter(id="GC021").to_dicts()
+    assert json.loads(row["figures"])["growth_mib_per_h"] == pytest.approx(60, rel=0.05)
+    given = gca.read(tmp_path / "log", container_limit="1GiB")
+    assert "are reached in" in given.findings().filter(id="GC021")["evidence"][0]
+
+
+def test_a_quota_and_a_declared_gogc(tmp_path: Path) -> None:
+    run_of(tmp_path, 100)
+    run = gca.read(tmp_path / "log", cpu_limit=0.5, gogc=50)
+    assert {"GC013", "GC027"} <= ids(run)
+    assert not {"GC013", "GC027"} & ids(gca.read(tmp_path / "log", cpu_limit=2, gogc=100))
+
+
+def test_gogc_is_known_above_a_limit_that_sets_most_goals() -> None:
+    log = ROOT / "samples" / "refill" / "service.log.gz"
+    run = gca.read(log, gogc=100, memory_limit="104MiB")
+    before = run.table("metrics").filter(pl.col("start_s").is_between(0.5, 5))
+    assert set(before["goal_set_by"].cast(pl.String)) == {"gogc"}
+    setters = run.table("metrics")["goal_set_by"].cast(pl.String).to_list()
+    assert setters.count("memory-limit") > 0.8 * len(setters)
+    assert "GC027" not in run.findings()["id"].to_list()
+    assert "GC027" in gca.read(log, gogc=200).findings()["id"].to_list()
+
+
+def test_levels_of_gogc_are_named(tmp_path: Path) -> None:
+    run = run_of(
+        tmp_path, 120, goal=lambda n: live(n - 1) + live(n - 1) // (1 if n <= 60 else 2)
+    )
+    (row,) = run.findings().filter(id="GC026").to_dicts()
+    assert "100, then 50" in row["evidence"]
+
+
+def test_idle_and_forced(tmp_path: Path) -> None:
+    assert {"GC025"} <= ids(run_of(tmp_path, 30, every=120.2))
+    episode = run_of(tmp_path, 30, every=120.2).episodes()
+    assert episode["kind"].to_list() == ["idle"]
+
+
+def test_every_rule_is_whole_and_its_causes_are_rules() -> None:
+    for rule in RULES.values():
+        assert all((rule.name, rule.says, rule.formula, rule.advice, rule.source))
+        assert set(rule.because_of) <= set(RULES)
+    assert list(RULES) == [f"GC{n:03}" for n in range(1, 45)]
+
+
+def test_episodes_have_their_columns() -> None:
+    episodes = gca.read(ROOT / "samples" / "thrash-go1.19.log").episodes()
+    row = episodes.filter(kind="limit-thrash").row(0, named=True)
+    assert (row["severity"], row["limiter"]) == ("bad", "certain")
+    assert row["limiter_fill_max"] == pytest.approx(1)
+    assert episodes["start_s"].is_sorted()
+    assert isinstance(episodes, pl.DataFrame)

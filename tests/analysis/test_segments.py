@@ -1,0 +1,54 @@
+"""Stretches of different life, and the least the program got of any time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gctrace_analyzer as gca
+from tests.conftest import CORPUS, ROOT
+from tests.helpers.corpus import live, run_of
+from tests.helpers.logs import logfile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_change_of_gogc_is_a_border() -> None:
+    rows = gca.read(CORPUS / "gctrace" / "go1.26-retune" / "run.log").segments()
+    assert rows["kind"][0] == "start-up"
+    levels = rows.filter(rows["cycles"] >= 10)["effective_gogc_p50"].to_list()
+    assert levels[-2] == pytest.approx(100, rel=0.05)
+    assert levels[-1] == pytest.approx(50, rel=0.05)
+    assert rows["cycles"].sum() == 52
+
+
+def test_another_rate_and_idle_times_are_borders(tmp_path: Path) -> None:
+    run = run_of(tmp_path, 60, start=lambda n: live(n - 1) + (80 if n <= 30 else 20), end=lambda n: live(n - 1) + (82 if n <= 30 else 22))  # fmt: skip
+    rows = run.segments()
+    rates = rows.filter(rows["cycles"] >= 10)["alloc_mib_per_s"]
+    assert rates[0] > 2 * rates[-1]
+    idle = run_of(tmp_path, 20, every=120.2).segments()
+    assert "idle" in idle["kind"].to_list()
+
+
+def test_mmu_of_known_pauses(tmp_path: Path) -> None:
+    """A pause of 4 ms in each second: 60 % of the worst 10 ms, 99.6 % of the worst second."""
+    line = (
+        "gc {n} @{n}.000s 0%: 4.0+10+0 ms clock, 8.0+0/5/0+0 ms cpu, 150->160->100 MB, "
+        "200 MB goal, 0 MB stacks, 0 MB globals, 2 P"
+    )
+    run = gca.read(logfile(tmp_path / "log", [line.format(n=n) for n in range(1, 9)]))
+    shares = dict(run.mmu().select("window_ms", "mmu_share").iter_rows())
+    assert shares[1.0] == pytest.approx(0, abs=1e-6)
+    assert shares[10.0] == pytest.approx(0.6, abs=0.01)
+    assert shares[1000.0] == pytest.approx(0.996, abs=0.001)
+    assert (run.mmu()["mmu_with_assists_share"] <= run.mmu()["mmu_share"] + 1e-9).all()
+
+
+def test_tables_of_every_sample_are_made() -> None:
+    for path in sorted((ROOT / "samples").glob("*.log")):
+        run = gca.read(path)
+        assert run.segments()["cycles"].sum() <= len(run.cycles)
+        assert run.mmu()["mmu_share"].is_between(0, 1).all()

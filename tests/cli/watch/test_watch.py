@@ -1,0 +1,486 @@
+"""`gctrace-analyze watch`: programs passed through, files followed, what is shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import termios
+import time
+from contextlib import contextmanager
+from threading import Thread, Timer
+from typing import IO, TYPE_CHECKING, Any
+
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer import live as live_module
+from gctrace_analyzer.api import live
+from gctrace_analyzer.cli import main
+from gctrace_analyzer.cli.watch.child import Passing
+from gctrace_analyzer.ingest.follow import Followed, Stop
+from gctrace_analyzer.ingest.sources import SourceFacts
+from gctrace_analyzer.present import dashboard, text
+from gctrace_analyzer.present import json as report_json
+from tests.conftest import ROOT, SAMPLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+SAMPLE = SAMPLES / "steady-go1.26.log"
+WATCH = [sys.executable, "-m", "gctrace_analyzer", "watch"]
+PATIENCE_S = 60
+
+PROGRAM = """
+import os, signal, sys, time
+log = open(sys.argv[1], "rb").read()
+def got(number, frame):
+    print("got", signal.Signals(number).name, flush=True)
+for name in sys.argv[2:]:
+    signal.signal(getattr(signal, name), got)
+print("GODEBUG", os.environ["GODEBUG"], flush=True)
+sys.stderr.buffer.write(log)
+sys.stderr.flush()
+asked = sys.stdin.readline().split()
+print("asked", *asked, flush=True)
+time.sleep(float(asked[1]) if asked[0] == "linger" else 0)
+if asked[0] == "die":
+    os.kill(os.getpid(), int(asked[1]))
+sys.exit(int(asked[1]) if asked[0] == "exit" else 0)
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> list[str]:
+    """A program that writes the sample, says what it is sent, and ends as it is told."""
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return [sys.executable, str(path), str(SAMPLE)]
+
+
+def watched(
+    words: list[str], *, says: str = "", env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*WATCH, *words],
+        input=says.encode(),
+        capture_output=True,
+        env={**os.environ, **(env or {})},
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come"
+        time.sleep(0.01)
+
+
+@contextmanager
+def patience(watch: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Kills a command that does not end, so that the test fails and does not wait for ever."""
+
+    def give_up() -> None:
+        watch.kill()
+        if watch.stdin is not None:
+            watch.stdin.close()
+
+    timer = Timer(PATIENCE_S, give_up)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def test_a_program_is_passed_through_and_reported(program: list[str], tmp_path: Path) -> None:
+    kept = tmp_path / "kept.log"
+    words = ["--log", str(kept), "--", *program]
+    done = watched(words, says="exit 7\n", env={"GODEBUG": "madvdontneed=1"})
+    assert done.returncode == 7
+    assert done.stdout == b"GODEBUG madvdontneed=1,gctrace=1\nasked exit 7\n"
+    assert kept.read_bytes() == SAMPLE.read_bytes()
+    said = done.stderr.decode()
+    others = [line for line in SAMPLE.read_text().splitlines() if not line.startswith("gc ")]
+    assert all(f"{line}\n" in said for line in others)
+    assert "MB goal" not in said
+    report = said[said.index(str(kept)) :]
+    assert report.rstrip("\n") == text.plain(gca.read(kept).report())
+
+
+def test_an_own_gctrace_stays_and_can_be_shown(program: list[str]) -> None:
+    done = watched(
+        ["--show-gctrace", "--", *program], says="exit 0\n", env={"GODEBUG": "gctrace=2"}
+    )
+    assert done.stdout.startswith(b"GODEBUG gctrace=2\n")
+    assert SAMPLE.read_bytes() in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("says", "code"), [("exit 3", 3), ("die 15", -15), ("die 9", -9), ("die 6", -6)]
+)
+def test_it_ends_as_the_program_does(program: list[str], says: str, code: int) -> None:
+    done = watched(["--", *program], says=says + "\n")
+    assert done.returncode == code
+    assert b"Pauses by phase" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "says"),
+    [("no-such-program", 127, "no such program"), (str(SAMPLE), 126, "permission denied")],
+)
+def test_a_program_that_cannot_be_started(name: str, code: int, says: str) -> None:
+    done = watched(["--", name])
+    assert done.returncode == code
+    assert says in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+def test_signals_reach_the_program_once_each(program: list[str]) -> None:
+    names = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH"]
+    # What is ignored here (nohup) is ignored by what is started here.
+    names = [n for n in names if signal.getsignal(getattr(signal, n)) != signal.SIG_IGN]
+    with (
+        subprocess.Popen(
+            [*WATCH, "--", *program, *names],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as watch,
+        patience(watch),
+    ):
+        assert watch.stdin is not None
+        assert watch.stdout is not None
+        assert watch.stdout.readline().startswith(b"GODEBUG")
+        for name in names:
+            watch.send_signal(getattr(signal, name))
+            assert watch.stdout.readline() == f"got {name}\n".encode()
+        watch.stdin.write(b"exit 5\n")
+        watch.stdin.close()
+        assert watch.stdout.read() == b"asked exit 5\n"
+        assert watch.wait(PATIENCE_S) == 5
+
+
+class Terminal:
+    """A command at a terminal of 80 columns."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.seen = b""
+        self._fd, other = pty.openpty()
+        termios.tcsetwinsize(other, (40, 80))
+        self.before = termios.tcgetattr(other)
+        # A shell in between, as its job has the terminal, and must have it again.
+        script = '"$@"; echo "code $?"; read line; echo "back $line"'
+        self._shell = subprocess.Popen(
+            ["/bin/bash", "-c", script, "shell", *words],
+            stdin=other,
+            stdout=other,
+            stderr=other,
+            env={**os.environ, "TERM": "xterm-256color"},
+            preexec_fn=self._own_terminal,
+        )
+        self._other = other
+
+    @staticmethod
+    def _own_terminal() -> None:
+        os.setsid()
+        termios.tcsetwinsize(0, (40, 80))
+        import fcntl
+
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    def type(self, keys: bytes) -> None:
+        os.write(self._fd, keys)
+
+    def wait_for(self, what: bytes) -> None:
+        def there() -> bool:
+            if select.select([self._fd], [], [], 0.01)[0]:
+                self.seen += os.read(self._fd, 1 << 16)
+            return what in self.seen
+
+        until(there)
+
+    def end(self) -> None:
+        self.after = termios.tcgetattr(self._other)
+        assert self._shell.wait(PATIENCE_S) == 0
+        os.close(self._fd)
+        os.close(self._other)
+
+
+def test_at_a_terminal_control_c_reaches_the_program_once_and_all_is_as_before(
+    program: list[str],
+) -> None:
+    terminal = Terminal([*WATCH, "--", *program, "SIGINT"])
+    terminal.wait_for(b"33 cycles in 79 lines")
+    assert b"\x1b[?25l" in terminal.seen
+    terminal.type(b"\x03")
+    terminal.wait_for(b"got SIGINT")
+    terminal.type(b"exit 4\n")
+    terminal.wait_for(b"code 4")
+    terminal.type(b"home\n")
+    terminal.wait_for(b"back home")
+    terminal.end()
+    assert terminal.seen.count(b"got SIGINT") == 1
+    assert terminal.after == terminal.before
+    assert terminal.seen.rindex(b"\x1b[?25h") > terminal.seen.rindex(b"\x1b[?25l")
+    assert b"Pauses by phase" in terminal.seen
+    drawn = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", terminal.seen).decode()
+    assert max(map(len, re.split(r"[\r\n]+", drawn))) <= 80
+
+
+def test_a_stopped_program_stops_the_watcher_and_goes_on_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    command = " ".join([*WATCH, "--", sys.executable, str(path), str(SAMPLE)])
+    script = f"set -m; {command}; echo stopped $?; fg >/dev/null; echo code $?"
+    terminal = Terminal(["/bin/bash", "-c", script])
+    terminal.wait_for(b"33 cycles in 79 lines")
+    terminal.type(b"\x1a")
+    terminal.wait_for(b"stopped 14")
+    terminal.type(b"exit 9\n")
+    terminal.wait_for(b"code 9")
+    terminal.type(b"\n")
+    terminal.end()
+
+
+def test_a_pipe_as_json_lines() -> None:
+    done = watched(["-f", "jsonl", "--every", "1s", "-"], says=SAMPLE.read_text())
+    assert done.returncode == 0
+    *intervals, last = map(json.loads, done.stdout.splitlines())
+    whole = gca.read(SAMPLE)
+    assert [row["type"] for row in intervals] == ["interval"] * len(whole.windows("1s"))
+    assert [row["cycles"] for row in intervals] == whole.windows("1s")["cycles"].to_list()
+    expected = json.loads(report_json.dumps(whole.report()))
+    assert last.pop("type") == "report"
+    assert last["summary"] == expected["summary"]
+    assert last["findings"] == json.loads(
+        json.dumps(expected["findings"]).replace(SAMPLE.name, "<stdin>")
+    )
+
+
+def test_nothing_of_ours_in_a_pipe() -> None:
+    done = watched(["-"], says="hello\nworld\n")
+    assert done.returncode == 3
+    assert b"<stdin>: 2 lines, no gctrace." in done.stderr
+
+
+def test_a_program_without_gctrace_keeps_its_exit_code() -> None:
+    done = watched(["--", "sh", "-c", "echo out; echo err >&2; exit 4"])
+    assert done.returncode == 4
+    assert done.stdout == b"out\n"
+    assert b"no gctrace among them" in done.stderr
+
+
+def test_a_program_goes_on_when_we_cannot() -> None:
+    script = r"printf '\177ELF is no log\n' >&2; sleep 0.5; echo err >&2; echo out; exit 6"
+    done = watched(["--", "sh", "-c", script])
+    assert done.returncode == 6
+    assert done.stdout == b"out\n"
+    assert b"\nerr\n" in done.stderr
+    assert b"Watching has stopped; the program goes on." in done.stderr
+
+
+def test_control_c_ends_a_followed_file_with_its_report(tmp_path: Path) -> None:
+    path, report = tmp_path / "run.log", tmp_path / "report.json"
+    rows = tmp_path / "rows.jsonl"
+    words = ["--every", "1s", "-o", str(report), "--intervals", str(rows), str(path)]
+    with (
+        subprocess.Popen(
+            [*WATCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as watch,
+        patience(watch),
+    ):
+        assert watch.stdout is not None
+        assert b"not there yet" in watch.stdout.readline()
+        path.write_bytes(SAMPLE.read_bytes())
+        assert b"1.0 s" in watch.stdout.readline()
+        watch.send_signal(signal.SIGINT)
+        assert b"Pauses by phase" in watch.stdout.read()
+        assert watch.wait(PATIENCE_S) == 0
+    assert report.read_text() == report_json.dumps(gca.read(path).report())
+    told = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert [row["cycles"] for row in told] == gca.read(path).windows("1s")["cycles"].to_list()
+
+
+@contextmanager
+def follower(path: Path) -> Iterator[tuple[live_module.Live, Stop]]:
+    """A file that is followed, until the end of the block."""
+    seen, stop = live(), Stop()
+
+    def take() -> None:
+        for segment in Followed(str(path), stop).segments():
+            seen.follow(segment, lambda: None)
+
+    thread = Thread(target=take)
+    thread.start()
+    try:
+        yield seen, stop
+    finally:
+        stop.ask()
+        thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+
+
+def test_a_file_is_followed_through_rotation(tmp_path: Path) -> None:
+    path, old = tmp_path / "run.log", tmp_path / "run.log.1"
+    lines = SAMPLE.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:20]))
+    with follower(path) as (seen, _):
+        until(lambda: seen.lines == 20)
+        writer: IO[bytes]
+        with path.open("ab", buffering=0) as writer:
+            path.rename(old)
+            path.write_bytes(b"".join(lines[40:]))
+            # The program was not told yet, and goes on in the old file.
+            writer.write(b"".join(lines[20:40]))
+        until(lambda: seen.lines == len(lines))
+    whole = gca.read(SAMPLE)
+    assert (
+        seen.run()
+        .cycles.drop("source", "line_no")
+        .equals(whole.cycles.drop("source", "line_no"))
+    )
+    assert seen.run().summary().gc_cpu_share == whole.summary().gc_cpu_share
+    assert [source.name for source in seen.run().sources] == [str(path), f"{path} (2)"]
+
+
+def test_a_file_is_followed_through_truncation(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    lines = SAMPLE.read_bytes().splitlines(keepends=True)
+    with path.open("ab", buffering=0) as writer, follower(path) as (seen, _):
+        writer.write(b"".join(lines[:50]))
+        until(lambda: seen.lines == 50)
+        os.truncate(path, 0)
+        writer.write(b"".join(lines[50:]))
+        until(lambda: seen.lines == len(lines))
+    assert len(seen.run().cycles) == len(gca.read(SAMPLE).cycles)
+
+
+def test_a_truncated_file_that_is_longer_by_now_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    lines = SAMPLE.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:3]))
+    with follower(path) as (seen, _):
+        until(lambda: seen.lines == 3)
+        with path.open("r+b", buffering=0) as writer:
+            writer.write(b"".join(lines[3:]))
+        until(lambda: seen.lines == len(lines))
+
+
+def test_the_oldest_cycles_go_and_the_report_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_module, "MOST_CYCLES", 50)
+    monkeypatch.setattr("gctrace_analyzer.ingest.live_input.CHUNK_BYTES", 1000)
+    seen = live()
+    seen.begin(SourceFacts("run.log"))
+    for line in (SAMPLES / "thrash-go1.19.log").read_bytes().splitlines(keepends=True):
+        seen.add(line)
+    kept = len(seen.run().cycles)
+    assert 30 < kept <= 60
+    gone = f"{seen.cycles - kept:,} older cycles are not in these figures"
+    assert any(gone in warning for warning in seen.run().summary().warnings)
+
+
+@pytest.mark.parametrize("width", [80, 120, 40])
+def test_the_dashboard_fits(width: int, golden: Callable[[str, str], None]) -> None:
+    seen = live()
+    path = SAMPLES / "thrash-go1.19.log"
+    seen.begin(SourceFacts(path.name))
+    seen.add(path.read_bytes())
+    view = seen.latest(60)
+    assert view is not None
+    bar_s = dashboard.bar_s(view.run.summary().span_s or 0, dashboard.bars(width))
+    shown = dashboard.dashboard(
+        view.run.report(),
+        view.run.windows(bar_s),
+        dashboard.Seen("./server --port 8080", seen.cycles, seen.lines, seen.newest, 2.5, 60),
+        now_s=view.end_s,
+        width=width,
+        advise=width >= 80,
+    )
+    drawn = ["".join(part for part, _ in line).rstrip() for line in shown]
+    assert max(map(len, drawn)) <= width
+    if width == 80:
+        golden("watch/dashboard.txt", "\n".join(drawn) + "\n")
+
+
+def test_what_a_program_writes_passes_but_for_gctrace() -> None:
+    passed: list[bytes] = []
+    passing = Passing(passed.append, records=False)
+    data = b"ask? " + SAMPLE.read_bytes() + b"gc 12 is no record\nthe end"
+    for at in range(0, len(data), 7):
+        passing(data[at : at + 7])
+    passing.end()
+    lines = (b"ask? " + SAMPLE.read_bytes()).splitlines(keepends=True)
+    kept = b"".join(line for line in lines if not line.startswith(b"gc "))
+    assert b"".join(passed) == kept + b"gc 12 is no record\nthe end"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "name a log"),
+        (["a.log", "--", "ls"], "name a log"),
+        (["--every", "0s", "-"], "above 0"),
+        (["--log", "x", "a.log"], "--log keeps what a program writes"),
+        (["no-folder/a.log"], "existing folder"),
+        ([sys.executable], "watch -- "),
+        (["-o", "x.pdf", "-"], "a name ending in"),
+    ],
+)
+def test_wrong_usage(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        code = main(["watch", *words])
+    except SystemExit as end:
+        code = int(str(end.code))
+    assert code == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A real Go program."""
+    if shutil.which("go") is None:
+        pytest.skip("there is no go command here (https://go.dev/dl)")
+    path = tmp_path_factory.mktemp("go") / "loads"
+    folder = ROOT / "scripts" / "loads"
+    subprocess.run(["go", "build", "-o", path, "."], cwd=folder, check=True)
+    return path
+
+
+def truth_of(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+def test_a_go_program_watched(load: Path, tmp_path: Path) -> None:
+    log, truth = tmp_path / "run.log", tmp_path / "truth.json"
+    command = [str(load), "-mode", "service", "-dur", "2s", "-live", "10", "-truth", str(truth)]
+    done = watched(["--every", "500ms", "--log", str(log), "--", *command])
+    assert done.returncode == 0
+    said = done.stderr.decode()
+    whole = gca.read(log)
+    assert whole.summary().cycles > 0
+    assert said[said.index(str(log)) :].rstrip("\n") == text.plain(whole.report())
+    intervals = [line for line in said.splitlines() if " GC  " in line]
+    assert len(intervals) == len(whole.windows("500ms"))
+
+
+def test_a_go_program_at_a_terminal(load: Path) -> None:
+    words = [str(load), "-mode", "service", "-dur", "120s", "-live", "10"]
+    terminal = Terminal([*WATCH, "--advise", "--", *words])
+    terminal.wait_for(b"just now")
+    terminal.wait_for(b"What to set")
+    terminal.type(b"\x03")
+    terminal.wait_for(b"code 130")
+    terminal.wait_for(b"Pauses by phase")
+    terminal.type(b"home\n")
+    terminal.wait_for(b"back home")
+    terminal.end()

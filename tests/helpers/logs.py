@@ -1,0 +1,33 @@
+"""Small logs written for a test."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RECORDS = [
+    "gc 1 @0.001s 16%: 0.52+0.10+0.003 ms clock, 1.0+0.051/0.086/0+0.006 ms cpu, 3->4->2 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 2 P",
+    "gc 2 @0.016s 2%: 0.018+0.19+0.058 ms clock, 0.037+0.058/0.035/0.025+0.11 ms cpu, 4->4->4 MB, 5 MB goal, 0 MB stacks, 0 MB globals, 2 P",
+]
+
+AT = datetime(2026, 2, 3, 10, 0, 0, 5000, tzinfo=UTC)
+
+
+def records(count: int) -> list[str]:
+    """So many records of one program, a second apart."""
+    rest = RECORDS[1].partition("s 2%")[2]
+    return [f"gc {n} @{n}.016s 2%{rest}" for n in range(1, count + 1)]
+
+
+def logfile(path: Path, lines: list[str]) -> Path:
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+KILL = (
+    "Memory cgroup out of memory: Killed process {pid} ({comm}) total-vm:900000kB, "
+    "anon-rss:{kb}kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:100kB oom_score_adj:0"
+)

@@ -1,0 +1,195 @@
+"""Torn lines are joined again wherever the other write fell."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gctrace_analyzer.testing import cycles, format_cycle, read_text
+from tests.helpers.lines import LINES
+
+BEFORE = "gc 11 @0.900s 3%: 0.13+9.8+0.002 ms clock, 0.27+1.1/1.0/13+0.005 ms cpu, 43->46->27 MB, 51 MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+TORN = "gc 12 @0.972s 3%: 0.13+9.8+0.002 ms clock, 0.27+1.1/1.0/13+0.005 ms cpu, 43->46->27 MB, 51 MB goal, 0 MB stacks, 0 MB globals, 2 P (forced)"
+AFTER = BEFORE.replace("gc 11 @0.900s", "gc 13 @1.031s")
+APPLICATION = [
+    "2026/11/21 04:02:39.561765 cache refresh done keys=10234",
+    "2026/11/21 04:02:39.602102 gc worker pool resized to 16",
+    "time=2026-11-21T04:02:39Z level=INFO msg=\"queue drained\"",
+    '{"level":"warn","ts":1795233759.1,"msg":"slow request"}',
+    "[INFO] started",
+    "E1121 04:02:39.561765   12345 server.go:42] retry 3",
+]  # fmt: skip
+BORDERS = [match.end() for match in re.finditer(r"\d[\d.]*|[^\d.]+", TORN)][:-1]
+COMPARED = (
+    "gc_num",
+    "start_s",
+    "stw_mark_term_ms",
+    "background_cpu_ms",
+    "heap_goal_mib",
+    "procs",
+    "forced",
+)
+
+
+def log_of(*writes: str) -> str:
+    """The torn record's writes among other application lines of the same kind."""
+    lines = [f"{line}\n" for line in APPLICATION[:3]]
+    return lines[0] + BEFORE + lines[1] + "".join(writes) + lines[2] + AFTER
+
+
+def assert_whole(log: str) -> None:
+    run, whole = read_text(log), read_text(BEFORE + TORN + "\n" + AFTER)
+    assert run.cycles["gc_num"].to_list() == [11, 12, 13]
+    assert run.cycles["repaired"].to_list() == [False, True, False]
+    assert run.cycles.select(COMPARED).rows() == whole.cycles.select(COMPARED).rows()
+    assert len(run.rejected) == 0
+
+
+@pytest.mark.parametrize("at", BORDERS)
+def test_a_line_torn_at_any_token_is_joined(at: int) -> None:
+    assert_whole(log_of(TORN[:at], APPLICATION[0] + "\n", TORN[at:] + "\n"))
+
+
+@pytest.mark.parametrize("at", [9, 10, 11, 26, 70, 90])
+def test_a_line_torn_within_a_number_is_joined(at: int) -> None:
+    assert_whole(log_of(TORN[:at], APPLICATION[0] + "\n", TORN[at:] + "\n"))
+
+
+@pytest.mark.parametrize("application", APPLICATION)
+def test_the_other_write_may_look_like_anything(application: str) -> None:
+    assert_whole(log_of(TORN[:30], application + "\n", TORN[30:] + "\n"))
+
+
+@pytest.mark.parametrize("at", BORDERS[::4])
+def test_the_other_write_may_have_many_lines(at: int) -> None:
+    many = "".join(f"\tat com.example.Frame{n}\n" for n in range(20))
+    assert_whole(log_of(TORN[:at], "2026/11/21 04:02:39.5 panic\n", many, TORN[at:] + "\n"))
+
+
+def test_a_line_torn_twice_is_joined() -> None:
+    first, second = TORN.index(" ms clock"), TORN.index("43->")
+    writes = (TORN[:first], APPLICATION[0] + "\n", TORN[first:second], APPLICATION[1] + "\n")
+    assert_whole(log_of(*writes, TORN[second:] + "\n"))
+
+
+@pytest.mark.parametrize("second", [26, 70, 89, 100])
+def test_a_line_torn_after_its_first_word_and_once_more_is_joined(second: int) -> None:
+    other = APPLICATION[0] + "\n"
+    assert_whole(log_of(TORN[:3], other, TORN[3:second], other, TORN[second:] + "\n"))
+
+
+def test_another_programs_whole_record_is_no_rest() -> None:
+    # Two programs' first words met, and what follows is nobody's any more.
+    braided = (
+        "gc gc 1 @10.004 @s 0.0045s %5: %0.17: +0.1711++100.059+ ms clock, 0.0660.34 ms clock\n"
+    )
+    run = read_text(braided + BEFORE + AFTER)
+    assert run.cycles["gc_num"].to_list() == [11, 13]
+    assert "two programs wrote at once" in run.rejected["reason"].item()
+
+
+def test_a_line_torn_before_its_end_is_whole() -> None:
+    assert_whole(log_of(TORN, APPLICATION[0] + "\n", "\n"))
+
+
+def test_a_forced_mark_on_its_own_line_is_found() -> None:
+    record = TORN.removesuffix(" (forced)")
+    assert_whole(log_of(record, APPLICATION[0] + "\n", " (forced)\n"))
+
+
+def test_a_record_torn_by_another_programs_record_is_joined() -> None:
+    other = LINES["gc18"].replace("gc 1 @0.004s", "gc 90 @70.004s")
+    run = read_text(log_of(TORN[:30], other + "\n", TORN[30:] + "\n"))
+    assert sorted(run.cycles["gc_num"]) == [11, 12, 13, 90]
+    assert run.processes["cycles"].to_list() == [3, 1]
+
+
+def test_a_record_behind_a_collectors_prefix_is_joined() -> None:
+    log = "".join(
+        f"Feb 26 12:01:09.658 {line}\n"
+        for line in log_of("\0").splitlines()
+        if "\0" not in line
+    )
+    pieces = (
+        f"Feb 26 12:01:10.658 {TORN[:30]}{APPLICATION[4]}\nFeb 26 12:01:10.659 {TORN[30:]}\n"
+    )
+    lines = log.splitlines(keepends=True)
+    run = read_text("".join(lines[:3]) + pieces + "".join(lines[3:]))
+    assert run.cycles["gc_num"].to_list() == [11, 12, 13]
+    assert run.cycles["repaired"].to_list() == [False, True, False]
+
+
+def test_a_record_wrapped_by_mail_is_joined() -> None:
+    at = TORN.index(" MB, 51")
+    run = read_text(f"> {TORN[:at]}\n> {TORN[at + 1 :]}\n")
+    assert run.cycles["heap_live_mib"].to_list() == [27]
+    assert run.cycles["repaired"].to_list() == [True]
+
+
+def test_an_escaped_arrow_is_read_and_said() -> None:
+    run = read_text(TORN.replace("->", "-&gt;") + "\n")
+    assert run.cycles["repaired"].to_list() == [True]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (TORN[:40], "cut short"),
+        (TORN[:60] + " ...", "cut short"),
+        (TORN[:43] + "2026/11/21 04:02:39 gone", "torn by another write"),
+        (TORN[5:], "its beginning is missing"),
+        (TORN[44:], "the rest is missing"),
+        (TORN.replace("43->", "99999999999999999999->"), "does not fit 64 bits"),
+        (LINES["gc18"].replace("4 MB goal, 0 MB stacks", "0 MB stacks, 4 MB goal"), "order"),
+        ("gc 1" * 300_000, "longer than 1 MiB"),
+    ],
+)
+def test_what_cannot_be_read_is_rejected_with_its_reason(line: str, reason: str) -> None:
+    run = read_text(f"{APPLICATION[0]}\n{line}\n")
+    assert len(run.cycles) == 0
+    row = run.rejected.row(0, named=True)
+    assert row["line_no"] == 2
+    assert reason in row["reason"]
+    assert row["text"] == line[:500]
+
+
+@settings(max_examples=300, deadline=None)
+@given(cycles(), st.data())
+def test_any_record_torn_anywhere_is_joined(
+    row: dict[str, object], data: st.DataObject
+) -> None:
+    record = format_cycle(row)
+    at = data.draw(
+        st.sampled_from([m.end() for m in re.finditer(r"\d[\d.]*|[^\d.]+", record)][:-1])
+    )
+    application = data.draw(st.sampled_from(APPLICATION[:3]))
+    others = "".join(f"{line}\n" for line in APPLICATION[:3])
+    run = read_text(f"{others}{record[:at]}{application}\n{record[at:]}\n{others}")
+    assert len(run.cycles) == 1
+    read = run.cycles.row(0, named=True)
+    assert {name: read[name] for name in row} == row
+    assert read["repaired"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from([*LINES.values(), *APPLICATION]).flatmap(
+    lambda line: st.tuples(st.just(line), st.integers(0, len(line)), st.booleans())
+), max_size=12))  # fmt: skip
+def test_nothing_makes_the_reader_fail_and_no_line_vanishes(
+    pieces: list[tuple[str, int, bool]],
+) -> None:
+    log = "gc 1 @0.001s 0%\n" + "".join(
+        line[:cut] + "\n" * newline for line, cut, newline in pieces
+    )
+    run = read_text(log)
+    assert set(run.rejected["line_no"]) <= set(range(1, log.count("\n") + 2))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=400))
+def test_no_bytes_make_the_reader_fail(noise: bytes) -> None:
+    run = read_text(b"x" + noise + b"\n" + LINES["gc18"].encode() + b"\n" + noise)
+    assert len(run.cycles) >= 1

@@ -1,0 +1,104 @@
+"""Every input of the corpus of carriers, dumps and kills reads as its sidecar says."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.errors import GctraceError
+from tests.conftest import CORPUS
+from tests.helpers.corpus import INPUTS, expectation, named, read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+TABLES = {"gc_cycles": "cycles", "oom_invocations_without_kill": "oom_invocations"}
+NAMES = {
+    "ts": "logged_at",
+    "at_s": "start_s",
+    "gc_cpu_pct": "gc_cpu_since_start_pct",
+    "log_unit": "unit",
+    "heap_start_mb": "heap_start_mib",
+    "heap_end_mb": "heap_end_mib",
+    "heap_live_mb": "heap_live_mib",
+    "heap_goal_mb": "heap_goal_mib",
+    "state": "status",
+    "last_state": "last_status",
+    "pause_total_s": "pause_total_ns",
+    "rss_kb": "rss_bytes",
+}
+FREE = {("kernel_oom/k5.x-uid-pgtables-seed.log", "host")}
+NOTES = {"ts_note", "ts_min"}
+BROKEN_ERRORS = {
+    "csv-unknown-columns.csv": ("date", "price", "HeapAlloc"),
+    "empty.log": ("0 bytes",),
+    "inspect-invalid.json": ("line 1", "column"),
+}
+
+
+def expected_frames(path: Path) -> dict[str, Any]:
+    expect = expectation(path)["expect"]
+    if sibling := expect.get("same_frames_as"):
+        return expected_frames(path.with_name(sibling))
+    frames: dict[str, Any] = expect["frames"]
+    return frames
+
+
+def rows_of(run: gca.Run, table: str) -> list[dict[str, Any]]:
+    frame = run.table(table)
+    if table == "cycles":
+        whose = run.processes.select(
+            "process", "host", "ident", "log_pid", "unit", "container", "pod", "stream"
+        )
+        frame = frame.join(whose, on="process", how="left", maintain_order="left")
+    return frame.to_dicts()
+
+
+def same(name: str, expected: Any, found: Any) -> bool:
+    if name == "pause_total_s":
+        return math.isclose(expected, found / 1e9)
+    if name in ("ts", "started_at", "finished_at") and isinstance(expected, str):
+        return bool(found == datetime.fromisoformat(expected).astimezone(UTC))
+    if isinstance(expected, float) and found is not None:
+        return math.isclose(expected, found, rel_tol=1e-9)
+    return bool(expected == found)
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in INPUTS if expectation(p)["expect"]["error"] is None], ids=named
+)
+def test_it_reads_as_its_sidecar_says(path: Path) -> None:
+    run = read(path)
+    for table, frame in expected_frames(path).items():
+        if table == "platform_memory_events":
+            continue
+        found = rows_of(run, TABLES.get(table, table))
+        assert len(found) == frame["count"], f"{table}: {found}"
+        for number, (expected, row) in enumerate(
+            zip(frame.get("rows", []), found, strict=False)
+        ):
+            for name, value in (expected or {}).items():
+                column = NAMES.get(name, name)
+                if (
+                    (named(path), name) in FREE
+                    or name in NOTES
+                    or (column == "name" and column not in row)
+                ):
+                    continue
+                assert same(name, value, row[column]), (table, number, name, value, row[column])
+    assert len(run.rejected) == expectation(path)["expect"]["skipped_malformed_count"], (
+        run.rejected
+    )
+
+
+@pytest.mark.parametrize("name", BROKEN_ERRORS)
+def test_what_cannot_be_read_says_so(name: str) -> None:
+    with pytest.raises(GctraceError) as error:
+        gca.read(CORPUS / "inputs" / "broken" / name)
+    for word in (name, *BROKEN_ERRORS[name]):
+        assert word in str(error.value)

@@ -1,0 +1,111 @@
+"""Programs in one stream are told apart by number and time."""
+
+from __future__ import annotations
+
+import pytest
+
+from gctrace_analyzer.testing import read_text
+from tests.conftest import SAMPLES
+from tests.helpers.lines import LINES
+
+
+def cycle(num: int, start_s: float, *, procs: int = 2, live: int = 20, pct: int = 3) -> str:
+    return (
+        f"gc {num} @{start_s:.3f}s {pct}%: 0.13+9.8+0.002 ms clock, 0.27+1.1/1.0/13+0.005 ms cpu, "
+        f"{2 * live - 3}->{2 * live}->{live} MB, {2 * live} MB goal, 0 MB stacks, 0 MB globals, {procs} P\n"
+    )
+
+
+def processes(*lines: str) -> list[int]:
+    return read_text("".join(lines)).cycles["process"].to_list()
+
+
+def test_numbers_that_go_on_are_one_program() -> None:
+    assert processes(cycle(1, 0.1), cycle(2, 0.2), cycle(3, 0.3)) == [0, 0, 0]
+
+
+def test_a_number_and_a_time_that_fall_are_a_restart() -> None:
+    run = read_text(cycle(7, 4.1) + cycle(8, 4.2) + cycle(1, 0.1) + cycle(2, 0.3))
+    assert run.cycles["process"].to_list() == [0, 0, 1, 1]
+    assert run.processes["ended_by"].to_list() == ["restart", "end of input"]
+
+
+def test_a_lost_line_is_a_gap_and_no_restart() -> None:
+    run = read_text(cycle(1, 0.1) + cycle(2, 0.2) + cycle(5, 0.9) + cycle(6, 1.1))
+    assert run.processes["missing_cycles"].to_list() == [2]
+    assert "2 of 6 cycles have no line here" in str(run.summary())
+
+
+def test_a_time_that_falls_alone_is_a_restart() -> None:
+    assert processes(cycle(3, 9.0), cycle(4, 0.2), cycle(5, 0.4)) == [0, 1, 1]
+
+
+def test_an_older_programs_cycle_is_no_restart() -> None:
+    lines = (
+        cycle(13, 5.0, live=60), cycle(1, 0.01), cycle(2, 0.03), cycle(14, 5.2, live=60), cycle(1, 0.02),
+    )  # fmt: skip
+    assert processes(*lines) == [0, 1, 1, 0, 2]
+
+
+def test_programs_at_the_same_pace_are_told_apart_by_what_they_do() -> None:
+    pairs = [
+        (cycle(n, n / 10, live=20), cycle(n, n / 10 + 0.02, live=300, pct=40))
+        for n in range(1, 9)
+    ]
+    assert processes(*(line for pair in pairs for line in pair)) == [0, 1] * 8
+
+
+def test_a_change_of_procs_starts_no_program() -> None:
+    assert processes(
+        cycle(1, 0.1, procs=32), cycle(2, 0.2, procs=3), cycle(3, 0.3, procs=4)
+    ) == [0, 0, 0]
+
+
+def test_two_shapes_are_two_programs() -> None:
+    assert processes(
+        LINES["gc16"] + "\n", LINES["gc18"].replace("gc 1 @0.0", "gc 9 @9.0") + "\n"
+    ) == [0, 1]
+
+
+def test_cycles_without_times_are_told_apart_by_number() -> None:
+    old = [LINES["gc14"].replace("gc6(", f"gc{n}(") + "\n" for n in (6, 7, 1, 2, 3)]
+    assert processes(*old) == [0, 0, 1, 1, 1]
+
+
+def test_two_real_programs_in_one_log_are_told_apart() -> None:
+    run = read_text((SAMPLES / "together-go1.22.log").read_bytes())
+    assert run.processes["cycles"].to_list() == [28, 27]
+    assert run.processes["missing_cycles"].sum() == 0
+
+
+def test_a_wrapped_time_does_not_break_a_program() -> None:
+    wrapped = cycle(2, 18446653480.186)
+    run = read_text(cycle(1, 0.1) + wrapped + cycle(3, 0.3))
+    assert run.cycles["process"].to_list() == [0, 0, 0]
+    assert run.cycles["start_s"].to_list() == [0.1, None, 0.3]
+    assert "1 value that cannot be (a wrapped clock) was left out." in run.summary().warnings
+
+
+@pytest.mark.parametrize("goal", [17592186044415, 8532210231539])
+def test_no_goal_is_null_and_counted(goal: int) -> None:
+    run = read_text(cycle(1, 0.1).replace("40 MB goal", f"{goal} MB goal"))
+    assert run.cycles["heap_goal_mib"].to_list() == [None]
+    assert "GOGC=off" in str(run.summary())
+
+
+def test_an_absurd_duration_is_null() -> None:
+    run = read_text(
+        cycle(1, 0.1).replace("9.8+0.002 ms clock", "18446744073709+0.002 ms clock")
+    )
+    assert run.cycles["concurrent_mark_ms"].to_list() == [None]
+
+
+def test_a_forced_cycle_of_old_go_has_no_stale_cpu() -> None:
+    forced = "gc 43 @5.570s 0%: 8.4+0+15 ms clock, 33+0.005/52/0.25+61 ms cpu, 1711->1711->1647 MB, 1711 MB goal, 32 P (forced)\n"
+    row = read_text(forced).cycles.row(0, named=True)
+    assert (row["assist_cpu_ms"], row["background_cpu_ms"], row["idle_cpu_ms"]) == (
+        None,
+        None,
+        None,
+    )
+    assert row["stw_mark_term_cpu_ms"] == 61

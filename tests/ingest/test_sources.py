@@ -1,0 +1,214 @@
+"""Inputs of every kind: compressed, encoded, damaged, huge."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.ingest import sources
+from gctrace_analyzer.testing import read_text
+from tests.conftest import SAMPLES
+from tests.helpers.lines import LINES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LOG = (SAMPLES / "steady-go1.26.log").read_bytes()
+CYCLES = 33
+
+
+def zstd(data: bytes) -> bytes:
+    try:
+        from compression import zstd as library  # type: ignore[import-not-found,unused-ignore]
+    except ModuleNotFoundError:
+        from backports import zstd as library
+    packed: bytes = library.compress(data)
+    return packed
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "xz": lzma.compress,
+    "bzip2": bz2.compress,
+    "zstd": zstd,
+}
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_compression_is_told_by_content(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_bytes(PACKERS[kind](LOG))
+    run = gca.read(path)
+    assert len(run.cycles) == CYCLES
+    assert run.sources[0].compression == kind
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_every_member_of_a_compressed_file_is_read(kind: str) -> None:
+    half = LOG.index(b"\n", len(LOG) // 2) + 1
+    packed = PACKERS[kind](LOG[:half]) + PACKERS[kind](LOG[half:])
+    assert len(gca.read(io.BytesIO(packed)).cycles) == CYCLES
+
+
+def test_zeros_behind_a_compressed_file_are_no_damage() -> None:
+    run = gca.read(io.BytesIO(gzip.compress(LOG) + b"\0" * 512))
+    assert len(run.cycles) == CYCLES
+    assert run.sources[0].damage is None
+
+
+def test_what_is_readable_of_a_truncated_file_is_used_and_the_loss_said() -> None:
+    packed = gzip.compress(os.urandom(40_000).hex().encode() + b"\n" + LOG * 40)
+    run = gca.read(io.BytesIO(packed[:-40]))
+    assert 0 < len(run.cycles) < 40 * CYCLES
+    assert run.sources[0].damage == "truncated: the gzip data ends in the middle"
+    assert "truncated" in str(run.summary())
+
+
+def test_what_comes_before_damaged_data_is_used() -> None:
+    packed = bytearray(gzip.compress(LOG, mtime=0) + gzip.compress(LOG, mtime=0))
+    packed[-len(packed) // 4] ^= 0xFF
+    run = gca.read(io.BytesIO(bytes(packed)))
+    assert len(run.cycles) >= CYCLES
+    assert "damaged" in (run.sources[0].damage or "")
+
+
+def test_compressed_data_of_which_nothing_is_readable_is_an_error() -> None:
+    with pytest.raises(gca.UnreadableInputError, match=r"truncated.*\n.*Fetch the file again"):
+        gca.read(io.BytesIO(zstd(LOG)[:20]))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+def test_windows_encodings_are_read(encoding: str) -> None:
+    text = LOG.decode().replace("\n", "\r\n")
+    run = gca.read(io.BytesIO(text.encode(encoding)))
+    assert len(run.cycles) == CYCLES
+    assert run.cycles["line_no"].to_list() == read_text(LOG).cycles["line_no"].to_list()
+
+
+def test_carriage_returns_and_colours_are_taken_off() -> None:
+    line = LINES["gc18"].replace(" (forced)", "")
+    run = read_text(f"\x1b[32m{line}\x1b[0m\r\n\x1b]0;title\x07{line}\r\n")
+    assert len(run.cycles) == 2
+    assert not run.cycles["repaired"].any()
+
+
+def test_a_run_of_nuls_is_stripped() -> None:
+    run = read_text(
+        LINES["gc18"].encode() + b"\n" + b"\0" * 5000 + LINES["gc16"].encode() + b"\n"
+    )
+    assert run.cycles["line_no"].to_list() == [1, 2]
+
+
+def test_a_text_file_object_is_read() -> None:
+    assert len(gca.read(io.StringIO(LOG.decode())).cycles) == CYCLES
+
+
+def test_several_parts_are_one_log() -> None:
+    lines = LOG.splitlines(keepends=True)
+    first, second = io.BytesIO(b"".join(lines[:40])), io.BytesIO(b"".join(lines[40:]))
+    run = gca.read(first, second)
+    assert len(run.cycles) == CYCLES
+    assert len(run.processes) == 1
+
+
+def test_a_part_without_cycles_is_only_a_warning() -> None:
+    with pytest.warns(gca.GctraceWarning, match="none of them gctrace"):
+        run = gca.read(io.BytesIO(b"no trace here\n"), io.BytesIO(LOG))
+    assert len(run.cycles) == CYCLES
+    with pytest.warns(gca.GctraceWarning, match="empty"):
+        gca.read(io.BytesIO(b""), io.BytesIO(LOG))
+
+
+def test_chunks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read_text(LOG * 3)
+    for size in (97, 1000, 4096):
+        monkeypatch.setattr(sources, "CHUNK_BYTES", size)
+        parts = read_text(LOG * 3)
+        assert parts.cycles.equals(whole.cycles)
+        assert parts.processes.equals(whole.processes)
+
+
+def test_a_record_torn_across_chunks_is_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = LINES["gc18"]
+    log = f"{record[:30]}2026/11/21 04:02:39.56 cache refresh\n{record[30:]}\n"
+    monkeypatch.setattr(sources, "CHUNK_BYTES", 64)
+    run = read_text("2026/11/21 04:02:39.50 starting\n" + log)
+    assert run.cycles["repaired"].to_list() == [True]
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory as Linux tells")
+def test_a_very_long_line_is_rejected_and_its_memory_not_taken(tmp_path: Path) -> None:
+    path = tmp_path / "long.log"
+    with path.open("wb") as file:
+        file.write(LINES["gc18"].encode() + b"\n")
+        for _ in range(100):
+            file.write(b"x" * (1 << 20))
+        file.write(b"\n" + LINES["gc18"].replace("gc 1 @0.0", "gc 2 @1.0").encode() + b"\n")
+    code = (
+        "import sys, gctrace_analyzer as g; r = g.read(sys.argv[1]);"
+        "print(r.cycles['line_no'].to_list(), r.rejected['line_no'].to_list(),"
+        # Not getrusage, whose peak counts the process that this one was forked from.
+        "int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) // 1024)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, path], capture_output=True, text=True, check=True
+    )
+    lines, peak_mib = done.stdout.rsplit(" ", 1)
+    assert lines == "[1, 3] [2]"
+    assert int(peak_mib) < 180
+
+
+def test_a_first_line_that_looks_like_zlib_is_a_line() -> None:
+    assert len(read_text(f"x^2 + y^2\n{LINES['gc18']}\n").cycles) == 1
+    assert len(read_text(f"x\u0680\n{LINES['gc18']}\n").cycles) == 1
+    assert len(read_text(f"x\x01 control\n{LINES['gc18']}\n").cycles) == 1
+    assert zlib.compress(b"")[:1] == b"x"
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "useful"),
+    [
+        (b"", gca.EmptyInputError, "0 bytes"),
+        (b"hello\nworld\n", gca.NoRecordsError, "First line: 'hello'.*\n.*GODEBUG=gctrace=1"),
+        (b"PK\x03\x04rest", gca.UnreadableInputError, "zip archive"),
+        (b"\x7fELFrest", gca.UnreadableInputError, "executable"),
+        (b"LPKSHHRHrest", gca.UnreadableInputError, "journalctl --file"),
+        (os.urandom(5000), gca.GctraceError, ""),
+    ],
+)
+def test_what_is_no_log_is_a_clear_error(
+    data: bytes, error: type[Exception], useful: str
+) -> None:
+    with pytest.raises(error, match=f"(?s){useful}"):
+        gca.read(io.BytesIO(data))
+
+
+def test_a_missing_file_and_a_folder_are_clear_errors(tmp_path: Path) -> None:
+    with pytest.raises(gca.UnreadableInputError, match=r"no such file.\n.*Looked for it in"):
+        gca.read(tmp_path / "absent.log")
+    with pytest.raises(gca.UnreadableInputError, match=r"a folder, not a log"):
+        gca.read(tmp_path)
+
+
+def test_strict_makes_the_first_rejected_line_an_error() -> None:
+    log = f"{LINES['gc18']}\n{LINES['gc18'][:40]}\n"
+    with pytest.raises(gca.DamagedInputError, match=":2: cut short"):
+        gca.read(io.BytesIO(log.encode()), strict=True)
+
+
+def test_lines_that_cannot_be_read_are_a_run_without_cycles() -> None:
+    run = read_text(LINES["gc18"][:40])
+    assert len(run.cycles) == 0
+    assert len(run.rejected) == 1
+    assert not run.sources[0].ends_in_newline

@@ -1,0 +1,281 @@
+"""Every carrier gives time, identity and message, whatever it carries."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gctrace_analyzer as gca
+from tests.helpers.logs import AT, RECORDS, logfile, records
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+SECOND = AT.replace(microsecond=0)
+
+WHO: dict[str, Any] = {"host": "web-1", "ident": "api", "log_pid": 4242}
+TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
+    "short": ("Feb 03 10:00:00 web-1 api[4242]: {}", SECOND, WHO),
+    "short-precise": ("Feb 03 10:00:00.005000 web-1 api[4242]: {}", AT, WHO),
+    "short-iso": ("2026-02-03T11:00:00+0100 web-1 api[4242]: {}", SECOND, WHO),
+    "short-iso-precise": ("2026-02-03T10:00:00.005000+00:00 web-1 api[4242]: {}", AT, WHO),
+    "short-full": ("Tue 2026-02-03 05:00:00 EST web-1 api[4242]: {}", SECOND, WHO),
+    "with-unit": (
+        "Tue 2026-02-03 10:00:00 UTC web-1 api.service[4242]: {}", SECOND,
+        {"host": "web-1", "unit": "api.service", "ident": None, "log_pid": 4242},
+    ),
+    "short-unix": ("1770112800.005000 web-1 api[4242]: {}", AT, WHO),
+    "short-monotonic": ("[ 1203.005000] web-1 api[4242]: {}", None, WHO),
+    "rfc3164": ("<11>Feb  3 10:00:00 web-1 api[4242]: {}", SECOND, WHO),
+    "rfc3164 without host": ("Feb  3 10:00:00 api[4242]: {}", SECOND, {"ident": "api", "log_pid": 4242}),
+    "rfc5424": (
+        '<11>1 2026-02-03T10:00:00.005Z web-1 api 4242 ID47 [x@1 a="q\\"]"] \ufeff{}', AT, WHO,
+    ),
+    "cri": ("2026-02-03T11:00:00.005000123+01:00 stderr F {}", AT, {"stream": "stderr"}),
+    "kubectl --timestamps": ("2026-02-03T10:00:00.005000123Z {}", AT, {}),
+    "kubectl --prefix": ("[pod/api-7d9f-abcde/api] {}", None, {"pod": "api-7d9f-abcde", "container": "api"}),
+    "compose": ("api-1  | {}", None, {"container": "api-1"}),
+    "compose v1 with time": ("shop_api_1 | 2026-02-03T10:00:00.005000123Z {}", AT, {"container": "shop_api_1"}),
+    "stern": ("api-7d9f5c6b8-abcde api {}", None, {"pod": "api-7d9f5c6b8-abcde", "container": "api"}),
+    "stern -A": (
+        "shop api-7d9f5c6b8-abcde api {}", None,
+        {"namespace": "shop", "pod": "api-7d9f5c6b8-abcde", "container": "api"},
+    ),
+    "CSV export": ('"2026-02-03T10:00:00.005Z","web-1","api","{}"', AT, {}),
+    "CSV of Kibana": ('"Feb 3, 2026 @ 10:00:00.005","{}"', AT, {}),
+    "CSV of CloudWatch Insights": ('2026-02-03 10:00:00.005,"{}",app/web/123', AT, {}),
+    "table of CloudWatch Insights": ("| 2026-02-03 10:00:00.005 | {} |", AT, {}),
+    "heroku": ("2026-02-03T10:00:00.005000+00:00 app[web.1]: {}", AT, {"container": "web.1", "stream": "app"}),
+    "aws logs tail": ("2026-02-03T10:00:00.005000+00:00 ecs/api/0f1e2d3c {}", AT, {"stream": "ecs/api/0f1e2d3c"}),
+    "logcli": (
+        '2026-02-03T10:00:00Z {{container="api", pod="api-0", namespace="shop"}} {}', SECOND,
+        {"container": "api", "pod": "api-0", "namespace": "shop"},
+    ),
+    "python logging": ("2026-02-03 10:00:00,005 {}", AT, {}),
+    "go log": ("2026/02/03 10:00:00.005000 {}", AT, {}),
+    "glog": ("I0203 10:00:00.005000   4242 server.go:42] {}", AT, {"log_pid": 4242}),
+    "quoted": ("> {}", None, {}),
+    "comment": ("// {}", None, {}),
+    "journald in CRI": (
+        "2026-02-03T10:00:00.005Z stderr F Feb 03 09:59:59 web-1 api[4242]: {}", AT, {"stream": "stderr", **WHO},
+    ),
+    "docker in journald": (
+        "Feb 03 10:00:00 web-1 0f1e2d3c4b5a[1034]: {}", SECOND,
+        {"host": "web-1", "ident": "0f1e2d3c4b5a", "log_pid": 1034},
+    ),
+}  # fmt: skip
+
+
+def assert_read(run: gca.Run, at: datetime | None, who: dict[str, Any]) -> None:
+    assert run.cycles["gc_num"].to_list() == [1, 2]
+    assert len(run.processes) == 1
+    assert len(run.rejected) == 0
+    assert run.cycles["logged_at"][0] == at
+    row = run.processes.row(0, named=True)
+    assert {name: row[name] for name in who} == who
+    assert (row["started_at"] is None) == (at is None)
+
+
+@pytest.mark.parametrize("name", TEXT)
+def test_text(name: str, tmp_path: Path) -> None:
+    pattern, at, who = TEXT[name]
+    path = logfile(tmp_path / "log", [pattern.format(record) for record in RECORDS])
+    assert_read(gca.read(path, year=2026, tz="UTC"), at, who)
+
+
+JSON: dict[str, tuple[dict[str, Any], datetime | None, dict[str, Any]]] = {
+    "docker": ({"log": "{}\n", "stream": "stderr", "time": "2026-02-03T10:00:00.005000123Z"}, AT, {"stream": "stderr"}),
+    "Azure": (
+        {"TimeGenerated": "2026-02-03T10:00:00.005Z", "LogMessage": "{}", "PodName": "api-0", "ContainerName": "api"},
+        AT, {"pod": "api-0", "container": "api"},
+    ),
+    "journald": (
+        {"MESSAGE": "{}", "__REALTIME_TIMESTAMP": "1770112800005000", "__MONOTONIC_TIMESTAMP": "5000000",
+         "_HOSTNAME": "web-1", "SYSLOG_IDENTIFIER": "api", "_PID": "4242", "_SYSTEMD_UNIT": "api.service"},
+        AT, {**WHO, "unit": "api.service"},
+    ),
+    "zap": ({"level": "info", "ts": 1770112800.005, "caller": "a.go:1", "msg": "{}"}, AT, {}),
+    "zerolog": ({"level": "info", "time": 1770112800005, "message": "{}"}, AT, {}),
+    "slog": ({"time": "2026-02-03T11:00:00.005+01:00", "level": "INFO", "msg": "{}"}, AT, {}),
+    "stern": (
+        {"message": "{}", "nodeName": "n1", "namespace": "shop", "podName": "api-0", "containerName": "api"},
+        None, {"host": "n1", "namespace": "shop", "pod": "api-0", "container": "api"},
+    ),
+    "fluentd": (
+        {"log": "{}\n", "stream": "stderr", "time": "2026-02-03T10:00:00.005Z",
+         "kubernetes": {"pod_name": "api-0", "container_name": "api", "namespace_name": "shop", "host": "n1"}},
+        AT, {"pod": "api-0", "container": "api", "namespace": "shop", "host": "n1"},
+    ),
+    "gcp": (
+        {"textPayload": "{}", "timestamp": "2026-02-03T10:00:00.005Z", "severity": "ERROR",
+         "resource": {"type": "k8s_container", "labels": {"pod_name": "api-0", "container_name": "api"}}},
+        AT, {"pod": "api-0", "container": "api"},
+    ),
+}  # fmt: skip
+
+
+def filled(entry: dict[str, Any], record: str) -> dict[str, Any]:
+    return {
+        name: value.replace("{}", record) if isinstance(value, str) else value
+        for name, value in entry.items()
+    }
+
+
+def test_results_of_searches(tmp_path: Path) -> None:
+    pod = {"pod": {"name": "api-0"}, "container": {"name": "api"}}
+    source = {
+        "@timestamp": "2026-02-03T10:00:00.005Z",
+        "kubernetes": pod,
+        "host": {"name": "web-1"},
+    }
+    hits = [{"_index": "logs", "_source": {**source, "message": record}} for record in RECORDS]
+    cells = [
+        [
+            {"field": "@timestamp", "value": "2026-02-03 10:00:00.005"},
+            {"field": "@message", "value": record},
+        ]
+        for record in RECORDS
+    ]
+    who = {"pod": "api-0", "container": "api", "host": "web-1"}
+    for lines, its in (
+        ([json.dumps({"took": 3, "hits": {"hits": hits}})], who),
+        ([json.dumps(hit) for hit in hits], who),
+        ([json.dumps({"results": cells, "status": "Complete"}, indent=1)], {}),
+    ):
+        assert_read(gca.read(logfile(tmp_path / "log", lines)), AT, its)
+
+
+@pytest.mark.parametrize("name", JSON)
+@pytest.mark.parametrize("escaped", [False, True], ids=["plain", "escaped"])
+def test_json_lines(name: str, *, escaped: bool, tmp_path: Path) -> None:
+    entry, at, who = JSON[name]
+    lines = [json.dumps(filled(entry, record)) for record in RECORDS]
+    if escaped:
+        lines = [line.replace(">", "\\u003e") for line in lines]
+    assert_read(gca.read(logfile(tmp_path / "log", lines)), at, who)
+
+
+@pytest.mark.parametrize("form", ["pretty", "array", "sse", "seq", "bytes"])
+def test_other_json_of_journald(form: str, tmp_path: Path) -> None:
+    entry, at, who = JSON["journald"]
+    records = [filled(entry, record) for record in RECORDS]
+    if form == "bytes":
+        records[1]["MESSAGE"] = list(RECORDS[1].encode())
+    lines = {
+        "pretty": [json.dumps(record, indent="\t") for record in records],
+        "array": [json.dumps(records, indent=1)],
+        "sse": [f"data: {json.dumps(record)}\n" for record in records],
+        "seq": [f"\x1e{json.dumps(record)}" for record in records],
+        "bytes": [json.dumps(record) for record in records],
+    }[form]
+    assert_read(gca.read(logfile(tmp_path / "log", lines)), at, who)
+
+
+def test_journald_verbose_and_export(tmp_path: Path) -> None:
+    verbose, export = [], b""
+    for record in RECORDS:
+        verbose += [
+            "Tue 2026-02-03 05:00:00.005000 EST [s=0a;i=1;b=0f;m=1;t=2;x=3]",
+            "    _HOSTNAME=web-1", "    SYSLOG_IDENTIFIER=api", "    _PID=4242",
+            "    _SYSTEMD_UNIT=api.service", f"    MESSAGE={record}",
+        ]  # fmt: skip
+        data = record.encode()
+        export += (
+            b"__CURSOR=s=1\n__REALTIME_TIMESTAMP=1770112800005000\n_HOSTNAME=web-1\n"
+            b"SYSLOG_IDENTIFIER=api\n_PID=4242\n_SYSTEMD_UNIT=api.service\nMESSAGE\n"
+            + len(data).to_bytes(8, "little") + data + b"\n\n"
+        )  # fmt: skip
+    who = {**WHO, "unit": "api.service"}
+    assert_read(gca.read(logfile(tmp_path / "verbose", verbose)), AT, who)
+    (tmp_path / "export").write_bytes(export)
+    assert_read(gca.read(tmp_path / "export"), AT, who)
+
+
+def test_log_services(tmp_path: Path) -> None:
+    labels = {"pod": "api-0", "container": "api", "namespace": "shop"}
+    ns = ["1770112800005000000", "1770112800020000000"]
+    loki = {"status": "success", "data": {"resultType": "streams", "result": [
+        {"stream": labels, "values": [list(pair) for pair in zip(ns, RECORDS, strict=True)][::-1]},
+    ]}}  # fmt: skip
+    path = logfile(tmp_path / "loki", [json.dumps(loki)])
+    assert_read(gca.read(path), AT, labels)
+    events = {"events": [
+        {"timestamp": 1770112800005 + 15 * n, "message": record, "logStreamName": "ecs/api/1", "ingestionTime": 1}
+        for n, record in enumerate(RECORDS)
+    ]}  # fmt: skip
+    path = logfile(tmp_path / "cloudwatch", [json.dumps(events, indent=2)])
+    assert_read(gca.read(path), AT, {"stream": "ecs/api/1"})
+    entries = [filled(JSON["gcp"][0], record) for record in RECORDS]
+    entries[1]["timestamp"] = "2026-02-03T10:00:00.020Z"
+    path = logfile(tmp_path / "gcp", [json.dumps(entries[::-1], indent=2)])
+    assert_read(gca.read(path), AT, {"pod": "api-0", "container": "api"})
+
+
+def test_pieces_of_a_line_are_joined(tmp_path: Path) -> None:
+    first, second = RECORDS
+    cri = [
+        f"2026-02-03T10:00:00.005Z stderr P {first[:40]}",
+        "2026-02-03T10:00:00.006Z stdout F unrelated",
+        f"2026-02-03T10:00:00.006Z stderr F {first[40:]}",
+        f"2026-02-03T10:00:00.020Z stderr F {second}",
+    ]
+    assert_read(gca.read(logfile(tmp_path / "cri", cri)), AT, {"stream": "stderr"})
+    time = "2026-02-03T10:00:00.005Z"
+    docker = [
+        {"log": first[:40], "stream": "stderr", "time": time},
+        {"log": first[40:] + "\n", "stream": "stderr", "time": time},
+        {"log": second + "\n", "stream": "stderr", "time": time},
+    ]
+    path = logfile(tmp_path / "docker", [json.dumps(entry) for entry in docker])
+    assert_read(gca.read(path), AT, {"stream": "stderr"})
+
+
+def test_newest_first_is_turned_round(tmp_path: Path) -> None:
+    many = records(30)
+    lines = [f"2026-02-03T10:00:{n:02}Z web-1 api[1]: {line}" for n, line in enumerate(many)]
+    run = gca.read(logfile(tmp_path / "log", lines[::-1]))
+    assert run.cycles["gc_num"].to_list() == list(range(1, 31))
+    assert len(run.processes) == 1
+    bare = gca.read(logfile(tmp_path / "bare", many[::-1]))
+    assert bare.cycles["gc_num"].to_list() == list(range(1, 31))
+
+
+def test_two_services_in_one_journal_are_kept_apart(tmp_path: Path) -> None:
+    lines = []
+    for n, record in enumerate(RECORDS):
+        for unit, pid in (("api", 11), ("web", 12)):
+            lines.append(f"2026-02-03T10:00:0{n}Z host {unit}[{pid}]: {record}")
+    run = gca.read(logfile(tmp_path / "log", lines))
+    assert run.processes["ident"].to_list() == ["api", "web"]
+    assert run.processes["cycles"].to_list() == [2, 2]
+
+
+def test_a_year_and_a_zone_are_never_guessed(tmp_path: Path) -> None:
+    lines = [f"Feb 03 10:00:00 web-1 api[4242]: {record}" for record in RECORDS]
+    path = logfile(tmp_path / "log", lines)
+    for options in ({}, {"year": 2026}, {"tz": "UTC"}):
+        run = gca.read(path, **options)
+        assert run.cycles["logged_at"].null_count() == 2
+        assert any("--" in note for note in run.summary().warnings)
+
+
+def test_new_year_and_summer_time(tmp_path: Path) -> None:
+    lines = [
+        f"Dec 31 23:59:59 h api[1]: {RECORDS[0]}",
+        f"Jan  1 00:00:01 h api[1]: {RECORDS[1]}",
+    ]
+    run = gca.read(logfile(tmp_path / "log", lines), year=2025, tz="UTC")
+    assert [at.year for at in run.cycles["logged_at"]] == [2025, 2026]
+    # 2026-10-25 02:59 CEST is followed by 02:00 CET.
+    stamps = ["02:30:00", "02:59:59", "02:00:01", "02:30:00"]
+    lines = [f"2026-10-25 {at} {record}" for at, record in zip(stamps, records(4), strict=True)]
+    run = gca.read(logfile(tmp_path / "dst", lines), tz="Europe/Berlin")
+    assert [f"{at:%H:%M:%S}" for at in run.cycles["logged_at"]] == [
+        "00:30:00",
+        "00:59:59",
+        "01:00:01",
+        "01:30:00",
+    ]

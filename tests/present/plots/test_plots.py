@@ -1,0 +1,188 @@
+"""Plots: one description, two libraries, and spikes that survive a million cycles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.cli import main
+from gctrace_analyzer.cli.report import PLOTS as OFFERED
+from gctrace_analyzer.present.plots import matplotlib_backend, plotly_backend
+from gctrace_analyzer.present.plots.accessor import PLOTS, described
+from gctrace_analyzer.present.plots.binning import binned, distribution
+from tests.conftest import SAMPLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gctrace_analyzer.present.plots.figure import Figure
+
+LOGS = sorted(SAMPLES.glob("*.log"))
+
+
+def names(figure: Figure) -> list[str]:
+    return [mark.name for panel in figure.panels if panel.drawn for mark in panel.marks]
+
+
+@pytest.mark.parametrize("log", LOGS, ids=lambda path: path.stem)
+def test_both_libraries_draw_every_plot_of_every_sample(log: Path) -> None:
+    report = gca.read(log).report()
+    for name in PLOTS:
+        figure = described(report, name)
+        plotly = plotly_backend.draw(figure)
+        drawn = matplotlib_backend.draw(figure)
+        panels = [panel for panel in figure.panels if panel.drawn]
+        if panels:
+            assert len(drawn.axes) == len(panels)
+            shown = [trace.name for trace in plotly.data if trace.name]
+            assert shown == names(figure)
+        for panel, ax in zip(panels, drawn.axes, strict=False):
+            labels = [line.get_label() for line in ax.lines]
+            assert {mark.name for mark in panel.marks if mark.y.count()} <= set(labels)
+
+
+def test_what_the_command_offers_is_what_there_is() -> None:
+    assert tuple(PLOTS) == OFFERED
+    listed = repr(gca.read(SAMPLES / "steady-go1.26.log").plot)
+    assert all(name in listed for name in PLOTS)
+
+
+def test_every_plot_has_a_method_and_the_name_of_its_log() -> None:
+    plot = gca.read(SAMPLES / "steady-go1.26.log").plot
+    for name in PLOTS:
+        assert getattr(plot, name)().layout.title.text.endswith("steady-go1.26.log")
+
+
+@given(
+    st.lists(st.floats(0, 1000, width=32), min_size=1, max_size=400),
+    st.integers(2, 40),
+)
+def test_the_highest_and_the_lowest_survive_binning(values: list[float], bins: int) -> None:
+    x = pl.Series(range(len(values)), dtype=pl.Float64)
+    points = pl.DataFrame({"x": x, "y": pl.Series(values, dtype=pl.Float64)})
+    found = binned(points, bins)
+    assert len(found) <= max(bins, 1) or len(values) <= bins
+    assert found["high"].max() == max(values)
+    assert found["low"].min() == min(values)
+    highest = found.sort("high", descending=True).row(0, named=True)
+    assert values[int(highest["x"])] == max(values)
+    assert found["x"].is_sorted()
+
+
+def test_the_mean_of_a_bin_is_weighted() -> None:
+    points = pl.DataFrame(
+        {"x": [0.0, 1.0, 2.0, 3.0], "y": [0.0, 1.0, 0.0, 0.0], "weight": [1.0, 3.0, 1.0, 1.0]}
+    )
+    assert binned(points, 2)["y"].to_list() == [0.75, 0.0]
+
+
+@given(st.lists(st.floats(0.001, 1e4), min_size=1, max_size=500), st.integers(4, 60))
+def test_a_distribution_ends_at_the_largest_and_at_one(values: list[float], bins: int) -> None:
+    x, share = distribution(pl.Series(values), bins)
+    assert x.is_sorted()
+    assert (x[-1], share[-1]) == (max(values), 1.0)
+    assert len(x) <= bins + 2
+
+
+def test_a_million_cycles_make_a_plot_of_some_thousand_points() -> None:
+    many = 200_000
+    cycles = gca.read(SAMPLES / "steady-go1.26.log").cycles.head(1)
+    frame = cycles.select(pl.all().repeat_by(many).explode())
+    pause = pl.when(pl.col("gc_num") == 77_777).then(99.0).otherwise(0.02)
+    frame = frame.with_columns(
+        gc_num=pl.int_range(1, many + 1),
+        start_s=pl.int_range(many) / 10,
+        line_no=pl.int_range(1, many + 1),
+    ).with_columns(stw_mark_term_ms=pause)
+    figure = gca.from_frame(frame).plot.timeline()
+    assert max(len(trace.x) for trace in figure.data) <= 1000
+    marks = next(trace for trace in figure.data if trace.name == "mark termination")
+    assert max(marks.y) == 99.0
+    assert "gc 77777 " in marks.customdata[list(marks.y).index(99.0)]
+    assert any("200,000 cycles" in note.text for note in figure.layout.annotations)
+
+
+def test_axes_of_yours_are_drawn_on() -> None:
+    from matplotlib.figure import Figure as Drawn
+
+    run = gca.read(SAMPLES / "steady-go1.26.log")
+    axes = Drawn().subplots(2, 1)
+    assert run.plot.live_heap(ax=axes[0]) is axes[0]
+    run.plot.timeline(ax=axes[1], panel="heap")
+    assert axes[1].lines
+    with pytest.raises(gca.BadSettingError, match="timeline has the panels heap, gc_cpu"):
+        run.plot.timeline(ax=axes)
+    with pytest.raises(gca.BadSettingError, match="panel"):
+        run.plot.timeline(panel="nope")
+    with pytest.raises(gca.BadSettingError, match="plotly or matplotlib"):
+        run.plot.timeline(backend="ggplot")
+
+
+def test_a_gap_between_program_starts_breaks_the_line(tmp_path: Path) -> None:
+    stamped = "2026-01-05T10:00:{:02d}Z gc {} @{}.0s 0%: 0.1+1+0.1 ms clock, 0.2+0/1/0+0.2 ms cpu, 4->4->2 MB, 5 MB goal, 2 P"
+    first = [stamped.format(second, second, second) for second in (1, 2, 3)]
+    second = [stamped.format(20 + each, each, each) for each in (1, 2, 3)]
+    log = tmp_path / "run.log"
+    log.write_text("\n".join(first + second) + "\n")
+    run = gca.read(log)
+    figure = described(run.report(), "timeline")
+    live = next(mark for panel in figure.panels for mark in panel.marks if "live" in mark.name)
+    assert live.y.null_count() == 1
+    assert [moment.name for moment in figure.moments] == ["restart"]
+
+
+def test_runs_lie_over_each_other_and_versions_side_by_side() -> None:
+    runs = {
+        name: gca.read(SAMPLES / f"steady-{name}.log") for name in ("go1.9", "go1.14", "go1.26")
+    }
+    side = gca.side_by_side(runs)
+    assert {tuple(trace.x) for trace in side.data} == {tuple(runs)}
+    titles = str(side.layout)
+    assert "Sweep termination, ms" in titles
+    assert "Mark termination, ms" in titles
+    over = gca.overlay(runs, backend="matplotlib")
+    assert len(over.axes) == 4
+    assert all(len(axes.lines) == 3 for axes in over.axes)
+    pauses = gca.overlay(runs, panel="pauses")
+    assert [trace.name for trace in pauses.data] == list(runs)
+
+
+def test_a_notebook_shows_a_run_in_short_and_escaped(tmp_path: Path) -> None:
+    log = tmp_path / "<img src=x onerror=alert(1)>.log"
+    log.write_bytes((SAMPLES / "thrash-go1.19.log").read_bytes())
+    run = gca.read(log)
+    shown = run._repr_html_()
+    assert shown == run.summary()._repr_html_()
+    assert "limit-thrash" in shown
+    assert "<svg" in shown
+    assert "<img" not in shown
+    assert "<script" not in shown
+    assert "GC CPU" not in gca.read(SAMPLES / "describe-pod.txt")._repr_html_()
+
+
+def test_the_command_writes_pictures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = str(SAMPLES / "spike-go1.26.log")
+    outputs = [tmp_path / "timeline.png", tmp_path / "same.svg"]
+    assert main([log, *(word for path in outputs for word in ("-o", str(path)))]) == 0
+    assert outputs[0].read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in outputs[1].read_bytes()[:600]
+    assert main([log, "-o", str(tmp_path / "m.png"), "--plot", "memory"]) == 3
+    assert "nothing to draw" in capsys.readouterr().err
+    assert not (tmp_path / "m.png").exists()
+
+
+def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> Any:
+        raise ModuleNotFoundError(name=name.partition(".")[0])
+
+    monkeypatch.setattr("gctrace_analyzer.extras.importlib.import_module", absent)
+    run = gca.read(SAMPLES / "steady-go1.26.log")
+    with pytest.raises(gca.MissingExtraError, match=r"gctrace-analyzer\[plot\]"):
+        run.plot.timeline(backend="matplotlib")
