@@ -12,7 +12,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.api import add_metrics, compare, cycles, from_frame, read, sweep
+    from gctrace_analyzer.api import (
+        add_metrics,
+        compare,
+        cycles,
+        from_frame,
+        overlay,
+        read,
+        side_by_side,
+        sweep,
+    )
     from gctrace_analyzer.comparison import Comparison, Sweep
     from gctrace_analyzer.errors import (
         BadSettingError,
@@ -34,7 +43,6 @@ if TYPE_CHECKING:
     )
     from gctrace_analyzer.fleets.answers import FleetAnswers, fleet_answers
     from gctrace_analyzer.fleets.fleet import fleet
-    from gctrace_analyzer.overlaid import overlay, side_by_side
     from gctrace_analyzer.run import Run
 
 __version__ = "0.1.0"
@@ -75,7 +83,7 @@ __all__ = [
 _HOMES = {
     "Run": "run",
     **dict.fromkeys(("Comparison", "Sweep"), "comparison"),
-    **dict.fromkeys(("overlay", "side_by_side"), "overlaid"),
+    **dict.fromkeys(("overlay", "side_by_side"), "api"),
     "fleet": "fleets.fleet",
     **dict.fromkeys(("FleetAnswers", "fleet_answers"), "fleets.answers"),
     **dict.fromkeys(("add_metrics", "compare", "cycles", "from_frame", "read", "sweep"), "api"),

@@ -1,10 +1,10 @@
-"""The ways in: from files, from frames."""
+"""The functions that read logs, compare runs and draw several runs together."""
 
 from __future__ import annotations
 
 import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar, cast, overload
 
 import polars as pl
 
@@ -16,25 +16,58 @@ from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.ingest.clock import Clock, moment
 from gctrace_analyzer.ingest.read import Log, ReadOptions, read_log
 from gctrace_analyzer.live import Live
+from gctrace_analyzer.present.plots import distributions
+from gctrace_analyzer.present.plots.accessor import drawn
+from gctrace_analyzer.present.plots.binning import BINS
 from gctrace_analyzer.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
-    from typing import TypeAlias
+    from typing import TypeAlias, Unpack
+
+    from matplotlib.figure import Figure as MatplotlibFigure
+    from plotly.graph_objects import Figure as PlotlyFigure
 
     from gctrace_analyzer.comparison import Comparison, Sweep
+    from gctrace_analyzer.ingest.sniff import Kind
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
+    from gctrace_analyzer.present.plots.accessor import AxesTarget, Backend, Drawn, Target
 
     Runs: TypeAlias = Input | Run | Sequence[Input | Run]
 
 _Frame = TypeVar("_Frame")
 
 
+class ProgramFacts(TypedDict, total=False):
+    """Facts about the program that its log may not show; `read` and `from_frame` take them."""
+
+    gogc: str | float | None
+    memory_limit: str | float | None
+    container_limit: str | float | None
+    cpu_limit: float | None
+    go_version: str | None
+    ballast: str | float | None
+    off_heap: str | float | None
+
+
+class ReadKwargs(ProgramFacts, total=False):
+    """The keyword arguments of `read`."""
+
+    strict: bool
+    kind: Kind | None
+    columns: Sequence[str] | None
+    year: int | None
+    tz: str | None
+    start: str | datetime | None
+    unpack_limit: str | float | None
+    progress: Callable[[SourceFacts], None] | None
+
+
 def read(
     *origins: Input,
     strict: bool = False,
-    kind: str | None = None,
+    kind: Kind | None = None,
     columns: Sequence[str] | None = None,
     year: int | None = None,
     tz: str | None = None,
@@ -51,36 +84,39 @@ def read(
 ) -> Run:
     """Reads the logs of one service.
 
+    Formats, log prefixes and compression (gz, xz, bz2, zst) are detected automatically.
+
     Args:
-        origins: paths, `-` for standard input, or open files; several are parts of one log in
-            this order. Compressed (gz, xz, bz2, zst) or not is told by content.
-        strict: a line that looks like the runtime's and cannot be read is an error.
-        kind: what the inputs are, if they should not be asked (`ingest.sniff.KINDS`).
-        columns: names of the columns of a table of MemStats that has none.
-        year: the year of the first line, for stamps that have none.
-        tz: the zone of stamps that name none, such as `Europe/Berlin`.
-        start: when the first program started, for a log without stamps.
-        gogc: GOGC the program ran with, in percent or `off`.
-        memory_limit: its GOMEMLIMIT: a size with its unit, or MiB.
-        container_limit: the memory its container or unit may have.
-        cpu_limit: the CPUs it may have.
-        go_version: the Go it was built with, as `1.22`.
-        ballast: the ballast it keeps.
-        off_heap: memory of the process that Go does not count (cgo, mmap), as `200MiB`.
-        unpack_limit: the most an input may unpack to, as `64GiB`.
-        progress: called after each few megabytes with the facts of the input so far.
+        origins: paths, `-` for standard input, or open files. Several inputs are parts of one
+            log, in this order.
+        strict: raise an error for a line that looks like runtime output but cannot be parsed.
+        kind: the kind of all inputs, instead of detecting it.
+        columns: column names for a MemStats table without a header.
+        year: the year of the first line, for timestamps without a year.
+        tz: the time zone of timestamps without one, such as `Europe/Berlin`.
+        start: when the first process started, for logs without timestamps.
+        gogc: the GOGC the program ran with, in percent or `off`.
+        memory_limit: its GOMEMLIMIT, as `2GiB` or in MiB.
+        container_limit: the memory limit of its container or unit.
+        cpu_limit: the number of CPUs it may use.
+        go_version: the Go version it was built with, such as `1.22`.
+        ballast: the size of its heap ballast.
+        off_heap: memory of the process that Go does not count (cgo, mmap), such as `200MiB`.
+        unpack_limit: the largest size an input may unpack to, such as `64GiB`.
+        progress: called after every few megabytes with the facts about the current input.
 
     Raises:
-        UnreadableInputError: an input is missing, a folder, or no log.
-        EmptyInputError: 0 bytes in all.
-        NoRecordsError: nothing in them is the Go runtime's.
-        DamagedInputError: `strict`, and a line could not be read.
+        UnreadableInputError: an input is missing, a folder, or not a log.
+        EmptyInputError: the inputs are empty.
+        NoRecordsError: nothing in the inputs comes from the Go runtime.
+        DamagedInputError: `strict`, and a line could not be parsed.
+        BadSettingError: an argument is not valid.
     """
     if not origins:
         raise BadSettingError(
-            what="read", value="nothing", expected="at least one path, - or open file"
+            what="origins", value="nothing", expected="at least one path, - or open file"
         )
-    how = _how(
+    options = _options(
         strict=strict,
         kind=kind,
         columns=columns,
@@ -92,7 +128,7 @@ def read(
     given = given_settings(
         gogc, memory_limit, container_limit, cpu_limit, go_version, ballast, off_heap
     )
-    return Run(read_log(origins, how, progress=progress), given)
+    return Run(read_log(origins, options, progress=progress), given)
 
 
 def live(
@@ -108,17 +144,17 @@ def live(
     ballast: str | float | None = None,
     off_heap: str | float | None = None,
 ) -> Live:
-    """What is being written now, to be fed piece by piece; the options are those of `read`."""
+    """Returns an empty log to be filled while it is written; options as in `read`."""
     given = given_settings(
         gogc, memory_limit, container_limit, cpu_limit, go_version, ballast, off_heap
     )
-    return Live(how=_how(year=year, tz=tz, start=start), settings=given)
+    return Live(how=_options(year=year, tz=tz, start=start), settings=given)
 
 
-def _how(
+def _options(
     *,
     strict: bool = False,
-    kind: str | None = None,
+    kind: Kind | None = None,
     columns: Sequence[str] | None = None,
     year: int | None = None,
     tz: str | None = None,
@@ -137,87 +173,89 @@ def _how(
     )
 
 
-def cycles(*origins: Input, strict: bool = False) -> pl.DataFrame:
-    """The cycles of a log as a Polars frame (`schema.CYCLES`): `read(…).cycles`.
+def cycles(*origins: Input, **options: Unpack[ReadKwargs]) -> pl.DataFrame:
+    """Reads the GC cycles of a log as a Polars frame (`schema.CYCLES`).
+
+    Short for `read(...).cycles`; takes the same arguments.
 
     Raises:
         GctraceError: as `read`.
     """
-    return read(*origins, strict=strict).cycles
+    return read(*origins, **options).cycles
 
 
 def compare(before: Runs, after: Runs) -> Comparison:
-    """Two sides of a change: what is better, worse, or noise.
+    """Compares runs before and after a change: what is better, worse, or not significant.
 
     Args:
-        before: a run, a path, a pattern such as `before-*.log`, or several of them: each run
-            and each path is one run of the same program under the same setting.
+        before: a run, a path, a pattern such as `before-*.log`, or several of them. Each run
+            and each file is one run of the same program under the same setting.
         after: the other side, likewise.
 
     Raises:
         TooShortError: a run has no cycle.
         GctraceError: as `read`.
 
-    >>> found = compare("samples/steady-go1.26.log", "samples/ballast-go1.26.log")
-    >>> found.rows()["gc_per_s"]["verdict"]
+    >>> compare("samples/steady-go1.26.log", "samples/ballast-go1.26.log")["gc_per_s"].verdict
     'better'
     """
-    from gctrace_analyzer.comparison import between
-    from gctrace_analyzer.sides import Side
+    from gctrace_analyzer.comparison import compared, side_of
 
-    sides = [Side(_label(side, name), runs_of(side)) for side, name in (
-        (before, "before"), (after, "after"),
-    )]  # fmt: skip
-    return between(*sides)
+    return compared(
+        side_of(_label(before, "before"), runs_of(before)),
+        side_of(_label(after, "after"), runs_of(after)),
+    )
 
 
 def sweep(settings: Mapping[str, Runs]) -> Sweep:
-    """Several settings of one program, each with one or more runs; the best is marked.
+    """Compares several settings of one program, each with one or more runs; marks the best.
 
     Args:
-        settings: what `compare` takes as a side, by the setting's name.
+        settings: for each setting's name, what `compare` takes as a side.
 
     Raises:
-        BadSettingError: fewer than two settings.
+        BadSettingError: there are fewer than two settings.
         TooShortError: a run has no cycle.
         GctraceError: as `read`.
     """
-    from gctrace_analyzer.comparison import over
-    from gctrace_analyzer.sides import Side
+    from gctrace_analyzer.comparison import compared_settings, side_of
 
     if len(settings) < 2:
         raise BadSettingError(
-            what="sweep", value=f"{len(settings)} setting", expected="two or more"
+            what="settings", value=f"{len(settings)} setting", expected="two or more"
         )
-    return over([Side(name, runs_of(side)) for name, side in settings.items()])
+    return compared_settings([side_of(name, runs_of(side)) for name, side in settings.items()])
 
 
-def runs_of(side: Runs, **settings: Any) -> list[Run]:
-    """A side's runs: those given, and one for each path and each file of a pattern.
+def runs_of(side: Runs, **options: Unpack[ReadKwargs]) -> list[Run]:
+    """Returns the runs of a side: those given, and one for each path and file of a pattern.
 
     Args:
         side: a run, path, pattern or open file, or several of them.
-        settings: as `read` takes them, for what must be read.
+        options: as `read` takes them, for what must be read.
 
     Raises:
-        UnreadableInputError: a pattern that no file has.
+        UnreadableInputError: no file matches a pattern.
         GctraceError: as `read`.
     """
-    several: list[Any] = list(side) if isinstance(side, (list, tuple)) else [side]
+    several: Sequence[Input | Run]
+    several = side if isinstance(side, list | tuple) else [cast("Input | Run", side)]
     return [
-        each if isinstance(each, Run) else read(each, **settings)
+        each if isinstance(each, Run) else read(each, **options)
         for one in several
         for each in _expanded(one)
     ]
 
 
-def _expanded(origin: Input | Run) -> list[Any]:
+def _expanded(origin: Input | Run) -> Sequence[Input | Run]:
     if not isinstance(origin, str) or not glob.has_magic(origin) or Path(origin).exists():
         return [origin]
     found = sorted(glob.glob(origin, recursive=True))  # noqa: PTH207 (patterns may be absolute)
     if not found:
         raise UnreadableInputError(
-            origin, "no file has such a name", "Quote the pattern, and look where you are."
+            origin,
+            "no file matches this pattern",
+            f"Check the pattern; the current folder is {Path.cwd()}.",
         )
     return list(found)
 
@@ -226,14 +264,19 @@ def _label(side: Runs, otherwise: str) -> str:
     return Path(side).name if isinstance(side, str) and not glob.has_magic(side) else otherwise
 
 
-def from_frame(frame: Any) -> Run:
-    """A run from a pandas, polars or Arrow frame with the columns of `cycles`.
+def from_frame(frame: object, **facts: Unpack[ProgramFacts]) -> Run:
+    """Makes a run from a pandas, polars or Arrow frame with the columns of `cycles`.
 
-    Columns it lacks are null; rows are in the order of the log. Processes are told apart
-    anew if there is no `process` column.
+    Missing columns become null. The rows must be in the order of the log. If there is no
+    `process` column, processes are detected as in `read`.
+
+    Args:
+        frame: pandas, polars or Arrow.
+        facts: facts about the program, as `read` takes them: `gogc=100`.
 
     Raises:
-        MissingColumnsError: there is no `gc_num`.
+        MissingColumnsError: there is no `gc_num` column.
+        BadSettingError: a fact is not valid.
     """
     table = frames.cycles_of(frame)
     if table["process"].has_nulls():
@@ -242,17 +285,116 @@ def from_frame(frame: Any) -> Run:
         name: pl.DataFrame(schema=schema.polars_schema(name)) for name in schema.LOG_TABLES
     }
     tables |= {"cycles": table, "processes": processes.processes(table)}
-    return Run(Log(tables, (), {}, {}))
+    return Run(Log(tables, (), {}, {}), given_settings(**facts))
 
 
 def add_metrics(frame: _Frame) -> _Frame:
-    """The frame with the columns derived cycle by cycle (`schema.METRICS`).
+    """Returns the frame with the derived columns of each cycle (`schema.METRICS`).
 
     Args:
-        frame: pandas, polars (eager or lazy) or Arrow, with the columns of `cycles`; the
+        frame: pandas, polars (eager or lazy) or Arrow, with the columns of `cycles`. The
             result is of the same kind.
 
     Raises:
-        MissingColumnsError: a column the calculation needs is absent.
+        MissingColumnsError: a required column is absent.
     """
     return frames.same_kind(frame, with_metrics)
+
+
+@overload
+def overlay(
+    runs: Mapping[str, Run],
+    *,
+    backend: Literal["plotly"] = "plotly",
+    ax: None = None,
+    panel: str | None = None,
+    bins: int = BINS,
+) -> PlotlyFigure: ...
+@overload
+def overlay(
+    runs: Mapping[str, Run],
+    *,
+    backend: Literal["matplotlib"],
+    ax: None = None,
+    panel: str | None = None,
+    bins: int = BINS,
+) -> MatplotlibFigure: ...
+@overload
+def overlay(
+    runs: Mapping[str, Run],
+    *,
+    backend: Backend = "plotly",
+    ax: Target,
+    panel: str | None = None,
+    bins: int = BINS,
+) -> Target: ...
+def overlay(
+    runs: Mapping[str, Run],
+    *,
+    backend: Backend = "plotly",
+    ax: AxesTarget | None = None,
+    panel: str | None = None,
+    bins: int = BINS,
+) -> Drawn:
+    """Draws several runs over each other: pauses, times between cycles, GC CPU, live heap.
+
+    Args:
+        runs: the runs by name: `{"before": run, "after": other}`.
+        backend: `plotly` or `matplotlib`.
+        ax: Matplotlib axes to draw on: one per panel, or one together with `panel`.
+        panel: draw only this panel.
+        bins: points per series; if there are more cycles, each bin keeps its extremes.
+
+    Raises:
+        BadSettingError: there is no such panel or backend, or too few axes.
+        MissingExtraError: the library is not installed.
+    """
+    reports = {name: run.report() for name, run in runs.items()}
+    return drawn(distributions.compared(reports, bins), backend, ax, panel)
+
+
+@overload
+def side_by_side(
+    runs: Mapping[str, Run],
+    *,
+    backend: Literal["plotly"] = "plotly",
+    ax: None = None,
+    panel: str | None = None,
+) -> PlotlyFigure: ...
+@overload
+def side_by_side(
+    runs: Mapping[str, Run],
+    *,
+    backend: Literal["matplotlib"],
+    ax: None = None,
+    panel: str | None = None,
+) -> MatplotlibFigure: ...
+@overload
+def side_by_side(
+    runs: Mapping[str, Run],
+    *,
+    backend: Backend = "plotly",
+    ax: Target,
+    panel: str | None = None,
+) -> Target: ...
+def side_by_side(
+    runs: Mapping[str, Run],
+    *,
+    backend: Backend = "plotly",
+    ax: AxesTarget | None = None,
+    panel: str | None = None,
+) -> Drawn:
+    """Draws the pauses of several runs side by side, such as one program under many Go versions.
+
+    Args:
+        runs: the runs by name, in order.
+        backend: as in `overlay`.
+        ax: as in `overlay`.
+        panel: as in `overlay`.
+
+    Raises:
+        BadSettingError: there is no such panel or backend, or too few axes.
+        MissingExtraError: the library is not installed.
+    """
+    reports = {name: run.report() for name, run in runs.items()}
+    return drawn(distributions.across(reports), backend, ax, panel)

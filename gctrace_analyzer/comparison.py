@@ -1,110 +1,94 @@
-"""Comparisons as people hold them: two sides, or a sweep over several settings."""
+"""Comparisons as people use them: they print, and export to every format."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from gctrace_analyzer import frames
-from gctrace_analyzer.advise.expectation import Expected, expected, same_gogc
-from gctrace_analyzer.analysis.checks import Facts, Judged, gate
-from gctrace_analyzer.analysis.compare.comparability import (
-    Circumstances,
-    Difference,
-    differences,
+from gctrace_analyzer.advise.comparison import (
+    Change,
+    SeveralSides,
+    Side,
+    TwoSides,
+    compare_several,
+    compare_two,
 )
-from gctrace_analyzer.analysis.compare.compare import compare, sweep
+from gctrace_analyzer.analysis.checks import Facts, Judged, gate
 from gctrace_analyzer.analysis.compare.metrics import METRICS
-from gctrace_analyzer.present import comparison
-from gctrace_analyzer.present.format import duration
+from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.present import comparison as text
 from gctrace_analyzer.present.json import written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
-    from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.present.text import Line
-    from gctrace_analyzer.sides import Side
+    from gctrace_analyzer.run import Run
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
-    """Two sides, metric by metric; prints as the command line does.
+class Comparison(TwoSides):
+    """Two sides compared; printing it shows the same as the command line.
 
-    Attributes:
-        before: one side, with its runs and their reports.
-        after: the other.
-        frame: `schema.COMPARISON`, one row per metric.
-        differences: what differs besides the figures, what breaks comparability first.
-        unexpected: why there is no expectation of the new settings; None: there is one, or
-            the settings are the same.
-        load_is_given: False if the program allocates as fast as it can, so that its
-            allocation rate is a result.
+    `comparison["gc_per_s"]` is the change of one metric, `frame` has all of them.
     """
 
-    before: Side
-    after: Side
-    frame: pl.DataFrame
-    differences: tuple[Difference, ...]
-    unexpected: str | None
-    load_is_given: bool
+    def __getitem__(self, metric: str) -> Change:
+        """Returns the change of one metric: `comparison["gc_per_s"].verdict`.
 
-    @property
-    def comparable(self) -> bool:
-        """Whether nothing but settings and the program itself made the difference."""
-        return not any(each.kind == "incomparable" for each in self.differences)
-
-    def rows(self) -> dict[str, dict[str, Any]]:
-        """The frame's rows by metric."""
-        return {row["metric"]: row for row in self.frame.iter_rows(named=True)}
-
-    def judge(self, *conditions: str) -> list[Judged]:
-        """Each condition, and whether it holds (see `failures`)."""
+        Raises:
+            BadSettingError: there is no such metric. It is also a KeyError.
+        """
         rows = self.rows()
-        facts = Facts({name: row["after"] for name, row in rows.items()}, self._found, rows)
-        names = [metric.name for metric in METRICS]
-        return [gate(text, names, changes=True).judge(facts) for text in conditions]
+        if metric not in rows:
+            raise BadSettingError(
+                what="metric", value=metric, expected="one of " + ", ".join(rows)
+            )
+        return Change(**{each.name: rows[metric][each.name] for each in fields(Change)})
 
-    def failures(self, *conditions: str) -> list[str]:
-        """Those of the conditions that hold, or that the logs cannot tell, with the reason.
+    def check(self, *conditions: str) -> list[Judged]:
+        """Checks conditions; each result says whether its condition holds, with the reason.
 
         Args:
-            conditions: as `--fail-on` takes them: `gc_cpu_share>+10%` (a change beyond noise),
+            conditions: as `--fail-on` takes them: `gc_cpu_share>+10%` (a significant change),
                 `stw_p99_ms>2` (after), `verdict:worse`, `finding:bad` (after).
 
         Raises:
-            BadSettingError: no such condition.
+            BadSettingError: a condition is not valid.
         """
-        return [str(each) for each in self.judge(*conditions) if each.held is not False]
+        rows = self.rows()
+        facts = Facts(
+            {name: row["after"] for name, row in rows.items()}, self.after.findings, rows
+        )
+        names = [metric.name for metric in METRICS]
+        return [gate(each, names, changes=True).judge(facts) for each in conditions]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
-        return comparison.document(self)
+        """Returns everything as plain values, ready for JSON."""
+        return text.document(self)
 
     def to_json(self) -> str:
-        """Everything as JSON text, with a line end."""
+        """Returns everything as JSON text."""
         return written(self.to_dict())
 
     def to_markdown(self) -> str:
-        """For a pull request."""
-        return comparison.markdown(self)
+        """Returns Markdown for a pull request."""
+        return text.markdown(self)
 
     def to_html(self) -> str:
-        """One file that opens without a network, the runs laid over each other."""
+        """Returns one HTML file that opens without a network, with charts of all runs."""
         from gctrace_analyzer.present.html import comparison
 
         return comparison.dumps(self)
 
     def lines(self) -> Iterator[Line]:
-        """The text, line by line, with styles."""
-        return comparison.lines(self)
+        """Yields the text line by line, with styles."""
+        return text.lines(self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The frame as pandas.
+        """Returns the frame as pandas.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -113,74 +97,56 @@ class Comparison:
 
     def __repr__(self) -> str:
         counts = self.frame["verdict"].drop_nulls().value_counts(sort=True).rows()
-        told = ", ".join(f"{number} {verdict}" for verdict, number in counts)
-        return f"<Comparison of {self.before.label} and {self.after.label}: {told}>"
+        verdicts = ", ".join(f"{number} {verdict}" for verdict, number in counts)
+        return f"<Comparison of {self.before.label} and {self.after.label}: {verdicts}>"
 
     def __str__(self) -> str:
-        return comparison.plain(self.lines())
+        return text.plain(self.lines())
 
     def _repr_html_(self) -> str:
         from gctrace_analyzer.present.html import comparison
 
         return comparison.cell(self)
 
-    def _found(self) -> Iterable[Finding]:
-        return self.after.findings()
 
+class Sweep(SeveralSides):
+    """Several settings compared; printing it shows the same as the command line."""
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Sweep:
-    """Several settings of one program; prints as the command line does.
+    def check(self, *conditions: str) -> list[Judged]:
+        """Checks conditions on each setting against the first one.
 
-    Attributes:
-        sides: the settings, in the order given.
-        frame: `schema.SWEEP`, one row per setting and metric.
-        differences: what differs from the first setting's runs besides settings and figures.
-    """
+        Args:
+            conditions: as `Comparison.check` takes them.
 
-    sides: tuple[Side, ...]
-    frame: pl.DataFrame
-    differences: tuple[Difference, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
-        return comparison.sweep_document(self)
-
-    def judge(self, *conditions: str) -> list[Judged]:
-        """Each condition on each setting but the first, which they are held against."""
+        Raises:
+            BadSettingError: a condition is not valid.
+        """
         return [
             Judged(f"{side.label}: {each.text}", each.held, each.reason)
             for side in self.sides[1:]
-            for each in between(self.sides[0], side).judge(*conditions)
+            for each in compared(self.sides[0], side).check(*conditions)
         ]
 
-    def failures(self, *conditions: str) -> list[str]:
-        """Those of the conditions that hold, or that the logs cannot tell, with the reason.
-
-        Args:
-            conditions: as `Comparison.failures` takes them.
-
-        Raises:
-            BadSettingError: no such condition.
-        """
-        return [str(each) for each in self.judge(*conditions) if each.held is not False]
+    def to_dict(self) -> dict[str, Any]:
+        """Returns everything as plain values, ready for JSON."""
+        return text.sweep_document(self)
 
     def to_json(self) -> str:
-        """Everything as JSON text, with a line end."""
+        """Returns everything as JSON text."""
         return written(self.to_dict())
 
     def to_markdown(self) -> str:
-        """For a pull request."""
-        return comparison.sweep_markdown(self)
+        """Returns Markdown for a pull request."""
+        return text.sweep_markdown(self)
 
     def to_html(self) -> str:
-        """One file that opens without a network, the runs laid over each other."""
+        """Returns one HTML file that opens without a network, with charts of all runs."""
         from gctrace_analyzer.present.html import comparison
 
         return comparison.dumps_sweep(self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The frame as pandas.
+        """Returns the frame as pandas.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -188,14 +154,14 @@ class Sweep:
         return frames.to_pandas(self.frame)
 
     def lines(self) -> Iterator[Line]:
-        """The text, line by line, with styles."""
-        return comparison.sweep_lines(self)
+        """Yields the text line by line, with styles."""
+        return text.sweep_lines(self)
 
     def __repr__(self) -> str:
         return f"<Sweep over {', '.join(side.label for side in self.sides)}>"
 
     def __str__(self) -> str:
-        return comparison.plain(self.lines())
+        return text.plain(self.lines())
 
     def _repr_html_(self) -> str:
         from gctrace_analyzer.present.html import comparison
@@ -203,95 +169,22 @@ class Sweep:
         return comparison.cell_of_sweep(self)
 
 
-def between(before: Side, after: Side) -> Comparison:
-    """The comparison of two sides."""
-    given = before.load_is_given and after.load_is_given
-    frame = compare(before.measured, after.measured, load_is_given=given)
-    wanted, unexpected = _expectation(before, after)
-    if wanted:
-        late = after.after_start()
-        wanted = {name: {**row, "measured": late[name]} for name, row in wanted.items()}
-    frame = frame.with_columns(
-        pl.col("metric")
-        .replace_strict(
-            {metric: row[name] for metric, row in wanted.items()},
-            default=None,
-            return_dtype=pl.Float64,
-        )
-        .alias(name)
-        for name in ("expected", "expected_low", "expected_high", "measured")
-    )
-    rows = {row["metric"]: row for row in frame.iter_rows(named=True)}
-    found = differences(
-        (_same_named(before, after), before.measured),
-        (after.circumstances, after.measured),
-        rows,
-        load_is_given=given,
-    )
-    return Comparison(before, after, frame, tuple(found), unexpected, given)
+def side_of(label: str, runs: Sequence[Run]) -> Side:
+    """Returns one side of a comparison: runs of one program under one setting.
+
+    Raises:
+        TooShortError: a run has no cycle.
+    """
+    return Side(label, [(run.analysis, run.advice) for run in runs])
 
 
-def over(sides: Sequence[Side]) -> Sweep:
-    """The sweep over several settings."""
-    frame = sweep([(side.label, side.measured) for side in sides])
-    found: dict[str, Difference] = {}
-    for side in sides[1:]:
-        for each in between(sides[0], side).differences:
-            if each.what == "live_heap":
-                found.setdefault(each.what, _of_live_heaps(frame))
-            elif each.what == "length":
-                found.setdefault(each.what, _of_lengths(sides))
-            elif each.kind == "incomparable":
-                sentence = f"{sides[0].label}, {side.label}: {each.sentence}"
-                found[sentence] = Difference(each.kind, each.what, sentence)
-            elif each.what not in ("gogc", "memory_limit", "ballast", "throughput"):
-                found[each.sentence] = each
-    return Sweep(tuple(sides), frame, tuple(found.values()))
+def compared(before: Side, after: Side) -> Comparison:
+    """Compares two sides."""
+    found = compare_two(before, after)
+    return Comparison(**{each.name: getattr(found, each.name) for each in fields(TwoSides)})
 
 
-def _of_live_heaps(frame: pl.DataFrame) -> Difference:
-    held = frame.filter(metric="true_live_heap_mib")["value"].drop_nulls().sort()
-    sentence = (
-        f"The program itself holds {held[0]:.3g} to {held[-1]:.3g} MiB live: goal, peak and "
-        "the work of a cycle follow from it."
-    )
-    return Difference("mind", "live_heap", sentence)
-
-
-def _of_lengths(sides: Sequence[Side]) -> Difference:
-    told = ", ".join(
-        f"{side.label} {duration(side.seconds / len(side.runs))}" for side in sides
-    )
-    sentence = (
-        f"Runs are not of one length ({told}): a longer one had more time for its peak and its "
-        "longest pauses. Where all had the same work to do, its time is the first figure."
-    )
-    return Difference("mind", "length", sentence)
-
-
-def _same_named(before: Side, after: Side) -> Circumstances:
-    """The circumstances before, in the words of after where they are the same."""
-    was, now = before.circumstances, after.circumstances
-    same = same_gogc(before.gogc, after.gogc)
-    # What one side does not tell is no difference.
-    gogc = now.gogc if same or was.gogc is None or now.gogc is None else was.gogc
-    limits = (
-        before.baseline.settings.memory_limit_mib,
-        after.baseline.settings.memory_limit_mib,
-    )
-    limit = was.memory_limit if all(limits) else now.memory_limit
-    return Circumstances(was.label, was.go, gogc, limit, was.ballast)
-
-
-def _expectation(before: Side, after: Side) -> tuple[Expected, str | None]:
-    """What the what-if says of the new settings by metric, or why it says nothing."""
-    baseline, wanted = before.baseline, after.baseline.now
-    for side in (before, after):
-        if side.by_limit and not side.baseline.now.limit:
-            return {}, f"a memory limit sets the goals of {side.label}, and it is not known"
-        if side.gogc is None and not side.by_limit:
-            return {}, None
-    rest = wanted.limit == baseline.now.limit and wanted.ballast == baseline.now.ballast
-    if rest and (same_gogc(before.gogc, after.gogc) or None in (before.gogc, after.gogc)):
-        return {}, None
-    return expected(baseline, wanted)
+def compared_settings(sides: Sequence[Side]) -> Sweep:
+    """Compares several settings."""
+    found = compare_several(sides)
+    return Sweep(**{each.name: getattr(found, each.name) for each in fields(SeveralSides)})

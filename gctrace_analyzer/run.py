@@ -1,77 +1,193 @@
-"""A run: what people hold. Its methods are one line over the package's functions."""
+"""A run: the object people hold after reading a log."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer import frames, schema, units
-from gctrace_analyzer.advise.ask import PRESENT as _PRESENT
-from gctrace_analyzer.advise.ask import asked, base_from, recommended
-from gctrace_analyzer.advise.whatif import grid
+from gctrace_analyzer.advise.advice import Advice
+from gctrace_analyzer.advise.recommend import parse_objective, parse_target, recommend
+from gctrace_analyzer.advise.whatif import PRESENT, grid, parse_settings
+from gctrace_analyzer.analysis.analysis import Analysis
 from gctrace_analyzer.analysis.checks import Facts, gate
-from gctrace_analyzer.analysis.cycles import with_metrics
-from gctrace_analyzer.analysis.episodes import enrich, episodes
-from gctrace_analyzer.analysis.mmu import mmu
-from gctrace_analyzer.analysis.pauses import pauses
-from gctrace_analyzer.analysis.postmortem.memory import Memory, memories
-from gctrace_analyzer.analysis.postmortem.report import PostMortem, post_mortems
 from gctrace_analyzer.analysis.rules import finding
-from gctrace_analyzer.analysis.segments import segments
-from gctrace_analyzer.analysis.settings import Settings, known
-from gctrace_analyzer.analysis.summary import FIGURES, correct_durations
-from gctrace_analyzer.analysis.windows import windows
+from gctrace_analyzer.analysis.summary import FIGURES, Summary
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.held import Held
 from gctrace_analyzer.ingest import processes
-from gctrace_analyzer.present.build import build
+from gctrace_analyzer.present import text
 from gctrace_analyzer.present.plots.accessor import Plots
-from gctrace_analyzer.run_summary import RunSummary, cell, summary_of
+from gctrace_analyzer.present.report import Report
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     import pandas as pd
 
-    from gctrace_analyzer.advise.baseline import Baseline
+    from gctrace_analyzer.advise.objective import Aim
+    from gctrace_analyzer.advise.whatif import GogcValues, Present, SizeValues
     from gctrace_analyzer.analysis.checks import Judged
+    from gctrace_analyzer.analysis.postmortem.memory import Memory
+    from gctrace_analyzer.analysis.postmortem.report import PostMortem
+    from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.ingest.read import Log
-    from gctrace_analyzer.present.report import Report
+    from gctrace_analyzer.ingest.sources import SourceFacts
+    from gctrace_analyzer.schema import TableName
 
 
-class Run(Held):
+@dataclass(frozen=True, slots=True)
+class RunSummary(Summary):
+    """The figures of a run; printing it shows the same report as the command line."""
+
+    report: Report = field(repr=False, kw_only=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures by name, ready for JSON."""
+        return self.report.analysis.summary.to_dict()
+
+    def __str__(self) -> str:
+        return text.plain(self.report)
+
+    def _repr_html_(self) -> str:
+        return _notebook_cell(self.report)
+
+
+class Run:
     """The garbage collection of one service, read from its logs.
 
-    `cycles processes scavenges pacer scans rejected` are Polars frames with the columns of
-    `gctrace_analyzer.schema`; figures come from `summary()`, `pauses()` and `windows()`.
+    The tables are Polars frames with the columns of `gctrace_analyzer.schema`; figures come
+    from `summary()`, `pauses()` and `windows()`, explanations from `findings()` and
+    `post_mortems()`, advice from `whatif()` and `recommend()`.
     """
 
     def __init__(self, log: Log, settings: Settings | None = None) -> None:
         self._log = log
-        self._given = settings or Settings()
+        self._given = settings
+        self._analysis = Analysis(log, settings)
+        self._advice = Advice(self._analysis)
 
     def __repr__(self) -> str:
         names = ", ".join(source.name for source in self.sources) or "frame"
-        starts = len(self.processes)
-        counted = "1 program start" if starts == 1 else f"{starts} program starts"
+        number = len(self.processes)
+        counted = "1 process" if number == 1 else f"{number} processes"
         return f"<Run of {names}: {len(self.cycles)} cycles, {counted}>"
 
     def _repr_html_(self) -> str:
-        return cell(self.report())
+        return _notebook_cell(self.report())
 
-    def table(self, name: str) -> pl.DataFrame:
-        """A table by name.
+    @property
+    def cycles(self) -> pl.DataFrame:
+        """The GC cycles, one row per cycle, with values as printed (`schema.CYCLES`)."""
+        return self._log.tables["cycles"]
 
-        Those of the log, and `metrics` (cycles with their derived columns), `pauses` and
-        `windows` (of 10 s).
+    @property
+    def processes(self) -> pl.DataFrame:
+        """The processes in the log, one row per program run (`schema.PROCESSES`)."""
+        return self._log.tables["processes"]
+
+    @property
+    def scavenges(self) -> pl.DataFrame:
+        """What the scavenger printed (`GODEBUG=scavtrace=1`)."""
+        return self._log.tables["scavenges"]
+
+    @property
+    def pacer(self) -> pl.DataFrame:
+        """What the pacer printed (`GODEBUG=gcpacertrace=1`)."""
+        return self._log.tables["pacer"]
+
+    @property
+    def scans(self) -> pl.DataFrame:
+        """What `GODEBUG=gctrace=2` printed about scanning (Go 1.25 and later)."""
+        return self._log.tables["scans"]
+
+    @property
+    def rejected(self) -> pl.DataFrame:
+        """Lines that look like runtime output but could not be parsed, with the reason."""
+        return self._log.tables["rejected"]
+
+    @property
+    def memstats(self) -> pl.DataFrame:
+        """Dumps of runtime.MemStats, one row per dump."""
+        return self._log.tables["memstats"]
+
+    @property
+    def oom_kills(self) -> pl.DataFrame:
+        """Processes killed for memory, one row per kill."""
+        return self._log.tables["oom_kills"]
+
+    @property
+    def oom_invocations(self) -> pl.DataFrame:
+        """Invocations of the OOM killer that killed nothing."""
+        return self._log.tables["oom_invocations"]
+
+    @property
+    def oom_tasks(self) -> pl.DataFrame:
+        """The tasks that the kernel listed when its OOM killer ran."""
+        return self._log.tables["oom_tasks"]
+
+    @property
+    def unit_events(self) -> pl.DataFrame:
+        """Exits, kills, restarts and CPU accounting of systemd units."""
+        return self._log.tables["unit_events"]
+
+    @property
+    def container_states(self) -> pl.DataFrame:
+        """States of containers, as Docker and Kubernetes report them."""
+        return self._log.tables["container_states"]
+
+    @property
+    def runtime_fatal(self) -> pl.DataFrame:
+        """The Go runtime's own out-of-memory errors."""
+        return self._log.tables["runtime_fatal"]
+
+    @property
+    def sources(self) -> tuple[SourceFacts, ...]:
+        """What is known about each input."""
+        return self._log.sources
+
+    @property
+    def runtime_lines(self) -> dict[str, int]:
+        """How many lines of each shape the runtime printed besides GC cycles."""
+        return self._log.runtime_lines
+
+    @property
+    def settings(self) -> Settings:
+        """GOGC, limits and other settings, given to `read` or found in the inputs."""
+        return self._analysis.settings
+
+    @property
+    def analysis(self) -> Analysis:
+        """Every derived table, computed once, when it is first used."""
+        return self._analysis
+
+    @property
+    def advice(self) -> Advice:
+        """The baseline of predictions and the default recommendation."""
+        return self._advice
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing was read except lines that could not be parsed."""
+        names = (name for name in schema.LOG_TABLES if name not in ("processes", "rejected"))
+        return not any(len(self._log.tables[name]) for name in names)
+
+    def table(self, name: TableName) -> pl.DataFrame:
+        """Returns a table by its name.
+
+        Tables that were read: `cycles`, `processes`, `memstats`, `oom_kills` and the others in
+        `schema.LOG_TABLES`. Derived tables: `metrics` (the cycles with derived columns),
+        `pauses`, `windows` (of 10 s), `episodes`, `segments`, `mmu`, `findings`,
+        `recommendations`, `post_mortems` and `memory`.
 
         Raises:
-            BadSettingError: no such table.
+            BadSettingError: there is no such table.
         """
-        derived = {
-            "metrics": self._metrics,
+        derived: dict[str, Callable[[], pl.DataFrame]] = {
+            "metrics": lambda: self._analysis.metrics,
             "pauses": self.pauses,
             "windows": self.windows,
             "episodes": self.episodes,
@@ -79,6 +195,8 @@ class Run(Held):
             "mmu": self.mmu,
             "findings": self.findings,
             "recommendations": self.recommend,
+            "post_mortems": lambda: _rows("post_mortems", self._analysis.post_mortems),
+            "memory": lambda: _rows("memory", self._analysis.memory),
         }
         if name in derived:
             return derived[name]()
@@ -90,224 +208,191 @@ class Run(Held):
             )
         return self._log.tables[name]
 
-    def to_pandas(self, table: str = "cycles") -> pd.DataFrame:
-        """A table as pandas; integers with gaps stay integers.
+    def to_pandas(self, table: TableName = "cycles") -> pd.DataFrame:
+        """Returns a table as a pandas frame; integers with gaps stay integers.
 
         Raises:
+            BadSettingError: there is no such table.
             MissingExtraError: pandas is not installed.
         """
         return frames.to_pandas(self.table(table))
 
     def summary(self) -> RunSummary:
-        """The figures of the whole input, with their caveats."""
-        return summary_of(self.report())
+        """Returns the figures of the whole input with their caveats."""
+        summary = self._analysis.summary
+        figures = {name: getattr(summary, name) for name in Summary.__dataclass_fields__}
+        return RunSummary(**figures, report=self.report())
 
     def pauses(self) -> pl.DataFrame:
-        """Stop-the-world pauses by phase (`schema.PAUSES`)."""
-        return pauses(self._corrected)
+        """Returns the stop-the-world pauses by phase (`schema.PAUSES`)."""
+        return self._analysis.pauses
 
     def windows(self, every: str | float = "10s") -> pl.DataFrame:
-        """The figures of equal stretches of time (`schema.WINDOWS`).
+        """Returns the figures of consecutive windows of equal length (`schema.WINDOWS`).
+
+        Args:
+            every: length of a window, as `"10s"` or in seconds.
 
         Raises:
-            BadSettingError: `every` is no duration, or makes a million windows.
+            BadSettingError: `every` is not a duration, or gives more than a million windows.
         """
-        return windows(self._corrected, units.duration_s(every, what="window"))
+        return self._analysis.windows(units.duration_s(every, what="window"))
+
+    def episodes(self) -> pl.DataFrame:
+        """Returns the stretches of time in which something stood out (`schema.EPISODES`)."""
+        return self._analysis.episodes
+
+    def segments(self) -> pl.DataFrame:
+        """Returns start-up, load phases and idle times, with figures (`schema.SEGMENTS`)."""
+        return self._analysis.segments
+
+    def mmu(self) -> pl.DataFrame:
+        """Returns the minimum mutator utilization by window length (`schema.MMU`)."""
+        return self._analysis.mmu
+
+    def findings(self) -> pl.DataFrame:
+        """Returns what is wrong and what to do (`schema.FINDINGS`), causes before effects."""
+        return finding.frame(self._analysis.findings)
+
+    def post_mortems(self) -> list[PostMortem]:
+        """Returns an explanation of every process killed for memory."""
+        return list(self._analysis.post_mortems)
+
+    def memory(self) -> list[Memory]:
+        """Returns heap held against heap needed, for each process with MemStats dumps."""
+        return list(self._analysis.memory)
 
     @property
     def plot(self) -> Plots:
-        """The plots: `run.plot.timeline()`, and what `repr(run.plot)` lists."""
+        """The plots of this run: `run.plot.timeline()`; `repr(run.plot)` lists all."""
         return Plots(self.report)
 
     def process(self, number: int) -> Run:
-        """The run of one program start.
+        """Returns the run of one process.
 
         Raises:
-            BadSettingError: no such process.
+            BadSettingError: there is no process with that number.
         """
         if number not in self.processes["process"]:
-            known = f"0 to {len(self.processes) - 1}" if len(self.processes) else "none here"
             raise BadSettingError(
-                what="process", value=str(number), expected=f"one of the processes: {known}"
+                what="process", value=str(number), expected=_process_numbers(self.processes)
             )
         return self._only(pl.col("process") == number)
 
     def between(self, begin: str | float, end: str | float = math.inf) -> Run:
-        """The run of the cycles that started between two times since their program's start.
+        """Returns the run of the cycles that started between two times.
+
+        Args:
+            begin: seconds since the start of each process, or a duration such as `"60s"`.
+            end: likewise; by default the end of the log.
 
         Raises:
-            BadSettingError: no durations, or no cycle then.
+            BadSettingError: a time is not a duration, or no cycle started in the range.
         """
         low = units.duration_s(begin)
         high = end if isinstance(end, float) and math.isinf(end) else units.duration_s(end)
-        there = pl.col("start_s").is_between(low, high)
-        if not self.cycles.select(there.any()).item():
-            last = self.cycles.select(pl.col("start_s").max()).item()
-            until = (
-                "no cycle has a time"
+        inside = pl.col("start_s").is_between(low, high)
+        if not self.cycles.select(inside.any()).item():
+            first, last = self.cycles.select(
+                pl.col("start_s").min().alias("first"), pl.col("start_s").max().alias("last")
+            ).row(0)
+            covered = (
+                "the cycles have no times"
                 if last is None
-                else f"the last cycle starts at {last:.3f} s"
+                else f"the log covers {first:.3f} s to {last:.3f} s"
             )
             raise BadSettingError(
                 what="between",
                 value=f"{low:g}s..{high:g}s",
-                expected=f"times within the log: {until}",
+                expected=f"a range in which a cycle starts; {covered}",
             )
-        return self._only(there)
+        return self._only(inside)
 
-    def lines(self, first: int, last: int) -> Run:
-        """The run of what stands on some lines of its input, both ends included."""
-        there = pl.col("line_no").is_between(first, last)
+    def line_range(self, first: int, last: int) -> Run:
+        """Returns the run of what was read from some lines of the input, both ends included."""
+        inside = pl.col("line_no").is_between(first, last)
         tables = {
-            name: table.filter(there)
+            name: table.filter(inside)
             for name, table in self._log.tables.items()
             if "line_no" in table.columns and name != "cycles"
         }
         log = replace(self._log, tables=self._log.tables | tables)
-        return Run(log, self._given)._only(there)
-
-    def episodes(self) -> pl.DataFrame:
-        """When something happened (`schema.EPISODES`)."""
-        return self._episodes
-
-    def segments(self) -> pl.DataFrame:
-        """Start-up, phases of load, idle times, with their figures (`schema.SEGMENTS`)."""
-        return segments(self._enriched)
-
-    def mmu(self) -> pl.DataFrame:
-        """Minimum mutator utilization (`schema.MMU`)."""
-        return mmu(self._corrected)
-
-    def findings(self) -> pl.DataFrame:
-        """What it was and what to do (`schema.FINDINGS`), causes first."""
-        return finding.frame(self.report().findings)
+        return Run(log, self._given)._only(inside)
 
     def whatif(
         self,
-        gogc: Any = _PRESENT,
-        memory_limit: Any = _PRESENT,
-        ballast: Any = _PRESENT,
+        gogc: GogcValues | Present = PRESENT,
+        memory_limit: SizeValues | Present = PRESENT,
+        ballast: SizeValues | Present = PRESENT,
         *,
         horizon: str | float | None = None,
     ) -> pl.DataFrame:
-        """What other settings would do (`schema.WHATIF`), each with an 80 % interval.
+        """Predicts the figures under other settings (`schema.WHATIF`), with 80 % intervals.
 
         Args:
-            gogc: one or several GOGC values; None or "off" is off; left out: as it is.
-            memory_limit: one or several limits as "1GiB" or MiB; None or "off" is off.
-            ballast: one or several ballasts, likewise.
-            horizon: so much later, as "12h" or seconds, if the live heap goes on as it grows;
-                left out: now.
+            gogc: one or several values of GOGC; None or "off" means off. If left out, the
+                present setting.
+            memory_limit: one or several limits, as "1GiB" or in MiB; None or "off" means off.
+            ballast: one or several ballast sizes, likewise.
+            horizon: predict this far ahead, as "12h" or in seconds, extrapolating the growth
+                of the live heap. By default, now.
 
         Raises:
-            BadSettingError: a value that is no such setting.
+            BadSettingError: a value is not a valid setting.
         """
-        now = self.baseline.now
+        now = self._advice.baseline.now
         return grid(
-            self.baseline,
-            asked(gogc, now.gogc, "gogc"),
-            asked(memory_limit, now.limit, "memory_limit"),
-            [value or 0.0 for value in asked(ballast, now.ballast, "ballast")],
+            self._advice.baseline,
+            parse_settings(gogc, now.gogc, "gogc"),
+            parse_settings(memory_limit, now.limit, "memory_limit"),
+            [value or 0.0 for value in parse_settings(ballast, now.ballast, "ballast")],
             units.duration_s(horizon, what="horizon") if horizon else 0.0,
         )
 
     def recommend(
-        self, *, aim: str = "balanced", gc_cpu_target: str | float | None = None
+        self, *, aim: Aim = "balanced", gc_cpu_target: str | float | None = None
     ) -> pl.DataFrame:
-        """What to set (`schema.RECOMMENDATIONS`), the advice first, the present among the rows.
+        """Recommends settings (`schema.RECOMMENDATIONS`); rank 1 is the advice.
+
+        The present setting is always among the rows. The advice may be not to change it.
 
         Args:
-            aim: balanced, cpu, memory or latency.
-            gc_cpu_target: the GC CPU to aim at, as 0.03 or "3%".
+            aim: what to optimise for: balanced, cpu, memory or latency.
+            gc_cpu_target: the GC CPU share to aim for, as 0.03 or "3%".
 
         Raises:
-            BadSettingError: no such aim, or a target that is no share.
+            BadSettingError: there is no such aim, or the target is not a share.
         """
-        return recommended(self.baseline, aim, gc_cpu_target)
+        objective = parse_objective(aim)
+        if objective == "balanced" and gc_cpu_target is None:
+            return self._advice.recommendations
+        target = parse_target(gc_cpu_target)
+        return recommend(self._advice.baseline, aim=objective, gc_cpu_target=target)
 
-    def judge(self, *conditions: str) -> list[Judged]:
-        """Each condition, and whether it holds (see `failures`)."""
-        report = self.report()
-        facts = Facts(report.summary.to_dict(), lambda: report.findings)
-        return [gate(text, FIGURES).judge(facts) for text in conditions]
-
-    def failures(self, *conditions: str) -> list[str]:
-        """Those of the conditions that hold, or that the log cannot tell, with the reason.
+    def check(self, *conditions: str) -> list[Judged]:
+        """Checks conditions; each result says whether its condition holds, with the reason.
 
         Args:
             conditions: as `--fail-on` takes them: `stw_p99_ms>2`, `gc_cpu_share>10%`,
                 `finding:bad`, `finding:GC016`.
 
         Raises:
-            BadSettingError: no such condition.
+            BadSettingError: a condition is not valid.
         """
-        return [str(each) for each in self.judge(*conditions) if each.held is not False]
-
-    @cached_property
-    def baseline(self) -> Baseline:
-        """What predictions start from: the load of the longest program, its own setting."""
-        return base_from(self._log.tables, self.settings, self._enriched, self._episodes)
-
-    def post_mortems(self) -> list[PostMortem]:
-        """Every death for memory: which program, its last minute, whether Go could help."""
-        return post_mortems(self._log.tables, self.settings)
-
-    def memories(self) -> list[Memory]:
-        """Heap held against heap needed, for each program that dumped MemStats."""
-        return memories(self.memstats)
-
-    @property
-    def holds_anything(self) -> bool:
-        """Whether anything was read, beside lines that could not be."""
-        tables = (
-            self.table(name)
-            for name in schema.LOG_TABLES
-            if name not in ("processes", "rejected")
-        )
-        return any(len(table) for table in tables)
-
-    @cached_property
-    def settings(self) -> Settings:
-        """GOGC and limits, as given to `read` or found in the inputs, with their source."""
-        return known(self._given, self._log.tables)
-
-    @property
-    def corrected(self) -> pl.DataFrame:
-        """The cycles with the likeliest true durations, `end_s` and `elapsed_s`."""
-        return self._corrected
+        analysis = self._analysis
+        facts = Facts(analysis.summary.to_dict(), lambda: analysis.findings)
+        return [gate(text, FIGURES).judge(facts) for text in conditions]
 
     def report(self) -> Report:
-        """Everything a report says, as data."""
+        """Returns the data that every output format shows."""
         return self._report
 
     @cached_property
     def _report(self) -> Report:
-        return build(
-            self._log,
-            self._corrected,
-            self._enriched,
-            self._episodes,
-            self.settings,
-            self.baseline,
-        )
-
-    def _metrics(self) -> pl.DataFrame:
-        return with_metrics(self.cycles)
-
-    @cached_property
-    def _enriched(self) -> pl.DataFrame:
-        return enrich(self._metrics(), self._corrected)
-
-    @cached_property
-    def _episodes(self) -> pl.DataFrame:
-        return episodes(self._enriched)
-
-    @cached_property
-    def _corrected(self) -> pl.DataFrame:
-        return correct_durations(self.cycles)
+        return Report(self._analysis, self._advice)
 
     def _only(self, which: pl.Expr) -> Run:
-        """The run of some of the cycles."""
+        """Returns the run of some of the cycles."""
         cycles = self.cycles.filter(which)
         tables = dict(self._log.tables)
         kept = pl.col("process").is_in(cycles["process"].unique().implode())
@@ -319,3 +404,24 @@ class Run(Held):
         tables["cycles"] = cycles
         tables["processes"] = tables["processes"].update(counted, on="process")
         return Run(replace(self._log, tables=tables), self._given)
+
+
+def _rows(name: str, values: Sequence[PostMortem | Memory]) -> pl.DataFrame:
+    rows = [each.to_dict() for each in values]
+    return pl.DataFrame(rows, schema=schema.polars_schema(name), orient="row")
+
+
+def _process_numbers(table: pl.DataFrame) -> str:
+    numbers = table["process"].to_list()
+    if not numbers:
+        return "a log with GC cycles: this one has no process"
+    if len(numbers) == 1:
+        return f"{numbers[0]}: the log holds one process"
+    return f"one of {numbers[0]} to {numbers[-1]}"
+
+
+def _notebook_cell(report: Report) -> str:
+    # Imported when a notebook asks for it: loading the templates takes 0.1 s.
+    from gctrace_analyzer.present.html import cell
+
+    return cell.dumps(report)

@@ -671,6 +671,72 @@ FLEET = (
     Column("error", "String", "", "what went wrong, secrets left out", "fleet()"),
 )  # fmt: skip
 
+_DEATH = "gctrace_analyzer.analysis.postmortem"
+
+POST_MORTEMS = (
+    Column("kind", "String", "", "how the process died: OOM kill, container state, runtime out of memory", _DEATH),
+    Column("proven", "Boolean", "", "whether a record proves that it died for lack of memory", _DEATH),
+    Column("logged_at", "Datetime", "UTC", "when it died", _DEATH),
+    Column("monotonic_s", "Float64", "s", "when it died, on the kernel's monotonic clock", _DEATH),
+    Column("killer", "String", "", "who killed it, such as kernel or systemd-oomd", _DEATH),
+    Column("victim", "String", "", "name of the process, unit or container", _DEATH),
+    Column("pid", "Int64", "", "process id in the record of the kill", _DEATH),
+    Column("scope", "String", "", "global, memcg, cpuset or mempolicy", _DEATH),
+    Column("limit_mib", "Float64", "MiB", "the memory limit that was exceeded", _DEATH),
+    Column("limit_is", "String", "", "what kind of limit that is", _DEATH),
+    Column("process", "Int64", "", "the process in the log that died; null: no match", _DEATH),
+    Column("match_by", "Strings", "", "the facts by which the process was matched", _DEATH),
+    Column("confidence", "String", "", "how certain the match is", _DEATH),
+    Column("last_gc_num", "Int64", "", "number of its last cycle", _DEATH),
+    Column("gap_s", "Float64", "s", "time from the end of the last cycle to the death", _DEATH),
+    Column("usual_interval_s", "Float64", "s", "median time between cycles in the last minute", _DEATH),
+    Column("live_before_mib", "Int64", "MiB", "live heap at the start of the last minute", _DEATH),
+    Column("live_mib", "Int64", "MiB", "live heap after the last cycle", _DEATH),
+    Column("heap_end_mib", "Int64", "MiB", "heap at the end of the last cycle", _DEATH),
+    Column("goal_mib", "Int64", "MiB", "heap goal of the last cycle", _DEATH),
+    Column("next_goal_mib", "Int64", "MiB", "heap goal of the cycle that did not come any more", _DEATH),
+    Column("gc_cpu_share", "Float64", "0–1", "GC CPU share in the last minute", _DEATH),
+    Column("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate in the last minute", _DEATH),
+    Column("resident_mib", "Float64", "MiB", "resident memory at death", _DEATH),
+    Column("go_heap_mib", "Float64", "MiB", "part of it that was Go heap", _DEATH),
+    Column("go_other_mib", "Float64", "MiB", "part of it that was other memory of the Go runtime", _DEATH),
+    Column("off_heap_mib", "Float64", "MiB", "part of it that Go does not count", _DEATH),
+    Column("reading", "Strings", "", "what the facts mean, in sentences", _DEATH),
+    Column("advice", "Strings", "", "what to do", _DEATH),
+    Column("preventable", "String", "", "whether GC settings could have prevented the death", _DEATH),
+    Column("source", "String", "", "the input that recorded the death", _DEATH),
+    Column("line_no", "Int64", "", "line number in `source`", _DEATH),
+)  # fmt: skip
+
+_HELD = "gctrace_analyzer.analysis.postmortem.memory"
+
+MEMORY = (
+    Column("source", "String", "", "the input with the dumps", _HELD),
+    Column("of", "String", "", "the process that wrote the dumps, if they name it", _HELD),
+    Column("dumps", "Int64", "", "number of MemStats dumps", _HELD),
+    Column("heap_sys_mib", "Float64", "MiB", "heap memory obtained from the system, in the last dump", _HELD),
+    Column("heap_sys_max_mib", "Float64", "MiB", "largest heap memory obtained from the system", _HELD),
+    Column("held_mib", "Float64", "MiB", "heap memory obtained and not returned, in the last dump", _HELD),
+    Column("held_max_mib", "Float64", "MiB", "the same, largest", _HELD),
+    Column("needed_mib", "Float64", "MiB", "memory the program uses: its pool if it reports one, else the heap in use", _HELD),
+    Column("needed_max_mib", "Float64", "MiB", "the same, largest", _HELD),
+    Column("needed_is", "String", "", "which of the two `needed_mib` is", _HELD),
+    Column("idle_unreleased_mib", "Float64", "MiB", "idle heap memory that was not returned", _HELD),
+    Column("fragmentation_mib", "Float64", "MiB", "memory in heap spans that holds no objects", _HELD),
+    Column("sys_mib", "Float64", "MiB", "all memory that Go obtained from the system", _HELD),
+    Column("off_heap_go_mib", "Float64", "MiB", "memory of the Go runtime outside the heap", _HELD),
+    Column("alloc_mib", "Float64", "MiB", "size of heap objects", _HELD),
+    Column("rss_mib", "Float64", "MiB", "resident memory of the process", _HELD),
+    Column("num_gc", "Int64", "", "GC cycles since the start of the process", _HELD),
+    Column("gcs_between", "Int64", "", "GC cycles between the first and the last dump", _HELD),
+    Column("elapsed_s", "Float64", "s", "time between the first and the last dump", _HELD),
+    Column("makes", "Int64", "", "buffers that the pool allocated", _HELD),
+    Column("frees", "Int64", "", "buffers that were given back to the pool", _HELD),
+    Column("pool_hit_share", "Float64", "0–1", "share of returned buffers that were used again", _HELD),
+    Column("resolution_mib", "Float64", "MiB", "unit of the last printed digit", _HELD),
+    Column("advice", "Strings", "", "what to do", _HELD),
+)  # fmt: skip
+
 TABLES: dict[str, tuple[Column, ...]] = {
     "cycles": CYCLES,
     "metrics": METRICS,
@@ -692,6 +758,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "mmu": MMU,
     "episodes": EPISODES,
     "findings": FINDINGS,
+    "post_mortems": POST_MORTEMS,
+    "memory": MEMORY,
     "whatif": WHATIF,
     "recommendations": RECOMMENDATIONS,
     "comparison": COMPARISON,
@@ -710,6 +778,34 @@ LOG_TABLES = (
     "oom_invocations", "oom_tasks", "unit_events", "container_states", "runtime_fatal", "rejected",
 )  # fmt: skip
 """The tables that reading fills; the others are derived."""
+
+
+TableName = Literal[
+    "cycles",
+    "processes",
+    "scavenges",
+    "pacer",
+    "scans",
+    "memstats",
+    "oom_kills",
+    "oom_invocations",
+    "oom_tasks",
+    "unit_events",
+    "container_states",
+    "runtime_fatal",
+    "rejected",
+    "metrics",
+    "pauses",
+    "windows",
+    "episodes",
+    "segments",
+    "mmu",
+    "findings",
+    "recommendations",
+    "post_mortems",
+    "memory",
+]
+"""The tables of a run, by name: those that reading fills, then the derived ones."""
 
 
 def polars_schema(table: str) -> dict[str, pl.DataType]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,11 +24,8 @@ ORDER = (
     ("advise",),
     ("present",),
     ("frames",),
-    ("held", "run_summary"),
-    ("sides",),
-    ("comparison",),
     ("run",),
-    ("overlaid",),
+    ("comparison",),
     ("live",),
     ("api",),
     ("program",),
@@ -37,6 +35,7 @@ ORDER = (
 )
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 MOST_LINES = 500
+MOST_MODULES = 16
 MODULES = sorted(PACKAGE.rglob("*.py"))
 # Data, one row per line.
 TABLES = {"schema.py", "ingest/gctrace/grammar.py", "analysis/rules/registry.py"}
@@ -46,8 +45,13 @@ def named(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
-def imports(path: Path) -> list[str]:
-    """Every module imported, lazily or not, but for type checking."""
+def imports(path: Path, *, for_types: bool = False) -> list[str]:
+    """Returns every imported module, at the top or inside a function.
+
+    Args:
+        path: the module.
+        for_types: include imports that only type checkers see.
+    """
     tree = ast.parse(path.read_text())
     typing_only = {
         id(inner)
@@ -57,7 +61,7 @@ def imports(path: Path) -> list[str]:
     }
     found = []
     for node in ast.walk(tree):
-        if id(node) in typing_only:
+        if id(node) in typing_only and not for_types:
             continue
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
@@ -75,6 +79,41 @@ def test_imports_point_one_way(path: Path) -> None:
         parts = module.split(".")
         if parts[0] == "gctrace_analyzer" and len(parts) > 1 and parts[1] in RANK:
             assert RANK[parts[1]] <= here, f"{named(path)} looks upstream at {module}"
+
+
+def module_name(path: Path) -> str:
+    name = named(path).removesuffix(".py").replace("/", ".").removesuffix("__init__")
+    return f"gctrace_analyzer.{name}".rstrip(".")
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    names = {module_name(path) for path in MODULES}
+    arrows: dict[str, set[str]] = {}
+    for path in MODULES:
+        if path.name == "__init__.py":
+            continue
+        found = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                inner = {f"{node.module}.{alias.name}" for alias in node.names}
+                found |= (inner & names) or ({node.module} & names)
+        arrows[module_name(path)] = found - {module_name(path)}
+    order = TopologicalSorter(arrows)
+    order.prepare()  # raises CycleError, which names the circle
+
+
+@pytest.mark.parametrize(
+    "folder", sorted({path.parent for path in MODULES}), ids=lambda folder: folder.name
+)
+def test_a_folder_has_at_most_sixteen_modules(folder: Path) -> None:
+    modules = [path.name for path in folder.glob("*.py") if not path.name.startswith("__")]
+    assert len(modules) <= MOST_MODULES, sorted(modules)
+
+
+def test_no_test_imports_another_test() -> None:
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for module in imports(path):
+            assert not module.rpartition(".")[2].startswith("test_"), f"{path}: {module}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=named)

@@ -1,1 +1,1 @@
-"""What to set: the runtime's own rules, predictions from them, and advice."""
+"""Advice: the pacer's formulas, predictions for other settings, and recommendations."""

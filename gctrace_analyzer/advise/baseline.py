@@ -1,32 +1,74 @@
-"""What predictions start from, and when there is nothing to start from."""
+"""Where predictions start from: the load and setting that a log shows, or why there are none."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise import checks
-from gctrace_analyzer.advise.model import Constants, Setting, fixed_non_heap
+import polars as pl
+
+from gctrace_analyzer.advise import pacer
+from gctrace_analyzer.advise.load import WARM_UP_S, load_of
+from gctrace_analyzer.advise.model import (
+    ALWAYS_MARKING,
+    THRASH_GOGC,
+    Constants,
+    Setting,
+    fixed_non_heap,
+    predict,
+)
+from gctrace_analyzer.advise.training import DRIFT, DRIFT_MIB, longest_calm_stretch, recent
 from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gctrace_analyzer.advise.load import Load
+    from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.live_growth import LiveGrowth
     from gctrace_analyzer.analysis.settings import Settings
 
 SAFE_LIMIT = 1.25
-"""Times the live heap: a limit closer to it means collecting all the time."""
+"""Ratio of memory limit to live heap: below it the collector runs almost all the time."""
+
+UNSTEADY = 0.15
+"""Relative variation of the live heap from cycle to cycle above which the load is not steady."""
+
+NON_HEAP_MIB = 64.0
+"""Under a limit that sets the goal, non-heap memory is at most this plus the goal again."""
+
+UNUSUAL_GOGC = 0.05
+"""Relative distance from every commonly used GOGC at which a value was hardly set by anyone."""
+
+FEWEST_CYCLES = 5
+"""With fewer steady cycles there is no prediction."""
+
+FEW_CYCLES = 12
+"""With fewer steady cycles GC CPU is only a rough estimate."""
+
+THRASHING = "the program was thrashing, so its normal allocation rate is unknown"
+_STATE_LIMIT = "specify the memory limit that the program ran under"
+_MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What predictions start from: the load, its own setting, what else is known.
+    """Where predictions start from.
 
-    `refused` says why nothing but the live heap, goal and peak can be said. `whole` is the
-    load of all cycles where some thrashed: `load` is then of the longest stretch without.
-    `growth` is that of the live heap, where it grows for sure; `seen_s` how long the program
-    was seen.
+    Attributes:
+        load: what the program does to the heap; None if the log does not show it.
+        now: the setting the log was recorded under, as given or as inferred from the goals.
+        non_heap: memory outside the heap that counts towards GOMEMLIMIT, in MiB; None if
+            unknown.
+        refused: why cycles and CPU cannot be predicted; None if they can.
+        warnings: what makes the predictions less certain than their intervals.
+        settings: all that is known about the program's settings.
+        whole: the load of all cycles, if some of them thrashed; `load` is then that of the
+            longest stretch without thrashing.
+        growth: the growth of the live heap, if it is significant.
+        observed_s: how long the program was observed.
     """
 
     load: Load | None
@@ -37,11 +79,57 @@ class Baseline:
     settings: Settings
     whole: Load | None = None
     growth: LiveGrowth | None = None
-    seen_s: float = 0.0
+    observed_s: float = 0.0
+
+    @classmethod
+    def from_analysis(cls, analysis: Analysis) -> Baseline:
+        """Returns the baseline of the process with the most cycles."""
+        process = analysis.longest_process
+        settings = analysis.settings
+        if process is None:
+            return cls(None, Setting(), None, "no GC cycles", (), settings)
+        non_heap = _non_heap_mib(analysis.tables["memstats"])
+        cycles = analysis.cycles.filter(process=process)
+        steady = cycles.filter(~pl.col("forced") & (pl.col("start_s") >= WARM_UP_S))
+        calm, thrashed = longest_calm_stretch(cycles, analysis.episodes)
+        stretch, growth_mib = (calm, None) if thrashed else recent(calm)
+        load = load_of(stretch)
+        if growth_mib and (load is None or load.effective_gogc < THRASH_GOGC):
+            # It has grown into its limit: its behaviour there says little about other settings.
+            load, growth_mib = load_of(calm), None
+        if load is None:
+            return cls(None, Setting(), non_heap, _why_no_load(cycles, steady), (), settings)
+        own = analysis.enriched.filter(process=process)
+        by_limit = _limit_sets_most_goals(own)
+        rows = analysis.tables["processes"]
+        now, inferred = present_setting(load, settings, by_limit=by_limit)
+        newest = rows.filter(process=process)["go_version_max"][0]
+        version = go_version(settings.value("go_version") or newest)
+        too_old = version is not None and version < (1, 10)
+        refused = _refusal(load, now, inferred=inferred, too_old=too_old, by_limit=by_limit)
+        warnings = (
+            *_warnings(load, now, non_heap, inferred=inferred, refused=bool(refused)),
+            *_version_warning(load, settings),
+            *_growth_warning(load, growth_mib),
+            *_quota_warning(load, settings),
+            *_process_warning(len(rows)),
+        )
+        baseline = cls(
+            load,
+            now,
+            non_heap,
+            refused,
+            warnings,
+            settings,
+            load_of(cycles) if thrashed else None,
+            analysis.live_growth(process),
+            _span_s(steady),
+        )
+        return _about_thrashing(baseline)
 
     @property
     def has_limit(self) -> bool:
-        """Whether its Go has a memory limit: 1.18 prints the same lines, and has none."""
+        """Whether this Go version has GOMEMLIMIT: Go 1.18 prints the same lines without it."""
         if self.load is None or not self.load.new_pacer:
             return False
         version = go_version(self.settings.value("go_version"))
@@ -49,12 +137,12 @@ class Baseline:
 
     @property
     def off_heap_mib(self) -> float:
-        """Memory of the process that Go does not count, as far as it is known."""
+        """Memory of the process that the Go runtime does not count, as far as it is known."""
         return float(self.settings.value("off_heap_mib") or 0.0)
 
     @property
     def room_mib(self) -> float | None:
-        """What the container leaves to the process."""
+        """The memory that the container leaves to this process; None if there is no limit."""
         limit = self.settings.value("container_limit_mib")
         if not limit:
             return None
@@ -62,104 +150,233 @@ class Baseline:
 
     @property
     def leaks(self) -> bool:
-        """Whether its live heap grows for so long, or so much, that it is no start-up."""
+        """Whether the live heap grows for longer, or by more, than a start-up explains."""
         g = self.growth
         return g is not None and (self.growth_is_known or g.gained_mib > g.median_mib)
 
     @property
     def growth_is_known(self) -> bool:
-        """Whether its growth was seen for long enough to say something of later."""
+        """Whether the growth was observed for long enough to be extrapolated."""
         return self.growth is not None and self.growth.span_s >= DEFAULT.growth_min_span_s
 
     @property
     def measured(self) -> Load | None:
-        """All that was measured under the present setting."""
+        """The load of all cycles under the present setting, thrashing included."""
         return self.whole or self.load
 
     @property
-    def beside_heap_mib(self) -> float:
-        """Memory that the limit counts beside the heap: from MemStats, else as is usual."""
+    def non_heap_mib(self) -> float:
+        """Non-heap memory that counts towards the limit: from MemStats, else an estimate."""
         if self.non_heap is not None or self.load is None:
             return self.non_heap or 0.0
         c = Constants()
         return fixed_non_heap(self.load, c) + c.fragmentation * self.load.goal
 
     def memory_mib(self, heap_peak: float, non_heap: float, ballast: float) -> float:
-        """What the process takes; nothing has written to a ballast: address space only."""
+        """Returns the memory of the process; an untouched ballast is only address space."""
         return heap_peak + non_heap + self.off_heap_mib - ballast
 
     @property
     def least_limit_mib(self) -> float | None:
-        """The least memory limit that the largest live heap does not thrash under."""
+        """The lowest memory limit under which the largest live heap does not thrash."""
         if self.measured is None:
             return None
-        return SAFE_LIMIT * self.measured.marked_live_max + self.beside_heap_mib
+        return SAFE_LIMIT * self.measured.marked_live_max + self.non_heap_mib
 
     @property
-    def kind(self) -> str:
+    def load_model(self) -> str:
         """The load model: `fixed-rate`, `cpu-bound` or `between`."""
         bound = self.load.cpu_bound if self.load else 0.0
         return "fixed-rate" if bound <= 0.1 else "cpu-bound" if bound >= 0.9 else "between"
 
 
-def base_of(
-    load: Load | None,
-    settings: Settings,
-    non_heap: float | None,
-    *,
-    programs: int,
-    why_none: str | None,
-    by_limit: bool = False,
-    whole: Load | None = None,
-    growth: LiveGrowth | None = None,
-    seen_s: float = 0.0,
-    newest_go: str | None = None,
-    drift: tuple[float, float] | None = None,
-) -> Baseline:
-    """What predictions from a log start from; its setting as given or as the log shows it.
+def present_setting(load: Load, settings: Settings, *, by_limit: bool) -> tuple[Setting, bool]:
+    """Returns the setting of a log, as given or inferred, and whether GOGC was inferred."""
+    gogc, limit = settings.value("gogc"), settings.value("memory_limit_mib")
+    ballast = float(settings.value("ballast_mib") or 0.0)
+    if gogc is not None:
+        return Setting(None if gogc == "off" else float(gogc), limit, ballast), False
+    effective = max(pacer.snapped(load.effective_gogc, load.marked_live), 1.0)
+    if limit is not None and by_limit and _can_set_goal(load, limit):
+        # The goals show GOGC only where GOGC sets them; most programs keep the default of 100.
+        return Setting(effective if effective >= 95 else 100.0, limit, ballast), True
+    return Setting(effective, limit, ballast), True
 
-    `by_limit`: most goals look set by a memory limit; `newest_go` is the newest that prints
-    such lines; `drift` from and to where the live heap moved in a log of which `load` is the
-    end.
-    """
-    if load is None:
-        return Baseline(
-            None, Setting(), non_heap, why_none or "fewer than 3 steady cycles", (), settings
+
+def _limit_sets_most_goals(enriched: pl.DataFrame) -> bool:
+    setters = enriched["goal_set_by"].cast(pl.String).drop_nulls()
+    return bool(2 * (setters == "memory-limit").sum() > len(setters))
+
+
+def _span_s(steady: pl.DataFrame) -> float:
+    return float(steady["start_s"][-1] - steady["start_s"][0]) if len(steady) else 0.0
+
+
+def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
+    """All memory except heap objects, as GOMEMLIMIT counts it (memoryLimitHeapGoal)."""
+    complete = memstats.drop_nulls(["sys_bytes", "heap_idle_bytes", "heap_alloc_bytes"])
+    if complete.is_empty():
+        return None
+    rest = complete["sys_bytes"] - complete["heap_idle_bytes"] - complete["heap_alloc_bytes"]
+    return float(rest.median() or 0) / _MIB  # type: ignore[arg-type]  # an integer column
+
+
+def _can_set_goal(load: Load, limit: float) -> bool:
+    """Whether the limit can be what sets the goals: it leaves a plausible non-heap memory."""
+    non_heap = limit - load.goal_p50 / (1 - pacer.LIMIT_HEADROOM_SHARE)
+    most = NON_HEAP_MIB + Constants().non_heap_per_stack * load.stacks + load.goal_p50
+    return -0.05 * limit <= non_heap <= most
+
+
+def _why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
+    if not cycles["assist_cpu_ms"].count():
+        if not cycles["start_s"].count():
+            return "Go 1.4 and earlier print no CPU times, so nothing can be predicted"
+        return "the lines contain no CPU times of marking"
+    counted = "1 steady cycle" if len(steady) == 1 else f"{len(steady)} steady cycles"
+    return f"{counted}: at least {FEWEST_CYCLES} are needed, 20 are better"
+
+
+def _refusal(
+    load: Load, now: Setting, *, inferred: bool, too_old: bool, by_limit: bool
+) -> str | None:
+    """Why nothing can be predicted from this load; None if predictions are possible."""
+    if load.cycles < FEWEST_CYCLES:
+        return (
+            f"{load.cycles} steady cycles: at least {FEWEST_CYCLES} are needed, 20 are better"
         )
-    now, inferred = checks.setting_now(load, settings, by_limit=by_limit)
-    version = go_version(settings.value("go_version") or newest_go)
-    old = version is not None and version < (1, 10)
-    refused = checks.refusal(load, now, inferred=inferred, old=old, by_limit=by_limit)
-    warnings = list(
-        checks.warnings(load, now, non_heap, inferred=inferred, refused=bool(refused))
-    )
+    if load.alloc <= 0:
+        return "the program allocates too little: the log shows sizes in whole MiB"
+    if too_old:
+        return "Go 1.9 and earlier have a different pacer, which is not modelled"
+    if now.gogc is None and not now.limit:
+        return f"GOGC=off was given without a memory limit: {_STATE_LIMIT}"
+    starved = bool(now.limit or inferred) and load.effective_gogc < THRASH_GOGC
+    if load.gc_active_share > ALWAYS_MARKING or starved:
+        return THRASHING
+    if load.forced_share > 0.2:
+        return f"the program forced {100 * load.forced_share:.0f} % of the cycles"
+    if load.procs_changed:
+        return "GOMAXPROCS changed within the log"
+    if by_limit and not now.limit:
+        return f"an unknown memory limit sets the heap goal: {_STATE_LIMIT}"
+    return _contradiction(load, now, inferred=inferred)
+
+
+def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
+    """Which given setting contradicts the log; None if none does."""
+    effective, gogc, limit = load.effective_gogc, now.gogc, now.limit
+    if now.ballast >= load.true_live:
+        return (
+            f"a ballast of {now.ballast:,.0f} MiB was given, but the live heap is only "
+            f"{load.true_live:,.0f} MiB: correct the ballast"
+        )
+    if limit and load.goal_p50 > 1.05 * limit:
+        return (
+            f"a memory limit of {limit:,.0f} MiB was given, but the heap goals are at "
+            f"{load.goal_p50:,.0f} MiB: correct the limit"
+        )
+    if inferred or load.marked_live <= DEFAULT.gogc_min_live_mib:
+        return None
+    if gogc is not None and effective > 1.1 * gogc:
+        return (
+            f"GOGC={gogc:.0f} was given, but the effective GOGC is {effective:.0f}: correct it"
+        )
+    if limit and _can_set_goal(load, limit):
+        return None
+    if gogc is not None and effective >= 0.9 * gogc:
+        return None
+    given = "off" if gogc is None else f"{gogc:.0f}"
+    far = f", and the limit of {limit:,.0f} MiB is far from the heap goals" if limit else ""
+    return f"GOGC={given} was given, but the effective GOGC is {effective:.0f}{far}: correct it"
+
+
+def _warnings(
+    load: Load, now: Setting, non_heap: float | None, *, inferred: bool, refused: bool
+) -> Iterator[str]:
+    """What makes the predictions less certain than their intervals."""
+    if load.cycles < FEW_CYCLES:
+        yield f"only {load.cycles} steady cycles: GC CPU is a rough estimate"
+    drift = load.true_live_last - load.true_live_first
+    if abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
+        yield (
+            f"the live heap moved from {load.true_live_first:.0f} to "
+            f"{load.true_live_last:.0f} MiB: predicted for its mean"
+        )
+    elif load.unsteady > UNSTEADY:
+        yield (
+            f"the live heap varies by {100 * load.unsteady:.0f} %: all figures are rough "
+            "estimates"
+        )
+    distance = pacer.from_usual(now.gogc) if now.gogc is not None else 0.0
+    unusual = distance > max(UNUSUAL_GOGC, 3 / load.marked_live)
+    if inferred and unusual and load.marked_live > DEFAULT.gogc_min_live_mib:
+        yield (
+            f"the heap goals look like GOGC={now.gogc:.0f}, an unusual value: if a memory limit "
+            "or a tuner sets them, specify the real limit or GOGC"
+        )
+    if refused:
+        return
+    again = predict(load, now, now, non_heap=non_heap)
+    if abs(math.log(max(again.gc_per_s, 1e-9) / load.gc_per_s)) > 0.18:
+        yield (
+            f"for the present setting the model gives {again.gc_per_s:.3g} cycles/s, but "
+            f"{load.gc_per_s:.3g} were measured"
+        )
+
+
+def _version_warning(load: Load, settings: Settings) -> Iterator[str]:
     if not load.new_pacer and settings.value("go_version") is None:
-        warnings.append(
-            "Go 1.6 to 1.17 print such lines: predicted as Go 1.10 and later (--go-version)"
+        yield (
+            "Go 1.6 to 1.17 print lines of this format: predicted for Go 1.10 and later; specify "
+            "the Go version"
         )
-    if drift is not None:
-        warnings.append(
-            f"the live heap grew from {drift[0]:.0f} to {drift[1]:.0f} MiB: predicted from its "
-            f"end, {load.begin_s:.4g} s on"
+
+
+def _growth_warning(load: Load, growth_mib: tuple[float, float] | None) -> Iterator[str]:
+    if growth_mib is not None:
+        yield (
+            f"the live heap grew from {growth_mib[0]:.0f} to {growth_mib[1]:.0f} MiB: predicted "
+            f"from the end of the log, from {load.begin_s:.4g} s on"
         )
-    warnings += checks.quota(load, settings)
-    if programs > 1:
-        warnings.append(f"the log holds {programs} program starts: predicted from the longest")
-    baseline = Baseline(
-        load, now, non_heap, refused, tuple(warnings), settings, whole, growth, seen_s
+
+
+def _quota_warning(load: Load, settings: Settings) -> Iterator[str]:
+    """What a CPU quota below GOMAXPROCS means for the figures."""
+    cpus = settings.value("cpu_limit")
+    if not cpus or load.procs < 1.5 * cpus or load.procs <= math.ceil(cpus):
+        return
+    # runtime/cgroup_linux.go: Go 1.25 follows the quota, but not below 2.
+    automatic = " (Go 1.25 and later do this automatically)" if cpus > 1 else ""
+    yield (
+        f"GOMAXPROCS is {load.procs} under a quota of {cpus:g} CPU{'s' * (cpus != 1)}, which "
+        f"marking alone can use up: set GOMAXPROCS={math.ceil(cpus)}{automatic} and measure "
+        f"again; the shares here are of {load.procs} processors"
     )
-    most, least = (whole or load).marked_live_max, baseline.least_limit_mib
-    if refused == checks.THRASHES:
-        wants = (
-            f"{refused}. Its live heap of {most:.0f} MiB at most wants a memory limit of "
-            f"{least:.0f} MiB at least"
+
+
+def _process_warning(number: int) -> Iterator[str]:
+    if number > 1:
+        yield f"the log holds {number} processes: predicted from the one with the most cycles"
+
+
+def _about_thrashing(baseline: Baseline) -> Baseline:
+    """Adds to the refusal or the warnings what a log with thrashing still shows."""
+    load, measured = baseline.load, baseline.measured
+    assert load is not None
+    assert measured is not None
+    most, least = measured.marked_live_max, baseline.least_limit_mib
+    if baseline.refused == THRASHING:
+        needed = (
+            f"{THRASHING}. With a peak live heap of {most:.0f} MiB it needs a GOMEMLIMIT of at "
+            f"least {least:.0f} MiB"
         )
-        return replace(baseline, refused=wants)
-    if whole is None or refused:
+        return replace(baseline, refused=needed)
+    if baseline.whole is None or baseline.refused:
         return baseline
-    warnings.append(
+    stretch = (
         f"predicted from {load.begin_s:.1f} s to {load.begin_s + load.span_s:.1f} s, the "
-        "longest stretch without limit-thrash; elsewhere the live heap is "
-        f"{most:.0f} MiB at most, and the peak higher"
+        f"longest stretch without limit thrashing; the live heap of the whole log reaches "
+        f"{most:.0f} MiB, and its peak is higher"
     )
-    return replace(baseline, warnings=tuple(warnings))
+    return replace(baseline, warnings=(*baseline.warnings, stretch))

@@ -1,8 +1,8 @@
-"""What the what-if expected of a change that was then made."""
+"""What the what-if predicted for a change that was then made."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from gctrace_analyzer.advise.whatif import row
 
@@ -11,33 +11,35 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.model import Setting
 
 SAME_GOGC = 0.08
-"""An inferred GOGC is right to some points: values this near are the same setting."""
+"""Relative difference below which two values of GOGC, if inferred, are the same setting."""
 
-_METRICS = {
-    "gc_per_s": "gc_per_s", "gc_cpu_share": "gc_cpu_share",
-    "gc_cpu_with_idle_share": "gc_cpu_with_idle_share",
-    "assist_share_of_gc_cpu": "assist_share_of_gc_cpu", "stw_share": "stw_share",
-    "heap_peak_mib": "heap_peak_mib",
-}  # fmt: skip
-"""Figures of a what-if, and the metrics they are expectations of. Its live heap is a mean, that
-of the report a median: they are not held against each other."""
+_METRICS = (
+    "gc_per_s",
+    "gc_cpu_share",
+    "gc_cpu_with_idle_share",
+    "assist_share_of_gc_cpu",
+    "stw_share",
+    "heap_peak_mib",
+)
+"""The metrics that are compared with predictions. The live heap is not: the prediction is a
+mean, the report's figure a median."""
 
-Expected = dict[str, dict[str, float | None]]
+Expectation: TypeAlias = dict[str, dict[str, float | None]]
 
 
-def expected(baseline: Baseline, wanted: Setting) -> tuple[Expected, str | None]:
-    """By metric `expected`, `expected_low` and `expected_high`; or why there is nothing."""
+def expectation(baseline: Baseline, wanted: Setting) -> tuple[Expectation, str | None]:
+    """Returns `expected`, `expected_low` and `expected_high` by metric, or why there are none."""
     found = row(baseline, wanted)
     if found["refused"]:
         return {}, str(found["refused"])
     return {
-        metric: {f"expected{end}": found[f"{name}{end}"] for end in ("", "_low", "_high")}
-        for name, metric in _METRICS.items()
+        name: {f"expected{end}": found[f"{name}{end}"] for end in ("", "_low", "_high")}
+        for name in _METRICS
     }, None
 
 
 def same_gogc(one: float | None, other: float | None) -> bool:
-    """Whether two values of GOGC, which may be inferred, are the same setting."""
+    """Returns whether two values of GOGC, which may be inferred, are the same setting."""
     if one is None or other is None:
         return False
     return one == other or abs(one / other - 1) < SAME_GOGC

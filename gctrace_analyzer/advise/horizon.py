@@ -1,4 +1,4 @@
-"""A live heap that grows: what it makes of a setting later, and how long a setting lasts."""
+"""A growing live heap: what settings do in the future, and how long each of them lasts."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.model import Setting
 
 _HALVINGS = 24
-"""To a ten-millionth of the memory there is."""
+"""Steps of the bisection: to a ten-millionth of the available memory."""
 
 
 def refusal(baseline: Baseline, horizon_s: float) -> str | None:
-    """Why nothing can be said of so much later."""
+    """Returns why the horizon cannot be predicted; None if it can."""
     if not horizon_s or baseline.growth_is_known:
         return None
-    seen = baseline.seen_s if baseline.growth is None else baseline.growth.span_s
-    if baseline.growth is None and seen >= DEFAULT.growth_min_span_s:
+    observed_s = baseline.observed_s if baseline.growth is None else baseline.growth.span_s
+    if baseline.growth is None and observed_s >= DEFAULT.growth_min_span_s:
         return None
-    grows = "its live heap grows, but " if baseline.growth is not None else ""
+    grows = "the live heap grows, but " if baseline.growth is not None else ""
     return (
-        f"{grows}{seen:.0f} s are too short to tell what the live heap does later: give a log "
-        "of minutes"
+        f"{grows}{observed_s:.0f} s are too short to extrapolate the live heap: record several "
+        "minutes"
     )
 
 
 def grown_mib(baseline: Baseline, horizon_s: float) -> tuple[float, float, float]:
-    """What the live heap gains until then: lower end, middle, upper end (95 %)."""
+    """Returns the growth of the live heap until then: lower end, middle, upper end (95 %)."""
     growth = baseline.growth
     if growth is None or not horizon_s:
         return 0.0, 0.0, 0.0
-    hours = (horizon_s + _behind_s(baseline)) / 3600
+    hours = (horizon_s + _age_s(baseline)) / 3600
     return hours * growth.low, hours * growth.mib_per_h, hours * growth.high
 
 
-def _behind_s(baseline: Baseline) -> float:
-    """What figures start from is the middle of some time before the log's end."""
+def _age_s(baseline: Baseline) -> float:
+    """Time from the middle of the stretch that the load describes to the end of the log."""
     if baseline.load is None or baseline.growth is None:
         return 0.0
     return max(baseline.growth.end_s - baseline.load.begin_s - baseline.load.span_s / 2, 0.0)
 
 
 def lasts(baseline: Baseline, setting: Setting) -> dict[str, float]:
-    """Hours until the growing live heap thrashes under the limit or fills the container.
+    """Returns the hours until the growing live heap thrashes or fills the container.
 
-    Nothing where it does not grow, where nothing bounds it, or where the log is too short to
-    tell. The interval is that of the growth (95 %).
+    Empty if the heap does not grow, if nothing bounds it, or if the log is too short. The
+    interval is that of the growth (95 %).
     """
     growth = baseline.growth
     if growth is None or not baseline.growth_is_known:
@@ -61,9 +61,9 @@ def lasts(baseline: Baseline, setting: Setting) -> dict[str, float]:
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if _fails(baseline, setting, middle) else (middle, high)
-    behind = _behind_s(baseline) / 3600
+    age_h = _age_s(baseline) / 3600
     rates = {"": growth.mib_per_h, "_low": growth.high, "_high": growth.low}
-    return {f"lasts_h{end}": max(low / rate - behind, 0.0) for end, rate in rates.items()}
+    return {f"lasts_h{end}": max(low / rate - age_h, 0.0) for end, rate in rates.items()}
 
 
 def _fails(baseline: Baseline, setting: Setting, grown: float) -> bool:

@@ -1,8 +1,8 @@
-"""What a log says of the program's load: the figures that other settings leave as they are.
+"""The load of a program: the figures in a log that do not depend on GOGC and GOMEMLIMIT.
 
-Sums over the steady cycles, not means of ratios. The true live heap (marked live without what
-was allocated while marking) is the program's own: it moved by at most 2 % between settings of
-ten programs, where the marked one moved by up to 32 %.
+They are sums over the steady cycles, not means of ratios. The true live heap (the marked heap
+without what was allocated during marking) is a property of the program: between settings of ten
+programs it moved by at most 2 %, the marked heap by up to 32 %.
 """
 
 from __future__ import annotations
@@ -16,20 +16,27 @@ from gctrace_analyzer.advise import pacer
 WARM_UP_S = 0.5
 FEWEST = 3
 ROUNDING = 0.05
-"""The true live heap of programs that hold it steady varied by 0.003 to 0.021 of itself."""
+"""Relative variation of a steady true live heap, caused by rounding: 0.003 to 0.021 measured."""
 
 _TOPS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Sizes in MiB, rates in MiB/s, durations of a cycle in ms, CPU of a cycle in CPU ms.
+    """What a program does to its heap, as means over the steady cycles of a log.
 
-    `alloc_off` and `alloc_in` are the rates outside and inside marking, `work_ms` all CPU of
-    marking (who did it is an accident of scheduling), `gap_mib` what is allocated from start to
-    start, `runway_mib` the pacer's own figure, `cpu_bound` 0 for a program that keeps its rate
-    and 1 for one that runs as fast as it can. `true_live_top[k]` is what the true live heap
-    exceeds in one of 2^k cycles, `unsteady` by which part of itself it varies beyond rounding.
+    Sizes are in MiB, rates in MiB/s, durations in ms per cycle, CPU times in ms per cycle.
+
+    Attributes:
+        alloc: allocation rate; `alloc_off` outside marking, `alloc_in` during marking.
+        in_mark: size allocated during one marking phase; `in_mark_max` the largest.
+        burst: how much more the busiest 5 % of cycles allocate during marking, relative.
+        true_live: the live heap without what was allocated during marking.
+        true_live_top: entry k is the size that the true live heap exceeds in one of 2^k cycles.
+        unsteady: relative variation of the true live heap beyond rounding.
+        room: from the heap at the start of marking to the goal.
+        runway: the pacer's estimate of what is allocated during marking.
+        new_pacer: whether Go 1.18 or later wrote the log: its lines include stacks and globals.
     """
 
     cycles: int
@@ -70,26 +77,29 @@ class Load:
     forced_share: float
     procs_changed: bool
     new_pacer: bool
-    """Of Go 1.18 and later, whose lines tell stacks and globals."""
 
     @property
     def work_ms(self) -> float:
-        """Marking CPU of a cycle, by whomever."""
+        """CPU time of marking per cycle: assists, dedicated and idle workers together."""
         return self.assist_ms + self.background_ms + self.idle_ms
 
     @property
     def gap_mib(self) -> float:
-        """Allocated from one cycle's start to the next."""
+        """Size allocated from the start of one cycle to the start of the next."""
         return max(self.alloc / self.gc_per_s, 0.1)
 
     @property
     def gc_active_share(self) -> float:
-        """Part of the time a cycle marks."""
+        """Share of time during which marking runs."""
         return self.gc_per_s * self.mark_ms / 1000
 
     @property
     def cpu_bound(self) -> float:
-        """A program that runs as fast as it can gets just what marking leaves."""
+        """0 for a program that keeps its allocation rate, 1 for one limited by the CPU.
+
+        A CPU-bound program gets exactly the CPU that marking leaves, so it allocates more slowly
+        while marking runs.
+        """
         if self.alloc_off <= 0 or self.gc_active_share > 0.9:
             return 0.0
         left = 1 - self.work_ms / self.mark_ms / self.procs
@@ -97,19 +107,19 @@ class Load:
 
     @property
     def gc_cpu_share(self) -> float:
-        """GC CPU without idle marking, over all CPU."""
+        """GC CPU without idle marking, as a share of all CPU."""
         spent = self.assist_ms + self.background_ms + self.stw_cpu_ms
         return self.gc_per_s * spent / 1000 / self.procs
 
 
-def aged(load: Load, grown_mib: float) -> Load:
-    """The load once the live heap has grown by so much: marking has as much more to do."""
+def grown(load: Load, by_mib: float) -> Load:
+    """Returns the load after the live heap has grown: marking has more to do in proportion."""
     marked = load.true_live + load.stacks + load.globals_
-    times = max(marked + grown_mib, 1.0) / max(marked, 1.0)
+    times = max(marked + by_mib, 1.0) / max(marked, 1.0)
     return replace(
         load,
-        true_live=load.true_live + grown_mib,
-        true_live_top=tuple(each + grown_mib for each in load.true_live_top),
+        true_live=load.true_live + by_mib,
+        true_live_top=tuple(each + by_mib for each in load.true_live_top),
         mark_ms=load.mark_ms * times,
         assist_ms=load.assist_ms * times,
         background_ms=load.background_ms * times,
@@ -117,8 +127,8 @@ def aged(load: Load, grown_mib: float) -> Load:
     )
 
 
-def load(cycles: pl.DataFrame) -> Load | None:
-    """The load of one program; None if there are too few steady cycles to say anything."""
+def load_of(cycles: pl.DataFrame) -> Load | None:
+    """Returns the load of one process; None if it has fewer than three steady cycles."""
     timed = cycles.drop_nulls(["start_s", "heap_live_mib", "assist_cpu_ms", "heap_goal_mib"])
     steady = timed.filter((pl.col("start_s") >= WARM_UP_S) & ~pl.col("forced"))
     if len(steady) < FEWEST or (steady["start_s"][-1] - steady["start_s"][0]) <= 0:
@@ -147,26 +157,26 @@ def load(cycles: pl.DataFrame) -> Load | None:
         else in_mark * pressure / pacer.GOAL_UTILIZATION_1_17,
     )
     span = float(table["start"][-1] - table["start"][0])
-    grown_mib, off = table["in_mark"], table["off"].drop_nulls()
+    in_mark_mib, off = table["in_mark"], table["off"].drop_nulls()
     off_s = float(table["off_s"].sum())
 
     def mean(name: str) -> float:
         return float(steady[name].cast(pl.Float64).mean() or 0.0)  # type: ignore[arg-type]
 
     stacks = mean("stacks_mib")
-    grown = max(_mean(grown_mib), 0.05)
+    mean_in_mark = max(_mean(in_mark_mib), 0.05)
     far = table.filter(pl.col("room") > 1)
     quarter = max(len(table) // 4, 1)
-    p95 = float(grown_mib.quantile(0.95, "lower") or 0)
+    p95 = float(in_mark_mib.quantile(0.95, "lower") or 0)
     return Load(
         cycles=len(steady),
         procs=int(steady["procs"][-1] or 1),
         begin_s=float(table["start"][0]),
         span_s=span,
         gc_per_s=float(table["num"][-1] - table["num"][0]) / span,
-        alloc=(float(grown_mib[:-1].sum()) + float(off.sum())) / span,
+        alloc=(float(in_mark_mib[:-1].sum()) + float(off.sum())) / span,
         alloc_off=float(off.sum()) / off_s if off_s > 0 else 0.0,
-        alloc_in=float(grown_mib.sum())
+        alloc_in=float(in_mark_mib.sum())
         / max(float(steady["concurrent_mark_ms"].sum()), 1e-6)
         * 1000,
         mark_ms=max(mean("concurrent_mark_ms"), 1e-3),
@@ -183,10 +193,10 @@ def load(cycles: pl.DataFrame) -> Load | None:
         marked_live_max=float(steady["heap_live_mib"].max() or 0) + 0.5,  # type: ignore[arg-type]
         goal=mean("heap_goal_mib") + 0.5,
         goal_p50=_median(steady["heap_goal_mib"]) + 0.5,
-        in_mark=grown,
-        in_mark_max=float(grown_mib.max() or 0),  # type: ignore[arg-type]
-        burst=min(max((p95 - 1) / grown - 1, 0.0), 1.5) if grown > 2 else 0.0,
-        true_live=mean("heap_live_mib") + 0.5 - grown,
+        in_mark=mean_in_mark,
+        in_mark_max=float(in_mark_mib.max() or 0),  # type: ignore[arg-type]
+        burst=min(max((p95 - 1) / mean_in_mark - 1, 0.0), 1.5) if mean_in_mark > 2 else 0.0,
+        true_live=mean("heap_live_mib") + 0.5 - mean_in_mark,
         true_live_top=tuple(
             float(table["true_live"].quantile(1 - 0.5**k, "linear") or 0) for k in range(_TOPS)
         ),

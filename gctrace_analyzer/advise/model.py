@@ -1,9 +1,9 @@
-"""One setting predicted from the load another setting's log shows: a steady state.
+"""Predicts the steady state of one setting from the load that a log shows under another.
 
-Everything circles: the goal depends on what is live, that on what is allocated while marking,
-that on how long marking takes, that on how much was allocated since. A fixed point settles it.
-The constants were fitted on the loads of set m1 and m3 (docs/predictions.md); loads and Go
-versions that they were not fitted on are used to check them.
+The quantities depend on each other in a circle: the heap goal on the live heap, the live heap on
+what is allocated during marking, that on how long marking takes, and that on how much was
+allocated since the last cycle. `predict` iterates to the fixed point. The constants were fitted
+on the loads m1 and m3 (docs/predictions.md) and checked on other loads and Go versions.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from gctrace_analyzer.advise import pacer
-from gctrace_analyzer.advise.load import aged
+from gctrace_analyzer.advise.load import grown as grown_load
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.load import Load
 
 THRASH_GOGC = 12.0
-"""GOGC in effect under a limit: of 50 runs that thrashed, all were below."""
+"""Effective GOGC under a limit below which programs thrash: all of 50 such runs were below it."""
 
 ALWAYS_MARKING = 0.9
-"""Of the time: there is hardly a moment without a cycle."""
+"""Share of time in which marking runs, above which the collector practically never stops."""
 
 SETTLED = 1e-7
-"""Of themselves: by so little allocation and work move when they have come to rest."""
+"""Relative change of allocation and work at which the iteration has converged."""
 
 Thrash = Literal["no", "tight", "likely", "certain"]
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """GOGC in percent (None: off), the limit in MiB (None: off), a ballast in MiB."""
+    """GOGC in percent (None: off), the memory limit in MiB (None: off), the ballast in MiB."""
 
     gogc: float | None = 100.0
     limit: float | None = None
@@ -41,13 +41,13 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What the runtime does not say, measured."""
+    """Measured constants that the runtime's source does not define."""
 
     work_exponent: float = 0.20
-    """Marking CPU grows with the bytes between cycles: colder caches (0.06 to 0.35)."""
+    """Marking CPU grows with the bytes allocated between cycles: colder caches (0.06 to 0.35)."""
 
     assist_exponent: float = 0.45
-    """Assist CPU grows with what is allocated while marking, over the room left."""
+    """Assist CPU grows with the size allocated during marking, relative to the room left."""
 
     sweep: float = 0.12
     """Time lost to sweeping, as a share of the marking CPU."""
@@ -55,16 +55,16 @@ class Constants:
     non_heap_mib: float = 8.0
     non_heap_per_stack: float = 2.3
     fragmentation: float = 0.07
-    """Memory beside the heap, when nothing tells it: 8 MiB + 2.3 × stacks + 7 % of goal."""
+    """Non-heap memory if nothing shows it: 8 MiB + 2.3 × stacks + 7 % of the goal."""
 
     limit_gap: float = 0.03
-    """Under a limit the goal in force at the trigger is lower than the printed one."""
+    """Under a limit the goal in effect at the trigger is lower than the printed one, relative."""
 
     gap_floor: float = 0.2
     """The bytes between cycles count as at least this share of the live heap."""
 
     background_prior: float = 0.5
-    """How far the background's share is moved to its usual value."""
+    """Weight of the typical share of background workers against the measured one."""
 
     limit_peak: float = 0.97
     thrash_peak: float = 1.15
@@ -73,7 +73,7 @@ class Constants:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Figures of a setting; shares of GOMAXPROCS × time, sizes in MiB."""
+    """The predicted figures of a setting: shares of GOMAXPROCS × time, sizes in MiB."""
 
     goal: float
     set_by: str
@@ -95,7 +95,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class _NonHeap:
-    """Memory beside the heap: a fixed part and a share of the goal; and the limit's gap."""
+    """Non-heap memory (a fixed part and a share of the goal), and the goal's gap under a limit."""
 
     fixed: float
     share: float
@@ -113,14 +113,21 @@ def predict(
     fragmentation_times: float = 1.0,
     grown_mib: float = 0.0,
 ) -> Prediction:
-    """The figures under `other` of a program whose log shows `load` under `now`.
+    """Returns the figures under the setting `other`, for a log that shows `load` under `now`.
 
-    `grown_mib`: by so much its live heap will have grown.
+    Args:
+        load: the load that the log shows.
+        now: the setting of the log.
+        other: the setting to predict.
+        non_heap: memory outside the heap, in MiB, if it is known.
+        constants: the model's constants.
+        fragmentation_times: factor on the assumed fragmentation.
+        grown_mib: by how much the live heap will have grown.
     """
     c = constants or Constants()
     rest = _non_heap(load, now, non_heap, c, fragmentation_times)
     bound = load.cpu_bound
-    load = aged(load, grown_mib) if grown_mib else load
+    load = grown_load(load, grown_mib) if grown_mib else load
     true_live = load.true_live + other.ballast - now.ballast
     busy = load.work_ms / load.mark_ms
     alloc = max(load.alloc, 1e-6)
@@ -137,10 +144,10 @@ def predict(
         goal, set_by = _goal(load, other, live, rest)
         goal = max(goal, live)
         at_trigger = goal - (rest.gap * goal if set_by == "memory-limit" else 0.0)
-        # The older controller learns from what marking would let through, not from what its
-        # own trigger left room for.
-        ahead = in_mark if load.new_pacer else wanted_mib
-        start = _trigger(load, live, max(at_trigger, live), runway * ahead / load.in_mark)
+        # The pacer before Go 1.18 learns from what the program would allocate during marking,
+        # not from what its own trigger left room for.
+        expected = in_mark if load.new_pacer else wanted_mib
+        start = _trigger(load, live, max(at_trigger, live), runway * expected / load.in_mark)
         room = max(goal - start, 0.02 * goal + 0.3)
         between = max(start - live, 0.0)
         lost = c.sweep * work / 1000
@@ -204,13 +211,13 @@ def predict(
 def _trigger(load: Load, live: float, goal: float, runway: float) -> float:
     if load.new_pacer:
         return pacer.trigger(live, goal, runway)
-    # Go 1.13 and before have no least ratio, and their lines look the same: the log shows it.
+    # Go 1.13 and earlier have no lowest ratio but print the same lines, so the log decides.
     lowest = min(pacer.LOWEST_TRIGGER_1_17, load.trigger_share)
     return pacer.trigger_1_17(live, goal, runway, lowest)
 
 
 def fixed_non_heap(load: Load, c: Constants) -> float:
-    """The part of the memory beside the heap that does not grow with the goal, as is usual."""
+    """Returns the typical part of the non-heap memory that does not grow with the goal."""
     return c.non_heap_mib + c.non_heap_per_stack * load.stacks
 
 
@@ -241,9 +248,9 @@ def _goal(load: Load, setting: Setting, live: float, rest: _NonHeap) -> tuple[fl
     if setting.limit:
         # The part of the non-heap that grows with the goal is solved for.
         kept = 1 - pacer.LIMIT_HEADROOM_SHARE
-        # It is no share of a ballast, of which nothing is in pieces.
-        beside = rest.fixed - rest.share * setting.ballast
-        baseline = (setting.limit - beside) / (1 + kept * rest.share)
+        # A ballast is one object, so it causes no fragmentation.
+        other = rest.fixed - rest.share * setting.ballast
+        baseline = (setting.limit - other) / (1 + kept * rest.share)
         limited = pacer.goal_from_limit(baseline, 0.0, live)
         if limited < goal:
             return limited, "memory-limit"
@@ -254,7 +261,7 @@ def _peak(
     load: Load, setting: Setting, rest: _NonHeap, c: Constants, true_live: float,
     in_mark: float, runway: float, goal: float, set_by: str, thrash: Thrash, rate: float,
 ) -> float:  # fmt: skip
-    """The largest allocation while marking floats, lifts the next goal, and may come again."""
+    """The peak heap: the largest allocation during marking raises the next goal and may recur."""
     most = in_mark * max(load.in_mark_max - 1, load.in_mark) / load.in_mark
     live = true_live + _spread(load, rate) + most
     high = max(_goal(load, setting, live, rest)[0], live)
@@ -266,7 +273,7 @@ def _peak(
 
 
 def _spread(load: Load, rate: float) -> float:
-    """How far above its mean the live heap is at most, in as many cycles as there will be."""
+    """How far the live heap rises above its mean, at most, in the predicted number of cycles."""
     cycles = max(rate * load.span_s, 1.0)
     at = min(math.log2(cycles + 1), len(load.true_live_top) - 1.0)
     below, above = load.true_live_top[math.floor(at)], load.true_live_top[math.ceil(at)]
@@ -275,7 +282,7 @@ def _spread(load: Load, rate: float) -> float:
 
 
 def _thrash(goal: float, live: float, gogc: float, active: float, *, by_limit: bool) -> Thrash:
-    """Under a limit the goal may meet the live heap; a GOGC as low costs as much."""
+    """Whether the program would thrash: its goal meets the live heap, or nearly so."""
     if by_limit and goal <= 1.02 * live:
         return "certain"
     if gogc < THRASH_GOGC or active > ALWAYS_MARKING:

@@ -1,19 +1,20 @@
-"""What an aim wants small, and whether a setting is better for it than the present one."""
+"""The objective of a recommendation: what to minimise, and when a setting is really better."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
-Row = dict[str, Any]
+Row: TypeAlias = dict[str, Any]
+Aim = Literal["balanced", "cpu", "memory", "latency"]
 
-AIMS = ("balanced", "cpu", "memory", "latency")
+AIMS: tuple[Aim, ...] = get_args(Aim)
 
-LITTLE_CPU = 0.03
-"""GC CPU with idle marking below this is not worth anybody's time."""
+NEGLIGIBLE_CPU = 0.03
+"""A GC CPU share (with idle marking) below this is not worth optimising."""
 
 
 def cost(each: Row, aim: str) -> float:
-    """What an aim wants small: CPU of marking, memory, time in pauses and assists."""
+    """Returns what the aim minimises: CPU of marking, memory, or time in pauses and assists."""
     cpu, peak = each["gc_cpu_with_idle_share"] or 0.0, peak_of(each)
     if aim == "cpu":
         return float(cpu)
@@ -26,7 +27,7 @@ def cost(each: Row, aim: str) -> float:
 
 
 def cost_high(each: Row, aim: str) -> float:
-    """The upper end of what the aim wants small."""
+    """Returns the upper end of what the aim minimises."""
     if aim == "memory":
         return float(each["heap_peak_mib_high"] - (each["ballast_mib"] or 0.0))
     if aim == "latency":
@@ -36,22 +37,22 @@ def cost_high(each: Row, aim: str) -> float:
 
 
 def peak_of(each: Row) -> float:
-    """The heap's peak without a ballast, which is no memory."""
+    """Returns the peak heap without the ballast, which takes no physical memory."""
     return max((each["heap_peak_mib"] or 0.0) - (each["ballast_mib"] or 0.0), 1e-9)
 
 
 def score(each: Row, present: Row, aim: str, target: float | None) -> float:
-    """Smaller is better."""
-    cpu, peak, usual = each["gc_cpu_with_idle_share"], peak_of(each), peak_of(present)
+    """Returns the score of a setting: smaller is better."""
+    cpu, peak, present_peak = each["gc_cpu_with_idle_share"], peak_of(each), peak_of(present)
     if target is not None:
-        over = max(each["gc_cpu_share"] - target, 0.0)
-        return float(1e6 * over + peak)
+        excess = max(each["gc_cpu_share"] - target, 0.0)
+        return float(1e6 * excess + peak)
     if aim != "balanced":
-        # What another aim would save counts a little: of two alike the cheaper.
-        other = peak / usual if aim in ("cpu", "latency") else cpu * 10
+        # The other resource counts a little, so that of two equal settings the cheaper one wins.
+        other = peak / present_peak if aim in ("cpu", "latency") else cpu * 10
         return float(cost(each, aim) / max(cost(present, aim), 1e-9) + 0.05 * other)
-    # A tenth of the CPU is worth doubling the heap, a hundredth is not.
-    return float(10 * cpu + peak / usual)
+    # Saving a tenth of the CPU is worth doubling the heap, saving a hundredth is not.
+    return float(10 * cpu + peak / present_peak)
 
 
 def is_better(
@@ -62,7 +63,7 @@ def is_better(
     *,
     healthy: bool,
 ) -> bool:
-    """Whether the gain is larger than the uncertainty of both."""
+    """Returns whether the gain over the present setting exceeds the uncertainty of both."""
     if present["thrash"] != "no":
         return True
     if target is not None:
@@ -72,7 +73,7 @@ def is_better(
         )
     if aim == "balanced" and healthy:
         return False
-    if aim == "cpu" and present["gc_cpu_with_idle_share"] < LITTLE_CPU:
+    if aim == "cpu" and present["gc_cpu_with_idle_share"] < NEGLIGIBLE_CPU:
         return False
     wanted = "cpu" if aim == "balanced" else aim
     gains = cost_high(best, aim) < cost(present, wanted)

@@ -1,6 +1,6 @@
-"""The runtime's own rules as pure functions; sizes in MiB, GOGC in percent.
+"""The Go runtime's pacer formulas as pure functions. Sizes are in MiB, GOGC in percent.
 
-Source where none is named: runtime/mgcpacer.go of Go 1.26.
+Source, unless stated otherwise: runtime/mgcpacer.go of Go 1.26.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ LIMIT_HEADROOM_SHARE = 0.03
 """memoryLimitHeapGoalHeadroomPercent, from Go 1.21 on."""
 
 LIMIT_HEADROOM_MIB = 1.0
-"""memoryLimitMinHeapGoalHeadroom; all there is in Go 1.19 and 1.20."""
+"""memoryLimitMinHeapGoalHeadroom; the only headroom in Go 1.19 and 1.20."""
 
 LOWEST_TRIGGER, HIGHEST_TRIGGER = 45 / 64, 61 / 64
 """minTriggerRatioDistance and maxTriggerRatioDistance, from Go 1.19 on."""
@@ -23,24 +23,24 @@ LOWEST_TRIGGER_1_17, HIGHEST_TRIGGER_1_17 = 0.6, 0.95
 """minTriggerRatio (from Go 1.14 on) and maxTriggerRatio up to Go 1.17 (mgc.go, mgcpacer.go)."""
 
 GOAL_UTILIZATION_1_17 = 0.30
-"""gcGoalUtilization, Go 1.10 to 1.17: a part of it is meant for assists."""
+"""gcGoalUtilization, Go 1.10 to 1.17: it includes a budget for assists."""
 
 LEAST_RUNWAY_MIB = 4.0
-"""defaultHeapMinimum again: the trigger may lie this close below the goal."""
+"""defaultHeapMinimum again: the trigger may be this close below the goal."""
 
 BACKGROUND_SHARE = 0.25
 """gcBackgroundUtilization."""
 
 
 def heap_minimum(gogc: float) -> float:
-    """The smallest goal GOGC sets: heapMinimum = 4 MiB × GOGC / 100."""
+    """Returns the smallest goal that GOGC sets: heapMinimum = 4 MiB × GOGC / 100."""
     return HEAP_MINIMUM_MIB * gogc / 100
 
 
 def goal_from_gogc(
     live: float, gogc: float, *, stacks: float = 0.0, globals_: float = 0.0
 ) -> float:
-    """The heap goal GOGC sets: gcControllerState.commit.
+    """Returns the heap goal that GOGC sets: gcControllerState.commit.
 
     `stacks` and `globals_` count from Go 1.18 on; before, leave them 0.
     """
@@ -50,7 +50,7 @@ def goal_from_gogc(
 def goal_from_limit(
     limit: float, non_heap: float, live: float, *, go_1_21: bool = True
 ) -> float:
-    """The heap goal a memory limit sets: memoryLimitHeapGoal; never below the live heap.
+    """Returns the goal that a memory limit sets, at least the live heap: memoryLimitHeapGoal.
 
     `non_heap` is all memory but the heap's objects: Sys - HeapIdle - HeapAlloc of MemStats.
     """
@@ -60,7 +60,7 @@ def goal_from_limit(
 
 
 def trigger(live: float, goal: float, runway: float) -> float:
-    """The heap at which a cycle starts: gcControllerState.trigger, within its bounds."""
+    """Returns the heap size at which a cycle starts: gcControllerState.trigger."""
     room = goal - live
     low = live + room * LOWEST_TRIGGER
     high = max(live + room * HIGHEST_TRIGGER, goal - LEAST_RUNWAY_MIB)
@@ -68,7 +68,7 @@ def trigger(live: float, goal: float, runway: float) -> float:
 
 
 def trigger_1_17(live: float, goal: float, runway: float, lowest: float) -> float:
-    """The same up to Go 1.17, where its controller comes to rest: endCycle.
+    """Returns the steady-state trigger of the pacer up to Go 1.17: endCycle.
 
     At rest goal - trigger is what is allocated while marking, times the share of the processors
     that marked over the 0.30 wanted. `lowest` is the least trigger ratio, 0 before Go 1.14.
@@ -78,7 +78,7 @@ def trigger_1_17(live: float, goal: float, runway: float, lowest: float) -> floa
 
 
 def mark_workers(procs: int) -> tuple[int, float]:
-    """Dedicated workers, and the share of each processor for fractional ones: startCycle."""
+    """Returns the dedicated workers and the fractional workers' share of each P: startCycle."""
     wanted = BACKGROUND_SHARE * procs
     dedicated = int(wanted + 0.5)
     if dedicated > wanted and abs(dedicated / wanted - 1) > 0.3:
@@ -88,25 +88,25 @@ def mark_workers(procs: int) -> tuple[int, float]:
 
 
 def gogc_like_ballast(gogc: float, live: float, ballast: float) -> float:
-    """The GOGC without a ballast that makes cycles as rare as `ballast` does at `gogc`."""
+    """Returns the GOGC that, without a ballast, gives the frequency of `ballast` at `gogc`."""
     return gogc * (live + ballast) / live
 
 
 def limit_like_ballast(gogc: float, live: float, ballast: float, non_heap: float) -> float:
-    """The limit (GOGC=off) whose goal is that of `ballast` at `gogc`, without the ballast."""
+    """Returns the limit that, with GOGC=off, gives the same goal as `ballast` at `gogc`."""
     goal = (live + ballast) * (1 + gogc / 100) - ballast
     return limit_for_goal(goal, non_heap)
 
 
 def limit_for_goal(goal: float, non_heap: float) -> float:
-    """The memory limit that sets this goal (Go 1.21 and later)."""
+    """Returns the memory limit that sets this goal (Go 1.21 and later)."""
     return max(goal / (1 - LIMIT_HEADROOM_SHARE), goal + LIMIT_HEADROOM_MIB) + non_heap
 
 
 def limit_for_gogc(
     gogc: float, live: float, non_heap: float, *, stacks: float = 0.0, globals_: float = 0.0
 ) -> float:
-    """The memory limit under which this GOGC is in effect."""
+    """Returns the memory limit that gives this effective GOGC."""
     goal = goal_from_gogc(live, gogc, stacks=stacks, globals_=globals_)
     return limit_for_goal(goal, non_heap)
 
@@ -114,12 +114,12 @@ def limit_for_gogc(
 def gogc_for_memory(
     budget: float, live: float, non_heap: float, *, stacks: float = 0.0, globals_: float = 0.0
 ) -> float:
-    """The GOGC whose goal fits `budget` with the non-heap; negative: not even the live heap."""
+    """Returns the GOGC whose goal fits into `budget`; negative if the live heap does not fit."""
     return 100 * (budget - non_heap - live) / (live + stacks + globals_)
 
 
 def gogc_for_cpu(share: float, gogc: float, target: float) -> float:
-    """The GOGC for a GC CPU share, in the closed loop c / (1 - c) ∝ 1 / GOGC.
+    """Returns the GOGC for a GC CPU share, with c / (1 - c) ∝ 1 / GOGC.
 
     The arithmetic of a program that runs as fast as it can on one thread.
     """
@@ -128,7 +128,7 @@ def gogc_for_cpu(share: float, gogc: float, target: float) -> float:
 
 
 def closed_loop_share(share: float, gogc: float, other: float) -> float:
-    """The GC CPU share at another GOGC, by the same arithmetic."""
+    """Returns the GC CPU share at another GOGC, by the same formula."""
     odds = share / (1 - share) * gogc / other
     return odds / (1 + odds)
 
@@ -156,14 +156,14 @@ USUAL = (
     800,
     1000,
 )
-"""Values that people set."""
+"""Commonly used values of GOGC."""
 
 DEFAULT = 100.0
-"""GOGC where nobody sets it."""
+"""The default of GOGC."""
 
 
 def snapped(gogc: float, live: float = math.inf) -> float:
-    """The value somebody will have set, if one is within the error of inferring it.
+    """Returns the commonly used GOGC that an inferred value is within error of, else the value.
 
     That is some points, and on a small live heap the MiB that sizes are cut to.
     """
@@ -171,12 +171,12 @@ def snapped(gogc: float, live: float = math.inf) -> float:
         return gogc
     error = max(0.04, 1.5 / max(live, 1.0))
     # The default before all others: on a small heap several values are within the error.
-    likely = (DEFAULT, _nearest(gogc))
-    return next((value for value in likely if abs(value / gogc - 1) < error), gogc)
+    usual = (DEFAULT, _nearest(gogc))
+    return next((value for value in usual if abs(value / gogc - 1) < error), gogc)
 
 
 def from_usual(gogc: float) -> float:
-    """How far this is from the nearest value that people set, as a part of itself."""
+    """Returns the relative distance to the nearest commonly used value."""
     return abs(_nearest(gogc) / gogc - 1) if gogc > 0 else 0.0
 
 

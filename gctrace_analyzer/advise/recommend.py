@@ -1,4 +1,4 @@
-"""What to set: candidates from the trade-off, ranked by an aim; one is to leave it."""
+"""Recommended settings: candidates ranked by an objective; the advice may be no change."""
 
 from __future__ import annotations
 
@@ -8,42 +8,84 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.advise.baseline import FEW_CYCLES
 from gctrace_analyzer.advise.candidates import (
     HEADROOM,
     STEP,
     TIGHT,
     Candidate,
     candidates,
-    is_set,
-    withheld,
+    has_valid_limit,
+    why_no_limit,
 )
-from gctrace_analyzer.advise.checks import ROUGH
-from gctrace_analyzer.advise.objective import Row, cost, is_better, peak_of, score
+from gctrace_analyzer.advise.objective import AIMS, cost, is_better, peak_of, score
 from gctrace_analyzer.advise.whatif import row
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.baseline import Baseline
+    from gctrace_analyzer.advise.objective import Aim, Row
 
 ENOUGH_CYCLES = 20
+"""With fewer cycles the confidence is low."""
 
 TWICE = 2.0
-"""So much longer a setting must last to be worth a change."""
+"""How many times longer a setting must last to be worth a change."""
+
+
+def parse_objective(aim: str) -> Aim:
+    """Returns the name of an objective.
+
+    Raises:
+        BadSettingError: there is no such objective.
+    """
+    for each in AIMS:
+        if each == aim:
+            return each
+    raise BadSettingError(what="aim", value=aim, expected="one of " + ", ".join(AIMS))
+
+
+def parse_target(value: str | float | None) -> float | None:
+    """Returns a GC CPU target, given as 0.03 or "3%", as a share.
+
+    Raises:
+        BadSettingError: it is not a share between 0 and 1.
+    """
+    if value is None:
+        return None
+    text = str(value).strip()
+    try:
+        share = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 < share < 1:
+        raise BadSettingError(
+            what="gc_cpu_target", value=text, expected="a share such as 3% or 0.03"
+        )
+    return share
 
 
 def recommend(
-    baseline: Baseline, *, aim: str = "balanced", gc_cpu_target: float | None = None
+    baseline: Baseline, *, aim: Aim = "balanced", gc_cpu_target: float | None = None
 ) -> pl.DataFrame:
-    """Rows of `schema.RECOMMENDATIONS`, the advice first; the present setting is among them."""
-    present = _row(baseline, Candidate(baseline.now, "as it is now", ""), now=True)
+    """Returns rows of `schema.RECOMMENDATIONS`; rank 1 is the advice.
+
+    The present setting is always among the rows.
+    """
+    present = _row(baseline, Candidate(baseline.now, "the present setting", ""), now=True)
     if baseline.load is None or baseline.refused:
-        present |= {"rank": 1, "why": f"no advice: {baseline.refused}", "confidence": "none"}
+        present |= {
+            "rank": 1,
+            "why": f"no recommendation: {baseline.refused}",
+            "confidence": "none",
+        }
         return _frame([present])
     rows = [_row(baseline, each) for each in candidates(baseline, gc_cpu_target).values()]
     rows = [each for each in rows if each["thrash"] == "no" and _fits(each, baseline)]
     if baseline.whole is not None:
         rows = [each for each in rows if _clears(each, baseline)]
-    # What GOGC does needs no code: a ballast is one to choose, never the advice.
+    # GOGC does the same without code, so a ballast is offered but never the advice.
     scored = sorted(
         rows,
         key=lambda each: (
@@ -53,12 +95,12 @@ def recommend(
     )
     best = _best(scored, present, baseline, aim, gc_cpu_target)
     if best is None:
-        _leave(present, baseline, aim, gc_cpu_target)
+        _explain_no_change(present, baseline, aim, gc_cpu_target)
         ranked = [present, *_others(_useful(scored, present, baseline, aim), 3)]
     else:
         rest = [each for each in scored if each is not best]
         ranked = [best, present, *_others(_useful(rest, present, baseline, aim), 2)]
-    _mind(ranked[0], present, baseline)
+    _add_risks(ranked[0], present, baseline)
     for rank, each in enumerate(ranked, start=1):
         each["rank"] = rank
     return _frame(ranked)
@@ -67,7 +109,7 @@ def recommend(
 def _best(
     scored: list[Row], present: Row, baseline: Baseline, aim: str, target: float | None
 ) -> Row | None:
-    """What is better than the present setting for sure, with the reason; None: nothing is."""
+    """Returns what is certainly better than the present setting, with the reason, or None."""
     if not scored:
         return None
     if (longer := _longer(scored, present, baseline)) is not None:
@@ -76,12 +118,12 @@ def _best(
     if tight or is_better(scored[0], present, aim, target, healthy=_is_healthy(baseline)):
         if tight:
             scored[0]["why"] += (
-                f"; as it is, {present['memory_peak_mib']:,.0f} MiB at most do not fit nine "
-                f"tenths of the container's {baseline.room_mib:,.0f} MiB"
+                f"; the present peak of {present['memory_peak_mib']:,.0f} MiB does not fit into "
+                f"90 % of the container's {baseline.room_mib:,.0f} MiB"
             )
         if target is not None:
             share = scored[0]["gc_cpu_share"]
-            meets = "within" if share <= target else "the nearest to"
+            meets = "within" if share <= target else "as close as possible to"
             scored[0]["why"] += (
                 f": GC CPU {100 * share:.2g} % without idle marking, {meets} the target of "
                 f"{100 * target:.2g} %"
@@ -90,23 +132,23 @@ def _best(
     guard = _guard(scored, present, baseline)
     if guard is not None:
         guard["why"] = (
-            "costs nothing at this load, and collects earlier should the heap outgrow the "
+            "costs nothing at this load, and makes GC run earlier if the heap outgrows the "
             "container"
         )
         if baseline.now.limit:
             guard["why"] += (
-                f"; the present limit of {baseline.now.limit:,.0f} MiB is more than the "
-                f"container has: {baseline.room_mib:,.0f} MiB"
+                f"; the present limit of {baseline.now.limit:,.0f} MiB exceeds the container's "
+                f"{baseline.room_mib:,.0f} MiB"
             )
     return guard
 
 
 def _longer(scored: list[Row], present: Row, baseline: Baseline) -> Row | None:
-    """What lasts longest under a growing live heap, where the present setting ends soon."""
+    """Returns what lasts longest under a growing live heap, if the present setting fails soon."""
     now = present["lasts_h"]
     if now is None or now >= DEFAULT.hours_to_limit:
         return None
-    if baseline.load is None or baseline.load.cycles < ROUGH:
+    if baseline.load is None or baseline.load.cycles < FEW_CYCLES:
         return None
     lasting = [
         each
@@ -115,31 +157,33 @@ def _longer(scored: list[Row], present: Row, baseline: Baseline) -> Row | None:
         and each["lasts_h_low"] > present["lasts_h_high"]
     ]
     longest = max((each["lasts_h"] for each in lasting), default=0.0)
-    # GOGC hardly moves the end: of those that last as long, the one that changes least.
-    alike = [each for each in lasting if each["lasts_h"] >= HEADROOM * longest]
-    same = [each for each in alike if each["gogc"] == baseline.now.gogc]
-    best = next(iter(same or alike), None)
+    # GOGC hardly changes how long a setting lasts: prefer the one that changes least.
+    similar = [each for each in lasting if each["lasts_h"] >= HEADROOM * longest]
+    same = [each for each in similar if each["gogc"] == baseline.now.gogc]
+    best = next(iter(same or similar), None)
     if best is not None:
         best["why"] += "; it lasts longer while the live heap grows"
     return best
 
 
-def _leave(present: Row, baseline: Baseline, aim: str, target: float | None) -> None:
-    """Says why the present setting is the advice."""
+def _explain_no_change(
+    present: Row, baseline: Baseline, aim: str, target: float | None
+) -> None:
+    """Writes into the present row why no change is recommended."""
     assert baseline.load is not None
     own, idle = baseline.load.gc_cpu_share, present["gc_cpu_with_idle_share"]
     if not _fits(present, baseline):
         present["why"] = (
-            "no setting that was tried fits the container: give it more memory, or hold less"
+            "no tried setting fits the container: raise its memory limit, or reduce the live heap"
         )
         return
-    reason = "leave it: none of the settings tried is better by more than the uncertainty"
+    reason = "no change: no tried setting is better by more than the uncertainty"
     if target is not None and own <= target:
-        reason = f"leave it: GC CPU is {100 * own:.2g} %, within the target"
+        reason = f"no change: GC CPU is {100 * own:.2g} %, within the target"
     elif _is_healthy(baseline) and aim == "balanced" and target is None:
-        reason = f"leave it: GC CPU is {100 * own:.2g} %, {100 * idle:.2g} % with idle marking"
+        reason = f"no change: GC CPU is {100 * own:.2g} %, {100 * idle:.2g} % with idle marking"
     if baseline.leaks:
-        reason += "; the live heap grows: see to that first, no setting cures a leak"
+        reason += "; the live heap grows: fix that first, because no setting cures a leak"
     present["why"] = reason
 
 
@@ -148,64 +192,64 @@ def _is_healthy(baseline: Baseline) -> bool:
 
 
 def _others(rows: list[Row], most: int) -> list[Row]:
-    """Some more to choose from, first one with or without a ballast if that is a question."""
+    """Returns some alternatives, those with or without a ballast first."""
     return sorted(rows, key=lambda each: each["rule"] not in ("ballast", "no-ballast"))[:most]
 
 
 def _useful(rows: list[Row], present: Row, baseline: Baseline, aim: str) -> list[Row]:
-    """Those that do what the aim wants; all where the present setting is no choice."""
+    """Returns the settings that serve the aim; all if the present setting cannot stay."""
     if aim == "balanced" or present["thrash"] != "no" or not _fits(present, baseline):
         return rows
     return [each for each in rows if cost(each, aim) < cost(present, aim)]
 
 
-def _mind(first: Row, present: Row, baseline: Baseline) -> None:
-    """What to keep in mind with the advice: the leak that stays, the limit that is not set."""
-    told = [first["risk"]] if first["risk"] else []
+def _add_risks(first: Row, present: Row, baseline: Baseline) -> None:
+    """Writes into the first row what remains risky: a leak, or a limit that is not set."""
+    risks = [first["risk"]] if first["risk"] else []
     if baseline.leaks and not first["now"]:
-        told.append("the live heap grows, which no setting cures")
+        risks.append("the live heap grows, and no setting cures a leak")
     if first["lasts_h"] is not None and baseline.growth is not None:
         still = f"at {baseline.growth.mib_per_h:,.0f} MiB/h this lasts {_lasts(first)}"
         if present["lasts_h"] is not None and present is not first:
             still += f", the present setting {_lasts(present)}"
-        told.append(still)
-    if reason := withheld(baseline):
-        told.append(reason)
+        risks.append(still)
+    if reason := why_no_limit(baseline):
+        risks.append(reason)
     elif baseline.room_mib is None and (first["gogc"] or 0) > (baseline.now.gogc or math.inf):
-        told.append("what memory it may use is not known (--container-limit)")
-    first["risk"] = "; ".join(told) or None
+        risks.append("the container's memory limit is unknown")
+    first["risk"] = "; ".join(risks) or None
 
 
 def _lasts(each: Row) -> str:
     low, middle, high = (each[f"lasts_h{end}"] for end in ("_low", "", "_high"))
     if not middle:
-        return "no longer"
+        return "0 h"
     times, unit = (1, "h") if middle >= 1 else (60, "min")
     low, middle, high = (f"{times * value:,.3g}" for value in (low, middle, high))
     return f"{middle} {unit} ({low} to {high})"
 
 
 def _fits(each: Row, baseline: Baseline) -> bool:
-    """Whether its memory stays within what the container leaves to Go."""
+    """Whether the memory stays within what the container leaves to this process."""
     room = baseline.room_mib
     if room is None or each["heap_peak_mib_high"] is None:
         return True
     if each["memory_limit_mib"] and not each["now"]:
-        # The limit holds it, whatever the upper end says.
+        # The limit bounds the heap, even if the interval extends beyond it.
         return bool(each["fits"]) and each["memory_limit_mib"] <= TIGHT * room
-    beside = each["memory_peak_mib"] - each["heap_peak_mib"]
-    return bool(each["heap_peak_mib_high"] + beside <= HEADROOM * room)
+    other = each["memory_peak_mib"] - each["heap_peak_mib"]
+    return bool(each["heap_peak_mib_high"] + other <= HEADROOM * room)
 
 
 def _clears(each: Row, baseline: Baseline) -> bool:
-    """Whether its limit leaves room for the live heap at its largest."""
+    """Whether the limit leaves room for the largest live heap."""
     limit, least = each["memory_limit_mib"], baseline.least_limit_mib
     return not limit or least is None or bool(limit >= least)
 
 
 def _guard(rows: list[Row], present: Row, baseline: Baseline) -> Row | None:
-    """The present GOGC with a limit it does not feel, where only the container has one."""
-    if is_set(baseline) or baseline.room_mib is None:
+    """Returns the present GOGC with a limit that does not change its goals, or None."""
+    if has_valid_limit(baseline) or baseline.room_mib is None:
         return None
     same = (
         each
@@ -237,18 +281,18 @@ def _row(baseline: Baseline, candidate: Candidate, *, now: bool = False) -> Row:
 
 
 def _step(found: Row, baseline: Baseline) -> str:
-    """What a setting does to cycles and heap, in words."""
+    """Returns what a setting does to cycles and heap, in words."""
     load = baseline.load
     if load is None or found["gc_per_s"] is None:
-        return "other cycles"
-    rarer, larger = found["gc_per_s"] < load.gc_per_s, peak_of(found) > load.heap_end_max
-    if rarer:
-        return "rarer cycles for a larger heap" if larger else "rarer cycles"
+        return "a different cycle frequency"
+    fewer, larger = found["gc_per_s"] < load.gc_per_s, peak_of(found) > load.heap_end_max
+    if fewer:
+        return "fewer cycles for a larger heap" if larger else "fewer cycles"
     return "more cycles" if larger else "a smaller heap for more CPU"
 
 
 def _measured(baseline: Baseline) -> Row:
-    """The present setting's figures are those of the log, not the model's."""
+    """Returns the measured figures of the present setting, which replace the predicted ones."""
     load = baseline.measured
     assert load is not None
     spent = load.assist_ms + load.background_ms + load.stw_cpu_ms
@@ -264,9 +308,7 @@ def _measured(baseline: Baseline) -> Row:
     ends = {
         f"{name}{end}": value for name, value in values.items() for end in ("_low", "_high")
     }
-    memory = baseline.memory_mib(
-        load.heap_end_max, baseline.beside_heap_mib, baseline.now.ballast
-    )
+    memory = baseline.memory_mib(load.heap_end_max, baseline.non_heap_mib, baseline.now.ballast)
     return (
         values
         | ends

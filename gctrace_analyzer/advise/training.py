@@ -1,4 +1,4 @@
-"""The stretch of a log that predictions start from: without limit-thrash, and the present."""
+"""The stretch of a log from which predictions start: recent, and without limit thrashing."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ import polars as pl
 
 from gctrace_analyzer.advise.load import WARM_UP_S
 
-FEWEST_CALM = 12
-"""Cycles: fewer leave GC CPU rough."""
+FEWEST_CYCLES = 12
+"""With fewer cycles GC CPU is only a rough estimate."""
 
 
-def calm(cycles: pl.DataFrame, episodes: pl.DataFrame) -> tuple[pl.DataFrame, bool]:
-    """The longest stretch of cycles outside limit-thrash, and whether any was in it.
+def longest_calm_stretch(
+    cycles: pl.DataFrame, episodes: pl.DataFrame
+) -> tuple[pl.DataFrame, bool]:
+    """Returns the longest stretch without limit thrashing, and whether there was any thrashing.
 
-    All cycles where none thrashed, or where too few did not: a program that thrashes allocates
-    less than it would, so what it does then says little of what it would do elsewhere.
+    Returns all cycles if none thrashed, or if too few did not. A program that thrashes allocates
+    less than it otherwise would, so its thrashing cycles do not predict other settings.
 
     Args:
-        cycles: of one program (`schema.CYCLES`), in order.
-        episodes: of the run (`schema.EPISODES`).
+        cycles: the cycles of one process (`schema.CYCLES`), in order.
+        episodes: the episodes of the run (`schema.EPISODES`).
     """
     process = cycles["process"][0] if len(cycles) else None
     thrash = episodes.filter(kind="limit-thrash", process=process)
@@ -36,7 +38,7 @@ def calm(cycles: pl.DataFrame, episodes: pl.DataFrame) -> tuple[pl.DataFrame, bo
         marked.filter(~pl.col("inside"))
         .group_by("stretch")
         .agg(pl.len(), span_s=start.max() - start.min())
-        .filter(pl.col("len") >= FEWEST_CALM)
+        .filter(pl.col("len") >= FEWEST_CYCLES)
         .sort("span_s", "stretch", descending=[True, False])
     )
     if longest.is_empty():
@@ -46,30 +48,31 @@ def calm(cycles: pl.DataFrame, episodes: pl.DataFrame) -> tuple[pl.DataFrame, bo
 
 
 DRIFT = 0.15
-"""Of the live heap, from the first quarter of the cycles to the last: it is another by then."""
+"""Relative growth of the live heap, from the first quarter of the cycles to the last, from which
+only the last quarter represents the present."""
 
 DIP = 0.95
-"""From one quarter to the next: a heap that falls by more goes up and down."""
+"""Ratio from one quarter to the next: a heap that falls below it goes up and down."""
 
 DRIFT_MIB = 2.5
-"""Less is the rounding of sizes."""
+"""Smaller movements are within the rounding of the printed sizes."""
 
 
-def latest(cycles: pl.DataFrame) -> tuple[pl.DataFrame, tuple[float, float] | None]:
-    """The last quarter where the live heap has grown, and from and to where it has.
+def recent(cycles: pl.DataFrame) -> tuple[pl.DataFrame, tuple[float, float] | None]:
+    """Returns the last quarter of a log whose live heap has grown, and the sizes it grew between.
 
-    All cycles where it has not, or where a quarter of them is too few. A heap that has shrunk
-    is taken as a whole: it may fill again.
+    Returns all cycles and None if the heap has not grown, or if a quarter has too few cycles.
+    A log whose heap has shrunk is used as a whole, because the heap may fill again.
 
     Args:
-        cycles: of one program, in order.
+        cycles: the cycles of one process, in order.
     """
     in_mark = pl.col("heap_end_mib") - pl.col("heap_start_mib")
     steady = cycles.filter(~pl.col("forced") & (pl.col("start_s") >= WARM_UP_S)).select(
         "start_s", live=pl.col("heap_live_mib") - in_mark
     )
     quarter = len(steady) // 4
-    if quarter < FEWEST_CALM:
+    if quarter < FEWEST_CYCLES:
         return cycles, None
     medians = [float(steady["live"][k * quarter :][:quarter].median() or 0) for k in range(4)]  # type: ignore[arg-type]
     first, last = medians[0], medians[-1]

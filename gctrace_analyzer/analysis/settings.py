@@ -82,13 +82,13 @@ def _container(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str, A
 
 
 def given_settings(
-    gogc: str | float | None,
-    memory_limit: str | float | None,
-    container_limit: str | float | None,
-    cpu_limit: float | None,
-    go_version: str | None,
-    ballast: str | float | None,
-    off_heap: str | float | None,
+    gogc: str | float | None = None,
+    memory_limit: str | float | None = None,
+    container_limit: str | float | None = None,
+    cpu_limit: float | None = None,
+    go_version: str | None = None,
+    ballast: str | float | None = None,
+    off_heap: str | float | None = None,
 ) -> Settings:
     """What somebody says of the program, as `read` takes it.
 

@@ -70,7 +70,7 @@ def run(words: list[str]) -> int:
     found = _compared(named, args)
     code = 0
     if args.fail_on or args.junit:
-        code = fail_on.verdict(args, found.judge(*args.fail_on))
+        code = fail_on.verdict(args, found.check(*args.fail_on))
     for path, kind in outputs:
         save(path, partial(_write, found, kind))
     if args.format or not outputs:
@@ -152,8 +152,7 @@ def _side(word: str) -> tuple[str, list[str]]:
 
 def _compared(named: dict[str, list[str]], args: argparse.Namespace) -> Comparison | Sweep:
     from gctrace_analyzer.api import runs_of
-    from gctrace_analyzer.comparison import between, over
-    from gctrace_analyzer.sides import Side
+    from gctrace_analyzer.comparison import compared, compared_settings, side_of
     from gctrace_analyzer.units import span_s
 
     options = _by_side(given(args), len(named))
@@ -164,8 +163,8 @@ def _compared(named: dict[str, list[str]], args: argparse.Namespace) -> Comparis
         if args.between is not None:
             span = span_s(args.between, what="--between")
             runs = [run.between(*span) for run in runs]
-        sides.append(Side(label, runs))
-    return between(*sides) if len(sides) == 2 else over(sides)
+        sides.append(side_of(label, runs))
+    return compared(*sides) if len(sides) == 2 else compared_settings(sides)
 
 
 def _by_side(options: dict[str, Any], sides: int) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from gctrace_analyzer.cli import EXIT_INPUT, fail_on, to_a_reader
 from gctrace_analyzer.cli.options import Parser, common, given, known, written
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.run import Run
+    from gctrace_analyzer.schema import TableName
 
 FORMATS = ("text", "json", "jsonl", "csv", "md", "html")
 SUFFIXES = {
@@ -79,10 +80,10 @@ def run(words: list[str]) -> int:
     for condition in args.fail_on:
         gate(condition, FIGURES)
     whole = _read(args)
-    code = EXIT_INPUT if not whole.holds_anything else 0
+    code = EXIT_INPUT if whole.is_empty else 0
     view = _view(whole, args)
     if args.fail_on or args.junit:
-        code = fail_on.verdict(args, view.judge(*args.fail_on)) or code
+        code = fail_on.verdict(args, view.check(*args.fail_on)) or code
     for path, kind in outputs:
         save(path, partial(write, view, kind, args.plot if kind in ("png", "svg") else table))
     if not outputs or args.format:
@@ -178,7 +179,7 @@ def write(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
             raise NothingDrawnError(name, " ".join(figure.notes))
         file.write(image(figure, kind))
     else:
-        _write_table(view.table(name), kind, file)
+        _write_table(view.table(cast("TableName", name)), kind, file)
 
 
 def _write_table(frame: pl.DataFrame, kind: str, file: IO[bytes]) -> None:

@@ -100,7 +100,7 @@ def _lines(log: Run, rows: pl.DataFrame) -> Iterator[Line]:
     from gctrace_analyzer.present.sections import advice
     from gctrace_analyzer.present.text import table
 
-    baseline, ranked = log.baseline, "rank" in rows.columns
+    baseline, ranked = log.advice.baseline, "rank" in rows.columns
     shown = None
     if not ranked:
         shown = advice.predictions(rows)
@@ -111,7 +111,8 @@ def _lines(log: Run, rows: pl.DataFrame) -> Iterator[Line]:
     for label, text in _sentences(baseline, rows, ranked=ranked):
         yield from _said(label, text)
     if baseline.load:
-        basis = f"a {baseline.kind} load, {baseline.load.cycles} steady cycles; 80 % intervals"
+        cycles = f"{baseline.load.cycles} steady cycles"
+        basis = f"a {baseline.load_model} load, {cycles}; 80 % intervals"
         from_ = f"From {advice.written(baseline.now)}, {basis}{advice.when(rows)}."
         for line in wrap(from_, 76):
             yield ((f"  {line}", "dim"),)

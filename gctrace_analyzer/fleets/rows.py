@@ -60,25 +60,25 @@ def error_row(item: Item, kind: str, problem: str, known: Mapping[str, str]) -> 
 def row_of(run: Run, *, alone: bool = True) -> Row:
     """The figures of one program; `alone`: deaths in the file can only be its own."""
     report = run.report()
-    summary = report.summary
-    process = report.processes[0][0] if report.processes else None
-    capacity = _capacity_s(run.corrected)
-    deaths = [each for each in report.post_mortems if each.proven]
+    summary = report.analysis.summary
+    process = report.analysis.per_process[0][0] if report.analysis.per_process else None
+    capacity = _capacity_s(run.analysis.corrected)
+    deaths = [each for each in report.analysis.post_mortems if each.proven]
     mine = [each for each in deaths if process and each.process == process["process"]]
     return {
         **{name: getattr(summary, name) for name in FIGURES},
         "warnings": list(summary.warnings),
-        "procs": _last(report.tables["cycles"]["procs"]),
+        "procs": _last(report.analysis.tables["cycles"]["procs"]),
         "capacity_cpu_s": capacity,
         "gc_cpu_s": _times(summary.gc_cpu_share, capacity),
         "gc_cpu_with_idle_s": _times(summary.gc_cpu_with_idle_share, capacity),
-        "goal_set_by": next(iter(report.goal_set_by), None),
+        "goal_set_by": next(iter(report.analysis.goal_set_by), None),
         "short": summary.cycles < DEFAULT.short_log_cycles or summary.gc_cpu_share is None,
-        "repaired_cycles": report.repaired,
+        "repaired_cycles": report.analysis.repaired,
         "oom_kills": len(deaths if alone else mine),
         **_settings(report),
         **_findings(report),
-        **_episodes(report.episodes, summary.span_s),
+        **_episodes(report.analysis.episodes, summary.span_s),
         **_advice(report),
     }
 
@@ -124,18 +124,20 @@ def _times(share: float | None, whole: float | None) -> float | None:
 
 
 def _settings(report: Report) -> Row:
-    value = report.settings.value
+    value = report.analysis.settings.value
     gogc = value("gogc")
     return {
         "gogc": None if gogc is None else gogc if isinstance(gogc, str) else f"{gogc:g}",
         "memory_limit_mib": value("memory_limit_mib"),
         "container_limit_mib": value("container_limit_mib"),
-        "gogc_inferred": report.baseline.now.gogc if report.baseline.load else None,
+        "gogc_inferred": report.advice.baseline.now.gogc
+        if report.advice.baseline.load
+        else None,
     }
 
 
 def _findings(report: Report) -> Row:
-    found = report.findings
+    found = report.analysis.findings
     return {
         "findings": [each.id for each in found],
         "severity": max((each.severity for each in found), key=RANK.__getitem__, default=None),
@@ -172,15 +174,15 @@ def likeliest_limiter(said: Sequence[str | None]) -> str | None:
 
 def _advice(report: Report) -> Row:
     """Rank 1 with its prediction, and what it saves against the present setting."""
-    rows = report.recommendations.to_dicts()
-    if not report.summary.cycles or not rows:
+    rows = report.advice.recommendations.to_dicts()
+    if not report.analysis.summary.cycles or not rows:
         return {}
     first = rows[0]
     now = next((row for row in rows if row["now"]), first)
     changes = not first["now"] and first["refused"] is None
     told = {
         "advice_changes": changes,
-        "advice_gogc": first["gogc"] if report.baseline.load else None,
+        "advice_gogc": first["gogc"] if report.advice.baseline.load else None,
         "advice_memory_limit_mib": first["memory_limit_mib"],
         **{f"advice_{name}": first[name] for name in ("why", "risk", "confidence", "thrash")},
         "advice_refused": first["refused"],
@@ -192,7 +194,7 @@ def _advice(report: Report) -> Row:
 
 
 def _saved(report: Report, first: Row, now: Row, *, changes: bool) -> Row:
-    load = report.baseline.load
+    load = report.advice.baseline.load
     if load is None or first["refused"] is not None:
         return {}
     if not changes:

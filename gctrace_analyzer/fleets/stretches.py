@@ -72,10 +72,10 @@ def read_cut(
         whole = read(file, **{**how, "kind": how.get("kind") or "log"})
     except NoRecordsError as err:
         return Piece(index, nothing=str(err).partition("\n")[0].removeprefix(f"{item.name}: "))
-    own = whole.lines(cut.before + 1, cut.before + cut.own)
+    own = whole.line_range(cut.before + 1, cut.before + cut.own)
     above = whole.cycles.filter(pl.col("line_no") <= cut.before)
     if own.cycles.is_empty():
-        beside = rows.rows_of(own, item, known)[0] if own.holds_anything else None
+        beside = rows.rows_of(own, item, known)[0] if not own.is_empty else None
         return Piece(index, beside=beside, rejected=len(own.rejected))
     numbers = own.processes["process"].to_list()
     programs = [
@@ -89,7 +89,7 @@ def _program(whole: Run, own: Run, row: Row, above: pl.DataFrame, number: int) -
     mine, before = own.cycles.filter(process=number), above.filter(process=number)
     there = pl.col("line_no").is_between(own.cycles["line_no"][0], own.cycles["line_no"][-1])
     return Program(
-        row, pooled.stretch(whole.corrected.filter(process=number), there, row),
+        row, pooled.stretch(whole.analysis.corrected.filter(process=number), there, row),
         mine.head(1), mine.tail(1), before.select(_KEY).row(-1) if len(before) else None,
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.evidence import documents, kubernetes
@@ -15,6 +15,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SNIFF_BYTES = 1 << 16
+
+Kind = Literal[
+    "log",
+    "json",
+    "journal-export",
+    "journal-verbose",
+    "memstats-csv",
+    "pprof",
+    "metrics",
+    "describe",
+]
+"""The kinds of input that `read(kind=...)` accepts."""
 
 KINDS = {
     "log": "text, a record a line: gctrace and all else, in any wrapping",

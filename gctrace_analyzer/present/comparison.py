@@ -9,15 +9,15 @@ from gctrace_analyzer.present.format import NONE, count, duration, printable, to
 from gctrace_analyzer.present.json import SCHEMA_VERSION
 from gctrace_analyzer.present.markdown import code, escaped
 from gctrace_analyzer.present.markdown import table as markdown_table
+from gctrace_analyzer.present.report import Report
 from gctrace_analyzer.present.sections import comparison
 from gctrace_analyzer.present.text import WIDTH, Line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gctrace_analyzer.comparison import Comparison, Sweep
+    from gctrace_analyzer.advise.comparison import SeveralSides, Side, TwoSides
     from gctrace_analyzer.present.sections.overview import Table
-    from gctrace_analyzer.sides import Side
 
 _STYLE = {
     "better": "green", "worse": "bold red", "~": "dim", NONE: "dim",
@@ -32,7 +32,7 @@ def plain(lines: Iterable[Line]) -> str:
     return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
 
 
-def lines(found: Comparison) -> Iterator[Line]:
+def lines(found: TwoSides) -> Iterator[Line]:
     """A comparison, line by line: whether it is one, the verdict, the figures."""
     for side, word in ((found.before, "before"), (found.after, "after")):
         yield from _said(word, source(side), "bold")
@@ -52,7 +52,7 @@ def lines(found: Comparison) -> Iterator[Line]:
     yield from _note(comparison.METHOD)
 
 
-def sweep_lines(found: Sweep) -> Iterator[Line]:
+def sweep_lines(found: SeveralSides) -> Iterator[Line]:
     """A sweep, line by line: one row per setting, the best marked."""
     for side in found.sides:
         for index, text in enumerate(wrap(source(side, label=True), WIDTH - 2)):
@@ -70,12 +70,12 @@ def sweep_lines(found: Sweep) -> Iterator[Line]:
     yield from _note(comparison.SWEEP_METHOD)
 
 
-def markdown(found: Comparison) -> str:
+def markdown(found: TwoSides) -> str:
     """A comparison as Markdown text, with a line end."""
     return "\n".join(_markdown(found)) + "\n"
 
 
-def sweep_markdown(found: Sweep) -> str:
+def sweep_markdown(found: SeveralSides) -> str:
     """A sweep as Markdown text, with a line end."""
     parts = ["## Go garbage collection by setting", ""]
     parts += [f"- {code(source(side, label=True))}" for side in found.sides]
@@ -86,7 +86,7 @@ def sweep_markdown(found: Sweep) -> str:
     return "\n".join(parts) + "\n"
 
 
-def document(found: Comparison) -> dict[str, Any]:
+def document(found: TwoSides) -> dict[str, Any]:
     """A comparison as plain values."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -96,11 +96,11 @@ def document(found: Comparison) -> dict[str, Any]:
         "load_is_given": found.load_is_given,
         "differences": [each.to_dict() for each in found.differences],
         "metrics": found.frame.to_dicts(),
-        "no_expectation_because": found.unexpected,
+        "no_expectation_because": found.no_expectation,
     }
 
 
-def sweep_document(found: Sweep) -> dict[str, Any]:
+def sweep_document(found: SeveralSides) -> dict[str, Any]:
     """A sweep as plain values."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -115,7 +115,7 @@ def source(side: Side, *, label: bool = False) -> str:
     names = told_apart([printable(name) for name in side.names])
     shown = printable(side.names[0]) if len(names) == 1 else ", ".join(names[:3])
     shown += f" and {len(names) - 3} more" if len(names) > 3 else ""
-    parts = [shown if names else side.reports[0].title]
+    parts = [shown if names else Report(side.analyses[0], side.advices[0]).title]
     if len(side.measured) > 1:
         parts.append(count(len(side.measured), "run"))
     parts += [
@@ -137,10 +137,10 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
                 f"{side.label}: {count(min(few), 'cycle')} in a run tell too little to judge: "
                 f"it takes {FEWEST_CYCLES}."
             )
-        if side.starts > len(side.runs):
-            runs = count(len(side.runs), "run")
+        if side.processes > len(side.measured):
+            runs = count(len(side.measured), "run")
             yield (
-                f"{side.label}: {side.starts} program starts in {runs}: figures are those of "
+                f"{side.label}: {side.processes} program starts in {runs}: figures are those of "
                 "all together."
             )
     if any(len(side.measured) < 2 for side in sides):
@@ -150,7 +150,7 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
         )
 
 
-def minded(found: Comparison) -> Iterator[str]:
+def minded(found: TwoSides) -> Iterator[str]:
     """What to keep in mind of the inputs, but for what is said first."""
     for each in found.differences:
         if each.kind == "mind" and each.what not in _FIRST:
@@ -158,7 +158,7 @@ def minded(found: Comparison) -> Iterator[str]:
     yield from notes((found.before, found.after))
 
 
-def circumstances(found: Comparison) -> Iterator[tuple[str, str, str]]:
+def circumstances(found: TwoSides) -> Iterator[tuple[str, str, str]]:
     """Whether it is a comparison, what was changed and expected: word, sentence, style."""
     broken = [each for each in found.differences if each.kind == "incomparable"]
     other = [each for each in found.differences if each.what in _FIRST]
@@ -173,16 +173,16 @@ def circumstances(found: Comparison) -> Iterator[tuple[str, str, str]]:
         yield "Expected", f"{', '.join(changed) or 'the new setting'}: {told}", "bold"
 
 
-def _expected(found: Comparison) -> Iterator[Line]:
+def _expected(found: TwoSides) -> Iterator[Line]:
     if (table := comparison.expectation(found.frame)) is not None:
         yield from _table(table)
         yield from _note(comparison.EXPECTED_NOTE)
-    elif found.unexpected:
+    elif found.no_expectation:
         yield ()
-        yield from _note(f"No expectation of the new setting: {found.unexpected}.")
+        yield from _note(f"No expectation of the new setting: {found.no_expectation}.")
 
 
-def _markdown(found: Comparison) -> Iterator[str]:
+def _markdown(found: TwoSides) -> Iterator[str]:
     yield "## Go garbage collection, before and after"
     yield ""
     for word, sentence in comparison.conclusion(found.frame):

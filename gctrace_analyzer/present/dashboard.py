@@ -119,7 +119,7 @@ def _head(report: Report, seen: Seen, width: int) -> Iterator[Line]:
         room = width - len(title) + len(facts[0])
         title = " · ".join([facts[0][: max(room - 1, 8)] + "…", *facts[1:]])
     yield ((title[:width], "bold"),)
-    span = min(seen.window_s, report.summary.span_s or seen.window_s)
+    span = min(seen.window_s, report.analysis.summary.span_s or seen.window_s)
     parts = [
         f"  {format.count(seen.cycles, 'cycle')} in {format.count(seen.lines, 'line')}",
         f"figures of the last {format.duration(span)}",
@@ -192,7 +192,7 @@ def _fitted(note: str, room: int) -> str:
 def going_on(report: Report, gc_num: int) -> list[dict[str, Any]]:
     """The episodes that reach the newest cycle, the worst first."""
     rank = pl.col("severity").replace_strict({"bad": 0, "warn": 1}, default=2)
-    now = report.episodes.filter(pl.col("last_gc") >= gc_num - 1).sort(rank, "start_s")
+    now = report.analysis.episodes.filter(pl.col("last_gc") >= gc_num - 1).sort(rank, "start_s")
     return now.to_dicts()
 
 
@@ -210,7 +210,7 @@ def _now(report: Report, seen: Seen, width: int) -> Iterator[Line]:
 
 def _findings(report: Report, width: int) -> Iterator[Line]:
     told = findings.told(report)
-    present = set(report.episodes["kind"])
+    present = set(report.analysis.episodes["kind"])
     if not told:
         good = findings.healthy(report)
         word, style = ("nothing that needs doing", "green") if good else ("nothing yet", "dim")

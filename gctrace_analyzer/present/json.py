@@ -27,31 +27,33 @@ def document(report: Report) -> dict[str, Any]:
     """The report as plain values."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "sources": [asdict(source) for source in report.sources],
+        "sources": [asdict(source) for source in report.analysis.log.sources],
         "facts": {
-            "go_version": report.go,
-            "procs": list(report.procs),
-            "repaired": report.repaired,
-            "goal_set_by": report.goal_set_by,
-            "runtime_lines": report.runtime_lines,
-            "levels": report.levels,
+            "go_version": report.analysis.go_versions,
+            "procs": list(report.analysis.procs),
+            "repaired": report.analysis.repaired,
+            "goal_set_by": report.analysis.goal_set_by,
+            "runtime_lines": report.analysis.log.runtime_lines,
+            "levels": report.analysis.levels,
         },
-        "summary": report.summary.to_dict(),
-        "processes": [{**row, "summary": own.to_dict()} for row, own in report.processes],
-        "pauses": report.pauses.to_dicts(),
-        "worst_cycles": report.worst.drop(
+        "summary": report.analysis.summary.to_dict(),
+        "processes": [
+            {**row, "summary": own.to_dict()} for row, own in report.analysis.per_process
+        ],
+        "pauses": report.analysis.pauses.to_dicts(),
+        "worst_cycles": report.analysis.worst_cycles.drop(
             "stopped_procs", "elapsed_s", strict=False
         ).to_dicts(),
-        "segments": report.segments.to_dicts(),
-        "episodes": report.episodes.to_dicts(),
-        "findings": [_finding(each) for each in report.findings],
-        "recommendations": report.recommendations.to_dicts(),
-        "settings": report.settings.to_dict(),
-        "post_mortems": [each.to_dict() for each in report.post_mortems],
-        "memory": [each.to_dict() for each in report.memories],
-        "consumed": [asdict(each) for each in report.consumed],
+        "segments": report.analysis.segments.to_dicts(),
+        "episodes": report.analysis.episodes.to_dicts(),
+        "findings": [_finding(each) for each in report.analysis.findings],
+        "recommendations": report.advice.recommendations.to_dicts(),
+        "settings": report.analysis.settings.to_dict(),
+        "post_mortems": [each.to_dict() for each in report.analysis.post_mortems],
+        "memory": [each.to_dict() for each in report.analysis.memory],
+        "consumed": [asdict(each) for each in report.analysis.unit_cpu],
         **{
-            table: report.tables[table].head(MOST_ROWS).to_dicts()
+            table: report.analysis.tables[table].head(MOST_ROWS).to_dicts()
             for table in (
                 "oom_kills",
                 "oom_invocations",
@@ -61,9 +63,9 @@ def document(report: Report) -> dict[str, Any]:
             )
         },
         "rejected": {
-            "count": len(report.rejected),
-            "by_reason": dict(report.rejected_reasons()),
-            "examples": report.rejected.head(MOST_REJECTED).to_dicts(),
+            "count": len(report.analysis.rejected),
+            "by_reason": dict(report.analysis.rejected_reasons),
+            "examples": report.analysis.rejected.head(MOST_REJECTED).to_dicts(),
         },
     }
 

@@ -29,14 +29,19 @@ def _lines(report: Report) -> Iterator[str]:
         yield from (f"- {code(name)}: {escaped(what)}" for name, what in inputs)
     if settings := evidence.settings(report):
         yield f"\n{escaped(settings)}"
-    if report.summary.cycles:
+    if report.analysis.summary.cycles:
         state = [(f.label, f.value, f.note, f.level) for f in overview.state(report)]
         yield from table(overview.Table(("Figure", "value", "", "verdict"), "lrll", state))
     yield from _story(report)
-    if report.summary.cycles and report.baseline.load and not report.baseline.refused:
+    if (
+        report.analysis.summary.cycles
+        and report.advice.baseline.load
+        and not report.advice.baseline.refused
+    ):
         yield from _advice(report)
-    elif report.summary.cycles:
-        yield f"\n**No advice** {escaped(report.baseline.refused or 'too few steady cycles')}."
+    elif report.analysis.summary.cycles:
+        refused = report.advice.baseline.refused or "too few steady cycles"
+        yield f"\n**No recommendation:** {escaped(refused)}."
     for each in overview.about_cycles(report):
         yield from table(each)
     yield from _evidence(report)
@@ -45,7 +50,7 @@ def _lines(report: Report) -> Iterator[str]:
     if examples:
         yield ""
         yield from (f"- {code(where)}: {code(text[:120])}" for where, text in examples)
-    for text in (*overview.damage(report), *report.summary.warnings):
+    for text in (*overview.damage(report), *report.analysis.summary.warnings):
         yield ""
         yield f"> {escaped(text)}"
 
@@ -62,13 +67,13 @@ def _evidence(report: Report) -> Iterator[str]:
 
 
 def _advice(report: Report) -> Iterator[str]:
-    ranked = report.recommendations
+    ranked = report.advice.recommendations
     shown = advice.advice(ranked)
     if shown is None:
         return
     yield from table(shown)
     yield f"\n{escaped(advice.legend(shown))}; 80 % intervals"
-    for label, text in advice.reasons(ranked, report.baseline.warnings):
+    for label, text in advice.reasons(ranked, report.advice.baseline.warnings):
         yield f"\n**{label}** {escaped(text)}"
     first = ranked.row(0, named=True)
     if not first["now"]:

@@ -23,7 +23,7 @@ _VERDICT = {"ok": "green", "warn": "yellow", "bad": "bold red"}
 def lines(report: Report) -> Iterator[Line]:
     """The whole report, line by line."""
     yield from _head(report)
-    if report.summary.cycles:
+    if report.analysis.summary.cycles:
         yield ()
         for figure in overview.state(report):
             yield _figure(report, figure)
@@ -33,7 +33,7 @@ def lines(report: Report) -> Iterator[Line]:
         yield from table(each)
     yield from _evidence(report)
     yield from _skipped(report)
-    for index, sentence in enumerate(report.summary.warnings):
+    for index, sentence in enumerate(report.analysis.summary.warnings):
         yield from () if index else ((),)
         for part, text in enumerate(wrap(sentence, WIDTH - 6)):
             yield (("      " if index or part else "Mind  ", "bold"), (text, ""))
@@ -77,17 +77,19 @@ def _story(report: Report) -> Iterator[Line]:
 
 def advice_lines(report: Report) -> Iterator[Line]:
     """What to set, where there are cycles to learn from."""
-    if not report.summary.cycles:
+    if not report.analysis.summary.cycles:
         return
-    if report.baseline.load is None or report.baseline.refused:
+    if report.advice.baseline.load is None or report.advice.baseline.refused:
         yield ()
         yield (("What to set", "bold"),)
-        for text in wrap(f"No advice: {report.baseline.refused}.", WIDTH - 2):
+        for text in wrap(f"No advice: {report.advice.baseline.refused}.", WIDTH - 2):
             yield ((f"  {text}", ""),)
         return
-    shown = advice.advice(report.recommendations)
+    shown = advice.advice(report.advice.recommendations)
     yield from table(shown)
-    for label, sentence in advice.reasons(report.recommendations, report.baseline.warnings):
+    for label, sentence in advice.reasons(
+        report.advice.recommendations, report.advice.baseline.warnings
+    ):
         for index, text in enumerate(wrap(sentence, WIDTH - 9)):
             yield ((f"  {'' if index else label:<7}", ""), (text, ""))
     if shown is not None:
@@ -152,7 +154,11 @@ def _filled(facts: list[str]) -> Iterator[str]:
 
 
 def _figure(report: Report, figure: overview.Figure) -> Line:
-    trend = report.trend[figure.trend].to_list() if figure.trend and len(report.trend) else []
+    trend = (
+        report.analysis.trend[figure.trend].to_list()
+        if figure.trend and len(report.analysis.trend)
+        else []
+    )
     note = f"{sparkline(trend)}  {figure.note}" if trend else figure.note
     left = f"  {figure.label:<11}"
     value = f"{figure.value:>9}  "

@@ -9,7 +9,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.candidates import RULES
-from gctrace_analyzer.advise.load import aged
+from gctrace_analyzer.advise.load import grown as grown_load
 from gctrace_analyzer.present.sections import advice
 from gctrace_analyzer.testing import prolonged
 from tests.conftest import CORPUS, SAMPLES
@@ -17,13 +17,15 @@ from tests.conftest import CORPUS, SAMPLES
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gctrace_analyzer.advise.objective import Aim
+
 BUSY = CORPUS / "advice" / "svc-big" / "gogc100" / "run.log"
 OLD = SAMPLES / "assists-go1.16.log"
 LEAK = SAMPLES / "leak" / "service.log.gz"
 KILL = CORPUS / "inputs" / "journalctl" / "leakd-short.log"
 
 
-def limits(run: gca.Run, aim: str = "cpu") -> list[float]:
+def limits(run: gca.Run, aim: Aim = "cpu") -> list[float]:
     rows = run.recommend(aim=aim)
     return sorted({*rows["memory_limit_mib"].drop_nulls()})
 
@@ -129,7 +131,7 @@ def test_a_ballast_is_address_space_until_it_is_written_to() -> None:
     assert some["memory_peak_mib"] == pytest.approx(
         some["heap_peak_mib"] + none["memory_peak_mib"] - none["heap_peak_mib"] - 256, rel=0.2
     )
-    told = list(advice.about_ballasts(run.baseline, run.whatif(ballast="256MiB")))
+    told = list(advice.about_ballasts(run.advice.baseline, run.whatif(ballast="256MiB")))
     assert "GOGC=" in told[0]
     assert "GOMEMLIMIT=" in told[0]
 
@@ -139,23 +141,24 @@ def test_a_ballast_can_go_from_go_1_19_on() -> None:
     run = gca.read(log, gogc=100, ballast="64MiB")
     rows = run.recommend().filter(pl.col("why").str.starts_with("the goal of now"))
     without = run.whatif(gogc=rows["gogc"][0], ballast=0).row(0, named=True)
-    assert without["gc_per_s"] == pytest.approx(run.baseline.load.gc_per_s, rel=0.15)  # type: ignore[union-attr]
+    assert without["gc_per_s"] == pytest.approx(run.advice.baseline.load.gc_per_s, rel=0.15)  # type: ignore[union-attr]
 
 
 def test_a_quota_below_gomaxprocs_is_told() -> None:
     assert any(
-        "GOMAXPROCS=1" in each for each in gca.read(BUSY, cpu_limit=0.5).baseline.warnings
+        "GOMAXPROCS=1" in each
+        for each in gca.read(BUSY, cpu_limit=0.5).advice.baseline.warnings
     )
     assert not any(
-        "GOMAXPROCS" in each for each in gca.read(BUSY, cpu_limit=2).baseline.warnings
+        "GOMAXPROCS" in each for each in gca.read(BUSY, cpu_limit=2).advice.baseline.warnings
     )
 
 
 def test_go_1_16_is_predicted() -> None:
     run = gca.read(OLD)
-    assert run.baseline.refused is None
+    assert run.advice.baseline.refused is None
     own = run.whatif().row(0, named=True)
-    assert own["gc_per_s"] == pytest.approx(run.baseline.load.gc_per_s, rel=0.1)  # type: ignore[union-attr]
+    assert own["gc_per_s"] == pytest.approx(run.advice.baseline.load.gc_per_s, rel=0.1)  # type: ignore[union-attr]
 
 
 def grown(until_s: float) -> gca.Run:
@@ -164,10 +167,10 @@ def grown(until_s: float) -> gca.Run:
 
 def test_a_growing_heap_is_predicted_from_its_end() -> None:
     run = grown(85)
-    assert run.baseline.load is not None
-    assert run.baseline.load.begin_s > 60
-    assert any("predicted from its end" in each for each in run.baseline.warnings)
-    assert run.baseline.growth_is_known
+    assert run.advice.baseline.load is not None
+    assert run.advice.baseline.load.begin_s > 60
+    assert any("predicted from its end" in each for each in run.advice.baseline.warnings)
+    assert run.advice.baseline.growth_is_known
 
 
 def test_what_it_will_be_later_came_true() -> None:
@@ -232,8 +235,8 @@ SERVICE = CORPUS / "advice" / "svc-a"
 
 def test_gogc_is_read_from_the_goals_where_the_limit_is_not_felt() -> None:
     run = gca.read(SERVICE / "gogc50" / "run.log", memory_limit="1GiB")
-    assert run.baseline.now.gogc == 50
-    measured = gca.read(SERVICE / "gogc200" / "run.log").baseline.load
+    assert run.advice.baseline.now.gogc == 50
+    measured = gca.read(SERVICE / "gogc200" / "run.log").advice.baseline.load
     predicted = run.whatif(gogc=200).row(0, named=True)
     assert measured is not None
     assert predicted["gc_per_s"] == pytest.approx(measured.gc_per_s, rel=0.2)
@@ -252,7 +255,7 @@ def test_gogc_is_read_from_the_goals_where_the_limit_is_not_felt() -> None:
 )
 def test_what_the_log_denies_is_refused(options: dict[str, Any], words: str) -> None:
     run = gca.read(SERVICE / "gogc100" / "run.log", **options)
-    assert words in str(run.baseline.refused)
+    assert words in str(run.advice.baseline.refused)
     assert run.recommend()["why"][0].startswith("no advice: ")
 
 
@@ -268,7 +271,7 @@ def test_a_limit_near_the_live_heap_has_the_word() -> None:
     log = SERVICE / "gogc100-limit80" / "run.log"
     for aim in ("balanced", "cpu", "memory"):
         run = gca.read(log, gogc=100, memory_limit="80MiB")
-        least = run.baseline.least_limit_mib
+        least = run.advice.baseline.least_limit_mib
         assert least is not None
         for row in run.recommend(aim=aim).filter(~pl.col("now")).iter_rows(named=True):
             assert row["memory_limit_mib"] >= least or "thrash" in row["risk"]
@@ -315,9 +318,9 @@ def test_intervals_hold_their_values(log: Path) -> None:
 
 
 def test_what_varies_now_varies_later() -> None:
-    now = gca.read(LEAK, gogc=100, memory_limit="120MiB").between(0, 85).baseline.load
+    now = gca.read(LEAK, gogc=100, memory_limit="120MiB").between(0, 85).advice.baseline.load
     assert now is not None
-    later = aged(now, 100)
+    later = grown_load(now, 100)
     assert later.true_live_top[-1] - later.true_live == pytest.approx(
         now.true_live_top[-1] - now.true_live
     )

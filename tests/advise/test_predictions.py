@@ -11,7 +11,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise import pacer
-from gctrace_analyzer.advise.load import load
+from gctrace_analyzer.advise.load import load_of
 from gctrace_analyzer.advise.model import Setting
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.present.sections.manifest import manifests
@@ -122,7 +122,7 @@ def pairs() -> list[tuple[dict[str, Any], Any, int]]:
     for baseline in LOADS:
         log = gca.read(baseline / "run.log", gogc=100)
         for folder in sorted(baseline.parent.iterdir()):
-            wanted, real = setting_of(folder), load(gca.read(folder / "run.log").cycles)
+            wanted, real = setting_of(folder), load_of(gca.read(folder / "run.log").cycles)
             if folder == baseline or real is None:
                 continue
             rows = log.whatif(wanted.gogc, wanted.limit, wanted.ballast)
@@ -187,7 +187,7 @@ def test_the_true_live_heap_is_the_programs_own() -> None:
     for baseline in LOADS:
         sizes = []
         for folder in baseline.parent.iterdir():
-            real, setting = load(gca.read(folder / "run.log").cycles), setting_of(folder)
+            real, setting = load_of(gca.read(folder / "run.log").cycles), setting_of(folder)
             if real and real.cycles >= 12:
                 sizes.append(real.true_live - setting.ballast)
         assert max(sizes) - min(sizes) <= max(0.03 * min(sizes), 1.2)
@@ -240,7 +240,7 @@ def test_advice_for_a_busy_program() -> None:
     assert memory["heap_peak_mib"] <= now["heap_peak_mib"]
     assert (rows["memory_limit_mib"].drop_nulls() <= 0.9 * 1024).all()
     with pytest.raises(BadSettingError):
-        run.recommend(aim="everything")
+        run.recommend(aim="everything")  # type: ignore[arg-type]
     with pytest.raises(BadSettingError):
         run.recommend(gc_cpu_target="much")
 
@@ -256,12 +256,12 @@ def test_after_thrash_the_advice_clears_the_largest_live_heap(container: str | N
     assert now["gc_cpu_share"] == pytest.approx(run.summary().gc_cpu_share, rel=0.1)
     assert first["memory_limit_mib"] > 1.25 * run.cycles.select(pl.max("heap_live_mib")).item()
     assert first["gc_cpu_share_high"] < now["gc_cpu_share"]
-    assert any("without limit-thrash" in each for each in run.baseline.warnings)
+    assert any("without limit-thrash" in each for each in run.advice.baseline.warnings)
 
 
 def test_nothing_but_thrash_says_which_limit_it_wants() -> None:
     run = gca.read(SAMPLES / "thrash-go1.19.log", memory_limit="70MiB")
-    assert "wants a memory limit of" in str(run.baseline.refused)
+    assert "wants a memory limit of" in str(run.advice.baseline.refused)
 
 
 def test_a_leak_is_mended_before_settings_are() -> None:

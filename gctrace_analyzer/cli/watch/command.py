@@ -80,7 +80,7 @@ def run(words: list[str]) -> int:
         )
         end = _session(args, command, out)
     whole = end.live.run() if end.live.lines else None
-    if whole is not None and whole.holds_anything:
+    if whole is not None and not whole.is_empty:
         _tell(args, whole, out)
         for path, kind in outputs:
             save(path, partial(write, whole, kind, "timeline" if kind in _DRAWN else "cycles"))
@@ -90,7 +90,7 @@ def run(words: list[str]) -> int:
         _die(end.signal)
     if command:
         return end.code or 0
-    return 0 if whole is not None and whole.holds_anything else EXIT_INPUT
+    return 0 if whole is not None and not whole.is_empty else EXIT_INPUT
 
 
 _DRAWN = ("png", "svg")

@@ -16,17 +16,17 @@ _MOST_TOLD = 3
 def dumps(report: Report) -> str:
     """The report in short, as a piece of HTML without scripts."""
     told = findings.told(report)
-    ranked = report.recommendations
+    ranked = report.advice.recommendations
     return (
         environment()
         .get_template("cell.html.j2")
         .render(
             report=report, verdict=verdict(report), words=WORDS,
             state=[(each, spark(report, each)) for each in overview.state(report)]
-            if report.summary.cycles
+            if report.analysis.summary.cycles
             else [],
             told=told[:_MOST_TOLD], more=len(told) - _MOST_TOLD,
             advised=advice.named(ranked.row(0, named=True)) if len(ranked) else None,
-            leave=bool(len(ranked) and ranked["now"][0]), refused=report.baseline.refused,
+            leave=bool(len(ranked) and ranked["now"][0]), refused=report.advice.baseline.refused,
         )
     )  # fmt: skip

@@ -8,23 +8,22 @@ from gctrace_analyzer.present import comparison
 from gctrace_analyzer.present.html.embed import charts_of, embedded
 from gctrace_analyzer.present.html.parts import environment
 from gctrace_analyzer.present.plots.distributions import compared as overlaid
+from gctrace_analyzer.present.report import Report
 from gctrace_analyzer.present.sections import comparison as rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gctrace_analyzer.comparison import Comparison, Sweep
+    from gctrace_analyzer.advise.comparison import SeveralSides, Side, TwoSides
     from gctrace_analyzer.present.plots.figure import Figure
-    from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.present.sections.overview import Table
-    from gctrace_analyzer.sides import Side
 
 BINS = 500
 _MOST_RUNS = 3
 """Runs of a side that are drawn: more hide each other."""
 
 
-def dumps(found: Comparison) -> str:
+def dumps(found: TwoSides) -> str:
     """Two sides as an HTML document."""
     sides = (found.before, found.after)
     verdicts = set(found.frame["verdict"])
@@ -41,7 +40,7 @@ def dumps(found: Comparison) -> str:
     )  # fmt: skip
 
 
-def dumps_sweep(found: Sweep) -> str:
+def dumps_sweep(found: SeveralSides) -> str:
     """Several settings as an HTML document."""
     broken = [each.sentence for each in found.differences if each.kind == "incomparable"]
     minded = [each.sentence for each in found.differences if each.kind != "incomparable"]
@@ -53,7 +52,7 @@ def dumps_sweep(found: Sweep) -> str:
     )  # fmt: skip
 
 
-def cell(found: Comparison) -> str:
+def cell(found: TwoSides) -> str:
     """Two sides as a notebook shows them: a piece of HTML without scripts."""
     return _cell(
         title=_arrow(found),
@@ -62,7 +61,7 @@ def cell(found: Comparison) -> str:
     )  # fmt: skip
 
 
-def cell_of_sweep(found: Sweep) -> str:
+def cell_of_sweep(found: SeveralSides) -> str:
     """Several settings as a notebook shows them."""
     said = [("Mind", each.sentence) for each in found.differences]
     return _cell(
@@ -75,19 +74,19 @@ def _cell(**values: object) -> str:
     return environment().get_template("comparison_cell.html.j2").render(**values)
 
 
-def _arrow(found: Comparison) -> str:
+def _arrow(found: TwoSides) -> str:
     return f"{found.before.label} → {found.after.label}"
 
 
-def _list(found: Sweep) -> str:
+def _list(found: SeveralSides) -> str:
     return ", ".join(side.label for side in found.sides)
 
 
-def _circumstances(found: Comparison) -> list[tuple[str, str]]:
+def _circumstances(found: TwoSides) -> list[tuple[str, str]]:
     return [(word, sentence) for word, sentence, _ in comparison.circumstances(found)]
 
 
-def _more(found: Comparison) -> Iterator[tuple[Table, str]]:
+def _more(found: TwoSides) -> Iterator[tuple[Table, str]]:
     if (load := rows.of_load(found.frame)) is not None:
         yield load, rows.LOAD_NOTE
     if (table := rows.expectation(found.frame)) is not None:
@@ -109,12 +108,14 @@ def _figure(sides: Sequence[Side]) -> Figure:
     runs: dict[str, Report] = {}
     for number in range(_MOST_RUNS):
         for side in sides:
-            if number < len(side.reports):
-                several = f", run {number + 1}" if len(side.reports) > 1 else ""
-                runs[f"{side.label}{several}"] = side.reports[number]
+            if number < len(side.analyses):
+                several = f", run {number + 1}" if len(side.analyses) > 1 else ""
+                runs[f"{side.label}{several}"] = Report(
+                    side.analyses[number], side.advices[number]
+                )
     return overlaid(runs, BINS)
 
 
 def _left_out(sides: Sequence[Side]) -> Iterator[str]:
-    if any(len(side.reports) > _MOST_RUNS for side in sides):
+    if any(len(side.analyses) > _MOST_RUNS for side in sides):
         yield f"Of each side the first {_MOST_RUNS} runs are drawn; the figures are of all."

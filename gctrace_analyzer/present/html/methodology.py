@@ -18,7 +18,7 @@ def how_made(report: Report) -> list[tuple[str, str]]:
 
 
 def _made(report: Report) -> Iterator[tuple[str, str]]:
-    s = report.summary
+    s = report.analysis.summary
     if s.cycles:
         span = duration(s.span_s)
         yield (
@@ -55,13 +55,13 @@ def _made(report: Report) -> Iterator[tuple[str, str]]:
                 f"the figures rebuild the printed percentage within {s.log_check_points:.2g} "
                 "points.",
             )
-    if report.recommendations.height and not report.baseline.refused:
+    if report.advice.recommendations.height and not report.advice.baseline.refused:
         yield (
             "Predictions",
             "from this log and the pacer's arithmetic; intervals hold four runs of five of the "
             "loads they were measured on.",
         )
-    if report.post_mortems:
+    if report.analysis.post_mortems:
         yield (
             "Deaths",
             "from the kernel's, systemd's or the container runtime's own lines; exit code 137 "

@@ -33,7 +33,7 @@ def environment() -> Environment:
 
 def verdict(report: Report) -> tuple[str, str]:
     """How grave it is, and the first thing to know."""
-    if report.post_mortems:
+    if report.analysis.post_mortems:
         title, _ = next(evidence.deaths(report))
         return "bad", title
     told = findings.told(report)
@@ -48,7 +48,11 @@ def verdict(report: Report) -> tuple[str, str]:
 
 def spark(report: Report, figure: overview.Figure) -> str:
     """The figure's trend as the points of a line, in a box of 100 × 24."""
-    trend = report.trend[figure.trend].to_list() if figure.trend and len(report.trend) else []
+    trend = (
+        report.analysis.trend[figure.trend].to_list()
+        if figure.trend and len(report.analysis.trend)
+        else []
+    )
     values = [value for value in trend if value is not None]
     top = max(values, default=0.0)
     if len(values) < 2 or top <= 0:

@@ -45,30 +45,34 @@ def dumps(report: Report) -> str:
         name: list(charts_of(figure, timed=name in _TIMED)) for name, figure in plots.items()
     }
     drawn = [each for several in charts.values() for each in several]
-    first = report.recommendations.row(0, named=True) if len(report.recommendations) else None
-    advised = bool(first and not first["now"] and not report.baseline.refused)
-    settings = advice.advice(report.recommendations) if _advises(report) else None
+    first = (
+        report.advice.recommendations.row(0, named=True)
+        if len(report.advice.recommendations)
+        else None
+    )
+    advised = bool(first and not first["now"] and not report.advice.baseline.refused)
+    settings = advice.advice(report.advice.recommendations) if _advises(report) else None
     told = [Linked(each, _href(each, axis)) for each in findings.told(report)]
     page = environment().get_template("report.html.j2")
     return page.render(
         report=report, verdict=verdict(report), words=WORDS,
         state=[(each, spark(report, each)) for each in overview.state(report)]
-        if report.summary.cycles
+        if report.analysis.summary.cycles
         else [],
         told=told, healthy=findings.healthy(report), noted=findings.noted(report),
         inputs=evidence.inputs(report), settings=evidence.settings(report),
         deaths=list(evidence.deaths(report)), charts=charts, notes=_notes(plots),
         legend=_legend(plots["timeline"]),
         advice=settings, signs=advice.legend(settings) if settings else "",
-        reasons=advice.reasons(report.recommendations, report.baseline.warnings)
+        reasons=advice.reasons(report.advice.recommendations, report.advice.baseline.warnings)
         if _advises(report)
         else [],
-        refused=report.baseline.refused,
+        refused=report.advice.baseline.refused,
         manifests=manifests(advice.setting_of(first)) if first and advised else {},
         tables=list(_tables(report)), memory_notes=evidence.memory_notes(report),
         examples=overview.rejected_examples(report),
-        mind=[*overview.damage(report), *report.summary.warnings],
-        episodes=_episodes(report, axis), all_episodes=len(report.episodes),
+        mind=[*overview.damage(report), *report.analysis.summary.warnings],
+        episodes=_episodes(report, axis), all_episodes=len(report.analysis.episodes),
         made=how_made(report),
         **embedded(drawn, _zero(axis)),
     )  # fmt: skip
@@ -90,7 +94,11 @@ def _legend(figure: Figure) -> list[tuple[str, str]]:
 
 
 def _advises(report: Report) -> bool:
-    return bool(report.summary.cycles and report.baseline.load and not report.baseline.refused)
+    return bool(
+        report.analysis.summary.cycles
+        and report.advice.baseline.load
+        and not report.advice.baseline.refused
+    )
 
 
 def _href(each: findings.Told, axis: Axis) -> str | None:
@@ -115,7 +123,7 @@ def _span(axis: Axis, process: int | None, start_s: float, end_s: float | None) 
 def _episodes(report: Report, axis: Axis) -> list[dict[str, Any]]:
     return [
         {**row, "href": _span(axis, row["process"], row["start_s"], row["end_s"])}
-        for row in report.episodes.head(_MOST_EPISODES).iter_rows(named=True)
+        for row in report.analysis.episodes.head(_MOST_EPISODES).iter_rows(named=True)
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict, overload
 
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.present.plots import (
@@ -18,13 +18,43 @@ from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import BINS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias, TypeVar, Unpack
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as MatplotlibFigure
+    from plotly.graph_objects import Figure as PlotlyFigure
 
     from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.plots.figure import Figure
     from gctrace_analyzer.present.report import Report
 
+    AxesTarget: TypeAlias = Axes | Sequence[Axes]
+    Drawn: TypeAlias = PlotlyFigure | MatplotlibFigure | AxesTarget
+    Target = TypeVar("Target", bound=AxesTarget)
+
 Backend = Literal["plotly", "matplotlib"]
+PlotName = Literal[
+    "timeline",
+    "pauses",
+    "frequency",
+    "assist",
+    "live_heap",
+    "goal",
+    "mmu",
+    "trade_off",
+    "memory",
+]
+
+
+class DrawOptions(TypedDict, total=False):
+    """The keyword arguments of a plot."""
+
+    backend: Backend
+    ax: AxesTarget | None
+    panel: str | None
+    bins: int
+
 
 PLOTS: dict[str, Callable[[Report, Axis], Figure]] = {
     "timeline": timeline.timeline,
@@ -40,10 +70,10 @@ PLOTS: dict[str, Callable[[Report, Axis], Figure]] = {
 
 
 def described(report: Report, name: str, bins: int = BINS) -> Figure:
-    """The plot called `name` of a report, not yet drawn.
+    """Returns the description of a plot, not yet drawn.
 
     Raises:
-        BadSettingError: no such plot.
+        BadSettingError: there is no such plot.
     """
     if name not in PLOTS:
         raise BadSettingError(what="plot", value=name, expected="one of " + ", ".join(PLOTS))
@@ -51,18 +81,38 @@ def described(report: Report, name: str, bins: int = BINS) -> Figure:
 
 
 def on(axis: Axis, report: Report, name: str) -> Figure:
-    """The plot called `name` on an axis that is there: what several plots of a report share."""
+    """Returns the description of a plot on an axis that several plots of a report share."""
     figure = PLOTS[name](report, axis)
     return replace(figure, title=f"{figure.title} · {report.title}")
 
 
+@overload
 def drawn(
-    figure: Figure, backend: Backend = "plotly", ax: Any = None, panel: str | None = None
-) -> Any:
-    """The plot by one of the libraries; Axes mean Matplotlib.
+    figure: Figure,
+    backend: Literal["plotly"] = "plotly",
+    ax: None = None,
+    panel: str | None = None,
+) -> PlotlyFigure: ...
+@overload
+def drawn(
+    figure: Figure, backend: Literal["matplotlib"], ax: None = None, panel: str | None = None
+) -> MatplotlibFigure: ...
+@overload
+def drawn(figure: Figure, backend: Backend, ax: Target, panel: str | None = None) -> Target: ...
+@overload
+def drawn(
+    figure: Figure, backend: Backend, ax: AxesTarget | None, panel: str | None = None
+) -> Drawn: ...
+def drawn(
+    figure: Figure,
+    backend: Backend = "plotly",
+    ax: AxesTarget | None = None,
+    panel: str | None = None,
+) -> Drawn:
+    """Draws a figure with one of the libraries; `ax` implies Matplotlib.
 
     Raises:
-        BadSettingError: no such backend or panel, or too few Axes.
+        BadSettingError: there is no such backend or panel, or too few axes.
         MissingExtraError: the library is not installed.
     """
     if panel is not None:
@@ -80,13 +130,66 @@ def drawn(
     return plotly_backend.draw(figure)
 
 
-class Plots:
-    """The plots of a run: `run.plot.timeline()` and its like.
+class Drawing:
+    """One plot of a run. Call it to draw it.
 
-    Each returns a Plotly figure; with `backend="matplotlib"` a Matplotlib figure; with `ax=`
-    it draws on your Axes (one per panel, or one and `panel=`). More than `bins` cycles are
-    binned: each bin keeps its lowest and highest, and the figure says so.
+    Without arguments it returns a Plotly figure; with `backend="matplotlib"` a Matplotlib
+    figure; with `ax=` it draws on your axes (one per panel, or one together with `panel=`) and
+    returns them. If there are more than `bins` cycles, each bin keeps its lowest and highest
+    value, and the figure says so.
+
+    Raises:
+        BadSettingError: there is no such panel or backend, or too few axes.
+        MissingExtraError: the library is not installed.
     """
+
+    def __init__(self, report: Callable[[], Report], name: PlotName) -> None:
+        self._report, self._name = report, name
+
+    @overload
+    def __call__(
+        self,
+        *,
+        backend: Literal["plotly"] = "plotly",
+        ax: None = None,
+        panel: str | None = None,
+        bins: int = BINS,
+    ) -> PlotlyFigure: ...
+    @overload
+    def __call__(
+        self,
+        *,
+        backend: Literal["matplotlib"],
+        ax: None = None,
+        panel: str | None = None,
+        bins: int = BINS,
+    ) -> MatplotlibFigure: ...
+    @overload
+    def __call__(
+        self,
+        *,
+        backend: Backend = "plotly",
+        ax: Target,
+        panel: str | None = None,
+        bins: int = BINS,
+    ) -> Target: ...
+    def __call__(
+        self,
+        *,
+        backend: Backend = "plotly",
+        ax: AxesTarget | None = None,
+        panel: str | None = None,
+        bins: int = BINS,
+    ) -> Drawn:
+        """Draws the plot."""
+        return drawn(described(self._report(), self._name, bins), backend, ax, panel)
+
+    def __repr__(self) -> str:
+        return f"<plot {self._name}: call it to draw it>"
+
+
+class Plots:
+    """The plots of a run: `run.plot.timeline()` and the others. See `Drawing` for arguments."""
 
     def __init__(self, report: Callable[[], Report]) -> None:
         self._report = report
@@ -94,55 +197,58 @@ class Plots:
     def __repr__(self) -> str:
         return "<plots: " + ", ".join(PLOTS) + ">"
 
-    def timeline(self, **how: Any) -> Any:
-        """Heap, GC CPU, mark assist, pauses and allocation, episodes as bands."""
-        return self.draw("timeline", **how)
+    @property
+    def timeline(self) -> Drawing:
+        """Heap, GC CPU, mark assist, pauses and allocation over time, with episodes."""
+        return Drawing(self._report, "timeline")
 
-    def pauses(self, **how: Any) -> Any:
-        """Pauses by phase: distribution, and over time."""
-        return self.draw("pauses", **how)
+    @property
+    def pauses(self) -> Drawing:
+        """Pauses by phase: their distribution, and over time."""
+        return Drawing(self._report, "pauses")
 
-    def frequency(self, **how: Any) -> Any:
-        """Time between cycles: over time, and distribution."""
-        return self.draw("frequency", **how)
+    @property
+    def frequency(self) -> Drawing:
+        """Time between cycles: over time, and its distribution."""
+        return Drawing(self._report, "frequency")
 
-    def assist(self, **how: Any) -> Any:
-        """Mark assist against allocation."""
-        return self.draw("assist", **how)
+    @property
+    def assist(self) -> Drawing:
+        """Mark assist against allocation rate."""
+        return Drawing(self._report, "assist")
 
-    def live_heap(self, **how: Any) -> Any:
-        """Live heap with its growth and the time to the limit."""
-        return self.draw("live_heap", **how)
+    @property
+    def live_heap(self) -> Drawing:
+        """The live heap with its growth and the time until it reaches the limit."""
+        return Drawing(self._report, "live_heap")
 
-    def goal(self, **how: Any) -> Any:
-        """Heap goal and who set it, GOGC in effect."""
-        return self.draw("goal", **how)
+    @property
+    def goal(self) -> Drawing:
+        """The heap goal, what sets it, and the effective GOGC."""
+        return Drawing(self._report, "goal")
 
-    def mmu(self, **how: Any) -> Any:
-        """Minimum mutator utilization."""
-        return self.draw("mmu", **how)
+    @property
+    def mmu(self) -> Drawing:
+        """Minimum mutator utilization by window length."""
+        return Drawing(self._report, "mmu")
 
-    def trade_off(self, **how: Any) -> Any:
-        """GC CPU against peak heap, with the present and the advised setting."""
-        return self.draw("trade_off", **how)
+    @property
+    def trade_off(self) -> Drawing:
+        """GC CPU against peak heap, with the present and the recommended setting."""
+        return Drawing(self._report, "trade_off")
 
-    def memory(self, **how: Any) -> Any:
+    @property
+    def memory(self) -> Drawing:
         """Heap held against heap needed, from MemStats."""
-        return self.draw("memory", **how)
+        return Drawing(self._report, "memory")
 
-    def draw(
-        self,
-        name: str,
-        *,
-        backend: Backend = "plotly",
-        ax: Any = None,
-        panel: str | None = None,
-        bins: int = BINS,
-    ) -> Any:
-        """The plot called `name`.
+    def draw(self, name: PlotName, **options: Unpack[DrawOptions]) -> Drawn:
+        """Draws the plot with this name.
 
         Raises:
-            BadSettingError: no such plot, panel or backend, or too few Axes.
+            BadSettingError: there is no such plot, panel or backend, or too few axes.
             MissingExtraError: the library is not installed.
         """
-        return drawn(described(self._report(), name, bins), backend, ax, panel)
+        figure = described(self._report(), name, options.get("bins", BINS))
+        backend, ax = options.get("backend", "plotly"), options.get("ax")
+        return drawn(figure, backend, ax, options.get("panel"))

@@ -110,7 +110,7 @@ def axis_of(report: Report, *, bins: int) -> Axis:
     Otherwise those that run side by side would be drawn over each other: the one with the
     most cycles is shown.
     """
-    whole = report.tables["cycles"]
+    whole = report.analysis.tables["cycles"]
     shown, is_time = _shown(whole)
     cycles = with_metrics(whole.filter(pl.col("process").is_in(shown))).with_columns(
         end_s=end_s()
@@ -137,7 +137,7 @@ def axis_of(report: Report, *, bins: int) -> Axis:
         )
     starts = {
         row["process"]: row["started_at"]
-        for row in report.tables["processes"].iter_rows(named=True)
+        for row in report.analysis.tables["processes"].iter_rows(named=True)
         if row["started_at"] is not None
     }
     title = "time (UTC)" if is_time else "seconds since the program's start"
@@ -179,7 +179,7 @@ def _where() -> pl.Expr:
 
 def bands(report: Report, axis: Axis) -> Iterator[Band]:
     """The episodes, the grave and long ones if there are too many."""
-    rows = report.episodes.to_dicts()
+    rows = report.analysis.episodes.to_dicts()
     rows.sort(key=lambda row: (_GRAVITY[row["severity"]], row["start_s"] - row["end_s"]))
     taken: list[float] = []
     for row in rows[:MOST_BANDS]:
@@ -200,7 +200,7 @@ def _share(axis: Axis, at: Any) -> float:
 
 def moments(report: Report, axis: Axis) -> Iterator[Moment]:
     """Deaths and restarts."""
-    for death in report.post_mortems:
+    for death in report.analysis.post_mortems:
         at = death.logged_at if axis.is_time else _last_seen(axis, death.process, death.gap_s)
         if at is not None:
             yield Moment(at, printable(death.kind))
@@ -241,6 +241,6 @@ def limits(report: Report) -> Iterator[Level]:
         ("GOMEMLIMIT", "memory_limit_mib", "limit"),
         ("container", "container_limit_mib", "container"),
     ):
-        value = report.settings.value(key)
+        value = report.analysis.settings.value(key)
         if isinstance(value, int | float):
             yield Level(f"{name} {mib(value)}", float(value), COLORS[color])

@@ -31,7 +31,7 @@ _ECDF_NOTE = "Left of a point: the share of pauses no longer. The longest are al
 
 def pauses(report: Report, axis: Axis) -> Figure:
     """Pauses by phase: how they are distributed, and when they were."""
-    corrected = report.corrected
+    corrected = report.analysis.corrected
     series = {
         phase: corrected[column]
         for phase, column in PHASES.items()
@@ -58,7 +58,7 @@ def pauses(report: Report, axis: Axis) -> Figure:
 
 def mmu(report: Report, axis: Axis) -> Figure:
     """The least share of any stretch of time that the program had."""
-    rows = mmu_rows(report.corrected)
+    rows = mmu_rows(report.analysis.corrected)
     rows = rows.filter(pl.col("process").is_in(axis.processes[-1:]))
     x = rows["window_ms"]
     marks = (
@@ -77,12 +77,14 @@ def mmu(report: Report, axis: Axis) -> Figure:
 
 def trade_off(report: Report, _axis: Axis) -> Figure:
     """GC CPU against peak heap over GOGC, with the present and the advised setting."""
-    ranked = report.recommendations
-    advised = setting_of(ranked.row(0, named=True)) if len(ranked) else report.baseline.now
-    rows = trade_off_rows(report.baseline, advised)
+    ranked = report.advice.recommendations
+    advised = (
+        setting_of(ranked.row(0, named=True)) if len(ranked) else report.advice.baseline.now
+    )
+    rows = trade_off_rows(report.advice.baseline, advised)
     title = "What to set: GC CPU against peak heap"
     if rows.is_empty() or ranked.is_empty():
-        why = report.baseline.refused or "there is too little to go on"
+        why = report.advice.baseline.refused or "there is too little to go on"
         return Figure("trade_off", title, (), shared_x=False, notes=(f"No prediction: {why}.",))
     cpu = "gc_cpu_with_idle_share"
     curve = Mark(
@@ -127,7 +129,7 @@ def _apart(rows: pl.DataFrame) -> pl.DataFrame:
 def compared(runs: Mapping[str, Report], bins: int) -> Figure:
     """Runs laid over each other: pauses, times between cycles, GC CPU and live heap."""
     colors = _palette(runs)
-    corrected = {name: report.corrected for name, report in runs.items()}
+    corrected = {name: report.analysis.corrected for name, report in runs.items()}
     pauses_ = [
         _ecdf(name, single_pauses(each), colors[name], bins) for name, each in corrected.items()
     ]
@@ -166,7 +168,7 @@ def compared(runs: Mapping[str, Report], bins: int) -> Figure:
 
 def across(runs: Mapping[str, Report]) -> Figure:
     """Pauses of several runs side by side, as one program's under many Go versions."""
-    rows = {name: by_phase(report.corrected) for name, report in runs.items()}
+    rows = {name: by_phase(report.analysis.corrected) for name, report in runs.items()}
     panels = []
     for phase in PHASES:
         marks = [

@@ -28,7 +28,7 @@ def live_heap(report: Report, axis: Axis) -> Figure:
 
 def _trend(report: Report, axis: Axis) -> tuple[list[Mark], tuple[str, ...]]:
     """The growth as a line through the middle, and what it means."""
-    s = report.summary
+    s = report.analysis.summary
     growth = s.live_heap_growth_mib_per_h
     low, high = s.live_heap_growth_mib_per_h_low, s.live_heap_growth_mib_per_h_high
     if growth is None or low is None or high is None or len(axis.processes) != 1:
@@ -61,7 +61,7 @@ def _trend(report: Report, axis: Axis) -> tuple[list[Mark], tuple[str, ...]]:
 
 def _time_left(report: Report, live: float) -> Iterator[str]:
     """How long until the nearest limit, at the fastest and slowest of the growth."""
-    s = report.summary
+    s = report.analysis.summary
     low, high = s.live_heap_growth_mib_per_h_low, s.live_heap_growth_mib_per_h_high
     rooms = [
         (value, name)
@@ -69,7 +69,8 @@ def _time_left(report: Report, live: float) -> Iterator[str]:
             ("GOMEMLIMIT", "memory_limit_mib"),
             ("container", "container_limit_mib"),
         )
-        if isinstance(value := report.settings.value(key), int | float) and value > live
+        if isinstance(value := report.analysis.settings.value(key), int | float)
+        and value > live
     ]
     if rooms and low is not None and high is not None and low > 0:
         room, name = min(rooms)

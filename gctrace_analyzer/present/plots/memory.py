@@ -23,8 +23,8 @@ FEWEST_DUMPS = 3
 
 def memory(report: Report, _axis: Axis) -> Figure:
     """Heap held against heap needed, from dumps of MemStats."""
-    by_program = programs(report.tables["memstats"])
-    dumps = max(by_program, key=len, default=report.tables["memstats"])
+    by_program = programs(report.analysis.tables["memstats"])
+    dumps = max(by_program, key=len, default=report.analysis.tables["memstats"])
     notes = ["From dumps of MemStats, as they were written."]
     if len(by_program) > 1:
         notes.append(
@@ -59,7 +59,7 @@ def memory(report: Report, _axis: Axis) -> Figure:
 
 def dumped(report: Report, axis: Axis) -> Iterator[Mark]:
     """MemStats as points on a run's own clock."""
-    dumps = report.tables["memstats"].filter(pl.col("logged_at").is_not_null())
+    dumps = report.analysis.tables["memstats"].filter(pl.col("logged_at").is_not_null())
     if not axis.is_time or dumps.is_empty():
         return
     for name, column in (("HeapAlloc", "heap_alloc_bytes"), ("Sys", "sys_bytes")):

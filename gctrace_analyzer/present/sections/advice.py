@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.advise.candidates import ballast_is_like
+from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.model import Setting
 from gctrace_analyzer.present.format import NONE, duration, mib
 from gctrace_analyzer.present.sections.manifest import environment
@@ -88,7 +88,7 @@ def about_ballasts(baseline: Baseline, rows: pl.DataFrame) -> Iterator[str]:
     """What does the same as each ballast in the rows, and what one is."""
     shown = rows.head(MOST_ROWS) if "rank" in rows.columns else rows
     settings = dict.fromkeys(setting_of(row) for row in shown.iter_rows(named=True))
-    like = [(each, ballast_is_like(baseline, each)) for each in settings if each.ballast]
+    like = [(each, without_ballast(baseline, each)) for each in settings if each.ballast]
     for setting, words in like:
         if words:
             yield f"{written(setting)}: {words}."

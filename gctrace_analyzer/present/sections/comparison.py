@@ -21,7 +21,7 @@ from gctrace_analyzer.present.text import WIDTH
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gctrace_analyzer.comparison import Comparison
+    from gctrace_analyzer.advise.comparison import TwoSides
 
 LABELS = {
     "gc_cpu_share": "GC CPU",
@@ -121,7 +121,7 @@ def conclusion(frame: pl.DataFrame) -> Iterator[tuple[str, str]]:
         yield "Noise", "no figure is better or worse beyond what chance does"
 
 
-def alike(found: Comparison) -> Iterator[str]:
+def alike(found: TwoSides) -> Iterator[str]:
     """Why the sides can be compared."""
     rows = found.rows()
     told = {each.what for each in found.differences} & {"unclear_load", "throughput"}
@@ -129,7 +129,7 @@ def alike(found: Comparison) -> Iterator[str]:
     if not told and None not in (alloc["before"], alloc["after"]):
         rates = f"{mib_per_s(alloc['before'])} and {mib_per_s(alloc['after'])} allocated"
         yield f"same load ({rates})" if found.load_is_given else f"as fast as it can ({rates})"
-    procs = sorted({n for report in found.before.reports for n in report.procs})
+    procs = sorted({n for analysis in found.before.analyses for n in analysis.procs})
     if procs:
         yield "1 proc" if procs == [1] else f"{'–'.join(map(str, procs))} procs"
     if (go := found.before.circumstances.go) is not None:

@@ -60,7 +60,7 @@ _PREVENTABLE = {
 
 def inputs(report: Report) -> list[tuple[str, str]]:
     """What each input was taken for and holds, unless it is one plain log of cycles."""
-    sources = report.sources
+    sources = report.analysis.log.sources
     plain = len(sources) == 1 and not sources[0].wrappers and sources[0].kind == "log"
     if plain and not set(sources[0].found) - _OF_A_PLAIN_LOG:
         return []
@@ -92,9 +92,9 @@ def _held(source: SourceFacts) -> str:
 
 def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Each death as a title and labelled sentences."""
-    for death in report.post_mortems[:MOST_DEATHS]:
+    for death in report.analysis.post_mortems[:MOST_DEATHS]:
         yield _title(death), list(_story(death))
-    if (left := len(report.post_mortems) - MOST_DEATHS) > 0:
+    if (left := len(report.analysis.post_mortems) - MOST_DEATHS) > 0:
         yield f"… and {left:,} more (--table oom_kills)", []
 
 
@@ -155,7 +155,7 @@ def memory(report: Report) -> Table | None:
     """Heap held against heap needed."""
     known = [
         each
-        for each in report.memories
+        for each in report.analysis.memory
         if each.held_mib is not None or each.alloc_mib is not None
     ]
     if not known:
@@ -177,15 +177,17 @@ def _memory(each: Memory) -> tuple[str, ...]:
 
 def memory_notes(report: Report) -> list[str]:
     """What the dumps' figures mean."""
-    return [text for each in report.memories for text in each.advice] + list(report.comparisons)
+    return [text for each in report.analysis.memory for text in each.advice] + list(
+        report.analysis.unit_cpu_comparisons
+    )
 
 
 def units(report: Report) -> Table | None:
     """CPU that systemd counted."""
-    if not report.consumed:
+    if not report.analysis.unit_cpu:
         return None
     rows = []
-    for each in report.consumed:
+    for each in report.analysis.unit_cpu:
         gc = "–" if each.gc_cpu_share is None else share(each.gc_cpu_share)
         part = gc if each.complete or each.gc_cpu_share is None else f"≥ {gc}"
         name = printable(each.unit)
@@ -209,7 +211,7 @@ def settings(report: Report) -> str | None:
         "off_heap_mib": "off-heap memory", "beside_mib": "other processes",
     }  # fmt: skip
     parts = []
-    for name, value in report.settings.to_dict().items():
+    for name, value in report.analysis.settings.to_dict().items():
         if value["value"] is None:
             continue
         shown = mib(value["value"]) if name.endswith("_mib") else _plain(value["value"])

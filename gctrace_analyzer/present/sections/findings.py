@@ -37,16 +37,16 @@ class Told:
 
 def told(report: Report) -> list[Told]:
     """The findings that stand for themselves, warnings and worse, the worst first."""
-    several = len(report.processes) > 1
-    causes = [each for each in report.findings if _stands(each)]
-    return [_told(each, report.findings, several=several) for each in causes]
+    several = len(report.analysis.per_process) > 1
+    causes = [each for each in report.analysis.findings if _stands(each)]
+    return [_told(each, report.analysis.findings, several=several) for each in causes]
 
 
 def noted(report: Report) -> str | None:
     """What is worth knowing and no trouble, in one sentence."""
     ids = dict.fromkeys(
         each.id
-        for each in report.findings
+        for each in report.analysis.findings
         if each.severity == "info" and each.because_of is None
     )
     return ", ".join(f"{RULES[each].name} ({each})" for each in ids) or None
@@ -54,7 +54,9 @@ def noted(report: Report) -> str | None:
 
 def healthy(report: Report) -> str | None:
     """That nothing needs doing, with the margins."""
-    return next((each.evidence for each in report.findings if each.severity == "ok"), None)
+    return next(
+        (each.evidence for each in report.analysis.findings if each.severity == "ok"), None
+    )
 
 
 def _stands(finding: Finding) -> bool:

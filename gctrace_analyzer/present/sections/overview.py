@@ -60,10 +60,14 @@ class Table:
 
 def state(report: Report) -> list[Figure]:
     """The headline figures; what the log does not tell has no line."""
-    s = report.summary
+    s = report.analysis.summary
     figures = []
     if s.gc_cpu_share is not None:
-        of = f"of {report.procs[0]} procs" if report.procs[1:] == () else "of all CPU"
+        of = (
+            f"of {report.analysis.procs[0]} procs"
+            if report.analysis.procs[1:] == ()
+            else "of all CPU"
+        )
         note = f"{of}; {share(s.gc_cpu_with_idle_share)} with idle marking"
         figures.append(
             _judged(report, "GC CPU", share(s.gc_cpu_share), note, "gc_cpu_share", "gc_cpu")
@@ -95,17 +99,19 @@ def state(report: Report) -> list[Figure]:
 
 def about_cycles(report: Report) -> Iterator[Table]:
     """The tables that cycles give, in the order of every report; none without cycles."""
-    if report.summary.cycles:
+    if report.analysis.summary.cycles:
         several = (phases(report), pauses(report), worst(report), processes(report))
         yield from (each for each in several if each is not None)
 
 
 def phases(report: Report) -> Table | None:
     """Phases of load and idle times, where there is more than one; short ones left out."""
-    long = (report.segments["end_s"] - report.segments["start_s"]) >= SHORT_PHASE * (
-        report.summary.span_s or 0.0
+    long = (
+        report.analysis.segments["end_s"] - report.analysis.segments["start_s"]
+    ) >= SHORT_PHASE * (report.analysis.summary.span_s or 0.0)
+    told = report.analysis.segments.filter(
+        long & (report.analysis.segments["kind"] != "start-up")
     )
-    told = report.segments.filter(long & (report.segments["kind"] != "start-up"))
     if len(told) < 2 or len(told) == told["process"].n_unique():
         return None
     several = told["process"].n_unique() > 1
@@ -123,7 +129,7 @@ def phases(report: Report) -> Table | None:
         for row in told.head(MOST_PHASES).iter_rows(named=True)
     ]
     head = ("Phases", "from", "to", "cycles", "GC CPU", "assists", "live heap", "allocation")
-    left = len(report.segments) - len(rows)
+    left = len(report.analysis.segments) - len(rows)
     more = f"… and {left:,} shorter one{'s' * (left > 1)}: --table segments" if left else ""
     return Table(head, "lrrrrrrr", rows, more)
 
@@ -133,7 +139,7 @@ def pauses(report: Report) -> Table:
     names = ("total_ms", "p50_ms", "p90_ms", "p99_ms", "max_ms")
     rows = [
         (row["phase"], *(milliseconds(row[name]) for name in names), f"gc {row['max_gc']}")
-        for row in report.pauses.iter_rows(named=True)
+        for row in report.analysis.pauses.iter_rows(named=True)
     ]
     head = ("Pauses by phase", "total", "p50", "p90", "p99", "max", "longest at")
     return Table(head, "lrrrrrl", rows)
@@ -142,13 +148,13 @@ def pauses(report: Report) -> Table:
 def worst(report: Report) -> Table:
     """The cycles that took most from the application."""
     head = ("Worst cycles", "at", "pauses", "mark", "assists", "heap MiB", "line")
-    rows = [_cycle(row) for row in report.worst.iter_rows(named=True)]
+    rows = [_cycle(row) for row in report.analysis.worst_cycles.iter_rows(named=True)]
     return Table(head, "lrrrrlr", rows)
 
 
 def processes(report: Report) -> Table | None:
     """The program starts, if there are several."""
-    if len(report.processes) < 2:
+    if len(report.analysis.per_process) < 2:
         return None
     rows = [
         (
@@ -160,25 +166,28 @@ def processes(report: Report) -> Table | None:
             mib(s.live_heap_p50_mib),
             str(row["ended_by"]),
         )
-        for row, s in report.processes[:MOST_PROCESSES]
+        for row, s in report.analysis.per_process[:MOST_PROCESSES]
     ]
-    left = len(report.processes) - len(rows)
+    left = len(report.analysis.per_process) - len(rows)
     head = ("Program starts", "cycles", "time", "GC CPU", "max pause", "live heap", "ended by")
     return Table(head, "lrrrrrl", rows, f"… and {left:,} more" if left else "")
 
 
 def rejected(report: Report) -> Table | None:
     """Why lines could not be read."""
-    if report.rejected.is_empty():
+    if report.analysis.rejected.is_empty():
         return None
-    head = (f"Skipped: {count(len(report.rejected), 'line')} that could not be read", "lines")
-    rows = [(reason, f"{number:,}") for reason, number in report.rejected_reasons()]
+    head = (
+        f"Skipped: {count(len(report.analysis.rejected), 'line')} that could not be read",
+        "lines",
+    )
+    rows = [(reason, f"{number:,}") for reason, number in report.analysis.rejected_reasons]
     return Table(head, "lr", rows)
 
 
 def rejected_examples(report: Report) -> list[tuple[str, str]]:
     """The first of them: where, and the line made harmless."""
-    rows = report.rejected.head(MOST_REJECTED).iter_rows(named=True)
+    rows = report.analysis.rejected.head(MOST_REJECTED).iter_rows(named=True)
     return [(place(row["source"], row["line_no"]), printable(row["text"])) for row in rows]
 
 
@@ -186,20 +195,22 @@ def damage(report: Report) -> list[str]:
     """What is wrong with inputs as a whole."""
     told = [
         f"{printable(source.name)}: {source.damage}; what came before that was used."
-        for source in report.sources
+        for source in report.analysis.log.sources
         if source.damage
     ]
     cut = set(
-        report.rejected.filter(reason="cut short").select("source", "line_no").iter_rows()
+        report.analysis.rejected.filter(reason="cut short")
+        .select("source", "line_no")
+        .iter_rows()
     )
     told += [
         f"{printable(source.name)} looks cut: it ends in the middle of a line."
-        for source in report.sources
+        for source in report.analysis.log.sources
         if not source.ends_in_newline and (source.name, source.lines) in cut
     ]
-    beside = report.post_mortems or report.memories or report.consumed
-    if not report.summary.cycles and not beside:
-        lines = sum(report.runtime_lines.values())
+    beside = report.analysis.post_mortems or report.analysis.memory or report.analysis.unit_cpu
+    if not report.analysis.summary.cycles and not beside:
+        lines = sum(report.analysis.log.runtime_lines.values())
         others = f"{count(lines, 'line')} of the runtime's, none of them a cycle's"
         told.append(f"No GC cycle here: {others}." if lines else "No GC cycle here.")
     return told
@@ -208,15 +219,20 @@ def damage(report: Report) -> list[str]:
 def _judged(
     report: Report, label: str, value: str, note: str, trend: str, level: str
 ) -> Figure:
-    return Figure(label, value, note, trend, report.levels.get(level, ""))
+    return Figure(label, value, note, trend, report.analysis.levels.get(level, ""))
 
 
 def _growth(report: Report) -> str:
-    s = report.summary
+    s = report.analysis.summary
     low, high = s.live_heap_growth_mib_per_h_low, s.live_heap_growth_mib_per_h_high
     growth = s.live_heap_growth_mib_per_h
     most = f"marked; {mib(s.live_heap_max_mib)} at most"
-    if "live_heap" not in report.levels or growth is None or low is None or high is None:
+    if (
+        "live_heap" not in report.analysis.levels
+        or growth is None
+        or low is None
+        or high is None
+    ):
         return most
     if low <= 0 <= high:
         return f"{most}; no trend"
@@ -224,12 +240,12 @@ def _growth(report: Report) -> str:
 
 
 def _goal(report: Report) -> str:
-    gogc = report.summary.effective_gogc_p50
+    gogc = report.analysis.summary.effective_gogc_p50
     in_effect = [] if gogc is None else [f"GOGC in effect: {gogc:.0f}"]
-    judged = sum(report.goal_set_by.values())
+    judged = sum(report.analysis.goal_set_by.values())
     if not judged:
         return "; ".join(in_effect)
-    setter, cycles = max(report.goal_set_by.items(), key=lambda item: item[1])
+    setter, cycles = max(report.analysis.goal_set_by.items(), key=lambda item: item[1])
     mostly = "" if cycles == judged else "mostly "
     return "; ".join([f"set {mostly}by {_SETTERS[setter]}", *in_effect])
 

@@ -18,8 +18,7 @@ from gctrace_analyzer.analysis.compare.compare import compare
 from gctrace_analyzer.analysis.compare.metrics import METRICS, QUANTILES, figures, ratios
 from gctrace_analyzer.analysis.summary import correct_durations
 from gctrace_analyzer.cli import main
-from gctrace_analyzer.comparison import between
-from gctrace_analyzer.sides import Side
+from gctrace_analyzer.comparison import compared, side_of
 from tests.conftest import CORPUS
 
 if TYPE_CHECKING:
@@ -54,8 +53,8 @@ def verdicts(pairs: Sequence[Comparison]) -> list[str]:
 
 def test_the_same_program_twice_is_the_same_in_all_but_one_of_twenty_figures() -> None:
     for runs in repeats():
-        sides = [Side(f"run {number}", [run]) for number, run in enumerate(runs)]
-        found = verdicts([between(*pair) for pair in combinations(sides, 2)])
+        sides = [side_of(f"run {number}", [run]) for number, run in enumerate(runs)]
+        found = verdicts([compared(*pair) for pair in combinations(sides, 2)])
         assert len(found) == 170
         assert sum(verdict != "~" for verdict in found) < len(found) / 20
 
@@ -179,14 +178,14 @@ def test_what_was_expected_stands_beside_what_was_measured() -> None:
 def test_no_expectation_where_nothing_was_set() -> None:
     found = gca.compare(log("noise-a", "gogc100-r0"), log("noise-a", "gogc100-r1"))
     assert found.frame["expected"].is_null().all()
-    assert found.unexpected is None
+    assert found.no_expectation is None
 
 
 def test_an_unknown_limit_is_why_there_is_no_expectation() -> None:
     limited = log("noise-b", "off-limit62-r0")
     found = gca.compare(log("svc-a", "gogc100"), limited)
-    assert found.unexpected is not None
-    assert "not known" in found.unexpected
+    assert found.no_expectation is not None
+    assert "not known" in found.no_expectation
     given = gca.read(limited, gogc="off", memory_limit="62MiB")
     told = gca.compare(gca.read(log("svc-a", "gogc100"), memory_limit="off"), given)
     assert told.frame["expected"].drop_nulls().len()
@@ -208,7 +207,8 @@ def test_another_load_is_said_first_with_its_part() -> None:
 
 def test_more_allocation_is_worse_as_a_load_and_better_as_a_result() -> None:
     less, more = (
-        Side(name, [gca.read(log(name, "gogc100"))]).measured for name in ("svc-a", "svc-big")
+        side_of(name, [gca.read(log(name, "gogc100"))]).measured
+        for name in ("svc-a", "svc-big")
     )
     for given, verdict in ((True, "worse"), (False, "better")):
         row = compare(less, more, load_is_given=given).row(
@@ -242,7 +242,7 @@ def test_few_cycles_are_shown_and_not_judged(tmp_path: Path) -> None:
     assert found.frame["delta_low"].is_null().all()
     assert found.rows()["gc_per_s"]["after"] is not None
     assert "too little to judge" in str(found)
-    assert found.failures("gc_cpu_share>+10%")
+    assert found.check("gc_cpu_share>+10%")[0].held is not False
 
 
 def test_a_run_without_a_cycle_is_refused() -> None:

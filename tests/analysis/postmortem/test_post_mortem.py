@@ -120,14 +120,14 @@ def test_limits_of_containers_become_settings(tmp_path: Path) -> None:
 def test_heap_held_against_heap_needed(tmp_path: Path) -> None:
     mb = 1 << 20
     rows = [f"{375 * mb},{150 * mb},{300 * mb},{60 * mb},0,{n}" for n in range(1, 60)]
-    (found,) = gca.read(logfile(tmp_path / "seed.csv", rows)).memories()
+    (found,) = gca.read(logfile(tmp_path / "seed.csv", rows)).memory()
     assert (found.held_max_mib, found.needed_max_mib) == (375, 150)
     assert "375 MiB for 150 MiB" in found.advice[0]
     assert any("sync.Pool" in text for text in found.advice)
     rows = [
         f"{175 * mb},{150 * mb},{160 * mb},{10 * mb},0,{20 + n // 30},{n}" for n in range(1, 60)
     ]
-    (recycled,) = gca.read(logfile(tmp_path / "recycled.csv", rows)).memories()
+    (recycled,) = gca.read(logfile(tmp_path / "recycled.csv", rows)).memory()
     assert recycled.pool_hit_share == pytest.approx(1 - 1 / 58, abs=0.02)
     assert any("recycling works" in text for text in recycled.advice)
 
@@ -141,7 +141,7 @@ def test_the_same_work_at_another_price() -> None:
 
 def test_a_unit_s_cpu_is_the_denominator() -> None:
     report = gca.read("samples/oom-journal.jsonl").report()
-    (found,) = report.consumed
+    (found,) = report.analysis.unit_cpu
     assert found.cpu_s == pytest.approx(1.217)
     assert found.gc_cpu_share == pytest.approx(found.gc_cpu_s / 1.217)  # type: ignore[operator]
     assert found.complete

@@ -120,7 +120,7 @@ def test_axes_of_yours_are_drawn_on() -> None:
     with pytest.raises(gca.BadSettingError, match="panel"):
         run.plot.timeline(panel="nope")
     with pytest.raises(gca.BadSettingError, match="plotly or matplotlib"):
-        run.plot.timeline(backend="ggplot")
+        run.plot.timeline(backend="ggplot")  # type: ignore[call-overload]
 
 
 def test_a_gap_between_program_starts_breaks_the_line(tmp_path: Path) -> None:

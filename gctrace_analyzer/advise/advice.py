@@ -1,0 +1,36 @@
+"""Predictions and recommendations for one analysed log."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.advise.baseline import Baseline
+from gctrace_analyzer.advise.recommend import recommend
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from gctrace_analyzer.analysis.analysis import Analysis
+
+
+class Advice:
+    """The baseline of predictions and the default recommendation, each computed once."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+
+    @cached_property
+    def baseline(self) -> Baseline:
+        """Where predictions start from: the load of the longest process and its settings."""
+        return Baseline.from_analysis(self._analysis)
+
+    @cached_property
+    def recommendations(self) -> pl.DataFrame:
+        """Recommended settings for the `balanced` objective (`schema.RECOMMENDATIONS`)."""
+        return recommend(self.baseline)
+
+    @property
+    def is_available(self) -> bool:
+        """Whether the log allows predictions."""
+        return self.baseline.load is not None and not self.baseline.refused

@@ -1,0 +1,324 @@
+"""Two or more sets of runs compared, with what was predicted for the change between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.advise.expectation import Expectation, expectation, same_gogc
+from gctrace_analyzer.advise.load import WARM_UP_S
+from gctrace_analyzer.analysis.compare.comparability import (
+    Circumstances,
+    Difference,
+    differences,
+)
+from gctrace_analyzer.analysis.compare.compare import compare, mean_of, measured, sweep
+from gctrace_analyzer.analysis.compare.metrics import METRICS, figures
+from gctrace_analyzer.analysis.summary import correct_durations, summarize
+from gctrace_analyzer.errors import TooShortError
+from gctrace_analyzer.ingest import processes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gctrace_analyzer.advise.advice import Advice
+    from gctrace_analyzer.advise.baseline import Baseline
+    from gctrace_analyzer.analysis.analysis import Analysis
+    from gctrace_analyzer.analysis.compare.compare import Measured
+    from gctrace_analyzer.analysis.rules.finding import Finding
+
+LEAST_LIVE_MIB = 20.0
+"""Below this live heap, truncation to whole MiB alone changes the inferred GOGC."""
+
+
+class Side:
+    """One side of a comparison: one or more runs of one program under one setting.
+
+    Attributes:
+        label: its name.
+        analyses: the runs.
+        advices: the advice for each run.
+        measured: the figures of each run with their standard errors.
+
+    Raises:
+        TooShortError: a run has no cycle.
+    """
+
+    def __init__(self, label: str, runs: Sequence[tuple[Analysis, Advice]]) -> None:
+        self.label = label
+        self.analyses = tuple(analysis for analysis, _ in runs)
+        self.advices = tuple(advice for _, advice in runs)
+        for analysis in self.analyses:
+            if not analysis.summary.cycles:
+                sources = analysis.log.sources
+                raise TooShortError(sources[0].name if sources else "a frame of cycles")
+        self.measured = tuple(_measured(analysis) for analysis in self.analyses)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the inputs."""
+        return [source.name for each in self.analyses for source in each.log.sources]
+
+    @property
+    def seconds(self) -> float:
+        """The observed time of all runs together."""
+        return sum(part.seconds for part in self.measured)
+
+    @property
+    def cycles(self) -> int:
+        """The number of cycles of all runs together."""
+        return sum(part.summary.cycles for part in self.measured)
+
+    @property
+    def processes(self) -> int:
+        """The number of processes in all runs together."""
+        return sum(len(each.tables["processes"]) for each in self.analyses)
+
+    @property
+    def baseline(self) -> Baseline:
+        """Where predictions from this side start from: its longest run."""
+        return self.advices[self._longest].baseline
+
+    @cached_property
+    def _longest(self) -> int:
+        numbers = range(len(self.analyses))
+        return max(numbers, key=lambda number: self.analyses[number].summary.cycles)
+
+    @property
+    def circumstances(self) -> Circumstances:
+        """The settings it ran under, as given or as the log shows them."""
+        limit = self.baseline.settings.memory_limit_mib
+        analysis = self.analyses[self._longest]
+        version = analysis.settings.value("go_version")
+        return Circumstances(
+            self.label,
+            go=analysis.go_versions if version is None else f"go{version}",
+            gogc=None if self.gogc is None else _gogc_text(self.gogc),
+            memory_limit=None if limit is None else _limit_text(limit.value),
+            ballast=_mib_text(self.baseline.now.ballast) if self.baseline.now.ballast else None,
+        )
+
+    @cached_property
+    def gogc(self) -> float | None:
+        """GOGC in percent, infinite if it is off; None if unknown."""
+        if self.baseline.settings.gogc is not None:
+            return float("inf") if self.baseline.now.gogc is None else self.baseline.now.gogc
+        load = self.baseline.load
+        if load is None or load.marked_live < LEAST_LIVE_MIB or self.by_limit:
+            return None
+        return self.baseline.now.gogc
+
+    @property
+    def by_limit(self) -> bool:
+        """Whether a memory limit sets most heap goals."""
+        return any(part.by_limit for part in self.measured)
+
+    @property
+    def load_is_given(self) -> bool:
+        """False if the program is CPU-bound: its allocation rate is then a result."""
+        return self.baseline.load is None or self.baseline.load.cpu_bound <= 0.5
+
+    def after_start(self) -> dict[str, float | None]:
+        """Returns the mean figures of the runs without the start-up, as predictions count."""
+        late = [
+            cycles
+            for each in self.analyses
+            if len(cycles := each.cycles.filter(pl.col("start_s") >= WARM_UP_S))
+        ]
+        found = [
+            figures(summarize(cycles, processes.processes(cycles)), correct_durations(cycles))
+            for cycles in late
+        ]
+        return {
+            metric.name: mean_of(metric, [values[metric.name] for values in found])
+            for metric in METRICS
+        }
+
+    def findings(self) -> Iterator[Finding]:
+        """Yields the findings of each run."""
+        for analysis in self.analyses:
+            yield from analysis.findings
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One metric before and after.
+
+    `verdict` is `better`, `worse`, `~` (not significant), or None if a side does not show it.
+    `delta_low` and `delta_high` bound the 95 % interval of `delta`.
+    """
+
+    metric: str
+    before: float | None
+    after: float | None
+    delta: float | None
+    delta_low: float | None
+    delta_high: float | None
+    verdict: str | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TwoSides:
+    """Two sides compared, metric by metric.
+
+    Attributes:
+        before: one side, with the analyses of its runs.
+        after: the other side.
+        frame: `schema.COMPARISON`, one row per metric.
+        differences: what differs besides the figures; what makes the comparison unfair first.
+        no_expectation: why the change cannot be predicted; None if it was, or if the settings
+            are the same.
+        load_is_given: False if the program is CPU-bound: its allocation rate is then a result.
+    """
+
+    before: Side
+    after: Side
+    frame: pl.DataFrame
+    differences: tuple[Difference, ...]
+    no_expectation: str | None
+    load_is_given: bool
+
+    @property
+    def comparable(self) -> bool:
+        """Whether only the settings and the program itself can have caused the changes."""
+        return not any(each.kind == "incomparable" for each in self.differences)
+
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """Returns the rows of the frame by metric."""
+        return {row["metric"]: row for row in self.frame.iter_rows(named=True)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeveralSides:
+    """Several settings of one program compared.
+
+    Attributes:
+        sides: the settings, in the order given.
+        frame: `schema.SWEEP`, one row per setting and metric.
+        differences: what differs from the first setting's runs besides settings and figures.
+    """
+
+    sides: tuple[Side, ...]
+    frame: pl.DataFrame
+    differences: tuple[Difference, ...]
+
+
+def compare_two(before: Side, after: Side) -> TwoSides:
+    """Compares two sides."""
+    given = before.load_is_given and after.load_is_given
+    frame = compare(before.measured, after.measured, load_is_given=given)
+    expected, no_expectation = _expectation(before, after)
+    if expected:
+        late = after.after_start()
+        expected = {name: {**row, "measured": late[name]} for name, row in expected.items()}
+    frame = frame.with_columns(
+        pl.col("metric")
+        .replace_strict(
+            {metric: row[name] for metric, row in expected.items()},
+            default=None,
+            return_dtype=pl.Float64,
+        )
+        .alias(name)
+        for name in ("expected", "expected_low", "expected_high", "measured")
+    )
+    rows = {row["metric"]: row for row in frame.iter_rows(named=True)}
+    found = differences(
+        (_with_same_words(before, after), before.measured),
+        (after.circumstances, after.measured),
+        rows,
+        load_is_given=given,
+    )
+    return TwoSides(before, after, frame, tuple(found), no_expectation, given)
+
+
+def compare_several(sides: Sequence[Side]) -> SeveralSides:
+    """Compares several settings."""
+    frame = sweep([(side.label, side.measured) for side in sides])
+    found: dict[str, Difference] = {}
+    for side in sides[1:]:
+        for each in compare_two(sides[0], side).differences:
+            if each.what == "live_heap":
+                found.setdefault(each.what, _about_live_heaps(frame))
+            elif each.what == "length":
+                found.setdefault(each.what, _about_lengths(sides))
+            elif each.kind == "incomparable":
+                sentence = f"{sides[0].label}, {side.label}: {each.sentence}"
+                found[sentence] = Difference(each.kind, each.what, sentence)
+            elif each.what not in ("gogc", "memory_limit", "ballast", "throughput"):
+                found[each.sentence] = each
+    return SeveralSides(tuple(sides), frame, tuple(found.values()))
+
+
+def _measured(analysis: Analysis) -> Measured:
+    setters = analysis.goal_set_by
+    by_limit = 2 * setters.get("memory-limit", 0) > sum(setters.values())
+    return measured(analysis.corrected, analysis.summary, by_limit=by_limit)
+
+
+def _about_live_heaps(frame: pl.DataFrame) -> Difference:
+    sizes = frame.filter(metric="true_live_heap_mib")["value"].drop_nulls().sort()
+    sentence = (
+        f"The program's own live heap differs, from {sizes[0]:.3g} to {sizes[-1]:.3g} MiB: "
+        "heap goal, peak and the work of a cycle depend on it."
+    )
+    return Difference("mind", "live_heap", sentence)
+
+
+def _about_lengths(sides: Sequence[Side]) -> Difference:
+    lengths = ", ".join(
+        f"{side.label} {_seconds_text(side.seconds / len(side.measured))}" for side in sides
+    )
+    sentence = (
+        f"The runs differ in length ({lengths}): a longer run has more time to reach its peak "
+        "and its longest pause. If all had the same work to do, compare their times first."
+    )
+    return Difference("mind", "length", sentence)
+
+
+def _with_same_words(before: Side, after: Side) -> Circumstances:
+    """The circumstances before, worded as those after where both are the same setting."""
+    was, now = before.circumstances, after.circumstances
+    same = same_gogc(before.gogc, after.gogc)
+    # A setting known for only one side is not reported as a difference.
+    gogc = now.gogc if same or was.gogc is None or now.gogc is None else was.gogc
+    limits = (
+        before.baseline.settings.memory_limit_mib,
+        after.baseline.settings.memory_limit_mib,
+    )
+    limit = was.memory_limit if all(limits) else now.memory_limit
+    return Circumstances(was.label, was.go, gogc, limit, was.ballast)
+
+
+def _expectation(before: Side, after: Side) -> tuple[Expectation, str | None]:
+    """The predicted figures of the new setting by metric, or why there is no prediction."""
+    baseline, wanted = before.baseline, after.baseline.now
+    for side in (before, after):
+        if side.by_limit and not side.baseline.now.limit:
+            return {}, f"an unknown memory limit sets the heap goals of {side.label}"
+        if side.gogc is None and not side.by_limit:
+            return {}, None
+    rest = wanted.limit == baseline.now.limit and wanted.ballast == baseline.now.ballast
+    if rest and (same_gogc(before.gogc, after.gogc) or None in (before.gogc, after.gogc)):
+        return {}, None
+    return expectation(baseline, wanted)
+
+
+def _gogc_text(gogc: float) -> str:
+    return "off" if gogc == float("inf") else f"{gogc:.0f}"
+
+
+def _limit_text(limit: float | str | None) -> str:
+    return "off" if limit in (None, "off") else _mib_text(float(limit or 0.0))
+
+
+def _mib_text(size_mib: float) -> str:
+    if size_mib >= 10 * 1024:
+        return f"{size_mib / 1024:.1f} GiB"
+    return f"{size_mib:,.0f} MiB"
+
+
+def _seconds_text(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:,.0f} s"

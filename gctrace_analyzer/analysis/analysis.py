@@ -1,0 +1,256 @@
+"""Every table and figure derived from one log, each computed once, when it is first used."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis import cycles as derived
+from gctrace_analyzer.analysis import episodes as episodes_of
+from gctrace_analyzer.analysis import mmu as mmu_of
+from gctrace_analyzer.analysis import pauses as pauses_of
+from gctrace_analyzer.analysis import segments as segments_of
+from gctrace_analyzer.analysis import windows as windows_of
+from gctrace_analyzer.analysis.live_growth import LiveGrowth, live_growth
+from gctrace_analyzer.analysis.postmortem import cpu, memory, report
+from gctrace_analyzer.analysis.rules import diagnose, levels
+from gctrace_analyzer.analysis.settings import Settings, known
+from gctrace_analyzer.analysis.summary import Summary, correct_durations, summarize
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gctrace_analyzer.analysis.postmortem.cpu import Consumed
+    from gctrace_analyzer.analysis.postmortem.memory import Memory
+    from gctrace_analyzer.analysis.postmortem.report import PostMortem
+    from gctrace_analyzer.analysis.rules.finding import Finding
+    from gctrace_analyzer.analysis.rules.levels import Level
+    from gctrace_analyzer.ingest.read import Log
+
+WORST_CYCLES = 5
+TREND_POINTS = 10
+
+
+class Analysis:
+    """The tables and figures derived from a log.
+
+    Everything that shows a run takes its numbers from here: reports, JSON, HTML, plots, fleet
+    rows, checks and advice. Nothing is computed until it is asked for, and nothing twice.
+    """
+
+    def __init__(self, log: Log, given: Settings | None = None) -> None:
+        self.log = log
+        self._given = given or Settings()
+        self._windows: dict[float, pl.DataFrame] = {}
+        self._growth: dict[int, LiveGrowth | None] = {}
+
+    @property
+    def tables(self) -> Mapping[str, pl.DataFrame]:
+        """The tables that were read, by name (`schema.LOG_TABLES`)."""
+        return self.log.tables
+
+    @property
+    def cycles(self) -> pl.DataFrame:
+        """The cycles as printed (`schema.CYCLES`)."""
+        return self.log.tables["cycles"]
+
+    @property
+    def rejected(self) -> pl.DataFrame:
+        """The lines that could not be parsed (`schema.REJECTED`)."""
+        return self.log.tables["rejected"]
+
+    @cached_property
+    def settings(self) -> Settings:
+        """GOGC, limits and other settings, given by the caller or found in the inputs."""
+        return known(self._given, self.log.tables)
+
+    @cached_property
+    def metrics(self) -> pl.DataFrame:
+        """The cycles with the columns of `schema.METRICS`."""
+        return derived.with_metrics(self.cycles)
+
+    @cached_property
+    def corrected(self) -> pl.DataFrame:
+        """The cycles with durations corrected for truncation, `end_s` and `elapsed_s`."""
+        return correct_durations(self.cycles)
+
+    @cached_property
+    def enriched(self) -> pl.DataFrame:
+        """The cycles with metrics, corrected durations and the CPU limiter's fill level."""
+        return episodes_of.enrich(self.metrics, self.corrected)
+
+    @cached_property
+    def episodes(self) -> pl.DataFrame:
+        """Stretches of cycles that stand out (`schema.EPISODES`)."""
+        return episodes_of.episodes(self.enriched)
+
+    @cached_property
+    def segments(self) -> pl.DataFrame:
+        """Start-up, load phases and idle times (`schema.SEGMENTS`)."""
+        return segments_of.segments(self.enriched)
+
+    @cached_property
+    def pauses(self) -> pl.DataFrame:
+        """Stop-the-world pauses by phase (`schema.PAUSES`)."""
+        return pauses_of.pauses(self.corrected)
+
+    @cached_property
+    def worst_cycles(self) -> pl.DataFrame:
+        """The cycles with the longest pauses."""
+        return pauses_of.worst_cycles(self.corrected, WORST_CYCLES)
+
+    @cached_property
+    def mmu(self) -> pl.DataFrame:
+        """Minimum mutator utilization (`schema.MMU`)."""
+        return mmu_of.mmu(self.corrected)
+
+    def windows(self, length_s: float) -> pl.DataFrame:
+        """The figures of consecutive windows of equal length (`schema.WINDOWS`)."""
+        if length_s not in self._windows:
+            self._windows[length_s] = windows_of.windows(self.corrected, length_s)
+        return self._windows[length_s]
+
+    @cached_property
+    def trend(self) -> pl.DataFrame:
+        """Ten equal windows over the process with the most cycles (`schema.WINDOWS`)."""
+        nothing = pl.DataFrame(schema=schema.polars_schema("windows"))
+        if self.longest_process is None:
+            return nothing
+        own = self.corrected.filter(process=self.longest_process)
+        begin, end = own.select(
+            (pl.col("end_s") - pl.col("elapsed_s")).min().alias("begin"), pl.col("end_s").max()
+        ).row(0)
+        if begin is None or end <= begin:
+            return nothing
+        length_s = (end - begin) / TREND_POINTS
+        return windows_of.windows(own, length_s, origin_s=begin).head(TREND_POINTS)
+
+    @property
+    def longest_process(self) -> int | None:
+        """The number of the process with the most cycles; None if there is no process."""
+        processes = self.log.tables["processes"]
+        return int(processes.sort("cycles")["process"][-1]) if len(processes) else None
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The figures of the whole log."""
+        log = self.log
+        return summarize(
+            log.tables["cycles"],
+            log.tables["processes"],
+            impossible=log.impossible,
+            said=log.notes,
+        )
+
+    @cached_property
+    def per_process(self) -> tuple[tuple[dict[str, Any], Summary], ...]:
+        """Each row of the processes table with the figures of that process alone."""
+        processes = self.log.tables["processes"]
+        rows = list(processes.iter_rows(named=True))
+        if len(rows) == 1:
+            return ((rows[0], self.summary),)
+        parts = self.cycles.partition_by("process", as_dict=True, maintain_order=True)
+        return tuple(
+            (
+                row,
+                summarize(
+                    parts[(row["process"],)],
+                    processes.filter(process=row["process"]),
+                    impossible=self.log.impossible,
+                ),
+            )
+            for row in rows
+        )
+
+    def live_growth(self, process: int) -> LiveGrowth | None:
+        """The growth of one process's live heap; None if there is no significant growth."""
+        if process not in self._growth:
+            self._growth[process] = live_growth(self.enriched.filter(process=process))
+        return self._growth[process]
+
+    @property
+    def go_versions(self) -> str | None:
+        """The Go versions that print lines of these formats, such as `go1.18+`."""
+        return _go_versions(self.log.tables["processes"].iter_rows(named=True))
+
+    @cached_property
+    def goal_set_by(self) -> dict[str, int]:
+        """How many cycles' heap goals were set by GOGC, the memory limit or the minimum."""
+        return derived.goal_setters(self.enriched)
+
+    @cached_property
+    def procs(self) -> tuple[int, ...]:
+        """The values of GOMAXPROCS in the log, ascending."""
+        return tuple(self.cycles["procs"].drop_nulls().unique().sort())
+
+    @cached_property
+    def repaired(self) -> int:
+        """The number of cycles whose line was repaired."""
+        return int(self.cycles["repaired"].sum())
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the rules found, causes before their effects."""
+        return tuple(
+            diagnose.diagnose(
+                self.enriched,
+                {row["process"]: own for row, own in self.per_process},
+                self.log.tables["processes"],
+                self.episodes,
+                self.settings,
+                self.memory,
+                self.post_mortems,
+            )
+        )
+
+    @cached_property
+    def levels(self) -> dict[str, Level]:
+        """Whether each headline figure is ok, a warning or bad."""
+        old_pacer = not self.cycles["stacks_mib"].count()
+        found = levels.levels(self.summary, DEFAULT, old_pacer=old_pacer)
+        return levels.agreed(found, self.findings)
+
+    @cached_property
+    def post_mortems(self) -> tuple[PostMortem, ...]:
+        """An explanation of every process killed for memory."""
+        return tuple(report.post_mortems(self.log.tables, self.settings))
+
+    @cached_property
+    def memory(self) -> tuple[Memory, ...]:
+        """Heap held by the process against heap needed, from MemStats dumps."""
+        return tuple(memory.memories(self.log.tables["memstats"]))
+
+    @cached_property
+    def unit_cpu(self) -> tuple[Consumed, ...]:
+        """The CPU time systemd reports for each unit, with the part spent on GC."""
+        return tuple(cpu.consumed(self.log.tables))
+
+    @cached_property
+    def unit_cpu_comparisons(self) -> tuple[str, ...]:
+        """Sentences that compare the CPU time of a unit's runs."""
+        return tuple(cpu.compared(self.log.tables))
+
+    @cached_property
+    def rejected_reasons(self) -> list[tuple[str, int]]:
+        """Why lines were rejected and how many for each reason, the most frequent first."""
+        counts = (
+            self.rejected.group_by("reason")
+            .len()
+            .sort("len", "reason", descending=[True, False])
+        )
+        return [(str(reason), int(number)) for reason, number in counts.iter_rows()]
+
+
+def _go_versions(processes: Iterable[Mapping[str, Any]]) -> str | None:
+    """The Go versions that print lines of the shapes these processes printed: `go1.18+`."""
+    spans = {(row["go_version_min"], row["go_version_max"]) for row in processes}
+    if len(spans) != 1:
+        return f"{len(spans)} Go line formats" if spans else None
+    low, high = spans.pop()
+    if low is None:
+        return None
+    return f"go{low}+" if high is None else f"go{low}" if low == high else f"go{low}–{high}"
