@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from gctrace_analyzer.present.text import Line
+    from gctrace_analyzer.present.table import Line
     from gctrace_analyzer.run import Run
 
 

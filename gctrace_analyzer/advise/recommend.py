@@ -216,7 +216,7 @@ def _add_risks(first: Row, present: Row, baseline: Baseline) -> None:
     if reason := why_no_limit(baseline):
         risks.append(reason)
     elif baseline.room_mib is None and (first["gogc"] or 0) > (baseline.now.gogc or math.inf):
-        risks.append("the container's memory limit is unknown")
+        risks.append("the memory limit of the container is unknown: specify it")
     first["risk"] = "; ".join(risks) or None
 
 

@@ -129,10 +129,10 @@ def _named(words: list[str]) -> dict[str, list[str]]:
 
 def _short_names(words: list[str]) -> dict[str, str]:
     """For sides without a name: that of the file, or of its folder if all are called alike."""
-    from gctrace_analyzer.present.format import told_apart
+    from gctrace_analyzer.present.format import short_paths
 
     paths = [word for word in words if "=" not in word or Path(word).exists()]
-    names = told_apart(paths)
+    names = short_paths(paths)
     if len(paths) == len(words) and len({Path(path).name for path in paths}) == 1:
         names = [str(Path(name).parent) if "/" in name else name for name in names]
     return dict(zip(paths, names, strict=True))

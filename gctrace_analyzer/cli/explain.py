@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.present.explain import Explanation
-    from gctrace_analyzer.present.text import Line
+    from gctrace_analyzer.present.table import Line
 
 _DESCRIPTION = """\
 What each field of a line is, its unit, where the runtime takes it from, and
@@ -115,8 +115,8 @@ def _described(explanation: Explanation, note: str | None) -> Iterator[Line]:
             yield ((f"  {value if not index else '':>12}  ", "bold"), (text, ""))
         whence = f"{part.name} · {part.source}" if part.source else part.name
         yield from (((f"{'':16}{text}", "dim"),) for text in wrap(whence, _ROOM))
-    if explanation.follows:
+    if explanation.derived:
         yield ()
         yield (("What follows", "bold"),)
-        for name, figure in explanation.follows:
+        for name, figure in explanation.derived:
             yield ((f"  {name:<14}", ""), (figure, ""))

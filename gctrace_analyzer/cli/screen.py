@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import TextIO
 
-    from gctrace_analyzer.present.text import Line
+    from gctrace_analyzer.present.table import Line
 
 
 def show(lines: Iterable[Line], color: str, file: TextIO | None = None) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.advise.baseline import Baseline
-    from gctrace_analyzer.present.text import Line
+    from gctrace_analyzer.present.table import Line
     from gctrace_analyzer.run import Run
 
 _DESCRIPTION = """\
@@ -98,7 +98,7 @@ def _said(label: str, sentence: str) -> Iterator[Line]:
 
 def _lines(log: Run, rows: pl.DataFrame) -> Iterator[Line]:
     from gctrace_analyzer.present.sections import advice
-    from gctrace_analyzer.present.text import table
+    from gctrace_analyzer.present.table import table as table_lines
 
     baseline, ranked = log.advice.baseline, "rank" in rows.columns
     shown = None
@@ -107,13 +107,13 @@ def _lines(log: Run, rows: pl.DataFrame) -> Iterator[Line]:
     elif not baseline.refused:
         shown = advice.advice(rows)
     if shown is not None:
-        yield from table(shown)
+        yield from table_lines(shown)
     for label, text in _sentences(baseline, rows, ranked=ranked):
         yield from _said(label, text)
     if baseline.load:
         cycles = f"{baseline.load.cycles} steady cycles"
         basis = f"a {baseline.load_model} load, {cycles}; 80 % intervals"
-        from_ = f"From {advice.written(baseline.now)}, {basis}{advice.when(rows)}."
+        from_ = f"From {advice.as_text(baseline.now)}, {basis}{advice.horizon_text(rows)}."
         for line in wrap(from_, 76):
             yield ((f"  {line}", "dim"),)
         if shown is not None:
@@ -131,7 +131,7 @@ def _sentences(
         yield "Mind", text
     if ranked and not baseline.refused and baseline.load:
         yield from advice.reasons(rows, ())
-    for text in [] if baseline.refused else advice.about_ballasts(baseline, rows):
+    for text in [] if baseline.refused else advice.ballast_notes(baseline, rows):
         yield "Ballast", text
     for text in [] if ranked else advice.lasting(rows):
         yield "Lasts", text

@@ -1,93 +1,91 @@
-"""Comparisons written down: text at 80 columns, Markdown for a pull request, JSON."""
+"""Comparisons as text (80 columns), as Markdown for a pull request, and as JSON."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.compare.compare import FEWEST_CYCLES
-from gctrace_analyzer.present.format import NONE, count, duration, printable, told_apart, wrap
+from gctrace_analyzer.present.format import count, duration, printable, short_paths, wrap
 from gctrace_analyzer.present.json import SCHEMA_VERSION
 from gctrace_analyzer.present.markdown import code, escaped
 from gctrace_analyzer.present.markdown import table as markdown_table
 from gctrace_analyzer.present.report import Report
 from gctrace_analyzer.present.sections import comparison
-from gctrace_analyzer.present.text import WIDTH, Line
+from gctrace_analyzer.present.table import WIDTH, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gctrace_analyzer.advise.comparison import SeveralSides, Side, TwoSides
-    from gctrace_analyzer.present.sections.overview import Table
+    from gctrace_analyzer.present.table import Line
 
-_STYLE = {
-    "better": "green", "worse": "bold red", "~": "dim", NONE: "dim",
-}  # fmt: skip
 _FIRST = ("live_heap", "unclear_load")
-"""What is said with what breaks comparability: another amount of data is another load."""
+"""Differences shown first: a different amount of data is a different load."""
+_STYLES = {"Improved": "green", "Regressed": "bold red", "Same": "dim"}
 _KINDS = {"incomparable": "bold yellow", "changed": "bold", "mind": ""}
 
 
 def plain(lines: Iterable[Line]) -> str:
-    """Styled lines as one string without styles."""
+    """Returns styled lines as one string without styles."""
     return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
 
 
 def lines(found: TwoSides) -> Iterator[Line]:
-    """A comparison, line by line: whether it is one, the verdict, the figures."""
+    """Yields a comparison line by line: whether it is fair, the verdict, the figures."""
     for side, word in ((found.before, "before"), (found.after, "after")):
-        yield from _said(word, source(side), "bold")
+        yield from _labelled(word, source(side), "bold")
     yield ()
     for word, sentence, style in circumstances(found):
-        yield from _said(word, sentence, style)
+        yield from _labelled(word, sentence, style)
     for word, sentence in comparison.conclusion(found.frame):
-        yield from _said(word, sentence, _STYLE.get(word.lower(), "bold"))
-    yield from _table(comparison.figures(found.frame), verdict=5)
+        yield from _labelled(word, sentence, _STYLES.get(word, "bold"))
+    yield from table(comparison.figures(found.frame), verdict=5)
     if (load := comparison.of_load(found.frame)) is not None:
-        yield from _table(load)
+        yield from table(load)
         yield from _note(comparison.LOAD_NOTE)
     yield from _expected(found)
     yield ()
-    for sentence in minded(found):
-        yield from _said("Mind", sentence, "bold")
+    for sentence in further_notes(found):
+        yield from _labelled("Note", sentence, "bold")
     yield from _note(comparison.METHOD)
 
 
 def sweep_lines(found: SeveralSides) -> Iterator[Line]:
-    """A sweep, line by line: one row per setting, the best marked."""
+    """Yields a sweep line by line: one row per setting, with the best marked."""
     for side in found.sides:
         for index, text in enumerate(wrap(source(side, label=True), WIDTH - 2)):
             yield (("  " if index else "", ""), (text, "bold"))
     if found.differences:
         yield ()
     for each in found.differences:
-        word = "Load" if each.what == "load" else "Mind"
-        yield from _said(word, each.sentence, _KINDS[each.kind])
-    for table in comparison.settings(found.frame):
-        yield from _table(table)
+        word = "Load" if each.what == "load" else "Note"
+        yield from _labelled(word, each.sentence, _KINDS[each.kind])
+    for setting_table in comparison.settings(found.frame):
+        yield from table(setting_table)
     yield ()
     for sentence in notes(found.sides):
-        yield from _said("Mind", sentence, "bold")
+        yield from _labelled("Note", sentence, "bold")
     yield from _note(comparison.SWEEP_METHOD)
 
 
 def markdown(found: TwoSides) -> str:
-    """A comparison as Markdown text, with a line end."""
+    """Returns a comparison as Markdown text."""
     return "\n".join(_markdown(found)) + "\n"
 
 
 def sweep_markdown(found: SeveralSides) -> str:
-    """A sweep as Markdown text, with a line end."""
+    """Returns a sweep as Markdown text."""
     parts = ["## Go garbage collection by setting", ""]
     parts += [f"- {code(source(side, label=True))}" for side in found.sides]
     parts += [f"\n> {escaped(each.sentence)}" for each in found.differences]
-    for table in comparison.settings(found.frame):
-        parts += markdown_table(table)
+    for each_table in comparison.settings(found.frame):
+        parts += markdown_table(each_table)
     parts += [f"\n{escaped(comparison.SWEEP_METHOD)}"]
     return "\n".join(parts) + "\n"
 
 
 def document(found: TwoSides) -> dict[str, Any]:
-    """A comparison as plain values."""
+    """Returns a comparison as plain values."""
     return {
         "schema_version": SCHEMA_VERSION,
         "before": _side(found.before),
@@ -101,7 +99,7 @@ def document(found: TwoSides) -> dict[str, Any]:
 
 
 def sweep_document(found: SeveralSides) -> dict[str, Any]:
-    """A sweep as plain values."""
+    """Returns a sweep as plain values."""
     return {
         "schema_version": SCHEMA_VERSION,
         "settings": [_side(side) for side in found.sides],
@@ -111,8 +109,8 @@ def sweep_document(found: SeveralSides) -> dict[str, Any]:
 
 
 def source(side: Side, *, label: bool = False) -> str:
-    """What a side is: its inputs, runs, time and cycles."""
-    names = told_apart([printable(name) for name in side.names])
+    """Returns the inputs, runs, time and cycles of a side."""
+    names = short_paths([printable(name) for name in side.names])
     shown = printable(side.names[0]) if len(names) == 1 else ", ".join(names[:3])
     shown += f" and {len(names) - 3} more" if len(names) > 3 else ""
     parts = [shown if names else Report(side.analyses[0], side.advices[0]).title]
@@ -129,29 +127,29 @@ def source(side: Side, *, label: bool = False) -> str:
 
 
 def notes(sides: Sequence[Side]) -> Iterator[str]:
-    """What of the inputs does not count."""
+    """Yields what limits the figures of the inputs."""
     for side in sides:
         few = [part.summary.cycles for part in side.measured if not part.judged]
         if few:
             yield (
-                f"{side.label}: {count(min(few), 'cycle')} in a run tell too little to judge: "
-                f"it takes {FEWEST_CYCLES}."
+                f"{side.label}: {count(min(few), 'cycle')} in a run are too few to compare: at "
+                f"least {FEWEST_CYCLES} are needed."
             )
         if side.processes > len(side.measured):
             runs = count(len(side.measured), "run")
             yield (
-                f"{side.label}: {side.processes} program starts in {runs}: figures are those of "
-                "all together."
+                f"{side.label}: {side.processes} processes in {runs}: the figures are of all of "
+                "them together."
             )
     if any(len(side.measured) < 2 for side in sides):
         yield (
-            "One run a side: what another start would do is taken from other programs "
-            "(docs/comparison.md). Three runs a side tell it of this one."
+            "Only one run per side: the difference between runs is estimated from other programs "
+            "(docs/comparison.md). Three runs per side measure it."
         )
 
 
-def minded(found: TwoSides) -> Iterator[str]:
-    """What to keep in mind of the inputs, but for what is said first."""
+def further_notes(found: TwoSides) -> Iterator[str]:
+    """Yields the notes about the inputs, except those shown first."""
     for each in found.differences:
         if each.kind == "mind" and each.what not in _FIRST:
             yield each.sentence
@@ -159,27 +157,27 @@ def minded(found: TwoSides) -> Iterator[str]:
 
 
 def circumstances(found: TwoSides) -> Iterator[tuple[str, str, str]]:
-    """Whether it is a comparison, what was changed and expected: word, sentence, style."""
+    """Yields label, sentence and style: is it fair, what changed, what was predicted."""
     broken = [each for each in found.differences if each.kind == "incomparable"]
     other = [each for each in found.differences if each.what in _FIRST]
     changed = [each.sentence for each in found.differences if each.kind == "changed"]
     for each in (*broken, *other):
-        yield "Mind", each.sentence, _KINDS["incomparable"]
+        yield "Note", each.sentence, _KINDS["incomparable"]
     if not broken:
-        yield "Alike", "; ".join(comparison.alike(found)), "green"
+        yield "Same", "; ".join(comparison.same(found)), "green"
     if changed:
         yield "Changed", ", ".join(changed), "bold"
-    if (told := comparison.expected_and_measured(found.frame)) is not None:
-        yield "Expected", f"{', '.join(changed) or 'the new setting'}: {told}", "bold"
+    if (text := comparison.expected_and_measured(found.frame)) is not None:
+        yield "Predicted", f"{', '.join(changed) or 'the new setting'}: {text}", "bold"
 
 
 def _expected(found: TwoSides) -> Iterator[Line]:
-    if (table := comparison.expectation(found.frame)) is not None:
-        yield from _table(table)
+    if (predicted := comparison.expectation(found.frame)) is not None:
+        yield from table(predicted)
         yield from _note(comparison.EXPECTED_NOTE)
     elif found.no_expectation:
         yield ()
-        yield from _note(f"No expectation of the new setting: {found.no_expectation}.")
+        yield from _note(f"The new setting was not predicted: {found.no_expectation}.")
 
 
 def _markdown(found: TwoSides) -> Iterator[str]:
@@ -193,15 +191,15 @@ def _markdown(found: TwoSides) -> Iterator[str]:
     if (load := comparison.of_load(found.frame)) is not None:
         yield from markdown_table(load)
         yield f"\n{escaped(comparison.LOAD_NOTE)}"
-    if (table := comparison.expectation(found.frame)) is not None:
-        yield from markdown_table(table)
+    if (predicted := comparison.expectation(found.frame)) is not None:
+        yield from markdown_table(predicted)
         yield f"\n{escaped(comparison.EXPECTED_NOTE)}"
     yield "\n<details><summary>All figures</summary>"
     yield from markdown_table(comparison.figures(found.frame))
     yield ""
     for side, word in ((found.before, "before"), (found.after, "after")):
         yield f"- {word}: {code(source(side))}"
-    yield from (f"- {escaped(sentence)}" for sentence in minded(found))
+    yield from (f"- {escaped(sentence)}" for sentence in further_notes(found))
     yield f"\n{escaped(comparison.METHOD)}"
     yield "\n</details>"
 
@@ -217,32 +215,11 @@ def _side(side: Side) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _said(word: str, sentence: str, style: str) -> Iterator[Line]:
-    for index, text in enumerate(wrap(sentence, WIDTH - 9)):
-        yield ((f"{'' if index else word:<9}", style), (text, ""))
+def _labelled(word: str, sentence: str, style: str) -> Iterator[Line]:
+    for index, text in enumerate(wrap(sentence, WIDTH - 11)):
+        yield ((f"{'' if index else word:<11}", style), (text, ""))
 
 
 def _note(sentence: str) -> Iterator[Line]:
     for text in wrap(sentence, WIDTH - 2):
         yield ((f"  {text}", "dim"),)
-
-
-def _table(shown: Table, verdict: int | None = None) -> Iterator[Line]:
-    """A table, the verdicts in its column of that number coloured."""
-    cells = [shown.head, *shown.rows]
-    width = [max(len(row[column]) for row in cells) for column in range(len(shown.head))]
-    width[0] = max(len(shown.head[0]), *(len(row[0]) + 2 for row in shown.rows))
-    yield ()
-    for index, row in enumerate(cells):
-        words = row if not index else (f"  {row[0]}", *row[1:])
-        yield tuple(
-            (
-                f"{'' if not at else '  '}{_fit(word, width[at], shown.align[at])}",
-                "bold" if not index else _STYLE.get(word, "") if at == verdict else "",
-            )
-            for at, word in enumerate(words)
-        )
-
-
-def _fit(word: str, width: int, side: str) -> str:
-    return word.ljust(width) if side == "l" else word.rjust(width)

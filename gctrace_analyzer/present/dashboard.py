@@ -1,4 +1,4 @@
-"""What is shown of a program while it runs: a dashboard, or a line per interval."""
+"""What `watch` shows: a dashboard, or one line per interval."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.present.report import Report
-    from gctrace_analyzer.present.text import Line
+    from gctrace_analyzer.present.table import Line
 
 _STYLE = {"ok": "green", "info": "", "warn": "yellow", "bad": "bold red"}
 _TREND = {
@@ -31,15 +31,15 @@ _MOST_BARS = 60
 _MOST_FINDINGS = 4
 _EVIDENCE_LINES = 2
 _COLUMNS = 100
-"""From here on there is room for whole notes beside the bars."""
+"""The terminal width from which whole notes fit next to the bars."""
 
-STILL_S = 1.0
-"""A cycle that came less long ago came just now."""
+JUST_NOW_S = 1.0
+"""The age below which the newest cycle ended "just now"."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What a dashboard says beside the figures: of what, how much, since when."""
+class Progress:
+    """What a dashboard shows besides the figures: title, amounts, newest cycle."""
 
     title: str
     cycles: int
@@ -51,13 +51,13 @@ class Seen:
 
 
 def bars(width: int) -> int:
-    """How many bars a sparkline has on a screen of that width."""
+    """Returns the number of bars of a sparkline on a terminal of this width."""
     notes = 44 if width >= _COLUMNS else 28
     return max(min(width - _LEFT - _LEVEL - notes, _MOST_BARS), 8)
 
 
 def bar_s(span_s: float, count: int) -> float:
-    """The time that a bar stands for, so that `count` of them show `span_s`: a round number.
+    """Returns the round number of seconds per bar with which `count` bars show `span_s`.
 
     >>> bar_s(25, 30), bar_s(290, 30), bar_s(3600, 40)
     (1, 10, 120)
@@ -65,75 +65,75 @@ def bar_s(span_s: float, count: int) -> float:
     return next((each for each in _BAR_S if each * count >= span_s), span_s / count)
 
 
-def since(seconds: float) -> str:
-    """A time that has passed, in whole seconds at most.
+def elapsed(seconds: float) -> str:
+    """Formats elapsed time in whole seconds.
 
-    >>> since(2.7), since(75)
+    >>> elapsed(2.7), elapsed(75)
     ('2 s', '1m 15s')
     """
     return f"{math.floor(seconds)} s" if seconds < 60 else format.duration(seconds)
 
 
-def waiting(seen: Seen) -> list[Line]:
-    """The dashboard before the first cycle."""
-    shown: list[Line] = [((format.printable(seen.title), "bold"),)]
-    if seen.notice:
-        return [*shown, ((f"  {format.printable(seen.notice)}", "yellow"),)]
-    return [*shown, ((f"  {format.count(seen.lines, 'line')}, no GC cycle yet", "dim"),)]
+def waiting(progress: Progress) -> list[Line]:
+    """Returns the dashboard before the first cycle."""
+    shown: list[Line] = [((format.printable(progress.title), "bold"),)]
+    if progress.notice:
+        return [*shown, ((f"  {format.printable(progress.notice)}", "yellow"),)]
+    return [*shown, ((f"  {format.count(progress.lines, 'line')}, no GC cycle yet", "dim"),)]
 
 
 def dashboard(
     report: Report,
     trend: pl.DataFrame,
-    seen: Seen,
+    progress: Progress,
     *,
     now_s: float | None,
     width: int,
     advise: bool,
 ) -> list[Line]:
-    """The state of the last minutes, the episode that goes on, findings, what to set.
+    """Returns the figures of the window, the current episode, findings and settings.
 
     Args:
-        report: of the cycles in the window.
-        trend: `schema.WINDOWS` of the same, all of one length.
-        seen: what there is beside it.
-        now_s: the time, on the program's clock.
-        width: of the screen.
-        advise: whether to say what to set.
+        report: the report on the cycles in the window.
+        trend: `schema.WINDOWS` of the same cycles, all of one length.
+        progress: what to show besides the figures.
+        now_s: the time since the start of the process.
+        width: the width of the terminal.
+        advise: whether to show recommended settings.
     """
-    shown = [*_head(report, seen, width), ()]
+    shown = [*_head(report, progress, width), ()]
     points = _points(trend, now_s, bars(width))
     for figure in overview.state(report):
         values = points.get(_TREND.get(figure.label, ""), [])
         shown.append(_figure(figure, values, width))
-    shown += [(), *_now(report, seen, width), *_findings(report, width)]
+    shown += [(), *_now(report, progress, width), *_findings(report, width)]
     if advise:
         shown += text.advice_lines(report)
     return shown
 
 
-def _head(report: Report, seen: Seen, width: int) -> Iterator[Line]:
-    facts = [format.printable(seen.title), *report.facts[1:3]]
+def _head(report: Report, progress: Progress, width: int) -> Iterator[Line]:
+    facts = [format.printable(progress.title), *report.facts[1:3]]
     title = " · ".join(facts)
     if len(title) > width:
         room = width - len(title) + len(facts[0])
         title = " · ".join([facts[0][: max(room - 1, 8)] + "…", *facts[1:]])
     yield ((title[:width], "bold"),)
-    span = min(seen.window_s, report.analysis.summary.span_s or seen.window_s)
+    span = min(progress.window_s, report.analysis.summary.span_s or progress.window_s)
     parts = [
-        f"  {format.count(seen.cycles, 'cycle')} in {format.count(seen.lines, 'line')}",
+        f"  {format.count(progress.cycles, 'cycle')} in {format.count(progress.lines, 'line')}",
         f"figures of the last {format.duration(span)}",
     ]
     yield ((" · ".join(parts)[:width], "dim"),)
-    if seen.newest:
-        yield ((_newest(seen.newest, seen.age_s)[:width], ""),)
-    if seen.notice:
-        yield ((f"  {format.printable(seen.notice)}"[:width], "yellow"),)
+    if progress.newest:
+        yield ((_newest(progress.newest, progress.age_s)[:width], ""),)
+    if progress.notice:
+        yield ((f"  {format.printable(progress.notice)}"[:width], "yellow"),)
 
 
 def _newest(row: dict[str, Any], age_s: float) -> str:
     """The newest cycle and its age."""
-    ago = "just now" if age_s < STILL_S else f"{since(age_s)} ago"
+    ago = "just now" if age_s < JUST_NOW_S else f"{elapsed(age_s)} ago"
     parts = [f"  gc {row['gc_num']:,} {ago}"]
     sizes = [row.get(f"heap_{when}_mib") for when in ("start", "end", "live")]
     if None not in sizes:
@@ -151,13 +151,13 @@ def _newest(row: dict[str, Any], age_s: float) -> str:
 def _points(
     trend: pl.DataFrame, now_s: float | None, count: int
 ) -> dict[str, list[float | None]]:
-    """The last so many windows, of each column; None where nothing is known."""
+    """The values of the last `count` windows by column; None for unknown values."""
     if trend.is_empty():
         return {}
     length = trend["end_s"][0] - trend["start_s"][0]
     at = (trend["start_s"] / length).round().cast(pl.Int64)
     last = int(at[-1]) if now_s is None else max(math.floor(now_s / length), int(at[-1]))
-    # From the first window on: a screen that fills from the left is younger than it is wide.
+    # Start at the first window: until the line is full, it grows from the left.
     first = max(last - count + 1, int(at[0]))
     wanted = pl.DataFrame({"at": range(first, last + 1)}, schema={"at": pl.Int64})
     table = wanted.join(trend.with_columns(at=at), on="at", how="left", maintain_order="left")
@@ -169,7 +169,7 @@ def _figure(figure: overview.Figure, values: list[float | None], width: int) -> 
     spark = f"{format.sparkline(values):<{bars(width)}}  " if values else ""
     if len(spark) > room:
         spark = ""
-    note = _fitted(figure.note, room - len(spark))
+    note = _shortened(figure.note, room - len(spark))
     return (
         (f"  {figure.label:<11}", ""),
         (f"{figure.value:>10}  ", "bold"),
@@ -179,8 +179,8 @@ def _figure(figure: overview.Figure, values: list[float | None], width: int) -> 
     )
 
 
-def _fitted(note: str, room: int) -> str:
-    """As many of the note's parts as there is room for."""
+def _shortened(note: str, room: int) -> str:
+    """The parts of the note that fit."""
     while len(note) > max(room, 0):
         cut = max(note.rfind("; "), note.rfind(" · "), note.rfind(" ("))
         if cut < 0:
@@ -189,15 +189,15 @@ def _fitted(note: str, room: int) -> str:
     return note
 
 
-def going_on(report: Report, gc_num: int) -> list[dict[str, Any]]:
-    """The episodes that reach the newest cycle, the worst first."""
+def current_episodes(report: Report, gc_num: int) -> list[dict[str, Any]]:
+    """Returns the episodes that include the newest cycle, the worst first."""
     rank = pl.col("severity").replace_strict({"bad": 0, "warn": 1}, default=2)
     now = report.analysis.episodes.filter(pl.col("last_gc") >= gc_num - 1).sort(rank, "start_s")
     return now.to_dicts()
 
 
-def _now(report: Report, seen: Seen, width: int) -> Iterator[Line]:
-    present = going_on(report, int(seen.newest["gc_num"]) if seen.newest else 0)
+def _now(report: Report, progress: Progress, width: int) -> Iterator[Line]:
+    present = current_episodes(report, int(progress.newest["gc_num"]) if progress.newest else 0)
     for each in present[:1]:
         style = _STYLE.get(each["severity"], "")
         lasts = format.duration(each["end_s"] - each["start_s"])
@@ -209,26 +209,26 @@ def _now(report: Report, seen: Seen, width: int) -> Iterator[Line]:
 
 
 def _findings(report: Report, width: int) -> Iterator[Line]:
-    told = findings.told(report)
+    problems = findings.problems(report)
     present = set(report.analysis.episodes["kind"])
-    if not told:
+    if not problems:
         good = findings.healthy(report)
-        word, style = ("nothing that needs doing", "green") if good else ("nothing yet", "dim")
+        word, style = ("no action needed", "green") if good else ("nothing yet", "dim")
         yield (("Found  ", "bold"), (word, style))
         return
-    for index, each in enumerate(told[:_MOST_FINDINGS]):
+    for index, each in enumerate(problems[:_MOST_FINDINGS]):
         label = "Found  " if not index else "       "
         yield ((label, "bold"), (each.name, _STYLE[each.severity]), (f"  {each.id}", "dim"))
         if each.name in present and index == 0:
             continue
         for line in wrap(each.evidence, width - 9)[:_EVIDENCE_LINES]:
             yield ((f"         {line}", ""),)
-    if len(told) > _MOST_FINDINGS:
-        yield ((f"       and {len(told) - _MOST_FINDINGS} more", "dim"),)
+    if len(problems) > _MOST_FINDINGS:
+        yield ((f"       and {len(problems) - _MOST_FINDINGS} more", "dim"),)
 
 
 def interval_line(row: dict[str, Any]) -> str:
-    """One interval (`schema.WINDOWS`) as a line of 80 columns at most."""
+    """Formats one interval (`schema.WINDOWS`) as a line of at most 80 columns."""
     at = format.duration(row["end_s"])
     which = f"[{row['process']}] " if row["process"] else ""
     cells = (
@@ -243,5 +243,5 @@ def interval_line(row: dict[str, Any]) -> str:
 
 
 def episode_line(row: dict[str, Any]) -> str:
-    """An episode (`schema.EPISODES`) that has begun."""
+    """Formats an episode (`schema.EPISODES`) that has started."""
     return f"          {row['severity']}: {row['kind']}: {format.printable(row['reason'])}"

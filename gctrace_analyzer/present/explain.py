@@ -1,4 +1,4 @@
-"""One line of the runtime's, field by field."""
+"""Explains one line that the Go runtime printed, field by field."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OTHERS = {
     "gc_threads": ("", "threads that took part in the collection (not GOMAXPROCS)"),
     "phase_1_ms": ("ms", "the world stopped: marking"),
     "phase_2_ms": ("ms", "the world stopped: sweeping"),
-    "phase_3_ms": ("ms", "the world stopped: stopping it, and the rest"),
+    "phase_3_ms": ("ms", "the world stopped: stopping it, and everything else"),
     "phase_1_us": ("µs", "the world stopped: stopping it"),
     "phase_2_us": ("µs", "the world stopped: finishing the last sweep, starting the helpers"),
     "phase_3_us": ("µs", "the world stopped: marking on this thread"),
@@ -42,7 +42,10 @@ _OTHERS = {
     "scan_cpu_ms": ("ms", "CPU of the scan"),
     "install_barrier_cpu_ms": ("ms", "CPU of installing the write barrier"),
     "objects_before": ("", "objects before the collection"),
-    "objects": ("", "objects afterwards (Go 1.3 and 1.4: garbage not yet swept included)"),
+    "objects": (
+        "",
+        "objects after the collection (Go 1.3 and 1.4 include garbage not yet swept)",
+    ),
     "mallocs": ("", "objects allocated since the start"),
     "frees": ("", "objects freed since the start"),
     "goroutines": ("", "goroutines"),
@@ -61,7 +64,7 @@ _OTHERS = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One field of a line: as printed, its unit, what it is."""
+    """One field of a line: its printed value, unit and meaning."""
 
     name: str
     value: str
@@ -72,22 +75,22 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A line taken apart. `follows` are pairs of a figure's name and what it comes to."""
+    """An explained line. `derived` has pairs of a figure's name and its text."""
 
     record: str
     shape: str
     versions: str
     printed_by: str
     parts: tuple[Part, ...]
-    follows: tuple[tuple[str, str], ...]
+    derived: tuple[tuple[str, str], ...]
 
 
 def explain(text: str) -> Explanation | None:
-    """What the runtime's line in `text` says; None if there is none."""
+    """Explains the runtime's line in `text`; None if there is none."""
     for shape in SHAPES.values():
         match = re.search(shape.pattern, text)
         if match:
-            follows = tuple(_follows(match)) if shape.table == "cycles" else ()
+            derived = tuple(_derived(match)) if shape.table == "cycles" else ()
             return Explanation(
                 record=match[0],
                 shape=shape.id,
@@ -95,7 +98,7 @@ def explain(text: str) -> Explanation | None:
                 printed_by=_FILES.get(shape.id)
                 or _TABLE_FILES.get(shape.table, "runtime/mgc0.c, gc"),
                 parts=tuple(_parts(shape, match)),
-                follows=follows,
+                derived=derived,
             )
     return None
 
@@ -130,8 +133,8 @@ def _parts(shape: Shape, match: re.Match[str]) -> Iterator[Part]:
             )
 
 
-def _follows(match: re.Match[str]) -> Iterator[tuple[str, str]]:
-    """What a person would work out from the line."""
+def _derived(match: re.Match[str]) -> Iterator[tuple[str, str]]:
+    """The figures that a person would derive from the line."""
     number = {
         name: float(value)
         for name, value in match.groupdict().items()
@@ -140,16 +143,19 @@ def _follows(match: re.Match[str]) -> Iterator[tuple[str, str]]:
     if "start_s" not in number:
         phases = [value for name, value in number.items() if name.startswith("phase_")]
         unit = "µs" if "phase_1_us" in number else "ms"
-        yield "Pause", f"{sum(phases):g} {unit}: the world stood still for the whole collection"
+        yield "Pause", f"{sum(phases):g} {unit}: the world was stopped for the whole collection"
         return
     pauses = number["stw_sweep_term_ms"] + number["stw_mark_term_ms"]
-    yield "Pauses", f"{pauses:.3g} ms in two parts; printed durations are cut to two digits"
+    yield (
+        "Pauses",
+        f"{pauses:.3g} ms in two parts (the runtime truncates what it prints)",
+    )
     mark = number.get("concurrent_mark_ms") or sum(
         number.get(name, 0.0) for name in ("scan_ms", "install_barrier_ms", "mark_ms")
     )
     yield (
         "Ended",
-        f"about {number['start_s'] + (pauses + mark) / 1000:.3f} s after the program's start",
+        f"about {number['start_s'] + (pauses + mark) / 1000:.3f} s after the start of the process",
     )
     yield from _cpu(number, mark)
     yield from _heap(number)
@@ -163,7 +169,7 @@ def _cpu(number: dict[str, float], mark_ms: float) -> Iterator[tuple[str, str]]:
     if work:
         shares = (100 * part / work for part in (assist, background, idle))
         yield (
-            "Marking by",
+            "Marked by",
             "mark assists {:.0f} %, background workers {:.0f} %, idle CPUs {:.0f} %".format(
                 *shares
             ),
@@ -172,7 +178,7 @@ def _cpu(number: dict[str, float], mark_ms: float) -> Iterator[tuple[str, str]]:
         busy = (assist + background) / (mark_ms * number["procs"])
         yield (
             "While marking",
-            f"{100 * busy:.0f} % of CPU without idle marking; the pacer aims at 25 %",
+            f"{100 * busy:.0f} % of the CPU without idle marking; the pacer aims at 25 %",
         )
     stopped = (
         number["stw_sweep_term_cpu_ms"] / number["stw_sweep_term_ms"]

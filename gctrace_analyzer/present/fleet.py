@@ -1,4 +1,4 @@
-"""What a fleet tells, as rows of words: the same for the terminal and for Markdown."""
+"""The summary of a fleet as rows of text, for the terminal and for Markdown."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from gctrace_analyzer.present.format import (
 )
 from gctrace_analyzer.present.format import milliseconds as ms
 from gctrace_analyzer.present.sections.overview import Table
+from gctrace_analyzer.present.table import table as text_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.analysis.fleet import Answers
-    from gctrace_analyzer.present.text import Line
+    from gctrace_analyzer.present.table import Line
 
 SCHEMA_VERSION = 1
 MOST_ROWS = 10
@@ -39,14 +40,14 @@ _WRITTEN: Mapping[str, Callable[[float | None], str]] = {
 
 
 def lines(answers: Answers, most: int = MOST_ROWS) -> Iterator[Line]:
-    """The answers for a terminal, line by line."""
+    """Yields the summary for a terminal line by line."""
     for index, sentence in enumerate(facts(answers)):
         yield ((sentence, "bold" if index == 0 else ""),)
     yield ()
     for label, value, note in state(answers):
         yield ((f"  {label:<12}", ""), (f"{value:>12}", "bold"), (f"  {note}", ""))
     for table in tables(answers, most):
-        yield from text.table(table)
+        yield from text_table(table)
     yield ()
     for sentence in notes(answers):
         for line in text.wrapped(sentence):
@@ -54,7 +55,7 @@ def lines(answers: Answers, most: int = MOST_ROWS) -> Iterator[Line]:
 
 
 def dumps(answers: Answers, most: int = MOST_ROWS) -> str:
-    """The answers as Markdown text, with a line end."""
+    """Returns the summary as Markdown text."""
     first, *others = facts(answers)
     body = ["## Go garbage collection of a fleet", "", first, *(f"\n{each}" for each in others)]
     head = Table(("Figure", "value", ""), "lrl", state(answers))
@@ -65,7 +66,7 @@ def dumps(answers: Answers, most: int = MOST_ROWS) -> str:
 
 
 def to_json(answers: Answers) -> str:
-    """The answers as one JSON object; what is not known is null."""
+    """Returns the summary as one JSON object; unknown values are null."""
     document = {"schema_version": SCHEMA_VERSION, **answers.to_dict()}
     return json.dumps(_finite(document), indent=2, ensure_ascii=False) + "\n"
 
@@ -79,7 +80,7 @@ def _finite(value: Any) -> Any:
 
 
 def facts(answers: Answers) -> list[str]:
-    """What was read, and what not."""
+    """Returns what was read, and what could not be."""
     t = answers.totals
     read = [
         count(t.files, "file"),
@@ -88,15 +89,15 @@ def facts(answers: Answers) -> list[str]:
         count(t.cycles, "cycle"),
     ]
     less = {
-        "could not be read": t.unread, "without a program's cycles": t.without_program,
-        "processes too short to judge": t.short, "killed for memory": t.killed,
+        "could not be read": t.unread, "without GC cycles": t.without_program,
+        "processes with too few cycles": t.short, "killed for memory": t.killed,
     }  # fmt: skip
-    said = [f"{number:,} {what}" for what, number in less.items() if number]
-    return [" · ".join(read), *(["  " + " · ".join(said)] if said else [])]
+    parts = [f"{number:,} {what}" for what, number in less.items() if number]
+    return [" · ".join(read), *(["  " + " · ".join(parts)] if parts else [])]
 
 
 def state(answers: Answers) -> list[tuple[str, str, str]]:
-    """The headline: cores burnt, thrashing, what advice would save."""
+    """Returns the headline figures: cores spent on GC, thrashing, possible savings."""
     t = answers.totals
     found = []
     if t.gc_cores is not None:
@@ -104,20 +105,18 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
         with_idle = f"; {cores(t.gc_with_idle_cores)} with idle marking"
         found.append(("GC CPU", f"{cores(t.gc_cores)} cores", of + with_idle))
     near = len(answers.thrash) - t.thrashing
-    found.append(
-        ("Thrashing", f"{t.thrashing:,} now", f"{near:,} have thrashed or are near it")
-    )
+    found.append(("Thrashing", f"{t.thrashing:,} now", f"{near:,} have thrashed or nearly do"))
     if t.advised:
         ends = (t.saved_cores_low, t.saved_cores_high)
-        by = f"of GC CPU by the advice for {count(t.advised, 'process', 'processes')}"
+        by = f"of GC CPU with new settings for {count(t.advised, 'process', 'processes')}"
         found.append(_change(t.saved_cores, ends, "cores", cores, by))
         heap = (t.saved_heap_mib_low, t.saved_heap_mib_high)
-        found.append(_change(t.saved_heap_mib, heap, "GiB", _gib, "of heap by it"))
+        found.append(_change(t.saved_heap_mib, heap, "GiB", _gib, "of heap with them"))
     elif t.processes:
-        untold = int(answers.services["without_advice"].sum())
-        alone = int(answers.services["files"].sum()) - untold
-        note = f"{alone:,} are best left alone" + (
-            f", {untold:,} do not tell" if untold else ""
+        unknown = int(answers.services["without_advice"].sum())
+        unchanged = int(answers.services["files"].sum()) - unknown
+        note = f"{unchanged:,} need no change" + (
+            f", no recommendation for {unknown:,}" if unknown else ""
         )
         found.append(("Advice", "none", note))
     return found
@@ -137,27 +136,27 @@ def _change(
 
 
 def notes(answers: Answers) -> list[str]:
-    """How the figures were made."""
+    """Returns how the figures were computed."""
     t = answers.totals
-    said = [
-        "GC cores: CPU seconds of collection per second, idle marking left out, summed over "
-        "files as if their programs ran at the same time."
+    sentences = [
+        "GC cores: CPU seconds spent on GC per second, without idle marking, summed over all "
+        "files as if their processes ran at the same time."
     ]
     if t.advised:
-        said.append(
-            "Savings: rank-1 advice against the present setting, idle marking counted, last "
-            "program of each file; 80 % intervals. Below 0 it takes more."
+        sentences.append(
+            "Savings: the recommended against the present setting, with idle marking, for the "
+            "last process of each file; 80 % intervals. Negative values are costs."
         )
     if t.unnamed:
-        said.append(
-            f"{count(t.unnamed, 'process', 'processes')} without a service: --id "
-            "'{service}/{pod}.log' takes it from paths."
+        sentences.append(
+            f"{count(t.unnamed, 'process', 'processes')} without a service: "
+            "'{service}/{pod}.log' as id takes it from the paths."
         )
-    return said
+    return sentences
 
 
 def tables(answers: Answers, most: int = MOST_ROWS) -> list[Table]:
-    """Every answer that there is, as a table of at most so many rows."""
+    """Returns the tables that have rows, each with at most `most` of them."""
     saving = answers.services.filter(answers.services["advised"] > 0).sort(
         "saved_cores", "service", descending=[True, False]
     )
@@ -179,7 +178,7 @@ def _table(
 ) -> Table:
     head, align, cells = row
     left = len(frame) - most
-    more = f"… and {left:,} more: --top {len(frame)}" if left > 0 else ""
+    more = f"… and {left:,} more" if left > 0 else ""
     return Table(head, align, [cells(each) for each in frame.head(most).to_dicts()], more)
 
 
@@ -193,7 +192,7 @@ _services = (
     ),
 )  # fmt: skip
 _savings = (
-    ("What the advice would save", "for", "cores", "GiB of heap"),
+    ("Possible savings", "processes", "cores", "GiB of heap"),
     "lrrr",
     lambda row: (
         _short(row["service"]), f"{row['advised']:,}",
@@ -201,7 +200,7 @@ _savings = (
     ),
 )  # fmt: skip
 _thrash = (
-    ("Thrashing or near it", "state", "GC CPU", "GOGC felt", "live", "limit", "limiter"),
+    ("Thrashing or close to it", "state", "GC CPU", "eff. GOGC", "live", "limit", "limiter"),
     "llrrrrl",
     lambda row: (
         _file(row), row["state"], share(row["gc_cpu_share"]), _gogc(row["effective_gogc_p50"]),
@@ -210,7 +209,7 @@ _thrash = (
     ),
 )  # fmt: skip
 _limits = (
-    ("Limit too near the live heap", "live heap", "limit", "share", "GOGC felt"),
+    ("GOMEMLIMIT too close to the live heap", "live heap", "limit", "share", "eff. GOGC"),
     "lrrrr",
     lambda row: (
         _file(row), mib(row["live_heap_max_mib"]), mib(row["limit_mib"]),
@@ -218,7 +217,7 @@ _limits = (
     ),
 )  # fmt: skip
 _versions = (
-    ("Go, by the shape of the lines", "processes", "services", "GC cores"),
+    ("Go version (inferred from line format)", "processes", "services", "GC cores"),
     "lrrr",
     lambda row: (
         row["go"], f"{row['processes']:,}", f"{row['services']:,}", cores(row["gc_cores"]),
@@ -233,7 +232,7 @@ _settings = (
     ),
 )  # fmt: skip
 _outliers = (
-    ("Unlike its replicas", "figure", "here", "usual", "replicas"),
+    ("Unlike its replicas", "figure", "here", "median", "replicas"),
     "llrrr",
     lambda row: (
         _file(row), OUTLYING[row["figure"]], _WRITTEN[row["figure"]](row["value"]),
@@ -251,13 +250,13 @@ _errors = (
 
 
 def _file(row: Mapping[str, Any]) -> str:
-    """The end of the file's name, and which of its programs if not the first."""
+    """The end of the file name, and the number of the process if it is not the first."""
     number = f" #{row['process']}" if row["process"] else ""
     return _short(row["file"], _NAME_CHARS - len(number)) + number
 
 
 def _short(name: str, most: int = _NAME_CHARS) -> str:
-    """A name as long as a table has room for: its end tells most.
+    """Shortens a name for a table; its end is the most useful part.
 
     >>> _short("logs/eu-west-1/checkout/checkout-7d9f8c-x2k9v.log")
     '…checkout-7d9f8c-x2k9v.log'
@@ -271,7 +270,7 @@ def _cut(problem: str) -> str:
 
 
 def cores(value: float | None) -> str:
-    """Cores, or GiB: two digits are what is known.
+    """Formats cores or GiB with two digits.
 
     >>> cores(412.3), cores(3.14), cores(0.0412), cores(-0.2), cores(0)
     ('412', '3.1', '0.04', '-0.20', '0')

@@ -1,4 +1,4 @@
-"""Numbers and texts as people read them: one way to write each kind."""
+"""Formats numbers, times and names for people: one function for each kind."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NONE = "–"
-"""What stands where the log does not tell."""
+"""Shown in place of an unknown value."""
 
 MOST_NAME = 22
-"""Characters of a file's name that a row of a table has room for."""
+"""The longest file name, in characters, that a table row has room for."""
 
 _BARS = "▁▂▃▄▅▆▇█"
 
 
 def share(value: float | None) -> str:
-    """A share as a percentage.
+    """Formats a share as a percentage.
 
     >>> share(0.3141), share(0.0406), share(0.00041), share(0.0), share(1.0), share(None)
     ('31.4 %', '4.1 %', '0.041 %', '0 %', '100 %', '–')
@@ -30,7 +30,7 @@ def share(value: float | None) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """A duration given in milliseconds, to the microsecond the runtime prints.
+    """Formats a duration given in milliseconds, to the microsecond that the runtime prints.
 
     >>> milliseconds(0.214), milliseconds(4.25), milliseconds(0.0034), milliseconds(1234)
     ('0.21 ms', '4.2 ms', '0.003 ms', '1.2 s')
@@ -41,7 +41,7 @@ def milliseconds(value: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A span of time given in seconds.
+    """Formats a duration given in seconds.
 
     >>> duration(1.94), duration(842), duration(9000), duration(200000)
     ('1.9 s', '14m 02s', '2h 30m', '2d 07h')
@@ -62,7 +62,7 @@ def duration(seconds: float | None) -> str:
 
 
 def mib(value: float | None) -> str:
-    """A size given in MiB.
+    """Formats a size given in MiB.
 
     >>> mib(412), mib(0.4), mib(22528), mib(2.46)
     ('412 MiB', '0.4 MiB', '22.0 GiB', '2.5 MiB')
@@ -75,7 +75,7 @@ def mib(value: float | None) -> str:
 
 
 def mib_per_s(value: float | None) -> str:
-    """A rate given in MiB per second.
+    """Formats a rate given in MiB per second.
 
     >>> mib_per_s(96.4), mib_per_s(1386)
     ('96.4 MiB/s', '1.4 GiB/s')
@@ -86,7 +86,7 @@ def mib_per_s(value: float | None) -> str:
 
 
 def rate_of_growth(value: float, low: float, high: float) -> str:
-    """Growth in MiB per hour with its interval.
+    """Formats a growth rate in MiB per hour with its interval.
 
     >>> rate_of_growth(38.2, 31, 44), rate_of_growth(-3, -8, -1)
     ('+38.2 MiB/h (31 to 44)', '-3 MiB/h (-8 to -1)')
@@ -104,7 +104,7 @@ def rate_of_growth(value: float, low: float, high: float) -> str:
 
 
 def rate(value: float | None) -> str:
-    """How often per second.
+    """Formats a frequency given in 1/s.
 
     >>> rate(1.434), rate(12.6), rate(0.01), rate(None)
     ('1.43/s', '12.6/s', '36.0/h', '–')
@@ -115,7 +115,7 @@ def rate(value: float | None) -> str:
 
 
 def count(value: int, singular: str, plural: str | None = None) -> str:
-    """A number of things.
+    """Formats a number with its noun.
 
     >>> count(1, "cycle"), count(1204, "cycle"), count(2, "process", "processes")
     ('1 cycle', '1,204 cycles', '2 processes')
@@ -124,7 +124,7 @@ def count(value: int, singular: str, plural: str | None = None) -> str:
 
 
 def place(source: str | None, line_no: int | None) -> str:
-    """Where a line stands: the file's own name, its end if it is long, and the line.
+    """Formats the position of a line: the file's base name, shortened if long, and the number.
 
     >>> place("logs/api/run.log", 18822), place("a-name-that-needs-half-of-the-line.log", 1)
     ('run.log:18822', '…-half-of-the-line.log:1')
@@ -136,7 +136,7 @@ def place(source: str | None, line_no: int | None) -> str:
 
 
 def printable(text: str) -> str:
-    r"""The text with everything a terminal could obey made visible.
+    r"""Returns the text with all terminal control characters made visible.
 
     >>> printable("a\x1b[31mb\tc")
     'a\\x1b[31mb\tc'
@@ -148,7 +148,7 @@ def printable(text: str) -> str:
 
 
 def sparkline(values: Sequence[float | None]) -> str:
-    """One bar per value, from 0 to the largest; a blank where there is none.
+    """Returns one bar per value, from 0 to the largest; a blank for an unknown value.
 
     >>> sparkline([0.0, 1.0, None, 2.0])
     '▁▅ █'
@@ -160,10 +160,10 @@ def sparkline(values: Sequence[float | None]) -> str:
     )
 
 
-def told_apart(paths: Sequence[str]) -> list[str]:
-    """The files' names, with as many of their folders as it takes to tell them apart.
+def short_paths(paths: Sequence[str]) -> list[str]:
+    """Returns the file names, with as many parent folders as make them distinct.
 
-    >>> told_apart(["a/run.log", "b/run.log"]), told_apart(["x/old.log", "y/new.log"])
+    >>> short_paths(["a/run.log", "b/run.log"]), short_paths(["x/old.log", "y/new.log"])
     (['a/run.log', 'b/run.log'], ['old.log', 'new.log'])
     """
     parts = [path.split("/") for path in paths]
@@ -175,7 +175,7 @@ def told_apart(paths: Sequence[str]) -> list[str]:
 
 
 def _digits(value: float, significant: int, most_decimals: int = 6) -> str:
-    """The value with so many significant digits; whole digits are always kept."""
+    """Rounds to a number of significant digits; digits before the point are always kept."""
     if value == 0:
         return "0"
     decimals = max(0, significant - 1 - math.floor(math.log10(abs(value))))
@@ -188,7 +188,7 @@ def _digits(value: float, significant: int, most_decimals: int = 6) -> str:
 def wrap(
     text: str, width: int, initial_indent: str = "", subsequent_indent: str = ""
 ) -> list[str]:
-    """Lines of a text; the name of an option stays whole."""
+    """Wraps a text into lines without breaking at hyphens, so that option names stay whole."""
     return textwrap.wrap(
         text, width, initial_indent=initial_indent, subsequent_indent=subsequent_indent,
         break_on_hyphens=False,

@@ -1,4 +1,4 @@
-"""The report as one JSON object: what is absent is null, never NaN."""
+"""The report as one JSON object. Unknown values are null, never NaN."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 MOST_ROWS = 1000
-"""So many rows of a table; all of them are in --table."""
+"""The most rows of a table in the report; exporting the table gives all."""
 
-# Beyond them, the order in which the processors added the numbers up shows.
+# Later digits depend on the order in which processors add the numbers up.
 _SIGNIFICANT_DIGITS = 12
 
 
 def document(report: Report) -> dict[str, Any]:
-    """The report as plain values."""
+    """Returns the report as plain values."""
     return {
         "schema_version": SCHEMA_VERSION,
         "sources": [asdict(source) for source in report.analysis.log.sources],
@@ -80,17 +80,17 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def dumps(report: Report) -> str:
-    """The report as JSON text, with a line end."""
+    """Returns the report as JSON text."""
     return written(document(report))
 
 
 def written(document: Any) -> str:
-    """Plain values as JSON text, with a line end."""
+    """Returns plain values as JSON text."""
     return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def line(kind: str, values: dict[str, Any]) -> str:
-    """One of several JSON objects, each on a line and with its `type`, with the line end."""
+    """Returns one line of JSON Lines: an object with its `type`."""
     return (
         json.dumps(_plain({"type": kind, **values}), ensure_ascii=False, allow_nan=False) + "\n"
     )

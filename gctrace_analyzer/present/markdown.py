@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def dumps(report: Report) -> str:
-    """The report as Markdown text, with a line end."""
+    """Returns the report as Markdown text."""
     return "\n".join(_lines(report)) + "\n"
 
 
@@ -32,7 +32,7 @@ def _lines(report: Report) -> Iterator[str]:
     if report.analysis.summary.cycles:
         state = [(f.label, f.value, f.note, f.level) for f in overview.state(report)]
         yield from table(overview.Table(("Figure", "value", "", "verdict"), "lrll", state))
-    yield from _story(report)
+    yield from _findings(report)
     if (
         report.analysis.summary.cycles
         and report.advice.baseline.load
@@ -78,32 +78,32 @@ def _advice(report: Report) -> Iterator[str]:
     first = ranked.row(0, named=True)
     if not first["now"]:
         pasted = manifests(advice.setting_of(first))
-        yield "\n<details><summary>To paste</summary>\n"
+        yield "\n<details><summary>Copy and paste</summary>\n"
         for name, text in pasted.items():
             yield f"{name}:\n\n```\n{text}\n```\n"
         yield "</details>"
 
 
-def _story(report: Report) -> Iterator[str]:
-    told = findings.told(report)
-    if told:
+def _findings(report: Report) -> Iterator[str]:
+    problems = findings.problems(report)
+    if problems:
         yield "\n### What happened\n"
-    for each in told:
-        follows = f" From it follow: {each.follows}." if each.follows else ""
+    for each in problems:
+        effects = f" Also caused by this: {each.also_causes}." if each.also_causes else ""
         place = f" ({code(each.place)})" if each.place else ""
         yield (
             f"- **{escaped(each.name)}** {each.id}, {escaped(each.when)}: "
             f"{escaped(each.evidence)}{place}."
-            f"{escaped(follows)} *{escaped(each.advice)}*"
+            f"{escaped(effects)} *{escaped(each.advice)}*"
         )
     if good := findings.healthy(report):
-        yield f"\nNothing needs doing: {escaped(good)}."
-    if noted := findings.noted(report):
-        yield f"\nNoted: {escaped(noted)}."
+        yield f"\nNo action needed: {escaped(good)}."
+    if minor := findings.minor(report):
+        yield f"\nMinor: {escaped(minor)}."
 
 
 def table(shown: overview.Table | None) -> Iterator[str]:
-    """A table, with an empty line above it; nothing if it has no rows."""
+    """Yields a table after an empty line; nothing if it has no rows."""
     if shown is None or not shown.rows:
         return
     yield ""
@@ -116,13 +116,13 @@ def table(shown: overview.Table | None) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """The text with nothing that Markdown or HTML would take for markup."""
+    """Returns the text with Markdown and HTML markup escaped."""
     for char in "\\|`*_<>[]":
         text = text.replace(char, "\\" + char)
     return text
 
 
 def code(text: str) -> str:
-    """The text as code: what a log holds is never markup."""
+    """Returns the text as inline code, so that text from a log is never markup."""
     clean = printable(text).replace("`", "'")
     return f"`{clean}`" if clean else ""

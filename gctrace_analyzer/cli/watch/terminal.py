@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import ConsoleOptions, RenderResult
 
-    from gctrace_analyzer.present.text import Line
+    from gctrace_analyzer.present.table import Line
 
 _PATIENCE_S = 0.3
 

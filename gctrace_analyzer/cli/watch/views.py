@@ -118,7 +118,7 @@ class _Lines:
         if self._plan.kind == "lines" and self._cycles == self._live.cycles:
             newest = self._live.newest
             last = f"; the last was gc {newest['gc_num']:,}" if newest else " yet"
-            self._line(f"no GC cycle for {dashboard.since(now - self._said_at)}{last}")
+            self._line(f"no GC cycle for {dashboard.elapsed(now - self._said_at)}{last}")
             self._said_at = now
 
     def notice(self, text: str) -> None:
@@ -154,7 +154,9 @@ class _Lines:
             )
         self._said_at, self._cycles = time.monotonic(), self._live.cycles
         view = self._live.latest(self._plan.window_s)
-        present = [] if view is None else dashboard.going_on(view.run.report(), view.gc_num)
+        present = (
+            [] if view is None else dashboard.current_episodes(view.run.report(), view.gc_num)
+        )
         for each in present:
             if each["kind"] not in self._kinds:
                 self._line(
@@ -248,7 +250,7 @@ class _Board:
         self._next = done + min(REST * (done - begin), MOST_REST_S)
 
     def _draw(self, newest: dict[str, Any] | None) -> None:
-        seen = dashboard.Seen(
+        seen = dashboard.Progress(
             title=self._plan.title,
             cycles=self._live.cycles,
             lines=self._live.lines,

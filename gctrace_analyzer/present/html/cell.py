@@ -1,4 +1,4 @@
-"""A run as a notebook shows it: the verdict, the state, what happened, what to set."""
+"""A run as a notebook cell: verdict, headline figures, problems, recommended setting."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gctrace_analyzer.present.sections import advice, findings, overview
 if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
-_MOST_TOLD = 3
+_MOST_PROBLEMS = 3
 
 
 def dumps(report: Report) -> str:
-    """The report in short, as a piece of HTML without scripts."""
-    told = findings.told(report)
+    """Returns a short report as an HTML fragment without scripts."""
+    problems = findings.problems(report)
     ranked = report.advice.recommendations
     return (
         environment()
@@ -25,8 +25,9 @@ def dumps(report: Report) -> str:
             state=[(each, spark(report, each)) for each in overview.state(report)]
             if report.analysis.summary.cycles
             else [],
-            told=told[:_MOST_TOLD], more=len(told) - _MOST_TOLD,
-            advised=advice.named(ranked.row(0, named=True)) if len(ranked) else None,
-            leave=bool(len(ranked) and ranked["now"][0]), refused=report.advice.baseline.refused,
+            problems=problems[:_MOST_PROBLEMS], more=len(problems) - _MOST_PROBLEMS,
+            advised=advice.setting_text(ranked.row(0, named=True)) if len(ranked) else None,
+            no_change=bool(len(ranked) and ranked["now"][0]),
+            refused=report.advice.baseline.refused,
         )
     )  # fmt: skip

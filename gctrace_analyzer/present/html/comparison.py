@@ -1,4 +1,4 @@
-"""A comparison as one HTML file: the verdict, the figures, the runs laid over each other."""
+"""A comparison as one HTML file: verdict, figures, and charts of all runs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 BINS = 500
 _MOST_RUNS = 3
-"""Runs of a side that are drawn: more hide each other."""
+"""Runs per side that are drawn: more would hide each other."""
 
 
 def dumps(found: TwoSides) -> str:
-    """Two sides as an HTML document."""
+    """Returns two sides as an HTML document."""
     sides = (found.before, found.after)
     verdicts = set(found.frame["verdict"])
     return _page(
@@ -34,38 +34,38 @@ def dumps(found: TwoSides) -> str:
         level="warn" if not found.comparable or "worse" in verdicts
         else "ok" if "better" in verdicts
         else "none",
-        said=[*_circumstances(found), *rows.conclusion(found.frame)],
+        statements=[*_circumstances(found), *rows.conclusion(found.frame)],
         tables=[rows.figures(found.frame)], method=rows.METHOD,
-        more=list(_more(found)), mind=list(comparison.minded(found)),
+        more=list(_more(found)), notes_on_input=list(comparison.further_notes(found)),
     )  # fmt: skip
 
 
 def dumps_sweep(found: SeveralSides) -> str:
-    """Several settings as an HTML document."""
+    """Returns several settings as an HTML document."""
     broken = [each.sentence for each in found.differences if each.kind == "incomparable"]
-    minded = [each.sentence for each in found.differences if each.kind != "incomparable"]
+    others = [each.sentence for each in found.differences if each.kind != "incomparable"]
     return _page(
         found.sides, title=_list(found), heading="One row per setting", level="warn",
-        said=[("Mind", sentence) for sentence in broken],
+        statements=[("Note", sentence) for sentence in broken],
         tables=rows.settings(found.frame), method=rows.SWEEP_METHOD, more=[],
-        mind=[*minded, *comparison.notes(found.sides)],
+        notes_on_input=[*others, *comparison.notes(found.sides)],
     )  # fmt: skip
 
 
 def cell(found: TwoSides) -> str:
-    """Two sides as a notebook shows them: a piece of HTML without scripts."""
+    """Returns two sides as an HTML fragment without scripts, for a notebook."""
     return _cell(
         title=_arrow(found),
-        said=[*_circumstances(found), *rows.conclusion(found.frame)],
+        statements=[*_circumstances(found), *rows.conclusion(found.frame)],
         tables=[rows.figures(found.frame)], method=rows.METHOD,
     )  # fmt: skip
 
 
 def cell_of_sweep(found: SeveralSides) -> str:
-    """Several settings as a notebook shows them."""
-    said = [("Mind", each.sentence) for each in found.differences]
+    """Returns several settings as an HTML fragment for a notebook."""
+    statements = [("Note", each.sentence) for each in found.differences]
     return _cell(
-        title=_list(found), said=said, tables=rows.settings(found.frame),
+        title=_list(found), statements=statements, tables=rows.settings(found.frame),
         method=rows.SWEEP_METHOD,
     )  # fmt: skip
 
@@ -104,7 +104,7 @@ def _page(sides: Sequence[Side], **values: object) -> str:
 
 
 def _figure(sides: Sequence[Side]) -> Figure:
-    """Each side's runs in turn, so that a side's first run has the side's colour."""
+    """The runs of the sides in turn, so that the first run of a side has its colour."""
     runs: dict[str, Report] = {}
     for number in range(_MOST_RUNS):
         for side in sides:
@@ -118,4 +118,4 @@ def _figure(sides: Sequence[Side]) -> Figure:
 
 def _left_out(sides: Sequence[Side]) -> Iterator[str]:
     if any(len(side.analyses) > _MOST_RUNS for side in sides):
-        yield f"Of each side the first {_MOST_RUNS} runs are drawn; the figures are of all."
+        yield f"Only the first {_MOST_RUNS} runs of each side are drawn; the figures include all."

@@ -1,4 +1,4 @@
-"""What every page carries in itself: charts, style, scripts, and what it may do."""
+"""What every page embeds: charts, style, scripts, and its content security policy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart's place in the page; `plot` is what Plotly draws in it."""
+    """A chart of the page; `plot` is its Plotly figure."""
 
     id: str
     title: str
@@ -32,7 +32,7 @@ class Chart:
 
 
 def charts_of(figure: Figure, *, timed: bool = False) -> Iterator[Chart]:
-    """A chart for each panel; those that are `timed` share the page's axis of time."""
+    """Yields a chart for each panel; `timed` charts share the time axis of the page."""
     drawn = [panel for panel in figure.panels if panel.drawn]
     for panel in drawn:
         last = not figure.shared_x or panel is drawn[-1]
@@ -43,7 +43,7 @@ def charts_of(figure: Figure, *, timed: bool = False) -> Iterator[Chart]:
 
 
 def embedded(charts: Sequence[Chart], zero: datetime | None = None) -> dict[str, Any]:
-    """What `page.html.j2` needs; `zero` is when the shared axis begins, where it has stamps."""
+    """Returns the values for `page.html.j2`; `zero` is the start of a wall-clock time axis."""
     code, library = _asset("report.js"), _plotly()
     return {
         "version": __version__, "style": _asset("report.css"), "script": code,
@@ -56,12 +56,12 @@ def _asset(name: str) -> Markup:
 
 
 def _plotly() -> Markup:
-    """Plotly's own script, as its package carries it."""
+    """The Plotly script from the plotly package."""
     return Markup(files("plotly").joinpath("package_data/plotly.min.js").read_text("utf-8"))
 
 
 def _policy(*scripts: str) -> str:
-    """What the page may do: run these scripts, and nothing of the network."""
+    """The policy: only these scripts may run, and nothing may be loaded."""
     hashes = (
         base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts
     )
@@ -73,7 +73,7 @@ def _policy(*scripts: str) -> str:
 
 
 def _data(charts: Sequence[Chart], zero: datetime | None) -> Markup:
-    """The charts as JSON that cannot end its script element."""
+    """The charts as JSON, with characters escaped that could end the script element."""
     whole = {
         "zero": None if zero is None else zero.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "charts": {each.id: {**each.plot, "timed": each.timed} for each in charts},

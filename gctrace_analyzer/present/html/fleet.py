@@ -1,4 +1,4 @@
-"""A fleet's answers as one HTML page, without scripts: nothing is loaded, nothing runs."""
+"""The summary of a fleet as one HTML page without scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def dumps(answers: Answers, most: int = fleet.MOST_ROWS) -> str:
-    """The answers as an HTML document."""
+    """Returns the summary as an HTML document."""
     first, *others = fleet.facts(answers)
     style = files(__package__).joinpath("report.css").read_text("utf-8")
     page = environment().get_template("fleet.html.j2")
@@ -30,23 +30,24 @@ def dumps(answers: Answers, most: int = fleet.MOST_ROWS) -> str:
 
 
 def _verdict(answers: Answers) -> tuple[str, str]:
-    """How grave it is, and the first thing to know."""
+    """The severity and the most important statement."""
     t = answers.totals
     if not t.processes:
-        return "none", "no program's cycles were read"
+        return "none", "no GC cycles were found"
     if t.thrashing:
         worst = answers.thrash.row(0, named=True)
-        said = count(t.thrashing, "process thrashes", "processes thrash")
-        return "bad", f"{said}, first of all {worst['file']}: {worst['headline'] or ''}"
+        number = count(t.thrashing, "process is thrashing", "processes are thrashing")
+        return "bad", f"{number}; the worst is {worst['file']}: {worst['headline'] or ''}"
     near = len(answers.thrash)
     if near or len(answers.limits):
-        limits = count(len(answers.limits), "limit stands", "limits stand")
-        return "warn", f"{near:,} have thrashed or are near it; {limits} too near the live heap"
-    return "ok", "no process thrashes, or stands too near its limit"
+        limits = count(len(answers.limits), "memory limit is", "memory limits are")
+        thrashed = f"{near:,} have thrashed or nearly do"
+        return "warn", f"{thrashed}; {limits} too close to the live heap"
+    return "ok", "no process is thrashing or close to its memory limit"
 
 
 def _bars(answers: Answers, most: int) -> list[tuple[str, str, str]]:
-    """The services that burn most: name, width of 100, and the figure."""
+    """The services that spend most on GC: name, bar width of 100, and cores."""
     rows = answers.services.drop_nulls("gc_cores").head(most).to_dicts()
     top = max((row["gc_cores"] for row in rows), default=0.0)
     if top <= 0:

@@ -1,4 +1,4 @@
-"""How a report's figures were made, in words."""
+"""How the figures of a report are computed, in sentences."""
 
 from __future__ import annotations
 
@@ -12,58 +12,58 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 
-def how_made(report: Report) -> list[tuple[str, str]]:
-    """Each kind of figure, and where it comes from."""
-    return list(_made(report))
+def methodology(report: Report) -> list[tuple[str, str]]:
+    """Returns each kind of figure with the way it is computed."""
+    return list(_sentences(report))
 
 
-def _made(report: Report) -> Iterator[tuple[str, str]]:
+def _sentences(report: Report) -> Iterator[tuple[str, str]]:
     s = report.analysis.summary
     if s.cycles:
         span = duration(s.span_s)
         yield (
             "GC CPU",
-            "pauses, mark assists and background marking over GOMAXPROCS × the time between "
-            f"the ends of cycles, {span} in all; marking on idle processors is given "
-            "apart. The percentage that gctrace prints runs from the program's start and is "
-            "not used.",
+            "CPU time of pauses, mark assists and background marking, divided by GOMAXPROCS × "
+            f"the time between the ends of cycles ({span} in total). Idle marking is shown "
+            "separately. The percentage that gctrace prints counts from the start of the "
+            "process and is not used.",
         )
         yield (
             "Pauses",
-            "each stop of the world by itself: sweep termination and mark termination. The "
-            "runtime cuts what it prints; sums and percentiles take the middle of what a "
-            "printed figure stands for.",
+            "every stop-the-world pause on its own: sweep termination and mark termination. "
+            "The runtime truncates the values it prints; sums and percentiles use the middle "
+            "of the range that a printed value stands for.",
         )
         yield (
             "Live heap",
-            "what a cycle marked, with what was allocated while it marked; the program's own "
-            "live heap is smaller.",
+            "what a cycle marked, including what was allocated during marking; the true live "
+            "heap of the program is smaller.",
         )
         yield (
             "Allocation",
-            "from the heap's size at one cycle's end to the next one's start, and while "
-            "marking.",
+            "from the heap size at the end of one cycle to the start of the next, plus what was "
+            "allocated during marking.",
         )
         yield (
             "Heap peak",
-            "the largest heap at a mark termination; memory as the system sees it holds stacks "
-            "and the runtime's own besides.",
+            "the largest heap at a mark termination. The resident memory of the process also "
+            "includes stacks and other memory of the runtime.",
         )
         if s.log_check_points is not None:
             yield (
                 "Self-check",
-                f"the figures rebuild the printed percentage within {s.log_check_points:.2g} "
-                "points.",
+                f"GC CPU computed from the lines matches the percentage that the runtime printed "
+                f"within {s.log_check_points:.2g} points.",
             )
     if report.advice.recommendations.height and not report.advice.baseline.refused:
         yield (
             "Predictions",
-            "from this log and the pacer's arithmetic; intervals hold four runs of five of the "
-            "loads they were measured on.",
+            "computed from this log with the formulas of the pacer; the 80 % intervals were "
+            "measured on test loads.",
         )
     if report.analysis.post_mortems:
         yield (
             "Deaths",
-            "from the kernel's, systemd's or the container runtime's own lines; exit code 137 "
-            "alone is no proof of an OOM kill.",
+            "from lines of the kernel, systemd or the container runtime; exit code 137 alone "
+            "does not prove an OOM kill.",
         )

@@ -1,4 +1,4 @@
-"""What a whole page and a notebook's cell share: the verdict, small trends, the templates."""
+"""Shared by HTML pages and notebook cells: the templates, the verdict, small trend lines."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 WORDS = {
-    "bad": "Act on it",
+    "bad": "Action needed",
     "warn": "Worth a look",
     "ok": "Healthy",
-    "none": "Nothing to judge",
+    "none": "No verdict",
 }
 
 
 def environment() -> Environment:
-    """The templates of this folder."""
-    # Escapes every value: what a log says stays text.
+    """Returns the environment for the templates in this folder."""
+    # Every value is escaped, so that text from a log stays text.
     return Environment(
         loader=PackageLoader("gctrace_analyzer.present.html", "."),
         autoescape=True,
@@ -32,22 +32,22 @@ def environment() -> Environment:
 
 
 def verdict(report: Report) -> tuple[str, str]:
-    """How grave it is, and the first thing to know."""
+    """Returns the severity and the most important statement."""
     if report.analysis.post_mortems:
         title, _ = next(evidence.deaths(report))
         return "bad", title
-    told = findings.told(report)
-    if told:
-        first = told[0]
+    problems = findings.problems(report)
+    if problems:
+        first = problems[0]
         return first.severity, f"{first.name}: {first.evidence}"
     good = findings.healthy(report)
     if good:
         return "ok", good
-    return "none", "nothing here tells how the collector fares"
+    return "none", "the input does not show how the garbage collector performs"
 
 
 def spark(report: Report, figure: overview.Figure) -> str:
-    """The figure's trend as the points of a line, in a box of 100 × 24."""
+    """Returns the trend of a figure as SVG points in a box of 100 × 24."""
     trend = (
         report.analysis.trend[figure.trend].to_list()
         if figure.trend and len(report.analysis.trend)

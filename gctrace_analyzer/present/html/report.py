@@ -1,4 +1,4 @@
-"""The report as one HTML file: charts, findings, advice and tables, nothing loaded."""
+"""The report as one HTML file with charts, findings, advice and tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.present.html.embed import charts_of, embedded
-from gctrace_analyzer.present.html.methodology import how_made
+from gctrace_analyzer.present.html.methodology import methodology
 from gctrace_analyzer.present.html.parts import WORDS, environment, spark, verdict
 from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 BINS = 500
-"""Points of a series: more than most screens show, and a day's report stays below 6 MB."""
+"""Points per series: more than most screens show, while a day's report stays below 6 MB."""
 
 _MOST_EPISODES = 50
 _TIMED = ("timeline",)
@@ -30,15 +30,15 @@ _OTHERS = ("trade_off", "pauses", "live_heap", "goal", "frequency", "assist", "m
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
-    """A finding with its stretch of the shared axis, as the page's address has it."""
+class LinkedProblem:
+    """A finding with a link to its range of the time axis."""
 
-    told: findings.Told
+    problem: findings.Problem
     href: str | None
 
 
 def dumps(report: Report) -> str:
-    """The report as an HTML document."""
+    """Returns the report as an HTML document."""
     axis = axis_of(report, bins=BINS)
     plots = {name: on(axis, report, name) for name in (*_TIMED, *_OTHERS)}
     charts = {
@@ -52,14 +52,14 @@ def dumps(report: Report) -> str:
     )
     advised = bool(first and not first["now"] and not report.advice.baseline.refused)
     settings = advice.advice(report.advice.recommendations) if _advises(report) else None
-    told = [Linked(each, _href(each, axis)) for each in findings.told(report)]
+    problems = [LinkedProblem(each, _href(each, axis)) for each in findings.problems(report)]
     page = environment().get_template("report.html.j2")
     return page.render(
         report=report, verdict=verdict(report), words=WORDS,
         state=[(each, spark(report, each)) for each in overview.state(report)]
         if report.analysis.summary.cycles
         else [],
-        told=told, healthy=findings.healthy(report), noted=findings.noted(report),
+        problems=problems, healthy=findings.healthy(report), minor=findings.minor(report),
         inputs=evidence.inputs(report), settings=evidence.settings(report),
         deaths=list(evidence.deaths(report)), charts=charts, notes=_notes(plots),
         legend=_legend(plots["timeline"]),
@@ -71,15 +71,15 @@ def dumps(report: Report) -> str:
         manifests=manifests(advice.setting_of(first)) if first and advised else {},
         tables=list(_tables(report)), memory_notes=evidence.memory_notes(report),
         examples=overview.rejected_examples(report),
-        mind=[*overview.damage(report), *report.analysis.summary.warnings],
+        notes_on_input=[*overview.damage(report), *report.analysis.summary.warnings],
         episodes=_episodes(report, axis), all_episodes=len(report.analysis.episodes),
-        made=how_made(report),
+        methodology=methodology(report),
         **embedded(drawn, _zero(axis)),
     )  # fmt: skip
 
 
 def _zero(axis: Axis) -> datetime | None:
-    """When the shared axis begins, if the log has stamps."""
+    """The start of the time axis, if the log has timestamps."""
     zero = axis.at(axis.processes[0], 0.0) if axis.is_time and axis.processes else None
     return zero if isinstance(zero, datetime) else None
 
@@ -89,7 +89,7 @@ def _notes(plots: dict[str, Figure]) -> dict[str, tuple[str, ...]]:
 
 
 def _legend(figure: Figure) -> list[tuple[str, str]]:
-    """The kinds of bands that are drawn, with their severity."""
+    """The kinds of episodes that are drawn, with their severity."""
     return list(dict.fromkeys((band.name, band.severity) for band in figure.bands))
 
 
@@ -101,12 +101,12 @@ def _advises(report: Report) -> bool:
     )
 
 
-def _href(each: findings.Told, axis: Axis) -> str | None:
+def _href(each: findings.Problem, axis: Axis) -> str | None:
     return _span(axis, each.process, each.start_s or 0.0, each.end_s)
 
 
 def _span(axis: Axis, process: int | None, start_s: float, end_s: float | None) -> str | None:
-    """A stretch in seconds from the axis's zero."""
+    """A link to a range, in seconds from the start of the axis."""
     if end_s is None or not axis.processes:
         return None
     begin, end = axis.at(process, start_s), axis.at(process, end_s)

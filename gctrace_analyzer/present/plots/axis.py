@@ -1,4 +1,4 @@
-"""The cycles a plot shows, on one axis: wall time where it is known, else seconds."""
+"""The time axis of a plot: wall-clock time if it is known, else seconds."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 MOST_BANDS = 60
-"""More bands than that are a grey wall: the worst and longest are drawn."""
+"""The most bands that are drawn: the most severe and longest ones."""
 
 LABEL_ROOM = 0.13
-"""Of the axis, for the name of a band: of two nearer to each other the graver one is named."""
+"""Share of the axis that a band's label needs; of two closer bands the worse one is labelled."""
 
 _GRAVITY = {"bad": 0, "warn": 1, "info": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The shown cycles with their derived columns and `x`; `origins` has each start's zero."""
+    """The drawn cycles with derived columns and `x`; `origins` has the start of each process."""
 
     cycles: pl.DataFrame
     is_time: bool
@@ -48,7 +48,7 @@ class Axis:
     bins: int
 
     def at(self, process: int | None, seconds: float | None) -> Any:
-        """The place on the axis of a time since the program's start; None if not shown."""
+        """Returns the position of a time since the start of a process; None if not drawn."""
         if seconds is None or (process is not None and process not in self.processes):
             return None
         if not self.is_time:
@@ -60,7 +60,7 @@ class Axis:
 
     @property
     def ends(self) -> tuple[Any, Any] | None:
-        """From the first cycle's start to the last one's end."""
+        """The start of the first cycle and the end of the last."""
         if self.cycles.is_empty():
             return None
         last = self.cycles.row(-1, named=True)
@@ -70,7 +70,7 @@ class Axis:
     def series(
         self, column: str, *, weight: str | None = None, only: pl.Expr | None = None
     ) -> pl.DataFrame:
-        """`x low y high where` of a column, binned, with a gap between program starts."""
+        """Returns `x low y high where` of a column, binned, with gaps between processes."""
         chosen = self.cycles if only is None else self.cycles.filter(only)
         extra = [] if weight is None else [pl.col(weight).alias("weight")]
         points = chosen.select(
@@ -87,7 +87,7 @@ class Axis:
         return whole.with_columns(where=_where())
 
     def mark(self, name: str, column: str, color: str, **settings: Any) -> Mark:
-        """The column as a line: its mean, and a band of lowest to highest where binned."""
+        """Returns a column as a line: the mean, and if binned a band from lowest to highest."""
         found = self.series(
             column, weight=settings.pop("weight", None), only=settings.pop("only", None)
         )
@@ -105,10 +105,10 @@ class Axis:
 
 
 def axis_of(report: Report, *, bins: int) -> Axis:
-    """The axis of a run: all its program starts where they follow each other on one clock.
+    """Returns the axis of a run.
 
-    Otherwise those that run side by side would be drawn over each other: the one with the
-    most cycles is shown.
+    All processes are drawn if they follow each other on one clock. Otherwise only the one with
+    the most cycles is drawn, because processes that run side by side would overlap.
     """
     whole = report.analysis.tables["cycles"]
     shown, is_time = _shown(whole)
@@ -126,26 +126,26 @@ def axis_of(report: Report, *, bins: int) -> Axis:
     notes = []
     if len(cycles) > bins:
         notes.append(
-            f"{len(cycles):,} cycles in {bins:,} equal stretches of time: lines are their "
-            "means, bands reach from the lowest to the highest cycle."
+            f"{len(cycles):,} cycles in {bins:,} bins of equal length: lines show the mean of "
+            "each bin, bands its lowest and highest cycle."
         )
     left = whole["process"].n_unique() - len(shown)
     if left:
         notes.append(
-            f"Program start {shown[0]}, the one with the most cycles; {left:,} more are not "
-            "drawn (--process N shows another)."
+            f"Process {shown[0]}, which has the most cycles; {left:,} more are not drawn. "
+            "Select a process to draw another."
         )
     starts = {
         row["process"]: row["started_at"]
         for row in report.analysis.tables["processes"].iter_rows(named=True)
         if row["started_at"] is not None
     }
-    title = "time (UTC)" if is_time else "seconds since the program's start"
+    title = "time (UTC)" if is_time else "seconds since the start of the process"
     return Axis(cycles, is_time, tuple(shown), starts, title, tuple(notes), bins)
 
 
 def _shown(cycles: pl.DataFrame) -> tuple[list[int], bool]:
-    """Which program starts are drawn, and whether on wall time."""
+    """Which processes are drawn, and whether on wall-clock time."""
     if cycles.is_empty():
         return [], False
     per = (
@@ -178,7 +178,7 @@ def _where() -> pl.Expr:
 
 
 def bands(report: Report, axis: Axis) -> Iterator[Band]:
-    """The episodes, the grave and long ones if there are too many."""
+    """Yields the episodes; if there are too many, the most severe and longest."""
     rows = report.analysis.episodes.to_dicts()
     rows.sort(key=lambda row: (_GRAVITY[row["severity"]], row["start_s"] - row["end_s"]))
     taken: list[float] = []
@@ -193,15 +193,15 @@ def bands(report: Report, axis: Axis) -> Iterator[Band]:
 
 
 def _share(axis: Axis, at: Any) -> float:
-    """Where a place lies between the axis's ends, 0–1."""
+    """The position between the ends of the axis, 0–1."""
     first, last = axis.ends or (at, at)
     return float((at - first) / (last - first)) if last != first else 0.0
 
 
 def moments(report: Report, axis: Axis) -> Iterator[Moment]:
-    """Deaths and restarts."""
+    """Yields deaths and restarts."""
     for death in report.analysis.post_mortems:
-        at = death.logged_at if axis.is_time else _last_seen(axis, death.process, death.gap_s)
+        at = death.logged_at if axis.is_time else _death_at(axis, death.process, death.gap_s)
         if at is not None:
             yield Moment(at, printable(death.kind))
     for process in axis.processes[1:]:
@@ -210,7 +210,7 @@ def moments(report: Report, axis: Axis) -> Iterator[Moment]:
             yield Moment(at, "restart", "info")
 
 
-def _last_seen(axis: Axis, process: int | None, gap_s: float | None) -> Any:
+def _death_at(axis: Axis, process: int | None, gap_s: float | None) -> Any:
     if process is None or process not in axis.processes or gap_s is None:
         return None
     last = axis.cycles.filter(process=process).select(pl.col("end_s").max()).item()
@@ -226,7 +226,7 @@ def timed(
     *,
     shared: bool = True,
 ) -> Figure:
-    """A plot of panels over the axis, with the run's episodes if they share it."""
+    """Returns a plot of panels, with episodes if the panels share the time axis."""
     return Figure(
         name, title, panels, shared_x=shared, x_title=axis.title if shared else "",
         x_range=axis.ends if shared else None,
@@ -236,7 +236,7 @@ def timed(
 
 
 def limits(report: Report) -> Iterator[Level]:
-    """The limits that the heap lives under, where they are known."""
+    """Yields the known memory limits."""
     for name, key, color in (
         ("GOMEMLIMIT", "memory_limit_mib", "limit"),
         ("container", "container_limit_mib", "container"),

@@ -1,18 +1,22 @@
-"""A million cycles in as many points as a screen has: spikes survive, and it is said how."""
+"""Reduces a million cycles to the points that a screen can show, without losing spikes."""
 
 from __future__ import annotations
 
 import polars as pl
 
 BINS = 1000
-"""About as many as a wide screen has pixels to spare."""
+"""About as many points as a wide screen can show."""
 
 
 def binned(points: pl.DataFrame, bins: int) -> pl.DataFrame:
-    """`x low y high` and where the highest stands; `points` has `x y`, maybe `weight`.
+    """Returns `x low y high` for each bin.
 
-    Up to `bins` points stay as they are. More are put in so many equal stretches of `x`: of
-    each the lowest, the highest at its own place, and the mean (by `weight`) are kept.
+    Up to `bins` points stay as they are. More points are grouped into bins of equal length in
+    `x`; each bin keeps the lowest value, the highest value at its position, and the mean.
+
+    Args:
+        points: `x` and `y`, optionally `weight` for the mean, and further columns.
+        bins: the number of bins.
     """
     points = points.drop_nulls(["x", "y"])
     if len(points) <= bins:
@@ -40,13 +44,13 @@ def binned(points: pl.DataFrame, bins: int) -> pl.DataFrame:
 
 
 def distribution(values: pl.Series, bins: int) -> tuple[pl.Series, pl.Series]:
-    """Values and the share of all that is no larger, at most `bins` of them, ends included."""
+    """Returns values and the cumulative share at each, thinned to at most `bins` points."""
     ordered = values.drop_nulls().cast(pl.Float64).sort()
     count = len(ordered)
     rank = pl.Series(range(1, count + 1), dtype=pl.Float64) if count <= bins else None
     if rank is not None:
         return ordered, rank / count
-    # Half by equal steps, half the largest: the tail is what pauses are about.
+    # Half at equal steps, half the largest values: the tail of pauses matters most.
     steps = [round(i * (count - 1) / (bins // 2)) for i in range(bins // 2 + 1)]
     chosen = sorted({*steps, *range(count - bins // 2, count)})
     return ordered.gather(chosen), (pl.Series(chosen, dtype=pl.Float64) + 1) / count

@@ -1,4 +1,4 @@
-"""Plots of distributions, curves and several runs."""
+"""Plots of distributions, of the GC CPU against heap curve, and of several runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gctrace_analyzer.analysis.pauses import pauses as by_phase
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import distribution
 from gctrace_analyzer.present.plots.figure import COLORS, Figure, Mark, Panel
-from gctrace_analyzer.present.sections.advice import named, setting_of
+from gctrace_analyzer.present.sections.advice import setting_of, setting_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,15 +22,17 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 _SMALLEST_MS = 0.001
-"""The runtime prints microseconds at best; a log axis has no 0."""
+"""The finest printed duration is 1 µs; a logarithmic axis has no 0."""
 
 _LABELLED = (25.0, 50.0, 100.0, 200.0, 400.0, 800.0)
 
-_ECDF_NOTE = "Left of a point: the share of pauses no longer. The longest are all drawn."
+_ECDF_NOTE = (
+    "Cumulative share: the share of pauses up to that length. The longest are all drawn."
+)
 
 
 def pauses(report: Report, axis: Axis) -> Figure:
-    """Pauses by phase: how they are distributed, and when they were."""
+    """Returns pauses by phase: their distribution, and over time."""
     corrected = report.analysis.corrected
     series = {
         phase: corrected[column]
@@ -47,7 +49,7 @@ def pauses(report: Report, axis: Axis) -> Figure:
         for phase, column in PHASES.items()
     )
     panels = (
-        Panel("spread", "Share of pauses no longer", spread, percent=True, log_x=True,
+        Panel("spread", "Cumulative share of pauses", spread, percent=True, log_x=True,
               x_title="pause, ms"),
         Panel("when", "Stop-the-world pauses, ms", over_time, x_title=axis.title),
     )  # fmt: skip
@@ -57,7 +59,7 @@ def pauses(report: Report, axis: Axis) -> Figure:
 
 
 def mmu(report: Report, axis: Axis) -> Figure:
-    """The least share of any stretch of time that the program had."""
+    """Returns the minimum CPU share left to the program, by window length."""
     rows = mmu_rows(report.analysis.corrected)
     rows = rows.filter(pl.col("process").is_in(axis.processes[-1:]))
     x = rows["window_ms"]
@@ -68,23 +70,25 @@ def mmu(report: Report, axis: Axis) -> Figure:
         ),
     )
     panel = Panel(
-        "mmu", "Least share of a window left to the program", marks, percent=True, log_x=True,
-        x_title="length of the window, ms",
+        "mmu", "Minimum CPU share left to the program", marks, percent=True, log_x=True,
+        x_title="window length, ms",
     )  # fmt: skip
-    note = "Assists are spread evenly over their cycle's marking: the log does not say when."
+    note = (
+        "Assists are assumed to be spread evenly over marking: the log has no times for them."
+    )
     return Figure("mmu", "Minimum mutator utilization", (panel,), shared_x=False, notes=(note,))
 
 
 def trade_off(report: Report, _axis: Axis) -> Figure:
-    """GC CPU against peak heap over GOGC, with the present and the advised setting."""
+    """Returns GC CPU against peak heap over GOGC, with the present and advised setting."""
     ranked = report.advice.recommendations
     advised = (
         setting_of(ranked.row(0, named=True)) if len(ranked) else report.advice.baseline.now
     )
     rows = trade_off_rows(report.advice.baseline, advised)
-    title = "What to set: GC CPU against peak heap"
+    title = "Recommended settings: GC CPU against peak heap"
     if rows.is_empty() or ranked.is_empty():
-        why = report.advice.baseline.refused or "there is too little to go on"
+        why = report.advice.baseline.refused or "the log is too short"
         return Figure("trade_off", title, (), shared_x=False, notes=(f"No prediction: {why}.",))
     cpu = "gc_cpu_with_idle_share"
     curve = Mark(
@@ -98,28 +102,28 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
         if row[cpu] is None:
             continue
         name = "now" if row["now"] else "advised"
-        label = f"{name}: {named(row)}" + (" (leave it)" if first["now"] else "")
+        label = f"{name}: {setting_text(row)}" + (" (no change)" if first["now"] else "")
         points.append(
             Mark(label, pl.Series([row["heap_peak_mib"]]), pl.Series([row[cpu]]), "points",
                  COLORS[name if not first["now"] else "advised"], size=11)
         )  # fmt: skip
     labels = tuple(
         (row["heap_peak_mib"], row[cpu], f"{row['gogc']:.0f}")
-        for row in _apart(rows).iter_rows(named=True)
+        for row in _labelled(rows).iter_rows(named=True)
     )
     panel = Panel(
         "trade_off", "GC CPU with idle marking, share of all CPU", (curve, *points),
-        percent=True, x_title="largest heap, MiB (each point a GOGC)", labels=labels,
+        percent=True, x_title="peak heap, MiB (labels: GOGC)", labels=labels,
     )  # fmt: skip
     notes = (
-        "The curve varies GOGC and keeps the rest of the first setting; the band is the 80 % "
-        "interval.",
+        "The curve varies GOGC and keeps limit and ballast of the advised setting; the band is "
+        "the 80 % interval.",
     )
     return Figure("trade_off", title, (panel,), shared_x=False, notes=notes)
 
 
-def _apart(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows that are labelled: doublings of GOGC, where the curve still moves."""
+def _labelled(rows: pl.DataFrame) -> pl.DataFrame:
+    """The labelled rows: doublings of GOGC, as far as the labels do not overlap."""
     peak = pl.col("heap_peak_mib")
     span = pl.col("heap_peak_mib").max() - pl.col("heap_peak_mib").min()
     doubled = rows.with_columns(span=span).filter(pl.col("gogc").is_in(_LABELLED))
@@ -127,7 +131,7 @@ def _apart(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def compared(runs: Mapping[str, Report], bins: int) -> Figure:
-    """Runs laid over each other: pauses, times between cycles, GC CPU and live heap."""
+    """Returns several runs in one plot: pauses, times between cycles, GC CPU, live heap."""
     colors = _palette(runs)
     corrected = {name: report.analysis.corrected for name, report in runs.items()}
     pauses_ = [
@@ -154,11 +158,11 @@ def compared(runs: Mapping[str, Report], bins: int) -> Figure:
                 Mark(name, seconds, found["y"], color=colors[name], low=found["low"],
                      high=found["high"], where=found["where"])
             )  # fmt: skip
-    at = "seconds since the begin of the log"
+    at = "seconds since the start of the log"
     panels = (
-        Panel("pauses", "Share of pauses no longer", tuple(pauses_), percent=True, log_x=True,
+        Panel("pauses", "Cumulative share of pauses", tuple(pauses_), percent=True, log_x=True,
               x_title="pause, ms"),
-        Panel("intervals", "Share of intervals no longer", tuple(intervals), percent=True,
+        Panel("intervals", "Cumulative share of intervals", tuple(intervals), percent=True,
               log_x=True, x_title="time between cycles, s"),
         Panel("gc_cpu", "GC CPU, share of all CPU", tuple(cpu), percent=True, x_title=at),
         Panel("live", "Live heap (marked), MiB", tuple(live), x_title=at),
@@ -167,7 +171,7 @@ def compared(runs: Mapping[str, Report], bins: int) -> Figure:
 
 
 def across(runs: Mapping[str, Report]) -> Figure:
-    """Pauses of several runs side by side, as one program's under many Go versions."""
+    """Returns the pauses of several runs side by side."""
     rows = {name: by_phase(report.analysis.corrected) for name, report in runs.items()}
     panels = []
     for phase in PHASES:
@@ -192,7 +196,7 @@ def across(runs: Mapping[str, Report]) -> Figure:
     )  # fmt: skip
 
 
-_ONE_PAUSE = "Go 1.4 and before print one pause per collection: it stands last."
+_ONE_PAUSE = "Go 1.4 and earlier print one pause per cycle, shown as mark termination."
 _ACROSS = {
     "p50_ms": COLORS["live heap"],
     "p99_ms": COLORS["heap goal"],

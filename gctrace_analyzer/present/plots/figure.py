@@ -1,4 +1,4 @@
-"""What a plot is, before a library draws it: panels of marks, bands and moments."""
+"""A plot independent of the library that draws it: panels with marks, bands and moments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     X = float | datetime | str
 
-# Okabe and Ito's palette: told apart by colour-blind readers, on light and dark ground alike.
+# Okabe and Ito's palette: distinct for colour-blind readers, on light and dark background.
 BLUE, SKY, GREEN, ORANGE, RED, PURPLE, GREY = (
     "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00", "#CC79A7", "#7F7F7F",
 )  # fmt: skip
@@ -44,16 +44,16 @@ COLORS = {
     "now": GREY,
     "advised": GREEN,
 }
-"""What is the same thing has the same colour in every plot."""
+"""The same quantity has the same colour in every plot."""
 
 SEVERITY = {"bad": RED, "warn": ORANGE, "info": GREY}
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One series: a line, a staircase or points; `low` and `high` make a band around it.
+    """One series: a line, steps or points; `low` and `high` make a band around it.
 
-    `where` tells the cycle and line of each point; a null in `y` breaks a line.
+    `where` has the cycle and log line of each point. A null in `y` interrupts the line.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A horizontal line with a name."""
+    """A labelled horizontal line."""
 
     name: str
     y: float
@@ -80,7 +80,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes. A `percent` axis shows shares, 0–1, as percent."""
+    """One pair of axes. A `percent` axis shows shares (0–1) as percentages."""
 
     name: str
     title: str
@@ -95,11 +95,11 @@ class Panel:
 
     @property
     def drawn(self) -> bool:
-        """Whether there is anything to see."""
+        """Whether there is any data to draw."""
         return any(mark.y.count() for mark in self.marks)
 
     def ticks(self, axis: Literal["x", "y"]) -> list[float]:
-        """Where a log axis is labelled."""
+        """Returns the labelled values of a logarithmic axis."""
         values = [mark.x if axis == "x" else mark.y for mark in self.marks]
         positive = [each.filter(each > 0).sort() for each in values if each.dtype.is_numeric()]
         ends = [float(each[at]) for each in positive if len(each) for at in (0, -1)]
@@ -107,7 +107,7 @@ class Panel:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Round values on a log axis: powers of ten, with 2 and 5 between where there is room.
+    """Returns round values for a logarithmic axis: powers of ten, with 2 and 5 if they fit.
 
     >>> log_ticks(0.003, 0.13), log_ticks(1, 5e6)
     ([0.005, 0.01, 0.02, 0.05, 0.1], [1.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0, 1000000.0])
@@ -120,7 +120,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A stretch of the shared axis, shaded in every panel."""
+    """A range of the shared axis, shaded in every panel."""
 
     begin: X
     end: X
@@ -131,7 +131,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A point of the shared axis: a kill, a restart."""
+    """A moment on the shared axis, such as a kill or a restart."""
 
     at: X
     name: str
@@ -142,10 +142,8 @@ class Moment:
 class Figure:
     """A plot.
 
-    With `shared_x` its panels have one axis, `x_title`, of seconds or UTC times, that shows all
-    of `x_range`.
-
-    `notes` say what is shown, how it was binned and what is left out.
+    With `shared_x` all panels share one x axis (seconds or UTC time) that covers `x_range`.
+    `notes` explain what is shown, how it was binned, and what is left out.
     """
 
     name: str
@@ -160,9 +158,9 @@ class Figure:
 
     @property
     def drawn(self) -> bool:
-        """Whether there is anything to see."""
+        """Whether there is any data to draw."""
         return any(panel.drawn for panel in self.panels)
 
     def noting(self, *notes: str) -> Figure:
-        """The plot with more notes below it."""
+        """Returns the plot with more notes."""
         return replace(self, notes=(*self.notes, *notes))

@@ -1,4 +1,4 @@
-"""Live heap: its growth, and when it meets the limit."""
+"""The plot of the live heap: its growth, and when it reaches the limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def live_heap(report: Report, axis: Axis) -> Figure:
-    """Live heap, its growth with an interval, and when it meets the limit."""
+    """Returns the plot of the live heap with its growth and the time to the limit."""
     live = axis.mark("live heap", "heap_live_mib", COLORS["live heap"])
     trend, notes = _trend(report, axis)
     panel = Panel(
@@ -27,7 +27,7 @@ def live_heap(report: Report, axis: Axis) -> Figure:
 
 
 def _trend(report: Report, axis: Axis) -> tuple[list[Mark], tuple[str, ...]]:
-    """The growth as a line through the middle, and what it means."""
+    """The growth as a line through the middle, and its meaning."""
     s = report.analysis.summary
     growth = s.live_heap_growth_mib_per_h
     low, high = s.live_heap_growth_mib_per_h_low, s.live_heap_growth_mib_per_h_high
@@ -53,14 +53,15 @@ def _trend(report: Report, axis: Axis) -> tuple[list[Mark], tuple[str, ...]]:
         low=edges.select(pl.min_horizontal("a", "b")).to_series(),
         high=edges.select(pl.max_horizontal("a", "b")).to_series(),
     )  # fmt: skip
-    said = f"Growth {rate_of_growth(growth, low, high)}: Theil–Sen slope, Sen's 95 % interval."
+    rate_text = rate_of_growth(growth, low, high)
     if low <= 0 <= high:
-        return [line], (said + " It may as well be none.",)
-    return [line], (said, *_time_left(report, height + growth / 3600 * (last - middle)))
+        return [line], (f"No significant growth: {rate_text}, 95 % interval (Theil–Sen).",)
+    text = f"Growth {rate_text}, 95 % interval (Theil–Sen)."
+    return [line], (text, *_time_left(report, height + growth / 3600 * (last - middle)))
 
 
 def _time_left(report: Report, live: float) -> Iterator[str]:
-    """How long until the nearest limit, at the fastest and slowest of the growth."""
+    """The time to the nearest limit, at the upper and lower end of the growth."""
     s = report.analysis.summary
     low, high = s.live_heap_growth_mib_per_h_low, s.live_heap_growth_mib_per_h_high
     rooms = [
@@ -76,6 +77,6 @@ def _time_left(report: Report, live: float) -> Iterator[str]:
         room, name = min(rooms)
         soon, late = (3600 * (room - live) / rate for rate in (high, low))
         yield (
-            f"The live heap meets the {name} of {mib(room)} in {duration(soon)} to "
-            f"{duration(late)} after the last cycle, if it goes on like this."
+            f"At this rate the live heap reaches the {name} limit of {mib(room)} "
+            f"{duration(soon)} to {duration(late)} after the last cycle."
         )

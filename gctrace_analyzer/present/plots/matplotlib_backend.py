@@ -1,4 +1,4 @@
-"""Plots drawn by Matplotlib: for print, for papers, for a PNG on the command line."""
+"""Draws plots with Matplotlib: for print, and for PNG and SVG files."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
 
 WIDTH_IN, PANEL_IN = 9.0, 2.1
-"""Inches: a page's width, and so much height for a panel."""
+"""Width of a figure and height of a panel, in inches."""
 
 
 def draw(figure: Figure, ax: Any = None) -> Any:
-    """The plot on Axes of yours (one, or one per panel), or on a new Matplotlib Figure.
+    """Draws on given axes (one, or one per panel), or on a new Matplotlib figure.
 
     Returns the Figure, or the Axes it was given.
 
@@ -56,7 +56,7 @@ def draw(figure: Figure, ax: Any = None) -> Any:
 
 
 def image(figure: Figure, kind: str) -> bytes:
-    """The plot as a PNG or SVG file."""
+    """Returns the plot as a PNG or SVG file."""
     file = BytesIO()
     settings = {"dpi": 150} if kind == "png" else {"metadata": {"Date": None}}
     draw(figure).savefig(file, format=kind, **settings)
@@ -64,7 +64,7 @@ def image(figure: Figure, kind: str) -> bytes:
 
 
 def _new_figure(**settings: Any) -> Any:
-    """A Figure apart from pyplot's, which a notebook shows once, as the value of its cell."""
+    """A figure that pyplot does not manage, so that a notebook shows it only once."""
     plain = extras.load("matplotlib.figure").Figure
 
     class Shown(plain):  # type: ignore[misc, valid-type]  # the class is known at run time only
@@ -188,7 +188,7 @@ def _shade(figure: Figure, ax: Any, *, named: bool) -> None:
 
 
 def _plain(series: pl.Series) -> list[Any]:
-    """As Matplotlib takes it: NaN, not None, breaks a line."""
+    """Values for Matplotlib, where NaN interrupts a line."""
     if series.dtype.is_numeric():
         return series.cast(float).fill_null(float("nan")).to_list()
     return series.to_list()

@@ -1,4 +1,4 @@
-"""Heap held against heap needed: what dumps of MemStats tell."""
+"""The plot of heap held and heap needed, from MemStats dumps."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 
 FEWEST_DUMPS = 3
-"""One or two dumps are a table's, not a chart's."""
+"""One or two dumps are shown in a table, not in a chart."""
 
 
 def memory(report: Report, _axis: Axis) -> Figure:
-    """Heap held against heap needed, from dumps of MemStats."""
-    by_program = programs(report.analysis.tables["memstats"])
-    dumps = max(by_program, key=len, default=report.analysis.tables["memstats"])
-    notes = ["From dumps of MemStats, as they were written."]
-    if len(by_program) > 1:
+    """Returns the plot of heap held and heap needed."""
+    by_process = programs(report.analysis.tables["memstats"])
+    dumps = max(by_process, key=len, default=report.analysis.tables["memstats"])
+    notes = ["From MemStats dumps, as printed."]
+    if len(by_process) > 1:
         notes.append(
-            f"The program with the most dumps; {len(by_program) - 1} more are not drawn."
+            f"The process with the most dumps; {len(by_process) - 1} more are not drawn."
         )
     if len(dumps) < FEWEST_DUMPS:
         dumps = dumps.clear()
@@ -38,12 +38,12 @@ def memory(report: Report, _axis: Axis) -> Figure:
     pool = _mib(dumps, "pool_bytes")
     alloc = _mib(dumps, "heap_alloc_bytes").fill_null(_mib(dumps, "alloc_bytes"))
     series = (
-        ("heap taken from the system", sys, COLORS["container"], False),
-        ("held: taken less given back", sys - released.fill_null(0.0), COLORS["held"], False),
+        ("heap obtained from the system", sys, COLORS["container"], False),
+        ("held: obtained minus returned", sys - released.fill_null(0.0), COLORS["held"], False),
         ("heap in use", in_use, COLORS["heap start"], False),
         ("heap allocated", alloc, COLORS["heap goal"], False),
-        ("the program's own buffers", pool, COLORS["needed"], False),
-        ("given back", released, COLORS["given back"], True),
+        ("buffers of the program", pool, COLORS["needed"], False),
+        ("returned to the system", released, COLORS["given back"], True),
     )
     marks = []
     for name, values, color, dash in series:
@@ -51,14 +51,14 @@ def memory(report: Report, _axis: Axis) -> Figure:
             points = pl.DataFrame({"x": x, "y": values})
             marks.append(Mark(name, points["x"], points["y"], color=color, dash=dash))
     return Figure(
-        "memory", "Heap held against heap needed",
+        "memory", "Heap held and heap needed",
         (Panel("memory", "MiB", tuple(marks)),), x_title=title,
         notes=tuple(notes),
     )  # fmt: skip
 
 
-def dumped(report: Report, axis: Axis) -> Iterator[Mark]:
-    """MemStats as points on a run's own clock."""
+def memstats_marks(report: Report, axis: Axis) -> Iterator[Mark]:
+    """Yields MemStats values as points on the time axis of a run."""
     dumps = report.analysis.tables["memstats"].filter(pl.col("logged_at").is_not_null())
     if not axis.is_time or dumps.is_empty():
         return
@@ -72,7 +72,7 @@ def dumped(report: Report, axis: Axis) -> Iterator[Mark]:
 
 
 def _dump_axis(dumps: pl.DataFrame) -> tuple[pl.Series, str]:
-    """What the dumps say of their time."""
+    """The x values of the dumps and the axis title."""
     if dumps["logged_at"].count():
         return dumps["logged_at"], "time (UTC)"
     if dumps["elapsed_s"].count():

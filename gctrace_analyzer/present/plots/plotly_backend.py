@@ -1,4 +1,4 @@
-"""Plots as Plotly understands them: plain dicts, for its script and for `go.Figure` alike."""
+"""Draws plots with Plotly, as plain dicts for its script and for `go.Figure`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 GRID = "rgba(127,127,127,0.22)"
 PANEL_HEIGHT = 230
 LINE, LEGEND_KEY = 100, 7
-"""Characters: what fits above a panel, and what a line of a legend takes beside its name."""
+"""Characters that fit above a panel, and that a legend entry takes besides its name."""
 LEGEND_ROW = 20
 
 _DIGITS = 5
 
 
 def draw(figure: Figure) -> Any:
-    """The plot as a `plotly.graph_objects.Figure`.
+    """Returns the plot as a `plotly.graph_objects.Figure`.
 
     Raises:
         MissingExtraError: Plotly is not installed.
@@ -34,7 +34,7 @@ def draw(figure: Figure) -> Any:
 
 
 def described(figure: Figure) -> dict[str, Any]:
-    """The whole plot, its panels below each other."""
+    """Returns the whole plot with its panels below each other."""
     panels = [panel for panel in figure.panels if panel.drawn]
     height = 90 + PANEL_HEIGHT * max(len(panels), 1) + 18 * len(figure.notes)
     layout: dict[str, Any] = {
@@ -70,7 +70,7 @@ def described(figure: Figure) -> dict[str, Any]:
 
 
 def panel_alone(figure: Figure, panel: Panel, *, last: bool = True) -> dict[str, Any]:
-    """One panel as a plot of its own, its title left to the page.
+    """Returns one panel as a plot of its own, without its title.
 
     Of panels that share their axis only the `last` one names it.
     """
@@ -118,7 +118,7 @@ def _place(
 
 
 def _legend_rows(panel: Panel) -> int:
-    """Rows of its legend that have no place beside its title; the title goes above them."""
+    """The number of legend rows that do not fit next to the title and go below it."""
     names = [len(mark.name) + LEGEND_KEY for mark in panel.marks if mark.y.count()]
     beside = len(names) < 2 or len(panel.title) + sum(names) <= LINE
     return 0 if beside else math.ceil(sum(names) / LINE)
@@ -161,18 +161,18 @@ def _log(ticks: list[float]) -> dict[str, Any]:
 
 
 def _hover(figure: Figure) -> str:
-    """Along time one box tells all series of a cycle; elsewhere each point its own."""
+    """Over time one hover box shows all series; elsewhere each point has its own."""
     return "x unified" if figure.shared_x and figure.x_range else "closest"
 
 
 def _all_traces(panel: Panel, *, index: int, shared: bool, legend: str) -> list[dict[str, Any]]:
     traces: list[dict[str, Any]] = []
-    told: list[pl.Series] = []
+    named: list[pl.Series] = []
     for mark in panel.marks:
-        # The same cycles need be named once: it would be most of a page's size.
-        again = mark.where is not None and any(mark.where.equals(each) for each in told)
+        # Repeated names of cycles would make up most of the size of a page.
+        again = mark.where is not None and any(mark.where.equals(each) for each in named)
         if mark.where is not None:
-            told.append(mark.where)
+            named.append(mark.where)
         shown = replace(mark, where=None) if again else mark
         traces += _traces(
             shown, index=index, shared=shared, legend=legend, percent=panel.percent
@@ -220,7 +220,7 @@ def _traces(
 
 
 def _top(mark: Mark) -> pl.Series:
-    """Points show the highest of their bin: a mean pause is nobody's pause."""
+    """Points show the highest value of their bin, because nobody sees a mean pause."""
     return mark.high if mark.kind == "points" and mark.high is not None else mark.y
 
 
@@ -283,7 +283,7 @@ def _note(layout: dict[str, Any], figure: Figure, height: int) -> None:
 
 
 def faint(color: str) -> str:
-    """The colour as a veil.
+    """Returns the colour with transparency.
 
     >>> faint("#0072B2")
     'rgba(0,114,178,0.18)'
@@ -293,7 +293,7 @@ def faint(color: str) -> str:
 
 
 def _values(series: pl.Series) -> list[Any]:
-    """Plain numbers with the digits that show, or times as Plotly reads them."""
+    """Returns rounded numbers, or times in the format that Plotly parses."""
     if series.dtype.is_temporal():
         return series.dt.replace_time_zone(None).dt.strftime("%Y-%m-%d %H:%M:%S%.3f").to_list()
     if series.dtype.is_float():

@@ -1,4 +1,4 @@
-"""Plots along the run's time."""
+"""Plots over time: timeline, frequency, mark assist and heap goal."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from gctrace_analyzer.analysis.pauses import PHASES
 from gctrace_analyzer.present.plots.axis import Axis, limits, timed
 from gctrace_analyzer.present.plots.binning import distribution
 from gctrace_analyzer.present.plots.figure import COLORS, Figure, Mark, Panel
-from gctrace_analyzer.present.plots.memory import dumped
+from gctrace_analyzer.present.plots.memory import memstats_marks
 
 if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 
 def timeline(report: Report, axis: Axis) -> Figure:
-    """Heap, GC CPU, mark assist, pauses and allocation on one axis, episodes as bands."""
+    """Returns heap, GC CPU, mark assist, pauses and allocation over time, with episodes."""
     panels = (
         _heap(report, axis),
         _gc_cpu(axis),
@@ -29,7 +29,7 @@ def timeline(report: Report, axis: Axis) -> Figure:
 
 
 def frequency(report: Report, axis: Axis) -> Figure:
-    """How often: the time between cycles, and how it is distributed."""
+    """Returns the time between cycles: over time, and its distribution."""
     intervals = axis.cycles["interval_s"]
     values, share = distribution(intervals.filter(intervals > 0), axis.bins)
     cycles = axis.mark(
@@ -43,7 +43,7 @@ def frequency(report: Report, axis: Axis) -> Figure:
         ),
         Panel(
             "distribution",
-            "Share of intervals no longer",
+            "Cumulative share of intervals",
             (Mark("intervals", values, share, "step", COLORS["interval"]),),
             percent=True,
             x_title="time between cycles, s",
@@ -54,19 +54,19 @@ def frequency(report: Report, axis: Axis) -> Figure:
 
 
 def assist(report: Report, axis: Axis) -> Figure:
-    """Mark assist beside the allocation that calls for it."""
+    """Returns mark assist together with the allocation rate that causes it."""
     found = axis.cycles.select("alloc_mib_per_s", "assist_share", "gc_num", "source", "line_no")
     against = found.drop_nulls(["alloc_mib_per_s", "assist_share"])
     notes: tuple[str, ...] = ()
     if len(against) > 2 * axis.bins:
-        # The highest of each step of the allocation rate: what assists can come to.
+        # Keep the highest share for each step of the allocation rate.
         against = _highest(against, axis.bins)
         notes = (
-            f"Right: of {len(found):,} cycles the highest share in each of "
-            f"{axis.bins:,} steps.",
+            f"Share against allocation: the highest share in each of {axis.bins:,} steps, "
+            f"from {len(found):,} cycles.",
         )
     each = Mark(
-        "a cycle", against["alloc_mib_per_s"], against["assist_share"], "points",
+        "cycle", against["alloc_mib_per_s"], against["assist_share"], "points",
         COLORS["mark assist"],
         where=against.select(pl.format("gc {}", "gc_num")).to_series(), size=4,
     )  # fmt: skip
@@ -85,7 +85,7 @@ def assist(report: Report, axis: Axis) -> Figure:
 
 
 def goal(report: Report, axis: Axis) -> Figure:
-    """The heap goal, what set it, and the GOGC in effect."""
+    """Returns the heap goal, what sets it, and the effective GOGC."""
     setters = axis.cycles["goal_set_by"].drop_nulls().unique().sort().to_list()
     goals = tuple(
         axis.mark(
@@ -97,24 +97,24 @@ def goal(report: Report, axis: Axis) -> Figure:
     )  # fmt: skip
     live = axis.mark("live heap", "heap_live_mib", COLORS["live heap"])
     gogc = axis.mark(
-        "GOGC in effect",
+        "effective GOGC",
         "effective_gogc",
         COLORS["gogc"],
         only=(pl.col("effective_gogc") > 0) & (pl.col("goal_set_by") != "heap-minimum"),
     )
     panels = (
         Panel("goal", "Heap goal, MiB", (live, *goals), levels=tuple(limits(report))),
-        Panel("gogc", "GOGC in effect, %", (gogc,)),
+        Panel("gogc", "Effective GOGC, %", (gogc,)),
     )
-    return timed("goal", "Heap goal and who set it", report, axis, panels)
+    return timed("goal", "Heap goal and what sets it", report, axis, panels)
 
 
 def _heap(report: Report, axis: Axis) -> Panel:
     marks = [
-        axis.mark("heap at the start", "heap_start_mib", COLORS["heap start"]),
+        axis.mark("heap at cycle start", "heap_start_mib", COLORS["heap start"]),
         axis.mark("live heap (marked)", "heap_live_mib", COLORS["live heap"]),
         axis.mark("heap goal", "heap_goal_mib", COLORS["heap goal"]),
-        *dumped(report, axis),
+        *memstats_marks(report, axis),
     ]
     return Panel("heap", "Heap, MiB", tuple(marks), levels=tuple(limits(report)))
 
@@ -127,9 +127,7 @@ def _gc_cpu(axis: Axis) -> Panel:
         ),
         axis.mark("GC CPU", "gc_cpu_share", COLORS["GC CPU"], weight="elapsed_s"),
     )  # fmt: skip
-    return Panel(
-        "gc_cpu", "GC CPU, share of all CPU, each cycle's interval", marks, percent=True
-    )
+    return Panel("gc_cpu", "GC CPU, share of all CPU, per cycle", marks, percent=True)
 
 
 def _assist(axis: Axis) -> Panel:

@@ -1,4 +1,4 @@
-"""What to set, in rows of words."""
+"""Recommended settings and predictions, as rows of text for all output formats."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ MOST_ROWS = 3
 
 
 def setting_of(row: dict[str, Any]) -> Setting:
-    """The setting of a row of predictions."""
+    """Returns the setting of a row of predictions."""
     return Setting(row["gogc"], row["memory_limit_mib"], row["ballast_mib"] or 0.0)
 
 
-def named(row: dict[str, Any]) -> str:
-    """A row's setting as one writes it."""
-    return written(setting_of(row))
+def setting_text(row: dict[str, Any]) -> str:
+    """Returns the setting of a row as text: `GOGC=200 GOMEMLIMIT=1GiB`."""
+    return as_text(setting_of(row))
 
 
-def written(setting: Setting) -> str:
-    """A setting as one writes it."""
+def as_text(setting: Setting) -> str:
+    """Returns a setting as text: `GOGC=200 GOMEMLIMIT=1GiB`."""
     parts = environment(setting, shown=True)
     if setting.ballast:
         parts.append(f"ballast {mib(setting.ballast)}")
@@ -40,67 +40,67 @@ def written(setting: Setting) -> str:
 
 _THRASH = {"risk": "?", "certain": "✗"}
 _HEAD = ("GC CPU* %", "cycles/s", "peak MiB")
-_IDLE = "* with idle marking: all that marking costs"
+_IDLE = "* with idle marking"
 
 
 def advice(rows: pl.DataFrame) -> Table | None:
-    """The advice and the present setting, with what they do."""
+    """Returns the recommended and the present setting with their figures."""
     if rows.is_empty():
         return None
     body = []
     for row in rows.head(MOST_ROWS).iter_rows(named=True):
-        word = "now" if row["now"] else "set" if row["rank"] == 1 else "or"
-        body.append((f"{_mark(row)} {word:<3} {named(row)}", *_figures(row)))
-    return Table(("What to set", *_HEAD), "lrrr", body)
+        word = "now" if row["now"] else "advised" if row["rank"] == 1 else "or"
+        body.append((f"{_mark(row)} {word:<7} {setting_text(row)}", *_figures(row)))
+    return Table(("Recommended settings", *_HEAD), "lrrr", body)
 
 
 def predictions(rows: pl.DataFrame) -> Table:
-    """Every row of a what-if."""
+    """Returns every row of a what-if."""
     marks = any(_mark(row) != " " for row in rows.iter_rows(named=True))
     body = [
-        (f"{_mark(row)} {named(row)}" if marks else named(row), *_figures(row))
+        (f"{_mark(row)} {setting_text(row)}" if marks else setting_text(row), *_figures(row))
         for row in rows.iter_rows(named=True)
     ]
     return Table(("What if", *_HEAD), "lrrr", body)
 
 
 def lasting(rows: pl.DataFrame) -> Iterator[str]:
-    """How long each setting lasts, where the live heap grows."""
+    """Yields how long each setting lasts, if the live heap grows."""
     for row in rows.drop_nulls("lasts_h").iter_rows(named=True):
         if not row["lasts_h"]:
-            yield f"{named(row)}: no longer."
+            yield f"{setting_text(row)}: already exceeded."
             continue
         low, middle, high = (duration(3600 * row[f"lasts_h{end}"]) for end in _ENDS)
-        end = "it thrashes" if row["fits"] is None else "it thrashes or does not fit"
-        yield f"{named(row)}: {middle} ({low} to {high}) until {end}."
+        end = "thrashes" if row["fits"] is None else "thrashes or exceeds the container"
+        yield f"{setting_text(row)}: {middle} ({low} to {high}) until the program {end}."
 
 
 _ENDS = ("_low", "", "_high")
 
 
-def when(rows: pl.DataFrame) -> str:
-    """For when the predictions are, if not for now."""
+def horizon_text(rows: pl.DataFrame) -> str:
+    """Returns how far ahead the predictions are, or an empty text for now."""
     later = rows.filter(pl.col("refused").is_null())["horizon_s"].max()
-    return f"; {duration(later)} later" if isinstance(later, float) and later else ""
+    return f"; in {duration(later)}" if isinstance(later, float) and later else ""
 
 
-def about_ballasts(baseline: Baseline, rows: pl.DataFrame) -> Iterator[str]:
-    """What does the same as each ballast in the rows, and what one is."""
+def ballast_notes(baseline: Baseline, rows: pl.DataFrame) -> Iterator[str]:
+    """Yields which settings replace each ballast in the rows, and what a ballast is."""
     shown = rows.head(MOST_ROWS) if "rank" in rows.columns else rows
     settings = dict.fromkeys(setting_of(row) for row in shown.iter_rows(named=True))
     like = [(each, without_ballast(baseline, each)) for each in settings if each.ballast]
     for setting, words in like:
         if words:
-            yield f"{written(setting)}: {words}."
+            yield f"{as_text(setting)}: {words}."
     if like:
         yield (
-            "It is address space (VSZ), not memory (RSS), until something writes to it or huge "
-            "pages back it. The peaks here are without it; gctrace prints them with it."
+            "A ballast counts as virtual memory (VSZ), not as resident memory (RSS), until it is "
+            "written to or backed by huge pages. The peaks here exclude it; gctrace includes it."
         )
 
 
 def legend(shown: Table) -> str:
-    """What the signs in a table of settings mean, as far as they occur."""
+    """Returns the meaning of the signs that occur in a table of settings."""
     signs = {row[0][:1] for row in shown.rows}
     words = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
     return " · ".join([_IDLE, *words])
@@ -110,7 +110,7 @@ _SIGNS = {"✗": "thrashes", "?": "may thrash", "!": "does not fit the container
 
 
 def _mark(row: dict[str, Any]) -> str:
-    """One sign before a setting: what it does, or that it is the advice."""
+    """Returns the sign before a setting: it thrashes, does not fit, or is the advice."""
     if row["thrash"] in _THRASH:
         return _THRASH[row["thrash"]]
     if row["fits"] is False:
@@ -130,17 +130,17 @@ def _figures(row: dict[str, Any]) -> tuple[str, ...]:
 def _interval(row: dict[str, Any], name: str, times: float) -> str:
     if row[name] is None:
         return NONE
-    # A ballast is address space: what is weighed against CPU is the memory without it.
-    less = (row["ballast_mib"] or 0.0) if name == "heap_peak_mib" else 0.0
-    value = _number(times * row[name] - less)
+    # A ballast takes no physical memory, so the peak is shown without it.
+    ballast = (row["ballast_mib"] or 0.0) if name == "heap_peak_mib" else 0.0
+    value = _number(times * row[name] - ballast)
     if row.get("now"):
         return value  # measured, not predicted
-    low, high = (_number(times * row[f"{name}_{end}"] - less) for end in ("low", "high"))
+    low, high = (_number(times * row[f"{name}_{end}"] - ballast) for end in ("low", "high"))
     return f"{value} ({low}–{high})"
 
 
 def _number(value: float) -> str:
-    """Two significant digits, three of large numbers.
+    """Formats with two significant digits, and large numbers in full.
 
     >>> [_number(value) for value in (9.63, 10.94, 0.184, 142.3, 1234.5)]
     ['9.6', '11', '0.18', '142', '1,234']
@@ -149,13 +149,15 @@ def _number(value: float) -> str:
 
 
 def reasons(rows: pl.DataFrame, warnings: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Why, what to mind, and the lines to paste."""
+    """Returns labelled sentences: the reason, the notes, the setting and the confidence."""
     first = rows.row(0, named=True)
-    told = [("Why", first["why"])]
+    sentences = [("Why", first["why"])]
     if first["risk"]:
-        told.append(("Mind", first["risk"]))
-    told += [("Mind", text) for text in warnings]
+        sentences.append(("Note", first["risk"]))
+    sentences += [("Note", text) for text in warnings]
     if not first["now"]:
-        told.append(("Set", written(setting_of(first))))
-        told.append(("Trust", f"{first['confidence']} confidence; 80 % intervals"))
-    return told
+        sentences.append(("Set", as_text(setting_of(first))))
+        sentences.append(
+            ("Confidence", f"{first['confidence']}; intervals hold 80 % of results")
+        )
+    return sentences

@@ -1,4 +1,4 @@
-"""The rows of a comparison in words: figures, what the load explains, what was expected."""
+"""A comparison as rows of text: figures, the effect of the load, the prediction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gctrace_analyzer.present.format import (
     share,
 )
 from gctrace_analyzer.present.sections.overview import Table
-from gctrace_analyzer.present.text import WIDTH
+from gctrace_analyzer.present.table import WIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ LABELS = {
     "stw_mark_term_p99_ms": "mark termination p99",
     "alloc_mib_per_s": "Allocation",
     "live_heap_p50_mib": "Live heap p50",
-    "true_live_heap_mib": "Held by the program",
+    "true_live_heap_mib": "True live heap",
     "heap_goal_p50_mib": "Heap goal p50",
     "heap_peak_mib": "Heap peak",
 }
@@ -48,7 +48,7 @@ HEADLINES = (
     "gc_cpu_share", "gc_cpu_with_idle_share", "gc_per_s", "assist_share_of_cpu",
     "stw_p99_ms", "alloc_mib_per_s", "live_heap_p50_mib", "heap_peak_mib",
 )  # fmt: skip
-"""What a pull request shows first."""
+"""The figures that a pull request shows first."""
 
 _SETTING_COLUMNS = (
     ("gc_cpu_share", "GC CPU %", 100.0),
@@ -61,36 +61,37 @@ _MORE_SETTING_COLUMNS = (
     ("assist_share_of_cpu", "assists %", 100.0),
     ("stw_share", "stopped %", 100.0),
     ("alloc_mib_per_s", "alloc MiB/s", 1.0),
-    ("true_live_heap_mib", "held MiB", 1.0),
+    ("true_live_heap_mib", "true live MiB", 1.0),
     ("heap_goal_p50_mib", "goal MiB", 1.0),
 )
 
 LEAST_SETTING = 12
-"""Characters of a setting's name that are always shown."""
+"""The number of characters of a setting's name that are always shown."""
 
+_VERDICTS = {"better": "Improved", "worse": "Regressed"}
 _DECIDING = ("gc_cpu_share", "heap_peak_mib")
 
 METHOD = (
-    "Change: of the value before, with its 95 % interval. ~: noise could do it. "
-    "Dependent cycles: block bootstrap; differences between runs: calibrated, or from "
-    "repeats."
+    "Change: relative to the value before, with its 95 % interval. ~: not significant. "
+    "Intervals: block bootstrap over the cycles; the difference between runs is measured "
+    "from repeats, or estimated from other programs."
 )
 SWEEP_METHOD = (
-    "▸ best; ≈ noise could make it the best. ±: 95 % interval over cycles (block "
+    "▸ best; ≈ not significantly worse than the best. ±: 95 % interval over cycles (block "
     "bootstrap) and repeats."
 )
 LOAD_NOTE = (
-    "An estimate, for the same live heap and goal: a cycle costs the same, and there are as "
-    "many as the allocation makes."
+    "An estimate for the same live heap and goal: the cost of a cycle stays the same, and the "
+    "number of cycles follows the allocation rate."
 )
 EXPECTED_NOTE = (
-    "Predicted from before, for the same load: one in five lies outside. Measured without the "
-    "start-up (0.5 s), as it is predicted."
+    'Predicted from the "before" run for the same load; 80 % interval. Measured without the '
+    "first 0.5 s, as predicted."
 )
 
 
 def figures(frame: pl.DataFrame, *, headline: bool = False) -> Table:
-    """Every figure the logs tell, with its change."""
+    """Returns every figure that the logs provide, with its change."""
     body = []
     for row in frame.iter_rows(named=True):
         if row["before"] is None and row["after"] is None:
@@ -111,24 +112,24 @@ def figures(frame: pl.DataFrame, *, headline: bool = False) -> Table:
 
 
 def conclusion(frame: pl.DataFrame) -> Iterator[tuple[str, str]]:
-    """What is better, what is worse, as lists of figures."""
+    """Yields which figures improved and which regressed."""
     rows = list(frame.iter_rows(named=True))
     for verdict in ("better", "worse"):
         named = [LABELS[row["metric"]] for row in rows if row["verdict"] == verdict]
         if named:
-            yield verdict.capitalize(), "; ".join(named)
+            yield _VERDICTS[verdict], "; ".join(named)
     if not any(row["verdict"] in ("better", "worse") for row in rows):
-        yield "Noise", "no figure is better or worse beyond what chance does"
+        yield "Same", "no figure changed significantly"
 
 
-def alike(found: TwoSides) -> Iterator[str]:
-    """Why the sides can be compared."""
+def same(found: TwoSides) -> Iterator[str]:
+    """Yields what is the same on both sides."""
     rows = found.rows()
-    told = {each.what for each in found.differences} & {"unclear_load", "throughput"}
+    listed = {each.what for each in found.differences} & {"unclear_load", "throughput"}
     alloc = rows["alloc_mib_per_s"]
-    if not told and None not in (alloc["before"], alloc["after"]):
+    if not listed and None not in (alloc["before"], alloc["after"]):
         rates = f"{mib_per_s(alloc['before'])} and {mib_per_s(alloc['after'])} allocated"
-        yield f"same load ({rates})" if found.load_is_given else f"as fast as it can ({rates})"
+        yield f"same load ({rates})" if found.load_is_given else f"CPU-bound ({rates})"
     procs = sorted({n for analysis in found.before.analyses for n in analysis.procs})
     if procs:
         yield "1 proc" if procs == [1] else f"{'–'.join(map(str, procs))} procs"
@@ -137,7 +138,7 @@ def alike(found: TwoSides) -> Iterator[str]:
 
 
 def of_load(frame: pl.DataFrame) -> Table | None:
-    """What part of each change the load's own change makes; None: the load is the same."""
+    """Returns the part of each change that the load explains; None if the load is the same."""
     body = []
     for row in frame.iter_rows(named=True):
         if row["by_load"] is None or row["delta"] is None:
@@ -156,11 +157,11 @@ def of_load(frame: pl.DataFrame) -> Table | None:
         )
     if not body:
         return None
-    return Table(("What the load explains", "before", "load alone", "after", ""), "lrrrl", body)
+    return Table(("Explained by the load", "before", "load alone", "after", ""), "lrrrl", body)
 
 
 def expectation(frame: pl.DataFrame) -> Table | None:
-    """What the what-if expected beside what was measured; None: it expected nothing."""
+    """Returns the predicted and the measured figures; None if nothing was predicted."""
     body = []
     for row in frame.iter_rows(named=True):
         low, high, after = row["expected_low"], row["expected_high"], row["measured"]
@@ -168,7 +169,7 @@ def expectation(frame: pl.DataFrame) -> Table | None:
             continue
         metric = row["metric"]
         ends = " to ".join(value(metric, end) for end in (low, high))
-        verdict = "as expected" if low <= after <= high else "less" if after < low else "more"
+        verdict = "as predicted" if low <= after <= high else "less" if after < low else "more"
         body.append(
             (
                 LABELS[metric],
@@ -180,12 +181,12 @@ def expectation(frame: pl.DataFrame) -> Table | None:
         )
     if not body:
         return None
-    head = ("What was expected", "expected", "80 % interval", "measured", "")
+    head = ("Prediction", "predicted", "80 % interval", "measured", "")
     return Table(head, "lrrrl", body)
 
 
 def expected_and_measured(frame: pl.DataFrame) -> str | None:
-    """The expectation of what it costs and of what it takes, as a sentence."""
+    """Returns predicted and measured GC CPU and peak heap, as a sentence."""
     parts = []
     for row in frame.filter(pl.col("metric").is_in(_DECIDING)).iter_rows(named=True):
         if row["expected"] is None or row["measured"] is None:
@@ -200,36 +201,36 @@ def expected_and_measured(frame: pl.DataFrame) -> str | None:
 
 
 def settings(frame: pl.DataFrame) -> list[Table]:
-    """One row per setting: the figures that decide, then the others."""
+    """Returns one row per setting: the main figures, then the others."""
     names = frame["setting"].unique(maintain_order=True).to_list()
     rows = {(row["setting"], row["metric"]): row for row in frame.iter_rows(named=True)}
     tables = []
     for title, columns in (
         ("Setting", _SETTING_COLUMNS),
-        ("Beside that", _MORE_SETTING_COLUMNS),
+        ("Also", _MORE_SETTING_COLUMNS),
     ):
-        told = [
+        shown = [
             column
             for column in columns
             if any(rows[name, column[0]]["value"] is not None for name in names)
         ]
         cells = [
-            [_cell(rows[name, metric], times) for metric, _, times in told] for name in names
+            [_cell(rows[name, metric], times) for metric, _, times in shown] for name in names
         ]
         taken = sum(
             2 + max(len(head), *(len(row[at]) for row in cells))
-            for at, (_, head, _) in enumerate(told)
+            for at, (_, head, _) in enumerate(shown)
         )
         room = max(WIDTH - 2 - taken, LEAST_SETTING)
         body = [(name, *row) for name, row in zip(_short(names, room), cells, strict=True)]
         tables.append(
-            Table((title, *(head for _, head, _ in told)), "l" + "r" * len(told), body)
+            Table((title, *(head for _, head, _ in shown)), "l" + "r" * len(shown), body)
         )
     return [table for table in tables if len(table.head) > 1]
 
 
 def value(metric: str, number: float | None) -> str:
-    """A metric's value as people read it."""
+    """Formats the value of a metric with its unit."""
     if metric.endswith("_per_s") and "mib" not in metric:
         return rate(number)
     if "share" in metric:
@@ -240,7 +241,7 @@ def value(metric: str, number: float | None) -> str:
 
 
 def percent(part: float) -> str:
-    """A change as a percentage, or as a factor where that reads better.
+    """Formats a change as a percentage, or as a factor if it is large.
 
     >>> percent(-0.482), percent(0.004), percent(1.5), percent(24.0), percent(0.0001)
     ('-48 %', '+0.4 %', '+150 %', '×25', '0 %')
@@ -254,7 +255,7 @@ def percent(part: float) -> str:
 
 
 def bare(shown: str) -> str:
-    """A figure without its unit."""
+    """Returns a formatted figure without its unit."""
     return shown.partition(" ")[0]
 
 
@@ -273,10 +274,10 @@ def _interval(row: dict[str, Any]) -> str:
 
 def _explained(part: float | None, verdict: str | None) -> str:
     if part is None or verdict in (None, "~"):
-        return "within noise"
+        return "not significant"
     if part < 0:
         return "the opposite"
-    return "all and more" if part > 1 else f"{100 * part:.0f} % of it"
+    return "more than all" if part > 1 else f"{100 * part:.0f} % of it"
 
 
 def _cell(row: dict[str, Any], times: float) -> str:
@@ -294,7 +295,7 @@ def _cell(row: dict[str, Any], times: float) -> str:
 
 
 def _short(names: list[str], room: int) -> list[str]:
-    """Names cut to their room, at the end where they begin differently, else in front."""
+    """Shortens names to the available width: at the end if they stay distinct, else in front."""
     clean = [printable(name) for name in names]
     heads = [each if len(each) <= room else each[: room - 1] + "…" for each in clean]
     if len(set(heads)) == len(names):
@@ -303,7 +304,7 @@ def _short(names: list[str], room: int) -> list[str]:
 
 
 def _number(number: float) -> str:
-    """Three digits: the third is what an interval can be seen in."""
+    """Formats with three digits, which an interval needs."""
     if number >= 99.5:
         return f"{number:,.0f}"
     return f"{number:.1f}" if number >= 9.95 else f"{number:.2f}" if number >= 0.1 else (

@@ -1,4 +1,4 @@
-"""What stands beside gctrace: inputs, deaths, memory held, units; as rows of words."""
+"""Inputs, deaths, memory and systemd units, as rows of text for all output formats."""
 
 from __future__ import annotations
 
@@ -51,24 +51,24 @@ _KINDS = {
     "describe": "kubectl describe",
 }
 _PREVENTABLE = {
-    "yes": "Go could have prevented it.",
-    "partly": "Go could have prevented a part of it.",
-    "for a while": "Go could have put it off, not prevented it.",
-    "no": "Go could not have prevented it.",
+    "yes": "GC settings could have prevented it.",
+    "partly": "GC settings could have prevented it in part.",
+    "for a while": "GOMEMLIMIT would have delayed this kill, not prevented it.",
+    "no": "GC settings could not have prevented it.",
 }
 
 
 def inputs(report: Report) -> list[tuple[str, str]]:
-    """What each input was taken for and holds, unless it is one plain log of cycles."""
+    """Returns the format and contents of each input, unless it is one plain gctrace log."""
     sources = report.analysis.log.sources
     plain = len(sources) == 1 and not sources[0].wrappers and sources[0].kind == "log"
     if plain and not set(sources[0].found) - _OF_A_PLAIN_LOG:
         return []
-    return [(_name(source), f"{taken_for(source)}: {_held(source)}") for source in sources]
+    return [(_name(source), f"{format_of(source)}: {_contents(source)}") for source in sources]
 
 
-def taken_for(source: SourceFacts) -> str:
-    """The input's format as people know it."""
+def format_of(source: SourceFacts) -> str:
+    """Returns the common name of an input's format."""
     known = sorted(source.wrappers.items(), key=lambda item: -item[1])
     names = list(dict.fromkeys(name for name, _ in known))
     kind = _KINDS.get(source.kind, source.kind)
@@ -81,7 +81,7 @@ def _name(source: SourceFacts) -> str:
     return name if len(name) <= 24 else "…" + name[-23:]
 
 
-def _held(source: SourceFacts) -> str:
+def _contents(source: SourceFacts) -> str:
     parts = [
         count(number, *_NOUNS[table])
         for table, number in source.found.items()
@@ -91,11 +91,11 @@ def _held(source: SourceFacts) -> str:
 
 
 def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Each death as a title and labelled sentences."""
+    """Yields each death as a title with labelled sentences."""
     for death in report.analysis.post_mortems[:MOST_DEATHS]:
         yield _title(death), list(_story(death))
     if (left := len(report.analysis.post_mortems) - MOST_DEATHS) > 0:
-        yield f"… and {left:,} more (--table oom_kills)", []
+        yield f"… and {left:,} more (table post_mortems)", []
 
 
 def _title(death: PostMortem) -> str:
@@ -114,7 +114,7 @@ def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
         by = ", ".join(death.match_by)
         yield (
             "Program",
-            f"process {death.process}{last}{gap} (joined by {by}; {death.confidence} "
+            f"process {death.process}{last}{gap} (matched by {by}; {death.confidence} "
             f"confidence)",
         )
     if death.live_mib is not None:
@@ -122,7 +122,7 @@ def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
         goal = (
             ""
             if death.next_goal_mib is None
-            else f", next cycle due at {mib(death.next_goal_mib)}"
+            else f", next cycle due at a heap of {mib(death.next_goal_mib)}"
         )
         cpu = f", GC CPU {share(death.gc_cpu_share)}" if death.gc_cpu_share is not None else ""
         rate = (
@@ -136,15 +136,15 @@ def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
         if death.go_other_mib is not None:
             parts.append(f"{mib(death.go_other_mib)} other Go memory")
         if death.off_heap_mib is not None:
-            parts.append(f"{mib(death.off_heap_mib)} since then or off-heap")
+            parts.append(f"{mib(death.off_heap_mib)} allocated since then or off-heap")
         yield "Memory", ", ".join(parts)
     for index, text in enumerate(death.reading):
-        yield "" if index else "Reading", printable(text)
+        yield "" if index else "Meaning", printable(text)
     verdict = _PREVENTABLE.get(death.preventable)
     if verdict:
         yield "Verdict", verdict
     for index, text in enumerate(death.advice):
-        yield "" if index else "Do", text
+        yield "" if index else "Action", text
 
 
 def _from_to(before: int | None, after: int) -> str:
@@ -152,7 +152,7 @@ def _from_to(before: int | None, after: int) -> str:
 
 
 def memory(report: Report) -> Table | None:
-    """Heap held against heap needed."""
+    """Returns heap held and heap needed, from MemStats."""
     known = [
         each
         for each in report.analysis.memory
@@ -176,14 +176,14 @@ def _memory(each: Memory) -> tuple[str, ...]:
 
 
 def memory_notes(report: Report) -> list[str]:
-    """What the dumps' figures mean."""
+    """Returns what the figures of the dumps mean."""
     return [text for each in report.analysis.memory for text in each.advice] + list(
         report.analysis.unit_cpu_comparisons
     )
 
 
 def units(report: Report) -> Table | None:
-    """CPU that systemd counted."""
+    """Returns the CPU time of systemd units."""
     if not report.analysis.unit_cpu:
         return None
     rows = []
@@ -196,7 +196,7 @@ def units(report: Report) -> Table | None:
             duration(each.cpu_s), mib(each.memory_peak_mib), part,
             "–" if each.num_gc is None else f"{each.num_gc:,}",
         ))  # fmt: skip
-    return Table(("CPU used (systemd)", "CPU", "memory peak", "of it GC", "GCs"), "lrrrr", rows)
+    return Table(("CPU used (systemd)", "CPU", "memory peak", "GC share", "GCs"), "lrrrr", rows)
 
 
 def _plain(value: float | str) -> str:
@@ -204,7 +204,7 @@ def _plain(value: float | str) -> str:
 
 
 def settings(report: Report) -> str | None:
-    """GOGC and limits, with who says so."""
+    """Returns GOGC, limits and other known settings with their sources."""
     names = {
         "gogc": "GOGC", "memory_limit_mib": "GOMEMLIMIT", "container_limit_mib": "memory limit",
         "cpu_limit": "CPU limit", "go_version": "Go", "ballast_mib": "ballast",

@@ -1,4 +1,4 @@
-"""What happened, in rows of words: causes, what follows from them, what was noted."""
+"""The findings as rows of text: problems with their consequences, and minor ones."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A finding as it is told: when, what, its numbers, what follows, what to do.
+class Problem:
+    """A finding as it is shown: time, name, evidence, consequences, advice.
 
     `start_s` and `end_s` count from the start of `process`.
     """
@@ -31,19 +31,19 @@ class Told:
     severity: str
     evidence: str
     place: str
-    follows: str
+    also_causes: str
     advice: str
 
 
-def told(report: Report) -> list[Told]:
-    """The findings that stand for themselves, warnings and worse, the worst first."""
+def problems(report: Report) -> list[Problem]:
+    """Returns warnings and worse that no other finding causes, the worst first."""
     several = len(report.analysis.per_process) > 1
-    causes = [each for each in report.analysis.findings if _stands(each)]
-    return [_told(each, report.analysis.findings, several=several) for each in causes]
+    causes = [each for each in report.analysis.findings if _is_root(each)]
+    return [_problem(each, report.analysis.findings, several=several) for each in causes]
 
 
-def noted(report: Report) -> str | None:
-    """What is worth knowing and no trouble, in one sentence."""
+def minor(report: Report) -> str | None:
+    """Returns the names of findings that need no action; None if there are none."""
     ids = dict.fromkeys(
         each.id
         for each in report.analysis.findings
@@ -53,27 +53,27 @@ def noted(report: Report) -> str | None:
 
 
 def healthy(report: Report) -> str | None:
-    """That nothing needs doing, with the margins."""
+    """Returns the margins of a healthy run; None if there is a problem."""
     return next(
         (each.evidence for each in report.analysis.findings if each.severity == "ok"), None
     )
 
 
-def _stands(finding: Finding) -> bool:
+def _is_root(finding: Finding) -> bool:
     return finding.severity in ("warn", "bad") and finding.because_of is None
 
 
-def _told(finding: Finding, every: Sequence[Finding], *, several: bool) -> Told:
-    below = dict.fromkeys(
+def _problem(finding: Finding, every: Sequence[Finding], *, several: bool) -> Problem:
+    consequences = dict.fromkeys(
         other.id
         for other in every
         if other.because_of == finding.id and other.severity != "info"
     )
     begin = "start" if not finding.start_s else duration(finding.start_s)
-    when = "all along" if finding.end_s is None else f"{begin} → {duration(finding.end_s)}"
+    when = "whole run" if finding.end_s is None else f"{begin} → {duration(finding.end_s)}"
     if several and finding.process is not None:
         when = f"[{finding.process}] {when}"
-    return Told(
+    return Problem(
         finding.process,
         finding.start_s,
         finding.end_s,
@@ -83,6 +83,6 @@ def _told(finding: Finding, every: Sequence[Finding], *, several: bool) -> Told:
         finding.severity,
         printable(finding.evidence),
         finding.examples[0] if finding.examples else "",
-        ", ".join(RULES[each].name for each in below),
+        ", ".join(RULES[each].name for each in consequences),
         finding.advice or RULES[finding.id].advice,
     )

@@ -1,4 +1,4 @@
-"""A setting, ready to paste."""
+"""A setting as text to paste: environment, Dockerfile, Kubernetes, systemd."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GIB = 1024.0
 
 
 def environment(setting: Setting, *, shown: bool = False) -> list[str]:
-    """The setting as environment lines; `shown`: whole GiB as such."""
+    """Returns the setting as environment variables; `shown` writes whole GiB as such."""
     lines = [f"GOGC={'off' if setting.gogc is None else f'{setting.gogc:.0f}'}"]
     if setting.limit:
         whole = shown and setting.limit % GIB == 0
@@ -22,7 +22,7 @@ def environment(setting: Setting, *, shown: bool = False) -> list[str]:
 
 
 def manifests(setting: Setting) -> dict[str, str]:
-    """The setting to paste: environment, Dockerfile, Kubernetes, systemd."""
+    """Returns the setting to paste, for each kind of deployment."""
     lines = environment(setting)
     pairs = [line.split("=") for line in lines]
     return {

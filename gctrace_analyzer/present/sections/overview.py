@@ -1,4 +1,4 @@
-"""The report's parts as rows of words, the same for every way to write them down."""
+"""Headline figures and tables about cycles, as rows of text for all output formats."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_PROCESSES = 12
 MOST_REJECTED = 5
 MOST_PHASES = 8
 SHORT_PHASE = 0.05
-"""Of the whole time: a shorter phase is a transition."""
+"""Share of the time span below which a phase is a transition and not listed."""
 
 _SETTERS = {
     "gogc": "GOGC",
@@ -39,7 +39,7 @@ _SETTERS = {
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One line of the state: `trend` is a column of the report's trend, `level` a verdict."""
+    """A headline figure: `trend` is a column of the analysis's trend, `level` its verdict."""
 
     label: str
     value: str
@@ -50,7 +50,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: its first column's head is its title; `align` has l or r per column."""
+    """A table. The head of the first column is its title; `align` has l or r per column."""
 
     head: tuple[str, ...]
     align: str
@@ -59,7 +59,7 @@ class Table:
 
 
 def state(report: Report) -> list[Figure]:
-    """The headline figures; what the log does not tell has no line."""
+    """Returns the headline figures that the log provides."""
     s = report.analysis.summary
     figures = []
     if s.gc_cpu_share is not None:
@@ -70,51 +70,55 @@ def state(report: Report) -> list[Figure]:
         )
         note = f"{of}; {share(s.gc_cpu_with_idle_share)} with idle marking"
         figures.append(
-            _judged(report, "GC CPU", share(s.gc_cpu_share), note, "gc_cpu_share", "gc_cpu")
+            _with_level(report, "GC CPU", share(s.gc_cpu_share), note, "gc_cpu_share", "gc_cpu")
         )
     if s.gc_per_s is not None:
-        note = f"a cycle every {milliseconds(s.gc_interval_p50_ms)} (p50)"
+        note = f"every {milliseconds(s.gc_interval_p50_ms)} (median)"
         figures.append(Figure("Frequency", rate(s.gc_per_s), note, "gc_per_s"))
     if s.assist_share_of_gc_cpu is not None:
         value = share(s.assist_share_of_gc_cpu)
         note = f"of GC CPU; {share(s.assist_share_of_cpu)} of all CPU"
         figures.append(
-            _judged(report, "Mark assist", value, note, "assist_share_of_gc_cpu", "assist")
+            _with_level(report, "Mark assist", value, note, "assist_share_of_gc_cpu", "assist")
         )
     note = f"p50 · {milliseconds(s.stw_p99_ms)} p99 · {milliseconds(s.stw_max_ms)} max"
     note += f" · {share(s.stw_share)} of time" if s.stw_share is not None else ""
-    figures.append(_judged(report, "Pauses", milliseconds(s.stw_p50_ms), note, "", "pauses"))
+    figures.append(
+        _with_level(report, "Pauses", milliseconds(s.stw_p50_ms), note, "", "pauses")
+    )
     if s.live_heap_p50_mib is not None:
         value = mib(s.live_heap_p50_mib)
         figures.append(
-            _judged(report, "Live heap", value, _growth(report), "heap_live_mib", "live_heap")
+            _with_level(
+                report, "Live heap", value, _growth(report), "heap_live_mib", "live_heap"
+            )
         )
     if s.heap_goal_p50_mib is not None:
         figures.append(Figure("Heap goal", mib(s.heap_goal_p50_mib), _goal(report)))
     if s.alloc_mib_per_s is not None:
-        total = f"{mib(s.alloc_total_mib)} in all"
+        total = f"{mib(s.alloc_total_mib)} in total"
         figures.append(Figure("Allocation", mib_per_s(s.alloc_mib_per_s), total))
     return figures
 
 
 def about_cycles(report: Report) -> Iterator[Table]:
-    """The tables that cycles give, in the order of every report; none without cycles."""
+    """Yields the tables about cycles in the order of every report; none without cycles."""
     if report.analysis.summary.cycles:
         several = (phases(report), pauses(report), worst(report), processes(report))
         yield from (each for each in several if each is not None)
 
 
 def phases(report: Report) -> Table | None:
-    """Phases of load and idle times, where there is more than one; short ones left out."""
+    """Returns the load phases and idle times if there are several, without short ones."""
     long = (
         report.analysis.segments["end_s"] - report.analysis.segments["start_s"]
     ) >= SHORT_PHASE * (report.analysis.summary.span_s or 0.0)
-    told = report.analysis.segments.filter(
+    listed = report.analysis.segments.filter(
         long & (report.analysis.segments["kind"] != "start-up")
     )
-    if len(told) < 2 or len(told) == told["process"].n_unique():
+    if len(listed) < 2 or len(listed) == listed["process"].n_unique():
         return None
-    several = told["process"].n_unique() > 1
+    several = listed["process"].n_unique() > 1
     rows = [
         (
             (f"{row['process']} " if several else "") + row["kind"],
@@ -126,16 +130,16 @@ def phases(report: Report) -> Table | None:
             mib(row["live_heap_p50_mib"]),
             mib_per_s(row["alloc_mib_per_s"]),
         )
-        for row in told.head(MOST_PHASES).iter_rows(named=True)
+        for row in listed.head(MOST_PHASES).iter_rows(named=True)
     ]
     head = ("Phases", "from", "to", "cycles", "GC CPU", "assists", "live heap", "allocation")
     left = len(report.analysis.segments) - len(rows)
-    more = f"… and {left:,} shorter one{'s' * (left > 1)}: --table segments" if left else ""
+    more = f"… and {left:,} shorter (table segments)" if left else ""
     return Table(head, "lrrrrrrr", rows, more)
 
 
 def pauses(report: Report) -> Table:
-    """Pauses by phase."""
+    """Returns the pauses by phase."""
     names = ("total_ms", "p50_ms", "p90_ms", "p99_ms", "max_ms")
     rows = [
         (row["phase"], *(milliseconds(row[name]) for name in names), f"gc {row['max_gc']}")
@@ -146,14 +150,14 @@ def pauses(report: Report) -> Table:
 
 
 def worst(report: Report) -> Table:
-    """The cycles that took most from the application."""
+    """Returns the cycles with the longest pauses."""
     head = ("Worst cycles", "at", "pauses", "mark", "assists", "heap MiB", "line")
     rows = [_cycle(row) for row in report.analysis.worst_cycles.iter_rows(named=True)]
     return Table(head, "lrrrrlr", rows)
 
 
 def processes(report: Report) -> Table | None:
-    """The program starts, if there are several."""
+    """Returns the processes, if there are several."""
     if len(report.analysis.per_process) < 2:
         return None
     rows = [
@@ -169,16 +173,16 @@ def processes(report: Report) -> Table | None:
         for row, s in report.analysis.per_process[:MOST_PROCESSES]
     ]
     left = len(report.analysis.per_process) - len(rows)
-    head = ("Program starts", "cycles", "time", "GC CPU", "max pause", "live heap", "ended by")
+    head = ("Processes", "cycles", "time", "GC CPU", "max pause", "live heap", "ended by")
     return Table(head, "lrrrrrl", rows, f"… and {left:,} more" if left else "")
 
 
 def rejected(report: Report) -> Table | None:
-    """Why lines could not be read."""
+    """Returns why lines were skipped."""
     if report.analysis.rejected.is_empty():
         return None
     head = (
-        f"Skipped: {count(len(report.analysis.rejected), 'line')} that could not be read",
+        f"Skipped: {count(len(report.analysis.rejected), 'line')} that could not be parsed",
         "lines",
     )
     rows = [(reason, f"{number:,}") for reason, number in report.analysis.rejected_reasons]
@@ -186,15 +190,15 @@ def rejected(report: Report) -> Table | None:
 
 
 def rejected_examples(report: Report) -> list[tuple[str, str]]:
-    """The first of them: where, and the line made harmless."""
+    """Returns the first skipped lines: position, and text without control characters."""
     rows = report.analysis.rejected.head(MOST_REJECTED).iter_rows(named=True)
     return [(place(row["source"], row["line_no"]), printable(row["text"])) for row in rows]
 
 
 def damage(report: Report) -> list[str]:
-    """What is wrong with inputs as a whole."""
-    told = [
-        f"{printable(source.name)}: {source.damage}; what came before that was used."
+    """Returns what is wrong with whole inputs."""
+    sentences = [
+        f"{printable(source.name)}: {source.damage}; everything before it was used."
         for source in report.analysis.log.sources
         if source.damage
     ]
@@ -203,20 +207,22 @@ def damage(report: Report) -> list[str]:
         .select("source", "line_no")
         .iter_rows()
     )
-    told += [
-        f"{printable(source.name)} looks cut: it ends in the middle of a line."
+    sentences += [
+        f"{printable(source.name)} seems to be truncated: it ends in the middle of a line."
         for source in report.analysis.log.sources
         if not source.ends_in_newline and (source.name, source.lines) in cut
     ]
-    beside = report.analysis.post_mortems or report.analysis.memory or report.analysis.unit_cpu
-    if not report.analysis.summary.cycles and not beside:
+    evidence = (
+        report.analysis.post_mortems or report.analysis.memory or report.analysis.unit_cpu
+    )
+    if not report.analysis.summary.cycles and not evidence:
         lines = sum(report.analysis.log.runtime_lines.values())
-        others = f"{count(lines, 'line')} of the runtime's, none of them a cycle's"
-        told.append(f"No GC cycle here: {others}." if lines else "No GC cycle here.")
-    return told
+        others = f"{count(lines, 'other line')} from the Go runtime"
+        sentences.append(f"No GC cycles; {others}." if lines else "No GC cycles.")
+    return sentences
 
 
-def _judged(
+def _with_level(
     report: Report, label: str, value: str, note: str, trend: str, level: str
 ) -> Figure:
     return Figure(label, value, note, trend, report.analysis.levels.get(level, ""))
@@ -226,7 +232,7 @@ def _growth(report: Report) -> str:
     s = report.analysis.summary
     low, high = s.live_heap_growth_mib_per_h_low, s.live_heap_growth_mib_per_h_high
     growth = s.live_heap_growth_mib_per_h
-    most = f"marked; {mib(s.live_heap_max_mib)} at most"
+    most = f"max {mib(s.live_heap_max_mib)}"
     if (
         "live_heap" not in report.analysis.levels
         or growth is None
@@ -235,19 +241,19 @@ def _growth(report: Report) -> str:
     ):
         return most
     if low <= 0 <= high:
-        return f"{most}; no trend"
+        return f"{most}; no significant growth"
     return rate_of_growth(growth, low, high)
 
 
 def _goal(report: Report) -> str:
     gogc = report.analysis.summary.effective_gogc_p50
-    in_effect = [] if gogc is None else [f"GOGC in effect: {gogc:.0f}"]
-    judged = sum(report.analysis.goal_set_by.values())
-    if not judged:
-        return "; ".join(in_effect)
+    effective = [] if gogc is None else [f"effective GOGC {gogc:.0f}"]
+    known = sum(report.analysis.goal_set_by.values())
+    if not known:
+        return "; ".join(effective)
     setter, cycles = max(report.analysis.goal_set_by.items(), key=lambda item: item[1])
-    mostly = "" if cycles == judged else "mostly "
-    return "; ".join([f"set {mostly}by {_SETTERS[setter]}", *in_effect])
+    mostly = "" if cycles == known else "mostly "
+    return "; ".join([f"set {mostly}by {_SETTERS[setter]}", *effective])
 
 
 def _cycle(row: dict[str, Any]) -> tuple[str, ...]:

@@ -1,0 +1,58 @@
+"""Tables as lines of text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from gctrace_analyzer.present.format import NONE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.present.sections.overview import Table
+
+WIDTH = 80
+
+Line: TypeAlias = tuple[tuple[str, str], ...]
+"""A line of text: its parts, each with its style."""
+
+VERDICT_STYLES = {"better": "green", "worse": "bold red", "~": "dim", NONE: "dim"}
+
+
+def table(shown: Table | None, *, verdict: int | None = None) -> Iterator[Line]:
+    """Yields a table line by line; nothing if it has no rows.
+
+    Columns are as wide as their cells. The last column is shortened to the width of the
+    terminal if it holds positions in files, whose ends are the most useful part.
+
+    Args:
+        shown: the table.
+        verdict: the number of the column whose cells are coloured by verdict.
+    """
+    if shown is None or not shown.rows:
+        return
+    cells = [shown.head, *shown.rows]
+    width = [max(len(row[column]) for row in cells) for column in range(len(shown.head))]
+    width[0] = max(len(shown.head[0]), max(len(row[0]) + 2 for row in shown.rows))
+    room = WIDTH - sum(width[:-1]) - 2 * len(width[:-1])
+    has_positions = ":" in shown.rows[0][-1]
+    width[-1] = min(width[-1], room) if has_positions else width[-1]
+    gap = "  " if width[-1] <= room else " "
+    yield ()
+    yield (("".join(_cells(shown.head, width, shown.align, gap)), "bold"),)
+    for row in shown.rows:
+        fitted = _cells(("  " + row[0], *row[1:]), width, shown.align, gap)
+        yield tuple(
+            (cell, VERDICT_STYLES.get(row[column], "") if column == verdict else "")
+            for column, cell in enumerate(fitted)
+        )
+    if shown.more:
+        yield (("  " + shown.more, ""),)
+
+
+def _cells(row: tuple[str, ...], width: list[int], align: str, gap: str) -> Iterator[str]:
+    for column, (cell, size, side) in enumerate(zip(row, width, align, strict=True)):
+        fitted = cell if len(cell) <= size else "…" + cell[1 - size :]
+        yield (gap if column else "") + (
+            fitted.ljust(size) if side == "l" else fitted.rjust(size)
+        )
