@@ -206,9 +206,9 @@ def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
     assert "was thrashing" in why(
         gca.read(ROOT / "samples" / "thrash-go1.19.log", memory_limit="40MiB")
     )
-    assert "asked for" in why(gca.read(ROOT / "samples" / "forced-go1.26.log"))
+    assert "program forced" in why(gca.read(ROOT / "samples" / "forced-go1.26.log"))
     old = gca.read(ROOT / "samples" / "assists-go1.16.log", go_version="1.9.7")
-    assert "Go 1.9 or before" in why(old)
+    assert "Go 1.9 and earlier" in why(old)
     assert "no CPU" in why(gca.read(ROOT / "samples" / "go1.4.log"))
 
 
