@@ -1,8 +1,8 @@
-"""Every table's columns, defined once: name, type, unit, meaning, source.
+"""The columns of every table, each defined once: name, type, unit, meaning, source.
 
-Frames, CSV headers, JSON keys, `explain` and docs/data-dictionary.md derive from here.
-Suffixes are units: `_ms _s _mib _bytes _pct` (0–100) `_share` (0–1). Null means that the
-source does not say.
+Frames, CSV headers, JSON keys, `explain` and docs/data-dictionary.md are derived from here.
+The suffix of a name is its unit: `_ms _s _mib _bytes _pct` (0–100) `_share` (0–1). Null means
+that the source does not have the value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Dtype = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its name ends with its unit, `source` says who prints or computes it."""
+    """One column. Its name ends with its unit; `source` is what prints or computes it."""
 
     name: str
     dtype: Dtype
@@ -33,44 +33,44 @@ _LINE = "the input"
 _MGC = "runtime/mgc.go gcMarkTermination"
 
 WHERE = (
-    Column("source", "Category", "", "the input the line stands in", _LINE),
+    Column("source", "Category", "", "the input that contains the line", _LINE),
     Column("line_no", "Int64", "", "1-based line number in `source`", _LINE),
 )
 _PROCESS = Column(
-    "process", "Int64", "", "0, 1, … per program start in the input", "numbers and times that continue each other"
+    "process", "Int64", "", "0, 1, … for each process in the input", "cycle numbers and times that continue each other"
 )  # fmt: skip
 _LOGGED_AT = Column(
     "logged_at",
     "Datetime",
     "UTC",
-    "the line's own stamp",
-    "the log's wrapping, not the runtime",
+    "the timestamp of the line",
+    "the log prefix, not the runtime",
 )
 
 _MONOTONIC = Column(
-    "monotonic_s", "Float64", "s", "seconds since the host's boot", "printk, journald"
+    "monotonic_s", "Float64", "s", "seconds since the host booted", "printk, journald"
 )
 WHOSE = (
-    Column("host", "String", "", "host", "the log's wrapping"),
-    Column("ident", "String", "", "syslog identifier or program name", "the log's wrapping"),
-    Column("log_pid", "Int64", "", "process id as the log names it", "the log's wrapping"),
-    Column("unit", "String", "", "systemd unit", "the log's wrapping"),
-    Column("container", "String", "", "container", "the log's wrapping"),
-    Column("container_id", "String", "", "container id, as long as the log has it", "the log's wrapping"),
-    Column("pod", "String", "", "Kubernetes pod", "the log's wrapping"),
-    Column("namespace", "String", "", "Kubernetes namespace", "the log's wrapping"),
-    Column("stream", "String", "", "stdout or stderr, or the log stream", "the log's wrapping"),
+    Column("host", "String", "", "host", "the log prefix"),
+    Column("ident", "String", "", "syslog identifier or program name", "the log prefix"),
+    Column("log_pid", "Int64", "", "process id in the log prefix", "the log prefix"),
+    Column("unit", "String", "", "systemd unit", "the log prefix"),
+    Column("container", "String", "", "container", "the log prefix"),
+    Column("container_id", "String", "", "container id, full or shortened as in the log", "the log prefix"),
+    Column("pod", "String", "", "Kubernetes pod", "the log prefix"),
+    Column("namespace", "String", "", "Kubernetes namespace", "the log prefix"),
+    Column("stream", "String", "", "stdout or stderr, or the log stream", "the log prefix"),
 )  # fmt: skip
 
 CYCLES = (
     _PROCESS,
-    Column("gc_num", "Int64", "", "number of the cycle in its program, from 1", "memstats.numgc"),
-    Column("start_s", "Float64", "s", "start of the cycle, since the program's start",
+    Column("gc_num", "Int64", "", "number of the cycle in its process, from 1", "memstats.numgc"),
+    Column("start_s", "Float64", "s", "start of the cycle, since the start of the process",
            "work.tSweepTerm - runtimeInitTime, truncated to ms"),
     _LOGGED_AT,
-    Column("wall_time", "Datetime", "UTC", "start of the cycle on the run's one clock",
+    Column("wall_time", "Datetime", "UTC", "start of the cycle as wall-clock time",
            "logged_at and start_s of the whole process"),
-    Column("forced", "Boolean", "", "the program asked for this cycle (runtime.GC, debug.FreeOSMemory)",
+    Column("forced", "Boolean", "", "the program forced this cycle (runtime.GC, debug.FreeOSMemory)",
            "work.userForced; Go 1.9–1.19 also mark a cycle such a call waited for"),
     Column("leak_check", "Boolean", "", "the cycle also looked for leaked goroutines",
            "Go 1.26 and later"),
@@ -79,32 +79,32 @@ CYCLES = (
     Column("concurrent_mark_ms", "Float64", "ms", "concurrent marking, wall time",
            "work.tMarkTerm - work.tMark; Go 1.5: scan + install barrier + mark"),
     Column("stw_mark_term_ms", "Float64", "ms", "stop-the-world pause 2, mark termination",
-           "work.tEnd - work.tMarkTerm; Go 1.4 and before: the whole collection"),
+           "work.tEnd - work.tMarkTerm; Go 1.4 and earlier: the whole collection"),
     Column("stw_sweep_term_cpu_ms", "Float64", "ms", "pause 1 × processors stopped",
            "stwprocs × pause, stwprocs = min(GOMAXPROCS, CPUs)"),
-    Column("assist_cpu_ms", "Float64", "ms", "CPU of mark assists: goroutines that had to mark to allocate",
+    Column("assist_cpu_ms", "Float64", "ms", "CPU time of mark assists: goroutines that had to mark in order to allocate",
            "gcController.assistTime"),
-    Column("background_cpu_ms", "Float64", "ms", "CPU of the background mark workers",
+    Column("background_cpu_ms", "Float64", "ms", "CPU time of background mark workers",
            "dedicatedMarkTime + fractionalMarkTime; Go 1.5: with scan and install barrier"),
-    Column("idle_cpu_ms", "Float64", "ms", "CPU of idle-priority marking on processors with nothing else to do",
+    Column("idle_cpu_ms", "Float64", "ms", "CPU time of marking on otherwise idle processors",
            "gcController.idleMarkTime"),
     Column("stw_mark_term_cpu_ms", "Float64", "ms", "pause 2 × processors stopped",
            "stwprocs × pause, stwprocs = min(GOMAXPROCS, CPUs)"),
-    Column("heap_start_mib", "Int64", "MiB", "heap when the cycle started", "work.heap0 >> 20"),
-    Column("heap_end_mib", "Int64", "MiB", "heap at mark termination, allocations during marking included",
+    Column("heap_start_mib", "Int64", "MiB", "heap size at the start of the cycle", "work.heap0 >> 20"),
+    Column("heap_end_mib", "Int64", "MiB", "heap size at mark termination, including allocations during marking",
            "work.heap1 >> 20"),
-    Column("heap_live_mib", "Int64", "MiB", "marked live heap: reached by this cycle, or allocated during it",
+    Column("heap_live_mib", "Int64", "MiB", "marked live heap: reachable, or allocated during the cycle",
            "work.heap2 >> 20, bytes marked"),
-    Column("heap_goal_mib", "Int64", "MiB", "heap goal this cycle aimed at; null: no goal (GOGC=off)",
+    Column("heap_goal_mib", "Int64", "MiB", "heap goal of this cycle; null: no goal (GOGC=off)",
            "work.heapGoal; from Go 1.19 lastHeapGoal"),
     Column("stacks_mib", "Int64", "MiB", "goroutine stacks that count towards the goal", "from Go 1.18"),
     Column("globals_mib", "Int64", "MiB", "scannable global variables", "globalsScan, from Go 1.18"),
     Column("gc_cpu_since_start_pct", "Int64", "%",
-           "share of all CPU the collector used since the program's start, not now; idle marking left out",
+           "share of all CPU that GC used since the start of the process (not now), without idle marking",
            "memstats.gc_cpu_fraction, truncated"),
     Column("procs", "Int64", "", "GOMAXPROCS at the start of the cycle", "work.maxprocs"),
-    Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.gctrace.grammar"),
-    Column("repaired", "Boolean", "", "another write had torn the line; its parts were joined again", _LINE),
+    Column("format", "Category", "", "format of the line", "gctrace_analyzer.ingest.gctrace.grammar"),
+    Column("repaired", "Boolean", "", "the line was torn by another write and its parts were joined again", _LINE),
     *WHERE,
     _MONOTONIC,
 )  # fmt: skip
@@ -112,38 +112,38 @@ CYCLES = (
 METRICS = (
     Column("stw_total_ms", "Float64", "ms", "both pauses of the cycle, as printed",
            "stw_sweep_term_ms + stw_mark_term_ms"),
-    Column("interval_s", "Float64", "s", "from the start of the cycle before to the start of this one",
+    Column("interval_s", "Float64", "s", "time from the start of the previous cycle to the start of this one",
            "start_s of consecutive cycles"),
-    Column("gc_cpu_ms", "Float64", "ms", "GC CPU of the cycle, idle marking left out",
+    Column("gc_cpu_ms", "Float64", "ms", "GC CPU time of the cycle, without idle marking",
            "pauses + assists + background workers"),
-    Column("gc_cpu_share", "Float64", "0–1", "GC CPU over all CPU since the end of the cycle before",
+    Column("gc_cpu_share", "Float64", "0–1", "GC CPU as a share of all CPU since the end of the previous cycle",
            "gc_cpu_ms / (procs × time from end to end)"),
-    Column("alloc_mib", "Float64", "MiB", "allocated from the start of this cycle to the start of the next",
+    Column("alloc_mib", "Float64", "MiB", "size allocated from the start of this cycle to the start of the next",
            "(heap_end - heap_start) + (next heap_start - heap_live)"),
     Column("alloc_mib_per_s", "Float64", "MiB/s", "the same as a rate", "alloc_mib / time to the next start"),
-    Column("assist_share", "Float64", "0–1", "mark assists' part of the cycle's GC CPU",
+    Column("assist_share", "Float64", "0–1", "share of the cycle's GC CPU spent in mark assists",
            "assist_cpu_ms / gc_cpu_ms"),
-    Column("effective_gogc", "Float64", "%", "the GOGC that would have set this cycle's goal",
+    Column("effective_gogc", "Float64", "%", "the GOGC that gives this heap goal",
            "100 × (goal - live before) / (live + stacks + globals before)"),
-    Column("trigger_share", "Float64", "0–1", "how far between live heap and goal the cycle started",
+    Column("trigger_share", "Float64", "0–1", "where between live heap and goal the cycle started",
            "(heap_start - live before) / (goal - live before)"),
-    Column("overshoot_share", "Float64", "0–1", "how far the heap ended above its goal",
+    Column("overshoot_share", "Float64", "0–1", "how far the heap exceeded its goal, relative",
            "max(0, heap_end / heap_goal - 1)"),
-    Column("survival_share", "Float64", "0–1", "part of the heap found live", "heap_live / heap_end"),
-    Column("goal_set_by", "Category", "", "gogc, memory-limit or heap-minimum; null where the log cannot tell",
+    Column("survival_share", "Float64", "0–1", "share of the heap that was live", "heap_live / heap_end"),
+    Column("goal_set_by", "Category", "", "gogc, memory-limit or heap-minimum; null: unknown",
            "gctrace_analyzer.analysis.goal"),
 )  # fmt: skip
 
 PROCESSES = (
     _PROCESS,
-    Column("first_gc", "Int64", "", "number of its first cycle here", "gc_num"),
-    Column("last_gc", "Int64", "", "number of its last cycle here", "gc_num"),
-    Column("started_at", "Datetime", "UTC", "start of the program", "stamps and start_s"),
-    Column("ended_at", "Datetime", "UTC", "end of its last cycle", "stamps and start_s"),
-    Column("go_version_min", "String", "", "oldest Go whose lines look like these", "line shapes"),
-    Column("go_version_max", "String", "", "newest such Go; null: the newest there is", "line shapes"),
-    Column("cycles", "Int64", "", "cycles read", _LINE),
-    Column("missing_cycles", "Int64", "", "numbers between first_gc and last_gc without a line", "gaps in gc_num"),
+    Column("first_gc", "Int64", "", "number of its first cycle in the input", "gc_num"),
+    Column("last_gc", "Int64", "", "number of its last cycle in the input", "gc_num"),
+    Column("started_at", "Datetime", "UTC", "start of the process", "timestamps and start_s"),
+    Column("ended_at", "Datetime", "UTC", "end of its last cycle", "timestamps and start_s"),
+    Column("go_version_min", "String", "", "oldest Go version that prints this line format", "line formats"),
+    Column("go_version_max", "String", "", "newest such Go version; null: the latest release", "line formats"),
+    Column("cycles", "Int64", "", "number of cycles in the input", _LINE),
+    Column("missing_cycles", "Int64", "", "cycles between first_gc and last_gc without a line", "gaps in gc_num"),
     Column("ended_by", "String", "", "restart, or end of input", _LINE),
     *WHOSE,
 )  # fmt: skip
@@ -152,17 +152,17 @@ SCAVENGES = (
     _PROCESS,
     Column("after_gc", "Int64", "", "last cycle before the line", "position in the log"),
     _LOGGED_AT,
-    Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.gctrace.grammar"),
-    Column("forced", "Boolean", "", "asked for by debug.FreeOSMemory", "runtime/mgcscavenge.go"),
+    Column("format", "Category", "", "format of the line", "gctrace_analyzer.ingest.gctrace.grammar"),
+    Column("forced", "Boolean", "", "forced by debug.FreeOSMemory", "runtime/mgcscavenge.go"),
     Column("scavenge_num", "Int64", "", "number of the periodic scavenge; -1: debug.FreeOSMemory", "Go 1.0–1.12"),
-    Column("released_now_kib", "Int64", "KiB", "given back to the system by this step, by the background scavenger from Go 1.21",
+    Column("released_now_kib", "Int64", "KiB", "returned to the system in this step; from Go 1.21 on by the background scavenger",
            "`MB released` × 1024, or `KiB work`"),
-    Column("released_eager_kib", "Int64", "KiB", "given back while allocating", "Go 1.21 and later"),
-    Column("released_total_kib", "Int64", "KiB", "given back and not taken again, in all", "memstats.heap_released"),
+    Column("released_eager_kib", "Int64", "KiB", "returned while allocating", "Go 1.21 and later"),
+    Column("released_total_kib", "Int64", "KiB", "returned and not obtained again, in total", "memstats.heap_released"),
     Column("inuse_mib", "Int64", "MiB", "heap spans in use", "scvg line, Go 1.0–1.13"),
     Column("idle_mib", "Int64", "MiB", "heap spans idle", "scvg line, Go 1.0–1.13"),
-    Column("sys_mib", "Int64", "MiB", "heap taken from the system", "scvg line, Go 1.0–1.13"),
-    Column("consumed_mib", "Int64", "MiB", "sys less released", "scvg line, Go 1.0–1.13"),
+    Column("sys_mib", "Int64", "MiB", "heap obtained from the system", "scvg line, Go 1.0–1.13"),
+    Column("consumed_mib", "Int64", "MiB", "sys minus released", "scvg line, Go 1.0–1.13"),
     Column("heap_in_use_pct", "Int64", "%", "heap in use over heap retained", "scav line, Go 1.14 and later"),
     Column("controller_reset", "Boolean", "", "the scavenger's controller was reset", "scav line"),
     *WHERE,
@@ -172,27 +172,27 @@ PACER = (
     _PROCESS,
     Column("gc_num", "Int64", "", "the cycle the line belongs to", "position in the log"),
     _LOGGED_AT,
-    Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.gctrace.grammar"),
+    Column("format", "Category", "", "format of the line", "gctrace_analyzer.ingest.gctrace.grammar"),
     Column("assist_ratio", "Float64", "B/B", "scan work demanded per byte allocated, at cycle start", "pacer: assist ratio"),
     Column("scan_work_mib", "Int64", "MiB", "scan work expected, at cycle start", "pacer: assist ratio"),
     Column("heap_from_mib", "Int64", "MiB", "heap at cycle start", "pacer: assist ratio"),
     Column("heap_to_mib", "Int64", "MiB", "heap goal at cycle start", "pacer: assist ratio"),
     Column("dedicated_workers", "Int64", "", "processors given to marking", "pacer: assist ratio"),
     Column("fractional_workers", "Float64", "", "part-time marking per processor", "pacer: assist ratio"),
-    Column("mark_cpu_pct", "Int64", "%", "CPU of this cycle's marking, assists included", "Go 1.18 and later"),
-    Column("mark_cpu_expected_pct", "Int64", "%", "what the pacer aimed at", "Go 1.18 and later"),
+    Column("mark_cpu_pct", "Int64", "%", "CPU share of marking in this cycle, with assists", "Go 1.18 and later"),
+    Column("mark_cpu_expected_pct", "Int64", "%", "the CPU share that the pacer aimed at", "Go 1.18 and later"),
     Column("heap_scan_bytes", "Int64", "B", "heap scanned", "Go 1.18 and later"),
     Column("stack_scan_bytes", "Int64", "B", "stacks scanned", "Go 1.18 and later"),
     Column("globals_scan_bytes", "Int64", "B", "globals scanned", "Go 1.18 and later"),
     Column("expected_scan_bytes", "Int64", "B", "scan work expected", "Go 1.18 and later"),
     Column("trigger_bytes", "Int64", "B", "heap at which the cycle was triggered", "Go 1.18 and later; before: H_T"),
     Column("heap_end_bytes", "Int64", "B", "heap at mark termination", "Go 1.18 and later; before: H_a"),
-    Column("goal_distance_bytes", "Int64", "B", "heap at the end less the goal", "Go 1.18 and later"),
+    Column("goal_distance_bytes", "Int64", "B", "heap at the end minus the goal", "Go 1.18 and later"),
     Column("cons_mark", "Float64", "", "bytes allocated per byte marked, both per CPU", "Go 1.18 and later"),
     Column("goal_bytes", "Int64", "B", "heap goal", "H_g, Go 1.5–1.17"),
-    Column("live_before_bytes", "Int64", "B", "heap marked by the cycle before", "H_m_prev, Go 1.5–1.17"),
-    Column("utilization", "Float64", "0–1", "CPU of this cycle's marking", "u_a, Go 1.5–1.17"),
-    Column("utilization_goal", "Float64", "0–1", "what the pacer aimed at", "u_g, Go 1.5–1.17"),
+    Column("live_before_bytes", "Int64", "B", "heap marked by the previous cycle", "H_m_prev, Go 1.5–1.17"),
+    Column("utilization", "Float64", "0–1", "CPU share of marking in this cycle", "u_a, Go 1.5–1.17"),
+    Column("utilization_goal", "Float64", "0–1", "the CPU share that the pacer aimed at", "u_g, Go 1.5–1.17"),
     Column("swept_pages", "Int64", "", "pages swept", "pacer: sweep done"),
     Column("sweep_alloc_mib", "Int64", "MiB", "allocated while sweeping", "pacer: sweep done"),
     Column("controller_reset", "Boolean", "", "the pacer's controller was reset", "Go 1.18 and later"),
@@ -203,7 +203,7 @@ SCANS = (
     _PROCESS,
     Column("gc_num", "Int64", "", "the cycle the line belongs to", "position in the log"),
     _LOGGED_AT,
-    Column("format", "Category", "", "the line's shape", "gctrace_analyzer.ingest.gctrace.grammar"),
+    Column("format", "Category", "", "format of the line", "gctrace_analyzer.ingest.gctrace.grammar"),
     Column("span_class", "String", "", "size class such as 64B, L for large; null: total", "gctrace=2, Go 1.25 and later"),
     Column("objects", "Int64", "", "objects scanned", "dumpScanStats"),
     Column("spans", "Int64", "", "spans scanned as a whole", "dumpScanStats, Green Tea"),
@@ -212,44 +212,46 @@ SCANS = (
 
 REJECTED = (
     *WHERE,
-    Column("reason", "String", "", "why the line could not be read", "gctrace_analyzer.ingest"),
-    Column("text", "String", "", "the line, cut at 500 characters", _LINE),
+    Column(
+        "reason", "String", "", "why the line could not be parsed", "gctrace_analyzer.ingest"
+    ),
+    Column("text", "String", "", "the line, cut off after 500 characters", _LINE),
 )
 
 MEMSTATS = (
     _LOGGED_AT,
-    Column("elapsed_s", "Float64", "s", "since the first dump of its source", "the dump's own time"),
+    Column("elapsed_s", "Float64", "s", "time since the first dump of its source", "the dump's own time"),
     Column("alloc_bytes", "Int64", "B", "allocated heap objects; the same as heap_alloc_bytes", "runtime.MemStats.Alloc"),
     Column("total_alloc_bytes", "Int64", "B", "allocated since the start, freed or not", "runtime.MemStats.TotalAlloc"),
-    Column("sys_bytes", "Int64", "B", "taken from the system in all", "runtime.MemStats.Sys"),
+    Column("sys_bytes", "Int64", "B", "obtained from the system, in total", "runtime.MemStats.Sys"),
     Column("lookups", "Int64", "", "pointer lookups", "runtime.MemStats.Lookups"),
     Column("mallocs", "Int64", "", "objects allocated since the start", "runtime.MemStats.Mallocs"),
-    Column("frees", "Int64", "", "objects freed since the start; in the columns of the recycling program: buffers it let go", "runtime.MemStats.Frees"),
-    Column("heap_alloc_bytes", "Int64", "B", "allocated heap objects, unreachable ones not yet swept included", "runtime.MemStats.HeapAlloc"),
-    Column("heap_sys_bytes", "Int64", "B", "heap taken from the system", "runtime.MemStats.HeapSys"),
+    Column("frees", "Int64", "", "objects freed since the start; in the columns of the recycling program: buffers it released", "runtime.MemStats.Frees"),
+    Column("heap_alloc_bytes", "Int64", "B", "allocated heap objects, including unreachable ones that are not swept yet", "runtime.MemStats.HeapAlloc"),
+    Column("heap_sys_bytes", "Int64", "B", "heap obtained from the system", "runtime.MemStats.HeapSys"),
     Column("heap_idle_bytes", "Int64", "B", "heap in spans without objects", "runtime.MemStats.HeapIdle"),
     Column("heap_inuse_bytes", "Int64", "B", "heap in spans with objects", "runtime.MemStats.HeapInuse"),
-    Column("heap_released_bytes", "Int64", "B", "idle heap given back to the system", "runtime.MemStats.HeapReleased"),
+    Column("heap_released_bytes", "Int64", "B", "idle heap returned to the system", "runtime.MemStats.HeapReleased"),
     Column("heap_objects", "Int64", "", "objects on the heap", "runtime.MemStats.HeapObjects"),
     Column("stack_inuse_bytes", "Int64", "B", "goroutine stacks", "runtime.MemStats.StackInuse"),
-    Column("stack_sys_bytes", "Int64", "B", "stacks, taken from the system", "runtime.MemStats.StackSys"),
+    Column("stack_sys_bytes", "Int64", "B", "stacks, obtained from the system", "runtime.MemStats.StackSys"),
     Column("mspan_inuse_bytes", "Int64", "B", "span structures", "runtime.MemStats.MSpanInuse"),
-    Column("mspan_sys_bytes", "Int64", "B", "span structures, taken from the system", "runtime.MemStats.MSpanSys"),
+    Column("mspan_sys_bytes", "Int64", "B", "span structures, obtained from the system", "runtime.MemStats.MSpanSys"),
     Column("mcache_inuse_bytes", "Int64", "B", "cache structures", "runtime.MemStats.MCacheInuse"),
-    Column("mcache_sys_bytes", "Int64", "B", "cache structures, taken from the system", "runtime.MemStats.MCacheSys"),
+    Column("mcache_sys_bytes", "Int64", "B", "cache structures, obtained from the system", "runtime.MemStats.MCacheSys"),
     Column("buck_hash_sys_bytes", "Int64", "B", "profiling tables", "runtime.MemStats.BuckHashSys"),
-    Column("gc_sys_bytes", "Int64", "B", "collector's metadata", "runtime.MemStats.GCSys"),
+    Column("gc_sys_bytes", "Int64", "B", "GC metadata", "runtime.MemStats.GCSys"),
     Column("other_sys_bytes", "Int64", "B", "other runtime memory", "runtime.MemStats.OtherSys"),
     Column("next_gc_bytes", "Int64", "B", "heap goal of the next cycle", "runtime.MemStats.NextGC"),
     Column("last_gc_unix_ns", "Int64", "ns", "end of the last cycle, since 1970", "runtime.MemStats.LastGC"),
     Column("pause_total_ns", "Int64", "ns", "stop-the-world time since the start", "runtime.MemStats.PauseTotalNs"),
     Column("last_pause_ns", "Int64", "ns", "pause of the last cycle", "runtime.MemStats.PauseNs[(NumGC+255)%256]"),
     Column("pause_max_s", "Float64", "s", "longest pause since the start", "go_gc_duration_seconds quantile 1"),
-    Column("num_gc", "Int64", "", "cycles finished", "runtime.MemStats.NumGC"),
-    Column("num_forced_gc", "Int64", "", "cycles the program asked for", "runtime.MemStats.NumForcedGC"),
-    Column("gc_cpu_fraction", "Float64", "0–1", "share of CPU used by the collector since the start", "runtime.MemStats.GCCPUFraction"),
-    Column("pool_bytes", "Int64", "B", "held in the program's own pool", "recycling program"),
-    Column("makes", "Int64", "", "buffers made anew", "recycling program"),
+    Column("num_gc", "Int64", "", "completed cycles", "runtime.MemStats.NumGC"),
+    Column("num_forced_gc", "Int64", "", "cycles forced by the program", "runtime.MemStats.NumForcedGC"),
+    Column("gc_cpu_fraction", "Float64", "0–1", "share of CPU used by GC since the start", "runtime.MemStats.GCCPUFraction"),
+    Column("pool_bytes", "Int64", "B", "held in the pool of the program", "recycling program"),
+    Column("makes", "Int64", "", "newly allocated buffers", "recycling program"),
     Column("rss_bytes", "Int64", "B", "resident memory", "process_resident_memory_bytes, MaxRSS where printed"),
     Column("gogc_pct", "Int64", "%", "GOGC", "go_gc_gogc_percent"),
     Column("gomemlimit_bytes", "Int64", "B", "GOMEMLIMIT; null: none or unknown", "go_gc_gomemlimit_bytes"),
@@ -262,15 +264,15 @@ _K = "mm/oom_kill.c"
 OOM_KILLS = (
     _LOGGED_AT,
     _MONOTONIC,
-    Column("host", "String", "", "host", "the log's wrapping"),
-    Column("killer", "String", "", "kernel, or systemd-oomd", "who wrote the line"),
-    Column("reported_by", "String", "", "who passed it on: kubelet, node-problem-detector; null: the killer itself", "the log's wrapping"),
-    Column("scope", "String", "", "global memcg cpuset mempolicy: whose memory ran out", "message, oom_memcg, constraint, in this order"),
-    Column("constraint", "String", "", "as the kernel names it", _K),
+    Column("host", "String", "", "host", "the log prefix"),
+    Column("killer", "String", "", "kernel, or systemd-oomd", "writer of the line"),
+    Column("reported_by", "String", "", "program that reported the kill: kubelet, node-problem-detector; null: the killer itself", "the log prefix"),
+    Column("scope", "String", "", "global, memcg, cpuset or mempolicy: where memory ran out", "message, oom_memcg, constraint, in this order"),
+    Column("constraint", "String", "", "the constraint as printed by the kernel", _K),
     Column("reason", "String", "", "memory_pressure or memory_used", "systemd-oomd"),
-    Column("pid", "Int64", "", "process killed, in the host's numbers", _K),
-    Column("comm", "String", "", "its name, cut at 15 bytes", _K),
-    Column("uid", "Int64", "", "its user", _K),
+    Column("pid", "Int64", "", "id of the killed process on the host", _K),
+    Column("comm", "String", "", "its name, at most 15 bytes", _K),
+    Column("uid", "Int64", "", "its user id", _K),
     Column("unit", "String", "", "systemd unit", "task_memcg, or systemd-oomd"),
     Column("cgroup", "String", "", "its control group", "task_memcg, or systemd-oomd"),
     Column("oom_memcg", "String", "", "the control group whose limit was hit", _K),
@@ -284,10 +286,10 @@ OOM_KILLS = (
     Column("pgtables_bytes", "Int64", "B", "page tables", "pgtables"),
     Column("oom_score_adj", "Int64", "", "-1000 (never) to 1000 (first)", _K),
     Column("score", "Int64", "", "badness", "Kill process … score"),
-    Column("invoker_comm", "String", "", "who asked for memory", "invoked oom-killer"),
-    Column("invoker_pid", "Int64", "", "its thread", "CPU: … PID:"),
-    Column("gfp_mask", "String", "", "kind of the request", "invoked oom-killer"),
-    Column("order", "Int64", "", "2^order pages were asked for", "invoked oom-killer"),
+    Column("invoker_comm", "String", "", "process that requested memory", "invoked oom-killer"),
+    Column("invoker_pid", "Int64", "", "its thread id", "CPU: … PID:"),
+    Column("gfp_mask", "String", "", "kind of the allocation", "invoked oom-killer"),
+    Column("order", "Int64", "", "2^order pages were requested", "invoked oom-killer"),
     Column("mems_allowed", "String", "", "NUMA nodes", "oom-kill:"),
     Column("kernel_release", "String", "", "kernel", "CPU: … Not tainted"),
     Column("usage_bytes", "Int64", "B", "memory of oom_memcg", "memory: usage"),
@@ -296,11 +298,11 @@ OOM_KILLS = (
     Column("swap_usage_bytes", "Int64", "B", "swap of oom_memcg", "swap: usage"),
     Column("swap_limit_bytes", "Int64", "B", "its limit; null: none", "swap: usage"),
     Column("oom_group", "Boolean", "", "killed with its whole group", "memory.oom.group"),
-    Column("reaped", "Boolean", "", "its memory was taken at once", "oom_reaper"),
-    Column("reaped_anon_rss_bytes", "Int64", "B", "what was left then", "oom_reaper"),
-    Column("reaped_file_rss_bytes", "Int64", "B", "what was left then", "oom_reaper"),
-    Column("reaped_shmem_rss_bytes", "Int64", "B", "what was left then", "oom_reaper"),
-    Column("truncated", "Boolean", "", "the line of the kill is cut", _LINE),
+    Column("reaped", "Boolean", "", "whether the OOM reaper freed its memory", "oom_reaper"),
+    Column("reaped_anon_rss_bytes", "Int64", "B", "memory left after that", "oom_reaper"),
+    Column("reaped_file_rss_bytes", "Int64", "B", "memory left after that", "oom_reaper"),
+    Column("reaped_shmem_rss_bytes", "Int64", "B", "memory left after that", "oom_reaper"),
+    Column("truncated", "Boolean", "", "whether the line of the kill is truncated", _LINE),
     Column("node", "String", "", "Kubernetes node", "events"),
     Column("age_s", "Float64", "s", "how long ago when the events were listed", "events"),
     Column("pressure_cgroup", "String", "", "the group under pressure", "systemd-oomd"),
@@ -324,7 +326,7 @@ OOM_TASKS = (
     Column("kill_line_no", "Int64", "", "line of the kill the table stands before; null: none", _LINE),
     Column("pid", "Int64", "", "process", _K),
     Column("comm", "String", "", "its name", _K),
-    Column("uid", "Int64", "", "its user", _K),
+    Column("uid", "Int64", "", "its user id", _K),
     Column("tgid", "Int64", "", "thread group", _K),
     Column("total_vm_pages", "Int64", "pages", "address space", _K),
     Column("rss_pages", "Int64", "pages", "resident memory", _K),
@@ -341,7 +343,7 @@ OOM_TASKS = (
 UNIT_EVENTS = (
     _LOGGED_AT,
     _MONOTONIC,
-    Column("host", "String", "", "host", "the log's wrapping"),
+    Column("host", "String", "", "host", "the log prefix"),
     Column("unit", "String", "", "systemd unit", "systemd"),
     Column("event", "String", "", "main_exited oom_killed_process oomd_killed_processes failed restart_scheduled consumed", "systemd"),
     Column("code", "String", "", "exited, killed or dumped", "Main process exited"),
@@ -349,10 +351,10 @@ UNIT_EVENTS = (
     Column("signal", "String", "", "signal", "Main process exited"),
     Column("result", "String", "", "oom-kill, signal, exit-code, …", "Failed with result"),
     Column("n", "Int64", "", "processes killed, or the restart counter", "systemd"),
-    Column("cpu_s", "Float64", "s", "CPU the unit used", "Consumed, or CPU_USAGE_NSEC"),
-    Column("wall_s", "Float64", "s", "over so long", "Consumed"),
-    Column("memory_peak_bytes", "Int64", "B", "most memory it had, one decimal of its unit", "Consumed"),
-    Column("memory_swap_peak_bytes", "Int64", "B", "most swap it had", "Consumed"),
+    Column("cpu_s", "Float64", "s", "CPU time of the unit", "Consumed, or CPU_USAGE_NSEC"),
+    Column("wall_s", "Float64", "s", "wall-clock time of the unit", "Consumed"),
+    Column("memory_peak_bytes", "Int64", "B", "peak memory, to one decimal of its unit", "Consumed"),
+    Column("memory_swap_peak_bytes", "Int64", "B", "peak swap", "Consumed"),
     Column("container_id", "String", "", "container of a docker or CRI scope", "unit"),
     *WHERE,
 )  # fmt: skip
@@ -369,7 +371,7 @@ CONTAINER_STATES = (
     Column("reason", "String", "", "reason of the present state", _C),
     Column("last_status", "String", "", "state before", _C),
     Column("last_reason", "String", "", "its reason", _C),
-    Column("oom_killed", "Boolean", "", "said to be killed for memory; 137 alone is no proof", _C),
+    Column("oom_killed", "Boolean", "", "reported as killed for memory (exit code 137 alone does not prove it)", _C),
     Column("exit_code", "Int64", "", "exit code", _C),
     Column("signal", "String", "", "KILL for 137, TERM for 143", "exit_code"),
     Column("error", "String", "", "error text", _C),
@@ -391,23 +393,23 @@ CONTAINER_STATES = (
 RUNTIME_FATAL = (
     _LOGGED_AT,
     Column("kind", "String", "", "out of memory", "runtime.throw"),
-    Column("requested_bytes", "Int64", "B", "the block that could not be had", "runtime: out of memory"),
-    Column("in_use_bytes", "Int64", "B", "in use then", "runtime: out of memory"),
+    Column("requested_bytes", "Int64", "B", "size of the allocation that failed", "runtime: out of memory"),
+    Column("in_use_bytes", "Int64", "B", "memory in use at that time", "runtime: out of memory"),
     *WHOSE,
     *WHERE,
 )  # fmt: skip
 
 WINDOWS = (
     _PROCESS,
-    Column("start_s", "Float64", "s", "begin of the window, since the program's start", "windows()"),
-    Column("end_s", "Float64", "s", "its end", "windows()"),
+    Column("start_s", "Float64", "s", "start of the window, since the start of the process", "windows()"),
+    Column("end_s", "Float64", "s", "end of it", "windows()"),
     Column("cycles", "Int64", "", "cycles that started in it", "gc_num"),
     Column("gc_per_s", "Float64", "1/s", "cycles started per second", "cycles / length"),
-    Column("gc_cpu_share", "Float64", "0–1", "GC CPU over all CPU, idle marking left out", "as in the summary"),
+    Column("gc_cpu_share", "Float64", "0–1", "GC CPU as a share of all CPU, without idle marking", "as in the summary"),
     Column("gc_cpu_with_idle_share", "Float64", "0–1", "the same with idle marking", "as in the summary"),
-    Column("gc_active_share", "Float64", "0–1", "part of the time a cycle was running", "pauses + marking over time"),
-    Column("assist_share_of_gc_cpu", "Float64", "0–1", "mark assists' part of GC CPU", "as in the summary"),
-    Column("stw_share", "Float64", "0–1", "part of the time the world was stopped", "pauses over time"),
+    Column("gc_active_share", "Float64", "0–1", "share of time in which a cycle was running", "pauses + marking over time"),
+    Column("assist_share_of_gc_cpu", "Float64", "0–1", "share of GC CPU spent in mark assists", "as in the summary"),
+    Column("stw_share", "Float64", "0–1", "share of time in which the world was stopped", "pauses over time"),
     Column("stw_max_ms", "Float64", "ms", "longest pause of a cycle that started in it", "single pauses"),
     Column("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate", "as in the summary"),
     Column("heap_live_mib", "Float64", "MiB", "marked live heap, median of the cycles", "heap_live_mib"),
@@ -417,8 +419,8 @@ WINDOWS = (
 
 PAUSES = (
     Column("phase", "String", "", "sweep termination, mark termination, or both together", "pauses()"),
-    Column("pauses", "Int64", "", "how many", "cycles with that phase"),
-    Column("total_ms", "Float64", "ms", "their sum, corrected for truncation", "pauses()"),
+    Column("pauses", "Int64", "", "number of pauses", "cycles with that phase"),
+    Column("total_ms", "Float64", "ms", "total, corrected for truncation", "pauses()"),
     Column("p50_ms", "Float64", "ms", "median", "single pauses"),
     Column("p90_ms", "Float64", "ms", "90th percentile", "single pauses"),
     Column("p99_ms", "Float64", "ms", "99th percentile", "single pauses"),
@@ -431,46 +433,46 @@ PAUSES = (
 
 SEGMENTS = (
     _PROCESS,
-    Column("segment", "Int64", "", "0, 1, … in the program", "segments()"),
+    Column("segment", "Int64", "", "0, 1, … in the process", "segments()"),
     Column("kind", "String", "", "start-up, load or idle", "segments()"),
-    Column("start_s", "Float64", "s", "its first cycle's start", "cycles"),
-    Column("end_s", "Float64", "s", "its last cycle's end", "cycles"),
+    Column("start_s", "Float64", "s", "start of its first cycle", "cycles"),
+    Column("end_s", "Float64", "s", "end of its last cycle", "cycles"),
     Column("first_gc", "Int64", "", "its first cycle", "gc_num"),
     Column("last_gc", "Int64", "", "its last cycle", "gc_num"),
     Column("cycles", "Int64", "", "cycles in it", "gc_num"),
     Column("procs", "Int64", "", "GOMAXPROCS", "cycles"),
     Column("gc_per_s", "Float64", "1/s", "cycles per second", "as in the summary"),
-    Column("gc_cpu_share", "Float64", "0–1", "GC CPU over all CPU, idle marking left out", "as in the summary"),
-    Column("assist_share_of_gc_cpu", "Float64", "0–1", "mark assists' part of GC CPU", "as in the summary"),
+    Column("gc_cpu_share", "Float64", "0–1", "GC CPU as a share of all CPU, without idle marking", "as in the summary"),
+    Column("assist_share_of_gc_cpu", "Float64", "0–1", "share of GC CPU spent in mark assists", "as in the summary"),
     Column("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate", "as in the summary"),
     Column("live_heap_p50_mib", "Float64", "MiB", "marked live heap, median", "heap_live_mib"),
-    Column("effective_gogc_p50", "Float64", "%", "median GOGC in effect", "effective_gogc"),
+    Column("effective_gogc_p50", "Float64", "%", "effective GOGC, median", "effective_gogc"),
 )  # fmt: skip
 
 MMU = (
     _PROCESS,
     Column("window_ms", "Float64", "ms", "length of the window", "mmu()"),
-    Column("mmu_share", "Float64", "0–1", "least share of such a window in which the world ran", "pauses"),
-    Column("mmu_with_assists_share", "Float64", "0–1", "the same, less what assists took, spread evenly over marking", "pauses and assists"),
-    Column("start_s", "Float64", "s", "begin of the worst window, assists counted", "mmu()"),
+    Column("mmu_share", "Float64", "0–1", "minimum share of such a window in which the world was not stopped", "pauses"),
+    Column("mmu_with_assists_share", "Float64", "0–1", "the same minus mark assists, assumed to be spread evenly over marking", "pauses and assists"),
+    Column("start_s", "Float64", "s", "start of the worst window, with assists", "mmu()"),
 )  # fmt: skip
 
 EPISODES = (
     _PROCESS,
     Column("kind", "String", "", "limit-thrash assist-storm gc-burst forced-loop pause-outlier allocation-surge idle", "episodes()"),
-    Column("start_s", "Float64", "s", "its first cycle's start, since the program's start", "cycles"),
-    Column("end_s", "Float64", "s", "its last cycle's end", "cycles"),
+    Column("start_s", "Float64", "s", "start of its first cycle, since the start of the process", "cycles"),
+    Column("end_s", "Float64", "s", "end of its last cycle", "cycles"),
     Column("first_gc", "Int64", "", "its first cycle", "gc_num"),
     Column("last_gc", "Int64", "", "its last cycle", "gc_num"),
     Column("severity", "String", "", "info, warn or bad", "episodes()"),
-    Column("reason", "String", "", "what happened, in words", "episodes()"),
+    Column("reason", "String", "", "what happened, as a sentence", "episodes()"),
     Column("gc_per_s", "Float64", "1/s", "cycles per second in it", "episodes()"),
-    Column("gc_cpu_nonidle_share", "Float64", "0–1", "GC CPU over what idle marking leaves of all CPU", "limit-thrash"),
-    Column("effective_gogc_p50", "Float64", "%", "median GOGC in effect", "limit-thrash"),
-    Column("goal_at_or_below_live_share", "Float64", "0–1", "cycles whose goal was no larger than the live heap before", "limit-thrash"),
-    Column("limiter", "String", "", "was the GC CPU limiter on: unlikely, likely, certain; a log never proves it off", "limit-thrash"),
-    Column("limiter_fill_max", "Float64", "0–1", "the limiter's bucket at its fullest, a lower bound", "limit-thrash"),
-    Column("assist_share_of_gc_cpu", "Float64", "0–1", "mark assists' part of GC CPU", "assist-storm"),
+    Column("gc_cpu_nonidle_share", "Float64", "0–1", "GC CPU as a share of all CPU without idle marking", "limit-thrash"),
+    Column("effective_gogc_p50", "Float64", "%", "effective GOGC, median", "limit-thrash"),
+    Column("goal_at_or_below_live_share", "Float64", "0–1", "share of cycles whose goal was at or below the previous live heap", "limit-thrash"),
+    Column("limiter", "String", "", "whether the GC CPU limiter was active: unlikely, likely or certain (a log cannot prove that it was not)", "limit-thrash"),
+    Column("limiter_fill_max", "Float64", "0–1", "highest fill level of the limiter, a lower bound", "limit-thrash"),
+    Column("assist_share_of_gc_cpu", "Float64", "0–1", "share of GC CPU spent in mark assists", "assist-storm"),
     Column("stw_max_ms", "Float64", "ms", "longest pause", "pause-outlier"),
     Column("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate", "allocation-surge"),
     *WHERE,
@@ -481,53 +483,53 @@ FINDINGS = (
     Column("name", "String", "", "its name", "gctrace_analyzer.analysis.rules.registry"),
     Column("severity", "String", "", "ok, info, warn or bad", "findings()"),
     _PROCESS,
-    Column("start_s", "Float64", "s", "begin of the stretch it is about; null: all of it", "findings()"),
-    Column("end_s", "Float64", "s", "its end", "findings()"),
-    Column("evidence", "String", "", "the numbers, in words, with lines to look at", "findings()"),
+    Column("start_s", "Float64", "s", "start of its time range; null: the whole run", "findings()"),
+    Column("end_s", "Float64", "s", "end of it", "findings()"),
+    Column("evidence", "String", "", "the numbers as a sentence, with lines to look at", "findings()"),
     Column("figures", "String", "", "the numbers by name, as JSON", "findings()"),
-    Column("because_of", "String", "", "the finding that explains this one; null: it stands for itself", "findings()"),
+    Column("because_of", "String", "", "the finding that causes this one; null: none", "findings()"),
     Column("advice", "String", "", "what to do", "gctrace_analyzer.analysis.rules.registry"),
     Column("source", "String", "", "where the rule comes from", "gctrace_analyzer.analysis.rules.registry"),
 )  # fmt: skip
 
 _PREDICTED = (
     ("gc_per_s", "1/s", "cycles per second"),
-    ("gc_cpu_share", "0–1", "GC CPU without idle marking, over all CPU"),
-    ("gc_cpu_with_idle_share", "0–1", "GC CPU with idle marking: what marking costs"),
-    ("assist_share_of_gc_cpu", "0–1", "mark assists' part of GC CPU"),
+    ("gc_cpu_share", "0–1", "GC CPU as a share of all CPU, without idle marking"),
+    ("gc_cpu_with_idle_share", "0–1", "GC CPU as a share of all CPU, with idle marking"),
+    ("assist_share_of_gc_cpu", "0–1", "share of GC CPU spent in mark assists"),
     ("heap_peak_mib", "MiB", "largest heap at a mark termination, in a run as long as the log"),
     ("live_heap_mib", "MiB", "marked live heap"),
-    ("stw_share", "0–1", "part of the time the world is stopped"),
+    ("stw_share", "0–1", "share of time in which the world is stopped"),
 )
 _MODEL = "gctrace_analyzer.advise.model"
 
 WHATIF = (
-    Column("gogc", "Float64", "%", "GOGC; null: off", "asked"),
-    Column("memory_limit_mib", "Float64", "MiB", "GOMEMLIMIT; null: off", "asked"),
-    Column("ballast_mib", "Float64", "MiB", "ballast", "asked"),
-    Column("load", "String", "", "fixed-rate: it keeps its allocation rate; cpu-bound: it runs as fast as it can; between", _MODEL),
+    Column("gogc", "Float64", "%", "GOGC; null: off", "the caller"),
+    Column("memory_limit_mib", "Float64", "MiB", "GOMEMLIMIT; null: off", "the caller"),
+    Column("ballast_mib", "Float64", "MiB", "ballast", "the caller"),
+    Column("load", "String", "", "load model: fixed-rate (keeps its allocation rate), cpu-bound (allocates as fast as it can), or between", _MODEL),
     *(
         Column(f"{name}{end}", "Float64", unit, f"{meaning}{words}", _MODEL)
         for name, unit, meaning in _PREDICTED
         for end, words in (("", ""), ("_low", ", lower end of the 80 % interval"), ("_high", ", upper end"))
     ),
-    Column("thrash", "String", "", "would it thrash: no, risk or certain", _MODEL),
-    Column("refused", "String", "", "why there is no prediction; null: there is", _MODEL),
+    Column("thrash", "String", "", "whether it would thrash: no, risk or certain", _MODEL),
+    Column("refused", "String", "", "why there is no prediction; null: there is one", _MODEL),
     Column("heap_goal_mib", "Float64", "MiB", "heap goal", _MODEL),
     Column("goal_set_by", "String", "", "gogc or memory-limit", _MODEL),
-    Column("effective_gogc", "Float64", "%", "GOGC in effect", _MODEL),
-    Column("true_live_heap_mib", "Float64", "MiB", "live heap without what is allocated while marking; the program's own", _MODEL),
-    Column("memory_peak_mib", "Float64", "MiB", "the process's memory at its peak: heap, Go's other memory, off-heap memory where it is known; an untouched ballast is not in it", _MODEL),
-    Column("fits", "Boolean", "", "whether memory_peak_mib fits the container; null: its limit is not known", _MODEL),
-    Column("warnings", "String", "", "what makes the figures rougher than their intervals; null: nothing", "gctrace_analyzer.advise.checks"),
-    Column("horizon_s", "Float64", "s", "how far ahead it is predicted; 0: now", "asked"),
-    Column("lasts_h", "Float64", "h", "until the growing live heap thrashes under the limit or fills the container; null: it does not grow, nothing bounds it, or the log is too short to tell", "gctrace_analyzer.advise.horizon"),
+    Column("effective_gogc", "Float64", "%", "effective GOGC", _MODEL),
+    Column("true_live_heap_mib", "Float64", "MiB", "live heap without what is allocated during marking", _MODEL),
+    Column("memory_peak_mib", "Float64", "MiB", "peak memory of the process: heap, other memory of Go, and off-heap memory if it is known, without an untouched ballast", _MODEL),
+    Column("fits", "Boolean", "", "whether memory_peak_mib fits the container; null: unknown limit", _MODEL),
+    Column("warnings", "String", "", "what makes the figures less certain than their intervals; null: nothing", "gctrace_analyzer.advise.baseline"),
+    Column("horizon_s", "Float64", "s", "how far ahead the prediction is; 0: now", "the caller"),
+    Column("lasts_h", "Float64", "h", "until the growing live heap thrashes under the limit or fills the container; null: it does not grow, is not bounded, or the log is too short", "gctrace_analyzer.advise.horizon"),
     Column("lasts_h_low", "Float64", "h", "if it grows as fast as the upper end of its 95 % interval", "gctrace_analyzer.advise.horizon"),
     Column("lasts_h_high", "Float64", "h", "if it grows as slowly as the lower end", "gctrace_analyzer.advise.horizon"),
 )  # fmt: skip
 
 RECOMMENDATIONS = (
-    Column("rank", "Int64", "", "1 is the advice", "gctrace_analyzer.advise.recommend"),
+    Column("rank", "Int64", "", "1: the advice", "gctrace_analyzer.advise.recommend"),
     Column("now", "Boolean", "", "the present setting", "gctrace_analyzer.advise.recommend"),
     *WHATIF[:3],
     Column("why", "String", "", "the reason", "gctrace_analyzer.advise.recommend"),
@@ -539,35 +541,35 @@ RECOMMENDATIONS = (
 _COMPARED = "gctrace_analyzer.analysis.compare.compare"
 
 COMPARISON = (
-    Column("metric", "String", "", "the figure's name", "gctrace_analyzer.analysis.compare.metrics"),
+    Column("metric", "String", "", "name of the metric", "gctrace_analyzer.analysis.compare.metrics"),
     Column("unit", "String", "", "its unit", "gctrace_analyzer.analysis.compare.metrics"),
-    Column("before", "Float64", "its own", "value before; of several runs the geometric mean", _COMPARED),
+    Column("before", "Float64", "its own", "value before; the geometric mean of several runs", _COMPARED),
     Column("after", "Float64", "its own", "value after", _COMPARED),
     Column("delta", "Float64", "its own", "after - before", _COMPARED),
-    Column("delta_low", "Float64", "its own", "lower end of the 95 % interval; null: not judged", _COMPARED),
+    Column("delta_low", "Float64", "its own", "lower end of the 95 % interval; null: not tested", _COMPARED),
     Column("delta_high", "Float64", "its own", "upper end", _COMPARED),
-    Column("verdict", "String", "", "better, worse or ~: noise, or too little to judge (delta_low is null then); null: one side does not tell", _COMPARED),
-    Column("before_s", "Float64", "s", "time of evidence before", _COMPARED),
-    Column("after_s", "Float64", "s", "time of evidence after", _COMPARED),
+    Column("verdict", "String", "", "better, worse or ~ (not significant, or too few cycles: delta_low is null); null: unknown on one side", _COMPARED),
+    Column("before_s", "Float64", "s", "observed time before", _COMPARED),
+    Column("after_s", "Float64", "s", "observed time after", _COMPARED),
     Column("before_runs", "Int64", "", "runs before", _COMPARED),
     Column("after_runs", "Int64", "", "runs after", _COMPARED),
-    Column("by_load", "Float64", "its own", "the change that the load's change alone would make; null: the load is the same, or it does not say", _COMPARED),
-    Column("expected", "Float64", "its own", "what was to be expected of the new settings, predicted from before; null: nothing was", "whatif()"),
+    Column("by_load", "Float64", "its own", "the change that the different load alone would cause; null: same load, or no estimate", _COMPARED),
+    Column("expected", "Float64", "its own", "value predicted for the new settings from the runs before; null: no prediction", "whatif()"),
     Column("expected_low", "Float64", "its own", "lower end of its 80 % interval", "whatif()"),
     Column("expected_high", "Float64", "its own", "upper end", "whatif()"),
-    Column("measured", "Float64", "its own", "value after as the expectation counts it: without the first 0.5 s; null: nothing was expected", _COMPARED),
+    Column("measured", "Float64", "its own", "value after without the first 0.5 s, to compare with the prediction; null: no prediction", _COMPARED),
 )  # fmt: skip
 
 SWEEP = (
     Column("setting", "String", "", "the setting's name", "given"),
-    Column("metric", "String", "", "the figure's name", "gctrace_analyzer.analysis.compare.metrics"),
+    Column("metric", "String", "", "name of the metric", "gctrace_analyzer.analysis.compare.metrics"),
     Column("unit", "String", "", "its unit", "gctrace_analyzer.analysis.compare.metrics"),
     Column("value", "Float64", "its own", "value; of several runs the geometric mean", _COMPARED),
-    Column("value_low", "Float64", "its own", "lower end of the 95 % interval; null: not judged", _COMPARED),
+    Column("value_low", "Float64", "its own", "lower end of the 95 % interval; null: not tested", _COMPARED),
     Column("value_high", "Float64", "its own", "upper end", _COMPARED),
     Column("least", "Float64", "its own", "least of the runs", _COMPARED),
     Column("most", "Float64", "its own", "most of the runs", _COMPARED),
-    Column("standing", "String", "", "best, ~ (noise could make it the best) or worse; null: not judged", _COMPARED),
+    Column("standing", "String", "", "best, ~ (noise could make it the best) or worse; null: not tested", _COMPARED),
     Column("runs", "Int64", "", "runs", _COMPARED),
     Column("seconds", "Float64", "s", "time of evidence", _COMPARED),
 )  # fmt: skip
@@ -583,27 +585,27 @@ _SUMMARY_UNITS = (
     ("gc_cpu_share", "Float64", "0–1", "GC CPU over GOMAXPROCS × time, idle marking left out"),
     ("gc_cpu_with_idle_share", "Float64", "0–1", "the same with idle marking"),
     ("gc_cpu_nonidle_share", "Float64", "0–1", "GC CPU over what idle marking leaves"),
-    ("gc_active_share", "Float64", "0–1", "part of the time a cycle was running"),
-    ("assist_share_of_gc_cpu", "Float64", "0–1", "mark assists' part of GC CPU"),
+    ("gc_active_share", "Float64", "0–1", "share of time in which a cycle was running"),
+    ("assist_share_of_gc_cpu", "Float64", "0–1", "share of GC CPU spent in mark assists"),
     ("assist_share_of_cpu", "Float64", "0–1", "mark assists' part of all CPU"),
     ("stw_total_ms", "Float64", "ms", "all pauses, corrected for truncation"),
-    ("stw_share", "Float64", "0–1", "part of the time the world was stopped"),
+    ("stw_share", "Float64", "0–1", "share of time in which the world was stopped"),
     ("stw_p50_ms", "Float64", "ms", "median pause, two per cycle"),
     ("stw_p99_ms", "Float64", "ms", "99th percentile"),
     ("stw_max_ms", "Float64", "ms", "longest pause"),
-    ("alloc_total_mib", "Float64", "MiB", "allocated in all"),
+    ("alloc_total_mib", "Float64", "MiB", "total allocation"),
     ("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate"),
     ("live_heap_p50_mib", "Float64", "MiB", "marked live heap, median"),
     (
         "true_live_heap_mib",
         "Float64",
         "MiB",
-        "live heap without what is allocated while marking",
+        "live heap without what is allocated during marking",
     ),
     ("live_heap_max_mib", "Float64", "MiB", "largest marked live heap"),
     ("heap_peak_mib", "Float64", "MiB", "largest heap at a mark termination"),
     ("heap_goal_p50_mib", "Float64", "MiB", "heap goal, median"),
-    ("effective_gogc_p50", "Float64", "%", "median GOGC in effect"),
+    ("effective_gogc_p50", "Float64", "%", "effective GOGC, median"),
     ("live_heap_growth_mib_per_h", "Float64", "MiB/h", "robust slope of the live heap"),
     ("live_heap_growth_mib_per_h_low", "Float64", "MiB/h", "lower end of its 95 % interval"),
     ("live_heap_growth_mib_per_h_high", "Float64", "MiB/h", "upper end"),
@@ -611,64 +613,64 @@ _SUMMARY_UNITS = (
         "log_check_points",
         "Float64",
         "points",
-        "reconstructed less printed GC CPU percentage, worst case",
+        "reconstructed minus printed GC CPU percentage, worst case",
     ),
 )
 _SUMMARY = "summary()"
 _RANK_1 = "rank 1 of recommend()"
 FLEET = (
-    Column("file", "String", "", "the input, secrets in its address left out", "fleet()"),
-    Column("process", "Int64", "", "0, 1, … per program start in the file; null: no program found", "as in cycles"),
-    Column("service", "String", "", "service: replicas of one service are compared with each other", _PATH),
+    Column("file", "String", "", "the input, without secrets in its address", "fleet()"),
+    Column("process", "Int64", "", "0, 1, … for each process in the file; null: no process found", "as in cycles"),
+    Column("service", "String", "", "service; its replicas are compared with each other", _PATH),
     *(Column(name, "String", "", name, _PATH) for name in ("cluster", "region", "namespace", "pod", "container", "host", "unit")),
     *(column for column in WHOSE if column.name in ("ident", "log_pid", "container_id")),
     *(column for column in PROCESSES if column.name in ("started_at", "ended_at", "go_version_min", "go_version_max", "first_gc", "last_gc", "ended_by")),
     Column("procs", "Int64", "", "GOMAXPROCS of its last cycle", "procs"),
     Column("gogc", "String", "", "GOGC as given or found; off if it is off", "settings"),
-    Column("memory_limit_mib", "Float64", "MiB", "GOMEMLIMIT as given or found; null: none, or not known", "settings"),
-    Column("container_limit_mib", "Float64", "MiB", "memory its container may have", "settings"),
-    Column("gogc_inferred", "Float64", "%", "GOGC that predictions start from: as known, else as the goals show it", "recommend()"),
+    Column("memory_limit_mib", "Float64", "MiB", "GOMEMLIMIT as given or found; null: none or unknown", "settings"),
+    Column("container_limit_mib", "Float64", "MiB", "memory limit of its container", "settings"),
+    Column("gogc_inferred", "Float64", "%", "GOGC that predictions start from: known, or inferred from the goals", "recommend()"),
     *(Column(name, dtype, unit, meaning, _SUMMARY) for name, dtype, unit, meaning in _SUMMARY_UNITS),  # type: ignore[arg-type]  # they are Dtypes
     Column("capacity_cpu_s", "Float64", "CPU s", "GOMAXPROCS × time", "sum over cycles"),
-    Column("gc_cpu_s", "Float64", "CPU s", "GC CPU, idle marking left out", "gc_cpu_share × capacity_cpu_s"),
-    Column("gc_cpu_with_idle_s", "Float64", "CPU s", "GC CPU with idle marking", "gc_cpu_with_idle_share × capacity_cpu_s"),
+    Column("gc_cpu_s", "Float64", "CPU s", "GC CPU time, without idle marking", "gc_cpu_share × capacity_cpu_s"),
+    Column("gc_cpu_with_idle_s", "Float64", "CPU s", "GC CPU time, with idle marking", "gc_cpu_with_idle_share × capacity_cpu_s"),
     Column("goal_set_by", "String", "", "what set most heap goals: gogc, memory-limit or heap-minimum", "goal_set_by"),
-    Column("short", "Boolean", "", "too few cycles to judge by", "GC042's limit of cycles"),
+    Column("short", "Boolean", "", "whether it has too few cycles for a verdict", "GC042's limit of cycles"),
     Column("severity", "String", "", "its worst finding: ok, info, warn or bad", "findings()"),
     Column("findings", "Strings", "", "ids of its findings, causes first", "findings()"),
     Column("headline", "String", "", "the first finding's evidence", "findings()"),
-    Column("episodes", "Int64", "", "how many episodes", "episodes()"),
+    Column("episodes", "Int64", "", "number of episodes", "episodes()"),
     Column("worst_episodes", "Episodes", "", "the three worst: kind, severity, start_s, end_s, reason", "episodes()"),
     Column("thrash_s", "Float64", "s", "time in limit-thrash", "episodes()"),
-    Column("thrashes_at_end", "Boolean", "", "its last cycles were limit-thrash", "episodes()"),
-    Column("limiter", "String", "", "was the GC CPU limiter on: unlikely, likely, certain; null: no thrash", "episodes()"),
-    Column("oom_kills", "Int64", "", "deaths for memory of this program", "post_mortems()"),
-    Column("advice_changes", "Boolean", "", "the advice is another setting than the present one", _RANK_1),
+    Column("thrashes_at_end", "Boolean", "", "whether it was thrashing at the end", "episodes()"),
+    Column("limiter", "String", "", "whether the GC CPU limiter was active: unlikely, likely or certain; null: no thrashing", "episodes()"),
+    Column("oom_kills", "Int64", "", "OOM kills of this process", "post_mortems()"),
+    Column("advice_changes", "Boolean", "", "whether the advice differs from the present setting", _RANK_1),
     Column("advice_gogc", "Float64", "%", "advised GOGC; null: off, or no advice", _RANK_1),
     Column("advice_memory_limit_mib", "Float64", "MiB", "advised GOMEMLIMIT; null: none", _RANK_1),
     *(Column(f"advice_{name}", "String", "", meaning, _RANK_1) for name, meaning in (
         ("why", "the reason"), ("risk", "what may go wrong"), ("confidence", "high, medium, low or none"),
-        ("thrash", "would it thrash: no, risk or certain"), ("refused", "why there is no prediction"))),
+        ("thrash", "whether it would thrash: no, risk or certain"), ("refused", "why there is no prediction"))),
     *(
         Column(f"advice_{name}{end}", "Float64", unit, f"predicted {meaning}{words}", _RANK_1)
         for name, unit, meaning in _PREDICTED if name in ("gc_per_s", "gc_cpu_with_idle_share", "heap_peak_mib")
         for end, words in (("", ""), ("_low", ", lower end of the 80 % interval"), ("_high", ", upper end"))
     ),
     *(
-        Column(f"saved_cores{end}", "Float64", "cores", f"GC CPU the advice saves, idle marking counted{words}", "present less predicted share × procs")
+        Column(f"saved_cores{end}", "Float64", "cores", f"GC CPU saved by the advice, with idle marking{words}", "(present - predicted share) × procs")
         for end, words in (("", ""), ("_low", ", lower end of the 80 % interval"), ("_high", ", upper end"))
     ),
     *(
-        Column(f"saved_heap_mib{end}", "Float64", "MiB", f"heap peak the advice saves; below 0: it takes more{words}", "present less predicted peak")
+        Column(f"saved_heap_mib{end}", "Float64", "MiB", f"heap peak saved by the advice; negative: it needs more{words}", "present - predicted peak")
         for end, words in (("", ""), ("_low", ", lower end of the 80 % interval"), ("_high", ", upper end"))
     ),
-    Column("repaired_cycles", "Int64", "", "torn lines joined again", _LINE),
-    Column("rejected_lines", "Int64", "", "lines of the file that could not be read", _LINE),
-    Column("file_bytes", "Int64", "B", "size of the file as it is stored", "fleet()"),
-    Column("stretches", "Int64", "", "pieces a long process was analysed in; 1: as a whole", "fleet()"),
-    Column("warnings", "Strings", "", "what to keep in mind", _SUMMARY),
-    Column("error_kind", "String", "", "missing denied unreachable library empty no-records damaged memory crashed bug; null: it was read", "fleet()"),
-    Column("error", "String", "", "what went wrong, secrets left out", "fleet()"),
+    Column("repaired_cycles", "Int64", "", "torn lines that were joined", _LINE),
+    Column("rejected_lines", "Int64", "", "lines of the file that could not be parsed", _LINE),
+    Column("file_bytes", "Int64", "B", "size of the file as stored", "fleet()"),
+    Column("stretches", "Int64", "", "number of sections in which a long file was analysed; 1: as a whole", "fleet()"),
+    Column("warnings", "Strings", "", "notes on the figures", _SUMMARY),
+    Column("error_kind", "String", "", "missing denied unreachable library empty no-records damaged memory crashed bug; null: no error", "fleet()"),
+    Column("error", "String", "", "what went wrong, without secrets", "fleet()"),
 )  # fmt: skip
 
 _DEATH = "gctrace_analyzer.analysis.postmortem"
@@ -694,7 +696,7 @@ POST_MORTEMS = (
     Column("live_mib", "Int64", "MiB", "live heap after the last cycle", _DEATH),
     Column("heap_end_mib", "Int64", "MiB", "heap at the end of the last cycle", _DEATH),
     Column("goal_mib", "Int64", "MiB", "heap goal of the last cycle", _DEATH),
-    Column("next_goal_mib", "Int64", "MiB", "heap goal of the cycle that did not come any more", _DEATH),
+    Column("next_goal_mib", "Int64", "MiB", "heap goal of the cycle that never started", _DEATH),
     Column("gc_cpu_share", "Float64", "0–1", "GC CPU share in the last minute", _DEATH),
     Column("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate in the last minute", _DEATH),
     Column("resident_mib", "Float64", "MiB", "resident memory at death", _DEATH),
@@ -769,7 +771,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 
 def names(table: str) -> list[str]:
-    """The column names of `table`, in order."""
+    """Returns the column names of a table, in order."""
     return [column.name for column in TABLES[table]]
 
 
@@ -777,7 +779,7 @@ LOG_TABLES = (
     "cycles", "processes", "scavenges", "pacer", "scans", "memstats", "oom_kills",
     "oom_invocations", "oom_tasks", "unit_events", "container_states", "runtime_fatal", "rejected",
 )  # fmt: skip
-"""The tables that reading fills; the others are derived."""
+"""The tables that reading fills; all others are derived."""
 
 
 TableName = Literal[
@@ -809,7 +811,7 @@ TableName = Literal[
 
 
 def polars_schema(table: str) -> dict[str, pl.DataType]:
-    """The Polars types of `table`'s columns, in order."""
+    """Returns the Polars types of the columns of a table, in order."""
     import polars as pl
 
     types: dict[Dtype, pl.DataType] = {
@@ -836,7 +838,7 @@ def polars_schema(table: str) -> dict[str, pl.DataType]:
 
 
 def conform(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with exactly the table's columns and types; null where it has none."""
+    """Returns the frame with exactly the columns and types of a table; missing ones are null."""
     import polars as pl
 
     types = polars_schema(table)
@@ -846,7 +848,7 @@ def conform(table: str, frame: pl.DataFrame) -> pl.DataFrame:
         pl.lit(None, types[name]).alias(name) for name in types if name not in frame.columns
     ]
     whole = frame.with_columns(absent).select(list(types))
-    # A cast copies even what is right already.
+    # A cast copies even columns that already have the right type.
     return whole.cast(
         {name: dtype for name, dtype in types.items() if whole.schema[name] != dtype}
     )
