@@ -71,14 +71,13 @@ def read(
         progress: called after each few megabytes with the facts of the input so far.
 
     Raises:
-        UnreadableInputError: an input is missing, a folder, or no log.
-        EmptyInputError: 0 bytes in all.
-        NoRecordsError: nothing in them is the Go runtime's.
-        DamagedInputError: `strict`, and a line could not be read.
+        UnreadableInputError: an input is missing, a folder, or not a log; with `strict`, also
+            when a line could not be read.
+        NoDataError: the inputs are empty, or nothing in them is the Go runtime's.
     """
     if not origins:
         raise BadSettingError(
-            what="read", value="nothing", expected="at least one path, - or open file"
+            argument="origins", value="nothing", expected="at least one path, - or open file"
         )
     how = _how(
         strict=strict,
@@ -133,7 +132,7 @@ def _how(
         clock=Clock(year=year, tz=tz, start=begun),
         unpack_limit=None
         if unpack_limit is None
-        else round(units.size_mib(unpack_limit, what="unpack_limit") * units.MIB),
+        else round(units.size_mib(unpack_limit, argument="unpack_limit") * units.MIB),
     )
 
 
@@ -155,7 +154,7 @@ def compare(before: Runs, after: Runs) -> Comparison:
         after: the other side, likewise.
 
     Raises:
-        TooShortError: a run has no cycle.
+        NoDataError: a run has no cycle.
         GctraceError: as `read`.
 
     >>> found = compare("samples/steady-go1.26.log", "samples/ballast-go1.26.log")
@@ -179,7 +178,7 @@ def sweep(settings: Mapping[str, Runs]) -> Sweep:
 
     Raises:
         BadSettingError: fewer than two settings.
-        TooShortError: a run has no cycle.
+        NoDataError: a run has no cycle.
         GctraceError: as `read`.
     """
     from gctrace_analyzer.comparison import over
@@ -187,7 +186,7 @@ def sweep(settings: Mapping[str, Runs]) -> Sweep:
 
     if len(settings) < 2:
         raise BadSettingError(
-            what="sweep", value=f"{len(settings)} setting", expected="two or more"
+            argument="settings", value=f"{len(settings)} setting", expected="two or more"
         )
     return over([Side(name, runs_of(side)) for name, side in settings.items()])
 

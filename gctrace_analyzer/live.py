@@ -15,7 +15,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.cycles import end_s
 from gctrace_analyzer.analysis.settings import Settings
-from gctrace_analyzer.errors import EmptyInputError, UnreadableInputError
+from gctrace_analyzer.errors import NoDataError, UnreadableInputError
 from gctrace_analyzer.ingest.live_input import RECENT_CYCLES, Growing
 from gctrace_analyzer.ingest.read import ReadOptions, finish, log_of
 from gctrace_analyzer.ingest.sources import Source
@@ -110,7 +110,7 @@ class Live:
                     begun = True
                 self.add(data)
                 added()
-        except EmptyInputError:
+        except NoDataError:
             return
 
     def run(self) -> Run:

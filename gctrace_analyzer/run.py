@@ -83,11 +83,7 @@ class Run(Held):
         if name in derived:
             return derived[name]()
         if name not in self._log.tables:
-            raise BadSettingError(
-                what="table",
-                value=name,
-                expected="one of " + ", ".join([*self._log.tables, *derived]),
-            )
+            raise BadSettingError.unknown("table", name, [*self._log.tables, *derived])
         return self._log.tables[name]
 
     def to_pandas(self, table: str = "cycles") -> pd.DataFrame:
@@ -112,7 +108,7 @@ class Run(Held):
         Raises:
             BadSettingError: `every` is no duration, or makes a million windows.
         """
-        return windows(self._corrected, units.duration_s(every, what="window"))
+        return windows(self._corrected, units.duration_s(every, argument="window"))
 
     @property
     def plot(self) -> Plots:
@@ -126,9 +122,10 @@ class Run(Held):
             BadSettingError: no such process.
         """
         if number not in self.processes["process"]:
-            known = f"0 to {len(self.processes) - 1}" if len(self.processes) else "none here"
+            last = len(self.processes) - 1
+            expected = f"a process from 0 to {last}" if last > 0 else "0, the only process"
             raise BadSettingError(
-                what="process", value=str(number), expected=f"one of the processes: {known}"
+                argument="process", value=str(number), expected=expected
             )
         return self._only(pl.col("process") == number)
 
@@ -149,7 +146,7 @@ class Run(Held):
                 else f"the last cycle starts at {last:.3f} s"
             )
             raise BadSettingError(
-                what="between",
+                argument="between",
                 value=f"{low:g}s..{high:g}s",
                 expected=f"times within the log: {until}",
             )
@@ -208,7 +205,7 @@ class Run(Held):
             asked(gogc, now.gogc, "gogc"),
             asked(memory_limit, now.limit, "memory_limit"),
             [value or 0.0 for value in asked(ballast, now.ballast, "ballast")],
-            units.duration_s(horizon, what="horizon") if horizon else 0.0,
+            units.duration_s(horizon, argument="horizon") if horizon else 0.0,
         )
 
     def recommend(

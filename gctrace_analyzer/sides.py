@@ -12,7 +12,7 @@ from gctrace_analyzer.analysis.compare.comparability import Circumstances
 from gctrace_analyzer.analysis.compare.compare import mean_of, measured
 from gctrace_analyzer.analysis.compare.metrics import METRICS, figures
 from gctrace_analyzer.analysis.summary import correct_durations, summarize
-from gctrace_analyzer.errors import TooShortError
+from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.present.format import mib
 
@@ -39,7 +39,7 @@ class Side:
         measured: each run's figures, those of its report, with how far they may be off.
 
     Raises:
-        TooShortError: a run without a cycle.
+        NoDataError: a run without a cycle.
     """
 
     def __init__(self, label: str, runs: Sequence[Run]) -> None:
@@ -48,7 +48,7 @@ class Side:
         self.reports = tuple(run.report() for run in self.runs)
         for report in self.reports:
             if not report.summary.cycles:
-                raise TooShortError(report.title)
+                raise NoDataError.no_cycles(report.title)
         self.measured = tuple(_measured(report) for report in self.reports)
 
     @property

@@ -43,10 +43,10 @@ def _number(value: Any, what: str) -> float | None:
     if value is None or (isinstance(value, str) and value.strip().lower() == "off"):
         return None
     if what == "gogc":
-        return units.gogc_percent(value, what=what)
+        return units.gogc_percent(value, argument=what)
     if what == "memory_limit":
         return units.memory_limit_mib(value)
-    return units.size_mib(value, what=what)
+    return units.size_mib(value, argument=what)
 
 
 def base_from(
@@ -107,7 +107,7 @@ def recommended(baseline: Baseline, aim: str, target: str | float | None) -> pl.
         BadSettingError: no such aim, or a target that is no share.
     """
     if aim not in AIMS:
-        raise BadSettingError(what="aim", value=aim, expected="one of " + ", ".join(AIMS))
+        raise BadSettingError.unknown("aim", aim, AIMS)
     return recommend(
         baseline, aim=aim, gc_cpu_target=None if target is None else _share(target)
     )
@@ -121,6 +121,6 @@ def _share(value: str | float) -> float:
         share = -1.0
     if not 0 < share < 1:
         raise BadSettingError(
-            what="gc_cpu_target", value=text, expected="a share such as 3% or 0.03"
+            argument="gc_cpu_target", value=text, expected="a share such as 3% or 0.03"
         )
     return share

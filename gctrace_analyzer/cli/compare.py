@@ -108,7 +108,7 @@ def _named(words: list[str]) -> dict[str, list[str]]:
     """The logs of each side by its name."""
     if len(words) < 2:
         raise BadSettingError(
-            what="compare", value=words[0], expected="two sides or more: before.log after.log"
+            argument="compare", value=words[0], expected="two sides or more: before.log after.log"
         )
     named: dict[str, list[str]] = {}
     short = _short_names(words)
@@ -120,7 +120,7 @@ def _named(words: list[str]) -> dict[str, list[str]]:
             label += f" ({words.count(word)})" if label in named else ""
         if label in named:
             raise BadSettingError(
-                what="compare", value=word,
+                argument="compare", value=word,
                 expected=f"another name: {label!r} is taken. NAME=LOG gives one",
             )  # fmt: skip
         named[label] = logs
@@ -146,7 +146,7 @@ def _side(word: str) -> tuple[str, list[str]]:
         [logs] if logs and Path(logs).exists() else [path for path in logs.split(",") if path]
     )
     if not label or not paths:
-        raise BadSettingError(what="compare", value=word, expected="a log, or NAME=LOG,LOG,…")
+        raise BadSettingError(argument="compare", value=word, expected="a log, or NAME=LOG,LOG,…")
     return label, paths
 
 
@@ -162,7 +162,7 @@ def _compared(named: dict[str, list[str]], args: argparse.Namespace) -> Comparis
         with reading() as progress:
             runs = runs_of(logs, progress=progress, **settings)
         if args.between is not None:
-            span = span_s(args.between, what="--between")
+            span = span_s(args.between, argument="--between")
             runs = [run.between(*span) for run in runs]
         sides.append(Side(label, runs))
     return between(*sides) if len(sides) == 2 else over(sides)
@@ -177,7 +177,7 @@ def _by_side(options: dict[str, Any], sides: int) -> list[dict[str, Any]]:
         values = [value.strip() for value in text.split(",")]
         if len(values) not in (1, sides):
             raise BadSettingError(
-                what="--" + name.replace("_", "-"), value=text,
+                argument="--" + name.replace("_", "-"), value=text,
                 expected=f"one value, or {sides}: one for each side",
             )  # fmt: skip
         for index, each in enumerate(every):

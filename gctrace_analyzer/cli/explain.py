@@ -52,7 +52,7 @@ def _rule(asked: str) -> Iterator[Line]:
     rule = RULES.get(asked.upper())
     if rule is None:
         raise BadSettingError(
-            what="finding", value=asked, expected=f"{min(RULES)} to {max(RULES)}"
+            argument="finding", value=asked, expected=f"{min(RULES)} to {max(RULES)}"
         )
     yield ((f"{rule.id} {rule.name}", "bold"),)
     facts = {

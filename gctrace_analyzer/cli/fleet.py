@@ -147,7 +147,7 @@ def _outputs(names: list[str]) -> tuple[str | None, list[tuple[Path, str]]]:
     wrong = [name for name in folders if Path(name.rstrip("/")).suffix not in ("", ".parquet")]
     if len(folders) > 1 or wrong:
         raise BadSettingError(
-            what="--output", value=" ".join(wrong or folders),
+            argument="--output", value=" ".join(wrong or folders),
             expected="one folder for the rows, as fleet.parquet, and reports: "
             + " ".join(SUFFIXES),
         )  # fmt: skip
@@ -168,7 +168,7 @@ def _rows(args: argparse.Namespace, folder: str | None) -> pl.LazyFrame | None:
     if not inputs:
         if folder is None or args.inputs:
             raise BadSettingError(
-                what="inputs", value=" ".join(args.inputs) or "none",
+                argument="inputs", value=" ".join(args.inputs) or "none",
                 expected="at least one, or an output made before: fleet -o fleet.parquet",
             )  # fmt: skip
         return existing(folder)

@@ -22,11 +22,11 @@ def output(path: Path, suffixes: Mapping[str, str], option: str = "--output") ->
     kind = suffixes.get(path.suffix.lower())
     if kind is None:
         raise BadSettingError(
-            what=option, value=str(path), expected="a name ending in " + ", ".join(suffixes)
+            argument=option, value=str(path), expected="a name ending in " + ", ".join(suffixes)
         )
     if not path.resolve().parent.is_dir():
         raise BadSettingError(
-            what=option, value=str(path), expected=f"an existing folder: {path.parent} is none"
+            argument=option, value=str(path), expected=f"an existing folder: {path.parent} is none"
         )
     return kind
 

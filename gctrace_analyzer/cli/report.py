@@ -136,7 +136,7 @@ def _view(whole: Run, args: argparse.Namespace) -> Run:
     if args.between is not None:
         from gctrace_analyzer.units import span_s
 
-        view = view.between(*span_s(args.between, what="--between"))
+        view = view.between(*span_s(args.between, argument="--between"))
     return view
 
 

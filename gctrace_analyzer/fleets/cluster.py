@@ -120,7 +120,7 @@ def _ready(client: Any) -> None:
         if version != __version__:
             has = version if isinstance(version, str) else "none that can be loaded"
             raise BadSettingError(
-                what="workers", value=f"{address} has gctrace-analyzer {has}",
+                argument="workers", value=f"{address} has gctrace-analyzer {has}",
                 expected=f"{__version__} on every worker: "
                 f"pip install 'gctrace-analyzer[fleet]=={__version__}'",
             )  # fmt: skip

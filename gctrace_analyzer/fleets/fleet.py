@@ -10,7 +10,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import extras, units
-from gctrace_analyzer.errors import EmptyInputError, UnreadableInputError
+from gctrace_analyzer.errors import NoDataError, UnreadableInputError
 from gctrace_analyzer.fleets import identity, inputs
 from gctrace_analyzer.fleets.cluster import connected
 from gctrace_analyzer.fleets.cuts import STRETCH_BYTES
@@ -79,7 +79,7 @@ def fleet(
         raise UnreadableInputError(
             ", ".join(nothing) or "the list of files", "no file there", "Look at the pattern."
         )
-    size = round(units.size_mib(stretch, what="stretch") * units.MIB)
+    size = round(units.size_mib(stretch, argument="stretch") * units.MIB)
     where = str(output) if output is not None else _temporary()
     parts = Parts(
         where,
@@ -105,8 +105,8 @@ def _checked(read: Mapping[str, Any], id: str | None, memory: str | None) -> Non
     if id is not None:
         identity.pattern(id)
     if memory is not None:
-        units.size_mib(memory, what="memory")
-    with contextlib.suppress(EmptyInputError):
+        units.size_mib(memory, argument="memory")
+    with contextlib.suppress(NoDataError):
         read_log(io.BytesIO(), **read)
 
 

@@ -83,7 +83,7 @@ def pattern(text: str) -> re.Pattern[str]:
     wrong = [name for name in found if name not in IDENTITY or found.count(name) > 1]
     if wrong or not found or text.count("{") != len(found) or text.count("}") != len(found):
         raise BadSettingError(
-            what="--id",
+            argument="--id",
             value=text,
             expected="a pattern of the path such as '{service}/{pod}.log', with "
             + ", ".join(IDENTITY),

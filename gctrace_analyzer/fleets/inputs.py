@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 from gctrace_analyzer import extras
 from gctrace_analyzer.errors import (
     BadSettingError,
-    EmptyInputError,
     GctraceError,
     MissingExtraError,
-    NoRecordsError,
+    MissingInputError,
+    NoDataError,
     UnreadableInputError,
 )
 from gctrace_analyzer.fleets.identity import is_url, public, without_secrets
@@ -131,7 +131,7 @@ def _filesystem(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
         extras.load(_LIBRARIES[scheme])
     elif scheme not in fsspec.available_protocols():
         raise BadSettingError(
-            what="input",
+            argument="input",
             value=public(url),
             expected="a path, s3://, gs://, abfs:// or http(s)://",
         )
@@ -185,10 +185,8 @@ def named_in(path: str) -> list[str]:
 def kind_of(err: BaseException) -> Kind:
     """What kind of failure an exception is."""
     cause = err.__cause__
-    if isinstance(err, EmptyInputError):
-        return "empty"
-    if isinstance(err, NoRecordsError):
-        return "no-records"
+    if isinstance(err, NoDataError):
+        return "empty" if err.lines == 0 else "no-records"
     if isinstance(err, MissingExtraError | ImportError):
         return "library"
     if isinstance(err, UnreadableInputError) and not isinstance(cause, OSError):

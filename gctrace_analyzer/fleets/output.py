@@ -68,7 +68,7 @@ class Parts:
             self._parts = known["parts"]
         elif self._folder.list() and not overwrite:
             raise BadSettingError(
-                what="--output", value=self.name,
+                argument="--output", value=self.name,
                 expected="a new folder, or one that fleet has made; there is something else",
             )  # fmt: skip
         gone = {_AGAIN, _ERRORS} if retry else {_AGAIN}
@@ -81,7 +81,7 @@ class Parts:
         other = [name for name, value in self._asked.items() if made.get(name) != value]
         if other:
             raise BadSettingError(
-                what="--output", value=self.name,
+                argument="--output", value=self.name,
                 expected=f"another output, or --overwrite: this one was made with another "
                 f"{', '.join(other)}",
             )  # fmt: skip
@@ -165,7 +165,7 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
     except (ValueError, TypeError):
         pass
     raise BadSettingError(
-        what="--output",
+        argument="--output",
         value=name,
         expected=f"an output of fleet; {name}{MANIFEST} is no manifest",
     )
@@ -179,7 +179,7 @@ class _Local:
         self._manifest = self._path.with_name(self._path.name + MANIFEST)
         if self._path.exists() and not self._path.is_dir():
             raise BadSettingError(
-                what="--output", value=where, expected="a folder: the rows are kept in parts"
+                argument="--output", value=where, expected="a folder: the rows are kept in parts"
             )
 
     def get_manifest(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.errors import NoRecordsError
+from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.fleets import pooled, rows
 from gctrace_analyzer.ingest import processes
 
@@ -70,7 +70,7 @@ def read_cut(
     file.name = item.name
     try:
         whole = read(file, **{**how, "kind": how.get("kind") or "log"})
-    except NoRecordsError as err:
+    except NoDataError as err:
         return Piece(index, nothing=str(err).partition("\n")[0].removeprefix(f"{item.name}: "))
     own = whole.lines(cut.before + 1, cut.before + cut.own)
     above = whole.cycles.filter(pl.col("line_no") <= cut.before)

@@ -149,9 +149,9 @@ def _divided(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _positive(text: str, option: str) -> float:
-    seconds = duration_s(text, what=option)
+    seconds = duration_s(text, argument=option)
     if seconds <= 0:
-        raise BadSettingError(what=option, value=text, expected="a duration above 0")
+        raise BadSettingError(argument=option, value=text, expected="a duration above 0")
     return seconds
 
 
@@ -160,7 +160,7 @@ def _check(name: str) -> None:
     if name == "-":
         if sys.stdin.isatty():
             raise BadSettingError(
-                what="-", value="the terminal", expected="a pipe: ./server 2>&1 | … watch -"
+                argument="-", value="the terminal", expected="a pipe: ./server 2>&1 | … watch -"
             )
         return
     path = Path(name)
@@ -169,10 +169,10 @@ def _check(name: str) -> None:
             begin = file.read(4)
         if begin == b"\x7fELF" or begin.startswith(b"#!"):
             expected = f"a log. To start it: gctrace-analyze watch -- {shlex.quote(name)}"
-            raise BadSettingError(what="FILE", value=name, expected=expected)
+            raise BadSettingError(argument="FILE", value=name, expected=expected)
     elif not path.parent.is_dir():
         raise BadSettingError(
-            what="FILE",
+            argument="FILE",
             value=name,
             expected=f"a log in an existing folder: {path.parent} is none",
         )
@@ -226,9 +226,9 @@ def _understood(value: str | None, what: str) -> str | None:
 
     try:
         if value and what == "gogc":
-            units.gogc_percent(value, what=what)
+            units.gogc_percent(value, argument=what)
         elif value and value != "off":
-            units.size_mib(value, what=what)
+            units.size_mib(value, argument=what)
     except BadSettingError:
         return None
     return value or None
