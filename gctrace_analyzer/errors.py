@@ -204,7 +204,9 @@ class NoDataError(GctraceError, ValueError):
             "Start the program with GODEBUG=gctrace=1 and keep its standard error:\n"
             "    GODEBUG=gctrace=1 ./server 2> run.log"
         )
-        return cls(path, f"{count}, none of them gctrace output", hint, lines=lines, first=first)
+        return cls(
+            path, f"{count}, none of them gctrace output", hint, lines=lines, first=first
+        )
 
     @classmethod
     def no_cycles(cls, path: str) -> NoDataError:

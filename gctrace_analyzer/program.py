@@ -57,16 +57,14 @@ class Gctrace:
         words = [os.fspath(word) for word in _words(command)]
         if Path(words[0]).name == "go":
             raise BadSettingError(
-                "command",
-                " ".join(words),
-                "the program itself: build it first with gctrace.build(package), because the "
-                "go command would be traced too",
+                argument="command",
+                value=" ".join(words),
+                expected="the program itself: build it first with gctrace.build(package), "
+                "because the go command would be traced too",
             )
         settings = {"GOGC": gogc, "GOMEMLIMIT": memory_limit}
         variables = {**os.environ, **(env or {})}
-        variables |= {
-            name: str(value) for name, value in settings.items() if value is not None
-        }
+        variables |= {name: str(value) for name, value in settings.items() if value is not None}
         variables["GODEBUG"] = ",".join(filter(None, (variables.get("GODEBUG"), "gctrace=1")))
         self._runs += 1
         log = self.folder / f"gctrace-{self._runs}.log"

@@ -83,7 +83,9 @@ class Run(Held):
         if name in derived:
             return derived[name]()
         if name not in self._log.tables:
-            raise BadSettingError.unknown("table", name, [*self._log.tables, *derived])
+            raise BadSettingError.unknown(
+                argument="table", value=name, valid=[*self._log.tables, *derived]
+            )
         return self._log.tables[name]
 
     def to_pandas(self, table: str = "cycles") -> pd.DataFrame:
@@ -124,9 +126,7 @@ class Run(Held):
         if number not in self.processes["process"]:
             last = len(self.processes) - 1
             expected = f"a process from 0 to {last}" if last > 0 else "0, the only process"
-            raise BadSettingError(
-                argument="process", value=str(number), expected=expected
-            )
+            raise BadSettingError(argument="process", value=str(number), expected=expected)
         return self._only(pl.col("process") == number)
 
     def between(self, begin: str | float, end: str | float = math.inf) -> Run:

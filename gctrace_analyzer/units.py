@@ -112,7 +112,9 @@ def gomemlimit_mib(text: str) -> float | None:
         return None
     match = _GO_SIZE.fullmatch(text)
     if match is None:
-        raise BadSettingError("GOMEMLIMIT", text, "a size such as 900MiB, or off")
+        raise BadSettingError(
+            argument="GOMEMLIMIT", value=text, expected="a size such as 900MiB, or off"
+        )
     return int(match[1]) * _GO_UNITS[match[2] or ""] / MIB
 
 

@@ -107,7 +107,7 @@ def recommended(baseline: Baseline, aim: str, target: str | float | None) -> pl.
         BadSettingError: no such aim, or a target that is no share.
     """
     if aim not in AIMS:
-        raise BadSettingError.unknown("aim", aim, AIMS)
+        raise BadSettingError.unknown(argument="aim", value=aim, valid=AIMS)
     return recommend(
         baseline, aim=aim, gc_cpu_target=None if target is None else _share(target)
     )

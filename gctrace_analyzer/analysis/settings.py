@@ -99,7 +99,8 @@ def given_settings(
         gogc=_given(gogc, lambda value: units.gogc_percent(value, argument="gogc")),
         memory_limit_mib=_given(memory_limit, units.memory_limit_mib),
         container_limit_mib=_given(
-            container_limit, lambda value: units.positive_size_mib(value, argument="container_limit")
+            container_limit,
+            lambda value: units.positive_size_mib(value, argument="container_limit"),
         ),
         cpu_limit=_given(cpu_limit, _cpus),
         go_version=_given(go_version, _version),
@@ -114,7 +115,9 @@ def _cpus(value: float) -> float:
     except (TypeError, ValueError):
         cpus = 0.0
     if not 0 < cpus < math.inf:
-        raise BadSettingError(argument="cpu_limit", value=str(value), expected="CPUs, such as 1.5")
+        raise BadSettingError(
+            argument="cpu_limit", value=str(value), expected="CPUs, such as 1.5"
+        )
     return cpus
 
 

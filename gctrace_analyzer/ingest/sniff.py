@@ -40,7 +40,7 @@ def checked(kind: str | None) -> str | None:
         BadSettingError: there is none of that name.
     """
     if kind is not None and kind not in KINDS:
-        raise BadSettingError.unknown("kind", kind, KINDS)
+        raise BadSettingError.unknown(argument="kind", value=kind, valid=KINDS)
     return kind
 
 

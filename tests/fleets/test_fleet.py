@@ -400,4 +400,4 @@ def test_nothing_found_is_said_before_anything_is_started(
 def test_a_list_of_paths_may_be_a_file(tmp_path: Path) -> None:
     listed = tmp_path / "paths.txt"
     listed.write_text("# of today\na.log\n\n  b.log\n")
-    assert inputs.named_in(str(listed)) == ["a.log", "b.log"]
+    assert inputs.listed_in(str(listed)) == ["a.log", "b.log"]

@@ -79,8 +79,8 @@ def read(
     """The rows of a table as MemStats, unknown columns as they are; and what is damaged.
 
     Raises:
-        UnreadableInputError: its columns are not MemStats fields, or it has no header and could be
-            anything.
+        UnreadableInputError: its columns are not MemStats fields, or it has no header and
+            could be anything.
     """
     lines = pl.DataFrame({"text": text.split("\n")}).with_row_index("line_no", offset=1)
     lines = lines.filter(~pl.col("text").str.contains(r"^\s*(?:#.*|sep=.)?$"))

@@ -46,7 +46,7 @@ def described(report: Report, name: str, bins: int = BINS) -> Figure:
         BadSettingError: no such plot.
     """
     if name not in PLOTS:
-        raise BadSettingError.unknown("plot", name, PLOTS)
+        raise BadSettingError.unknown(argument="plot", value=name, valid=PLOTS)
     return on(axis_of(report, bins=bins), report, name)
 
 
@@ -69,7 +69,7 @@ def drawn(
         chosen = tuple(each for each in figure.panels if each.name == panel)
         if not chosen:
             raise BadSettingError.unknown(
-                "panel", panel, (each.name for each in figure.panels)
+                argument="panel", value=panel, valid=(each.name for each in figure.panels)
             )
         figure = replace(figure, panels=chosen)
     if ax is not None or backend == "matplotlib":
