@@ -95,21 +95,29 @@ class BadSettingError(GctraceError, ValueError):
         value: what was given.
         expected: what would be valid.
         suggestion: the valid value that is nearest to what was given, if there is one.
+        remedy: another argument that would make the value valid, if there is one.
     """
 
     def __init__(
-        self, argument: str, value: str, expected: str, suggestion: str | None = None
+        self,
+        argument: str,
+        value: str,
+        expected: str,
+        suggestion: str | None = None,
+        remedy: str | None = None,
     ) -> None:
         super().__init__(argument, value, expected)
         self.argument, self.value, self.expected = argument, value, expected
-        self.suggestion = suggestion
+        self.suggestion, self.remedy = suggestion, remedy
 
     def message(self, spelled: Spelling = python_argument) -> str:
         """Returns the message."""
         name = spelled(self.argument, None)
         suggestion = f" Did you mean {self.suggestion}?" if self.suggestion else ""
+        remedy = f" Or pass {spelled(self.remedy, None)}." if self.remedy else ""
         return (
-            f"invalid value {self.value!r} for {name}.\n  Expected {self.expected}.{suggestion}"
+            f"invalid value {self.value!r} for {name}.\n"
+            f"  Expected {self.expected}.{suggestion}{remedy}"
         )
 
     @classmethod

@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EPILOG,
     )
-    parser.add_argument(
+    parser.add_argument_group("input").add_argument(
         "sides", nargs="+", metavar="SIDE", help="a log, or NAME=LOG,LOG,...: two or more sides"
     )
     add_output(parser, FORMATS, SUFFIXES)

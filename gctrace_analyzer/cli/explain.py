@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EPILOG,
     )
-    parser.add_argument(
+    parser.add_argument_group("input").add_argument(
         "line", nargs="+", metavar="LINE", help="a line, FILE:LINE, or a finding such as GC016"
     )
     add_general(parser)
@@ -81,8 +81,13 @@ def _lines(query: str) -> Iterator[Line]:
         note = note if found.joined else found.problem
         explanation = explain(text)
     if explanation is None:
-        name = f"{query} ({note})" if note else query if place else "explain"
-        raise NoDataError.unrecognised(name, 1, printable(text)[:200])
+        raise NoDataError(
+            f"{query} ({note})" if place and note else query if place else "explain",
+            "not a line of gctrace",
+            "Give a line of gctrace in quotes, FILE:LINE, or a finding such as GC016.",
+            lines=1,
+            first=printable(text)[:200],
+        )
     yield from _explained(explanation, note)
 
 
@@ -106,7 +111,7 @@ def _rule(query: str) -> Iterator[Line]:
             argument="finding",
             value=query,
             expected=f"the id of a finding from {min(RULES)} to {max(RULES)}, or its name",
-            suggestion=nearest(query, [*RULES, *by_name]),
+            suggestion=nearest(query, by_name),
         )
     yield ((f"{rule.id} {rule.name}", "bold"),)
     facts = {

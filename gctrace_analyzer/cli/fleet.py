@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EPILOG,
     )
-    parser.add_argument(
+    parser.add_argument_group("input").add_argument(
         "inputs", nargs="*", metavar="INPUT", help="a file, folder, glob, URL or @FILE"
     )
     _add_output(parser)

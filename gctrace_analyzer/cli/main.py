@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 import traceback
 from importlib import import_module
 from pathlib import Path
@@ -53,6 +54,8 @@ def is_debugging(words: list[str]) -> bool:
 
 
 def _message(err: Exception) -> str:
+    if isinstance(err, BadSettingError):
+        return _wrapped(err.message(as_option))
     if isinstance(err, GctraceError):
         return err.message(as_option)
     if _is_about_standard_output(err):
@@ -62,6 +65,20 @@ def _message(err: Exception) -> str:
         f"a bug in gctrace-analyzer: {type(err).__name__}: {err}\n"
         "  Please report it with the traceback that --debug prints."
     )
+
+
+def _wrapped(message: str) -> str:
+    """The message with long lists of valid values in several lines."""
+    lines = []
+    for line in message.splitlines():
+        lines += textwrap.wrap(
+            line,
+            88,
+            subsequent_indent="    ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
 
 
 def _exit_code(err: Exception) -> int:

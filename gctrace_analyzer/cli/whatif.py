@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EPILOG,
     )
-    parser.add_argument(
+    parser.add_argument_group("input").add_argument(
         "inputs", nargs="+", metavar="FILE", help="a log, or - for standard input"
     )
     tried = parser.add_argument_group("settings to try")

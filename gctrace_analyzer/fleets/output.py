@@ -1,8 +1,8 @@
 """Saves the rows of a fleet run: a folder of Parquet files, and a manifest next to it.
 
 A Parquet file is written to a temporary place and moved, then the manifest likewise. A file
-that the manifest does not list does not count, so a run can be interrupted at any moment and the
-next one resumes from what the manifest lists. (In an object store, a PUT is atomic anyway.)
+that the manifest does not list does not count, so a run can be interrupted at any moment and
+the next one resumes from what the manifest lists. (In an object store, a PUT is atomic anyway.)
 """
 
 from __future__ import annotations
@@ -85,8 +85,9 @@ class Output:
             raise BadSettingError(
                 argument="output",
                 value=self.name,
-                expected="a new output, or permission to overwrite this one, which was made "
-                f"with different options: {', '.join(different)}",
+                expected="a new output, because this one was made with different options: "
+                f"{', '.join(different)}",
+                remedy="overwrite",
             )
 
     def add(self, rows: Sequence[Mapping[str, Any]], files: int) -> None:
@@ -189,7 +190,7 @@ class _Local:
             raise UnreadableInputError(
                 str(part),
                 "no such file, although the manifest lists it",
-                "Restore it, or start again and overwrite the output.",
+                "Restore it, or make the output again with",
                 argument="overwrite",
             )
         return part

@@ -109,7 +109,7 @@ def _parser() -> Parser:
         description=_DESCRIPTION,
         epilog=_EPILOG,
     )
-    parser.add_argument(
+    parser.add_argument_group("input").add_argument(
         "input",
         nargs="?",
         metavar="FILE",
