@@ -113,11 +113,11 @@ class BadSettingError(GctraceError, ValueError):
     def message(self, spelled: Spelling = python_argument) -> str:
         """Returns the message."""
         name = spelled(self.argument, None)
-        suggestion = f" Did you mean {self.suggestion}?" if self.suggestion else ""
+        suggestion = f"\n  Did you mean {self.suggestion}?" if self.suggestion else ""
         remedy = f" Or pass {spelled(self.remedy, None)}." if self.remedy else ""
         return (
             f"invalid value {self.value!r} for {name}.\n"
-            f"  Expected {self.expected}.{suggestion}{remedy}"
+            f"  Expected {self.expected}.{remedy}{suggestion}"
         )
 
     @classmethod

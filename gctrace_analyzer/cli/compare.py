@@ -48,7 +48,7 @@ two sides make a table with one row each and the best row marked."""
 
 _EPILOG = """\
 examples:
-  gctrace-analyze compare before=a1.log,a2.log,a3.log after=b1.log,b2.log,b3.log
+  gctrace-analyze compare before=a1.log,a2.log after=b1.log,b2.log
   gctrace-analyze compare 100='gogc100-*.log' 200='gogc200-*.log' --gogc 100,200
   gctrace-analyze compare 900MiB='900-*.log' 1GiB='1g-*.log' 2GiB='2g-*.log'
   gctrace-analyze compare before.log after.log -o comparison.html -o comment.md
@@ -59,7 +59,7 @@ conditions for --fail-on:
   'gc_per_s>+0.5'       rose by more than 0.5/s, and the rise is significant
   'stw_p99_ms>2'        above 2 ms after the change, whatever it was before
   verdict:worse         any figure regressed; stw_p99_ms:worse for one figure
-  finding:bad           a bad finding after the change (also warn, GC016, a name)
+  finding:bad           a bad finding after the change; also warn, GC016, a name
 With more than two sides, each is compared with the first.
 
 exit codes: 0 compared, 1 a --fail-on condition is true, 2 wrong usage,

@@ -53,7 +53,7 @@ examples:
   gctrace-analyze recommend run.log --aim memory
   gctrace-analyze recommend run.log --gc-cpu-target 3%
   kubectl logs api-7d9f | gctrace-analyze recommend -
-  gctrace-analyze recommend run.log -f json | jq '.[0] | {gogc, memory_limit_mib}'
+  gctrace-analyze recommend run.log -f json | jq '.[0].memory_limit_mib'
 
 exit codes: 0 analysed, 2 wrong usage, 3 no usable input, 70 internal error,
 130 interrupted"""

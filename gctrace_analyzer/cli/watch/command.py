@@ -58,9 +58,9 @@ examples:
   gctrace-analyze watch -o report.html -- ./parse.test -test.bench .
 
 A program keeps its standard input and output, its signals and its terminal;
-gctrace=1 is added to its GODEBUG. Its standard error stays visible, without the
-gctrace lines, and the report goes there too. For a log or a pipe, the report
-goes to standard output.
+gctrace=1 is added to its GODEBUG. Its standard error stays visible, without
+the gctrace lines, and the report goes there too. For a log or a pipe, the
+report goes to standard output.
 
 exit codes: for a program, its own (128+n if signal n ended it; 127 if it does
 not exist, 126 if it cannot be executed). For a log or pipe: 0 analysed, also

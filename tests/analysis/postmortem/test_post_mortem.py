@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.errors import UnknownColumnsError, UnreadableInputError
+from gctrace_analyzer.errors import UnreadableInputError
 from tests.helpers.corpus import INPUTS, expectation, named, read
 from tests.helpers.logs import KILL, logfile, records
 
@@ -177,7 +177,7 @@ def test_two_services_are_said(tmp_path: Path) -> None:
 
 def test_kind_and_columns_override(tmp_path: Path) -> None:
     rows = logfile(tmp_path / "t.csv", ["1,2,3", "4,5,6"])
-    with pytest.raises(UnknownColumnsError, match="--columns"):
+    with pytest.raises(UnreadableInputError, match="columns="):
         gca.read(rows)
     run = gca.read(rows, columns=["HeapSys", "HeapAlloc", "mine"])
     assert run.memstats["heap_alloc_bytes"].to_list() == [2, 5]
