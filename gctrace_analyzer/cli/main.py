@@ -71,6 +71,10 @@ def _wrapped(message: str) -> str:
     """The message with long lists of valid values in several lines."""
     lines = []
     for line in message.splitlines():
+        if "gctrace-analyze " in line:
+            # A command that should be copied.
+            lines.append(line)
+            continue
         lines += textwrap.wrap(
             line,
             88,

@@ -277,7 +277,7 @@ def test_a_program_without_gctrace_keeps_its_exit_code() -> None:
     done = watched(["--", "sh", "-c", "echo out; echo err >&2; exit 4"])
     assert done.returncode == 4
     assert done.stdout == b"out\n"
-    assert b"lines, no gctrace." in done.stderr
+    assert b"sh: 1 line, no gctrace." in done.stderr
 
 
 def test_a_program_keeps_running_if_watching_fails() -> None:
@@ -300,7 +300,7 @@ def test_control_c_ends_following_a_file_with_a_report(tmp_path: Path) -> None:
         patience(watch),
     ):
         assert watch.stdout is not None
-        assert b"not there yet" in watch.stdout.readline()
+        assert b"does not exist yet" in watch.stdout.readline()
         path.write_bytes(SAMPLE.read_bytes())
         assert b"1.0 s" in watch.stdout.readline()
         watch.send_signal(signal.SIGINT)
