@@ -20,7 +20,6 @@ an unreadable file an `OSError`, a missing library an `ImportError`.
 from __future__ import annotations
 
 import errno
-from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +55,9 @@ def nearest(value: str, valid: Iterable[str]) -> str | None:
     >>> nearest("timline", ["timeline", "pauses"]), nearest("x", ["timeline", "pauses"])
     ('timeline', None)
     """
+    # Imported only for an error: it would slow down every start.
+    from difflib import get_close_matches
+
     names = {name.lower(): name for name in valid}
     found = get_close_matches(value.lower(), names, n=1, cutoff=0.6)
     return names[found[0]] if found else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from typing import IO, TYPE_CHECKING
 
 from gctrace_analyzer.errors import UnwritableOutputError
@@ -33,7 +32,7 @@ def write_atomically(
         UnwritableOutputError: the file cannot be written; nothing has changed.
     """
     target = path.resolve()
-    partial = (folder or target.parent) / f".{path.name}.{secrets.token_hex(4)}.partial"
+    partial = (folder or target.parent) / f".{path.name}.{os.urandom(4).hex()}.partial"
     try:
         try:
             # Not tempfile, whose files only the owner may read: these get the usual

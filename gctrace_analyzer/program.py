@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.api import read
 from gctrace_analyzer.errors import BadSettingError, ProgramError
+from gctrace_analyzer.present.format import duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -121,7 +122,7 @@ def _run(
                 cwd=cwd,
             )
     except subprocess.TimeoutExpired as err:
-        problem = f"not finished after {timeout_s:g} s"
+        problem = f"not finished after {duration(timeout_s)}"
         raise ProgramError(name, problem, output=_last_output(log)) from err
     except OSError as err:
         hint = "Is it built, and in PATH?"

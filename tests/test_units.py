@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
 from gctrace_analyzer import units
+from gctrace_analyzer.present.format import duration, mib
 
 UNITS = {"KiB": 1 / 1024, "MiB": 1, "GiB": 1024, "TiB": 1024 * 1024}
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -110,3 +112,15 @@ def test_limits_that_cannot_be_set_are_refused(value: str | float) -> None:
 def test_invalid_durations_are_refused(text: str) -> None:
     with pytest.raises(gca.BadSettingError, match="a duration such as"):
         units.duration_s(text)
+
+
+@given(st.floats(0.001, 1e7))
+def test_a_duration_that_is_printed_can_be_typed(seconds: float) -> None:
+    printed = duration(seconds)
+    assert units.duration_s(printed) == pytest.approx(seconds, rel=0.06)
+    assert re.fullmatch(r"\d+(\.\d+)? m?s|\d+[dhm] \d\d[hms]", printed)
+
+
+@given(st.floats(1, 1e6))
+def test_a_size_that_is_printed_can_be_typed(size: float) -> None:
+    assert units.size_mib(mib(size).replace(",", "")) == pytest.approx(size, rel=0.06)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
-import traceback
 from importlib import import_module
 from pathlib import Path
 
@@ -40,6 +38,8 @@ def main(argv: list[str] | None = None) -> int:
         return exit_codes.INTERRUPTED
     except Exception as err:
         if is_debugging(words):
+            import traceback
+
             traceback.print_exc()
         else:
             say(f"gctrace-analyze: {_message(err)}")
@@ -69,7 +69,9 @@ def _message(err: Exception) -> str:
 
 def _wrapped(message: str) -> str:
     """The message with long lists of valid values in several lines."""
-    lines = []
+    import textwrap
+
+    lines: list[str] = []
     for line in message.splitlines():
         if "gctrace-analyze " in line:
             # A command that should be copied.

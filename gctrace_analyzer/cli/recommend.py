@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.advise.objective import AIMS
 from gctrace_analyzer.cli import exit_codes
 from gctrace_analyzer.cli.options import (
     Parser,
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.present.text import Line
     from gctrace_analyzer.run import Run
-
-AIMS = ("balanced", "cpu", "memory", "latency")
 
 _DESCRIPTION = """\
 Recommends GOGC and GOMEMLIMIT for the program that wrote this log, with the

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.fleets.inputs import Item
+    from gctrace_analyzer.fleets.inputs import Item, Kind
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.run import Run
 
@@ -51,7 +51,7 @@ def rows_of(run: Run, item: Item, identity: Mapping[str, str]) -> list[Row]:
     return found
 
 
-def error_row(item: Item, kind: str, problem: str, identity: Mapping[str, str]) -> Row:
+def error_row(item: Item, kind: Kind, problem: str, identity: Mapping[str, str]) -> Row:
     """Returns the row of a file that could not be read."""
     return {
         **_empty(), "file": item.name, "file_bytes": item.size, "error_kind": kind,
@@ -111,7 +111,7 @@ def _identity(process: Mapping[str, Any], from_path: Mapping[str, str]) -> Row:
 
 
 def _capacity_s(corrected: pl.DataFrame) -> float | None:
-    """GOMAXPROCS × time, as the shares of the summary have it below the line."""
+    """GOMAXPROCS × time, the denominator of the shares in the summary."""
     per_s = corrected["elapsed_s"] * corrected["procs"]
     return float(per_s.sum()) if per_s.count() else None
 

@@ -27,6 +27,7 @@ from gctrace_analyzer.cli import main
 from gctrace_analyzer.cli.main import VERBS, is_debugging
 from gctrace_analyzer.cli.report import SUFFIXES, TABLES
 from gctrace_analyzer.cli.screen import to_ascii
+from gctrace_analyzer.ingest.sniff import KINDS
 from tests.helpers.lines import LINES
 
 if TYPE_CHECKING:
@@ -437,6 +438,24 @@ def test_every_help_has_examples_and_fits_a_terminal(
     assert "\nexit codes: " in text
     assert max(map(len, text.splitlines())) <= 80
     assert text.isascii()
+
+
+def test_the_help_names_every_input_format(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert ", ".join(KINDS) in text
+
+
+def test_the_library_leaves_the_umask_and_the_signal_handlers_alone(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+        assert main([STEADY, "-o", str(tmp_path / "r.md")]) == 0
+        assert os.umask(0o077) == 0o077
+        assert {number: signal.getsignal(number) for number in handlers} == handlers
+    finally:
+        os.umask(before)
 
 
 def test_recommend_prints_the_settings_and_the_reason(
