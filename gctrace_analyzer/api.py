@@ -106,15 +106,14 @@ def read(
         progress: called after every few megabytes with the facts about the current input.
 
     Raises:
-        UnreadableInputError: an input is missing, a folder, or not a log.
-        EmptyInputError: the inputs are empty.
-        NoRecordsError: nothing in the inputs comes from the Go runtime.
-        DamagedInputError: `strict`, and a line could not be parsed.
+        UnreadableInputError: an input is missing, a folder, or not a log; with `strict` also if
+            a line could not be parsed.
+        NoDataError: the inputs are empty, or nothing in them comes from the Go runtime.
         BadSettingError: an argument is not valid.
     """
     if not origins:
         raise BadSettingError(
-            what="origins", value="nothing", expected="at least one path, - or open file"
+            argument="origins", value="nothing", expected="at least one path, - or open file"
         )
     options = _options(
         strict=strict,
@@ -169,7 +168,7 @@ def _options(
         clock=Clock(year=year, tz=tz, start=begun),
         unpack_limit=None
         if unpack_limit is None
-        else round(units.size_mib(unpack_limit, what="unpack_limit") * units.MIB),
+        else round(units.size_mib(unpack_limit, argument="unpack_limit") * units.MIB),
     )
 
 
@@ -193,7 +192,7 @@ def compare(before: Runs, after: Runs) -> Comparison:
         after: the other side, likewise.
 
     Raises:
-        TooShortError: a run has no cycle.
+        NoDataError: a run has no cycle.
         GctraceError: as `read`.
 
     >>> compare("samples/steady-go1.26.log", "samples/ballast-go1.26.log")["gc_per_s"].verdict
@@ -215,14 +214,14 @@ def sweep(settings: Mapping[str, Runs]) -> Sweep:
 
     Raises:
         BadSettingError: there are fewer than two settings.
-        TooShortError: a run has no cycle.
+        NoDataError: a run has no cycle.
         GctraceError: as `read`.
     """
     from gctrace_analyzer.comparison import compared_settings, side_of
 
     if len(settings) < 2:
         raise BadSettingError(
-            what="settings", value=f"{len(settings)} setting", expected="two or more"
+            argument="settings", value=f"{len(settings)} setting", expected="two or more"
         )
     return compared_settings([side_of(name, runs_of(side)) for name, side in settings.items()])
 

@@ -43,9 +43,7 @@ class Comparison(TwoSides):
         """
         rows = self.rows()
         if metric not in rows:
-            raise BadSettingError(
-                what="metric", value=metric, expected="one of " + ", ".join(rows)
-            )
+            raise BadSettingError.unknown(argument="metric", value=metric, valid=rows)
         return Change(**{each.name: rows[metric][each.name] for each in fields(Change)})
 
     def check(self, *conditions: str) -> list[Judged]:
@@ -173,7 +171,7 @@ def side_of(label: str, runs: Sequence[Run]) -> Side:
     """Returns one side of a comparison: runs of one program under one setting.
 
     Raises:
-        TooShortError: a run has no cycle.
+        NoDataError: a run has no cycle.
     """
     return Side(label, [(run.analysis, run.advice) for run in runs])
 

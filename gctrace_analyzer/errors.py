@@ -1,248 +1,350 @@
-"""What stops the work, and what to do next.
+"""The errors this package raises: what went wrong, where, and what to do next.
 
-A damaged line is data, not an error: it becomes a row of `rejected`. The classes here are
-for what makes a result impossible. Each keeps its facts as attributes and as `args`, so it
-survives pickling, and ends with the next step.
+A damaged line is data, not an error: it becomes a row of the table `rejected`. The classes here
+are for what makes a result impossible. Each keeps its facts as attributes, survives pickling,
+and is also the built-in exception that Python users expect: a wrong argument is a `ValueError`,
+an unreadable file an `OSError`, a missing library an `ImportError`.
+
+    GctraceError
+    ├── BadSettingError        ValueError      an argument has an invalid value
+    ├── UnreadableInputError   OSError         an input cannot be opened or understood
+    │   └── MissingInputError  FileNotFoundError
+    ├── NoDataError            ValueError      an input has nothing to work with
+    ├── MissingColumnsError    KeyError        a data frame lacks columns
+    ├── MissingExtraError      ImportError     an optional library is not installed
+    ├── UnwritableOutputError  OSError         a result cannot be written
+    ├── ProgramError           RuntimeError    a program did not start, failed, or timed out
+    └── FleetStoppedError      RuntimeError    a fleet run ended early; finished files are kept
 """
 
 from __future__ import annotations
 
+import errno
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import TypeAlias
+
+    Spelling: TypeAlias = Callable[[str, str | None], str]
+
 __all__ = [
     "BadSettingError",
-    "DamagedInputError",
-    "EmptyInputError",
     "FleetStoppedError",
     "GctraceError",
     "GctraceWarning",
-    "InvalidJsonError",
     "MissingColumnsError",
     "MissingExtraError",
-    "NoRecordsError",
-    "NothingDrawnError",
+    "MissingInputError",
+    "NoDataError",
     "ProgramError",
-    "ProgramFailedError",
-    "TooShortError",
-    "UnknownColumnsError",
     "UnreadableInputError",
     "UnwritableOutputError",
 ]
 
 
+def python_argument(name: str, value: str | None = None) -> str:
+    """Returns an argument as it is written in Python: `kind` or `kind='log'`."""
+    return name if value is None else f"{name}={value!r}"
+
+
+def nearest(value: str, valid: Iterable[str]) -> str | None:
+    """Returns the valid value that is most like a mistyped one; None if none is close.
+
+    >>> nearest("timline", ["timeline", "pauses"]), nearest("x", ["timeline", "pauses"])
+    ('timeline', None)
+    """
+    # Imported only for an error: it would slow down every start.
+    from difflib import get_close_matches
+
+    names = {name.lower(): name for name in valid}
+    found = get_close_matches(value.lower(), names, n=1, cutoff=0.6)
+    return names[found[0]] if found else None
+
+
 class GctraceError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base class of every error this package raises on purpose."""
+
+    def __str__(self) -> str:
+        return self.message()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # OSError and ImportError pickle only their own arguments. Attributes and parameters
+        # have the same names in every class here, so the attributes are enough to rebuild it.
+        facts = dict(vars(self))
+        notes = facts.pop("__notes__", None)
+        return partial(type(self), **facts), (), {"__notes__": notes} if notes else None
+
+    def message(self, spelled: Spelling = python_argument) -> str:
+        """Returns the message; `spelled` writes the names of arguments.
+
+        The command line passes its own `spelled`, so that its users read option names.
+        """
+        del spelled
+        return ": ".join(map(str, self.args))
 
 
 class GctraceWarning(UserWarning):
     """Something in the input makes a figure less certain than it looks."""
 
 
-class UnreadableInputError(GctraceError):
-    """An input that cannot be opened, or whose compressed data yields nothing."""
+class BadSettingError(GctraceError, ValueError):
+    """An argument has a value that is malformed, unknown or out of range.
 
-    def __init__(self, path: str, problem: str, hint: str) -> None:
+    Attributes:
+        argument: the argument's name in Python.
+        value: what was given.
+        expected: what would be valid.
+        suggestion: the valid value that is nearest to what was given, if there is one.
+        remedy: another argument that would make the value valid, if there is one.
+    """
+
+    def __init__(
+        self,
+        argument: str,
+        value: str,
+        expected: str,
+        suggestion: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        super().__init__(argument, value, expected)
+        self.argument, self.value, self.expected = argument, value, expected
+        self.suggestion, self.remedy = suggestion, remedy
+
+    def message(self, spelled: Spelling = python_argument) -> str:
+        """Returns the message."""
+        name = spelled(self.argument, None)
+        suggestion = f"\n  Did you mean {self.suggestion}?" if self.suggestion else ""
+        remedy = f" Or pass {spelled(self.remedy, None)}." if self.remedy else ""
+        return (
+            f"invalid value {self.value!r} for {name}.\n"
+            f"  Expected {self.expected}.{remedy}{suggestion}"
+        )
+
+    @classmethod
+    def unknown(cls, argument: str, value: str, valid: Iterable[str]) -> BadSettingError:
+        """Returns the error for a value that is not one of the valid ones."""
+        names = list(valid)
+        return cls(argument, value, "one of " + ", ".join(names), nearest(value, names))
+
+
+class UnreadableInputError(GctraceError, OSError):
+    """An input that cannot be opened, is damaged, or is not of a known format.
+
+    Attributes:
+        path: the input's name; also `filename`.
+        problem: what is wrong with it.
+        hint: what to do about it.
+        line_no: the line where the problem is, if there is one.
+        argument: the argument of `read` that would help, if there is one.
+        argument_value: what to pass for it, for example.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        problem: str,
+        hint: str,
+        *,
+        line_no: int | None = None,
+        argument: str | None = None,
+        argument_value: str | None = None,
+    ) -> None:
+        super().__init__(errno.EINVAL, problem, path)
+        self.path, self.problem, self.hint = path, problem, hint
+        self.line_no, self.argument, self.argument_value = line_no, argument, argument_value
+
+    def message(self, spelled: Spelling = python_argument) -> str:
+        """Returns the message."""
+        place = self.path if self.line_no is None else f"{self.path}:{self.line_no}"
+        option = f" {spelled(self.argument, self.argument_value)}" if self.argument else ""
+        return f"{place}: {self.problem}.\n  {self.hint}{option}"
+
+
+class MissingInputError(UnreadableInputError, FileNotFoundError):
+    """An input that does not exist."""
+
+    def __init__(self, path: str, problem: str, hint: str, **others: Any) -> None:
+        super().__init__(path, problem, hint, **others)
+        self.errno = errno.ENOENT
+
+
+class NoDataError(GctraceError, ValueError):
+    """An input with nothing to work with: empty, nothing recognised, or not a single GC cycle.
+
+    Attributes:
+        path: the input's name.
+        problem: what it lacks.
+        hint: what to do about it.
+        lines: how many lines it has, if that was counted; 0 for an empty input.
+        first: its first line, if it has one and was not recognised.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        problem: str,
+        hint: str,
+        *,
+        lines: int | None = None,
+        first: str | None = None,
+    ) -> None:
         super().__init__(path, problem, hint)
         self.path, self.problem, self.hint = path, problem, hint
+        self.lines, self.first = lines, first
 
-    def __str__(self) -> str:
-        return f"{self.path}: {self.problem}.\n  {self.hint}"
+    def message(self, spelled: Spelling = python_argument) -> str:
+        """Returns the message."""
+        del spelled
+        first = "" if self.first is None else f"\n  First line: {self.first!r}"
+        return f"{self.path}: {self.problem}.{first}\n  {self.hint}"
 
+    @classmethod
+    def empty(cls, path: str) -> NoDataError:
+        """Returns the error for an input of 0 bytes."""
+        hint = "The Go runtime writes gctrace to standard error: was it redirected here (2>)?"
+        return cls(path, "empty (0 bytes)", hint, lines=0)
 
-class ProgramError(GctraceError):
-    """A program that cannot be started; `code` is the exit code of a shell then."""
-
-    def __init__(self, program: str, problem: str, hint: str, code: int) -> None:
-        super().__init__(program, problem, hint, code)
-        self.program, self.problem, self.hint, self.code = program, problem, hint, code
-
-    def __str__(self) -> str:
-        return f"{self.program}: {self.problem}.\n  {self.hint}"
-
-
-class EmptyInputError(GctraceError):
-    """An input of 0 bytes."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.path = path
-
-    def __str__(self) -> str:
-        return (
-            f"{self.path}: empty (0 bytes).\n"
-            "  The Go runtime writes gctrace to standard error: was it redirected here (2>)?"
-        )
-
-
-class NoRecordsError(GctraceError):
-    """An input in which nothing was recognised."""
-
-    def __init__(self, path: str, lines: int, first: str) -> None:
-        super().__init__(path, lines, first)
-        self.path, self.lines, self.first = path, lines, first
-
-    def __str__(self) -> str:
-        lines = "1 line" if self.lines == 1 else f"{self.lines:,} lines"
-        return (
-            f"{self.path}: {lines}, none of them gctrace output.\n"
-            f"  First line: {self.first!r}\n"
-            "  Start the program with GODEBUG=gctrace=1 and keep its standard error:\n"
+    @classmethod
+    def unrecognised(cls, path: str, lines: int, first: str) -> NoDataError:
+        """Returns the error for an input in which no line was recognised."""
+        count = "1 line" if lines == 1 else f"{lines:,} lines"
+        hint = (
+            "Start the program with GODEBUG=gctrace=1 and keep its standard error:\n"
             "    GODEBUG=gctrace=1 ./server 2> run.log"
         )
-
-
-class ProgramFailedError(GctraceError):
-    """A program under test that did not start, failed, or took too long."""
-
-    def __init__(self, command: str, why: str, said: str) -> None:
-        super().__init__(command, why, said)
-        self.command, self.why, self.said = command, why, said
-
-    def __str__(self) -> str:
-        ending = "\n".join(f"    {line}" for line in self.said.splitlines()[-10:])
-        return f"{self.command}: {self.why}." + (
-            f"\n  It last said:\n{ending}" if ending else ""
+        return cls(
+            path, f"{count}, none of them gctrace output", hint, lines=lines, first=first
         )
 
+    @classmethod
+    def no_cycles(cls, path: str) -> NoDataError:
+        """Returns the error for a run without a GC cycle, which cannot be compared."""
+        hint = "Run it longer, under load: 5 cycles are the minimum, 20 or more are better."
+        return cls(path, "no GC cycle to compare", hint)
 
-class TooShortError(GctraceError):
-    """A run without a single cycle, which nothing can be compared with."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+class MissingColumnsError(GctraceError, KeyError):
+    """A data frame that lacks columns the calculation needs.
 
-    def __str__(self) -> str:
+    Attributes:
+        missing: the columns it lacks.
+        found: the columns it has.
+    """
+
+    def __init__(self, missing: tuple[str, ...], found: tuple[str, ...]) -> None:
+        super().__init__(missing, found)
+        self.missing, self.found = missing, found
+
+    def message(self, spelled: Spelling = python_argument) -> str:
+        """Returns the message."""
+        del spelled
         return (
-            f"{self.name}: no GC cycle to compare.\n"
-            "  Run it longer, under load: 5 cycles tell something, 20 and more a lot."
+            f"The data frame lacks {', '.join(self.missing)}.\n"
+            f"  It has: {', '.join(self.found) or 'no columns'}.\n"
+            "  Column names and units are those of gctrace_analyzer.cycles()."
         )
 
 
-class DamagedInputError(GctraceError):
-    """A line that could not be read, where `strict` was asked for."""
+class MissingExtraError(GctraceError, ImportError):
+    """A library that comes with an optional extra is not installed.
 
-    def __init__(self, path: str, line_no: int, reason: str, text: str) -> None:
-        super().__init__(path, line_no, reason, text)
-        self.path, self.line_no, self.reason, self.text = path, line_no, reason, text
+    Attributes:
+        library: the library; also `name`.
+        extra: the extra that installs it.
+    """
 
-    def __str__(self) -> str:
+    def __init__(self, library: str, extra: str) -> None:
+        super().__init__(library, extra)
+        self.name = library
+        self.library, self.extra = library, extra
+
+    def message(self, spelled: Spelling = python_argument) -> str:
+        """Returns the message."""
+        del spelled
         return (
-            f"{self.path}:{self.line_no}: {self.reason}.\n"
-            f"  Line: {self.text!r}\n"
-            "  Without strict it is counted under `rejected` and reading goes on."
+            f"{self.library} is not installed.\n  pip install 'gctrace-analyzer[{self.extra}]'"
         )
 
 
-class BadSettingError(GctraceError):
-    """A size, duration, range or setting that cannot be understood."""
+class UnwritableOutputError(GctraceError, OSError):
+    """A result that could not be written.
 
-    def __init__(self, what: str, value: str, expected: str) -> None:
-        super().__init__(what, value, expected)
-        self.what, self.value, self.expected = what, value, expected
-
-    def __str__(self) -> str:
-        return f"{self.what}: cannot read {self.value!r}.\n  Expected {self.expected}."
-
-
-class UnwritableOutputError(GctraceError):
-    """A result that could not be written; `kept`: what was there before is there still."""
+    Attributes:
+        path: where it was to be written; also `filename`.
+        problem: why that failed.
+        kept: whether what was there before is still there.
+    """
 
     def __init__(self, path: str, problem: str, *, kept: bool = False) -> None:
-        super().__init__(path, problem)
+        super().__init__(errno.EIO, problem, path)
         self.path, self.problem, self.kept = path, problem, kept
 
-    def __str__(self) -> str:
-        left = "What was there before is kept" if self.kept else "Nothing was left there"
+    def message(self, spelled: Spelling = python_argument) -> str:
+        """Returns the message."""
+        del spelled
+        left = "What was there before is unchanged" if self.kept else "Nothing was written"
         return f"{self.path}: cannot be written: {self.problem}.\n  {left}."
 
 
-class FleetStoppedError(GctraceError):
-    """A run over many files that ended before its end; what was done is kept."""
+class ProgramError(GctraceError, RuntimeError):
+    """A program that did not start, failed, or took too long.
+
+    Attributes:
+        program: its name.
+        problem: what happened.
+        hint: what to do about it, if it did not start.
+        output: the end of its standard error, without gctrace.
+        code: the exit code that a shell gives then: 127 not found, 126 not executable.
+    """
+
+    def __init__(
+        self,
+        program: str,
+        problem: str,
+        *,
+        hint: str = "",
+        output: str = "",
+        code: int | None = None,
+    ) -> None:
+        super().__init__(program, problem)
+        self.program, self.problem = program, problem
+        self.hint, self.output, self.code = hint, output, code
+
+    def message(self, spelled: Spelling = python_argument) -> str:
+        """Returns the message."""
+        del spelled
+        lines = [f"{self.program}: {self.problem}."]
+        if self.hint:
+            lines.append(f"  {self.hint}")
+        if self.output:
+            lines.append("  The last lines of its standard error:")
+            lines += [f"    {line}" for line in self.output.splitlines()[-10:]]
+        return "\n".join(lines)
+
+
+class FleetStoppedError(GctraceError, RuntimeError):
+    """A fleet run that ended early; the files that were finished are kept.
+
+    Attributes:
+        problem: why it ended.
+        hint: what to do about it.
+        done: the number of files that are in the output.
+        files: the number of files in all.
+        output: where the results are.
+    """
 
     def __init__(self, problem: str, hint: str, done: int, files: int, output: str) -> None:
         super().__init__(problem, hint, done, files, output)
         self.problem, self.hint, self.output = problem, hint, output
         self.done, self.files = done, files
 
-    def __str__(self) -> str:
+    def message(self, spelled: Spelling = python_argument) -> str:
+        """Returns the message."""
+        del spelled
         return (
             f"{self.problem}.\n  {self.hint}\n"
             f"  {self.done:,} of {self.files:,} files are in {self.output}; "
-            "the same command goes on from there."
+            "run the same command again to resume."
         )
-
-
-class MissingColumnsError(GctraceError):
-    """A frame that lacks columns the calculation needs."""
-
-    def __init__(self, missing: tuple[str, ...], found: tuple[str, ...]) -> None:
-        super().__init__(missing, found)
-        self.missing, self.found = missing, found
-
-    def __str__(self) -> str:
-        return (
-            f"The frame lacks {', '.join(self.missing)}.\n"
-            f"  It has: {', '.join(self.found) or 'no columns'}.\n"
-            "  Column names and units are those of gctrace_analyzer.cycles()."
-        )
-
-
-class MissingExtraError(GctraceError):
-    """A library that comes with an extra is not installed."""
-
-    def __init__(self, library: str, extra: str) -> None:
-        super().__init__(library, extra)
-        self.library, self.extra = library, extra
-
-    def __str__(self) -> str:
-        return (
-            f"{self.library} is not installed.\n  pip install 'gctrace-analyzer[{self.extra}]'"
-        )
-
-
-class NothingDrawnError(GctraceError):
-    """A plot that this input has nothing for."""
-
-    def __init__(self, plot: str, why: str) -> None:
-        super().__init__(plot, why)
-        self.plot, self.why = plot, why
-
-    def __str__(self) -> str:
-        because = f" {self.why}" if self.why else ""
-        return (
-            f"plot {self.plot}: this input has nothing to draw.{because}\n"
-            "  --plot names another; --help lists them."
-        )
-
-
-class InvalidJsonError(UnreadableInputError):
-    """A JSON document that breaks off or is none."""
-
-    def __init__(self, name: str, line: int, column: int, problem: str, near: str) -> None:
-        super().__init__(
-            name,
-            f"invalid JSON at line {line}, column {column}: {problem}",
-            f"There it reads: …{near}\n  If it was cut, fetch it again; "
-            "if it is a log, say so: --kind log",
-        )
-        self.line, self.column = line, column
-        self.args = (name, line, column, problem, near)
-
-
-class UnknownColumnsError(UnreadableInputError):
-    """A table whose columns are no MemStats."""
-
-    def __init__(
-        self, name: str, line: int, found: list[str], expected: str, *, headerless: bool = False
-    ) -> None:
-        shown = ", ".join(found[:12]) + (", …" if len(found) > 12 else "")
-        problem = (
-            f"line {line}: a table without a header, whose {len(found)} columns could be "
-            f"anything "
-            f"({shown})"
-            if headerless
-            else f"line {line}: a table whose columns are no MemStats: {shown}"
-        )
-        hint = f"Expected: {expected}.\n  Name the columns: --columns HeapAlloc,HeapSys,…"
-        super().__init__(name, problem, hint)
-        self.found = found
-        self.args = (name, line, found, expected)

@@ -1,4 +1,4 @@
-"""Loads the libraries that come with an extra, or names the `pip install` that brings them."""
+"""Imports optional libraries; if one is missing, the error names the `pip install` command."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ EXTRA_OF = {
     "gcsfs": "gcs",
     "adlfs": "azure",
 }
-"""Which extra of pyproject.toml brings each library."""
+"""The extra of pyproject.toml that installs each library."""
 
 
 def load(library: str) -> Any:
-    """The module named `library`.
+    """Imports a library and returns its module.
 
     Raises:
-        MissingExtraError: it is not installed; the message has the `pip install` line.
+        MissingExtraError: it is not installed; the message has the `pip install` command.
     """
     try:
         return importlib.import_module(library)
     except ModuleNotFoundError as err:
-        whole = library.partition(".")[0]
-        if err.name != whole or whole not in EXTRA_OF:
+        package = library.partition(".")[0]
+        if err.name != package or package not in EXTRA_OF:
             raise
-        raise MissingExtraError(whole, EXTRA_OF[whole]) from err
+        raise MissingExtraError(package, EXTRA_OF[package]) from err

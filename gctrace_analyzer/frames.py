@@ -1,4 +1,4 @@
-"""The edge to pandas and Arrow: the only module that knows them."""
+"""Converts data frames from and to pandas and Arrow; no other module knows these libraries."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _Frame = TypeVar("_Frame")
 
 
 def to_polars(frame: Any) -> pl.DataFrame:
-    """A Polars, pandas or Arrow frame as Polars.
+    """Returns a Polars, pandas or Arrow frame as a Polars frame.
 
     Raises:
-        TypeError: none of these.
-        MissingExtraError: a pandas frame, and pyarrow is not installed.
+        TypeError: it is none of these.
+        MissingExtraError: it is a pandas frame, and pyarrow is not installed.
     """
     if isinstance(frame, pl.DataFrame):
         return frame
@@ -39,23 +39,23 @@ def to_polars(frame: Any) -> pl.DataFrame:
 
 
 def to_pandas(frame: pl.DataFrame) -> pd.DataFrame:
-    """The frame as pandas; integer and boolean columns with gaps keep their kind.
+    """Returns the frame as pandas; integer and boolean columns with nulls keep their type.
 
     Raises:
         MissingExtraError: pandas or pyarrow is not installed.
     """
     pandas, arrow = extras.load("pandas"), extras.load("pyarrow")
     nullable = {arrow.int64(): pandas.Int64Dtype(), arrow.bool_(): pandas.BooleanDtype()}
-    gaps = [name for name in frame.columns if frame[name].has_nulls()]
+    with_nulls = [name for name in frame.columns if frame[name].has_nulls()]
     table = frame.to_arrow()
-    whole = table.drop_columns(gaps).to_pandas()
-    holed = table.select(gaps).to_pandas(types_mapper=nullable.get)
-    both: pd.DataFrame = pandas.concat([whole, holed], axis=1)[frame.columns]
-    return both
+    plain = table.drop_columns(with_nulls).to_pandas()
+    others = table.select(with_nulls).to_pandas(types_mapper=nullable.get)
+    joined: pd.DataFrame = pandas.concat([plain, others], axis=1)[frame.columns]
+    return joined
 
 
 def same_kind(frame: _Frame, change: Callable[[pl.DataFrame], pl.DataFrame]) -> _Frame:
-    """`change` applied to a frame of any kind, the result being of the same kind."""
+    """Applies `change` to a frame and returns the result as the same kind of frame."""
     changed: Any = change(to_polars(frame))
     if isinstance(frame, pl.LazyFrame):
         changed = changed.lazy()
@@ -69,22 +69,22 @@ def same_kind(frame: _Frame, change: Callable[[pl.DataFrame], pl.DataFrame]) -> 
 
 
 def cycles_of(frame: Any) -> pl.DataFrame:
-    """A frame of any kind with our columns as a `cycles` table; null where it has none.
+    """Returns a frame of any kind as a `cycles` table; columns it lacks are null.
 
     Raises:
-        MissingColumnsError: not even cycle numbers are there.
+        MissingColumnsError: it has no cycle numbers (`gc_num`).
     """
-    given = to_polars(frame)
+    source = to_polars(frame)
     types = schema.polars_schema("cycles")
-    if "gc_num" not in given.columns:
-        raise MissingColumnsError(("gc_num",), tuple(given.columns))
-    return given.select(
-        pl.col(name).cast(dtype) if name in given.columns else _absent(name, dtype)
+    if "gc_num" not in source.columns:
+        raise MissingColumnsError(("gc_num",), tuple(source.columns))
+    return source.select(
+        pl.col(name).cast(dtype) if name in source.columns else _null_column(name, dtype)
         for name, dtype in types.items()
     )
 
 
-def _absent(name: str, dtype: pl.DataType) -> pl.Expr:
+def _null_column(name: str, dtype: pl.DataType) -> pl.Expr:
     return pl.lit(value=False if dtype == pl.Boolean else None, dtype=dtype).alias(name)
 
 

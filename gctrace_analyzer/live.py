@@ -1,7 +1,8 @@
-"""A log while it is written: all of it as a run, or what its newest cycles say.
+"""Logs that are still being written: everything so far as a run, or only the newest cycles.
 
-What was seen so far gives the same run as reading it at once. Memory is bounded: about 30 bytes
-a cycle, up to `MOST_CYCLES` of them; the oldest are let go then, and the report says so.
+Reading a log piece by piece gives the same run as reading it at once. Memory is bounded: about
+30 bytes per cycle, up to `MOST_CYCLES` cycles; then the oldest are dropped, and the report says
+so.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import end_s
 from gctrace_analyzer.analysis.settings import Settings
-from gctrace_analyzer.errors import EmptyInputError, UnreadableInputError
+from gctrace_analyzer.errors import NoDataError, UnreadableInputError
 from gctrace_analyzer.ingest.live_input import RECENT_CYCLES, Growing
 from gctrace_analyzer.ingest.read import ReadOptions, finish, log_of
 from gctrace_analyzer.ingest.sources import Source
@@ -31,25 +32,30 @@ if TYPE_CHECKING:
 
 
 class Readable(Protocol):
-    """What can be read from: `read` waits for something, and gives `b""` at the end."""
+    """An input whose `read` waits for data and returns `b""` at the end."""
 
     name: str
 
     def read(self, size: int, /) -> bytes:
-        """The next bytes, no more than `size`."""
+        """Returns the next bytes, at most `size`."""
 
 
 MOST_CYCLES = 500_000
-"""An hour of a program that collects 140 times a second: 15 MiB while they are kept, and about
-700 MiB when they are reported."""
+"""How many cycles are kept: an hour of 140 GC cycles per second. They take 15 MiB of memory,
+and about 700 MiB while they are reported."""
+
+Row: TypeAlias = dict[str, Any]
+"""A row of a table, by column."""
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """The newest cycles of the program that spoke last.
+class LatestWindow:
+    """The newest cycles of the process that wrote last.
 
-    `run` holds those of the last `window_s`; `end_s` is when the last of them ended, since that
-    program's start, and `gc_num` its number.
+    Attributes:
+        run: the cycles of the window.
+        end_s: when the last of them ended, in seconds since the start of that process.
+        gc_num: the number of the last of them.
     """
 
     run: Run
@@ -58,36 +64,36 @@ class View:
 
 
 class Live:
-    """What has been seen of one service so far.
+    """The logs of one service, as far as they have been read.
 
-    One thread adds to it; any may ask.
+    One thread adds to it; any thread may read from it.
     """
 
     def __init__(
         self, *, how: ReadOptions | None = None, settings: Settings | None = None
     ) -> None:
-        self._how = how or ReadOptions()
+        self._options = how or ReadOptions()
         self._settings = settings or Settings()
         self._inputs: list[Growing] = []
 
     @property
     def cycles(self) -> int:
-        """Cycles seen."""
+        """The number of cycles read so far."""
         return sum(each.cycles for each in self._inputs)
 
     @property
     def lines(self) -> int:
-        """Lines seen."""
+        """The number of lines read so far."""
         return sum(each.lines for each in self._inputs)
 
     def begin(self, facts: SourceFacts) -> None:
-        """From here on, what is added is of another input."""
+        """Starts another input; what is added from now on belongs to it."""
         if self._inputs:
             self._inputs[-1].close()
         self._inputs.append(Growing(facts))
 
     def add(self, data: bytes) -> None:
-        """Takes whole, clean lines in pieces of any size (`Source.chunks`)."""
+        """Adds complete, clean lines, any number at a time (see `Source.chunks`)."""
         self._inputs[-1].add(data)
         kept = sum(each.cycles - each.gone["cycles"] for each in self._inputs)
         for each in self._inputs:
@@ -95,59 +101,60 @@ class Live:
                 kept -= each.let_go(kept - MOST_CYCLES)
 
     def follow(self, origin: Readable, added: Callable[[], None]) -> None:
-        """Takes all of an input, until its end; `added` is called after each piece.
+        """Adds an input until its end; calls `added` after each piece.
 
         Raises:
             UnreadableInputError: it cannot be read line by line.
         """
         source = Source(cast("IO[bytes]", origin))
-        begun = False
+        has_begun = False
         try:
             for data in source.chunks():
-                if not begun:
-                    _check(source.facts.name, data)
+                if not has_begun:
+                    _refuse_journal_export(source.facts.name, data)
                     self.begin(source.facts)
-                    begun = True
+                    has_begun = True
                 self.add(data)
                 added()
-        except EmptyInputError:
+        except NoDataError:
             return
 
     def run(self) -> Run:
-        """Everything seen, as `read` gives it."""
+        """Returns everything read so far, as `read` would."""
         parts = [each.whole() for each in self._inputs]
-        notes = [note for part in parts for note in finish(part, self._how.clock)]
-        gone = sum((each.gone for each in self._inputs), Counter[str]())
-        if cycles := gone.pop("cycles", 0):
+        notes = [note for part in parts for note in finish(part, self._options.clock)]
+        dropped = sum((each.gone for each in self._inputs), Counter[str]())
+        if cycles := dropped.pop("cycles", 0):
             notes.append(
-                f"{cycles:,} older cycles are not in these figures: watching keeps the last "
+                f"The oldest {cycles:,} cycles are not in these figures: watch keeps the last "
                 f"{MOST_CYCLES:,}."
             )
         notes += [
-            f"{rows:,} older rows of {table} were not kept." for table, rows in gone.items()
+            f"The oldest {rows:,} rows of {table} were dropped."
+            for table, rows in dropped.items()
         ]
-        return Run(log_of(parts, self._how, notes), self._settings)
+        return Run(log_of(parts, self._options, notes), self._settings)
 
     @property
-    def newest(self) -> dict[str, Any] | None:
-        """The newest cycle, columns as printed; None before the first."""
+    def newest(self) -> Row | None:
+        """The newest cycle with its printed columns; None before the first."""
         return next((found for each in reversed(self._inputs) if (found := each.newest)), None)
 
     def recent(self) -> Run | None:
-        """The newest cycles, of all programs that wrote them; None before the first."""
+        """Returns the newest cycles of all processes; None before the first cycle."""
         parts: list[Part] = []
         for each in reversed(self._inputs):
             parts.insert(0, each.latest())
             if sum(map(len, parts[0].cycles)) >= RECENT_CYCLES // 2:
                 break
         for part in parts:
-            finish(part, self._how.clock)
+            finish(part, self._options.clock)
         if not any(part.facts.found.get("cycles") for part in parts):
             return None
-        return Run(log_of(parts, self._how, ()), self._settings)
+        return Run(log_of(parts, self._options, ()), self._settings)
 
-    def latest(self, window_s: float) -> View | None:
-        """What the last `window_s` say; None before the first cycle."""
+    def latest(self, window_s: float) -> LatestWindow | None:
+        """Returns the cycles of the last `window_s` seconds; None before the first cycle."""
         recent = self.recent()
         if recent is None:
             return None
@@ -155,23 +162,26 @@ class Live:
         run = recent.process(last["process"])
         if last["end_s"] is not None:
             run = run.between(max(last["end_s"] - window_s, 0.0))
-        return View(run, last["end_s"], last["gc_num"])
+        return LatestWindow(run, last["end_s"], last["gc_num"])
 
 
 class Intervals:
-    """The figures of one interval after the other, each once, as soon as it is over.
+    """Reports the figures of each interval once, as soon as it is complete.
 
-    An interval is over when a cycle begins after it: only then is it known what it cost.
+    An interval is complete when a cycle starts after it; before that, its cost is unknown.
     """
 
     def __init__(self, live: Live, every_s: float) -> None:
         self._live, self._every_s = live, every_s
-        self._told: dict[int, int] = {}
+        self._reported: dict[int, int] = {}
         self._lines: dict[tuple[str, int], int] = {}
         self._last: tuple[int, float | None] = (0, None)
 
-    def new(self, *, ended: bool = False) -> list[dict[str, Any]]:
-        """Rows of `schema.WINDOWS`; with the last ones, that are not over, if it `ended`."""
+    def new(self, *, ended: bool = False) -> list[Row]:
+        """Returns the intervals completed since the last call, as rows of `schema.WINDOWS`.
+
+        With `ended`, incomplete intervals at the end are included.
+        """
         if not ended:
             row = self._live.newest
             newest = (row["gc_num"], row.get("start_s")) if row else None
@@ -183,19 +193,23 @@ class Intervals:
             return []
         numbers, lines = self._numbers(recent.cycles)
         if not self._covers(recent.cycles, numbers):
-            # More cycles in an interval than are at hand.
+            # An interval has more cycles than `recent` returns.
             recent = self._live.run()
             numbers, lines = self._numbers(recent.cycles)
-        quiet = {key: each for key, each in self._lines.items() if each not in numbers.values()}
-        self._lines = quiet | lines
-        begun = recent.cycles.group_by("process").agg(pl.col("start_s").max()).rows()
-        over = {process: math.floor(start_s / self._every_s) for process, start_s in begun}
+        silent = {
+            key: each for key, each in self._lines.items() if each not in numbers.values()
+        }
+        self._lines = silent | lines
+        last_starts = recent.cycles.group_by("process").agg(pl.col("start_s").max()).rows()
+        current = {
+            process: math.floor(start_s / self._every_s) for process, start_s in last_starts
+        }
         found = []
         for row in recent.windows(self._every_s).iter_rows(named=True):
             process, index = numbers[row["process"]], round(row["start_s"] / self._every_s)
-            is_over = ended or index < over[row["process"]]
-            if is_over and index > self._told.get(process, -1):
-                self._told[process] = index
+            is_complete = ended or index < current[row["process"]]
+            if is_complete and index > self._reported.get(process, -1):
+                self._reported[process] = index
                 found.append({**row, "process": process})
         return found
 
@@ -208,7 +222,7 @@ class Intervals:
         return math.floor(start_s / self._every_s) > math.floor(last_s / self._every_s)
 
     def _covers(self, cycles: pl.DataFrame, numbers: dict[int, int]) -> bool:
-        """Whether these newest cycles reach back to what was told already, or to the begin."""
+        """Whether these cycles reach back to the last reported interval or to the beginning."""
         if len(cycles) >= self._live.cycles:
             return True
         first = cycles.group_by("process", maintain_order=True).first()
@@ -216,10 +230,11 @@ class Intervals:
             (
                 start_s is not None
                 and (
-                    math.floor(start_s / self._every_s) <= self._told.get(numbers[process], -1)
+                    math.floor(start_s / self._every_s)
+                    <= self._reported.get(numbers[process], -1)
                 )
             )
-            or (gc_num <= 1 and numbers[process] not in self._told)
+            or (gc_num <= 1 and numbers[process] not in self._reported)
             for process, gc_num, start_s in first.select(
                 "process", "gc_num", "start_s"
             ).iter_rows()
@@ -228,9 +243,9 @@ class Intervals:
     def _numbers(
         self, cycles: pl.DataFrame
     ) -> tuple[dict[int, int], dict[tuple[str, int], int]]:
-        """The number of each program in all that was seen, by its number among these cycles.
+        """Maps process numbers among these cycles to numbers among all cycles so far.
 
-        And its newest line, by which it is known the next time.
+        The second map has the newest line of each process, which identifies it next time.
         """
         at = pl.struct(pl.col("source").cast(pl.String), "line_no")
         known = cycles.select("process", at=at).group_by("process", maintain_order=True).all()
@@ -245,10 +260,10 @@ class Intervals:
         return found, lines
 
 
-def _check(name: str, data: bytes) -> None:
+def _refuse_journal_export(name: str, data: bytes) -> None:
     if journal.EXPORT_FIRST.search(data[:4096]):
         raise UnreadableInputError(
             name,
-            "journalctl -o export, which is no lines",
-            "Let it print lines: journalctl -f -o json | gctrace-analyze watch -",
+            "the export format of journalctl cannot be read line by line",
+            "Use the JSON format: journalctl -f -o json | gctrace-analyze watch -",
         )

@@ -1,23 +1,26 @@
-"""A Go program built and run with its trace switched on."""
+"""Builds and runs Go programs with gctrace on: what the pytest fixture `gctrace` returns."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gctrace_analyzer.api import read
-from gctrace_analyzer.errors import BadSettingError, ProgramFailedError
+from gctrace_analyzer.errors import BadSettingError, ProgramError
+from gctrace_analyzer.present.format import duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import TypeAlias
 
     from gctrace_analyzer.run import Run
 
-Word = str | os.PathLike[str]
+    Word: TypeAlias = str | os.PathLike[str]
 
 _LAST_BYTES = 4096
+_BUILD_TIMEOUT_S = 600.0
 
 
 class Gctrace:
@@ -37,51 +40,52 @@ class Gctrace:
         cwd: Word | None = None,
         timeout_s: float = 300,
     ) -> Run:
-        """Runs the program to its end and reads what it traced.
+        """Runs a program until it exits and reads its gctrace.
 
         Args:
-            command: the program, with its arguments.
-            gogc: GOGC to run it with; left out: what the environment says.
-            memory_limit: GOMEMLIMIT, likewise.
-            env: further variables; a GODEBUG is kept, `gctrace=1` added.
-            cwd: where it runs.
-            timeout_s: it is killed then, and the run has failed.
+            command: the program and its arguments.
+            gogc: GOGC to run it with; by default that of the environment.
+            memory_limit: GOMEMLIMIT to run it with; by default that of the environment.
+            env: additional variables; `gctrace=1` is added to GODEBUG.
+            cwd: the directory it runs in.
+            timeout_s: after this many seconds the program is killed and the run fails.
 
         Raises:
-            BadSettingError: `go run`, whose own collections would be traced too.
-            ProgramFailedError: it did not start, failed, or took too long.
-            GctraceError: as `read`: it wrote no trace.
+            BadSettingError: the command is `go run`, whose own GC cycles would be traced too.
+            ProgramError: the program did not start, failed, or took too long.
+            NoDataError: it wrote no gctrace.
         """
         words = [os.fspath(word) for word in _words(command)]
         if Path(words[0]).name == "go":
             raise BadSettingError(
-                what="command", value=" ".join(words),
-                expected="the program itself: build it first (gctrace.build(package)), or the "
-                "go command's own collections are traced too",
-            )  # fmt: skip
+                argument="command",
+                value=" ".join(words),
+                expected="the program itself: build it first with gctrace.build(package), "
+                "because the go command would be traced too",
+            )
         settings = {"GOGC": gogc, "GOMEMLIMIT": memory_limit}
-        whole = {**os.environ, **(env or {})}
-        whole |= {name: str(value) for name, value in settings.items() if value is not None}
-        whole["GODEBUG"] = ",".join(filter(None, (whole.get("GODEBUG"), "gctrace=1")))
+        variables = {**os.environ, **(env or {})}
+        variables |= {name: str(value) for name, value in settings.items() if value is not None}
+        variables["GODEBUG"] = ",".join(filter(None, (variables.get("GODEBUG"), "gctrace=1")))
         self._runs += 1
         log = self.folder / f"gctrace-{self._runs}.log"
-        _finished(words, log, env=whole, cwd=cwd, timeout=timeout_s)
+        _run(words, log, env=variables, cwd=cwd, timeout_s=timeout_s)
         return read(log, gogc=gogc, memory_limit=memory_limit)
 
     def build(self, package: str = ".", *, cwd: Word | None = None) -> Path:
-        """The program built of a Go package.
+        """Builds a Go package and returns the path of the program.
 
         Args:
-            package: as `go build` takes it: `.`, `./cmd/server`.
-            cwd: where the package is looked for.
+            package: the package as `go build` takes it: `.`, `./cmd/server`.
+            cwd: the directory to build in.
 
         Raises:
-            ProgramFailedError: it does not build, or there is no go command.
+            ProgramError: it does not build, or the go command is not installed.
         """
         self._builds += 1
         target = self.folder / f"program-{self._builds}"
         words = ["go", "build", "-o", str(target), package]
-        _finished(words, self.folder / "build.log", env=None, cwd=cwd, timeout=600)
+        _run(words, self.folder / "build.log", cwd=cwd, timeout_s=_BUILD_TIMEOUT_S)
         return target
 
 
@@ -91,28 +95,43 @@ def _words(command: Word | Sequence[Word]) -> list[Word]:
     return list(command)
 
 
-def _finished(words: list[str], log: Path, *, timeout: float, **how: Any) -> None:
-    """Runs it to its end, its standard error in `log`.
+def _run(
+    words: list[str],
+    log: Path,
+    *,
+    timeout_s: float,
+    env: Mapping[str, str] | None = None,
+    cwd: Word | None = None,
+) -> None:
+    """Runs a command until it exits, with its standard error in `log`.
 
     Raises:
-        ProgramFailedError: it did not come to a good end.
+        ProgramError: it did not start, failed, or took too long.
     """
     name = Path(words[0]).name
     try:
         with log.open("wb") as file:
             done = subprocess.run(
-                words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file,
-                timeout=timeout, check=False, **how,
-            )  # fmt: skip
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=file,
+                timeout=timeout_s,
+                check=False,
+                env=env,
+                cwd=cwd,
+            )
     except subprocess.TimeoutExpired as err:
-        raise ProgramFailedError(name, f"not done after {timeout:g} s", _last(log)) from err
+        problem = f"not finished after {duration(timeout_s)}"
+        raise ProgramError(name, problem, output=_last_output(log)) from err
     except OSError as err:
-        raise ProgramFailedError(name, f"did not start: {err.strerror}", "") from err
+        hint = "Is it built, and in PATH?"
+        raise ProgramError(name, f"did not start: {err.strerror}", hint=hint) from err
     if done.returncode:
-        raise ProgramFailedError(name, f"exit code {done.returncode}", _last(log))
+        raise ProgramError(name, f"exit code {done.returncode}", output=_last_output(log))
 
 
-def _last(log: Path) -> str:
-    """The end of what it said, without its trace."""
+def _last_output(log: Path) -> str:
+    """The end of a program's standard error, without gctrace."""
     text = log.read_bytes()[-_LAST_BYTES:].decode(errors="replace")
     return "\n".join(line for line in text.splitlines() if not line.startswith("gc "))

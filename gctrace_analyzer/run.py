@@ -201,10 +201,8 @@ class Run:
         if name in derived:
             return derived[name]()
         if name not in self._log.tables:
-            raise BadSettingError(
-                what="table",
-                value=name,
-                expected="one of " + ", ".join([*self._log.tables, *derived]),
+            raise BadSettingError.unknown(
+                argument="table", value=name, valid=[*self._log.tables, *derived]
             )
         return self._log.tables[name]
 
@@ -236,7 +234,7 @@ class Run:
         Raises:
             BadSettingError: `every` is not a duration, or gives more than a million windows.
         """
-        return self._analysis.windows(units.duration_s(every, what="window"))
+        return self._analysis.windows(units.duration_s(every, argument="window"))
 
     def episodes(self) -> pl.DataFrame:
         """Returns the stretches of time in which something stood out (`schema.EPISODES`)."""
@@ -275,7 +273,7 @@ class Run:
         """
         if number not in self.processes["process"]:
             raise BadSettingError(
-                what="process", value=str(number), expected=_process_numbers(self.processes)
+                argument="process", value=str(number), expected=_process_numbers(self.processes)
             )
         return self._only(pl.col("process") == number)
 
@@ -302,7 +300,7 @@ class Run:
                 else f"the log covers {first:.3f} s to {last:.3f} s"
             )
             raise BadSettingError(
-                what="between",
+                argument="between",
                 value=f"{low:g}s..{high:g}s",
                 expected=f"a range in which a cycle starts; {covered}",
             )
@@ -346,7 +344,7 @@ class Run:
             parse_settings(gogc, now.gogc, "gogc"),
             parse_settings(memory_limit, now.limit, "memory_limit"),
             [value or 0.0 for value in parse_settings(ballast, now.ballast, "ballast")],
-            units.duration_s(horizon, what="horizon") if horizon else 0.0,
+            units.duration_s(horizon, argument="horizon") if horizon else 0.0,
         )
 
     def recommend(

@@ -1,17 +1,18 @@
-"""For tests: of Go programs, and of programs that use this package.
+"""Helpers for tests of Go programs, and for tests of code that uses this package.
 
-A fixture for pytest runs a Go program with its trace switched on. In the topmost `conftest.py`:
+A pytest fixture runs Go programs with gctrace on. In the topmost `conftest.py`:
 
     pytest_plugins = ["gctrace_analyzer.testing"]
 
 and in a test:
 
-    def test_the_importer_leaves_the_cpu_to_its_work(gctrace):
+    def test_the_importer_spends_little_cpu_on_gc(gctrace):
         run = gctrace([gctrace.build("./cmd/importer"), "testdata/big.csv"], gogc=100)
         assert not any(check.held for check in run.check("gc_cpu_share>10%", "finding:bad"))
 
-`format_cycle` writes a cycle's row back as its line; `cycles()` is a hypothesis strategy of
-such rows. Needs pytest only for the fixture, hypothesis only for the strategies.
+`format_cycle` formats a row of the cycles table as a line of gctrace; `cycles()` is a
+hypothesis strategy for such rows. pytest is needed only for the fixture, hypothesis only for
+the strategy.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from __future__ import annotations
 import io
 import itertools
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from gctrace_analyzer.api import read
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Field, Optional
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from hypothesis.strategies import SearchStrategy
+    from hypothesis.strategies import DrawFn, SearchStrategy
 
     from gctrace_analyzer.run import Run
 
@@ -43,26 +44,30 @@ __all__ = [
     "read_text",
 ]
 
+_Function = TypeVar("_Function", bound="Callable[..., object]")
+Row: TypeAlias = "dict[str, Any]"
+"""A row of the cycles table, by column."""
+
 _RECORD = re.compile(r"\bgc (\d+) @(\d+\.\d+)s")
 
 
-def _fixture(function: Callable[..., Any]) -> Any:
-    """A pytest fixture where there is pytest; all else here does without it."""
+def _fixture(function: _Function) -> _Function:
+    """Makes a pytest fixture if pytest is installed; nothing else here needs it."""
     try:
         import pytest
     except ModuleNotFoundError:
         return function
-    return pytest.fixture(function)
+    return cast("_Function", pytest.fixture(function))
 
 
 @_fixture
 def gctrace(tmp_path: Path) -> Gctrace:
-    """Runs a Go program with its trace switched on, and gives its `Run`."""
+    """Runs Go programs with gctrace on and returns their `Run`."""
     return Gctrace(tmp_path)
 
 
 def read_text(text: str | bytes) -> Run:
-    """A run of the log that `text` is.
+    """Reads a log from a string and returns its run.
 
     Raises:
         GctraceError: as `gctrace_analyzer.read`.
@@ -71,39 +76,38 @@ def read_text(text: str | bytes) -> Run:
 
 
 def prolonged(text: str, size: int) -> Iterator[str]:
-    """The log of a program that goes on as this log of one, in pieces of so many bytes in all.
+    """Yields the log of one process, extended to about `size` bytes, in pieces.
 
-    Its records come again and again, but for a third at the beginning, where programs start;
-    their numbers and times go on.
+    The records are repeated with increasing numbers and times, except for the first third,
+    where a program is starting up.
     """
     records = list(_RECORD.finditer(text))
     nums, starts = [int(each[1]) for each in records], [float(each[2]) for each in records]
-    # No cycle takes longer than the longest time from start to start.
+    # No cycle takes longer than the longest time between two starts.
     gap = max(two - one for one, two in itertools.pairwise(starts))
-    again = len(records) // 3
-    body = text[text.rfind("\n", 0, records[again].start()) + 1 :]
-    cycles, seconds = nums[-1] - nums[again] + 1, starts[-1] - starts[again] + gap
+    first = len(records) // 3
+    body = text[text.rfind("\n", 0, records[first].start()) + 1 :]
+    cycles, seconds = nums[-1] - nums[first] + 1, starts[-1] - starts[first] + gap
     yield text
-    made = len(text)
-    for turn in itertools.count(1):
-        if made >= size:
+    written = len(text)
+    for repetition in itertools.count(1):
+        if written >= size:
             return
 
-        def later(match: re.Match[str], turn: int = turn) -> str:
-            return (
-                f"gc {int(match[1]) + turn * cycles} @{float(match[2]) + turn * seconds:.3f}s"
-            )
+        def shifted(match: re.Match[str], times: int = repetition) -> str:
+            num, start_s = int(match[1]) + times * cycles, float(match[2]) + times * seconds
+            return f"gc {num} @{start_s:.3f}s"
 
-        piece = _RECORD.sub(later, body)
-        made += len(piece)
+        piece = _RECORD.sub(shifted, body)
+        written += len(piece)
         yield piece
 
 
 def format_ms(nanoseconds: int) -> str:
-    """A duration as the runtime prints it in milliseconds.
+    """Returns a duration in milliseconds as the runtime prints it.
 
-    Source: fmtNSAsMS, runtime/mgc.go: whole from 10 ms on, else two significant digits and at
-    most three decimals, truncated.
+    Source: fmtNSAsMS in runtime/mgc.go: whole milliseconds from 10 ms on, else two significant
+    digits and at most three decimals, truncated.
 
     >>> format_ms(39_900_000), format_ms(9_990_000), format_ms(791_000), format_ms(4_200)
     ('39', '9.9', '0.79', '0.004')
@@ -122,38 +126,38 @@ def format_ms(nanoseconds: int) -> str:
 
 
 def format_cycle(row: Mapping[str, Any]) -> str:
-    """The line of a cycle, from a row of the cycles table (Go 1.6 and later)."""
+    """Returns the gctrace line for a row of the cycles table (Go 1.6 and later)."""
     shape = SHAPES[row["format"]]
     text = ""
     for part in shape.parts:
         if isinstance(part, Optional):
             text += "".join(map(str, part.parts)) if part.flag and row[part.flag] else ""
         elif isinstance(part, Field):
-            text += _written(part, row[part.name])
+            text += _format_field(part, row[part.name])
         else:
             text += part
     return text
 
 
-def _written(part: Field, value: float) -> str:
+def _format_field(part: Field, value: float) -> str:
     if part.name == "start_s":
         return f"{value:.3f}"
     return format_ms(round(value * 1e6)) if part.kind == "dec" else str(value)
 
 
-def cycles() -> SearchStrategy[dict[str, Any]]:
-    """Rows of the cycles table as a line of Go 1.6 or later can hold them."""
+def cycles() -> SearchStrategy[Row]:
+    """Returns a strategy for rows of the cycles table, as Go 1.6 or later can print them."""
     from hypothesis import strategies as st
 
-    # Printed durations: the numbers that survive being cut to two digits.
+    # Only durations that do not change when they are truncated to two digits.
     duration = st.integers(0, 10**11).map(lambda ns: float(format_ms(ns)))
     size = st.integers(0, 1 << 39)
 
     @st.composite
-    def rows(draw: Any) -> dict[str, Any]:
+    def rows(draw: DrawFn) -> Row:
         shape = draw(st.sampled_from(["gc16", "gc18", "gc26"]))
         new = shape != "gc16"
-        row = {
+        row: Row = {
             "format": shape,
             "gc_num": draw(st.integers(1, 10**6)),
             "start_s": draw(st.integers(0, 10**11)) / 1000,
@@ -165,7 +169,7 @@ def cycles() -> SearchStrategy[dict[str, Any]]:
             "procs": draw(st.integers(1, 1024)),
             "leak_check": shape == "gc26",
         }
-        # A forced cycle without marking has stale CPU times, which are not read.
+        # A forced cycle with no concurrent phase has stale CPU times, which are not read.
         return {**row, "forced": draw(st.booleans()) and row["concurrent_mark_ms"] > 0}
 
     return rows()

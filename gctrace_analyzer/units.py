@@ -1,4 +1,4 @@
-"""Sizes, durations and shares as people write them, to one number and back.
+"""Converts sizes, durations and percentages from what people write to one number.
 
 Sizes become MiB (the unit the runtime prints as "MB"), durations seconds, shares 0–1.
 """
@@ -13,82 +13,132 @@ from gctrace_analyzer.errors import BadSettingError
 MIB = 1 << 20
 
 MOST_GOGC = 100_000.0
-"""A thousand times the live heap is off in all but name."""
+"""The largest GOGC accepted: a thousand times the live heap is off in all but name."""
 
 _BYTES = {
-    "": 1, "b": 1,
+    "b": 1,
     "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,  # GOMEMLIMIT
     "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40,  # Kubernetes
     "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40,  # docker, systemd
     "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
 }  # fmt: skip
+_GO_UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SECONDS = {
     "d": 86_400.0, "h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0, "": 1.0, "ms": 1e-3,
     "us": 1e-6,
 }  # fmt: skip
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+_GO_SIZE = re.compile(r"(\d+)(B|[KMGT]iB)?")
 _DURATION_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 
 
-def size_mib(value: str | float, *, what: str = "size") -> float:
-    """The size in MiB: a number is MiB already, a string carries its unit.
+def size_mib(value: str | float, *, argument: str = "size") -> float:
+    """Returns a size in MiB: a number is MiB already, a string needs its unit.
 
     Raises:
-        BadSettingError: no number, or a unit that is not one of bytes.
+        BadSettingError: not a number, or the unit is missing or unknown.
 
-    >>> size_mib("1GiB"), size_mib("512Mi"), size_mib(64), size_mib("1048576")
-    (1024.0, 512.0, 64.0, 1.0)
+    >>> size_mib("1GiB"), size_mib("512Mi"), size_mib(64), size_mib("1.5g"), size_mib("0")
+    (1024.0, 512.0, 64.0, 1536.0, 0.0)
     """
     if not isinstance(value, str):
         if math.isfinite(value) and value >= 0:
             return float(value)
-        raise BadSettingError(what=what, value=str(value), expected="a size of 0 or more")
+        raise BadSettingError(argument, str(value), "a size of 0 or more")
     match = _SIZE.fullmatch(value)
-    factor = _BYTES.get(match[2].lower()) if match else None
-    if match is None or factor is None:
-        raise BadSettingError(
-            what=what, value=value, expected="a size such as 512MiB, 1.5GiB, 2Gi or 1073741824"
-        )
-    return float(match[1]) * factor / MIB
+    if match is None:
+        raise BadSettingError(argument, value, "a size such as 512MiB, 1.5GiB or 2Gi")
+    number, unit = match.groups()
+    if not unit and float(number):
+        raise BadSettingError(argument, value, "a size with its unit", f"{number}MiB")
+    factor = _BYTES.get(unit.lower(), None if unit else 1)
+    if factor is None:
+        raise BadSettingError(argument, value, "a size in KiB, MiB, GiB or TiB")
+    return float(number) * factor / MIB
 
 
-def some_mib(value: str | float, *, what: str, expected: str = "a size above 0") -> float:
-    """The size in MiB of something that cannot be nothing.
+def positive_size_mib(
+    value: str | float, *, argument: str, expected: str = "a size above 0"
+) -> float:
+    """Returns a size in MiB that is above 0.
 
     Raises:
-        BadSettingError: no size, or 0.
+        BadSettingError: not a size, or 0.
     """
-    size = size_mib(value, what=what)
+    size = size_mib(value, argument=argument)
     if size <= 0:
-        raise BadSettingError(what=what, value=str(value), expected=expected)
+        raise BadSettingError(argument, str(value), expected)
     return size
 
 
-def memory_limit_mib(value: str | float) -> float | None:
-    """A memory limit in MiB; None when it is off.
+def memory_limit_mib(value: str | float, *, argument: str = "memory_limit") -> float | None:
+    """Returns a memory limit in MiB; None when it is off.
+
+    A string is what `GOMEMLIMIT` would be set to, so what Go refuses at startup is refused
+    here: `900M`, `1.5GiB`. (Go reads a number without a unit as bytes, which nobody means.)
 
     Raises:
         BadSettingError: neither a size above 0 nor `off`.
 
-    >>> memory_limit_mib("1GiB"), memory_limit_mib("off")
-    (1024.0, None)
+    Source: parseByteCount in runtime/string.go (go1.19 and later).
+
+    >>> memory_limit_mib("1GiB"), memory_limit_mib("off"), memory_limit_mib(512)
+    (1024.0, None, 512.0)
     """
     if isinstance(value, str) and value.strip().lower() == "off":
         return None
-    return some_mib(value, what="memory_limit", expected="a size above 0, or off")
+    expected = "a size above 0 such as 900MiB or 2GiB, or off"
+    size = positive_size_mib(value, argument=argument, expected=expected)
+    if isinstance(value, str) and not _GO_SIZE.fullmatch(value.strip()):
+        raise BadSettingError(
+            argument, value, "a size that Go accepts as GOMEMLIMIT", _in_go_units(value, size)
+        )
+    return size
 
 
-def duration_s(value: str | float, *, what: str = "duration") -> float:
-    """The duration in seconds: a number is seconds already.
+def gomemlimit_mib(text: str) -> float | None:
+    """Returns the limit in MiB that Go reads from the environment variable; None when off.
+
+    Unlike everywhere else, a number without a unit is bytes.
 
     Raises:
-        BadSettingError: no duration, or a negative one.
+        BadSettingError: Go refuses it.
+
+    >>> gomemlimit_mib("1073741824"), gomemlimit_mib("900MiB"), gomemlimit_mib("off")
+    (1024.0, 900.0, None)
+    """
+    if text == "off":
+        return None
+    match = _GO_SIZE.fullmatch(text)
+    if match is None:
+        raise BadSettingError(
+            argument="GOMEMLIMIT", value=text, expected="a size such as 900MiB, or off"
+        )
+    return int(match[1]) * _GO_UNITS[match[2] or ""] / MIB
+
+
+def _in_go_units(text: str, size: float) -> str | None:
+    """The size as Go accepts it: the same number in Go's units, else whole MiB."""
+    match = _SIZE.fullmatch(text)
+    unit = match[2][:1].upper() if match else ""
+    if match and unit in "KMGT" and match[1].isdigit():
+        return f"{match[1]}{unit}iB"
+    return f"{size:.0f}MiB" if size >= 1 else None
+
+
+def duration_s(value: str | float, *, argument: str = "duration") -> float:
+    """Returns a duration in seconds: a number is seconds already.
+
+    Raises:
+        BadSettingError: not a duration, or a negative one.
 
     >>> duration_s("90s"), duration_s("1m30s"), duration_s("250ms"), duration_s(2)
     (90.0, 90.0, 0.25, 2.0)
     """
-    text = value if isinstance(value, str) else f"{value}s"
+    if not isinstance(value, str) and math.isfinite(value) and value >= 0:
+        return float(value)
+    text = str(value)
     total, at = 0.0, 0
     while match := _DURATION_PART.match(text, at):
         factor = _SECONDS.get(match[2].lower())
@@ -96,14 +146,12 @@ def duration_s(value: str | float, *, what: str = "duration") -> float:
             break
         total, at = total + float(match[1]) * factor, match.end()
     if at == 0 or at != len(text):
-        raise BadSettingError(
-            what=what, value=text, expected="a duration such as 90s, 1m30s or 250ms"
-        )
+        raise BadSettingError(argument, text, "a duration such as 90s, 1m30s or 250ms")
     return total
 
 
-def span_s(value: str, *, what: str = "range") -> tuple[float, float]:
-    """The two ends of `60s..120s` in seconds; an end left out is open.
+def span_s(value: str, *, argument: str = "range") -> tuple[float, float]:
+    """Returns the two ends of `60s..120s` in seconds; an end left out is open.
 
     Raises:
         BadSettingError: no `..`, or the end lies before the beginning.
@@ -113,20 +161,19 @@ def span_s(value: str, *, what: str = "range") -> tuple[float, float]:
     """
     begin, dots, end = value.partition("..")
     if not dots:
-        raise BadSettingError(
-            what=what, value=value, expected="a range such as 60s..120s, 60s.. or ..120s"
-        )
-    low = duration_s(begin, what=what) if begin.strip() else 0.0
-    high = duration_s(end, what=what) if end.strip() else math.inf
+        raise BadSettingError(argument, value, "a range such as 60s..120s, 60s.. or ..120s")
+    low = duration_s(begin, argument=argument) if begin.strip() else 0.0
+    high = duration_s(end, argument=argument) if end.strip() else math.inf
     if high < low:
         raise BadSettingError(
-            what=what, value=value, expected="a range that begins before it ends"
-        )
+            argument, value, "a range that begins before it ends",
+            f"{end.strip()}..{begin.strip()}",
+        )  # fmt: skip
     return low, high
 
 
-def gogc_percent(value: str | float | None, *, what: str = "GOGC") -> float | None:
-    """GOGC in percent; None when the collector's GOGC trigger is off.
+def gogc_percent(value: str | float | None, *, argument: str = "gogc") -> float | None:
+    """Returns GOGC in percent; None when it is off.
 
     Raises:
         BadSettingError: neither a number nor `off`.
@@ -136,14 +183,13 @@ def gogc_percent(value: str | float | None, *, what: str = "GOGC") -> float | No
     """
     if value is None or (isinstance(value, str) and value.strip().lower() == "off"):
         return None
+    expected = f"a percentage from 0 to {MOST_GOGC:,.0f}, or off"
     try:
         percent = float(value)
     except (TypeError, ValueError) as err:
-        raise BadSettingError(
-            what=what, value=str(value), expected="a percentage such as 100, or off"
-        ) from err
+        text = str(value)
+        number = re.fullmatch(r"\s*(\d+)\s*%\s*", text)
+        raise BadSettingError(argument, text, expected, number and number[1]) from err
     if math.isnan(percent) or percent > MOST_GOGC:
-        raise BadSettingError(
-            what=what, value=str(value), expected=f"a percentage up to {MOST_GOGC:,.0f}, or off"
-        )
+        raise BadSettingError(argument, str(value), expected)
     return percent if percent >= 0 else None

@@ -18,7 +18,7 @@ from gctrace_analyzer.analysis.compare.comparability import (
 from gctrace_analyzer.analysis.compare.compare import compare, mean_of, measured, sweep
 from gctrace_analyzer.analysis.compare.metrics import METRICS, figures
 from gctrace_analyzer.analysis.summary import correct_durations, summarize
-from gctrace_analyzer.errors import TooShortError
+from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest import processes
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Side:
         measured: the figures of each run with their standard errors.
 
     Raises:
-        TooShortError: a run has no cycle.
+        NoDataError: a run has no cycle.
     """
 
     def __init__(self, label: str, runs: Sequence[tuple[Analysis, Advice]]) -> None:
@@ -54,7 +54,7 @@ class Side:
         for analysis in self.analyses:
             if not analysis.summary.cycles:
                 sources = analysis.log.sources
-                raise TooShortError(sources[0].name if sources else "a frame of cycles")
+                raise NoDataError.no_cycles(sources[0].name if sources else "a frame of cycles")
         self.measured = tuple(_measured(analysis) for analysis in self.analyses)
 
     @property

@@ -43,7 +43,7 @@ def parse_objective(aim: str) -> Aim:
     for each in AIMS:
         if each == aim:
             return each
-    raise BadSettingError(what="aim", value=aim, expected="one of " + ", ".join(AIMS))
+    raise BadSettingError.unknown(argument="aim", value=aim, valid=AIMS)
 
 
 def parse_target(value: str | float | None) -> float | None:
@@ -61,7 +61,7 @@ def parse_target(value: str | float | None) -> float | None:
         share = -1.0
     if not 0 < share < 1:
         raise BadSettingError(
-            what="gc_cpu_target", value=text, expected="a share such as 3% or 0.03"
+            argument="gc_cpu_target", value=text, expected="a share such as 3% or 0.03"
         )
     return share
 

@@ -59,10 +59,10 @@ def _number(value: str | float | None, what: str) -> float | None:
     if value is None or (isinstance(value, str) and value.strip().lower() == "off"):
         return None
     if what == "gogc":
-        return units.gogc_percent(value, what=what)
+        return units.gogc_percent(value, argument=what)
     if what == "memory_limit":
         return units.memory_limit_mib(value)
-    return units.size_mib(value, what=what)
+    return units.size_mib(value, argument=what)
 
 
 def grid(

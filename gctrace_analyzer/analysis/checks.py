@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import units
 from gctrace_analyzer.analysis.rules.registry import RULES
-from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.errors import BadSettingError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -178,7 +178,7 @@ def gate(text: str, figures: Sequence[str], *, changes: bool = False) -> Gate:
     if match is None:
         expected = "a condition such as gc_cpu_share>10%, stw_p99_ms>2 or finding:bad"
         raise BadSettingError(
-            what="--fail-on",
+            argument="condition",
             value=text,
             expected=expected + (" or gc_cpu_share>+10%" if changes else ""),
         )
@@ -189,10 +189,10 @@ def gate(text: str, figures: Sequence[str], *, changes: bool = False) -> Gate:
         return FigureGate(text, figure, comparison, limit)
     if not changes:
         raise BadSettingError(
-            what="--fail-on",
+            argument="condition",
             value=text,
             expected=f"a limit without a +: a change needs two sides (compare BEFORE AFTER "
-            f"--fail-on '{text}')",
+            f"{text!r})",
         )
     relative = unit == "%"
     limit = float(number) / 100 if relative else _limit(text, figure, number, unit)
@@ -204,20 +204,21 @@ def _word(text: str, what: str, value: str, figures: Sequence[str], *, changes: 
         names = {rule.name for rule in RULES.values()}
         if value not in _SEVERITIES and value not in names and value not in RULES:
             raise BadSettingError(
-                what="--fail-on", value=text,
+                argument="condition", value=text,
                 expected="finding: and a severity (bad, warn, info), an id such as GC016 or a "
                 "name such as limit-thrash",
+                suggestion=nearest(value, [*_SEVERITIES, *names, *RULES]),
             )  # fmt: skip
         return FindingGate(text, value)
     if not changes:
         raise BadSettingError(
-            what="--fail-on", value=text, expected="finding:bad, finding:GC016 or a figure"
+            argument="condition", value=text, expected="finding:bad, finding:GC016 or a figure"
         )
     if what != "verdict":
         _known(what, figures)
     if value not in _VERDICTS:
         raise BadSettingError(
-            what="--fail-on", value=text, expected="a verdict: " + ", ".join(_VERDICTS)
+            argument="condition", value=text, expected="a verdict: " + ", ".join(_VERDICTS)
         )
     return VerdictGate(text, None if what == "verdict" else what, value)
 
@@ -225,9 +226,10 @@ def _word(text: str, what: str, value: str, figures: Sequence[str], *, changes: 
 def _known(figure: str, figures: Sequence[str]) -> None:
     if figure not in figures:
         raise BadSettingError(
-            what="--fail-on",
+            argument="condition",
             value=figure,
             expected="a figure of the summary: " + ", ".join(figures),
+            suggestion=nearest(figure, figures),
         )
 
 
@@ -245,11 +247,11 @@ def _limit(text: str, figure: str, number: str, unit: str) -> float:
     if unit in ("%", "pp") and "share" in figure:
         return float(number) / 100
     if figure.endswith("_ms"):
-        return 1000 * units.duration_s(number + unit, what="--fail-on")
+        return 1000 * units.duration_s(number + unit, argument="condition")
     if figure.endswith("_s") and not figure.endswith("_per_s"):
-        return units.duration_s(number + unit, what="--fail-on")
+        return units.duration_s(number + unit, argument="condition")
     if "_mib" in figure:
-        return units.size_mib(number + unit, what="--fail-on")
+        return units.size_mib(number + unit, argument="condition")
     raise BadSettingError(
-        what="--fail-on", value=text, expected=f"a limit for {figure} without a unit"
+        argument="condition", value=text, expected=f"a limit for {figure} without a unit"
     )

@@ -96,15 +96,16 @@ def given_settings(
         BadSettingError: a value that is no such setting.
     """
     return Settings(
-        gogc=_given(gogc, lambda value: units.gogc_percent(value, what="gogc")),
+        gogc=_given(gogc, lambda value: units.gogc_percent(value, argument="gogc")),
         memory_limit_mib=_given(memory_limit, units.memory_limit_mib),
         container_limit_mib=_given(
-            container_limit, lambda value: units.some_mib(value, what="container_limit")
+            container_limit,
+            lambda value: units.positive_size_mib(value, argument="container_limit"),
         ),
         cpu_limit=_given(cpu_limit, _cpus),
         go_version=_given(go_version, _version),
-        ballast_mib=_given(ballast, lambda value: units.size_mib(value, what="ballast")),
-        off_heap_mib=_given(off_heap, lambda value: units.size_mib(value, what="off_heap")),
+        ballast_mib=_given(ballast, lambda value: units.size_mib(value, argument="ballast")),
+        off_heap_mib=_given(off_heap, lambda value: units.size_mib(value, argument="off_heap")),
     )
 
 
@@ -114,7 +115,9 @@ def _cpus(value: float) -> float:
     except (TypeError, ValueError):
         cpus = 0.0
     if not 0 < cpus < math.inf:
-        raise BadSettingError(what="cpu_limit", value=str(value), expected="CPUs, such as 1.5")
+        raise BadSettingError(
+            argument="cpu_limit", value=str(value), expected="CPUs, such as 1.5"
+        )
     return cpus
 
 
@@ -122,7 +125,7 @@ def _version(value: Any) -> str:
     version = str(value).removeprefix("go")
     if go_version(version) is None:
         raise BadSettingError(
-            what="go_version", value=str(value), expected="a version such as 1.22"
+            argument="go_version", value=str(value), expected="a version such as 1.22"
         )
     return version
 

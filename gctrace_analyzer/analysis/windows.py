@@ -33,7 +33,7 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     span = timed.select(pl.col("end_s").max()).item() or 0.0
     if not length_s > 0 or span / length_s > MOST_WINDOWS:
         expected = f"a duration that fits the log's {span:g} s"
-        raise BadSettingError(what="window", value=f"{length_s:g}s", expected=expected)
+        raise BadSettingError(argument="window", value=f"{length_s:g}s", expected=expected)
     pieces = pl.concat([_spread(part, length_s) for part in _stretches(timed)], how="diagonal")
     sums = [name for name in pieces.columns if name not in ("process", "window")]
     spread = pieces.group_by("process", "window").agg(pl.col(sums).sum())

@@ -1,4 +1,4 @@
-"""`gctrace-analyze compare`: two sides of a change, or several settings."""
+"""`gctrace-analyze compare`: before and after a change, or several settings."""
 
 from __future__ import annotations
 
@@ -7,11 +7,20 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from gctrace_analyzer.cli import fail_on, to_a_reader
-from gctrace_analyzer.cli.options import Parser, common, given, known, written
-from gctrace_analyzer.cli.output import output, save
+from gctrace_analyzer.cli import fail_on
+from gctrace_analyzer.cli.options import (
+    Parser,
+    add_facts,
+    add_general,
+    add_output,
+    add_reading,
+    read_options,
+)
+from gctrace_analyzer.cli.output import format_of
 from gctrace_analyzer.cli.progress import reading
+from gctrace_analyzer.cli.screen import to_a_reader
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.files import write_atomically
 
 if TYPE_CHECKING:
     import argparse
@@ -23,112 +32,120 @@ SUFFIXES = {
     ".txt": "text", ".md": "md", ".json": "json", ".csv": "csv", ".parquet": "parquet",
     ".html": "html",
 }  # fmt: skip
-_BY_SIDE = ("gogc", "memory_limit", "go_version")
+_PER_SIDE = ("gogc", "memory_limit", "go_version")
 
 _DESCRIPTION = """\
-Is it really better? Two sides of a change, figure by figure, with 95 %
-intervals; ~ marks what noise could do. Whether the sides can be compared at
-all is said first: load, GOMAXPROCS, Go version, settings.
+Compares logs from before and after a change, figure by figure, with 95 %
+confidence intervals. A difference that is not significant is marked ~. Warns
+first if the logs should not be compared: different load, GOMAXPROCS, Go
+version or settings.
 
   gctrace-analyze compare before.log after.log
 
-A SIDE is a log, or NAME=LOG,LOG,… for several runs of the same program under
-the same setting; a quoted pattern stands for all files of that name. More than
-two sides make a table with one row each, the best marked."""
+A SIDE is a log, or NAME=LOG,LOG,... for several runs of the same program with
+the same settings; a quoted pattern stands for all matching files. More than
+two sides make a table with one row each and the best row marked."""
 
 _EPILOG = """\
 examples:
-  gctrace-analyze compare before=a1.log,a2.log,a3.log after=b1.log,b2.log,b3.log
+  gctrace-analyze compare before=a1.log,a2.log after=b1.log,b2.log
   gctrace-analyze compare 100='gogc100-*.log' 200='gogc200-*.log' --gogc 100,200
   gctrace-analyze compare 900MiB='900-*.log' 1GiB='1g-*.log' 2GiB='2g-*.log'
   gctrace-analyze compare before.log after.log -o comparison.html -o comment.md
   gctrace-analyze compare main.log branch.log --fail-on 'gc_cpu_share>+10%'
 
-conditions of --fail-on:
-  'gc_cpu_share>+10%'   more than 10 % above before, and not by noise
-  'gc_per_s>+0.5'       more than 0.5/s above before, and not by noise
-  'stw_p99_ms>2'        after, whatever it was before
-  verdict:worse         any figure worse; stw_p99_ms:worse for one
-  finding:bad           something bad is found after (also warn, GC016, a name)
-Of several settings each is held against the first.
+conditions for --fail-on:
+  'gc_cpu_share>+10%'   rose by more than 10 %, and the rise is significant
+  'gc_per_s>+0.5'       rose by more than 0.5/s, and the rise is significant
+  'stw_p99_ms>2'        above 2 ms after the change, whatever it was before
+  verdict:worse         any figure regressed; stw_p99_ms:worse for one figure
+  finding:bad           a bad finding after the change; also warn, GC016, a name
+With more than two sides, each is compared with the first.
 
-exit codes: 0 compared, 1 a --fail-on held, 2 wrong usage, 3 input unusable,
-70 a bug, 130 interrupted"""
+exit codes: 0 compared, 1 a --fail-on condition is true, 2 wrong usage,
+3 no usable input, 70 internal error, 130 interrupted"""
 
 
 def run(words: list[str]) -> int:
-    """Runs the verb; the exit code."""
+    """Runs the command and returns its exit code."""
     args = _parser().parse_args(words)
-    outputs = [(path, output(path, SUFFIXES)) for path in args.output]
-    named = _named(args.sides)
-    fail_on.check(args)
+    outputs = [(path, format_of(path, SUFFIXES)) for path in args.output]
+    sides = _logs_by_side(args.sides)
+    _validate_conditions(args)
+    comparison = _compare(sides, args)
+    code = 0
+    if args.fail_on or args.junit:
+        code = fail_on.report_checks(args, comparison.check(*args.fail_on))
+    for path, kind in outputs:
+        write_atomically(path, partial(_write, comparison, kind))
+    if args.format or not outputs:
+        with to_a_reader():
+            _print(comparison, args.format or "text", args.color)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="gctrace-analyze compare",
+        usage="gctrace-analyze compare [options] SIDE SIDE...",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+    )
+    parser.add_argument_group("input").add_argument(
+        "sides", nargs="+", metavar="SIDE", help="a log, or NAME=LOG,LOG,...: two or more sides"
+    )
+    add_output(parser, FORMATS, SUFFIXES)
+    parser.add_argument_group("selection").add_argument(
+        "--between",
+        metavar="A..B",
+        help="only cycles that start in this range of every run, counted from the start of "
+        "the program: 10s..60s, 5m..",
+    )
+    fail_on.add_checks(
+        parser, "'gc_cpu_share>+10%%', 'stw_p99_ms>2', verdict:worse or finding:bad"
+    )
+    add_facts(parser, per_side="; 'A,B' gives one value per side")
+    add_reading(parser)
+    add_general(parser)
+    return parser
+
+
+def _validate_conditions(args: argparse.Namespace) -> None:
+    """Refuses wrong conditions and files before anything is read."""
+    fail_on.validate(args)
     from gctrace_analyzer.analysis.checks import gate
     from gctrace_analyzer.analysis.compare.metrics import NAMED
 
     for condition in args.fail_on:
         gate(condition, list(NAMED), changes=True)
-    found = _compared(named, args)
-    code = 0
-    if args.fail_on or args.junit:
-        code = fail_on.verdict(args, found.check(*args.fail_on))
-    for path, kind in outputs:
-        save(path, partial(_write, found, kind))
-    if args.format or not outputs:
-        with to_a_reader():
-            _print(found, args.format or "text", args.color)
-    return code
 
 
-def _print(found: Comparison | Sweep, kind: str, color: str) -> None:
-    if kind == "text":
-        from gctrace_analyzer.cli.screen import show
-
-        show(found.lines(), color)
-    else:
-        _write(found, kind, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="gctrace-analyze compare", description=_DESCRIPTION, epilog=_EPILOG)
-    parser.add_argument(
-        "sides", nargs="+", metavar="SIDE", help="a log, or NAME=LOG,LOG,…: two or more"
-    )
-    written(parser, FORMATS, SUFFIXES)
-    parser.add_argument(
-        "--between", metavar="A..B", help="only cycles that start then, in every run: 10s..60s"
-    )
-    fail_on.gating(parser, "'gc_cpu_share>+10%%', 'stw_p99_ms>2', verdict:worse, finding:bad")
-    known(parser, by_side=True)
-    common(parser)
-    return parser
-
-
-def _named(words: list[str]) -> dict[str, list[str]]:
-    """The logs of each side by its name."""
+def _logs_by_side(words: list[str]) -> dict[str, list[str]]:
+    """The logs of each side, by the name of the side."""
     if len(words) < 2:
         raise BadSettingError(
-            what="compare", value=words[0], expected="two sides or more: before.log after.log"
+            argument="side", value=words[0], expected="two or more: before.log after.log"
         )
-    named: dict[str, list[str]] = {}
+    sides: dict[str, list[str]] = {}
     short = _short_names(words)
     for word in words:
-        label, logs = _side(word)
-        if label in short:
-            label = short[label]
-            # The same log twice: of two sides one is to be told from the other.
-            label += f" ({words.count(word)})" if label in named else ""
-        if label in named:
+        name, logs = _side(word)
+        if name in short:
+            name = short[name]
+            # The same log may be given twice; the second one gets a number.
+            name += f" ({words.count(word)})" if name in sides else ""
+        if name in sides:
             raise BadSettingError(
-                what="compare", value=word,
-                expected=f"another name: {label!r} is taken. NAME=LOG gives one",
-            )  # fmt: skip
-        named[label] = logs
-    return named
+                argument="side",
+                value=word,
+                expected=f"a side with another name, {name!r} is used twice: NAME={logs[0]}",
+            )
+        sides[name] = logs
+    return sides
 
 
 def _short_names(words: list[str]) -> dict[str, str]:
-    """For sides without a name: that of the file, or of its folder if all are called alike."""
+    """Names for sides without one: the file's name, or its folder's if all files share one."""
     from gctrace_analyzer.present.format import short_paths
 
     paths = [word for word in words if "=" not in word or Path(word).exists()]
@@ -139,64 +156,74 @@ def _short_names(words: list[str]) -> dict[str, str]:
 
 
 def _side(word: str) -> tuple[str, list[str]]:
-    label, equals, logs = word.partition("=")
+    """The name and the logs of a side given as LOG or NAME=LOG,LOG,..."""
+    name, equals, logs = word.partition("=")
     if not equals or Path(word).exists():
         return word, [word]
     paths = (
         [logs] if logs and Path(logs).exists() else [path for path in logs.split(",") if path]
     )
-    if not label or not paths:
-        raise BadSettingError(what="compare", value=word, expected="a log, or NAME=LOG,LOG,…")
-    return label, paths
+    if not name or not paths:
+        raise BadSettingError(
+            argument="side", value=word, expected="a log, or NAME=LOG,LOG,..."
+        )
+    return name, paths
 
 
-def _compared(named: dict[str, list[str]], args: argparse.Namespace) -> Comparison | Sweep:
+def _compare(named: dict[str, list[str]], args: argparse.Namespace) -> Comparison | Sweep:
     from gctrace_analyzer.api import runs_of
     from gctrace_analyzer.comparison import compared, compared_settings, side_of
     from gctrace_analyzer.units import span_s
 
-    options = _by_side(given(args), len(named))
+    options = _options_per_side(read_options(args), len(named))
     sides = []
-    for (label, logs), settings in zip(named.items(), options, strict=True):
+    for (name, logs), settings in zip(named.items(), options, strict=True):
         with reading() as progress:
             runs = runs_of(logs, progress=progress, **settings)
         if args.between is not None:
-            span = span_s(args.between, what="--between")
+            span = span_s(args.between, argument="between")
             runs = [run.between(*span) for run in runs]
-        sides.append(side_of(label, runs))
+        sides.append(side_of(name, runs))
     return compared(*sides) if len(sides) == 2 else compared_settings(sides)
 
 
-def _by_side(options: dict[str, Any], sides: int) -> list[dict[str, Any]]:
-    """The options of each side: one value is for all of them, several are one each."""
-    every: list[dict[str, Any]] = [dict(options) for _ in range(sides)]
-    for name in _BY_SIDE:
+def _options_per_side(options: dict[str, Any], sides: int) -> list[dict[str, Any]]:
+    """The options of each side: a single value is for all sides, several are one each."""
+    found: list[dict[str, Any]] = [dict(options) for _ in range(sides)]
+    for name in _PER_SIDE:
         if (text := options[name]) is None:
             continue
         values = [value.strip() for value in text.split(",")]
         if len(values) not in (1, sides):
-            raise BadSettingError(
-                what="--" + name.replace("_", "-"), value=text,
-                expected=f"one value, or {sides}: one for each side",
-            )  # fmt: skip
-        for index, each in enumerate(every):
+            raise BadSettingError(name, text, f"one value, or {sides}: one for each side")
+        for index, each in enumerate(found):
             each[name] = values[index % len(values)] or None
-    return every
+    return found
 
 
-def _write(found: Comparison | Sweep, kind: str, file: IO[bytes]) -> None:
+def _print(comparison: Comparison | Sweep, kind: str, color: str) -> None:
+    if kind == "text":
+        from gctrace_analyzer.cli.screen import show
+
+        show(comparison.lines(), color)
+    else:
+        _write(comparison, kind, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
+def _write(comparison: Comparison | Sweep, kind: str, file: IO[bytes]) -> None:
     if kind == "parquet":
-        found.frame.write_parquet(file)
+        comparison.frame.write_parquet(file)
         return
     match kind:
         case "md":
-            text = found.to_markdown()
+            text = comparison.to_markdown()
         case "json":
-            text = found.to_json()
+            text = comparison.to_json()
         case "csv":
-            text = found.frame.write_csv()
+            text = comparison.frame.write_csv()
         case "html":
-            text = found.to_html()
+            text = comparison.to_html()
         case _:
-            text = f"{found}\n"
+            text = f"{comparison}\n"
     file.write(text.encode("utf-8", "replace"))

@@ -1,111 +1,138 @@
-"""`gctrace-analyze explain`: one line of the runtime's, field by field."""
+"""`gctrace-analyze explain`: one line of gctrace, field by field, or what a finding means."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.cli.options import Parser, common
+from gctrace_analyzer.cli.options import Parser, add_general
+from gctrace_analyzer.errors import BadSettingError, NoDataError, nearest
 from gctrace_analyzer.present.format import wrap
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator
 
     from gctrace_analyzer.present.explain import Explanation
     from gctrace_analyzer.present.table import Line
 
 _DESCRIPTION = """\
-What each field of a line is, its unit, where the runtime takes it from, and
-what follows from it. LINE is the line itself (in quotes), FILE:LINE where it
-stands. Or a finding's number: what it means and how it is judged."""
+Explains one line of gctrace field by field: what each number means, its unit,
+where the Go runtime gets it, and what can be calculated from it. Or explains a
+finding of the report: what it means, how it is detected, and what to do.
+
+LINE is the line itself in quotes, FILE:LINE (a line number in a file), or the
+id or name of a finding."""
 
 _EPILOG = """\
 examples:
   gctrace-analyze explain run.log:18822
-  gctrace-analyze explain GC016                   a finding: what it means
-  gctrace-analyze explain 'gc 12 @0.472s 3%: 0.13+9.8+0.002 ms clock, ...'"""
+  gctrace-analyze explain 'gc 12 @0.472s 3%: 0.13+9.8+0.002 ms clock, ...'
+  gctrace-analyze explain GC016
+  gctrace-analyze explain limit-thrash
+
+exit codes: 0 explained, 2 wrong usage, 3 not a line of gctrace"""
 
 _ROOM = 80 - 16
 _FINDING = re.compile(r"GC\d{3}", re.IGNORECASE)
-_WHERE = re.compile(r"(?P<file>.+):(?P<line>[1-9]\d*)")
+_RULE_NAME = re.compile(r"[a-z]+(?:-[a-z]+)*", re.IGNORECASE)
+_PLACE = re.compile(r"(?P<file>.+):(?P<line>[1-9]\d*)")
 
 
 def run(words: list[str]) -> int:
-    """Runs the verb; the exit code."""
-    parser = Parser(prog="gctrace-analyze explain", description=_DESCRIPTION, epilog=_EPILOG)
-    parser.add_argument(
-        "line", nargs="+", metavar="LINE", help="a line, FILE:LINE, or a finding such as GC016"
-    )
-    common(parser)
-    args = parser.parse_args(words)
+    """Runs the command and returns its exit code."""
+    args = _parser().parse_args(words)
     from gctrace_analyzer.cli.screen import show
 
     show(_lines(" ".join(args.line)), args.color)
     return 0
 
 
-def _rule(asked: str) -> Iterator[Line]:
-    """What a finding means, how it is judged, what to do, where it comes from."""
-    from gctrace_analyzer.analysis.rules.registry import RULES
-    from gctrace_analyzer.errors import BadSettingError
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="gctrace-analyze explain",
+        usage="gctrace-analyze explain [options] LINE",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+    )
+    parser.add_argument_group("input").add_argument(
+        "line", nargs="+", metavar="LINE", help="a line, FILE:LINE, or a finding such as GC016"
+    )
+    add_general(parser)
+    return parser
 
-    rule = RULES.get(asked.upper())
+
+def _lines(query: str) -> Iterator[Line]:
+    if _is_finding(query):
+        yield from _rule(query)
+        return
+    from gctrace_analyzer.present.explain import explain
+    from gctrace_analyzer.present.format import printable
+
+    text, note = query, None
+    place = _PLACE.fullmatch(query)
+    explanation = explain(query)
+    if explanation is None and place:
+        from gctrace_analyzer.ingest.find_line import find_line
+
+        found = find_line(place["file"], int(place["line"]))
+        text = found.joined or found.text
+        note = "interrupted by another write; its parts are joined here"
+        note = note if found.joined else found.problem
+        explanation = explain(text)
+    if explanation is None:
+        raise NoDataError(
+            f"{query} ({note})" if place and note else query if place else "explain",
+            "not a line of gctrace",
+            "Give a line of gctrace in quotes, FILE:LINE, or a finding such as GC016.",
+            lines=1,
+            first=printable(text)[:200],
+        )
+    yield from _explained(explanation, note)
+
+
+def _is_finding(query: str) -> bool:
+    """Whether the id or name of a finding is meant, if with a typing error."""
+    if not _RULE_NAME.fullmatch(query):
+        return bool(_FINDING.fullmatch(query))
+    from gctrace_analyzer.analysis.rules.registry import RULES
+
+    return nearest(query, [rule.name for rule in RULES.values()]) is not None
+
+
+def _rule(query: str) -> Iterator[Line]:
+    """What a finding means, how it is detected, what to do, and where that comes from."""
+    from gctrace_analyzer.analysis.rules.registry import RULES
+
+    by_name = {rule.name: rule for rule in RULES.values()}
+    rule = RULES.get(query.upper()) or by_name.get(query.lower())
     if rule is None:
         raise BadSettingError(
-            what="finding", value=asked, expected=f"{min(RULES)} to {max(RULES)}"
+            argument="finding",
+            value=query,
+            expected=f"the id of a finding from {min(RULES)} to {max(RULES)}, or its name",
+            suggestion=nearest(query, by_name),
         )
     yield ((f"{rule.id} {rule.name}", "bold"),)
     facts = {
-        "says": rule.says,
-        "judged by": rule.formula,
-        "do": rule.advice,
+        "meaning": rule.says,
+        "detected by": rule.formula,
+        "action": rule.advice,
         "source": rule.source,
     }
     if rule.because_of:
         causes = (f"{RULES[each].name} ({each})" for each in rule.because_of)
-        facts["follows"] = "from " + ", ".join(causes) + ", where that holds too"
+        facts["caused by"] = ", ".join(causes) + ", if present"
     for label, words in facts.items():
         for index, text in enumerate(wrap(words, _ROOM)):
             yield ((f"  {'' if index else label:<12}", ""), (text, ""))
 
 
-def _lines(asked: str) -> Iterator[Line]:
-    if _FINDING.fullmatch(asked):
-        yield from _rule(asked)
-        return
-    from gctrace_analyzer.errors import NoRecordsError
-    from gctrace_analyzer.present.explain import explain
-    from gctrace_analyzer.present.format import printable
-
-    text, note = asked, None
-    where = _WHERE.fullmatch(asked)
-    explanation = explain(asked)
-    if explanation is None and where:
-        from gctrace_analyzer.ingest.find_line import find_line
-
-        found = find_line(where["file"], int(where["line"]))
-        text = found.joined or found.text
-        note = (
-            "torn by another write; its parts are joined here"
-            if found.joined
-            else found.problem
-        )
-        explanation = explain(text)
-    if explanation is None:
-        raise NoRecordsError(
-            (note and f"{asked} ({note})") or "explain", 1, printable(text)[:200]
-        )
-    yield from _described(explanation, note)
-
-
-def _described(explanation: Explanation, note: str | None) -> Iterator[Line]:
+def _explained(explanation: Explanation, note: str | None) -> Iterator[Line]:
+    """The lines of an explanation."""
     yield ((explanation.record, "bold"),)
-    yield (
-        (
-            f"{explanation.versions} ({explanation.shape}) · {explanation.printed_by}",
-            "dim",
-        ),
-    )
+    origin = f"{explanation.versions} ({explanation.shape}) · {explanation.printed_by}"
+    yield ((origin, "dim"),)
     if note:
         yield ((note, "yellow"),)
     yield ()
@@ -113,10 +140,10 @@ def _described(explanation: Explanation, note: str | None) -> Iterator[Line]:
         value = f"{part.value} {part.unit}".strip()
         for index, text in enumerate(wrap(part.meaning, _ROOM)):
             yield ((f"  {value if not index else '':>12}  ", "bold"), (text, ""))
-        whence = f"{part.name} · {part.source}" if part.source else part.name
-        yield from (((f"{'':16}{text}", "dim"),) for text in wrap(whence, _ROOM))
+        source = f"{part.name} · {part.source}" if part.source else part.name
+        yield from (((f"{'':16}{text}", "dim"),) for text in wrap(source, _ROOM))
     if explanation.derived:
         yield ()
-        yield (("What follows", "bold"),)
+        yield (("Calculated from it", "bold"),)
         for name, figure in explanation.derived:
             yield ((f"  {name:<14}", ""), (figure, ""))

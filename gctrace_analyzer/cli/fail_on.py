@@ -1,14 +1,16 @@
-"""`--fail-on`: what the verbs that judge have in common."""
+"""`--fail-on` and `--junit`: checks that decide the exit code."""
 
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from gctrace_analyzer.cli import EXIT_GATE, EXIT_INPUT
-from gctrace_analyzer.cli.output import output, save
+from gctrace_analyzer.cli import exit_codes
+from gctrace_analyzer.cli.output import format_of
 from gctrace_analyzer.cli.screen import say
+from gctrace_analyzer.files import write_atomically
 
 if TYPE_CHECKING:
     import argparse
@@ -17,53 +19,59 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.checks import Judged
 
 
-def gating(parser: argparse.ArgumentParser, example: str) -> None:
+def add_checks(parser: argparse.ArgumentParser, examples: str) -> None:
     """Adds the options."""
-    gates = parser.add_argument_group("gates")
-    gates.add_argument(
-        "--fail-on", action="append", default=[], metavar="CONDITION",
-        help=f"exit 1 if it holds: {example} (repeatable)",
-    )  # fmt: skip
-    gates.add_argument(
-        "--junit", type=Path, metavar="FILE",
-        help="write the conditions as JUnit XML (.xml), for the test tab of a CI system",
-    )  # fmt: skip
+    group = parser.add_argument_group("checks for CI")
+    group.add_argument(
+        "--fail-on",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help=f"exit with code 1 if CONDITION is true, for example {examples} (repeatable)",
+    )
+    group.add_argument(
+        "--junit",
+        type=Path,
+        metavar="FILE",
+        help="write the results of --fail-on to FILE as JUnit XML (.xml)",
+    )
 
 
-def check(args: argparse.Namespace) -> None:
-    """Looks at the options before any work is done.
+def validate(args: argparse.Namespace) -> None:
+    """Refuses a `--junit` file that cannot be written, before any work is done.
 
     Raises:
-        BadSettingError: nothing to write to FILE, or not there.
+        BadSettingError: wrong suffix, or no such folder.
     """
     if args.junit:
-        output(args.junit, {".xml": "junit"}, "--junit")
+        format_of(args.junit, {".xml": "junit"}, "junit")
 
 
-def verdict(args: argparse.Namespace, judged: Sequence[Judged]) -> int:
-    """Says which conditions hold, the reasons first of all that is printed; the exit code."""
+def report_checks(args: argparse.Namespace, checks: Sequence[Judged]) -> int:
+    """Prints the conditions that are true or unknown, and returns the exit code they give."""
     code = 0
-    for each in judged:
+    for each in checks:
         if each.held:
-            code = EXIT_GATE
+            code = exit_codes.CHECK_FAILED
         elif each.held is None:
-            code = code or EXIT_INPUT
+            code = code or exit_codes.INPUT
         elif "noise" not in each.reason:
             continue
         say(f"fail-on: {each}")
-        # Shown at the top of a workflow run, and at the pull request.
+        # GitHub shows such a line at the top of the workflow run and in the pull request.
         if each.held is not False and os.environ.get("GITHUB_ACTIONS") == "true":
             say(f"::error title=gctrace-analyze::{_escaped(str(each))}")
     if args.junit:
-        from gctrace_analyzer.present.junit import dumps
-
-        def write(file: IO[bytes]) -> None:
-            file.write(dumps(judged))
-
-        save(args.junit, write)
+        write_atomically(args.junit, partial(_write_junit, checks))
     return code
 
 
+def _write_junit(checks: Sequence[Judged], file: IO[bytes]) -> None:
+    from gctrace_analyzer.present.junit import dumps
+
+    file.write(dumps(checks))
+
+
 def _escaped(text: str) -> str:
-    """As GitHub's workflow commands want it."""
+    """The text as GitHub's workflow commands expect it."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -1,4 +1,4 @@
-"""`gctrace-analyze fleet`: the logs of many processes, on many processors."""
+"""`gctrace-analyze fleet`: the logs of many processes, read in parallel."""
 
 from __future__ import annotations
 
@@ -7,17 +7,25 @@ import time
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
-from gctrace_analyzer.cli import EXIT_INPUT, EXIT_INTERRUPTED
-from gctrace_analyzer.cli.options import Parser, common, given, known
-from gctrace_analyzer.cli.output import save
+from gctrace_analyzer.cli import exit_codes
+from gctrace_analyzer.cli.options import (
+    Parser,
+    add_facts,
+    add_general,
+    add_reading,
+    one_of,
+    read_options,
+    whole_number,
+)
 from gctrace_analyzer.cli.screen import say, show
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.files import write_atomically
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import polars as pl
 
@@ -29,22 +37,29 @@ SUFFIXES = {
     ".md": "md", ".html": "html", ".json": "json", ".csv": "csv", ".jsonl": "jsonl",
     ".txt": "text",
 }  # fmt: skip
+_CLEAR_LINE = "\r\033[K"
+_REDRAW_S = 0.2
 
 _DESCRIPTION = """\
-The logs of many processes, a row each, and what they tell together: which
-services burn most CPU on collection, which thrash or are about to, where a
-limit stands too near the live heap, what the advice would save, which replicas
-are unlike the others. Runs on all processors of this machine, or on a Dask
-cluster. Needs: pip install 'gctrace-analyzer[fleet]'
+Reads the logs of many processes, one row each, and answers questions about all
+of them: which services spend the most CPU on GC, which thrash or soon will,
+where GOMEMLIMIT is too close to the live heap, what the recommended settings
+would save, and which replicas differ from the others.
 
-Inputs are files, folders, globs (quoted, so that the shell leaves them alone)
-and addresses: s3:// gs:// abfs:// http(s)://, compressed or not. @FILE names a
-file with one input a line, @- reads them from standard input. Credentials come
-from the environment or the store's own files, and are never written anywhere.
+  gctrace-analyze fleet 'logs/**/*.log*' -o fleet.parquet
 
-OUTPUT.parquet is a folder of Parquet parts, one row per process. A run that
-was broken off goes on where it was if it is given the same output; without
-inputs, `fleet -o OUTPUT.parquet` answers from what is there."""
+Runs on all processors of this machine, or on a Dask cluster. Needs:
+pip install 'gctrace-analyzer[fleet]'
+
+Inputs are files, folders, globs (in quotes, so that the shell does not expand
+them) and URLs: s3:// gs:// abfs:// http(s)://, compressed or not. @FILE names
+a file with one input per line, @- reads such a list from standard input.
+Credentials are taken from the environment or from the store's own
+configuration files; they are never written anywhere.
+
+OUTPUT.parquet is a folder of Parquet files with one row per process. An
+interrupted run resumes when given the same --output. Without inputs,
+`fleet -o OUTPUT.parquet` reports on what is already there."""
 
 _EPILOG = """\
 examples:
@@ -54,37 +69,37 @@ examples:
   gctrace-analyze fleet @paths.txt -o fleet.parquet -o fleet.html --workers 4
   gctrace-analyze fleet 's3://logs/**' -o s3://results/fleet.parquet \\
       --scheduler tcp://10.0.0.5:8786
-  gctrace-analyze fleet -o fleet.parquet -f json     answers from what is there
+  gctrace-analyze fleet -o fleet.parquet -f json     report on existing results
 
-A file that cannot be read is a row with its error. A file that kills its
-worker is tried alone, twice, and becomes such a row. Ctrl-C keeps what is done.
+A file that cannot be read becomes a row with its error. A file that crashes
+its worker is retried alone and then becomes such a row. Ctrl-C keeps the files
+that are finished.
 
-exit codes: 0 analysed, 2 wrong usage, 3 no input could be read, or the scheduler
-or store was lost, 70 a bug, 130 interrupted"""
+exit codes: 0 analysed, 2 wrong usage, 3 no input could be read, or the
+scheduler or store was lost, 70 internal error, 130 interrupted"""
 
 
 def run(words: list[str]) -> int:
-    """Runs the verb; the exit code."""
+    """Runs the command and returns its exit code."""
     args = _parser().parse_args(words)
     folder, reports = _outputs(args.output)
     from gctrace_analyzer.analysis.fleet import answers
 
     rows = _rows(args, folder)
     if rows is None:
-        return EXIT_INTERRUPTED
-    found = rows.collect()
-    told = answers(found)
+        return exit_codes.INTERRUPTED
+    table = rows.collect()
+    found = answers(table)
     for path, kind in reports:
-        data = _written(found, told, kind, args.top)
-        save(path, partial(_write, data))
+        write_atomically(path, partial(_write, _dumped(table, found, kind, args.top)))
     if args.format in (None, "text") and (not reports or args.format):
         from gctrace_analyzer.present.fleet import lines
 
-        show(lines(told, args.top), args.color)
+        show(lines(found, args.top), args.color)
     elif args.format:
-        sys.stdout.buffer.write(_written(found, told, args.format, args.top))
+        sys.stdout.buffer.write(_dumped(table, found, args.format, args.top))
         sys.stdout.buffer.flush()
-    return EXIT_INPUT if told.totals.files == told.totals.unread else 0
+    return exit_codes.INPUT if found.totals.files == found.totals.unread else 0
 
 
 def _write(data: bytes, file: IO[bytes]) -> None:
@@ -93,51 +108,83 @@ def _write(data: bytes, file: IO[bytes]) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
-        prog="gctrace-analyze fleet", description=_DESCRIPTION, epilog=_EPILOG,
-        usage="gctrace-analyze fleet [INPUT ...] [-o OUTPUT.parquet] [option ...]",
-    )  # fmt: skip
-    parser.add_argument(
-        "inputs", nargs="*", metavar="INPUT", help="a file, folder, glob, address or @FILE"
+        prog="gctrace-analyze fleet",
+        usage="gctrace-analyze fleet [options] [INPUT...] [-o OUTPUT.parquet]",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
     )
-    parser.add_argument(
-        "-o", "--output", action="append", default=[], metavar="OUTPUT",
-        help="the folder of the rows, OUTPUT.parquet, here or in a store; a report by its "
-        f"suffix: {' '.join(SUFFIXES)} (repeatable)",
-    )  # fmt: skip
-    parser.add_argument(
-        "-f", "--format", choices=FORMATS, metavar="FORMAT",
-        help="what to print: text, md, html and json are answers, csv and jsonl the rows",
-    )  # fmt: skip
-    parser.add_argument(
-        "--id", metavar="PATTERN",
-        help="what the ends of paths tell: '{service}/{pod}.log'; also cluster, region, "
-        "namespace, container, host, unit, and * for anything",
-    )  # fmt: skip
-    parser.add_argument(
-        "--top", type=int, default=10, metavar="N", help="rows of each table (default: 10)"
+    parser.add_argument_group("input").add_argument(
+        "inputs", nargs="*", metavar="INPUT", help="a file, folder, glob, URL or @FILE"
     )
-    parser.add_argument("--overwrite", action="store_true", help="forget what is in the output")
-    parser.add_argument(
-        "--retry-errors", action="store_true",
-        help="look again at files that could not be read (those a store did not give, always)",
-    )  # fmt: skip
+    _add_output(parser)
+    parser.add_argument_group("identity").add_argument(
+        "--id",
+        metavar="PATTERN",
+        help="how to read identity from the end of a path: '{service}/{pod}.log'; also "
+        "cluster, region, namespace, container, host, unit, and * for anything",
+    )
     where = parser.add_argument_group("where to run")
     where.add_argument(
-        "--workers", type=int, metavar="N", help="processes here (default: all processors)"
+        "--workers",
+        type=whole_number("workers", 1),
+        metavar="N",
+        help="number of processes on this machine (default: one per processor)",
     )
     where.add_argument(
-        "--memory", metavar="SIZE", help="the most each of them may use (default: 1GiB)"
+        "--memory",
+        metavar="SIZE",
+        help="memory limit of each of these processes, for example 2GiB (default: 1GiB)",
     )
     where.add_argument(
-        "--scheduler", metavar="ADDRESS", help="a Dask scheduler instead: tcp://10.0.0.5:8786"
+        "--scheduler",
+        metavar="ADDRESS",
+        help="address of a Dask scheduler to use instead: tcp://10.0.0.5:8786",
     )
-    known(parser)
-    common(parser)
+    add_facts(parser)
+    add_reading(parser)
+    add_general(parser)
     return parser
 
 
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "-o",
+        "--output",
+        action="append",
+        default=[],
+        metavar="OUTPUT",
+        help="folder for the rows, OUTPUT.parquet, local or in an object store; or a report, "
+        f"by its suffix: {' '.join(SUFFIXES)} (repeatable)",
+    )
+    group.add_argument(
+        "-f",
+        "--format",
+        type=one_of("format", FORMATS),
+        metavar="FORMAT",
+        help="print this format: text, md, html or json for the report, csv or jsonl for the "
+        "rows (default: text)",
+    )
+    group.add_argument(
+        "--top",
+        type=whole_number("top", 1),
+        default=10,
+        metavar="N",
+        help="number of rows in each table of the report (default: 10)",
+    )
+    group.add_argument(
+        "--overwrite", action="store_true", help="discard what is in the output already"
+    )
+    group.add_argument(
+        "--retry-errors",
+        action="store_true",
+        help="read files again that could not be read before (files that the store did not "
+        "deliver are always read again)",
+    )
+
+
 def _outputs(names: list[str]) -> tuple[str | None, list[tuple[Path, str]]]:
-    """Where the rows go, and the reports by their kind."""
+    """The folder for the rows, and the reports with their formats."""
     reports = [
         (Path(name), SUFFIXES[Path(name).suffix])
         for name in names
@@ -147,74 +194,78 @@ def _outputs(names: list[str]) -> tuple[str | None, list[tuple[Path, str]]]:
     wrong = [name for name in folders if Path(name.rstrip("/")).suffix not in ("", ".parquet")]
     if len(folders) > 1 or wrong:
         raise BadSettingError(
-            what="--output", value=" ".join(wrong or folders),
-            expected="one folder for the rows, as fleet.parquet, and reports: "
-            + " ".join(SUFFIXES),
-        )  # fmt: skip
+            argument="output",
+            value=" ".join(wrong or folders),
+            expected="one folder for the rows such as fleet.parquet, and reports ending in "
+            + ", ".join(SUFFIXES),
+        )
     return (folders[0] if folders else None), reports
 
 
 def _rows(args: argparse.Namespace, folder: str | None) -> pl.LazyFrame | None:
-    """The rows; None if it was interrupted."""
+    """The rows; None if the run was interrupted."""
     from gctrace_analyzer.fleets.fleet import fleet
     from gctrace_analyzer.fleets.output import existing
 
-    for name in ("workers", "top"):
-        if (number := getattr(args, name)) is not None and number < 1:
-            raise BadSettingError(
-                what=f"--{name}", value=str(number), expected="a number from 1 on"
-            )
     inputs = _inputs(args.inputs)
     if not inputs:
         if folder is None or args.inputs:
             raise BadSettingError(
-                what="inputs", value=" ".join(args.inputs) or "none",
-                expected="at least one, or an output made before: fleet -o fleet.parquet",
-            )  # fmt: skip
+                argument="inputs",
+                value=" ".join(args.inputs),
+                expected="an input, or the output of an earlier run: fleet -o fleet.parquet",
+            )
         return existing(folder)
-    far: Progress | None = None
+    latest: Progress | None = None
     try:
-        with _progress() as show_progress:
+        with _progress() as draw:
 
             def progress(now: Progress) -> None:
-                nonlocal far
-                far = now
-                show_progress(now)
+                nonlocal latest
+                latest = now
+                draw(now)
 
             return fleet(
-                inputs, scheduler=args.scheduler, workers=args.workers, memory=args.memory,
-                output=folder, id=args.id, overwrite=args.overwrite,
-                retry_errors=args.retry_errors, progress=progress, **given(args),
-            )  # fmt: skip
+                inputs,
+                scheduler=args.scheduler,
+                workers=args.workers,
+                memory=args.memory,
+                output=folder,
+                id=args.id,
+                overwrite=args.overwrite,
+                retry_errors=args.retry_errors,
+                progress=progress,
+                **read_options(args),
+            )
     except KeyboardInterrupt:
-        say(_interrupted(far, folder))
+        say(f"gctrace-analyze: interrupted{_how_to_resume(latest, folder)}")
         return None
 
 
 def _inputs(words: list[str]) -> list[str]:
-    from gctrace_analyzer.fleets.inputs import named_in
+    from gctrace_analyzer.fleets.inputs import listed_in
 
     found: list[str] = []
     for word in words:
-        found += named_in(word[1:]) if word.startswith("@") else [word]
+        found += listed_in(word[1:]) if word.startswith("@") else [word]
     return found
 
 
-def _interrupted(far: Progress | None, folder: str | None) -> str:
+def _how_to_resume(progress: Progress | None, folder: str | None) -> str:
     if folder is None:
-        return "gctrace-analyze: interrupted.\n  Nothing was kept: -o fleet.parquet keeps it."
-    if far is None:
-        return "gctrace-analyze: interrupted before the first file was read."
+        return ".\n  No results were kept. To keep them next time, add -o fleet.parquet."
+    if progress is None:
+        return " before the first file was read."
     return (
-        f"gctrace-analyze: interrupted: {far.done:,} of {far.files:,} files are in {folder}.\n"
-        "  The same command goes on from there; what is there can be asked already:\n"
+        f": {progress.done:,} of {progress.files:,} files are in {folder}.\n"
+        "  Run the same command again to resume. For a report on the finished files:\n"
         f"  gctrace-analyze fleet -o {folder}"
     )
 
 
 @contextmanager
-def _progress() -> Iterator[Any]:
-    """One line on standard error, if that is a terminal."""
+def _progress() -> Iterator[Callable[[Progress], None]]:
+    """Yields a callback that draws one line on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -222,26 +273,26 @@ def _progress() -> Iterator[Any]:
 
     def progress(now: Progress) -> None:
         nonlocal last
-        if time.monotonic() - last < 0.2 and now.done < now.files:
+        if time.monotonic() - last < _REDRAW_S and now.done < now.files:
             return
         last = time.monotonic()
-        print(f"\r\033[K{_progress_line(now)}", end="", file=sys.stderr, flush=True)
+        print(f"{_CLEAR_LINE}{_progress_line(now)}", end="", file=sys.stderr, flush=True)
 
-    print("\r\033[Kstarting …", end="", file=sys.stderr, flush=True)
+    print(f"{_CLEAR_LINE}starting …", end="", file=sys.stderr, flush=True)
     try:
         yield progress
     finally:
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+        print(_CLEAR_LINE, end="", file=sys.stderr, flush=True)
 
 
 def _progress_line(now: Progress) -> str:
-    """How far it is, in one line."""
+    """How many files are done and how long the rest will take, in one line."""
     from gctrace_analyzer.present.format import count, duration
 
     seen = now.bytes + now.part_bytes
     parts = [
         f"{now.done:,} of {count(now.files, 'file')}",
-        *([f"{now.errors:,} not read"] if now.errors else []),
+        *([f"{now.errors:,} unreadable"] if now.errors else []),
         *([f"{now.files_per_s:,.3g}/s"] if now.files_per_s else []),
         *([f"{seen / now.seconds / (1 << 20):,.3g} MiB/s"] if seen and now.seconds else []),
         *([f"{duration(now.left_s)} left"] if now.left_s else []),
@@ -250,20 +301,21 @@ def _progress_line(now: Progress) -> str:
     return " · ".join(parts)
 
 
-def _written(rows: pl.DataFrame, told: Answers, kind: str, most: int) -> bytes:
+def _dumped(rows: pl.DataFrame, found: Answers, kind: str, top: int) -> bytes:
+    """The report, or the rows, in a format."""
     from gctrace_analyzer.present import fleet
     from gctrace_analyzer.present.text import joined
 
     if kind == "md":
-        return fleet.dumps(told, most).encode()
+        return fleet.dumps(found, top).encode()
     if kind == "html":
         from gctrace_analyzer.present.html.fleet import dumps
 
-        return dumps(told, most).encode("utf-8", "replace")
+        return dumps(found, top).encode("utf-8", "replace")
     if kind == "json":
-        return fleet.to_json(told).encode()
+        return fleet.to_json(found).encode()
     if kind == "text":
-        return f"{joined(fleet.lines(told, most))}\n".encode()
+        return f"{joined(fleet.lines(found, top))}\n".encode()
     if kind == "jsonl":
         return rows.write_ndjson().encode()
     import polars as pl

@@ -1,135 +1,237 @@
-"""Options and what they have in common."""
+"""The options that commands have in common, and how mistakes in them are reported."""
 
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gctrace_analyzer import __version__
+from gctrace_analyzer.errors import BadSettingError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+_NOT_OPTIONS = {
+    "condition": "--fail-on",
+    "every": "--every",
+    "finding": "LINE",
+    "input": "FILE",
+    "inputs": "INPUT",
+    "line_no": "LINE",
+    "origins": "FILE",
+    "side": "SIDE",
+    "settings": "SIDE",
+    "stdin": "-",
+    "workers_version": "--scheduler",
+}
+"""Arguments in Python whose option has another name, or that are no option."""
+
+
+def as_option(argument: str, value: str | None = None) -> str:
+    """Returns an argument of the library as it is written on the command line.
+
+    >>> as_option("memory_limit"), as_option("kind", "log"), as_option("condition")
+    ('--memory-limit', '--kind log', '--fail-on')
+    """
+    option = _NOT_OPTIONS.get(argument, "--" + argument.replace("_", "-"))
+    return option if value is None else f"{option} {value}"
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that does not guess abbreviations and ends with the next step."""
+    """An argument parser with plain error messages and no abbreviated options."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, prog: str, usage: str, description: str, epilog: str) -> None:
         super().__init__(
+            prog=prog,
+            usage=usage,
+            description=description,
+            epilog=epilog,
             allow_abbrev=False,
+            add_help=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
-            **settings,
         )
 
     def error(self, message: str) -> NoReturn:
-        """Wrong usage: what is wrong, and where the help is."""
-        self.exit(2, f"{self.prog}: {message}\n  Try {self.prog} --help.\n")
+        """Exits with code 2 after one message that says what to change."""
+        self.exit(2, f"{self.prog}: {self._plain(message)}\n  Try {self.prog} --help.\n")
+
+    def _plain(self, message: str) -> str:
+        """A message of argparse in plain words, with the nearest valid option."""
+        if match := re.match(r"unrecognized arguments: (.*)", message, re.DOTALL):
+            word = next((each for each in match[1].split() if each.startswith("-")), "")
+            if not word:
+                return f"unexpected argument {match[1]!r}"
+            name = word.partition("=")[0]
+            near = nearest(name, self._option_string_actions)
+            return f"unknown option {name}." + (f" Did you mean {near}?" if near else "")
+        if match := re.match(r"the following arguments are required: (.*)", message):
+            return f"no {match[1]} given"
+        if match := re.match(r"argument (\S+): expected one argument", message):
+            return f"{match[1].rpartition('/')[2]} needs a value"
+        return re.sub(r"^argument \S+: ", "", message)
 
 
-def common(parser: argparse.ArgumentParser) -> None:
+def one_of(option: str, valid: Sequence[str]) -> Callable[[str], str]:
+    """Returns a converter that accepts only these values, for `add_argument(type=...)`."""
+
+    def convert(text: str) -> str:
+        if text in valid:
+            return text
+        raise _argument_error(BadSettingError.unknown(option, text, valid))
+
+    return convert
+
+
+def whole_number(option: str, at_least: int) -> Callable[[str], int]:
+    """Returns a converter that accepts whole numbers from `at_least` on."""
+
+    def convert(text: str) -> int:
+        if re.fullmatch(r"\d+", text) and int(text) >= at_least:
+            return int(text)
+        expected = f"a whole number, {at_least} or more"
+        raise _argument_error(BadSettingError(option, text, expected))
+
+    return convert
+
+
+def _argument_error(err: BadSettingError) -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(err.message(as_option))
+
+
+def add_general(parser: argparse.ArgumentParser) -> None:
     """Adds the options every command has."""
-    parser.add_argument(
+    group = parser.add_argument_group("general")
+    group.add_argument("-h", "--help", action="help", help="show this help and exit")
+    group.add_argument(
         "--color",
-        choices=("auto", "always", "never"),
+        type=one_of("color", ("auto", "always", "never")),
         default="auto",
         metavar="WHEN",
-        help="colours on a terminal only (auto, the default), always or never",
+        help="use colours: auto (only on a terminal), always or never (default: auto)",
     )
-    parser.add_argument("--debug", action="store_true", help="show tracebacks")
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    group.add_argument(
+        "--debug", action="store_true", help="show a traceback instead of a short error message"
+    )
+    group.add_argument(
+        "--version",
+        action="version",
+        version=f"gctrace-analyze {__version__}",
+        help="show the version and exit",
+    )
 
 
-def written(
+def add_output(
     parser: argparse.ArgumentParser, formats: Sequence[str], suffixes: Iterable[str]
-) -> None:
-    """Adds what a report is printed as, and the files it is written to."""
-    parser.add_argument(
-        "-f", "--format", choices=formats, metavar="FORMAT",
-        help=f"what to print: {', '.join(formats)} (default: text)",
-    )  # fmt: skip
-    parser.add_argument(
-        "-o", "--output", action="append", default=[], metavar="FILE", type=Path,
-        help=f"write to FILE, by its suffix: {' '.join(suffixes)} (repeatable)",
-    )  # fmt: skip
+) -> argparse._ArgumentGroup:
+    """Adds the options for what is printed and which files are written."""
+    group = parser.add_argument_group("output")
+    add_format(group, formats)
+    group.add_argument(
+        "-o",
+        "--output",
+        action="append",
+        default=[],
+        metavar="FILE",
+        type=Path,
+        help="write to FILE instead of standard output; the suffix sets the format: "
+        f"{' '.join(suffixes)} (repeatable)",
+    )
+    return group
 
 
-def known(
-    parser: argparse.ArgumentParser,
-    *,
-    wanted: bool = False,
-    by_side: bool = False,
-    growing: bool = False,
-) -> None:
-    """Adds what is known of the program and its inputs.
+def add_format(group: argparse._ActionsContainer, formats: Sequence[str]) -> None:
+    """Adds `--format`."""
+    group.add_argument(
+        "-f",
+        "--format",
+        type=one_of("format", formats),
+        metavar="FORMAT",
+        help=f"print this format: {', '.join(formats)} (default: {formats[0]})",
+    )
 
-    GOGC and limit may be `wanted` ones, or, like the Go version, one for each of several
-    sides; a `growing` input can only be a log.
+
+def add_facts(parser: argparse.ArgumentParser, *, suffix: str = "", per_side: str = "") -> None:
+    """Adds the options that state facts about the program.
+
+    Args:
+        parser: where to add them.
+        suffix: what follows the names of the settings, as in `--gogc-now`.
+        per_side: what to add to the help of options that take one value per side.
     """
-    sides = "; 100,200: one for each side" if by_side else ""
-    program = parser.add_argument_group("what is known of the program")
-    program.add_argument(
-        "--gogc",
-        metavar="PERCENT",
-        help="GOGC to try: 50,200,off" if wanted else f"its GOGC: 100, 50, off{sides}",
+    facts = parser.add_argument_group(
+        "facts about the program",
+        "Inferred from the inputs by default; give them where the inputs do not say.",
     )
-    program.add_argument(
-        "--memory-limit",
-        metavar="SIZE",
-        help="GOMEMLIMIT to try: 1GiB,off"
-        if wanted
-        else "its GOMEMLIMIT: 900MiB, off" + ("; off,1GiB: each side's" if by_side else ""),
+
+    def add(option: str, metavar: str, text: str) -> None:
+        facts.add_argument(option, metavar=metavar, help=text)
+
+    add(f"--gogc{suffix}", "PERCENT", f"GOGC it ran with: 100, 50 or off{per_side}")
+    add(
+        f"--memory-limit{suffix}",
+        "SIZE",
+        f"GOMEMLIMIT it ran with, for example 900MiB, or off{per_side}",
     )
-    program.add_argument(
-        "--container-limit", metavar="SIZE", help="memory its container may have"
+    add("--container-limit", "SIZE", "memory limit of its container, for example 2GiB")
+    add("--cpu-limit", "CPUS", "CPU limit of its container in CPUs, for example 1.5")
+    add("--go-version", "VERSION", f"Go version it was built with, for example 1.22{per_side}")
+    add(f"--ballast{suffix}", "SIZE", "size of its heap ballast, for example 64MiB")
+    add("--off-heap", "SIZE", "memory that Go does not count (cgo, mmap), for example 200MiB")
+
+
+def add_reading(
+    parser: argparse.ArgumentParser, *, growing: bool = False
+) -> argparse._ArgumentGroup:
+    """Adds the options for how inputs are read; `growing` inputs can only be logs."""
+    group = parser.add_argument_group("how to read the inputs")
+    group.add_argument(
+        "--year",
+        type=whole_number("year", 1970),
+        metavar="YEAR",
+        help="year of the first line, for timestamps without a year",
     )
-    program.add_argument("--cpu-limit", metavar="CPUS", type=float, help="CPUs it may use: 1.5")
-    program.add_argument(
-        "--go-version", metavar="VERSION", help="the Go it was built with: 1.22"
+    group.add_argument(
+        "--tz",
+        metavar="ZONE",
+        help="time zone for timestamps without one, for example Europe/Berlin",
     )
-    program.add_argument(
-        "--ballast", metavar="SIZE",
-        help="ballasts to try: 0,64MiB" if wanted else "the ballast it keeps: 64MiB",
-    )  # fmt: skip
-    program.add_argument(
-        "--off-heap", metavar="SIZE",
-        help="its memory that Go does not count (cgo, mmap): 200MiB",
-    )  # fmt: skip
-    inputs = parser.add_argument_group("how to read the inputs")
-    inputs.add_argument(
-        "--year", type=int, help="year of the first line, where stamps have none"
-    )
-    inputs.add_argument(
-        "--tz", metavar="ZONE", help="zone of stamps that name none: Europe/Berlin"
-    )
-    inputs.add_argument(
-        "--start", metavar="TIME", help="start of the program, where nothing is stamped"
+    group.add_argument(
+        "--start",
+        metavar="TIME",
+        help="program start time, for logs without timestamps, for example "
+        "2026-11-21T09:00:00Z",
     )
     if growing:
-        return
-    inputs.add_argument(
+        return group
+    group.add_argument(
         "--kind",
         metavar="KIND",
-        help="what the inputs are, if not what they look like: log, json, journal-export, "
+        help="input format, if it is not detected correctly: log, json, journal-export, "
         "journal-verbose, memstats-csv, pprof, metrics, describe",
     )
-    inputs.add_argument(
+    group.add_argument(
         "--columns",
         metavar="NAMES",
-        help="columns of a MemStats table without a header: HeapSys,HeapAlloc,…",
+        help="column names of a MemStats table without a header: HeapSys,HeapAlloc,...",
     )
-    inputs.add_argument(
-        "--unpack-limit", metavar="SIZE", help="the most a compressed input may unpack to"
+    group.add_argument(
+        "--unpack-limit",
+        metavar="SIZE",
+        help="largest unpacked size of a compressed input, for example 64GiB (default: 4GiB, "
+        "or 250 times the compressed size if that is more)",
     )
+    return group
 
 
-def given(args: argparse.Namespace) -> dict[str, Any]:
-    """These options as `read`, or `live`, takes them."""
+def read_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Returns the parsed options as the arguments that `read` and `live` take."""
     names = (
         "gogc", "memory_limit", "container_limit", "cpu_limit", "go_version", "ballast",
         "off_heap", "year", "tz", "start", "kind", "unpack_limit", "columns",
     )  # fmt: skip
-    found = {name: getattr(args, name) for name in names if name in args}
-    if found.get("columns"):
-        found["columns"] = found["columns"].split(",")
-    return found
+    options = {name: getattr(args, name) for name in names if name in args}
+    if options.get("columns"):
+        options["columns"] = options["columns"].split(",")
+    return options

@@ -1,58 +1,33 @@
-"""Output files: kind by suffix, and nothing ever half-written."""
+"""Output files: the format is chosen by the file name's suffix."""
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
-from gctrace_analyzer.errors import BadSettingError, UnwritableOutputError
+from gctrace_analyzer.errors import BadSettingError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+    from pathlib import Path
 
 
-def output(path: Path, suffixes: Mapping[str, str], option: str = "--output") -> str:
-    """The kind of file that `path` asks for, by its suffix.
+def format_of(path: Path, suffixes: Mapping[str, str], argument: str = "output") -> str:
+    """Returns the format that the file name asks for by its suffix.
 
     Raises:
-        BadSettingError: no such kind, or no such folder.
+        BadSettingError: unknown suffix, or the folder does not exist.
     """
     kind = suffixes.get(path.suffix.lower())
     if kind is None:
+        suffix = nearest(path.suffix, suffixes) if path.suffix else None
         raise BadSettingError(
-            what=option, value=str(path), expected="a name ending in " + ", ".join(suffixes)
+            argument,
+            str(path),
+            "a file name ending in " + ", ".join(suffixes),
+            suffix and str(path.with_suffix(suffix)),
         )
     if not path.resolve().parent.is_dir():
         raise BadSettingError(
-            what=option, value=str(path), expected=f"an existing folder: {path.parent} is none"
+            argument, str(path), f"a file in an existing folder: {path.parent} does not exist"
         )
     return kind
-
-
-def save(path: Path, write: Callable[[IO[bytes]], None]) -> None:
-    """Writes the file beside its place and moves it there.
-
-    Raises:
-        UnwritableOutputError: that could not be done; nothing is left.
-    """
-    part = None
-    try:
-        handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
-        part = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-        part.chmod(0o666 & ~_umask())
-        part.replace(path)
-    except OSError as err:
-        raise UnwritableOutputError(str(path), err.strerror or str(err)) from err
-    finally:
-        if part:
-            part.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,4 +1,4 @@
-"""What is said while inputs are read: progress on a terminal, warnings in one line each."""
+"""Progress and warnings while inputs are read, on standard error."""
 
 from __future__ import annotations
 
@@ -7,21 +7,27 @@ import time
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.screen import say
 from gctrace_analyzer.errors import GctraceWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import TypeAlias
 
     from gctrace_analyzer.ingest.sources import SourceFacts
 
+    OnProgress: TypeAlias = Callable[[SourceFacts], None]
+
+_SHOWN_AFTER_S = 1.0
+_CLEAR_LINE = "\r\033[K"
+
 
 @contextmanager
-def reading() -> Iterator[Any]:
-    """Gives what `read` takes as `progress`; says the warnings at the end."""
-    with warnings.catch_warnings(record=True) as caught, _progress() as progress:
+def reading() -> Iterator[OnProgress | None]:
+    """Yields the `progress` argument for `read`; prints the warnings at the end."""
+    with warnings.catch_warnings(record=True) as caught, _progress_line() as progress:
         warnings.simplefilter("always", GctraceWarning)
         yield progress
     for warning in caught:
@@ -29,8 +35,8 @@ def reading() -> Iterator[Any]:
 
 
 @contextmanager
-def _progress() -> Iterator[Any]:
-    """A line on standard error that grows while a read takes longer than a second."""
+def _progress_line() -> Iterator[OnProgress | None]:
+    """Yields a callback that draws one line, if reading takes longer than a second."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -38,16 +44,17 @@ def _progress() -> Iterator[Any]:
 
     def progress(facts: SourceFacts) -> None:
         nonlocal shown
-        if time.monotonic() - begin < 1:
+        if time.monotonic() - begin < _SHOWN_AFTER_S:
             return
         shown = True
         path = Path(facts.name)
         size = path.stat().st_size if path.is_file() else 0
         done = f"{100 * facts.bytes / size:3.0f} %" if size else f"{facts.bytes >> 20} MiB"
-        print(f"\r\033[Kreading {path.name}: {done}", end="", file=sys.stderr, flush=True)
+        line = f"{_CLEAR_LINE}reading {path.name}: {done}"
+        print(line, end="", file=sys.stderr, flush=True)
 
     try:
         yield progress
     finally:
         if shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            print(_CLEAR_LINE, end="", file=sys.stderr, flush=True)

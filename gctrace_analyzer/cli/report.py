@@ -6,11 +6,22 @@ import sys
 from functools import partial
 from typing import IO, TYPE_CHECKING, cast
 
-from gctrace_analyzer.cli import EXIT_INPUT, fail_on, to_a_reader
-from gctrace_analyzer.cli.options import Parser, common, given, known, written
-from gctrace_analyzer.cli.output import output, save
+from gctrace_analyzer.cli import exit_codes, fail_on
+from gctrace_analyzer.cli.options import (
+    Parser,
+    add_facts,
+    add_general,
+    add_output,
+    add_reading,
+    one_of,
+    read_options,
+    whole_number,
+)
+from gctrace_analyzer.cli.output import format_of
 from gctrace_analyzer.cli.progress import reading
-from gctrace_analyzer.errors import NothingDrawnError
+from gctrace_analyzer.cli.screen import to_a_reader
+from gctrace_analyzer.errors import NoDataError
+from gctrace_analyzer.files import write_atomically
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +40,6 @@ PLOTS = (
     "timeline", "pauses", "frequency", "assist", "live_heap", "goal", "mmu", "trade_off",
     "memory",
 )  # fmt: skip
-_ROWS_AT_ONCE = 65_536
 TABLES = (
     "cycles", "metrics", "processes", "pauses", "windows", "segments", "mmu", "episodes",
     "findings", "recommendations",
@@ -37,22 +47,30 @@ TABLES = (
     "memstats", "oom_kills", "oom_invocations", "oom_tasks", "unit_events", "container_states",
     "runtime_fatal", "rejected",
 )  # fmt: skip
+_PICTURES = ("png", "svg")
+_ROWS_PER_WRITE = 65_536
 
 _DESCRIPTION = """\
-What the Go garbage collector did, from the log of GODEBUG=gctrace=1.
+Shows what the Go garbage collector did to your program: findings, what caused
+them, and which GOGC and GOMEMLIMIT to set.
 
   GODEBUG=gctrace=1 ./server 2> run.log
   gctrace-analyze run.log
 
-Reads the gctrace of every Go version, mixed with whatever else the program
-wrote, compressed or not. Several files are parts of one log, in their order;
-- is standard input. There is also, each with its own --help:
+Reads gctrace output from every Go version, also between other log lines, in
+the log formats of journald, Docker and Kubernetes, and compressed; formats are
+detected automatically. Several files are read as parts of one log, in the
+order given, and can include MemStats dumps and OOM kill messages.
 
-  gctrace-analyze compare BEFORE AFTER     is it really better?
-  gctrace-analyze whatif run.log           what would other settings do?
-  gctrace-analyze watch -- ./server        live, while it runs
-  gctrace-analyze fleet 'logs/**/*.log'    thousands of processes
-  gctrace-analyze explain LINE             one line, field by field"""
+commands:
+  gctrace-analyze FILE...                  report (this help)
+  gctrace-analyze recommend FILE...        which GOGC and GOMEMLIMIT to set
+  gctrace-analyze whatif FILE...           predict other settings
+  gctrace-analyze compare BEFORE AFTER     is it significantly better?
+  gctrace-analyze watch -- ./server        live, while the program runs
+  gctrace-analyze explain LINE             one line of gctrace, field by field
+  gctrace-analyze fleet 'logs/**/*.log'    the logs of thousands of processes
+  gctrace-analyze help COMMAND             help for a command"""
 
 _EPILOG = """\
 examples:
@@ -64,28 +82,24 @@ examples:
   gctrace-analyze run.log --between 60s..120s --process 0
   gctrace-analyze run.log --fail-on 'stw_p99_ms>2' --fail-on finding:bad
 
-exit codes: 0 analysed, 1 a --fail-on held, 2 wrong usage, 3 input unusable,
-70 a bug, 130 interrupted"""
+exit codes: 0 analysed, 1 a --fail-on condition is true, 2 wrong usage,
+3 no usable input, 70 internal error, 130 interrupted"""
 
 
 def run(words: list[str]) -> int:
-    """Runs the main job; the exit code."""
+    """Runs the main job and returns its exit code."""
     args = _parser().parse_args(words)
-    outputs = [(path, output(path, SUFFIXES)) for path in args.output]
+    outputs = [(path, format_of(path, SUFFIXES)) for path in args.output]
     table = args.table or "cycles"
-    fail_on.check(args)
-    from gctrace_analyzer.analysis.checks import gate
-    from gctrace_analyzer.analysis.summary import FIGURES
-
-    for condition in args.fail_on:
-        gate(condition, FIGURES)
+    _validate_conditions(args)
     whole = _read(args)
-    code = EXIT_INPUT if whole.is_empty else 0
-    view = _view(whole, args)
+    code = 0 if not whole.is_empty else exit_codes.INPUT
+    view = _selected(whole, args)
     if args.fail_on or args.junit:
-        code = fail_on.verdict(args, view.check(*args.fail_on)) or code
+        code = fail_on.report_checks(args, view.check(*args.fail_on)) or code
     for path, kind in outputs:
-        save(path, partial(write, view, kind, args.plot if kind in ("png", "svg") else table))
+        name = args.plot if kind in _PICTURES else table
+        write_atomically(path, partial(write, view, kind, name))
     if not outputs or args.format:
         with to_a_reader():
             _print(view, args.format or ("csv" if args.table else "text"), table, args.color)
@@ -93,51 +107,79 @@ def run(words: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="gctrace-analyze", description=_DESCRIPTION, epilog=_EPILOG)
-    parser.add_argument(
+    parser = Parser(
+        prog="gctrace-analyze",
+        usage="gctrace-analyze [options] FILE...\n       gctrace-analyze COMMAND ...",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+    )
+    parser.add_argument_group("input").add_argument(
         "inputs", nargs="+", metavar="FILE", help="a log, or - for standard input"
     )
-    written(parser, FORMATS, SUFFIXES)
-    parser.add_argument(
-        "--table", choices=TABLES, metavar="TABLE",
-        help=f"what csv, jsonl and parquet hold: {', '.join(TABLES)} (default: cycles)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--plot", choices=PLOTS, metavar="PLOT", default="timeline",
-        help=f"what png and svg show: {', '.join(PLOTS)} (default: timeline)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--between", metavar="A..B", help="only cycles that start then: 60s..120s"
+    output = add_output(parser, FORMATS, SUFFIXES)
+    output.add_argument(
+        "--table",
+        type=one_of("table", TABLES),
+        metavar="TABLE",
+        help=f"table to write as csv, jsonl or parquet: {', '.join(TABLES)} (default: cycles)",
     )
-    parser.add_argument(
-        "--process", type=int, metavar="N", help="only this program start: 0, 1, …"
+    output.add_argument(
+        "--plot",
+        type=one_of("plot", PLOTS),
+        metavar="PLOT",
+        default="timeline",
+        help=f"plot to write as png or svg: {', '.join(PLOTS)} (default: timeline)",
     )
-    parser.add_argument(
-        "--strict", action="store_true", help="a line that cannot be read is an error (exit 3)"
+    selection = parser.add_argument_group("selection")
+    selection.add_argument(
+        "--between",
+        metavar="A..B",
+        help="only cycles that start in this range, counted from the start of the program: "
+        "60s..120s, 5m.., ..1h",
     )
-    known(parser)
-    fail_on.gating(
-        parser, "'stw_p99_ms>2', 'gc_cpu_share>10%%', 'finding:bad', 'finding:GC016'"
+    selection.add_argument(
+        "--process",
+        type=whole_number("process", 0),
+        metavar="N",
+        help="only this process, counted from 0 in the order of the input",
     )
-    common(parser)
+    fail_on.add_checks(
+        parser, "'stw_p99_ms>2', 'gc_cpu_share>10%%', finding:bad or finding:GC016"
+    )
+    add_facts(parser)
+    add_reading(parser).add_argument(
+        "--strict", action="store_true", help="exit with code 3 if a line cannot be read"
+    )
+    add_general(parser)
     return parser
+
+
+def _validate_conditions(args: argparse.Namespace) -> None:
+    """Refuses wrong conditions and files before anything is read."""
+    fail_on.validate(args)
+    from gctrace_analyzer.analysis.checks import gate
+    from gctrace_analyzer.analysis.summary import FIGURES
+
+    for condition in args.fail_on:
+        gate(condition, FIGURES)
 
 
 def _read(args: argparse.Namespace) -> Run:
     from gctrace_analyzer.api import read
 
     with reading() as progress:
-        return read(*args.inputs, strict=args.strict, progress=progress, **given(args))
+        return read(*args.inputs, strict=args.strict, progress=progress, **read_options(args))
 
 
-def _view(whole: Run, args: argparse.Namespace) -> Run:
+def _selected(whole: Run, args: argparse.Namespace) -> Run:
+    """The part of the run that `--process` and `--between` select."""
     view = whole
     if args.process is not None:
         view = view.process(args.process)
     if args.between is not None:
         from gctrace_analyzer.units import span_s
 
-        view = view.between(*span_s(args.between, what="--between"))
+        view = view.between(*span_s(args.between, argument="between"))
     return view
 
 
@@ -153,7 +195,7 @@ def _print(view: Run, kind: str, table: str, color: str) -> None:
 
 
 def write(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
-    """Writes the run as a report, or the table or plot called `name`."""
+    """Writes the run in a format: as a report, or the table or plot called `name`."""
     if kind == "text":
         from gctrace_analyzer.present import text
 
@@ -170,25 +212,33 @@ def write(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
         from gctrace_analyzer.present.html import report
 
         file.write(report.dumps(view.report()).encode("utf-8", "replace"))
-    elif kind in ("png", "svg"):
-        from gctrace_analyzer.present.plots.accessor import described
-        from gctrace_analyzer.present.plots.matplotlib_backend import image
-
-        figure = described(view.report(), name)
-        if not figure.drawn:
-            raise NothingDrawnError(name, " ".join(figure.notes))
-        file.write(image(figure, kind))
+    elif kind in _PICTURES:
+        _write_plot(view, kind, name, file)
     else:
         _write_table(view.table(cast("TableName", name)), kind, file)
+
+
+def _write_plot(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
+    from gctrace_analyzer.present.plots.accessor import described
+    from gctrace_analyzer.present.plots.matplotlib_backend import image
+
+    figure = described(view.report(), name)
+    if not figure.drawn:
+        problem = " ".join(["this input has no data for it.", *figure.notes])
+        others = ", ".join(plot for plot in PLOTS if plot != name)
+        raise NoDataError(
+            path=f"plot {name}", problem=problem.rstrip("."), hint=f"Other plots: {others}."
+        )
+    file.write(image(figure, kind))
 
 
 def _write_table(frame: pl.DataFrame, kind: str, file: IO[bytes]) -> None:
     if kind == "parquet":
         frame.write_parquet(file)
         return
-    # Piece by piece, so that it is Python that writes: its error tells a closed pipe.
-    for begin in range(0, max(len(frame), 1), _ROWS_AT_ONCE):
-        part = frame.slice(begin, _ROWS_AT_ONCE)
+    # In pieces that Python writes, because its error shows that a pipe was closed.
+    for begin in range(0, max(len(frame), 1), _ROWS_PER_WRITE):
+        part = frame.slice(begin, _ROWS_PER_WRITE)
         text = (
             part.write_csv(include_header=not begin) if kind == "csv" else part.write_ndjson()
         )

@@ -1,19 +1,32 @@
-"""Standard output: colours where they belong, and characters that it can show."""
+"""Prints to standard output and standard error: colours, encodings, closed pipes."""
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import TextIO
 
     from gctrace_analyzer.present.table import Line
 
+_ASCII = str.maketrans(
+    {
+        **dict(zip("▁▂▃▄▅▆▇█", "_.-=+*#@", strict=True)),
+        "·": "|", "▸": ">", "✗": "x", "×": "x", "→": "->", "…": "...",
+        "–": "-", "—": "-", "−": "-", "─": "-", "│": "|", "±": "+-", "≈": "~", "∝": "~",
+        "≥": ">=", "≤": "<=", "µ": "u", "Δ": "d", "∆": "d", "◀": "<", "▶": ">",
+        "“": '"', "”": '"', "’": "'", "‘": "'", "\u202f": " ", "\xa0": " ",
+    }
+)  # fmt: skip
+"""What stands for the signs of the reports where only ASCII can be shown."""
+
 
 def show(lines: Iterable[Line], color: str, file: TextIO | None = None) -> None:
-    """Writes styled lines; without colour unless it is wanted and can be seen."""
+    """Prints styled lines, with colours only where they are wanted and can be seen."""
     from rich.console import Console
     from rich.text import Text
 
@@ -27,15 +40,58 @@ def show(lines: Iterable[Line], color: str, file: TextIO | None = None) -> None:
         highlight=False,
         soft_wrap=True,
     )
+    ascii_only = is_ascii_only(file)
     for line in lines:
+        pieces = [(to_ascii(text) if ascii_only else text, style) for text, style in line]
         if console.is_terminal:
-            text = Text.assemble(*line)
+            text = Text.assemble(*pieces)
             text.rstrip()
             console.print(text)
         else:
-            print("".join(text for text, _ in line).rstrip(), file=file)
+            print("".join(text for text, _ in pieces).rstrip(), file=file)
+
+
+def is_ascii_only(file: TextIO) -> bool:
+    """Returns whether a stream can show only ASCII: by its encoding, or by a C locale.
+
+    A C locale counts only if it was chosen: containers often have no locale at all, and show
+    Unicode all the same. (Python itself writes UTF-8 in either case.)
+    """
+    try:
+        "▁·".encode(getattr(file, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return True
+    chosen = (os.environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
+    return next(filter(None, chosen), "") in ("C", "POSIX")
+
+
+def to_ascii(text: str) -> str:
+    """Returns the text with the reports' own signs in ASCII.
+
+    >>> to_ascii("▁▄█ · 3–6 µs …")
+    '_=@ | 3-6 us ...'
+    """
+    return text if text.isascii() else text.translate(_ASCII)
 
 
 def say(message: str) -> None:
-    """Writes to standard error: all that is not a result."""
+    """Prints to standard error everything that is not a result."""
     print(message, file=sys.stderr)
+
+
+@contextmanager
+def to_a_reader() -> Iterator[None]:
+    """A block whose output may lose its reader; the exit code is then still what it was."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_output()
+
+
+def discard_output() -> None:
+    """Sends what is still buffered for standard output nowhere.
+
+    Otherwise Python reports at its exit that it could not be written.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""A fleet's answers for people in Python: they print as the command does."""
+"""The answers about a fleet as a Python object that prints like the command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FleetAnswers(Answers):
-    """What the rows of a fleet tell together; prints as `gctrace-analyze fleet` does."""
+    """Answers about all processes of a fleet; prints like `gctrace-analyze fleet`."""
 
     def __str__(self) -> str:
         return text.joined(fleet.lines(self))
@@ -24,10 +24,10 @@ class FleetAnswers(Answers):
 
 
 def fleet_answers(rows: pl.DataFrame | pl.LazyFrame) -> FleetAnswers:
-    """The answers that rows of `fleet` give.
+    """Returns the answers that the rows of a fleet give.
 
     Args:
-        rows: what `fleet` gave, or a part of it: one region, one day.
+        rows: what `fleet` returned, or a part of it, such as one region or one day.
     """
     found = answers(rows.lazy().collect())
     return FleetAnswers(**{each.name: getattr(found, each.name) for each in fields(found)})

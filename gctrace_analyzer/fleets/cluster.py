@@ -1,4 +1,4 @@
-"""The workers: local processes, a scheduler somewhere, or a client somebody has."""
+"""Connects to Dask workers: local processes, a scheduler, or an existing client."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MEMORY = "1GiB"
-"""Per worker: enough for any file, as long ones are analysed in stretches."""
+"""Memory limit per worker: enough for any file, because long ones are read in stretches."""
 
 CONNECT_S = 30
-"""So long a scheduler and its first worker may take to be there."""
+"""How long to wait for a scheduler, and for its first worker."""
 
 SETTINGS: dict[str, Any] = {
-    # A task during which two workers died is given up; its files are then tried one by one.
+    # Give up a task after two workers have died; its files are then tried one by one.
     "distributed.scheduler.allowed-failures": 1,
-    # One task on a worker at a time, so that a death blames no other.
+    # One task at a time on each worker, so that a crash is attributed to the right one.
     "distributed.scheduler.worker-saturation": 1.0,
-    # A worker that says nothing for so long is taken for dead.
+    # A worker that has not responded for this long is considered dead.
     "distributed.scheduler.worker-ttl": "60s",
-    # Dask's own profiler looks at every stack each 10 ms and keeps what it saw: a twentieth of
-    # the CPU, and 50 KiB a file that a worker never gives back.
+    # Dask's profiler samples every stack each 10 ms and keeps the samples: 5 % of the CPU, and
+    # 50 KiB per file that are never freed.
     "distributed.worker.profile.enabled": False,
-    # One thread each: the workers are the parallelism.
+    # One thread each: the parallelism is in the workers.
     "distributed.nanny.pre-spawn-environ.POLARS_MAX_THREADS": "1",
-    # Of the memory limit: when results go to disk, when no task is begun, when the worker is
-    # ended before the system does it.
+    # Shares of the memory limit at which a worker moves results to disk, spills, starts no
+    # further task, and is terminated before the kernel kills it.
     "distributed.worker.memory.target": 0.6,
     "distributed.worker.memory.spill": 0.7,
     "distributed.worker.memory.pause": 0.85,
     "distributed.worker.memory.terminate": 0.95,
     "distributed.admin.tick.limit": "30s",
 }
-"""Dask's own settings for the embedded cluster; a scheduler elsewhere has its own."""
+"""Dask settings for the local cluster; an existing scheduler has its own."""
 
 RETRIES = 2
-"""So many more times Dask runs a batch whose store did not answer."""
+"""How often Dask repeats a batch whose store did not answer."""
 
 
 @contextmanager
@@ -52,50 +52,60 @@ def connected(
     workers: int | None = None,
     memory: str | None = None,
 ) -> Iterator[Any]:
-    """A client: the one given, of the scheduler named, or of an embedded cluster.
+    """Yields a Dask client: the given one, one for the scheduler, or one for a local cluster.
 
     Raises:
         MissingExtraError: Dask is not installed.
         UnreadableInputError: the scheduler does not answer, or has no worker.
-        BadSettingError: the workers cannot run our tasks.
+        BadSettingError: the workers have another version of this package.
     """
     dask, distributed = extras.load("dask"), extras.load("distributed")
     if client is not None:
-        _ready(client)
+        _wait_until_ready(client)
         yield client
     elif scheduler is not None:
-        with _reached(distributed, scheduler) as reached:
-            _ready(reached)
-            yield reached
+        with _quiet(), _client_of(distributed, scheduler) as remote:
+            _wait_until_ready(remote)
+            yield remote
     else:
-        quiet = logging.CRITICAL
-        logging.getLogger("distributed").setLevel(quiet)
         with (
+            _quiet(),
             dask.config.set(SETTINGS),
             distributed.LocalCluster(
                 n_workers=workers or os.cpu_count() or 1,
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=memory or MEMORY,
-                # Any free port: the default one may be taken, which Dask would say.
+                # Any free port, because Dask warns if its default port is taken.
                 dashboard_address="127.0.0.1:0",
-                silence_logs=quiet,
+                silence_logs=logging.CRITICAL,
                 preload=["gctrace_analyzer.fleets.worker"],
             ) as cluster,
-            distributed.Client(cluster) as embedded,
+            distributed.Client(cluster) as local,
         ):
-            yield embedded
+            yield local
 
 
 @contextmanager
-def _reached(distributed: Any, scheduler: str) -> Iterator[Any]:
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+def _quiet() -> Iterator[None]:
+    """Silences Dask's logger for the time being: what matters is reported by this package."""
+    logger = logging.getLogger("distributed")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextmanager
+def _client_of(distributed: Any, scheduler: str) -> Iterator[Any]:
     try:
         client = distributed.Client(scheduler, timeout=CONNECT_S)
     except (OSError, ValueError) as err:
         raise UnreadableInputError(
             scheduler,
-            "no scheduler answers there",
+            "no scheduler answers at this address",
             "Start one with `dask scheduler`, and workers with `dask worker ADDRESS`.",
         ) from err
     try:
@@ -104,23 +114,25 @@ def _reached(distributed: Any, scheduler: str) -> Iterator[Any]:
         client.close(timeout=2)
 
 
-def _ready(client: Any) -> None:
-    """Waits for a worker, and asks all of them for their version of this package."""
+def _wait_until_ready(client: Any) -> None:
+    """Waits for a worker, and checks the version of this package on all of them."""
     try:
         client.wait_for_workers(1, timeout=CONNECT_S)
     except TimeoutError as err:
         address = str(client.scheduler.address)
         raise UnreadableInputError(
             address,
-            f"no worker in {CONNECT_S} s",
-            f"Start some: dask worker {address} --nthreads 1 --memory-limit {MEMORY}",
+            f"no worker connected within {CONNECT_S} s",
+            f"Start one: dask worker {address} --nthreads 1 --memory-limit {MEMORY}",
         ) from err
     found = client.run(_version, on_error="return")
     for address, version in found.items():
         if version != __version__:
-            has = version if isinstance(version, str) else "none that can be loaded"
+            problem = (
+                f"gctrace-analyzer {version}" if isinstance(version, str) else "no usable one"
+            )
             raise BadSettingError(
-                what="workers", value=f"{address} has gctrace-analyzer {has}",
+                argument="workers_version", value=f"{problem} on {address}",
                 expected=f"{__version__} on every worker: "
                 f"pip install 'gctrace-analyzer[fleet]=={__version__}'",
             )  # fmt: skip

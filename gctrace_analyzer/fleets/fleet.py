@@ -1,38 +1,39 @@
-"""The way in: many files to one frame."""
+"""Reads the logs of many processes into one frame: the public function `fleet`."""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
 import io
+import os
 import shutil
 import tempfile
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import extras, units
-from gctrace_analyzer.errors import EmptyInputError, UnreadableInputError
+from gctrace_analyzer.errors import NoDataError, UnreadableInputError
 from gctrace_analyzer.fleets import identity, inputs
 from gctrace_analyzer.fleets.cluster import connected
-from gctrace_analyzer.fleets.cuts import STRETCH_BYTES
-from gctrace_analyzer.fleets.output import Parts
-from gctrace_analyzer.fleets.scheduler import Drive, Progress
+from gctrace_analyzer.fleets.output import Output
+from gctrace_analyzer.fleets.scheduler import FleetRun, Progress
+from gctrace_analyzer.fleets.stretches import STRETCH_BYTES
 from gctrace_analyzer.fleets.worker import WorkerOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Mapping
 
     import polars as pl
+    from distributed import Client
 
 
 def fleet(
-    paths: str | Path | Sequence[str | Path],
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
-    client: Any = None,
+    client: Client | None = None,
     scheduler: str | None = None,
     workers: int | None = None,
     memory: str | None = None,
-    output: str | Path | None = None,
+    output: str | os.PathLike[str] | None = None,
     id: str | None = None,
     overwrite: bool = False,
     retry_errors: bool = False,
@@ -41,76 +42,78 @@ def fleet(
     progress: Callable[[Progress], None] | None = None,
     **read: Any,
 ) -> pl.LazyFrame:
-    """The processes in many files, a row each (`schema.FLEET`), read by a Dask cluster.
+    """Reads the logs of many processes in parallel; returns one row each (`schema.FLEET`).
 
-    Without `client` and `scheduler` a local cluster of processes is started for the time. A
-    script that does so needs `if __name__ == "__main__":`, as with every use of processes.
+    Without `client` and `scheduler`, a local Dask cluster of processes is started and stopped.
+    A script that does so needs `if __name__ == "__main__":`, like every use of processes.
 
     Args:
-        paths: files, folders, globs and addresses (`s3://`, `gs://`, `abfs://`, `http(s)://`).
-        client: a `distributed.Client` to use.
+        paths: files, folders, globs and URLs (`s3://`, `gs://`, `abfs://`, `http(s)://`).
+        client: an existing `distributed.Client`.
         scheduler: the address of a Dask scheduler, such as `tcp://10.0.0.5:8786`.
-        workers: processes of the local cluster; all processors if left out.
-        memory: the most each of them may use (default: 1GiB).
-        output: a folder for the Parquet parts, or an address; the same call with the same
-            output goes on where an earlier one ended. Left out: a temporary folder.
-        id: what paths tell, as `{service}/{pod}.log`.
-        overwrite: forget what is in the output.
-        retry_errors: look again at files that could not be read before.
-        storage_options: for fsspec; else credentials come from the environment.
-        stretch: longer files are read in stretches of this size, side by side if they are no
-            archives; what a worker needs is some 12 times this.
-        progress: called as results come.
-        read: options of `read` that hold for all files, such as `container_limit="2GiB"`.
+        workers: the number of local processes; by default one per processor.
+        memory: the memory limit of each of them (default: 1GiB).
+        output: a folder for the Parquet files, or a URL. The same call with the same output
+            resumes an interrupted run. By default a temporary folder.
+        id: how to read identity from paths, such as `{service}/{pod}.log`.
+        overwrite: discard what is in the output already.
+        retry_errors: read files again that could not be read before.
+        storage_options: options for fsspec; by default credentials come from the environment.
+        stretch: longer files are read in stretches of this size, in parallel unless they are
+            compressed. A worker needs about 12 times this much memory.
+        progress: called as results arrive.
+        read: options of `read` for all files, such as `container_limit="2GiB"`.
 
     Raises:
-        UnreadableInputError: nothing is named, or a store or scheduler does not answer.
-        MissingExtraError: Dask or the library of a store is not installed.
-        BadSettingError: an option that cannot be, or an output made with other ones.
-        FleetStoppedError: scheduler or store were lost; what was done is in the output.
+        UnreadableInputError: no file is found, or a store or scheduler does not answer.
+        MissingExtraError: Dask or the library for a store is not installed.
+        BadSettingError: an option is invalid, or the output was made with other options.
+        FleetStoppedError: the scheduler or the store was lost; finished files are kept.
     """
-    several = [paths] if isinstance(paths, str) or not hasattr(paths, "__iter__") else paths
+    several = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     for library in ("dask", "distributed", "fsspec"):
         extras.load(library)
-    _checked(read, id, memory)
+    _validate(read, id, memory)
     options = storage_options or {}
-    items, nothing = inputs.found([str(path) for path in several], options)
-    if nothing or not items:
+    items, unmatched = inputs.find([os.fspath(path) for path in several], options)
+    if unmatched or not items:
         raise UnreadableInputError(
-            ", ".join(nothing) or "the list of files", "no file there", "Look at the pattern."
+            ", ".join(unmatched) or "the list of files",
+            "no file found",
+            "Check the path or pattern.",
         )
-    size = round(units.size_mib(stretch, what="stretch") * units.MIB)
-    where = str(output) if output is not None else _temporary()
-    parts = Parts(
+    size = round(units.size_mib(stretch, argument="stretch") * units.MIB)
+    where = os.fspath(output) if output is not None else _temporary_folder()
+    target = Output(
         where,
         {
             "id": id, "read": {name: str(value) for name, value in read.items() if value},
             "stretch": size,
         },
-        options=options, overwrite=overwrite, retry=retry_errors,
+        storage_options=options, overwrite=overwrite, retry=retry_errors,
     )  # fmt: skip
     how = WorkerOptions(read, id, options, size)
-    if all(item.name in parts.done for item in items):
-        parts.finish(len(items))
-        return parts.frame()
-    with connected(client, scheduler, workers, memory) as reached:
-        Drive(reached, parts, items, how, progress).run()
-    return parts.frame()
+    if all(item.name in target.done for item in items):
+        target.finish(len(items))
+        return target.frame()
+    with connected(client, scheduler, workers, memory) as connection:
+        FleetRun(connection, target, items, how, progress).run()
+    return target.frame()
 
 
-def _checked(read: Mapping[str, Any], id: str | None, memory: str | None) -> None:
-    """Refuses now what no file could be read with."""
+def _validate(read: Mapping[str, Any], id: str | None, memory: str | None) -> None:
+    """Refuses invalid options before any worker is started."""
     from gctrace_analyzer.api import read as read_log
 
     if id is not None:
         identity.pattern(id)
     if memory is not None:
-        units.size_mib(memory, what="memory")
-    with contextlib.suppress(EmptyInputError):
+        units.size_mib(memory, argument="memory")
+    with contextlib.suppress(NoDataError):
         read_log(io.BytesIO(), **read)
 
 
-def _temporary() -> str:
+def _temporary_folder() -> str:
     folder = tempfile.mkdtemp(prefix="gctrace-fleet-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -1,4 +1,4 @@
-"""What an input is called, without secrets, and whose it is by its path."""
+"""The name of an input without secrets, and the service, pod or host that its path names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 IDENTITY = (
     "service", "cluster", "region", "namespace", "pod", "container", "host", "unit",
 )  # fmt: skip
-"""What a path may tell."""
+"""What can be read from a path."""
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>)\]]+")
 _SIGNED = re.compile(
@@ -29,14 +29,15 @@ _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_KEY")
 
 
 def is_url(text: str) -> bool:
-    """Whether it is an address, not a local path."""
+    """Whether it is a URL, not a local path."""
     return "://" in text
 
 
 def public(url: str) -> str:
-    """The address without user, password and query.
+    """Returns a URL without user, password and query.
 
-    What a query says beside its signature tells files apart: a short digest of it stays.
+    The part of a query that is not a signature can distinguish files; a short digest of it is
+    kept.
 
     >>> public("https://me:pw@logs.example/a.log?X-Amz-Signature=00ff")
     'https://logs.example/a.log'
@@ -47,13 +48,13 @@ def public(url: str) -> str:
         return url
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
-    said = [pair for pair in parse_qsl(parts.query) if not _SIGNED.search(pair[0])]
-    digest = hashlib.sha256(repr(sorted(said)).encode()).hexdigest()[:8]
-    return f"{parts.scheme}://{host}{parts.path}" + (f"?{digest}" if said else "")
+    pairs = [pair for pair in parse_qsl(parts.query) if not _SIGNED.search(pair[0])]
+    digest = hashlib.sha256(repr(sorted(pairs)).encode()).hexdigest()[:8]
+    return f"{parts.scheme}://{host}{parts.path}" + (f"?{digest}" if pairs else "")
 
 
 def without_secrets(text: str, url: str = "") -> str:
-    """A message that may quote addresses or credentials, made fit to be shown."""
+    """Returns a message with the URLs and credentials it may quote made safe to show."""
     parts = urlsplit(url) if is_url(url) else None
     secrets = [parts.query, parts.netloc.rpartition("@")[0]] if parts else []
     if parts:
@@ -67,12 +68,13 @@ def without_secrets(text: str, url: str = "") -> str:
 
 
 def pattern(text: str) -> re.Pattern[str]:
-    """What reads identity out of the end of a path: `{service}/{pod}.log`.
+    """Returns a regular expression for a pattern such as `{service}/{pod}.log`.
 
-    `*` stands for anything within one folder or name. An ending of compression may follow.
+    The pattern is matched against the end of a path. `*` stands for anything within one folder
+    or name. A suffix such as `.gz` may follow.
 
     Raises:
-        BadSettingError: no such column, or one twice.
+        BadSettingError: the pattern has an unknown name, or the same one twice.
     """
     found: list[str] = []
     regex = ""
@@ -83,16 +85,16 @@ def pattern(text: str) -> re.Pattern[str]:
     wrong = [name for name in found if name not in IDENTITY or found.count(name) > 1]
     if wrong or not found or text.count("{") != len(found) or text.count("}") != len(found):
         raise BadSettingError(
-            what="--id",
+            argument="id",
             value=text,
-            expected="a pattern of the path such as '{service}/{pod}.log', with "
+            expected="a pattern for paths such as '{service}/{pod}.log', with "
             + ", ".join(IDENTITY),
         )
     return re.compile(rf"(?:^|/){regex}{_COMPRESSED}$")
 
 
 def identity(name: str, by: re.Pattern[str] | None) -> dict[str, str]:
-    """What the path of an input tells; nothing where it does not fit the pattern.
+    """Returns the identity that the path of an input gives; empty if it does not match.
 
     >>> identity("logs/api/api-7d9f.log.gz", pattern("{service}/{pod}.log"))
     {'service': 'api', 'pod': 'api-7d9f'}
@@ -101,13 +103,16 @@ def identity(name: str, by: re.Pattern[str] | None) -> dict[str, str]:
     return match.groupdict() if match else {}
 
 
-_OF_A_REPLICA = re.compile(r"-(?:[bcdf-hj-np-tv-xz2-9]{6,10}-)?[bcdf-hj-np-tv-xz2-9]{5}$|-\d+$")
+_REPLICA_SUFFIX = re.compile(
+    r"-(?:[bcdf-hj-np-tv-xz2-9]{6,10}-)?[bcdf-hj-np-tv-xz2-9]{5}$|-\d+$"
+)
 
 
 def service_of(row: Mapping[str, object]) -> str | None:
-    """The service that the wrapping tells: container, unit, program, or pod less its suffix.
+    """Returns the service according to the log prefix; None if it does not say.
 
-    Suffixes are those of Kubernetes (rand.SafeEncodeString, and ordinals of stateful sets).
+    It is the container, unit or program, else the pod without the suffix that Kubernetes adds
+    (rand.SafeEncodeString, or the ordinal of a stateful set).
 
     >>> service_of({"pod": "api-6d4cf56db6-x2k9v"}), service_of({"unit": "api.service"})
     ('api', 'api')
@@ -119,4 +124,4 @@ def service_of(row: Mapping[str, object]) -> str | None:
         return str(unit).removesuffix(".service")
     if ident:
         return str(ident)
-    return _OF_A_REPLICA.sub("", str(pod)) if pod else None
+    return _REPLICA_SUFFIX.sub("", str(pod)) if pod else None

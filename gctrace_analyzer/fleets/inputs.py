@@ -1,4 +1,4 @@
-"""Where inputs lie, here or in a store by fsspec: found, opened, their errors told."""
+"""Finds and opens inputs, local or in an object store (with fsspec), and classifies errors."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 from gctrace_analyzer import extras
 from gctrace_analyzer.errors import (
     BadSettingError,
-    EmptyInputError,
     GctraceError,
     MissingExtraError,
-    NoRecordsError,
+    MissingInputError,
+    NoDataError,
     UnreadableInputError,
 )
 from gctrace_analyzer.fleets.identity import is_url, public, without_secrets
@@ -29,50 +29,50 @@ Kind = Literal[
     "crashed", "bug",
 ]  # fmt: skip
 
-OF_THE_WAY = ("missing", "denied", "unreachable", "library")
-"""What was wrong with the way to a file, not with the file: the next run tries again."""
+RETRIED = ("missing", "denied", "unreachable", "library")
+"""Failures to get a file, rather than of the file itself: the next run tries again."""
 
 _LIBRARIES = {
     "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs",
     "abfss": "adlfs", "az": "adlfs", "http": "aiohttp", "https": "aiohttp",
 }  # fmt: skip
 _HINTS = {
-    "denied": "Credentials come from the environment or the store's own files, here and on "
-    "every worker: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+    "denied": "Credentials are taken from the environment or the store's own configuration, "
+    "here and on every worker: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
     "GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_CONNECTION_STRING.",
-    "unreachable": "Is the address right (AWS_ENDPOINT_URL), and is the store up?",
-    "missing": "Look at it with the store's own tool.",
+    "unreachable": "Is the address correct (AWS_ENDPOINT_URL), and is the store running?",
+    "missing": "Check the path with the store's own tool.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A file to read: where it is, what it is called (no secrets), its size if it is known."""
+    """A file to read: its URL or path, its name without secrets, and its size if known."""
 
     url: str = field(repr=False)
     name: str
     size: int | None
 
 
-def found(
+def find(
     inputs: Sequence[str], options: Mapping[str, Any] | None = None
 ) -> tuple[list[Item], list[str]]:
-    """The files that paths, folders, globs and addresses name, each once, in order of names.
+    """Finds the files that paths, folders, globs and URLs stand for.
 
-    Returns them, and the inputs that name none.
+    Returns the files, each once and sorted by name, and the inputs that match no file.
 
     Raises:
-        UnreadableInputError: a store does not answer or does not let us in.
-        MissingExtraError: the library for a kind of store is not installed.
+        UnreadableInputError: a store does not answer or denies access.
+        MissingExtraError: the library for a store is not installed.
     """
     items: dict[str, Item] = {}
-    nothing = []
+    unmatched = []
     for text in inputs:
         here = list(_remote(text, options or {}) if is_url(text) else _local(text))
         if not here:
-            nothing.append(public(text))
+            unmatched.append(public(text))
         items |= {item.name: item for item in here}
-    return [items[name] for name in sorted(items)], nothing
+    return [items[name] for name in sorted(items)], unmatched
 
 
 def _local(text: str) -> Iterator[Item]:
@@ -80,10 +80,10 @@ def _local(text: str) -> Iterator[Item]:
     if path.is_dir():
         names = [str(each) for each in path.rglob("*")]
     elif glob.has_magic(text) and not path.exists():
-        # Absolute patterns, too, which Path.glob does not take.
+        # Patterns may be absolute, which Path.glob does not accept.
         names = glob.glob(str(path), recursive=True)  # noqa: PTH207
     else:
-        # Named, so it is a row even if it is not there.
+        # Named explicitly, so it gets a row even if it does not exist.
         yield Item(str(path), str(path), path.stat().st_size if path.is_file() else None)
         return
     yield from (Item(name, name, Path(name).stat().st_size) for name in names if _is_file(name))
@@ -116,7 +116,7 @@ def _remote(url: str, options: Mapping[str, Any]) -> Iterator[Item]:
         raise UnreadableInputError(
             public(url),
             problem_of(err, url),
-            _HINTS.get(kind, "Nothing could be listed there."),
+            _HINTS.get(kind, "Its files could not be listed."),
         ) from err
     for name, info in entries.items():
         if info.get("type") == "file":
@@ -131,9 +131,9 @@ def _filesystem(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
         extras.load(_LIBRARIES[scheme])
     elif scheme not in fsspec.available_protocols():
         raise BadSettingError(
-            what="input",
+            argument="inputs",
             value=public(url),
-            expected="a path, s3://, gs://, abfs:// or http(s)://",
+            expected="a path, or a URL: s3://, gs://, abfs:// or http(s)://",
         )
     filesystem, path = fsspec.core.url_to_fs(url, **options)
     return filesystem, str(path)
@@ -141,34 +141,36 @@ def _filesystem(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
 
 @contextmanager
 def opened(item: Item, options: Mapping[str, Any]) -> Iterator[IO[bytes]]:
-    """The open file, called by the item's name.
+    """Opens a file; its `name` is that of the item.
 
     Raises:
-        UnreadableInputError: a local file that is not there or may not be read.
+        UnreadableInputError: a local file that does not exist or cannot be read.
     """
     if not is_url(item.url):
         try:
             local = Path(item.url).open("rb")  # noqa: SIM115  # closed below
         except OSError as err:
             problem = "no such file" if isinstance(err, FileNotFoundError) else err.strerror
-            raise UnreadableInputError(
-                item.name,
-                str(problem or err).lower(),
-                "May this user read it, on every worker?",
-            ) from err
+            error = (
+                MissingInputError
+                if isinstance(err, FileNotFoundError)
+                else UnreadableInputError
+            )
+            hint = "It must be readable on every worker."
+            raise error(item.name, str(problem or err).lower(), hint) from err
         with local:
             yield local
         return
     filesystem, path = _filesystem(item.url, options)
-    # A log is read from its beginning to its end, a piece of it in one go.
+    # Logs, and stretches of them, are read sequentially.
     file: Any = filesystem.open(path, "rb", cache_type="readahead")
     with file:
         file.name = item.name
         yield file
 
 
-def named_in(path: str) -> list[str]:
-    """The paths that a file lists, a line each; `-` is standard input.
+def listed_in(path: str) -> list[str]:
+    """Returns the inputs that a file lists, one per line; `-` is standard input.
 
     Raises:
         UnreadableInputError: it cannot be read.
@@ -177,26 +179,26 @@ def named_in(path: str) -> list[str]:
         text = sys.stdin.read() if path == "-" else Path(path).read_text()
     except OSError as err:
         raise UnreadableInputError(
-            path, (err.strerror or str(err)).lower(), "It lists one path or address a line."
+            path, (err.strerror or str(err)).lower(), "It should list one path or URL per line."
         ) from err
     return [line.strip() for line in text.splitlines() if line.strip() and line[0] != "#"]
 
 
 def kind_of(err: BaseException) -> Kind:
-    """What kind of failure an exception is."""
+    """Returns the kind of failure that an exception stands for."""
     cause = err.__cause__
-    if isinstance(err, EmptyInputError):
-        return "empty"
-    if isinstance(err, NoRecordsError):
-        return "no-records"
+    if isinstance(err, NoDataError):
+        return "empty" if err.lines == 0 else "no-records"
     if isinstance(err, MissingExtraError | ImportError):
         return "library"
     if isinstance(err, UnreadableInputError) and not isinstance(cause, OSError):
         return "damaged"
-    return _of_the_way(cause if isinstance(err, UnreadableInputError) and cause else err)
+    return _kind_of_access_error(
+        cause if isinstance(err, UnreadableInputError) and cause else err
+    )
 
 
-def _of_the_way(err: BaseException) -> Kind:
+def _kind_of_access_error(err: BaseException) -> Kind:
     status = getattr(err, "status", None)
     names = {each.__name__ for each in type(err).__mro__}
     if isinstance(err, FileNotFoundError | IsADirectoryError):
@@ -215,7 +217,7 @@ def _of_the_way(err: BaseException) -> Kind:
 
 
 def problem_of(err: BaseException, url: str) -> str:
-    """The failure in one line, without secrets."""
+    """Returns the failure in one line, without secrets."""
     if isinstance(err, UnreadableInputError):
         text = err.problem
     elif isinstance(err, GctraceError):

@@ -1,8 +1,8 @@
-"""A run's report as rows of the fleet table: one per program start."""
+"""Converts the report of a file to rows of the fleet table, one per process."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.summary import FIGURES
@@ -14,33 +14,35 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.fleets.inputs import Item
+    from gctrace_analyzer.fleets.inputs import Item, Kind
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.run import Run
 
-Row = dict[str, Any]
+Row: TypeAlias = dict[str, Any]
+"""A row of the fleet table, by column (`schema.FLEET`)."""
+
 WORST_EPISODES = 3
 RANK = {"ok": 0, "info": 1, "warn": 2, "bad": 3}
 HEALTHY, SHORT = "GC044", "GC042"
-"""Findings that are of a whole log: nothing is wrong, and there is too little of it."""
+"""Findings about a whole log: no problem found, and too short to tell."""
 
 _LIMITER = ("unlikely", "likely", "certain")
 _ENDS = ("", "_low", "_high")
 _PREDICTED = ("gc_per_s", "gc_cpu_with_idle_share", "heap_peak_mib")
 
 
-def rows_of(run: Run, item: Item, known: Mapping[str, str]) -> list[Row]:
-    """The rows of a file, one per program start; one without figures if there is none."""
+def rows_of(run: Run, item: Item, identity: Mapping[str, str]) -> list[Row]:
+    """Returns one row per process of a file, or one without figures if it has no process."""
     numbers = run.processes["process"].to_list()
     damage = [
-        f"{each.damage}; what came before was used" for each in run.sources if each.damage
+        f"{each.damage}; everything before that was read" for each in run.sources if each.damage
     ]
     runs = [run] if len(numbers) < 2 else [run.process(number) for number in numbers]
     found = [
         {
             **_of_file(run, item),
             **row_of(each, alone=len(runs) == 1),
-            **_identity(row, known),
+            **_identity(row, identity),
         }
         for each, row in zip(runs, _process_rows(run), strict=True)
     ]
@@ -49,22 +51,22 @@ def rows_of(run: Run, item: Item, known: Mapping[str, str]) -> list[Row]:
     return found
 
 
-def error_row(item: Item, kind: str, problem: str, known: Mapping[str, str]) -> Row:
-    """The row of a file that could not be read."""
+def error_row(item: Item, kind: Kind, problem: str, identity: Mapping[str, str]) -> Row:
+    """Returns the row of a file that could not be read."""
     return {
         **_empty(), "file": item.name, "file_bytes": item.size, "error_kind": kind,
-        "error": problem, **known,
+        "error": problem, **identity,
     }  # fmt: skip
 
 
 def row_of(run: Run, *, alone: bool = True) -> Row:
-    """The figures of one program; `alone`: deaths in the file can only be its own."""
+    """Returns the figures of one process; `alone`: all OOM kills in the file are its own."""
     report = run.report()
     summary = report.analysis.summary
     process = report.analysis.per_process[0][0] if report.analysis.per_process else None
     capacity = _capacity_s(run.analysis.corrected)
     deaths = [each for each in report.analysis.post_mortems if each.proven]
-    mine = [each for each in deaths if process and each.process == process["process"]]
+    own = [each for each in deaths if process and each.process == process["process"]]
     return {
         **{name: getattr(summary, name) for name in FIGURES},
         "warnings": list(summary.warnings),
@@ -75,7 +77,7 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
         "goal_set_by": next(iter(report.analysis.goal_set_by), None),
         "short": summary.cycles < DEFAULT.short_log_cycles or summary.gc_cpu_share is None,
         "repaired_cycles": report.analysis.repaired,
-        "oom_kills": len(deaths if alone else mine),
+        "oom_kills": len(deaths if alone else own),
         **_settings(report),
         **_findings(report),
         **_episodes(report.analysis.episodes, summary.span_s),
@@ -100,16 +102,16 @@ def _process_rows(run: Run) -> Iterator[Row]:
     yield from run.processes.iter_rows(named=True)
 
 
-def _identity(process: Mapping[str, Any], known: Mapping[str, str]) -> Row:
-    """Whose it is: what the path says comes before what the wrapping says."""
+def _identity(process: Mapping[str, Any], from_path: Mapping[str, str]) -> Row:
+    """The identity of a process; what the path says takes precedence over the log prefix."""
     names = set(schema.names("fleet")) & {*schema.names("processes"), *IDENTITY}
     own: Row = {name: process.get(name) for name in names - {"cycles", "missing_cycles"}}
-    own |= known
-    return own | {"service": known.get("service") or service_of(own)}
+    own |= from_path
+    return own | {"service": from_path.get("service") or service_of(own)}
 
 
 def _capacity_s(corrected: pl.DataFrame) -> float | None:
-    """GOMAXPROCS × time, as the shares of the summary have it below the line."""
+    """GOMAXPROCS × time, the denominator of the shares in the summary."""
     per_s = corrected["elapsed_s"] * corrected["procs"]
     return float(per_s.sum()) if per_s.count() else None
 
@@ -154,12 +156,12 @@ def _episodes(episodes: pl.DataFrame, span_s: float | None) -> Row:
         "worst_episodes": worst(rows),
         "thrash_s": sum(row["end_s"] - row["start_s"] for row in thrash),
         "thrashes_at_end": last_s is not None and last_s >= 0.98 * (span_s or 0.0),
-        "limiter": likeliest_limiter([row["limiter"] for row in thrash]),
+        "limiter": strongest_limiter([row["limiter"] for row in thrash]),
     }
 
 
 def worst(episodes: Sequence[Row]) -> list[Row]:
-    """The worst few episodes: bad before warn, long before short."""
+    """Returns the worst few episodes: bad before warn, long before short."""
     names = ("kind", "severity", "start_s", "end_s", "reason")
     order = sorted(
         episodes, key=lambda row: (-RANK[row["severity"]], row["start_s"] - row["end_s"])
@@ -167,20 +169,20 @@ def worst(episodes: Sequence[Row]) -> list[Row]:
     return [{name: row[name] for name in names} for row in order[:WORST_EPISODES]]
 
 
-def likeliest_limiter(said: Sequence[str | None]) -> str | None:
-    """The strongest of several statements on the CPU limiter."""
-    return max(filter(None, said), key=_LIMITER.index, default=None)
+def strongest_limiter(levels: Sequence[str | None]) -> str | None:
+    """Returns the strongest of several statements about the CPU limiter."""
+    return max(filter(None, levels), key=_LIMITER.index, default=None)
 
 
 def _advice(report: Report) -> Row:
-    """Rank 1 with its prediction, and what it saves against the present setting."""
+    """The first recommendation with its prediction, and what it saves."""
     rows = report.advice.recommendations.to_dicts()
     if not report.analysis.summary.cycles or not rows:
         return {}
     first = rows[0]
     now = next((row for row in rows if row["now"]), first)
     changes = not first["now"] and first["refused"] is None
-    told = {
+    columns = {
         "advice_changes": changes,
         "advice_gogc": first["gogc"] if report.advice.baseline.load else None,
         "advice_memory_limit_mib": first["memory_limit_mib"],
@@ -190,7 +192,7 @@ def _advice(report: Report) -> Row:
             f"advice_{name}{end}": first[f"{name}{end}"] for name in _PREDICTED for end in _ENDS
         },
     }
-    return told | _saved(report, first, now, changes=changes)
+    return columns | _saved(report, first, now, changes=changes)
 
 
 def _saved(report: Report, first: Row, now: Row, *, changes: bool) -> Row:
@@ -201,7 +203,7 @@ def _saved(report: Report, first: Row, now: Row, *, changes: bool) -> Row:
         names = ("saved_cores", "saved_heap_mib")
         return {f"{name}{end}": 0.0 for name in names for end in _ENDS}
     share, peak = "gc_cpu_with_idle_share", "heap_peak_mib"
-    # The lower end of what is used is the upper end of what is saved.
+    # The lower end of the predicted use is the upper end of the saving.
     return {
         f"{saved}{end}": factor * (now[name] - first[f"{name}{other}"])
         for saved, name, factor in (

@@ -1,8 +1,8 @@
-"""Hands batches to Dask, keeps what comes back, and ends well whatever happens.
+"""Submits batches of files to Dask and saves the rows that come back.
 
-Queueing, placing and trying again are Dask's. What is ours: a batch that was given up has its
-files tried one by one when nothing else runs, so that a file that kills workers is known for
-sure and costs no other; and a store that no longer answers stops the run.
+Dask queues, places and repeats tasks. This module adds two things: when Dask gives up a batch,
+its files are tried one by one while nothing else runs, which identifies a file that crashes
+workers without harm to others; and a store that no longer answers ends the run.
 """
 
 from __future__ import annotations
@@ -19,27 +19,40 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from gctrace_analyzer.fleets.inputs import Item
-    from gctrace_analyzer.fleets.output import Parts
+    from gctrace_analyzer.fleets.output import Output
     from gctrace_analyzer.fleets.worker import Batch, WorkerOptions
 
 FILES_AT_ONCE = 16
 BYTES_AT_ONCE = 16 << 20
-"""A batch: long enough that Dask's millisecond per task is nothing, short enough to lose."""
+"""The size of a batch: large enough to make Dask's millisecond per task negligible, and small
+enough to lose."""
 
-KEEP_S = 5.0
-KEEP_ROWS = 2_000
-"""Rows are written after so long, or when there are so many."""
+SAVE_S = 5.0
+SAVE_ROWS = 2_000
+"""Rows are saved after this time, or when there are this many."""
 
-ASK_S = 2.0
-"""How often the scheduler is asked for its workers, for the line of progress."""
+WORKERS_S = 2.0
+"""How often the scheduler is asked for the number of workers."""
 
 GIVE_UP_AFTER = 3
-"""So many batches in a row whose store did not answer, each tried several times."""
+"""End the run after this many batches in a row whose store did not answer."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far it is; bytes are of this run, `part_bytes` those of files not yet whole."""
+    """How far a fleet run has come.
+
+    Attributes:
+        files: the number of files in all.
+        done: the number of files that are in the output.
+        before: the number of files that were in the output at the start.
+        errors: the number of files that could not be read.
+        bytes: the size of the files that this run has finished.
+        bytes_in_all: the size of all files that this run has to read.
+        part_bytes: how much of unfinished long files has been read.
+        seconds: the time since the start.
+        workers: the number of workers.
+    """
 
     files: int
     done: int = 0
@@ -53,12 +66,12 @@ class Progress:
 
     @property
     def files_per_s(self) -> float | None:
-        """The rate of this run."""
+        """Files finished per second in this run."""
         return (self.done - self.before) / self.seconds if self.seconds else None
 
     @property
     def left_s(self) -> float | None:
-        """The time that is left at this rate, by bytes where sizes are known."""
+        """The remaining seconds at the present rate, by bytes if sizes are known."""
         seen = self.bytes + self.part_bytes
         if seen and self.bytes_in_all:
             return self.seconds * max(self.bytes_in_all - seen, 0) / seen
@@ -67,26 +80,26 @@ class Progress:
         return None
 
 
-class Drive:
-    """One run over the files that an output does not have yet."""
+class FleetRun:
+    """One run over the files that are not in the output yet."""
 
     def __init__(
         self,
         client: Any,
-        parts: Parts,
+        output: Output,
         items: Sequence[Item],
         how: WorkerOptions,
         progress: Callable[[Progress], None] | None = None,
     ) -> None:
-        self._client, self._parts, self._how = client, parts, how
-        self._tell = progress or (lambda _: None)
-        self._todo = [item for item in items if item.name not in parts.done]
+        self._client, self._output, self._how = client, output, how
+        self._on_progress = progress or (lambda _: None)
+        self._todo = [item for item in items if item.name not in output.done]
         self._items = {item.name: item for item in items}
         self._rows: list[rows.Row] = []
-        self._pieces: dict[str, dict[int, list[Any]]] = {}
-        self._held: set[str] = set()
-        self._kept_at = self._begun_at = time.monotonic()
-        self._asked_at = -math.inf
+        self._results: dict[str, dict[int, list[Any]]] = {}
+        self._unsaved: set[str] = set()
+        self._saved_at = self._started_at = time.monotonic()
+        self._counted_at = -math.inf
         before = len(items) - len(self._todo)
         self.progress = Progress(
             len(items), done=before, before=before,
@@ -94,22 +107,22 @@ class Drive:
         )  # fmt: skip
 
     def run(self) -> None:
-        """Looks at every file.
+        """Reads every file.
 
         Raises:
-            FleetStoppedError: the scheduler or the store was lost; what was done is kept.
-            KeyboardInterrupt: likewise.
+            FleetStoppedError: the scheduler or the store was lost; finished files are kept.
+            KeyboardInterrupt: finished files are kept, too.
         """
         try:
-            suspects = self._together()
-            self._one_by_one(suspects)
+            suspects = self._run_batches()
+            self._run_one_by_one(suspects)
         finally:
-            # Also when it is broken off: nothing that was done is to be done again.
-            self._keep()
-        self._parts.finish(len(self._items))
+            # Also when the run is interrupted: no finished file should be read again.
+            self._save()
+        self._output.finish(len(self._items))
 
-    def _together(self) -> list[Batch]:
-        """Most files, in batches; gives the batches that were given up."""
+    def _run_batches(self) -> list[Batch]:
+        """Reads the files in batches and returns the batches that Dask gave up."""
         many = worker.batches(
             self._todo, self._how, files=self._per_batch(), size=BYTES_AT_ONCE
         )
@@ -121,19 +134,19 @@ class Drive:
                 silent = 0
                 continue
             suspects.append(batch)
-            silent += isinstance(outcome, worker.UnreachableError)
+            silent += isinstance(outcome, worker.StoreUnreachableError)
             if silent >= GIVE_UP_AFTER:
                 raise self._stopped(
-                    problem=f"The store does not answer any more ({outcome})",
-                    hint="Is it up, and reachable from the workers?",
+                    problem=f"The store no longer answers ({outcome})",
+                    hint="Is it running, and reachable from the workers?",
                 )
         return suspects
 
-    def _one_by_one(self, suspects: Sequence[Batch]) -> None:
-        """Each file, or part of one, alone: what kills its worker now is guilty."""
+    def _run_one_by_one(self, suspects: Sequence[Batch]) -> None:
+        """Reads each file of the batches alone: if its worker dies, the file is the cause."""
         for batch in suspects:
             for item in batch.items:
-                alone = replace(batch, items=(item,), patient=False)
+                alone = replace(batch, items=(item,), retry=False)
                 for _, outcome in self._outcomes([alone], retries=0):
                     found = (
                         outcome if isinstance(outcome, list) else [self._crashed(item, outcome)]
@@ -141,36 +154,36 @@ class Drive:
                     self._take(alone, found)
 
     def _take(self, batch: Batch, found: list[Any]) -> None:
-        """Takes rows; pieces only when all of their file are there."""
+        """Takes the rows of a batch; parts of a file are joined when all have arrived."""
         if batch.part is None:
             self._add(batch.items, found)
             return
         item, (index, count) = batch.items[0], batch.part
-        here = self._pieces.setdefault(item.name, {})
-        here[index] = found
+        parts = self._results.setdefault(item.name, {})
+        parts[index] = found
         self.progress.part_bytes += batch.bytes
-        if len(here) < count:
-            self._told()
+        if len(parts) < count:
+            self._report_progress()
             return
-        every = [each for one in here.values() for each in one]
-        del self._pieces[item.name]
+        every = [each for part in parts.values() for each in part]
+        del self._results[item.name]
         self.progress.part_bytes -= item.size or 0
         if ready := [each for each in every if isinstance(each, dict)]:
-            # Not to be cut, or a part of it could not be read, and then none of it counts.
+            # The file cannot be split, or a part of it is unreadable; then all of it is.
             failed = [row for row in ready if row["error_kind"]]
             self._add([item], failed[:1] or ready)
             return
-        self._add([item], stretches.joined(every, item, self._how.known(item)))
+        self._add([item], stretches.rows_of_file(every, item, self._how.identity_of(item)))
 
     def _per_batch(self) -> int:
-        """Few enough that every worker has several batches."""
+        """The number of files in a batch: every worker should get several batches."""
         return min(FILES_AT_ONCE, max(len(self._todo) // (4 * max(self._workers(), 1)), 1))
 
     def _workers(self) -> int:
-        """How many there are; asked for now and then, as the scheduler has to be."""
+        """The number of workers, which the scheduler is asked for from time to time."""
         now = time.monotonic()
-        if now - self._asked_at > ASK_S:
-            self._asked_at = now
+        if now - self._counted_at > WORKERS_S:
+            self._counted_at = now
             info = self._client.scheduler_info(n_workers=-1)
             self.progress.workers = len(info.get("workers", ()))
         return self.progress.workers
@@ -178,7 +191,7 @@ class Drive:
     def _outcomes(
         self, many: Sequence[Batch], *, retries: int
     ) -> Iterator[tuple[Batch, list[Any] | BaseException]]:
-        """Each batch with its rows or what became of it, as they come."""
+        """Yields each batch with its rows or its error, as they arrive."""
         from distributed import as_completed
 
         if not many:
@@ -186,73 +199,76 @@ class Drive:
         futures = self._client.map(worker.batch_rows, many, retries=retries, pure=False)
         batch_of = dict(zip((future.key for future in futures), many, strict=True))
         try:
-            arriving = as_completed(  # type: ignore[no-untyped-call]  # Dask has no types here
+            arriving = as_completed(  # type: ignore[no-untyped-call]  # Dask has no types for it
                 futures, loop=self._client.loop, with_results=True, raise_errors=False
             )
             del futures
             for future, result in arriving:
-                self._check()
+                self._check_scheduler()
                 yield batch_of[future.key], _outcome(future, result)
                 future.release()
-            self._check()
+            self._check_scheduler()
+        except FleetStoppedError:
+            raise
         except (OSError, RuntimeError) as err:
-            self._check()
+            self._check_scheduler()
             raise RuntimeError(str(err)) from err
 
-    def _check(self) -> None:
-        """Ends the run if the scheduler is gone: its futures would never come."""
+    def _check_scheduler(self) -> None:
+        """Ends the run if the scheduler is lost, because its results would never arrive."""
         if self._client.status != "running":
             raise self._stopped(
                 problem="The scheduler was lost", hint="Start it again, with its workers."
             )
 
     def _add(self, items: Iterable[Item], found: Iterable[rows.Row]) -> None:
-        """Takes the rows of files, unless they are there already."""
-        new = {item.name for item in items} - self._parts.done - self._held
+        """Takes the rows of files that are not in the output yet."""
+        new = {item.name for item in items} - self._output.done - self._unsaved
         fresh = [row for row in found if row["file"] in new]
         self._rows += fresh
-        self._held |= new
+        self._unsaved |= new
         now = time.monotonic()
-        told = self.progress
-        told.done += len(new)
-        told.bytes += sum(self._items[name].size or 0 for name in new)
-        told.errors += sum(row["error_kind"] is not None for row in fresh)
-        self._told()
-        if len(self._rows) >= KEEP_ROWS or now - self._kept_at >= KEEP_S:
-            self._keep()
+        progress = self.progress
+        progress.done += len(new)
+        progress.bytes += sum(self._items[name].size or 0 for name in new)
+        progress.errors += sum(row["error_kind"] is not None for row in fresh)
+        self._report_progress()
+        if len(self._rows) >= SAVE_ROWS or now - self._saved_at >= SAVE_S:
+            self._save()
 
-    def _told(self) -> None:
-        self.progress.seconds = time.monotonic() - self._begun_at
+    def _report_progress(self) -> None:
+        self.progress.seconds = time.monotonic() - self._started_at
         self._workers()
-        self._tell(self.progress)
+        self._on_progress(self.progress)
 
-    def _keep(self) -> None:
+    def _save(self) -> None:
         if self._rows:
-            self._parts.add(self._rows, len(self._items))
-        self._rows, self._held = [], set()
-        self._kept_at = time.monotonic()
+            self._output.add(self._rows, len(self._items))
+        self._rows, self._unsaved = [], set()
+        self._saved_at = time.monotonic()
 
     def _crashed(self, item: Item, outcome: BaseException) -> rows.Row:
         from distributed import KilledWorker
 
-        known = self._how.known(item)
+        identity = self._how.identity_of(item)
         if isinstance(outcome, KilledWorker):
             tries = int(outcome.allowed_failures) + 1
             problem = (
-                f"the worker died {tries} times reading it alone: out of memory, or a crash"
+                f"its worker died {tries} times while reading only this file: out of memory, "
+                "or a crash"
             )
-            return rows.error_row(item, "crashed", problem, known)
-        return rows.error_row(item, "bug", f"{type(outcome).__name__}: {outcome}", known)
+            return rows.error_row(item, "crashed", problem, identity)
+        return rows.error_row(item, "bug", f"{type(outcome).__name__}: {outcome}", identity)
 
     def _stopped(self, problem: str, hint: str) -> FleetStoppedError:
-        self._keep()
+        self._save()
         return FleetStoppedError(
-            problem, hint, self.progress.done, self.progress.files, self._parts.name
+            problem, hint, self.progress.done, self.progress.files, self._output.name
         )
 
 
 def _outcome(future: Any, result: Any) -> list[Any] | BaseException:
-    """The rows, or the exception of a batch that failed."""
+    """The rows of a batch, or the exception with which it failed."""
     if isinstance(result, list):
         return result
     error = future.exception() if future.status == "error" else None

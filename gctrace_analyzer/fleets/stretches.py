@@ -1,115 +1,230 @@
-"""A long file from its pieces: each read by itself, their programs joined across the seams."""
+"""Analyses a long log in stretches, one at a time, and joins their results.
+
+A stretch has the lines that begin in its range of bytes, so stretches can be read in any order
+and on any machine. Some lines before and after it are read too: to join a record that is torn
+at the seam, and to find out which process continues there.
+"""
 
 from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.errors import NoRecordsError
-from gctrace_analyzer.fleets import pooled, rows
+from gctrace_analyzer.errors import NoDataError
+from gctrace_analyzer.fleets import figures, rows
 from gctrace_analyzer.ingest import processes
+from gctrace_analyzer.ingest.compression import compression
+from gctrace_analyzer.ingest.sniff import SNIFF_BYTES, sniff
+from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from gctrace_analyzer.fleets.cuts import Cut
     from gctrace_analyzer.fleets.inputs import Item
     from gctrace_analyzer.fleets.rows import Row
     from gctrace_analyzer.run import Run
 
-_KEY = ("gc_num", "start_s", "heap_end_mib")
-_WHOSE = ("host", "ident", "unit", "container", "pod", "namespace", "log_pid")
-_ADDED = ("episodes", "thrash_s", "oom_kills", "repaired_cycles")
-_OF_THE_FIRST = (
-    "service", *_WHOSE, "started_at", "go_version_min", "go_version_max", "first_gc", "file",
+STRETCH_BYTES = 32 << 20
+"""How much of a log is analysed at a time: at most 0.6 GiB of memory, in the worst format."""
+
+CONTEXT_BYTES = 1 << 16
+"""How much is read around a stretch: hundreds of lines. Torn records end within 32 lines."""
+
+_CYCLE_KEY = ("gc_num", "start_s", "heap_end_mib")
+_ORIGIN = ("host", "ident", "unit", "container", "pod", "namespace", "log_pid")
+_SUMS = ("episodes", "thrash_s", "oom_kills", "repaired_cycles")
+_FROM_FIRST = (
+    "service", *_ORIGIN, "started_at", "go_version_min", "go_version_max", "first_gc", "file",
     "file_bytes",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """A program's part in one piece.
+class Stretch:
+    """Some lines of a log.
 
-    `row` is its row as if there were nothing else; `figures` what `fleets.pooled` needs of
-    it; `before` tells its last cycle above the seam, if there is one close by.
+    Attributes:
+        data: the lines, with those around them.
+        before: the number of lines before the stretch's own.
+        own: the number of its own lines.
+    """
+
+    data: bytes
+    before: int
+    own: int
+
+
+def stretch_of_range(file: IO[bytes], begin: int, end: int) -> Stretch:
+    """Returns the lines that begin in a range of bytes of an uncompressed file."""
+    start = max(begin - CONTEXT_BYTES, 0)
+    file.seek(start)
+    data = file.read(end + LONG_LINE_BYTES + CONTEXT_BYTES - start)
+    return _stretch(data, start, begin, end)
+
+
+def stretches_of(source: Source, size: int) -> Iterator[Stretch]:
+    """Yields all lines of an input, in ranges of `size` bytes of its text."""
+    data, start, begin = b"", 0, 0
+    for chunk in source.chunks():
+        data += chunk
+        while start + len(data) >= begin + size + LONG_LINE_BYTES + CONTEXT_BYTES:
+            yield _stretch(data, start, begin, begin + size)
+            begin += size
+            kept = max(begin - CONTEXT_BYTES, 0)
+            data, start = data[kept - start :], kept
+    total = start + len(data)
+    while begin < total:
+        # The rest may be a little more than one range.
+        yield _stretch(data, start, begin, begin + size)
+        begin += size
+
+
+def is_text_log(file: IO[bytes]) -> bool:
+    """Whether ranges of bytes can be read: an uncompressed log in UTF-8, a record per line."""
+    file.seek(0)
+    head = file.read(SNIFF_BYTES)
+    file.seek(0)
+    if compression(head) is not None or _is_utf16(head):
+        return False
+    return sniff(head, head.decode("utf-8", "replace")) == "log"
+
+
+def is_log(source: Source) -> bool:
+    """Whether the input, compressed or not, has one record per line."""
+    return sniff(*source.head(SNIFF_BYTES)) == "log"
+
+
+def _is_utf16(head: bytes) -> bool:
+    return (
+        head[:2] in (b"\xff\xfe", b"\xfe\xff") or head[:4096].count(0) > len(head[:4096]) // 4
+    )
+
+
+def _stretch(data: bytes, start: int, begin: int, end: int) -> Stretch:
+    """The lines of `data`, which is at `start` of the log, that begin from `begin` to `end`."""
+    first = _line_at(data, begin - start) if begin else 0
+    last = _line_at(data, end - start)
+    low = _line_at(data, first - CONTEXT_BYTES) if first > CONTEXT_BYTES else 0
+    if start and low == 0:
+        low = min(_line_at(data, 1), first)
+    high = data.rfind(b"\n", last, last + CONTEXT_BYTES) + 1 or last
+    own = data.count(b"\n", first, last)
+    if last > first and data[last - 1 : last] != b"\n":
+        own += 1
+    return Stretch(data[low:high], data.count(b"\n", low, first), own)
+
+
+def _line_at(data: bytes, at: int) -> int:
+    """The offset of the first line that begins at `at` or later; the end if there is none."""
+    found = data.find(b"\n", at - 1) if at > 0 else -1
+    return found + 1 if found >= 0 else (len(data) if at > 0 else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessPart:
+    """The part of a process that is in one stretch.
+
+    Attributes:
+        row: its row, as if the stretch were the whole log.
+        figures: what is needed to calculate the figures of the whole process.
+        first: its first cycle.
+        last: its last cycle.
+        before: identifies its last cycle before the stretch, if that was read.
     """
 
     row: Row
-    figures: pooled.Stretch
+    figures: figures.StretchFigures
     first: pl.DataFrame
     last: pl.DataFrame
     before: tuple[Any, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """What a stretch of a file holds; `beside` is its row if it has no program's cycles."""
+class StretchResult:
+    """What a stretch contains.
+
+    Attributes:
+        index: its position in the file.
+        parts: the parts of the processes in it.
+        without_cycles: its row, if it has no GC cycle.
+        rejected: the number of rejected lines.
+        nothing: why nothing was recognised in it.
+    """
 
     index: int
-    programs: tuple[Program, ...] = ()
-    beside: Row | None = None
+    parts: tuple[ProcessPart, ...] = ()
+    without_cycles: Row | None = None
     rejected: int = 0
     nothing: str | None = None
 
 
-def read_cut(
-    cut: Cut, index: int, item: Item, how: Mapping[str, Any], known: Mapping[str, str]
-) -> Piece:
-    """What is in a stretch; of the lines around it only what tells whose its cycles are.
+def analyse(
+    stretch: Stretch,
+    index: int,
+    item: Item,
+    options: Mapping[str, Any],
+    identity: Mapping[str, str],
+) -> StretchResult:
+    """Analyses a stretch; the lines around it only help to assign its cycles to processes.
 
     Raises:
-        GctraceError: as `read`, but for nothing of ours in it.
+        GctraceError: as `read`, unless nothing is recognised.
     """
     from gctrace_analyzer.api import read
 
-    file = io.BytesIO(cut.data)
+    file = io.BytesIO(stretch.data)
     file.name = item.name
     try:
-        whole = read(file, **{**how, "kind": how.get("kind") or "log"})
-    except NoRecordsError as err:
-        return Piece(index, nothing=str(err).partition("\n")[0].removeprefix(f"{item.name}: "))
-    own = whole.line_range(cut.before + 1, cut.before + cut.own)
-    above = whole.cycles.filter(pl.col("line_no") <= cut.before)
+        whole = read(file, **{**options, "kind": options.get("kind") or "log"})
+    except NoDataError as err:
+        return StretchResult(index, nothing=err.problem)
+    own = whole.line_range(stretch.before + 1, stretch.before + stretch.own)
+    above = whole.cycles.filter(pl.col("line_no") <= stretch.before)
     if own.cycles.is_empty():
-        beside = rows.rows_of(own, item, known)[0] if not own.is_empty else None
-        return Piece(index, beside=beside, rejected=len(own.rejected))
+        row = rows.rows_of(own, item, identity)[0] if not own.is_empty else None
+        return StretchResult(index, without_cycles=row, rejected=len(own.rejected))
     numbers = own.processes["process"].to_list()
-    programs = [
-        _program(whole, own, row, above, number)
-        for number, row in zip(numbers, rows.rows_of(own, item, known), strict=True)
+    parts = [
+        _part(whole, own, row, above, number)
+        for number, row in zip(numbers, rows.rows_of(own, item, identity), strict=True)
     ]
-    return Piece(index, tuple(programs), rejected=len(own.rejected))
+    return StretchResult(index, tuple(parts), rejected=len(own.rejected))
 
 
-def _program(whole: Run, own: Run, row: Row, above: pl.DataFrame, number: int) -> Program:
-    mine, before = own.cycles.filter(process=number), above.filter(process=number)
-    there = pl.col("line_no").is_between(own.cycles["line_no"][0], own.cycles["line_no"][-1])
-    return Program(
-        row, pooled.stretch(whole.analysis.corrected.filter(process=number), there, row),
-        mine.head(1), mine.tail(1), before.select(_KEY).row(-1) if len(before) else None,
-    )  # fmt: skip
+def _part(whole: Run, own: Run, row: Row, above: pl.DataFrame, number: int) -> ProcessPart:
+    cycles, before = own.cycles.filter(process=number), above.filter(process=number)
+    is_own = pl.col("line_no").is_between(own.cycles["line_no"][0], own.cycles["line_no"][-1])
+    return ProcessPart(
+        row,
+        figures.of_stretch(whole.analysis.corrected.filter(process=number), is_own, row),
+        cycles.head(1),
+        cycles.tail(1),
+        before.select(_CYCLE_KEY).row(-1) if len(before) else None,
+    )
 
 
-def joined(pieces: Sequence[Piece], item: Item, known: Mapping[str, str]) -> list[Row]:
-    """The rows of a file from all its pieces."""
-    chains: list[list[tuple[int, Program]]] = []
-    for piece in sorted(pieces, key=lambda each: each.index):
+def rows_of_file(
+    results: Sequence[StretchResult], item: Item, identity: Mapping[str, str]
+) -> list[Row]:
+    """Returns the rows of a file from the results of all its stretches."""
+    chains: list[list[tuple[int, ProcessPart]]] = []
+    for result in sorted(results, key=lambda each: each.index):
         taken: set[int] = set()
-        for program in piece.programs:
-            at = _continued(program, chains, taken)
-            if at is None:
-                at = len(chains)
+        for part in result.parts:
+            number = _continued(part, chains, taken)
+            if number is None:
+                number = len(chains)
                 chains.append([])
-            taken.add(at)
-            chains[at].append((piece.index, program))
-    rejected = sum(piece.rejected for piece in pieces)
+            taken.add(number)
+            chains[number].append((result.index, part))
+    rejected = sum(result.rejected for result in results)
     if not chains:
-        return [_without_program(pieces, item, known) | {"rejected_lines": rejected}]
-    found = [_row([program for _, program in chain]) for chain in chains]
+        return [_row_without_cycles(results, item, identity) | {"rejected_lines": rejected}]
+    found = [_row([part for _, part in chain]) for chain in chains]
     for number, row in enumerate(found):
         row |= {"process": number, "rejected_lines": rejected}
         later = (chain[0][0] for chain in chains[number + 1 :])
@@ -119,57 +234,61 @@ def joined(pieces: Sequence[Piece], item: Item, known: Mapping[str, str]) -> lis
 
 
 def _continued(
-    program: Program, chains: Sequence[Sequence[tuple[int, Program]]], taken: set[int]
+    part: ProcessPart, chains: Sequence[Sequence[tuple[int, ProcessPart]]], taken: set[int]
 ) -> int | None:
-    """Which of the programs so far goes on here: the one seen above the seam, or that fits."""
+    """The number of the process that continues in `part`; None if it is a new process.
+
+    It is the one whose last cycle was seen before the seam, else the one that fits best.
+    """
     free = [number for number in range(len(chains)) if number not in taken]
-    if program.before is not None:
+    if part.before is not None:
         for number in free:
-            if chains[number][-1][1].last.select(_KEY).row(0) == program.before:
+            if chains[number][-1][1].last.select(_CYCLE_KEY).row(0) == part.before:
                 return number
     fitting = [
-        (program.first["gc_num"][0] - last.last["gc_num"][0], number)
+        (part.first["gc_num"][0] - earlier.last["gc_num"][0], number)
         for number in free
-        if _fits(last := chains[number][-1][1], program)
+        if _fits(earlier := chains[number][-1][1], part)
     ]
     return min(fitting)[1] if fitting else None
 
 
-def _fits(one: Program, other: Program) -> bool:
-    if any(one.row[name] != other.row[name] for name in _WHOSE):
+def _fits(earlier: ProcessPart, later: ProcessPart) -> bool:
+    """Whether two parts can be of one process, by their origin, cycle numbers and times."""
+    if any(earlier.row[name] != later.row[name] for name in _ORIGIN):
         return False
-    cycles = pl.concat([one.last, other.first])
+    cycles = pl.concat([earlier.last, later.first])
     return processes.process_of([cycles])[0].to_list() == [0, 0]
 
 
-def _row(parts: Sequence[Program]) -> Row:
-    """One row of the parts of one program: the last one's, and what is of all of them."""
+def _row(parts: Sequence[ProcessPart]) -> Row:
+    """The row of a process from the rows of its parts."""
     every = [part.row for part in parts]
     last = every[-1]
     if len(every) == 1:
         return dict(last)
     worst = max(every, key=lambda row: rows.RANK.get(row["severity"], -1))
-    figures = pooled.pooled([part.figures for part in parts])
+    whole = figures.combined([part.figures for part in parts])
     warnings = dict.fromkeys(text for row in every for text in row["warnings"])
     note = (
-        f"Read in {len(every)} stretches: findings, episodes and the heap's settings are "
-        "each stretch's own, the advice is the last one's."
+        f"Read in {len(every)} stretches: findings, episodes and settings were determined for "
+        "each stretch separately; the recommendation is based on the last one."
     )
     return (
         last
-        | {name: every[0][name] for name in _OF_THE_FIRST}
-        | figures
-        | {name: sum(row[name] or 0 for row in every) for name in _ADDED}
+        | {name: every[0][name] for name in _FROM_FIRST}
+        | whole
+        | {name: sum(row[name] or 0 for row in every) for name in _SUMS}
         | {
-            "short": figures["cycles"] < DEFAULT.short_log_cycles
-            or figures["gc_cpu_share"] is None,
+            "short": whole["cycles"] < DEFAULT.short_log_cycles
+            or whole["gc_cpu_share"] is None,
             "severity": worst["severity"],
             "headline": worst["headline"],
             "findings": _findings(every),
             "worst_episodes": rows.worst(
                 [episode for row in every for episode in row["worst_episodes"]]
             ),
-            "limiter": rows.likeliest_limiter([row["limiter"] for row in every]),
+            "limiter": rows.strongest_limiter([row["limiter"] for row in every]),
             "stretches": len(every),
             "warnings": [*warnings, note],
         }
@@ -177,16 +296,18 @@ def _row(parts: Sequence[Program]) -> Row:
 
 
 def _findings(every: Sequence[Row]) -> list[str]:
-    """All ids, those of the worst stretches first; healthy only if all of them are."""
+    """The ids of all findings, worst stretch first; healthy only if all stretches are."""
     order = sorted(every, key=lambda row: -rows.RANK.get(row["severity"], -1))
     ids = list(dict.fromkeys(each for row in order for each in row["findings"]))
-    ill = [each for each in ids if each not in (rows.HEALTHY, rows.SHORT)]
-    return ill or ids
+    problems = [each for each in ids if each not in (rows.HEALTHY, rows.SHORT)]
+    return problems or ids
 
 
-def _without_program(pieces: Sequence[Piece], item: Item, known: Mapping[str, str]) -> Row:
-    for piece in pieces:
-        if piece.beside is not None:
-            return piece.beside
-    nothing = next((piece.nothing for piece in pieces if piece.nothing), "nothing in it")
-    return rows.error_row(item, "no-records", nothing, known)
+def _row_without_cycles(
+    results: Sequence[StretchResult], item: Item, identity: Mapping[str, str]
+) -> Row:
+    for result in results:
+        if result.without_cycles is not None:
+            return result.without_cycles
+    reasons = (result.nothing for result in results if result.nothing)
+    return rows.error_row(item, "no-records", next(reasons, "nothing in it"), identity)

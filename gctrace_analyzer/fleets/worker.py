@@ -1,4 +1,4 @@
-"""What a worker does: reads the files of a batch, one after the other, to rows."""
+"""The tasks that workers run: read the files of a batch and return their rows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
 from gctrace_analyzer import units
-from gctrace_analyzer.errors import GctraceError, GctraceWarning
-from gctrace_analyzer.fleets import cuts, identity, inputs, rows, stretches
+from gctrace_analyzer.errors import GctraceWarning
+from gctrace_analyzer.fleets import identity, inputs, rows, stretches
 from gctrace_analyzer.ingest.compression import compression
 
 if TYPE_CHECKING:
@@ -17,58 +17,67 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.fleets.inputs import Item
     from gctrace_analyzer.fleets.rows import Row
-    from gctrace_analyzer.fleets.stretches import Piece
+    from gctrace_analyzer.fleets.stretches import StretchResult
     from gctrace_analyzer.ingest.sources import Source
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """How files are read: options of `read`, what their paths tell, options for fsspec.
+    """How workers read files.
 
-    Neither goes into a representation: workers log the arguments of tasks that fail.
+    Attributes:
+        read: options of `read`.
+        id: the pattern that reads identity from paths.
+        storage: options for fsspec.
+        stretch: the size in bytes from which on files are read in stretches.
     """
+
+    # The options are not in the repr, because workers log the arguments of failed tasks.
 
     read: Mapping[str, Any] = field(default_factory=dict, repr=False)
     id: str | None = None
     storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    stretch: int = cuts.STRETCH_BYTES
+    stretch: int = stretches.STRETCH_BYTES
 
     @property
-    def may_cut(self) -> bool:
-        """Whether files may be read in stretches: not as documents, which are read whole."""
+    def can_split(self) -> bool:
+        """Whether files may be read in stretches; documents must be read whole."""
         return self.read.get("kind") in (None, "log") and not self.read.get("columns")
 
     @property
     def unpack_bytes(self) -> int | None:
-        """The most that a compressed file may unpack to."""
+        """The largest unpacked size of a compressed file, in bytes."""
         limit = self.read.get("unpack_limit")
         return None if limit is None else round(units.size_mib(limit) * units.MIB)
 
-    def known(self, item: Item) -> dict[str, str]:
-        """What the item's path tells of its identity."""
+    def identity_of(self, item: Item) -> dict[str, str]:
+        """Returns the identity that the item's path gives."""
         return identity.identity(item.name, identity.pattern(self.id) if self.id else None)
 
 
-class UnreachableError(GctraceError):
-    """A store did not answer: worth another try, which is Dask's to make."""
+class StoreUnreachableError(ConnectionError):
+    """A store did not answer; Dask will run the batch again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Files that are read by one task, or one file's part.
+    """Files that one task reads, or one part of a long file.
 
-    `part` is its number and how many there are; `patient`: a store that fails is worth another
-    try.
+    Attributes:
+        items: the files.
+        how: how to read them.
+        retry: raise an error if the store does not answer, so that Dask runs the batch again.
+        part: the number of the part, and how many parts the file has.
     """
 
     items: tuple[Item, ...]
     how: WorkerOptions
-    patient: bool = True
+    retry: bool = True
     part: tuple[int, int] | None = None
 
     @property
     def bytes(self) -> int:
-        """Their size, as far as it is known."""
+        """The size of the files, as far as it is known."""
         if self.part is None:
             return sum(item.size or 0 for item in self.items)
         return min(
@@ -76,40 +85,40 @@ class Batch:
         )
 
 
-def batch_rows(batch: Batch) -> list[Row] | list[Piece]:
-    """The rows of all files of a batch, or what a part of one file holds.
+def batch_rows(batch: Batch) -> list[Row] | list[StretchResult]:
+    """Returns the rows of all files of a batch, or the result of a part of one file.
 
     Raises:
-        UnreachableError: a store did not answer, and the batch is patient.
+        StoreUnreachableError: a store did not answer, and the batch is to be retried.
     """
     if batch.part is not None:
-        return _guarded(batch.items[0], batch, lambda item: _piece(item, batch))
+        return _or_error_row(batch.items[0], batch, lambda item: _part(item, batch))
     found: list[Row] = []
     for item in batch.items:
-        found += _guarded(item, batch, lambda item: _rows(item, batch.how))
+        found += _or_error_row(item, batch, lambda item: _rows(item, batch.how))
     return found
 
 
 def rows_here(item: Item, how: WorkerOptions) -> list[Row]:
-    """The rows of a file, read here and now: what a batch of it alone gives."""
-    found = batch_rows(Batch((item,), how, patient=False))
+    """Returns the rows of a file, read in this process."""
+    found = batch_rows(Batch((item,), how, retry=False))
     return [each for each in found if isinstance(each, dict)]
 
 
-def _guarded(item: Item, batch: Batch, work: Callable[[Item], list[Any]]) -> list[Any]:
-    """What `work` finds; what cannot be read is a row with its error."""
+def _or_error_row(item: Item, batch: Batch, work: Callable[[Item], list[Any]]) -> list[Any]:
+    """The result of `work`, or a row with the error if the item cannot be read."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GctraceWarning)
             return work(item)
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as err:  # Polars' panics are no Exception.
+    except BaseException as err:  # A panic in Polars is not an Exception.
         kind, problem = inputs.kind_of(err), inputs.problem_of(err, item.url)
-    if kind == "unreachable" and batch.patient:
-        # From None: the cause has the address with its secrets, and workers log it.
-        raise UnreachableError(": ".join((item.name, problem))) from None
-    return [rows.error_row(item, kind, problem, batch.how.known(item))]
+    if kind == "unreachable" and batch.retry:
+        # From None: the cause has the URL with its secrets, and workers log it.
+        raise StoreUnreachableError(": ".join((item.name, problem))) from None
+    return [rows.error_row(item, kind, problem, batch.how.identity_of(item))]
 
 
 def _rows(item: Item, how: WorkerOptions) -> list[Row]:
@@ -117,46 +126,47 @@ def _rows(item: Item, how: WorkerOptions) -> list[Row]:
         return _whole(file, item, how)
 
 
-def _piece(item: Item, batch: Batch) -> list[Row] | list[Piece]:
-    """A part's piece; of a file that cannot be cut, all rows with the first part."""
+def _part(item: Item, batch: Batch) -> list[Row] | list[StretchResult]:
+    """The result of a part; a file that cannot be split has all its rows in the first part."""
     how = batch.how
     index, _ = batch.part or (0, 1)
     with inputs.opened(item, how.storage) as file:
-        if how.may_cut and cuts.is_text(file):
+        if how.can_split and stretches.is_text_log(file):
             begin = index * how.stretch
-            cut = cuts.range_of(file, begin, min(begin + how.stretch, item.size or 0))
-            return [stretches.read_cut(cut, index, item, how.read, how.known(item))]
+            end = min(begin + how.stretch, item.size or 0)
+            stretch = stretches.stretch_of_range(file, begin, end)
+            return [stretches.analyse(stretch, index, item, how.read, how.identity_of(item))]
         return [] if index else _whole(file, item, how)
 
 
 def _whole(file: IO[bytes], item: Item, how: WorkerOptions) -> list[Row]:
-    """The rows of an open file, stretch by stretch if it is long."""
+    """The rows of an open file; long logs are read in stretches."""
     from gctrace_analyzer.api import read
     from gctrace_analyzer.ingest.sources import Source
 
-    known = how.known(item)
+    identity_ = how.identity_of(item)
     small = item.size is not None and item.size <= how.stretch and not _compressed(file)
-    if small or not how.may_cut:
-        return rows.rows_of(read(file, **how.read), item, known)
+    if small or not how.can_split:
+        return rows.rows_of(read(file, **how.read), item, identity_)
     with Source(file, unpack_limit=how.unpack_bytes) as source:
-        if cuts.is_log(source):
+        if stretches.is_log(source):
             return _stretches(source, item, how)
     file.seek(0)
-    return rows.rows_of(read(file, **how.read), item, known)
+    return rows.rows_of(read(file, **how.read), item, identity_)
 
 
 def _stretches(source: Source, item: Item, how: WorkerOptions) -> list[Row]:
-    known = how.known(item)
-    found = []
-    for index, cut in enumerate(cuts.stretches_of(source, how.stretch)):
-        found.append(stretches.read_cut(cut, index, item, how.read, known))
-    made = stretches.joined(found, item, known)
+    identity_ = how.identity_of(item)
+    results = [
+        stretches.analyse(stretch, index, item, how.read, identity_)
+        for index, stretch in enumerate(stretches.stretches_of(source, how.stretch))
+    ]
+    found = stretches.rows_of_file(results, item, identity_)
     if source.facts.damage:
-        for row in made:
-            row["warnings"] = [
-                *(row["warnings"] or []), f"{source.facts.damage}; what came before was used",
-            ]  # fmt: skip
-    return made
+        damage = f"{source.facts.damage}; everything before that was read"
+        for row in found:
+            row["warnings"] = [*(row["warnings"] or []), damage]
+    return found
 
 
 def _compressed(file: IO[bytes]) -> bool:
@@ -166,32 +176,32 @@ def _compressed(file: IO[bytes]) -> bool:
 
 
 def batches(items: Sequence[Item], how: WorkerOptions, *, files: int, size: int) -> list[Batch]:
-    """The items in batches of at most so many files and bytes; long ones in parts, first."""
+    """Groups items into batches of limited size; long files come first, in parts."""
     found: list[Batch] = []
-    here: list[Item] = []
+    group: list[Item] = []
     total = 0
     for item in items:
         bytes_ = item.size or 0
-        if how.may_cut and bytes_ > how.stretch and not _named_compressed(item):
+        if how.can_split and bytes_ > how.stretch and not _is_named_compressed(item):
             parts = -(-bytes_ // how.stretch)
             found += [Batch((item,), how, part=(index, parts)) for index in range(parts)]
             continue
-        if here and (len(here) >= files or total + bytes_ > size):
-            found.append(Batch(tuple(here), how))
-            here, total = [], 0
-        here.append(item)
+        if group and (len(group) >= files or total + bytes_ > size):
+            found.append(Batch(tuple(group), how))
+            group, total = [], 0
+        group.append(item)
         total += bytes_
-    return [*found, Batch(tuple(here), how)] if here else found
+    return [*found, Batch(tuple(group), how)] if group else found
 
 
-def _named_compressed(item: Item) -> bool:
+def _is_named_compressed(item: Item) -> bool:
     return item.name.endswith((".gz", ".zst", ".xz", ".bz2"))
 
 
 def dask_setup(_worker: object) -> None:
-    """Makes a worker of the embedded cluster ready: Dask calls it (`--preload`).
+    """Prepares a worker of the local cluster; Dask calls it (`preload`).
 
-    Ctrl-C goes to all processes of a terminal, and it is the client's to obey.
+    Ctrl-C reaches all processes of a terminal, but only the client must act on it.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    import gctrace_analyzer.api  # noqa: F401  # loaded now, not in the first task
+    import gctrace_analyzer.api  # noqa: F401  # now rather than in the first task

@@ -56,7 +56,7 @@ class Clock:
                 ZoneInfo(self.tz)
             except (KeyError, ValueError, OSError) as err:
                 raise BadSettingError(
-                    what="tz", value=self.tz, expected="a zone such as UTC or Europe/Berlin"
+                    argument="tz", value=self.tz, expected="a zone such as UTC or Europe/Berlin"
                 ) from err
 
 
@@ -70,7 +70,7 @@ def moment(text: str) -> datetime:
         found = datetime.fromisoformat(text)
     except ValueError as err:
         raise BadSettingError(
-            what="start", value=text, expected="a time such as 2026-11-21T09:00:00Z"
+            argument="start", value=text, expected="a time such as 2026-11-21T09:00:00Z"
         ) from err
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 

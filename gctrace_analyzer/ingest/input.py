@@ -103,7 +103,7 @@ def read_part(
 
     Raises:
         UnreadableInputError: it is of a kind that cannot be read, or not whole.
-        EmptyInputError: 0 bytes.
+        NoDataError: 0 bytes.
     """
     part = Part(source.facts)
     raw, text = source.head(sniff.SNIFF_BYTES)

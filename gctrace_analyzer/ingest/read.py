@@ -12,10 +12,9 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.errors import (
-    DamagedInputError,
-    EmptyInputError,
     GctraceWarning,
-    NoRecordsError,
+    NoDataError,
+    UnreadableInputError,
 )
 from gctrace_analyzer.ingest import clock as clocks
 from gctrace_analyzer.ingest import owners, processes, sniff
@@ -83,16 +82,17 @@ def read_log(
         progress: called after each chunk with the facts of the input so far.
 
     Raises:
-        UnreadableInputError: an input cannot be opened or is no log.
-        EmptyInputError: 0 bytes in all.
-        NoRecordsError: nothing of ours, and nothing that looks like it.
-        DamagedInputError: `strict`, and a line was rejected.
+        UnreadableInputError: an input cannot be opened or is not a log; with `strict`, also
+            when a line was rejected.
+        NoDataError: the inputs are empty, or no line of them is recognised.
     """
     how = how or ReadOptions()
     sniff.checked(how.kind)
     parts, notes = _read_all(origins, how, progress)
     if how.strict and (part := next((part for part in parts if part.rejected), None)):
-        raise DamagedInputError(part.facts.name, *part.rejected[0])
+        line_no, reason, text = part.rejected[0]
+        hint = f"Line: {text!r}\n  Without strict, such lines are counted and reading goes on."
+        raise UnreadableInputError(part.facts.name, reason, hint, line_no=line_no)
     return log_of(parts, how, notes)
 
 
@@ -124,7 +124,7 @@ def _read_all(
 ) -> tuple[list[Part], list[str]]:
     parts: list[Part] = []
     notes: list[str] = []
-    nothing: list[EmptyInputError | NoRecordsError] = []
+    nothing: list[NoDataError] = []
     for origin in origins:
         try:
             with Source(origin, unpack_limit=how.unpack_limit) as source:
@@ -135,13 +135,13 @@ def _read_all(
                     whole_bytes=how.unpack_limit,
                     progress=progress,
                 )
-        except EmptyInputError as err:
+        except NoDataError as err:
             nothing.append(err)
             continue
         notes += finish(part, how.clock)
         facts = part.facts
         if not any(facts.found.values()):
-            nothing.append(NoRecordsError(facts.name, facts.lines, facts.first))
+            nothing.append(NoDataError.unrecognised(facts.name, facts.lines, facts.first))
         parts.append(part)
     if nothing and len(nothing) == len(origins):
         raise nothing[0]

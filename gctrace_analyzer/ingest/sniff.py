@@ -52,7 +52,7 @@ def checked(kind: str | None) -> str | None:
         BadSettingError: there is none of that name.
     """
     if kind is not None and kind not in KINDS:
-        raise BadSettingError(what="kind", value=kind, expected="one of " + ", ".join(KINDS))
+        raise BadSettingError.unknown(argument="kind", value=kind, valid=KINDS)
     return kind
 
 

@@ -16,7 +16,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self, TypeVar
 
-from gctrace_analyzer.errors import EmptyInputError, UnreadableInputError
+from gctrace_analyzer.errors import MissingInputError, NoDataError, UnreadableInputError
 from gctrace_analyzer.ingest.compression import DamagedError, compression, unpacked
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Source:
         """The first bytes, unpacked: as they are, and as the text they are.
 
         Raises:
-            EmptyInputError: 0 bytes.
+            NoDataError: 0 bytes.
             UnreadableInputError: nothing like a log, or damaged before its first line.
         """
         blocks = self._all_blocks()
@@ -127,7 +127,9 @@ class Source:
                 raise UnreadableInputError(
                     self.facts.name,
                     f"larger than {most >> 20} MiB, and this kind of input is read whole",
-                    "Raise the limit with --unpack-limit, or give only the part of interest.",
+                    "Give only the part of interest, or raise the limit, for example to",
+                    argument="unpack_limit",
+                    argument_value="64GiB",
                 )
             pieces.append(block)
         return b"".join(pieces)
@@ -142,7 +144,7 @@ class Source:
         """The input's lines in order, whole; `facts` is complete after the last chunk.
 
         Raises:
-            EmptyInputError: 0 bytes.
+            NoDataError: 0 bytes.
             UnreadableInputError: nothing like a log, or damaged before its first line.
         """
         for lines in self._line_blocks(_decoded(self._all_blocks(), self.facts)):
@@ -163,7 +165,7 @@ class Source:
             self.facts.bytes += len(data)
             yield data
         if not self.facts.bytes:
-            raise EmptyInputError(self.facts.name)
+            raise NoDataError.empty(self.facts.name)
 
     def _unpacked(self) -> Iterator[bytes]:
         blocks = self._blocks()
@@ -199,7 +201,9 @@ class Source:
             raise UnreadableInputError(
                 self.facts.name,
                 f"its {self.facts.bytes:,} bytes unpack to more than {limit >> 20:,} MiB",
-                "No log does that. If this one does, allow it: --unpack-limit 64GiB",
+                "Logs rarely compress that well. If this one does, raise the limit:",
+                argument="unpack_limit",
+                argument_value="64GiB",
             )
 
     def _line_blocks(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -256,7 +260,7 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
         return path.open("rb"), True, str(origin)
     except FileNotFoundError as err:
         problem, hint = "no such file", f"Looked for it in {Path.cwd()}."
-        raise UnreadableInputError(str(origin), problem, hint) from err
+        raise MissingInputError(str(origin), problem, hint) from err
     except IsADirectoryError as err:
         problem, hint = "a folder, not a log", f"Name the files in it: {path / '*.log'}"
         raise UnreadableInputError(str(origin), problem, hint) from err

@@ -43,11 +43,13 @@ def milliseconds(value: float | None) -> str:
 def duration(seconds: float | None) -> str:
     """Formats a duration given in seconds.
 
-    >>> duration(1.94), duration(842), duration(9000), duration(200000)
-    ('1.9 s', '14m 02s', '2h 30m', '2d 07h')
+    >>> duration(0.124), duration(1.94), duration(842), duration(9000), duration(200000)
+    ('124 ms', '1.9 s', '14m 02s', '2h 30m', '2d 07h')
     """
     if seconds is None:
         return NONE
+    if 0 < seconds < 0.9995:
+        return milliseconds(1000 * seconds)
     if seconds < 60:
         return f"{_digits(seconds, 2)} s"
     for big, small, size, name in (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import polars as pl
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
-from gctrace_analyzer import units
 from gctrace_analyzer.analysis.trend import slope
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
@@ -172,41 +170,3 @@ def test_a_million_points_have_a_slope() -> None:
     assert found is not None
     assert found.per_s == pytest.approx(2)
     assert slope(points.head(5), x="x", y="y") is None
-
-
-def test_errors_keep_their_facts_through_pickle() -> None:
-    errors = [
-        gca.NoRecordsError("run.log", 3, "hello"),
-        gca.BadSettingError("size", "12 apples", "a size"),
-        gca.DamagedInputError("run.log", 7, "cut short", "gc 1 @"),
-        gca.MissingExtraError("pandas", "pandas"),
-        gca.MissingColumnsError(("a",), ("b",)),
-        gca.EmptyInputError("run.log"),
-        gca.UnreadableInputError("run.log", "no such file", "Look again."),
-    ]
-    for error in errors:
-        again = pickle.loads(pickle.dumps(error))
-        assert str(again) == str(error)
-        assert vars(again) == vars(error)
-
-
-@pytest.mark.parametrize("text", ["12 apples", "", "MiB", "-5MiB"])
-def test_sizes_that_are_none_are_refused(text: str) -> None:
-    with pytest.raises(gca.BadSettingError, match="a size such as"):
-        units.size_mib(text)
-
-
-@pytest.mark.parametrize("text", ["", "soon", "5 parsecs", "1m30"])
-def test_durations_that_are_none_are_refused(text: str) -> None:
-    if text == "1m30":
-        assert units.duration_s(text) == 90
-        return
-    with pytest.raises(gca.BadSettingError, match="a duration such as"):
-        units.duration_s(text)
-
-
-def test_ranges() -> None:
-    assert units.span_s("1m..") == (60, math.inf)
-    for text in ("60s", "120s..60s"):
-        with pytest.raises(gca.BadSettingError):
-            units.span_s(text)

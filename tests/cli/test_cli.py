@@ -1,7 +1,8 @@
-"""The command as people and scripts use it: exit codes, messages, outputs, pipes, signals."""
+"""The command line as people and scripts use it: exit codes, messages, outputs, pipes."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -10,17 +11,23 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.checks import FigureGate, gate
 from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.cli import main
+from gctrace_analyzer.cli.main import VERBS, is_debugging
 from gctrace_analyzer.cli.report import SUFFIXES, TABLES
+from gctrace_analyzer.cli.screen import to_ascii
+from gctrace_analyzer.ingest.sniff import KINDS
 from tests.helpers.lines import LINES
 
 if TYPE_CHECKING:
@@ -40,47 +47,66 @@ def command(*words: str | Path, **settings: Any) -> subprocess.CompletedProcess[
 def complaint(
     capsys: pytest.CaptureFixture[str], words: Sequence[str | Path], code: int
 ) -> str:
-    """What stands on standard error after a command that ends with `code`."""
+    """Runs a command that fails with `code` and returns what it printed to standard error."""
     try:
         ended: Any = main([str(word) for word in words])
     except SystemExit as err:
         ended = err.code
-    out, told = capsys.readouterr()
+    out, message = capsys.readouterr()
     assert (ended, out) == (code, "")
-    assert "Traceback" not in told
-    return told
+    assert "Traceback" not in message
+    return message
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
-        ([], "required: FILE\n  Try gctrace-analyze --help."),
-        (["explian"], "explian: no such file.\n  Did you mean the verb 'explain'?"),
-        ([STEADY, "--fromat", "csv"], "unrecognized arguments: --fromat"),
-        ([STEADY, "-f", "xml"], "invalid choice: 'xml'"),
-        ([STEADY, "-o", "report.docx"], "Expected a name ending in .txt"),
-        ([STEADY, "-o", "absent/report.md"], "an existing folder: absent is none"),
+        ([], "no FILE given\n  Try gctrace-analyze --help."),
+        (["explian"], "explian: no such command or file. Did you mean explain?"),
+        (["help", "compre"], "compre: no such command. Did you mean compare?"),
+        ([STEADY, "--fromat", "csv"], "unknown option --fromat. Did you mean --format?"),
+        ([STEADY, "-f", "xml"], "'xml' for --format.\n  Expected one of text, json, "),
+        ([STEADY, "-o", "report.docx"], "Expected a file name ending in .txt"),
+        (
+            [STEADY, "-o", "absent/report.md"],
+            "a file in an existing folder: absent does not exist",
+        ),
         ([STEADY, "-o", "/proc/report.md"], "/proc/report.md: cannot be written"),
-        ([STEADY, "--between", "soon"], "between: cannot read 'soon'"),
+        ([STEADY, "--between", "soon"], "invalid value 'soon' for --between"),
         (
             [STEADY, "--between", "1h..2h"],
-            "'3600s..7200s'.\n  Expected times within the log: the last cycle starts at 1.9",
+            "'3600s..7200s' for --between.\n  Expected times within the log: the last cycle starts at 1.9",
         ),
-        ([STEADY, "--process", "7"], "one of the processes: 0 to 0"),
-        ([STEADY, "--table", "oom"], "invalid choice: 'oom'"),
+        ([STEADY, "--process", "7"], "Expected 0, the only process."),
+        ([TWO, "--process", "7"], "Expected a process from 0 to 1."),
+        ([STEADY, "--table", "oom_kils"], "Did you mean oom_kills?"),
+        ([STEADY, "--plot", "timline"], "Did you mean timeline?"),
+        ([STEADY, "--kind", "logs"], "Did you mean log?"),
+        ([STEADY, "--fail-on", "finding:limit-trash"], "Did you mean limit-thrash?"),
+        ([STEADY, "--fail-on", "stw_p9_ms>2"], "Did you mean stw_p99_ms?"),
+        (["explain", "limit-trash"], "Did you mean limit-thrash?"),
+        (["recommend", STEADY, "--aim", "memry"], "for --aim.\n  Expected one of balanced"),
+        ([STEADY, "--memory-limit", "90"], "a size with its unit.\n  Did you mean 90MiB?"),
+        ([STEADY, "--container-limit", "2"], "for --container-limit.\n  Expected a size with"),
+        (["whatif", STEADY, "--memory-limit", "900M"], "Did you mean 900MiB?"),
+        (["whatif", STEADY, "--memory-limit-now", "1g"], "for --memory-limit-now"),
+        ([STEADY, "--gogc", "50%"], "Did you mean 50?"),
+        ([STEADY, "--cpu-limit", "many"], "invalid value 'many' for --cpu-limit"),
+        ([STEADY, "--year", "26"], "for --year.\n  Expected a whole number, 1970 or more"),
+        ([STEADY, "--format"], "--format needs a value"),
         ([STEADY, "--fail-on", "stw_p99_ms"], "a condition such as"),
         ([STEADY, "--fail-on", "p99>3"], "a figure of the summary: cycles, "),
         ([STEADY, "--fail-on", "cycles>3ms"], "a limit for cycles without a unit"),
     ],
 )
 def test_wrong_usage_is_one_message_and_exit_2(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert said in complaint(capsys, words, 2)
+    assert message in complaint(capsys, words, 2)
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "said"),
+    ("name", "data", "message"),
     [
         ("absent.log", None, "absent.log: no such file."),
         ("folder", ..., "folder: a folder, not a log."),
@@ -94,7 +120,7 @@ def test_wrong_usage_is_one_message_and_exit_2(
 def test_unusable_input_is_one_message_and_exit_3(
     name: str,
     data: Any,
-    said: str,
+    message: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -103,7 +129,7 @@ def test_unusable_input_is_one_message_and_exit_3(
         path.mkdir()
     elif data is not None:
         path.write_bytes(data)
-    assert said in complaint(capsys, [path], 3)
+    assert message in complaint(capsys, [path], 3)
 
 
 def test_rejected_lines_alone_are_shown_with_exit_3(
@@ -173,7 +199,7 @@ def test_fail_on(condition: str, code: int, capsys: pytest.CaptureFixture[str]) 
     assert condition in err or not err
 
 
-def test_a_gate_on_what_the_log_does_not_tell_never_passes(
+def test_a_check_that_the_log_cannot_answer_never_passes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     unknown, held = "gc_per_s>1", "cycles>1"
@@ -187,7 +213,7 @@ def test_a_gate_on_what_the_log_does_not_tell_never_passes(
     ("condition", "limit"),
     [("stw_max_ms > 0.5s", 500), ("heap_peak_mib>1GiB", 1024), ("alloc_mib_per_s>300", 300)],
 )
-def test_a_gate_reads_units_of_its_figure(condition: str, limit: float) -> None:
+def test_a_condition_is_read_in_the_unit_of_its_figure(condition: str, limit: float) -> None:
     found = gate(condition, FIGURES)
     assert isinstance(found, FigureGate)
     assert found.limit == limit
@@ -201,6 +227,7 @@ def test_every_suffix_writes_what_the_library_gives(
     assert main([TWO, *words]) == 0
     assert capsys.readouterr() == ("", "")
     assert sorted(tmp_path.iterdir()) == sorted(paths)
+    (tmp_path / "plain").touch()
     run = gca.read(TWO)
     assert (tmp_path / "report.txt").read_text() == f"{run.summary()}\n"
     summary = json.loads((tmp_path / "report.json").read_text())["summary"]
@@ -212,13 +239,7 @@ def test_every_suffix_writes_what_the_library_gives(
             pytest.approx(figure, rel=1e-12) if isinstance(figure, float) else figure
         )
     assert (tmp_path / "report.jsonl").read_text().count("\n") == 69
-    assert (tmp_path / "report.md").stat().st_mode & 0o444 == 0o444 & ~_umask()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    assert (tmp_path / "report.md").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -286,7 +307,7 @@ def test_standard_input_and_parts_in_order() -> None:
     assert [row["cycles"] for row in both["processes"]][1] == 33
 
 
-def test_one_part_without_records_is_a_remark(tmp_path: Path) -> None:
+def test_one_part_without_records_is_only_a_warning(tmp_path: Path) -> None:
     part = tmp_path / "quiet.log"
     part.write_text("nothing here\n")
     done = command(STEADY, part)
@@ -362,7 +383,7 @@ def test_colours_on_a_terminal_only() -> None:
     assert not re.search(r"\x1b\[(?:3|9)\d", on_a_terminal(STEADY, NO_COLOR="1"))
 
 
-def test_a_bug_is_told_as_one(
+def test_an_internal_error_is_reported_as_a_bug(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(*_: Any, **__: Any) -> None:
@@ -373,21 +394,168 @@ def test_a_bug_is_told_as_one(
     assert "a bug in gctrace-analyzer: ValueError: off by one" in complaint(
         capsys, [STEADY], 70
     )
-    with pytest.raises(ValueError, match="off by one"):
-        main([STEADY, "--debug"])
+    assert main([STEADY, "--debug"]) == 70
+    assert "Traceback" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("asked", ["explain", "explain 'gc 1'", "explain samples/x.log:1"])
-def test_explain_says_what_it_cannot(asked: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_reports_what_it_cannot_explain(
+    asked: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = [word.strip("'") for word in asked.split(" ", 1)]
     code = 2 if asked == "explain" else 3
     assert complaint(capsys, words, code)
 
 
-def test_the_manifest_of_a_log_of_many_parts_is_quick_to_refuse(
+def test_wrong_outputs_are_refused_before_anything_is_read(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # What is wrong with the outputs is told before anything is read.
     begin = time.monotonic()
     complaint(capsys, ["-", "-o", "x.docx"], 2)
     assert time.monotonic() - begin < 5
+
+
+def test_help_without_a_command_is_the_help_of_the_main_job(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    printed = []
+    for words in (["help"], ["--help"], ["help", "recommend"], ["recommend", "--help"]):
+        with pytest.raises(SystemExit, match="0"):
+            main(words)
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+    assert printed[2] == printed[3]
+
+
+@pytest.mark.parametrize("verb", [[], *([verb] for verb in VERBS if verb != "help")])
+def test_every_help_has_examples_and_fits_a_terminal(
+    verb: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([*verb, "--help"])
+    text = capsys.readouterr().out
+    assert "\nexamples:\n  gctrace-analyze" in text
+    assert "\nexit codes: " in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.isascii()
+
+
+def test_the_help_names_every_input_format(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert ", ".join(KINDS) in text
+
+
+def test_the_library_leaves_the_umask_and_the_signal_handlers_alone(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+        assert main([STEADY, "-o", str(tmp_path / "r.md")]) == 0
+        assert os.umask(0o077) == 0o077
+        assert {number: signal.getsignal(number) for number in handlers} == handlers
+    finally:
+        os.umask(before)
+
+
+def test_recommend_prints_the_settings_and_the_reason(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["recommend", STEADY]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{STEADY} · ")
+    assert "now GOGC=100" in out
+    assert "\n  Why " in out
+    assert max(map(len, out.splitlines()[1:])) <= 80
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "jsonl"])
+def test_recommend_gives_the_rows_of_the_library(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["recommend", STEADY, "--aim", "memory", "-f", kind]) == 0
+    out = capsys.readouterr().out
+    file = io.BytesIO(out.encode())
+    if kind == "csv":
+        rows = pl.read_csv(file)
+    else:
+        rows = pl.read_json(file) if kind == "json" else pl.read_ndjson(file)
+    expected = gca.read(STEADY).recommend(aim="memory")
+    assert rows["rank"].to_list() == expected["rank"].to_list()
+    assert rows["why"].to_list() == expected["why"].to_list()
+
+
+def test_recommend_and_whatif_use_the_facts_that_are_given(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["recommend", STEADY, "--container-limit", "80MiB", "-f", "csv"]) == 0
+    limits = pl.read_csv(io.StringIO(capsys.readouterr().out))["memory_limit_mib"]
+    assert limits.drop_nulls().len()
+    assert main(["whatif", STEADY, "--gogc", "100", "--gogc-now", "off", "-f", "csv"]) == 0
+    row = pl.read_csv(io.StringIO(capsys.readouterr().out)).row(0, named=True)
+    assert row["gogc"] == 100
+
+
+def test_a_log_without_cycles_gives_no_recommendation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cut.log"
+    path.write_text(LINES["gc18"][:50] + "\n")
+    assert main(["recommend", str(path)]) == 3
+    assert "No recommendation" in capsys.readouterr().out
+
+
+def test_explain_knows_findings_by_id_and_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = []
+    for query in ("GC016", "gc016", "limit-thrash"):
+        assert main(["explain", query]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0].startswith("GC016 limit-thrash\n")
+    assert len(set(printed)) == 1
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX"])
+def test_with_a_c_locale_the_report_is_ascii(locale: str) -> None:
+    shown = command(STEADY, env={**os.environ, "LC_ALL": locale}).stdout
+    assert shown.isascii()
+    assert "?" not in shown
+    normal = command(STEADY).stdout
+    assert not normal.isascii()
+    assert len(shown.splitlines()) == len(normal.splitlines())
+
+
+def test_an_ascii_stream_gets_no_question_marks() -> None:
+    shown = command(STEADY, env={**os.environ, "PYTHONIOENCODING": "ascii"}).stdout
+    assert shown.isascii()
+    assert "?" not in shown
+
+
+def test_the_sign_of_every_report_has_an_ascii_form() -> None:
+    signs = set("".join(path.read_text() for path in Path("tests/golden").glob("*.txt")))
+    assert to_ascii("".join(sorted(signs))).isascii()
+
+
+def test_debug_after_two_dashes_is_for_the_program() -> None:
+    assert is_debugging(["watch", "--debug", "--", "./server"])
+    assert not is_debugging(["watch", "--", "./server", "--debug"])
+    done = command("watch", "--", "./nosuch", "--debug")
+    assert done.returncode == 127
+    assert done.stderr.startswith("gctrace-analyze: ./nosuch: no such program.")
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(
+        st.text(alphabet=st.characters(codec="ascii", exclude_characters=","), min_size=1),
+        min_size=1,
+    )
+)
+def test_any_argument_ends_in_a_message_or_a_result(words: list[str]) -> None:
+    silent = io.StringIO()
+    with redirect_stderr(silent), redirect_stdout(silent):
+        try:
+            code = main(["explain", "--color=never", *words])
+        except SystemExit as ended:
+            code = int(str(ended.code))
+    assert code in (0, 2, 3)
+    assert "Traceback" not in silent.getvalue()

@@ -1,6 +1,6 @@
-"""What goes wrong in a fleet: killed workers, poison, a lost scheduler, a store that fails.
+"""Failures of fleet runs: killed workers, files that crash them, a lost scheduler or store.
 
-All of it with the real parts: Dask's own processes, a server that speaks S3, signals.
+All with real parts: Dask processes, an S3 server, signals.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield connected
 
 
-def test_a_killed_worker_costs_its_running_tasks_only(
+def test_a_killed_worker_loses_only_its_running_tasks(
     client: Any, logs: Path, truth: pl.DataFrame, tmp_path: Path
 ) -> None:
     pids = set(client.run(os.getpid).values())
@@ -135,7 +135,7 @@ def held() -> tuple[bool, int, str]:
     return profiles, len(gc.get_objects()), os.environ.get("POLARS_MAX_THREADS", "")
 
 
-def test_a_worker_holds_no_more_after_many_files(logs: Path) -> None:
+def test_the_memory_of_a_worker_does_not_grow_with_the_number_of_files(logs: Path) -> None:
     paths = sorted((logs / "steady").glob("*.log"))
     batch = worker.Batch(
         tuple(Item(str(p), str(p), p.stat().st_size) for p in paths), worker.WorkerOptions()
@@ -158,7 +158,7 @@ def test_a_worker_holds_no_more_after_many_files(logs: Path) -> None:
         assert read(6) - before < 20 * 6 * len(paths)
 
 
-def test_a_long_file_is_read_side_by_side(client: Any, tmp_path: Path) -> None:
+def test_a_long_file_is_read_in_parallel(client: Any, tmp_path: Path) -> None:
     path = tmp_path / "long.log"
     path.write_text("".join(prolonged((SAMPLES / "steady-go1.26.log").read_text(), 400_000)))
     parts: list[int] = []
@@ -190,7 +190,7 @@ class Poison(distributed.WorkerPlugin):  # type: ignore[name-defined,misc]  # im
         inputs.opened = deadly
 
 
-def test_a_file_that_kills_workers_is_found_and_costs_no_other(
+def test_a_file_that_kills_workers_is_identified_without_harm_to_others(
     logs: Path, truth: pl.DataFrame
 ) -> None:
     from gctrace_analyzer.fleets.cluster import connected
@@ -247,7 +247,7 @@ def dask_parts(stack: contextlib.ExitStack) -> tuple[str, subprocess.Popen[bytes
     return address, scheduler
 
 
-def test_a_lost_scheduler_keeps_what_is_done_and_the_next_run_goes_on(
+def test_after_a_lost_scheduler_the_next_run_resumes(
     logs: Path, truth: pl.DataFrame, tmp_path: Path
 ) -> None:
     where = tmp_path / "out.parquet"
@@ -258,7 +258,7 @@ def test_a_lost_scheduler_keeps_what_is_done_and_the_next_run_goes_on(
             if now.done > 10:
                 scheduler.kill()
 
-        with pytest.raises(FleetStoppedError, match="goes on from there") as stopped:
+        with pytest.raises(FleetStoppedError, match="to resume") as stopped:
             gca.fleet(
                 logs, scheduler=address, output=where, id="{service}/{pod}.log",
                 progress=progress,
@@ -276,7 +276,7 @@ def test_a_lost_scheduler_keeps_what_is_done_and_the_next_run_goes_on(
     is_truth(rows, truth)
 
 
-def test_a_scheduler_that_is_not_there_is_told(logs: Path, monkeypatch: Any) -> None:
+def test_a_scheduler_that_does_not_answer_is_an_error(logs: Path, monkeypatch: Any) -> None:
     from gctrace_analyzer.fleets import cluster
 
     monkeypatch.setattr(cluster, "CONNECT_S", 1)
@@ -284,7 +284,7 @@ def test_a_scheduler_that_is_not_there_is_told(logs: Path, monkeypatch: Any) -> 
         gca.fleet(logs, scheduler=f"tcp://127.0.0.1:{free_port()}")
 
 
-def test_ctrl_c_leaves_a_result_and_says_how_to_go_on(
+def test_ctrl_c_keeps_finished_files_and_says_how_to_resume(
     logs: Path, truth: pl.DataFrame, tmp_path: Path
 ) -> None:
     words = [
@@ -307,7 +307,7 @@ def test_ctrl_c_leaves_a_result_and_says_how_to_go_on(
         os.close(primary)
     assert process.returncode == 130
     assert "left · 2 workers" in told
-    assert "The same command goes on from there" in told
+    assert "Run the same command again to resume" in told
     assert "Traceback" not in told
     partial = len(existing(str(tmp_path / "out.parquet")).collect())
     assert 0 < partial < FILES
@@ -364,7 +364,7 @@ def secret_in(folder: Path) -> list[Path]:
     ]
 
 
-def test_a_bucket_is_read_and_the_result_may_lie_in_one(
+def test_inputs_and_output_can_be_in_a_bucket(
     s3: Any, logs: Path, truth: pl.DataFrame, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     from gctrace_analyzer.cli import main
@@ -379,7 +379,7 @@ def test_a_bucket_is_read_and_the_result_may_lie_in_one(
     assert secret_in(tmp_path) == []
 
 
-def test_wrong_credentials_are_told_without_showing_them(
+def test_wrong_credentials_are_reported_without_showing_them(
     s3: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     from gctrace_analyzer.cli import main
@@ -393,7 +393,7 @@ def test_wrong_credentials_are_told_without_showing_them(
     assert "Traceback" not in told
 
 
-def test_a_store_that_dies_in_between_stops_the_run_and_the_next_goes_on(
+def test_after_a_lost_store_the_next_run_resumes(
     s3: Any, logs: Path, truth: pl.DataFrame, tmp_path: Path, client: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -406,7 +406,7 @@ def test_a_store_that_dies_in_between_stops_the_run_and_the_next_goes_on(
             s3.kill()
             s3.wait()
 
-    with pytest.raises(FleetStoppedError, match="store does not answer") as stopped:
+    with pytest.raises(FleetStoppedError, match="store no longer answers") as stopped:
         gca.fleet(
             "s3://logs/**", client=client, output=where, id="{service}/{pod}.log",
             progress=progress,

@@ -179,8 +179,8 @@ def test_a_first_line_that_looks_like_zlib_is_a_line() -> None:
 @pytest.mark.parametrize(
     ("data", "error", "useful"),
     [
-        (b"", gca.EmptyInputError, "0 bytes"),
-        (b"hello\nworld\n", gca.NoRecordsError, "First line: 'hello'.*\n.*GODEBUG=gctrace=1"),
+        (b"", gca.NoDataError, "0 bytes"),
+        (b"hello\nworld\n", gca.NoDataError, "First line: 'hello'.*\n.*GODEBUG=gctrace=1"),
         (b"PK\x03\x04rest", gca.UnreadableInputError, "zip archive"),
         (b"\x7fELFrest", gca.UnreadableInputError, "executable"),
         (b"LPKSHHRHrest", gca.UnreadableInputError, "journalctl --file"),
@@ -203,7 +203,7 @@ def test_a_missing_file_and_a_folder_are_clear_errors(tmp_path: Path) -> None:
 
 def test_strict_makes_the_first_rejected_line_an_error() -> None:
     log = f"{LINES['gc18']}\n{LINES['gc18'][:40]}\n"
-    with pytest.raises(gca.DamagedInputError, match=":2: cut short"):
+    with pytest.raises(gca.UnreadableInputError, match=":2: cut short"):
         gca.read(io.BytesIO(log.encode()), strict=True)
 
 

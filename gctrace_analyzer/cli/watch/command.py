@@ -1,4 +1,4 @@
-"""`gctrace-analyze watch`: a program while it runs, a log while it is written."""
+"""`gctrace-analyze watch`: a program while it runs, or a log while it is written."""
 
 from __future__ import annotations
 
@@ -11,235 +11,307 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.cli import EXIT_INPUT
-from gctrace_analyzer.cli.options import Parser, common, given, known
-from gctrace_analyzer.cli.output import output, save
+from gctrace_analyzer.cli import exit_codes
+from gctrace_analyzer.cli.options import (
+    Parser,
+    add_facts,
+    add_general,
+    add_reading,
+    one_of,
+    read_options,
+)
+from gctrace_analyzer.cli.output import format_of
 from gctrace_analyzer.cli.report import SUFFIXES, write
 from gctrace_analyzer.cli.screen import say
 from gctrace_analyzer.errors import BadSettingError, UnwritableOutputError
+from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.units import duration_s
 
 if TYPE_CHECKING:
     import argparse
     from typing import IO, NoReturn, TextIO
 
-    from gctrace_analyzer.cli.watch.session import End
+    from gctrace_analyzer.cli.watch.session import Outcome
     from gctrace_analyzer.run import Run
 
+FORMATS = ("dashboard", "lines", "jsonl")
+_PICTURES = ("png", "svg")
+_EXECUTABLE_STARTS = (b"\x7fELF", b"#!")
+
 _DESCRIPTION = """\
-What the garbage collector does now. Starts a program with GODEBUG=gctrace=1
-added to its environment, follows a log that is written to (through rotation
-and truncation), or reads a pipe. On a terminal it shows a dashboard, elsewhere
-a line per interval; when the program ends, or on Ctrl-C, the full report."""
+Shows what the garbage collector is doing right now: starts a program with
+gctrace on, follows a log while it is written (also through log rotation), or
+reads a pipe.
+
+  gctrace-analyze watch -- ./server --port 8080
+
+On a terminal it shows a dashboard, elsewhere one line per interval. When the
+program ends, or on Ctrl-C, it prints the full report."""
 
 _EPILOG = """\
 examples:
-  gctrace-analyze watch -- ./server --port 8080      start it, and watch
-  gctrace-analyze watch run.log                      a log somebody else writes
+  gctrace-analyze watch -- ./server --port 8080      start a program
+  gctrace-analyze watch run.log                      follow a log
   kubectl logs -f api-7d9f | gctrace-analyze watch -
   gctrace-analyze watch --advise --log run.log -- ./server
   gctrace-analyze watch -f jsonl --every 5s run.log | jq .gc_cpu_share
   gctrace-analyze watch -o report.html -- ./parse.test -test.bench .
 
-a program keeps its standard input, output and signals; Ctrl-C reaches it once.
-What it writes to standard error stays visible, but for the lines of gctrace;
-what watch itself says goes there, too. Of a file or pipe it goes to standard
-output.
+A program keeps its standard input and output, its signals and its terminal;
+gctrace=1 is added to its GODEBUG. Its standard error stays visible, without
+the gctrace lines, and the report goes there too. For a log or a pipe, the
+report goes to standard output.
 
-exit codes: those of the program (128+n if a signal ended it; 127, 126 if it
-could not be started). Of a file or pipe: 0 analysed, also after Ctrl-C,
-3 nothing found"""
-
-FORMATS = ("dashboard", "lines", "jsonl")
+exit codes: for a program, its own (128+n if signal n ended it; 127 if it does
+not exist, 126 if it cannot be executed). For a log or pipe: 0 analysed, also
+after Ctrl-C, 2 wrong usage, 3 no usable input"""
 
 
 def run(words: list[str]) -> int:
-    """Runs the verb; the exit code."""
-    mine, command = _divided(words)
+    """Runs the command and returns its exit code."""
+    own, command = _split(words)
     parser = _parser()
-    args = parser.parse_args(mine)
-    if os.name == "nt":
-        parser.error("there are no such signals and terminals on Windows; WSL has them")
-    if bool(args.input) == bool(command):
-        parser.error("name a log, or - for a pipe, or a program after --")
-    if args.log and not command:
-        parser.error("--log keeps what a program writes; a pipe can go through tee")
-    outputs = [(path, output(path, SUFFIXES)) for path in args.output]
-    args.every_s = _positive(args.every, "--every")
-    args.window_s = _positive(args.window, "--window")
-    if args.input:
-        _check(args.input)
+    args = parser.parse_args(own)
+    _validate(parser, args, command)
+    outputs = [(path, format_of(path, SUFFIXES)) for path in args.output]
     if sys.stderr is None:
-        # Closed by who started us: the program runs all the same.
-        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # to the very end
+        # It was closed by whoever started us; the program must run all the same.
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # until the process ends
     out = sys.stderr if command else sys.stdout
     with ExitStack() as stack:
-        args.log_file = stack.enter_context(_opened(args.log)) if args.log else None
+        args.log_file = stack.enter_context(_open_output(args.log)) if args.log else None
         args.intervals_file = (
-            stack.enter_context(_opened(args.intervals)) if args.intervals else None
+            stack.enter_context(_open_output(args.intervals)) if args.intervals else None
         )
-        end = _session(args, command, out)
-    whole = end.live.run() if end.live.lines else None
-    if whole is not None and not whole.is_empty:
-        _tell(args, whole, out)
+        outcome = _watch(args, command, out)
+    whole = outcome.live.run() if outcome.live.lines else None
+    has_data = whole is not None and not whole.is_empty
+    if whole is not None and has_data:
+        _print_report(args, whole, out)
         for path, kind in outputs:
-            save(path, partial(write, whole, kind, "timeline" if kind in _DRAWN else "cycles"))
+            name = "timeline" if kind in _PICTURES else "cycles"
+            write_atomically(path, partial(write, whole, kind, name))
     else:
-        _nothing(end, command, args)
-    if end.signal:
-        _die(end.signal)
+        _print_nothing_found(outcome, command, args)
+    if outcome.signal:
+        _die_by_signal(outcome.signal)
     if command:
-        return end.code or 0
-    return 0 if whole is not None and not whole.is_empty else EXIT_INPUT
+        return outcome.code or 0
+    return 0 if has_data else exit_codes.INPUT
 
 
-_DRAWN = ("png", "svg")
-
-
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = Parser(
         prog="gctrace-analyze watch",
+        usage="gctrace-analyze watch [options] -- PROGRAM [ARGUMENT...]\n"
+        "       gctrace-analyze watch [options] FILE\n"
+        "       gctrace-analyze watch [options] -",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        usage="%(prog)s [options] (FILE | - | -- PROGRAM [ARGUMENT ...])",
     )
-    parser.add_argument(
-        "input", nargs="?", metavar="FILE", help="a log that is written to, or - for a pipe"
+    parser.add_argument_group("input").add_argument(
+        "input",
+        nargs="?",
+        metavar="FILE",
+        help="a log that is being written, or - for standard input",
     )
-    parser.add_argument(
-        "-f", "--format", choices=FORMATS, metavar="FORMAT",
-        help="dashboard (on a terminal), lines (elsewhere), jsonl: objects of type interval, "
-        "episode, and in the end report",
-    )  # fmt: skip
-    parser.add_argument(
-        "--every", default="10s", metavar="TIME", help="length of an interval (default: 10s)"
-    )
-    parser.add_argument(
-        "--window", default="5m", metavar="TIME",
-        help="what the dashboard looks back on (default: 5m)",
-    )  # fmt: skip
-    parser.add_argument("--advise", action="store_true", help="say what to set, all along")
-    parser.add_argument(
-        "-o", "--output", action="append", default=[], metavar="FILE", type=Path,
-        help=f"write the report to FILE in the end, by its suffix: {' '.join(SUFFIXES)} "
-        "(repeatable)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--intervals", metavar="FILE", type=Path,
-        help="write a JSON line per interval to FILE, whatever is shown",
-    )  # fmt: skip
-    parser.add_argument(
-        "--log", metavar="FILE", type=Path,
-        help="keep all that the program writes to standard error, byte for byte",
-    )  # fmt: skip
-    parser.add_argument(
-        "--show-gctrace", action="store_true", help="show the program's lines of gctrace, too"
-    )
-    known(parser, growing=True)
-    common(parser)
+    _add_view(parser)
+    _add_files(parser)
+    add_facts(parser)
+    add_reading(parser, growing=True)
+    add_general(parser)
     return parser
 
 
-def _divided(words: list[str]) -> tuple[list[str], list[str]]:
-    """The options of ours, and the program with its own."""
+def _add_view(parser: argparse.ArgumentParser) -> None:
+    view = parser.add_argument_group("what to show")
+    view.add_argument(
+        "-f",
+        "--format",
+        type=one_of("format", FORMATS),
+        metavar="FORMAT",
+        help="dashboard (default on a terminal), lines (default elsewhere), or jsonl: JSON "
+        "objects of type interval and episode, and finally report",
+    )
+    view.add_argument(
+        "--every",
+        default="10s",
+        metavar="TIME",
+        help="length of an interval, for example 5s or 1m (default: 10s)",
+    )
+    view.add_argument(
+        "--window",
+        default="5m",
+        metavar="TIME",
+        help="how far back the dashboard looks, for example 30m (default: 5m)",
+    )
+    view.add_argument(
+        "--advise", action="store_true", help="keep showing the recommended settings"
+    )
+    view.add_argument(
+        "--show-gctrace", action="store_true", help="also show the program's gctrace lines"
+    )
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    files = parser.add_argument_group("files to write")
+    files.add_argument(
+        "-o",
+        "--output",
+        action="append",
+        default=[],
+        metavar="FILE",
+        type=Path,
+        help="write the final report to FILE; the suffix sets the format: "
+        f"{' '.join(SUFFIXES)} (repeatable)",
+    )
+    files.add_argument(
+        "--intervals",
+        metavar="FILE",
+        type=Path,
+        help="write one JSON line per interval to FILE, in addition to what is shown",
+    )
+    files.add_argument(
+        "--log",
+        metavar="FILE",
+        type=Path,
+        help="save the program's complete standard error to FILE",
+    )
+
+
+def _split(words: list[str]) -> tuple[list[str], list[str]]:
+    """Our own options, and the program with its arguments, which follow `--`."""
     if "--" not in words:
         return words, []
     at = words.index("--")
     return words[:at], words[at + 1 :]
 
 
-def _positive(text: str, option: str) -> float:
-    seconds = duration_s(text, what=option)
+def _validate(parser: Parser, args: argparse.Namespace, command: list[str]) -> None:
+    """Refuses options that cannot work, and converts durations to seconds."""
+    if os.name == "nt":
+        parser.error("watch needs the signals and terminals of Unix; on Windows, use WSL")
+    if bool(args.input) == bool(command):
+        parser.error("name a log, or - for standard input, or a program after --")
+    if args.log and not command:
+        parser.error("--log is for a program after --; for a pipe, use tee")
+    args.every_s = _positive_s(args.every, "every")
+    args.window_s = _positive_s(args.window, "window")
+    if args.input:
+        _validate_input(args.input)
+
+
+def _positive_s(text: str, argument: str) -> float:
+    seconds = duration_s(text, argument=argument)
     if seconds <= 0:
-        raise BadSettingError(what=option, value=text, expected="a duration above 0")
+        raise BadSettingError(argument, text, "a duration above 0")
     return seconds
 
 
-def _check(name: str) -> None:
-    """Refuses what would wait in vain."""
+def _validate_input(name: str) -> None:
+    """Refuses inputs that would never deliver a line."""
     if name == "-":
         if sys.stdin.isatty():
             raise BadSettingError(
-                what="-", value="the terminal", expected="a pipe: ./server 2>&1 | … watch -"
+                argument="stdin",
+                value="the terminal",
+                expected="a pipe: ./server 2>&1 | gctrace-analyze watch -",
             )
         return
     path = Path(name)
     if path.is_file():
         with path.open("rb") as file:
-            begin = file.read(4)
-        if begin == b"\x7fELF" or begin.startswith(b"#!"):
-            expected = f"a log. To start it: gctrace-analyze watch -- {shlex.quote(name)}"
-            raise BadSettingError(what="FILE", value=name, expected=expected)
+            is_program = file.read(4).startswith(_EXECUTABLE_STARTS)
+        if is_program:
+            expected = (
+                f"a log; to start a program: gctrace-analyze watch -- {shlex.quote(name)}"
+            )
+            raise BadSettingError(argument="input", value=name, expected=expected)
     elif not path.parent.is_dir():
         raise BadSettingError(
-            what="FILE",
+            argument="input",
             value=name,
-            expected=f"a log in an existing folder: {path.parent} is none",
+            expected=f"a log in an existing folder: {path.parent} does not exist",
         )
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open_output(path: Path) -> IO[bytes]:
     try:
         return path.open("wb", buffering=0)
     except OSError as err:
         raise UnwritableOutputError(str(path), err.strerror or str(err)) from err
 
 
-def _session(args: argparse.Namespace, command: list[str], out: TextIO) -> End:
-    """Watches to the end; what was seen, and how it ended."""
+def _watch(args: argparse.Namespace, command: list[str], out: TextIO) -> Outcome:
+    """Watches to the end; returns what was read and how it ended."""
     environment = dict(os.environ)
-    options = given(args)
+    options = read_options(args)
     if command:
         from gctrace_analyzer.cli.watch.child import with_gctrace
 
         environment["GODEBUG"] = with_gctrace(environment.get("GODEBUG", ""))
-        for name, variable in (("gogc", "GOGC"), ("memory_limit", "GOMEMLIMIT")):
-            options[name] = options[name] or _understood(environment.get(variable), name)
+        options["gogc"] = options["gogc"] or _gogc_from(environment)
+        if options["memory_limit"] is None:
+            options["memory_limit"] = _memory_limit_from(environment)
     from gctrace_analyzer.api import live
-    from gctrace_analyzer.cli.watch.session import Program, Reading, watch
-    from gctrace_analyzer.cli.watch.views import Plan
+    from gctrace_analyzer.cli.watch.session import LogInput, Program, watch
+    from gctrace_analyzer.cli.watch.views import ViewOptions
 
-    kind = args.format or ("dashboard" if _can_draw(out) else "lines")
-    title = " ".join(command) if command else args.input if args.input != "-" else "<stdin>"
-    plan = Plan(
-        kind=kind,
+    name = args.input if args.input != "-" else "<stdin>"
+    view = ViewOptions(
+        kind=args.format or ("dashboard" if _can_draw(out) else "lines"),
         out=out,
         color=args.color,
-        title=title,
+        title=" ".join(command) if command else name,
         every_s=args.every_s,
         window_s=args.window_s,
         advise=args.advise,
         intervals=args.intervals_file,
     )
+    source: Program | LogInput = LogInput(args.input)
     if command:
-        return watch(
-            live(**options),
-            plan,
-            Program(command, environment, log=args.log_file, records=args.show_gctrace),
+        source = Program(
+            command,
+            environment,
+            log=args.log_file,
+            records=args.show_gctrace,
+            debug=args.debug,
         )
-    return watch(live(**options), plan, Reading(args.input))
+    return watch(live(**options), view, source)
 
 
-def _understood(value: str | None, what: str) -> str | None:
-    """A setting of the environment, if it is one that Go understands as we do."""
-    from gctrace_analyzer import units
+def _gogc_from(environment: dict[str, str]) -> str | None:
+    """GOGC of the environment, if it is valid; Go ignores an invalid one."""
+    from gctrace_analyzer.units import gogc_percent
 
+    value = environment.get("GOGC")
     try:
-        if value and what == "gogc":
-            units.gogc_percent(value, what=what)
-        elif value and value != "off":
-            units.size_mib(value, what=what)
+        gogc_percent(value)
     except BadSettingError:
         return None
     return value or None
+
+
+def _memory_limit_from(environment: dict[str, str]) -> str | float | None:
+    """GOMEMLIMIT of the environment, if it is valid; Go exits with an invalid one."""
+    from gctrace_analyzer.units import gomemlimit_mib
+
+    value = environment.get("GOMEMLIMIT")
+    if not value:
+        return None
+    try:
+        limit = gomemlimit_mib(value)
+    except BadSettingError:
+        return None
+    return "off" if limit is None else limit or None
 
 
 def _can_draw(out: TextIO) -> bool:
     return out.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def _tell(args: argparse.Namespace, whole: Run, out: TextIO) -> None:
-    """The full report, as what was shown all along."""
+def _print_report(args: argparse.Namespace, whole: Run, out: TextIO) -> None:
+    """Prints the full report in the format of what was shown before."""
     report = whole.report()
     try:
         if args.format == "jsonl":
@@ -255,37 +327,42 @@ def _tell(args: argparse.Namespace, whole: Run, out: TextIO) -> None:
     except OSError:
         if out is sys.stdout:
             raise
-        # Nobody reads our standard error: the program's exit code still counts.
+        # Ignore a closed stderr; the program's exit code must still be propagated.
 
 
-def _nothing(end: End, command: list[str], args: argparse.Namespace) -> None:
-    if end.code in (126, 127):
+def _print_nothing_found(
+    outcome: Outcome, command: list[str], args: argparse.Namespace
+) -> None:
+    if outcome.code in (126, 127):
         return
-    lines = f"{end.live.lines:,} lines, " if end.live.lines else ""
+    count = outcome.live.lines
+    lines = (
+        f"{count:,} {'line' if count == 1 else 'lines'}, no gctrace" if count else "no gctrace"
+    )
     if command:
         say(
-            f"{command[0]}: {lines}no gctrace among them.\n"
-            "  Is it a Go program that ran long enough to collect, and does GODEBUG reach it\n"
-            "  (not cleared by sudo, env -i, a container)?"
+            f"gctrace-analyze: {command[0]}: {lines}.\n"
+            "  Is it a Go program that ran long enough for a GC cycle, and does GODEBUG reach\n"
+            "  it (sudo, env -i and containers clear it)?"
         )
     else:
         name = "<stdin>" if args.input == "-" else args.input
         say(
-            f"{name}: {lines}no gctrace.\n"
+            f"gctrace-analyze: {name}: {lines}.\n"
             "  Was the program started with GODEBUG=gctrace=1, and is this its stderr?"
         )
 
 
-def _die(number: int) -> NoReturn:
-    """Ends as the program did, so that whoever started us sees the same."""
+def _die_by_signal(number: int) -> NoReturn:
+    """Ends this process as the program ended, so that our parent sees the same."""
     import resource
 
     sys.stdout.flush()
     sys.stderr.flush()
-    # The program has written its core dump; ours would tell nothing.
+    # The program has written its core dump; a second one would be of no use.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
-    # A process 1 is spared by its own signals.
+    # Process 1 ignores its own signals.
     os._exit(128 + number)

@@ -1,9 +1,8 @@
-"""Watches one thing from its beginning to its end: threads, signals, what is shown."""
+"""Watches one program or log from beginning to end: threads, signals, and the view."""
 
 from __future__ import annotations
 
 import signal
-import sys
 import traceback
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -11,69 +10,90 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.screen import say
-from gctrace_analyzer.cli.watch.child import PASSED_ON, Child, Passing
-from gctrace_analyzer.cli.watch.views import shown
+from gctrace_analyzer.cli.watch.child import FORWARDED_SIGNALS, Child, StderrFilter
+from gctrace_analyzer.cli.watch.views import create_view
 from gctrace_analyzer.ingest.follow import Followed, Stop, standard_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import IO
 
-    from gctrace_analyzer.cli.watch.views import Plan, Shown
+    from gctrace_analyzer.cli.watch.views import View, ViewOptions
     from gctrace_analyzer.ingest.follow import Pipe, Segment
     from gctrace_analyzer.live import Live
 
 TICK_S = 0.05
-"""How often we look whether the program has ended, and the clock at the age of the cycle."""
+"""How often to look whether the program has ended and to redraw the age of the newest cycle."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program to start; `records`: its lines of gctrace are shown, too."""
+    """A program to start.
+
+    Attributes:
+        command: the program and its arguments.
+        environment: its environment.
+        log: where to keep its standard error.
+        records: show its gctrace records too.
+        debug: show tracebacks.
+    """
 
     command: Sequence[str]
     environment: Mapping[str, str]
     log: IO[bytes] | None
     records: bool
+    debug: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """A file to follow, or `-`."""
+class LogInput:
+    """A file to follow, or `-` for standard input."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """What was seen; the program's exit code, or the signal that ended it or us."""
+class Outcome:
+    """What was read, and how it ended.
+
+    Attributes:
+        live: everything that was read.
+        code: the program's exit code.
+        signal: the signal that ended the program, or that asked us to end.
+    """
 
     live: Live
     code: int | None = None
     signal: int | None = None
 
 
-def watch(live: Live, plan: Plan, what: Program | Reading) -> End:
-    """Watches until the program or pipe ends, or somebody ends it.
+def watch(live: Live, options: ViewOptions, source: Program | LogInput) -> Outcome:
+    """Watches until the program or input ends, or the user ends it.
 
     Raises:
-        ProgramError: it cannot be started.
-        UnreadableInputError: it cannot be read.
+        ProgramError: the program cannot be started.
+        UnreadableInputError: the input cannot be read.
     """
-    view = shown(plan, live)
+    view = create_view(options, live)
     try:
-        return _run(live, view, what) if isinstance(what, Program) else _read(live, view, what)
+        if isinstance(source, Program):
+            return _watch_program(live, view, source)
+        return _watch_log(live, view, source)
     finally:
         view.end()
 
 
-class _Reader:
-    """Takes an input in a thread of its own; `take` gets the reader, to say what is new."""
+class _ReaderThread:
+    """Reads an input in a thread of its own.
 
-    def __init__(self, take: Callable[[_Reader], None]) -> None:
+    Args:
+        read: reads the input to its end; it calls `reader.news.set()` after each piece.
+    """
+
+    def __init__(self, read: Callable[[_ReaderThread], None]) -> None:
         self.news = Event()
         self.error: Exception | None = None
-        self._take = take
+        self._read = read
         self._thread = Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -83,20 +103,20 @@ class _Reader:
         return not self._thread.is_alive()
 
     def wait(self) -> None:
-        """Until there is something new, or it is time to look at the clock."""
+        """Waits until there is something new, or for one tick."""
         self.news.wait(TICK_S)
         self.news.clear()
 
     def _run(self) -> None:
         try:
-            self._take(self)
+            self._read(self)
         except Exception as err:
             self.error = err
         self.news.set()
 
 
-class _Asked:
-    """Somebody asks us to end; a second time, at once."""
+class _StopOnSignal:
+    """A signal handler that ends reading; the second signal ends it at once."""
 
     def __init__(self, stop: Stop) -> None:
         self._stop = stop
@@ -109,43 +129,43 @@ class _Asked:
         self._stop.ask()
 
 
-def _read(live: Live, view: Shown, what: Reading) -> End:
+def _watch_log(live: Live, view: View, source: LogInput) -> Outcome:
     stop = Stop()
-    asked = _Asked(stop)
+    on_signal = _StopOnSignal(stop)
 
-    def take(reader: _Reader) -> None:
+    def read(reader: _ReaderThread) -> None:
         def added() -> None:
             view.added()
             reader.news.set()
 
-        for origin in _origins(what.name, stop, view):
+        for origin in _origins(source.name, stop, view):
             live.follow(origin, added)
 
-    with _handled(asked, ("SIGINT", "SIGTERM", "SIGHUP")), _stopping(view):
-        reader = _Reader(take)
+    with _handling(on_signal, ("SIGINT", "SIGTERM", "SIGHUP")), _suspending(view):
+        reader = _ReaderThread(read)
         while not reader.is_done:
             reader.wait()
             view.tick()
     if reader.error is not None:
         raise reader.error
-    # Ctrl-C is how watching a file ends; by any other signal we die, as it wants.
-    return End(live, signal=None if asked.signal == signal.SIGINT else asked.signal)
+    # Ctrl-C is the normal way to stop watching a file; any other signal should kill us.
+    return Outcome(live, signal=None if on_signal.signal == signal.SIGINT else on_signal.signal)
 
 
-def _origins(name: str, stop: Stop, view: Shown) -> Iterator[Pipe | Segment]:
+def _origins(name: str, stop: Stop, view: View) -> Iterator[Pipe | Segment]:
     if name == "-":
         yield standard_input(stop)
         return
     followed = Followed(name, stop)
     if not followed.is_there:
-        view.notice(f"{name}: not there yet; waiting for it")
+        view.notice(f"waiting for {name}, which does not exist yet")
     for segment in followed.segments():
         view.notice("")
         yield segment
 
 
-class _PassedOn:
-    """Signals go to the program; those that come before it is there, as soon as it is."""
+class _SignalForwarder:
+    """A signal handler that forwards signals to the program, as soon as it has started."""
 
     def __init__(self) -> None:
         self._child: Child | None = None
@@ -157,34 +177,38 @@ class _PassedOn:
         else:
             self._child.signal(number)
 
-    def to(self, child: Child) -> None:
-        """This is the program."""
+    def started(self, child: Child) -> None:
+        """Forwards to this program from now on."""
         self._child = child
         for number in self._early:
             child.signal(number)
 
 
-def _run(live: Live, view: Shown, what: Program) -> End:
-    errors = Passing(view.pass_on, records=what.records)
-    output = view.pass_on if view.owns_standard_output else None
-    passed_on = _PassedOn()
-    with _handled(passed_on, PASSED_ON):
+def _watch_program(live: Live, view: View, program: Program) -> Outcome:
+    errors = StderrFilter(view.write, records=program.records)
+    output = view.write if view.owns_standard_output else None
+    forwarder = _SignalForwarder()
+    with _handling(forwarder, FORWARDED_SIGNALS):
         child = Child(
-            what.command, what.environment, errors=errors, log=what.log, output=output
+            program.command,
+            program.environment,
+            errors=errors,
+            log=program.log,
+            output=output,
         )
-        passed_on.to(child)
+        forwarder.started(child)
         try:
-            _until_it_ends(live, view, child)
+            _watch_child(live, view, child, debug=program.debug)
         except BaseException:
-            # A bug of ours; nothing may be left running.
+            # A bug in this program must not leave the other one running.
             child.signal(signal.SIGTERM)
             raise
     code = child.code or 0
-    return End(live, code=max(code, 0), signal=-code if code < 0 else None)
+    return Outcome(live, code=max(code, 0), signal=-code if code < 0 else None)
 
 
-def _until_it_ends(live: Live, view: Shown, child: Child) -> None:
-    def take(reader: _Reader) -> None:
+def _watch_child(live: Live, view: View, child: Child, *, debug: bool) -> None:
+    def read(reader: _ReaderThread) -> None:
         def added() -> None:
             view.added()
             reader.news.set()
@@ -193,25 +217,25 @@ def _until_it_ends(live: Live, view: Shown, child: Child) -> None:
             live.follow(child, added)
         except Exception as err:
             reader.error = err
-            # Whatever befalls us, the program can go on writing.
+            # The program must be able to go on writing, whatever happens here.
             while child.read(1 << 20):
                 pass
 
-    reader = _Reader(take)
-    shows = True
+    reader = _ReaderThread(read)
+    is_showing = True
     while child.poll() != "ended" or not reader.is_done:
         reader.wait()
         if child.poll() == "stopped":
             view.pause()
             child.suspend()
             view.resume()
-        if shows:
-            shows = _shows(view, reader)
+        if is_showing:
+            is_showing = _show(view, reader, debug=debug)
     child.join()
 
 
-def _shows(view: Shown, reader: _Reader) -> bool:
-    """Shows what is new. If we cannot go on, that is said: the program need not end."""
+def _show(view: View, reader: _ReaderThread, *, debug: bool) -> bool:
+    """Shows what is new; after an error it prints that and returns False."""
     try:
         if reader.error is not None:
             raise reader.error
@@ -219,16 +243,16 @@ def _shows(view: Shown, reader: _Reader) -> bool:
     except Exception as err:
         with suppress(OSError):
             view.pause()
-            say(f"{err}\n  Watching has stopped; the program goes on.")
-            if "--debug" in sys.argv:
+            say(f"gctrace-analyze: {err}\n  Watching has stopped; the program keeps running.")
+            if debug:
                 traceback.print_exception(err)
         return False
     return True
 
 
 @contextmanager
-def _handled(handler: Callable[[int, object], None], names: Sequence[str]) -> Iterator[None]:
-    """Signals of these names go to `handler`; but for those that are to be ignored (nohup)."""
+def _handling(handler: Callable[[int, object], None], names: Sequence[str]) -> Iterator[None]:
+    """Handles these signals, except those that are ignored already (nohup)."""
     before = {}
     for name in names:
         number = getattr(signal, name, None)
@@ -242,13 +266,13 @@ def _handled(handler: Callable[[int, object], None], names: Sequence[str]) -> It
 
 
 @contextmanager
-def _stopping(view: Shown) -> Iterator[None]:
-    """Ctrl-Z takes the dashboard off the screen before we stop."""
+def _suspending(view: View) -> Iterator[None]:
+    """Takes the dashboard off the screen before Ctrl-Z stops this process."""
 
-    def stopped(number: int, _: object) -> None:
+    def suspend(number: int, _: object) -> None:
         view.pause()
         signal.raise_signal(signal.SIGSTOP)
         view.resume()
 
-    with _handled(stopped, ("SIGTSTP",)):
+    with _handling(suspend, ("SIGTSTP",)):
         yield

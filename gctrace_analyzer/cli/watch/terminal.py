@@ -1,4 +1,4 @@
-"""A part of the terminal that is redrawn, below what the program prints."""
+"""The lowest part of the terminal, which is redrawn below what the program prints."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.present.table import Line
 
-_PATIENCE_S = 0.3
+_PARTIAL_LINE_S = 0.3
+"""How long the beginning of a line waits for its end before it is printed."""
 
 
 class Dashboard:
-    """Lines at the end of the screen; what is printed goes above them."""
+    """Lines at the bottom of the screen; output goes above them."""
 
     def __init__(self, file: TextIO, color: str) -> None:
         self._console = Console(
@@ -30,24 +31,24 @@ class Dashboard:
         )
         self._lock = RLock()
         self._live: Live | None = None
-        self._carry = b""
-        self._carried_at = 0.0
+        self._partial = b""
+        self._partial_at = 0.0
         self._shown: list[Line] = []
         self._size = (0, 0)
         self.start()
 
     @property
     def width(self) -> int:
-        """Columns of the terminal, now."""
+        """The terminal's present number of columns."""
         return self._console.size.width
 
     @property
     def height(self) -> int:
-        """Lines of the terminal, now."""
+        """The terminal's present number of lines."""
         return self._console.size.height
 
     def start(self) -> None:
-        """Begins to draw."""
+        """Starts drawing."""
         with self._lock:
             self._shown = []
             self._live = Live(
@@ -61,46 +62,46 @@ class Dashboard:
             self._live.start()
 
     def stop(self) -> None:
-        """Takes the dashboard off the screen; the cursor is there again."""
+        """Removes the dashboard from the screen and shows the cursor again."""
         with self._lock:
             if self._live is not None:
                 self._live.stop()
                 self._live = None
 
     def end(self) -> None:
-        """Stops, and prints what is left of a line that never ended."""
+        """Stops drawing and prints the rest of a line that never ended."""
         self.stop()
-        if self._carry:
-            self._print(self._carry + b"\n")
-            self._carry = b""
+        if self._partial:
+            self._print(self._partial + b"\n")
+            self._partial = b""
 
     def update(self, lines: list[Line]) -> None:
-        """Draws these lines, if they are others than before."""
+        """Draws these lines, if they have changed."""
         with self._lock:
             size = (self.width, self.height)
             if self._live is None or (lines == self._shown and size == self._size):
                 return
             self._shown, self._size = lines, size
-            # What is typed, ^C as well, is echoed behind the last line: it gets one of its own.
+            # The terminal echoes what is typed, also ^C, at the cursor: leave it an empty line.
             shown = [*lines[: max(self.height - 2, 1)], ()]
             text = Text("\n").join(Text.assemble(*line) for line in shown)
             text.no_wrap, text.overflow = True, "crop"
             self._live.update(text, refresh=True)
 
     def write(self, data: bytes) -> None:
-        """Prints above the dashboard, as it is; the beginning of a line waits for its end."""
+        """Prints above the dashboard, unchanged; a partial line waits for its end."""
         with self._lock:
-            data = self._carry + data
+            data = self._partial + data
             end = data.rfind(b"\n") + 1
-            self._carry, self._carried_at = data[end:], time.monotonic()
+            self._partial, self._partial_at = data[end:], time.monotonic()
             if end:
                 self._print(data[:end])
 
     def flush(self) -> None:
-        """Prints the beginning of a line that has waited for its end: a question, maybe."""
+        """Prints a partial line that has waited long enough, such as a prompt."""
         with self._lock:
-            if self._carry and time.monotonic() - self._carried_at > _PATIENCE_S:
-                data, self._carry = self._carry + b"\n", b""
+            if self._partial and time.monotonic() - self._partial_at > _PARTIAL_LINE_S:
+                data, self._partial = self._partial + b"\n", b""
                 self._print(data)
 
     def _print(self, data: bytes) -> None:
@@ -110,7 +111,7 @@ class Dashboard:
 
 
 class _Raw:
-    """Text that reaches the terminal as the program wrote it, colours and all."""
+    """Text that reaches the terminal exactly as the program wrote it, with its colours."""
 
     def __init__(self, text: str) -> None:
         self._text = text

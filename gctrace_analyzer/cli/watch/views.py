@@ -1,4 +1,4 @@
-"""What is shown while something is watched: a dashboard, lines, JSON lines."""
+"""What is shown while a program or log is watched: a dashboard, text lines or JSON lines."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gctrace_analyzer.live import Intervals
 from gctrace_analyzer.present import dashboard, json
+from gctrace_analyzer.present.format import duration
 
 if TYPE_CHECKING:
     from typing import IO, TextIO
@@ -19,22 +20,33 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.cli.watch.terminal import Dashboard
-    from gctrace_analyzer.live import Live, View
+    from gctrace_analyzer.live import LatestWindow, Live
     from gctrace_analyzer.present.report import Report
 
-REST = 3
-"""For each second that the figures take, so many without: a quarter of a processor at most."""
+PAUSE_FACTOR = 3
+"""After calculating figures for a second, pause for three: at most a quarter of a processor."""
 
-MOST_REST_S = 1.0
-"""The very first figures take long, as libraries are loaded; the next need not wait for it."""
+MOST_PAUSE_S = 1.0
+"""The first calculation is slow because libraries are loaded; do not wait longer for that."""
 
-AGE_S = 0.5
-"""How often the age of the newest cycle is drawn anew."""
+AGE_REDRAW_S = 0.5
+"""How often the age of the newest cycle is redrawn."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What to show, and where."""
+class ViewOptions:
+    """What to show, and where.
+
+    Attributes:
+        kind: dashboard, lines or jsonl.
+        out: where it is printed.
+        color: auto, always or never.
+        title: the program or log that is watched.
+        every_s: the length of an interval.
+        window_s: how far back the dashboard looks.
+        advise: whether to show the recommended settings.
+        intervals: a file for the intervals as JSON lines.
+    """
 
     kind: str
     out: TextIO
@@ -46,43 +58,46 @@ class Plan:
     intervals: IO[bytes] | None
 
 
-class Shown(Protocol):
-    """Something that shows a program while it is watched."""
+class View(Protocol):
+    """Shows a program or log while it is watched.
+
+    `owns_standard_output`: the program's standard output has to go through `write` as well.
+    """
 
     owns_standard_output: bool
 
     def added(self) -> None:
-        """There are new lines; called by the thread that reads them."""
+        """Handles new lines; called by the thread that reads them."""
 
     def tick(self) -> None:
-        """It is time to look at the clock, or there is something new."""
+        """Updates what is shown, after new lines or after some time."""
 
     def notice(self, text: str) -> None:
-        """Something to say beside the figures; empty: no more."""
+        """Shows a remark, or removes it if `text` is empty."""
 
-    def pass_on(self, data: bytes) -> None:
-        """What the program has written."""
+    def write(self, data: bytes) -> None:
+        """Prints what the program has written."""
 
     def pause(self) -> None:
-        """Leaves the terminal to others."""
+        """Leaves the terminal to other programs."""
 
     def resume(self) -> None:
-        """Takes it again."""
+        """Uses the terminal again."""
 
     def end(self) -> None:
         """Leaves nothing on the screen but what the program wrote."""
 
 
-def shown(plan: Plan, live: Live) -> Shown:
-    """What the plan wants."""
-    logs = [_Log(live, plan.every_s, plan.intervals)] if plan.intervals else []
-    if plan.kind == "dashboard":
-        return _Board(plan, live, logs)
-    return _Lines(plan, live, logs)
+def create_view(options: ViewOptions, live: Live) -> View:
+    """Returns the view that the options ask for."""
+    logs = [_IntervalLog(live, options.every_s, options.intervals)] if options.intervals else []
+    if options.kind == "dashboard":
+        return _DashboardView(options, live, logs)
+    return _LinesView(options, live, logs)
 
 
-class _Log:
-    """Intervals as JSON lines, into a file."""
+class _IntervalLog:
+    """Writes intervals to a file as JSON lines."""
 
     def __init__(self, live: Live, every_s: float, file: IO[bytes]) -> None:
         self._intervals, self._file = Intervals(live, every_s), file
@@ -93,108 +108,108 @@ class _Log:
                 self._file.write(json.line("interval", row).encode())
 
 
-class _Lines:
-    """A line per interval, and one when an episode begins."""
+class _LinesView:
+    """Prints a line per interval, and one when an episode begins."""
 
-    def __init__(self, plan: Plan, live: Live, logs: list[_Log]) -> None:
-        self._plan, self._live, self._logs = plan, live, logs
-        self._intervals = Intervals(live, plan.every_s)
+    def __init__(self, options: ViewOptions, live: Live, logs: list[_IntervalLog]) -> None:
+        self._options, self._live, self._logs = options, live, logs
+        self._intervals = Intervals(live, options.every_s)
         self._lock = RLock()
         self._midline = self._ended = False
         self._kinds: set[str] = set()
-        self._said_at = time.monotonic()
+        self._printed_at = time.monotonic()
         self._cycles = 0
         self.owns_standard_output = False
 
     def added(self) -> None:
         for log in self._logs:
             log.write()
-        self._tell(self._intervals.new())
+        self._report(self._intervals.new())
 
     def tick(self) -> None:
         now = time.monotonic()
-        if now - self._said_at < self._plan.every_s:
+        if now - self._printed_at < self._options.every_s:
             return
-        if self._plan.kind == "lines" and self._cycles == self._live.cycles:
+        if self._options.kind == "lines" and self._cycles == self._live.cycles:
             newest = self._live.newest
-            last = f"; the last was gc {newest['gc_num']:,}" if newest else " yet"
-            self._line(f"no GC cycle for {dashboard.elapsed(now - self._said_at)}{last}")
-            self._said_at = now
+            last = f"; the last was gc {newest['gc_num']:,}" if newest else ""
+            self._print(f"no GC cycle for {duration(now - self._printed_at)}{last}")
+            self._printed_at = now
 
     def notice(self, text: str) -> None:
         if text:
-            self._line(text) if self._plan.kind == "lines" else None
+            self._print(text) if self._options.kind == "lines" else None
 
-    def pass_on(self, data: bytes) -> None:
+    def write(self, data: bytes) -> None:
         with self._lock, suppress(OSError):
             _write(sys.stderr.fileno(), data)
             self._midline = not data.endswith(b"\n")
 
     def pause(self) -> None:
-        """Nothing is on the screen."""
+        """Does nothing: a line needs no terminal."""
 
     def resume(self) -> None:
-        """Nothing was on the screen."""
+        """Does nothing: a line needs no terminal."""
 
     def end(self) -> None:
         if not self._ended:
             self._ended = True
             for log in self._logs:
                 log.write(ended=True)
-            self._tell(self._intervals.new(ended=True))
+            self._report(self._intervals.new(ended=True))
 
-    def _tell(self, rows: list[dict[str, Any]]) -> None:
+    def _report(self, rows: list[dict[str, Any]]) -> None:
         if not rows:
             return
         for row in rows:
-            self._line(
+            self._print(
                 json.line("interval", row)[:-1]
-                if self._plan.kind == "jsonl"
+                if self._options.kind == "jsonl"
                 else dashboard.interval_line(row)
             )
-        self._said_at, self._cycles = time.monotonic(), self._live.cycles
-        view = self._live.latest(self._plan.window_s)
+        self._printed_at, self._cycles = time.monotonic(), self._live.cycles
+        view = self._live.latest(self._options.window_s)
         present = (
             [] if view is None else dashboard.current_episodes(view.run.report(), view.gc_num)
         )
         for each in present:
             if each["kind"] not in self._kinds:
-                self._line(
+                self._print(
                     json.line("episode", each)[:-1]
-                    if self._plan.kind == "jsonl"
+                    if self._options.kind == "jsonl"
                     else dashboard.episode_line(each)
                 )
         self._kinds = {each["kind"] for each in present}
 
-    def _line(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         with self._lock:
-            # The program may not have ended its line.
-            begin = "\n" if self._midline and self._plan.out is sys.stderr else ""
+            # The program may have written only part of a line.
+            begin = "\n" if self._midline and self._options.out is sys.stderr else ""
             self._midline = False
             try:
-                self._plan.out.write(f"{begin}{text}\n")
-                self._plan.out.flush()
+                self._options.out.write(f"{begin}{text}\n")
+                self._options.out.flush()
             except OSError:
-                # A program need not end because nobody reads what we say of it.
-                if self._plan.out is sys.stdout:
+                # The program must not end because nobody reads this.
+                if self._options.out is sys.stdout:
                     raise
 
 
-class _Board:
-    """A dashboard; what the program writes goes above it."""
+class _DashboardView:
+    """Draws a dashboard; what the program writes goes above it."""
 
-    def __init__(self, plan: Plan, live: Live, logs: list[_Log]) -> None:
+    def __init__(self, options: ViewOptions, live: Live, logs: list[_IntervalLog]) -> None:
         from gctrace_analyzer.cli.watch.terminal import Dashboard
 
-        self._plan, self._live, self._logs = plan, live, logs
+        self._options, self._live, self._logs = options, live, logs
         self._notice = ""
-        self._key: tuple[int, int] | None = None
-        self._arrived = self._next = self._drawn = 0.0
-        self._state: tuple[View, Report, pl.DataFrame] | None = None
+        self._newest: tuple[int, int] | None = None
+        self._arrived_at = self._next_at = self._drawn_at = 0.0
+        self._figures: tuple[LatestWindow, Report, pl.DataFrame] | None = None
         self._is_stale = True
-        self._screen: Dashboard = Dashboard(plan.out, plan.color)
-        # On the same terminal the program's output would run through the dashboard.
-        self.owns_standard_output = plan.out is sys.stderr and sys.stdout.isatty()
+        self._screen: Dashboard = Dashboard(options.out, options.color)
+        # On the same terminal, the program's output would run through the dashboard.
+        self.owns_standard_output = options.out is sys.stderr and sys.stdout.isatty()
 
     def added(self) -> None:
         for log in self._logs:
@@ -204,22 +219,24 @@ class _Board:
         now = time.monotonic()
         newest = self._live.newest
         key = (self._live.cycles, newest["gc_num"]) if newest else None
-        if key != self._key:
-            self._key, self._arrived, self._is_stale = key, now, True
-        elif now < self._drawn + AGE_S and not (self._is_stale and now >= self._next):
+        is_due = self._is_stale and now >= self._next_at
+        if key != self._newest:
+            self._newest, self._arrived_at, self._is_stale = key, now, True
+            is_due = now >= self._next_at
+        elif now < self._drawn_at + AGE_REDRAW_S and not is_due:
             self._screen.flush()
             return
-        # The newest cycle first, at once; its figures take a moment.
+        # The newest cycle is drawn at once; calculating the figures takes a moment.
         self._draw(newest)
-        if self._is_stale and now >= self._next:
-            self._look()
+        if is_due:
+            self._calculate()
             self._draw(newest)
-        self._drawn = time.monotonic()
+        self._drawn_at = time.monotonic()
 
     def notice(self, text: str) -> None:
         self._notice = text
 
-    def pass_on(self, data: bytes) -> None:
+    def write(self, data: bytes) -> None:
         with suppress(OSError):
             self._screen.write(data)
 
@@ -235,34 +252,34 @@ class _Board:
         with suppress(OSError):
             self._screen.end()
 
-    def _look(self) -> None:
-        """The figures anew, which costs most of all."""
+    def _calculate(self) -> None:
+        """Calculates the figures again, which is the expensive part."""
         begin = time.monotonic()
-        view = self._live.latest(self._plan.window_s)
+        view = self._live.latest(self._options.window_s)
         if view is not None:
             span_s = view.run.summary().span_s or 1.0
             bar_s = dashboard.bar_s(
-                min(span_s, self._plan.window_s), dashboard.bars(self._screen.width)
+                min(span_s, self._options.window_s), dashboard.bars(self._screen.width)
             )
-            self._state = view, view.run.report(), view.run.windows(bar_s)
+            self._figures = view, view.run.report(), view.run.windows(bar_s)
         self._is_stale = False
         done = time.monotonic()
-        self._next = done + min(REST * (done - begin), MOST_REST_S)
+        self._next_at = done + min(PAUSE_FACTOR * (done - begin), MOST_PAUSE_S)
 
     def _draw(self, newest: dict[str, Any] | None) -> None:
         seen = dashboard.Progress(
-            title=self._plan.title,
+            title=self._options.title,
             cycles=self._live.cycles,
             lines=self._live.lines,
             newest=newest,
-            age_s=time.monotonic() - self._arrived,
-            window_s=self._plan.window_s,
+            age_s=time.monotonic() - self._arrived_at,
+            window_s=self._options.window_s,
             notice=self._notice,
         )
-        if self._state is None:
+        if self._figures is None:
             self._screen.update(dashboard.waiting(seen))
             return
-        view, report, trend = self._state
+        view, report, trend = self._figures
         now_s = None if view.end_s is None else view.end_s + seen.age_s
         self._screen.update(
             dashboard.dashboard(
@@ -271,7 +288,7 @@ class _Board:
                 seen,
                 now_s=now_s,
                 width=self._screen.width,
-                advise=self._plan.advise,
+                advise=self._options.advise,
             )
         )
 

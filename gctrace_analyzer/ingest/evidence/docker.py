@@ -69,7 +69,7 @@ def settings(environment: Mapping[str, str]) -> Row:
         row["gogc"] = environment["GOGC"]
     if (limit := environment.get("GOMEMLIMIT")) and limit != "off":
         try:
-            row["gomemlimit_bytes"] = round(units.size_mib(limit) * units.MIB)
+            row["gomemlimit_bytes"] = round((units.gomemlimit_mib(limit) or 0) * units.MIB)
         except BadSettingError:
             row["gomemlimit_bytes"] = None
     if (procs := environment.get("GOMAXPROCS", "")).isdigit():

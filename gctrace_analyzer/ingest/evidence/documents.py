@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.errors import InvalidJsonError
+from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest.evidence import docker, kubernetes
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.ingest.wrappers.json_lines import source
@@ -42,7 +42,7 @@ def read(text: str, name: str) -> Values:
     """All values of a document: one, several after each other, or a pasted piece of one.
 
     Raises:
-        InvalidJsonError: no value can be read; it says where.
+        UnreadableInputError: no value can be read; it says where.
     """
     values = Values()
     if FRAGMENT.match(text):
@@ -89,7 +89,11 @@ def _each(text: str, name: str, values: Values) -> Iterator[tuple[int, Any]]:
 def _explain(err: ValueError, text: str, name: str) -> None:
     lineno, colno = getattr(err, "lineno", 1), getattr(err, "colno", 1)
     near = text.split("\n")[lineno - 1][max(0, colno - 40) : colno + 20] if text else ""
-    raise InvalidJsonError(name, lineno, colno, getattr(err, "msg", str(err)), near) from err
+    problem = f"invalid JSON at column {colno}: {getattr(err, 'msg', str(err))}"
+    hint = f"Near: …{near}\n  If it was truncated, fetch it again; if it is a log, pass"
+    raise UnreadableInputError(
+        name, problem, hint, line_no=lineno, argument="kind", argument_value="log"
+    ) from err
 
 
 def _skip(text: str, at: int) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.errors import UnknownColumnsError
+from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.ingest.wrappers import timestamps
 
@@ -79,13 +79,13 @@ def read(
     """The rows of a table as MemStats, unknown columns as they are; and what is damaged.
 
     Raises:
-        UnknownColumnsError: its columns are no MemStats, or it has no header and could be
-            anything.
+        UnreadableInputError: its columns are not MemStats fields, or it has no header and
+            could be anything.
     """
     lines = pl.DataFrame({"text": text.split("\n")}).with_row_index("line_no", offset=1)
     lines = lines.filter(~pl.col("text").str.contains(r"^\s*(?:#.*|sep=.)?$"))
     if lines.is_empty():
-        raise UnknownColumnsError(name, 1, [], _EXPECTED)
+        raise _unknown_columns(name, 1, [])
     separator = delimiter(text[:65536]) or ","
     first = _cells(lines["text"][0], separator)
     has_header = not all(_is_number(cell) for cell in first)
@@ -94,7 +94,7 @@ def read(
     elif has_header:
         names = first
         if sum(fields.is_field(cell) for cell in names) < fields.ENOUGH:
-            raise UnknownColumnsError(name, int(lines["line_no"][0]), names, _EXPECTED)
+            raise _unknown_columns(name, int(lines["line_no"][0]), names)
     else:
         names = _headerless(lines["text"], separator, name)
     body = lines[1:] if has_header else lines
@@ -185,7 +185,26 @@ def _headerless(texts: pl.Series, separator: str, name: str) -> list[str]:
     if fits and all(a[5] <= b[5] for a, b in pairwise(rows)) and any(row[0] for row in rows):
         return list(_RECYCLING[:width])
     first = _cells(texts[0], separator)
-    raise UnknownColumnsError(name, 1, first, _EXPECTED, headerless=True)
+    raise _unknown_columns(name, 1, first, headerless=True)
+
+
+def _unknown_columns(
+    name: str, line_no: int, found: list[str], *, headerless: bool = False
+) -> UnreadableInputError:
+    shown = ", ".join(found[:12]) + (", …" if len(found) > 12 else "")
+    problem = (
+        f"a table of {len(found)} columns without a header ({shown})"
+        if headerless
+        else f"a table whose columns are not MemStats fields: {shown}"
+    )
+    return UnreadableInputError(
+        name,
+        problem,
+        f"Expected: {_EXPECTED}.\n  Name the columns, for example",
+        line_no=line_no,
+        argument="columns",
+        argument_value="HeapAlloc,HeapSys,…",
+    )
 
 
 def _cells(line: str, separator: str) -> list[str]:

@@ -76,7 +76,7 @@ def described(report: Report, name: str, bins: int = BINS) -> Figure:
         BadSettingError: there is no such plot.
     """
     if name not in PLOTS:
-        raise BadSettingError(what="plot", value=name, expected="one of " + ", ".join(PLOTS))
+        raise BadSettingError.unknown(argument="plot", value=name, valid=PLOTS)
     return on(axis_of(report, bins=bins), report, name)
 
 
@@ -118,14 +118,15 @@ def drawn(
     if panel is not None:
         chosen = tuple(each for each in figure.panels if each.name == panel)
         if not chosen:
-            names = ", ".join(each.name for each in figure.panels)
-            raise BadSettingError(what="panel", value=panel, expected=f"one of {names}")
+            raise BadSettingError.unknown(
+                argument="panel", value=panel, valid=(each.name for each in figure.panels)
+            )
         figure = replace(figure, panels=chosen)
     if ax is not None or backend == "matplotlib":
         return matplotlib_backend.draw(figure, ax)
     if backend != "plotly":
         raise BadSettingError(
-            what="backend", value=str(backend), expected="plotly or matplotlib"
+            argument="backend", value=str(backend), expected="plotly or matplotlib"
         )
     return plotly_backend.draw(figure)
 

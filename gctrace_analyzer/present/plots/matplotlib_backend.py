@@ -80,7 +80,7 @@ def _on(figure: Figure, panels: Sequence[Panel], ax: Any) -> Any:
     axes = [ax] if hasattr(ax, "plot") else list(getattr(ax, "flat", ax))
     if len(axes) < len(panels):
         raise BadSettingError(
-            what="ax",
+            argument="ax",
             value=f"{len(axes)} Axes",
             expected=f"{len(panels)}: {figure.name} has the panels "
             + ", ".join(panel.name for panel in panels)

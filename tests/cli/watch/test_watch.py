@@ -23,7 +23,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer import live as live_module
 from gctrace_analyzer.api import live
 from gctrace_analyzer.cli import main
-from gctrace_analyzer.cli.watch.child import Passing
+from gctrace_analyzer.cli.watch.child import StderrFilter
 from gctrace_analyzer.ingest.follow import Followed, Stop
 from gctrace_analyzer.ingest.sources import SourceFacts
 from gctrace_analyzer.present import dashboard, text
@@ -117,7 +117,7 @@ def test_a_program_is_passed_through_and_reported(program: list[str], tmp_path: 
     assert report.rstrip("\n") == text.plain(gca.read(kept).report())
 
 
-def test_an_own_gctrace_stays_and_can_be_shown(program: list[str]) -> None:
+def test_a_gctrace_setting_is_kept_and_its_lines_can_be_shown(program: list[str]) -> None:
     done = watched(
         ["--show-gctrace", "--", *program], says="exit 0\n", env={"GODEBUG": "gctrace=2"}
     )
@@ -128,7 +128,7 @@ def test_an_own_gctrace_stays_and_can_be_shown(program: list[str]) -> None:
 @pytest.mark.parametrize(
     ("says", "code"), [("exit 3", 3), ("die 15", -15), ("die 9", -9), ("die 6", -6)]
 )
-def test_it_ends_as_the_program_does(program: list[str], says: str, code: int) -> None:
+def test_watch_exits_as_the_program_does(program: list[str], says: str, code: int) -> None:
     done = watched(["--", *program], says=says + "\n")
     assert done.returncode == code
     assert b"Pauses by phase" in done.stderr
@@ -216,7 +216,7 @@ class Terminal:
         os.close(self._other)
 
 
-def test_at_a_terminal_control_c_reaches_the_program_once_and_all_is_as_before(
+def test_at_a_terminal_control_c_reaches_the_program_once_and_the_terminal_is_restored(
     program: list[str],
 ) -> None:
     terminal = Terminal([*WATCH, "--", *program, "SIGINT"])
@@ -237,7 +237,7 @@ def test_at_a_terminal_control_c_reaches_the_program_once_and_all_is_as_before(
     assert max(map(len, re.split(r"[\r\n]+", drawn))) <= 80
 
 
-def test_a_stopped_program_stops_the_watcher_and_goes_on_with_it(tmp_path: Path) -> None:
+def test_a_stopped_program_stops_watch_and_continues_with_it(tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
     command = " ".join([*WATCH, "--", sys.executable, str(path), str(SAMPLE)])
@@ -267,7 +267,7 @@ def test_a_pipe_as_json_lines() -> None:
     )
 
 
-def test_nothing_of_ours_in_a_pipe() -> None:
+def test_a_pipe_without_gctrace_is_unusable_input() -> None:
     done = watched(["-"], says="hello\nworld\n")
     assert done.returncode == 3
     assert b"<stdin>: 2 lines, no gctrace." in done.stderr
@@ -277,19 +277,19 @@ def test_a_program_without_gctrace_keeps_its_exit_code() -> None:
     done = watched(["--", "sh", "-c", "echo out; echo err >&2; exit 4"])
     assert done.returncode == 4
     assert done.stdout == b"out\n"
-    assert b"no gctrace among them" in done.stderr
+    assert b"sh: 1 line, no gctrace." in done.stderr
 
 
-def test_a_program_goes_on_when_we_cannot() -> None:
+def test_a_program_keeps_running_if_watching_fails() -> None:
     script = r"printf '\177ELF is no log\n' >&2; sleep 0.5; echo err >&2; echo out; exit 6"
     done = watched(["--", "sh", "-c", script])
     assert done.returncode == 6
     assert done.stdout == b"out\n"
     assert b"\nerr\n" in done.stderr
-    assert b"Watching has stopped; the program goes on." in done.stderr
+    assert b"Watching has stopped; the program keeps running." in done.stderr
 
 
-def test_control_c_ends_a_followed_file_with_its_report(tmp_path: Path) -> None:
+def test_control_c_ends_following_a_file_with_a_report(tmp_path: Path) -> None:
     path, report = tmp_path / "run.log", tmp_path / "report.json"
     rows = tmp_path / "rows.jsonl"
     words = ["--every", "1s", "-o", str(report), "--intervals", str(rows), str(path)]
@@ -300,7 +300,7 @@ def test_control_c_ends_a_followed_file_with_its_report(tmp_path: Path) -> None:
         patience(watch),
     ):
         assert watch.stdout is not None
-        assert b"not there yet" in watch.stdout.readline()
+        assert b"does not exist yet" in watch.stdout.readline()
         path.write_bytes(SAMPLE.read_bytes())
         assert b"1.0 s" in watch.stdout.readline()
         watch.send_signal(signal.SIGINT)
@@ -365,7 +365,7 @@ def test_a_file_is_followed_through_truncation(tmp_path: Path) -> None:
     assert len(seen.run().cycles) == len(gca.read(SAMPLE).cycles)
 
 
-def test_a_truncated_file_that_is_longer_by_now_is_begun_anew(tmp_path: Path) -> None:
+def test_a_truncated_file_that_is_already_longer_is_read_from_its_start(tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     lines = SAMPLE.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:3]))
@@ -376,7 +376,9 @@ def test_a_truncated_file_that_is_longer_by_now_is_begun_anew(tmp_path: Path) ->
         until(lambda: seen.lines == len(lines))
 
 
-def test_the_oldest_cycles_go_and_the_report_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_cycles_are_dropped_and_the_report_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(live_module, "MOST_CYCLES", 50)
     monkeypatch.setattr("gctrace_analyzer.ingest.live_input.CHUNK_BYTES", 1000)
     seen = live()
@@ -385,7 +387,7 @@ def test_the_oldest_cycles_go_and_the_report_says_so(monkeypatch: pytest.MonkeyP
         seen.add(line)
     kept = len(seen.run().cycles)
     assert 30 < kept <= 60
-    gone = f"{seen.cycles - kept:,} older cycles are not in these figures"
+    gone = f"The oldest {seen.cycles - kept:,} cycles are not in these figures"
     assert any(gone in warning for warning in seen.run().summary().warnings)
 
 
@@ -414,13 +416,13 @@ def test_the_dashboard_fits(width: int, golden: Callable[[str, str], None]) -> N
         golden("watch/dashboard.txt", "\n".join(drawn) + "\n")
 
 
-def test_what_a_program_writes_passes_but_for_gctrace() -> None:
+def test_standard_error_is_forwarded_without_gctrace() -> None:
     passed: list[bytes] = []
-    passing = Passing(passed.append, records=False)
+    forward = StderrFilter(passed.append, records=False)
     data = b"ask? " + SAMPLE.read_bytes() + b"gc 12 is no record\nthe end"
     for at in range(0, len(data), 7):
-        passing(data[at : at + 7])
-    passing.end()
+        forward(data[at : at + 7])
+    forward.end()
     lines = (b"ask? " + SAMPLE.read_bytes()).splitlines(keepends=True)
     kept = b"".join(line for line in lines if not line.startswith(b"gc "))
     assert b"".join(passed) == kept + b"gc 12 is no record\nthe end"
@@ -432,10 +434,10 @@ def test_what_a_program_writes_passes_but_for_gctrace() -> None:
         ([], "name a log"),
         (["a.log", "--", "ls"], "name a log"),
         (["--every", "0s", "-"], "above 0"),
-        (["--log", "x", "a.log"], "--log keeps what a program writes"),
+        (["--log", "x", "a.log"], "--log is for a program after --"),
         (["no-folder/a.log"], "existing folder"),
         ([sys.executable], "watch -- "),
-        (["-o", "x.pdf", "-"], "a name ending in"),
+        (["-o", "x.pdf", "-"], "a file name ending in"),
     ],
 )
 def test_wrong_usage(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -174,7 +174,7 @@ def test_the_command_writes_pictures(
     assert outputs[0].read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in outputs[1].read_bytes()[:600]
     assert main([log, "-o", str(tmp_path / "m.png"), "--plot", "memory"]) == 3
-    assert "nothing to draw" in capsys.readouterr().err
+    assert "has no data for it" in capsys.readouterr().err
     assert not (tmp_path / "m.png").exists()
 
 

@@ -1,0 +1,119 @@
+"""The entry point: the first word selects the command, exceptions become exit codes."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from gctrace_analyzer.cli import exit_codes
+from gctrace_analyzer.cli.options import as_option
+from gctrace_analyzer.cli.screen import discard_output, say
+from gctrace_analyzer.errors import (
+    BadSettingError,
+    GctraceError,
+    MissingExtraError,
+    ProgramError,
+    UnwritableOutputError,
+    nearest,
+)
+
+VERBS = ("compare", "explain", "fleet", "help", "recommend", "watch", "whatif")
+"""Words that are commands in first place; a file of that name is `./compare`."""
+
+_USAGE_ERRORS = (BadSettingError, MissingExtraError, UnwritableOutputError)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs the command and returns its exit code."""
+    words = sys.argv[1:] if argv is None else argv
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever reads our output has seen enough, like `head`.
+        discard_output()
+        return 0
+    except KeyboardInterrupt:
+        return exit_codes.INTERRUPTED
+    except Exception as err:
+        if is_debugging(words):
+            import traceback
+
+            traceback.print_exc()
+        else:
+            say(f"gctrace-analyze: {_message(err)}")
+        return _exit_code(err)
+    return code
+
+
+def is_debugging(words: list[str]) -> bool:
+    """Returns whether `--debug` is among our own options, before any `--`."""
+    own = words[: words.index("--")] if "--" in words else words
+    return "--debug" in own
+
+
+def _message(err: Exception) -> str:
+    if isinstance(err, BadSettingError):
+        return _wrapped(err.message(as_option))
+    if isinstance(err, GctraceError):
+        return err.message(as_option)
+    if _is_about_standard_output(err):
+        discard_output()
+        return f"standard output: {getattr(err, 'strerror', None) or err}"
+    return (
+        f"a bug in gctrace-analyzer: {type(err).__name__}: {err}\n"
+        "  Please report it with the traceback that --debug prints."
+    )
+
+
+def _wrapped(message: str) -> str:
+    """The message with long lists of valid values in several lines."""
+    import textwrap
+
+    lines: list[str] = []
+    for line in message.splitlines():
+        if "gctrace-analyze " in line:
+            # A command that should be copied.
+            lines.append(line)
+            continue
+        lines += textwrap.wrap(
+            line,
+            88,
+            subsequent_indent="    ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
+
+
+def _exit_code(err: Exception) -> int:
+    if isinstance(err, ProgramError):
+        return err.code or exit_codes.INPUT
+    if isinstance(err, _USAGE_ERRORS) or _is_about_standard_output(err):
+        return exit_codes.USAGE
+    return exit_codes.INPUT if isinstance(err, GctraceError) else exit_codes.BUG
+
+
+def _is_about_standard_output(err: Exception) -> bool:
+    # Inputs and output files raise errors of this package, so only standard output is left.
+    return isinstance(err, OSError) and not isinstance(err, GctraceError) and not err.filename
+
+
+def _run(words: list[str]) -> int:
+    first = words[0] if words else ""
+    if first in VERBS:
+        return run_command(first, words[1:])
+    if first and not first.startswith("-") and not Path(first).exists():
+        near = nearest(first, VERBS)
+        if near and "." not in first and "/" not in first:
+            say(f"gctrace-analyze: {first}: no such command or file. Did you mean {near}?")
+            return exit_codes.USAGE
+    return run_command("report", words)
+
+
+def run_command(name: str, words: list[str]) -> int:
+    """Runs a verb, or `report`, the main job without a verb."""
+    # Imported only now, so that `--help` does not wait for the frame library.
+    code: int = import_module(f"gctrace_analyzer.cli.{name}").run(words)
+    return code

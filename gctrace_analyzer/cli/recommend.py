@@ -1,0 +1,125 @@
+"""`gctrace-analyze recommend`: which GOGC and GOMEMLIMIT to set."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.advise.objective import AIMS
+from gctrace_analyzer.cli import exit_codes
+from gctrace_analyzer.cli.options import (
+    Parser,
+    add_facts,
+    add_format,
+    add_general,
+    add_reading,
+    one_of,
+    read_options,
+)
+from gctrace_analyzer.cli.predictions import FORMATS, basis, labelled, write_rows
+from gctrace_analyzer.cli.progress import reading
+from gctrace_analyzer.cli.screen import show
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    import polars as pl
+
+    from gctrace_analyzer.present.table import Line
+    from gctrace_analyzer.run import Run
+
+_DESCRIPTION = """\
+Recommends GOGC and GOMEMLIMIT for the program that wrote this log, with the
+reason, the predicted effect and the risk. The present settings are always
+shown for comparison; "no change" is a possible result.
+
+  gctrace-analyze recommend run.log --container-limit 2GiB
+
+Give the container's memory limit if you know it: the recommended settings then
+leave room for memory outside the Go heap."""
+
+_EPILOG = """\
+aims:
+  balanced   low GC CPU without wasting memory
+  cpu        as little GC CPU as the memory allows
+  memory     as little memory as possible without much GC CPU
+  latency    short pauses and little mark assist
+
+examples:
+  gctrace-analyze recommend run.log
+  gctrace-analyze recommend run.log --container-limit 2GiB --cpu-limit 1.5
+  gctrace-analyze recommend run.log --aim memory
+  gctrace-analyze recommend run.log --gc-cpu-target 3%
+  kubectl logs api-7d9f | gctrace-analyze recommend -
+  gctrace-analyze recommend run.log -f json | jq '.[0].memory_limit_mib'
+
+exit codes: 0 analysed, 2 wrong usage, 3 no usable input, 70 internal error,
+130 interrupted"""
+
+
+def run(words: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    args = _parser().parse_args(words)
+    from gctrace_analyzer.api import read
+
+    with reading() as progress:
+        log = read(*args.inputs, progress=progress, **read_options(args))
+    rows = log.recommend(aim=args.aim, gc_cpu_target=args.gc_cpu_target)
+    if args.format in (None, "text"):
+        show(_lines(log, rows), args.color, sys.stdout)
+    else:
+        write_rows(rows, args.format)
+    return 0 if not log.is_empty else exit_codes.INPUT
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="gctrace-analyze recommend",
+        usage="gctrace-analyze recommend [options] FILE...",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+    )
+    parser.add_argument_group("input").add_argument(
+        "inputs", nargs="+", metavar="FILE", help="a log, or - for standard input"
+    )
+    goal = parser.add_argument_group("what to optimise for")
+    goal.add_argument(
+        "--aim",
+        type=one_of("aim", AIMS),
+        default="balanced",
+        metavar="AIM",
+        help=f"what to optimise for: {', '.join(AIMS)} (default: balanced)",
+    )
+    goal.add_argument(
+        "--gc-cpu-target",
+        metavar="SHARE",
+        help="share of CPU that GC may use, for example 3%% or 0.03",
+    )
+    add_format(parser.add_argument_group("output"), FORMATS)
+    add_facts(parser)
+    add_reading(parser)
+    add_general(parser)
+    return parser
+
+
+def _lines(log: Run, rows: pl.DataFrame) -> Iterator[Line]:
+    from gctrace_analyzer.present.sections import advice
+    from gctrace_analyzer.present.table import table
+    from gctrace_analyzer.present.text import wrapped
+
+    yield ((" · ".join(log.report().facts), "bold"),)
+    baseline = log.advice.baseline
+    if baseline.refused or not baseline.load:
+        yield ()
+        yield (("No recommendation", "bold"),)
+        for text in wrapped(f"{baseline.refused or 'There is no GC cycle to learn from'}."):
+            yield ((f"  {text}", ""),)
+        return
+    shown = advice.advice(rows)
+    yield from table(shown)
+    yield from labelled(advice.reasons(rows, baseline.warnings))
+    yield from labelled(("Ballast", text) for text in advice.ballast_notes(baseline, rows))
+    yield from basis(log, rows)
+    if shown is not None:
+        yield ((f"  {advice.legend(shown)}", "dim"),)

@@ -1,0 +1,222 @@
+"""Combines the figures of a process whose log was analysed in several stretches.
+
+Counts, sums, maxima, shares and rates are the same as if the log had been read in one piece:
+what lies at the seam between two stretches is added here. Percentiles are calculated from
+counted values, the slope of the live heap from medians. Episodes, findings and recommendations
+are not combined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import polars as pl
+
+from gctrace_analyzer.analysis.cycles import before, effective_gogc
+from gctrace_analyzer.analysis.heap import alloc_before_mib, true_live_mib
+from gctrace_analyzer.analysis.pauses import single_pauses
+from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.analysis.trend import POINTS, slope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Row: TypeAlias = dict[str, Any]
+
+_QUANTILES = {
+    "stw_p50_ms": ("pause_ms", 0.5), "stw_p99_ms": ("pause_ms", 0.99),
+    "gc_interval_p50_ms": ("interval_ms", 0.5), "live_heap_p50_mib": ("live_mib", 0.5),
+    "heap_goal_p50_mib": ("goal_mib", 0.5), "effective_gogc_p50": ("gogc", 0.5),
+}  # fmt: skip
+
+_SUMS = (
+    "cycles", "forced_cycles", "missing_cycles", "span_s", "stw_total_ms", "alloc_total_mib",
+    "capacity_cpu_s", "gc_cpu_s", "gc_cpu_with_idle_s",
+)  # fmt: skip
+_MAXIMA = ("stw_max_ms", "live_heap_max_mib", "heap_peak_mib", "log_check_points")
+_SEAM_COLUMNS = ("gc_num", "start_s", "end_s", "procs")
+_GROWTH = "live_heap_growth_mib_per_h"
+
+
+@dataclass(frozen=True, slots=True)
+class StretchFigures:
+    """What is needed of one stretch of a process to combine it with others.
+
+    Attributes:
+        figures: those of the summary, and `capacity_cpu_s gc_cpu_s gc_cpu_with_idle_s`.
+        first: number and times of the first cycle.
+        last: number and times of the last cycle.
+        distributions: values and how often they occur, by name.
+        live: the live heap over time, thinned out: `start_s heap_live_mib`.
+        seam_alloc_mib: allocated between the last cycle before the stretch and its first one.
+        true_live: sum and count of the estimates whose mean is `true_live_heap_mib`.
+    """
+
+    figures: Row
+    first: Row
+    last: Row
+    distributions: dict[str, pl.DataFrame]
+    live: pl.DataFrame
+    seam_alloc_mib: float | None
+    true_live: tuple[float, int]
+
+
+def of_stretch(
+    corrected: pl.DataFrame, own: pl.Expr, figures: Row, t: Thresholds = DEFAULT
+) -> StretchFigures:
+    """Returns what is needed of the cycles of one process in a stretch.
+
+    Args:
+        corrected: the cycles, and some before and after them, with corrected durations.
+        own: selects those that belong to the stretch.
+        figures: the figures of the stretch alone.
+        t: thresholds for warm-up and small heaps.
+    """
+    steady = (pl.col("start_s") >= t.warm_up_s) & ~pl.col("forced")
+    is_large = before("heap_live_mib") >= t.gogc_min_live_mib
+    values = {
+        "interval_ms": ((pl.col("start_s") - before("start_s")) * 1000).round(3),
+        "live_mib": pl.col("heap_live_mib"),
+        "goal_mib": pl.col("heap_goal_mib"),
+        # With more digits, hardly any two values would be equal.
+        "gogc": pl.when(is_large).then(effective_gogc()).round(6),
+        "true_live": pl.when(steady).then(true_live_mib()),
+    }
+    cycles = corrected.select(
+        own.alias("own"), *_SEAM_COLUMNS, seam=alloc_before_mib(), **values
+    ).filter("own")
+    distributions = {name: _counts(cycles[name]) for name in values if name != "true_live"}
+    distributions["pause_ms"] = _counts(single_pauses(corrected.filter(own)))
+    late = corrected.filter(own & (pl.col("start_s") >= t.warm_up_s))
+    first, last = (cycles.select(_SEAM_COLUMNS).row(at, named=True) for at in (0, -1))
+    return StretchFigures(
+        figures, first, last, distributions,
+        _thinned_out(late.select("start_s", "heap_live_mib").drop_nulls()),
+        cycles["seam"][0], (float(cycles["true_live"].sum()), cycles["true_live"].count()),
+    )  # fmt: skip
+
+
+def combined(stretches: Sequence[StretchFigures]) -> Row:
+    """Returns the figures of one process from its stretches, which are in order."""
+    every = [each.figures for each in stretches]
+    found: Row = {name: _total(every, name) for name in _SUMS}
+    found |= {name: _extreme(every, name, max) for name in _MAXIMA}
+    covered = _covered_s(every)
+    for one, other in pairwise(stretches):
+        covered += _add_seam(found, one.last, other)
+    idle = _difference(found["gc_cpu_with_idle_s"], found["gc_cpu_s"])
+    capacity, gc, span = found["capacity_cpu_s"], found["gc_cpu_s"], found["span_s"]
+    first, last = stretches[0].first, stretches[-1].last
+    live, count = (sum(each.true_live[i] for each in stretches) for i in (0, 1))
+    assist = _weighted(every, "assist_share_of_gc_cpu", "gc_cpu_s")
+    return (
+        found
+        | {name: _quantile(stretches, *what) for name, what in _QUANTILES.items()}
+        | {
+            "gc_per_s": _ratio(
+                _difference(last["gc_num"], first["gc_num"]),
+                _difference(last["start_s"], first["start_s"]),
+            ),
+            "gc_cpu_share": _ratio(gc, capacity),
+            "gc_cpu_with_idle_share": _ratio(found["gc_cpu_with_idle_s"], capacity),
+            "gc_cpu_nonidle_share": _ratio(gc, _difference(capacity, idle)),
+            "gc_active_share": _ratio(_weighted(every, "gc_active_share", "span_s"), span),
+            "assist_share_of_gc_cpu": _ratio(assist, gc),
+            "assist_share_of_cpu": _ratio(assist, capacity),
+            "stw_share": _ratio(found["stw_total_ms"], None if span is None else span * 1000),
+            "alloc_mib_per_s": _ratio(found["alloc_total_mib"], covered),
+            "true_live_heap_mib": _ratio(live, count),
+        }
+        | _growth(stretches)
+    )
+
+
+def _add_seam(found: Row, last: Row, later: StretchFigures) -> float:
+    """Adds what lies between two stretches to `found`.
+
+    Returns the seconds in between for which the allocation is known.
+    """
+    first = later.first
+    found["missing_cycles"] += max(first["gc_num"] - last["gc_num"] - 1, 0)
+    gap_s = _difference(first["start_s"], last["end_s"])
+    if gap_s is None:
+        return 0.0
+    found["span_s"] += gap_s
+    if first["procs"] is not None and found["capacity_cpu_s"] is not None:
+        found["capacity_cpu_s"] += gap_s * first["procs"]
+    if later.seam_alloc_mib is None or found["alloc_total_mib"] is None:
+        return 0.0
+    found["alloc_total_mib"] += later.seam_alloc_mib
+    return float(_difference(first["end_s"], last["end_s"]) or 0.0)
+
+
+def _covered_s(every: Sequence[Row]) -> float:
+    """The seconds for which the stretches' allocation rates are known."""
+    known = (row for row in every if row["alloc_mib_per_s"])
+    return float(sum(row["alloc_total_mib"] / row["alloc_mib_per_s"] for row in known))
+
+
+def _total(every: Sequence[Row], name: str) -> Any:
+    known = [row[name] for row in every if row[name] is not None]
+    return sum(known) if known else None
+
+
+def _extreme(every: Sequence[Row], name: str, which: Callable[..., Any]) -> Any:
+    return which((row[name] for row in every if row[name] is not None), default=None)
+
+
+def _weighted(every: Sequence[Row], share: str, of: str) -> float | None:
+    known = [row[share] * row[of] for row in every if row[share] is not None and row[of]]
+    return sum(known) if known else None
+
+
+def _difference(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other
+
+
+def _ratio(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None
+
+
+def _counts(values: pl.Series) -> pl.DataFrame:
+    known = values.drop_nulls().cast(pl.Float64).alias("value")
+    return known.value_counts(name="count")
+
+
+def _quantile(stretches: Sequence[StretchFigures], name: str, q: float) -> float | None:
+    """The quantile of counted values, interpolated linearly as Polars does."""
+    counted = pl.concat([each.distributions[name] for each in stretches])
+    whole = counted.group_by("value").agg(pl.col("count").sum()).sort("value")
+    total = int(whole["count"].sum())
+    if not total:
+        return None
+    at = q * (total - 1)
+    last = (
+        whole["count"].cast(pl.Int64).cum_sum() - 1
+    )  # the rank of each value's last occurrence
+    low, high = (
+        float(whole["value"][int(last.search_sorted(place))])
+        for place in (int(at), min(int(at) + 1, total - 1))
+    )
+    return low + (high - low) * (at - int(at))
+
+
+def _thinned_out(series: pl.DataFrame) -> pl.DataFrame:
+    size = max(len(series) // POINTS, 1)
+    return (
+        series.with_row_index("row")
+        .group_by(pl.col("row") // size, maintain_order=True)
+        .agg(pl.col("start_s", "heap_live_mib").median())
+        .select("start_s", "heap_live_mib")
+    )
+
+
+def _growth(stretches: Sequence[StretchFigures]) -> Row:
+    trend = slope(pl.concat([each.live for each in stretches]), x="start_s", y="heap_live_mib")
+    ends = (None, None, None) if trend is None else (trend.per_s, trend.low, trend.high)
+    return {
+        f"{_GROWTH}{end}": None if value is None else value * 3600
+        for end, value in zip(("", "_low", "_high"), ends, strict=True)
+    }

@@ -1,0 +1,82 @@
+"""The manifest of an output: which Parquet files count, and which options they were made with.
+
+It is a JSON file next to the folder, so that the folder holds nothing but Parquet.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from gctrace_analyzer import __version__
+from gctrace_analyzer.errors import BadSettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SUFFIX = ".manifest.json"
+"""Is appended to the name of the output."""
+
+FORMAT = 1
+"""The version of this format; an output in another version is not resumed."""
+
+
+class Part(TypedDict):
+    """A Parquet file of the output; `kind` says which rows it has (see `output.py`)."""
+
+    name: str
+    kind: str
+    rows: int
+    files: int
+
+
+class Manifest(TypedDict):
+    """The content of a manifest.
+
+    `asked` has the options that the rows depend on, `files` the number of files of the run,
+    and `complete` whether all of them were read.
+    """
+
+    made_by: str
+    asked: dict[str, Any]
+    files: int | None
+    complete: bool
+    parts: list[Part]
+
+
+def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what the rows of an output depend on: the options, this format, this version."""
+    return {"format": FORMAT, "made_by": __version__, **options}
+
+
+def dump(
+    asked: Mapping[str, Any], parts: Sequence[Part], *, files: int | None, complete: bool
+) -> str:
+    """Returns the text of a manifest."""
+    manifest: Manifest = {
+        "made_by": f"gctrace-analyzer {__version__}",
+        "asked": dict(asked),
+        "files": files,
+        "complete": complete,
+        "parts": list(parts),
+    }
+    return json.dumps(manifest, indent=1) + "\n"
+
+
+def load(text: str, output: str) -> Manifest:
+    """Returns the content of the manifest of an output.
+
+    Raises:
+        BadSettingError: it is not a manifest.
+    """
+    try:
+        found: Manifest = json.loads(text)
+        if {"asked", "parts"} <= set(found):
+            return found
+    except (ValueError, TypeError):
+        pass
+    raise BadSettingError(
+        argument="output",
+        value=output,
+        expected=f"an output of fleet, but {output}{SUFFIX} is not a manifest",
+    )

@@ -1,0 +1,103 @@
+"""The answers about a fleet, and how they are printed."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.fleet import answers
+from gctrace_analyzer.present import fleet as shown
+from gctrace_analyzer.present.html import fleet as page_of
+from tests.helpers.fleet import row
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.fleets.rows import Row
+
+
+def fleet_of(*many: Row) -> pl.DataFrame:
+    return pl.DataFrame(many, schema=schema.polars_schema("fleet"))
+
+
+def replica(number: int, **values: Any) -> Row:
+    usual = {
+        "service": "api", "process": 0, "cycles": 100, "span_s": 100.0, "gc_cpu_s": 50.0,
+        "gc_cpu_with_idle_s": 60.0, "capacity_cpu_s": 400.0, "gc_cpu_share": 0.125,
+        "live_heap_p50_mib": 100.0 + number / 100, "live_heap_max_mib": 110.0, "short": False,
+        "thrash_s": 0.0, "thrashes_at_end": False, "findings": [], "oom_kills": 0,
+        "advice_changes": False, "go_version_min": "1.19", "goal_set_by": "gogc",
+    }  # fmt: skip
+    return row(f"api-{number}.log", **(usual | values))
+
+
+def test_cores_are_added_across_files_but_not_across_restarts() -> None:
+    again = replica(0, process=1)
+    found = answers(fleet_of(replica(0), again, replica(1)))
+    assert found.totals.gc_cores == pytest.approx(1.0)
+    assert found.totals.cores == pytest.approx(8.0)
+    assert found.services.row(0, named=True)["files"] == 2
+
+
+def test_a_replica_that_differs_from_the_others_is_found() -> None:
+    many = [replica(n) for n in range(9)] + [replica(9, live_heap_p50_mib=300.0)]
+    (row,) = answers(fleet_of(*many)).outliers.to_dicts()
+    assert (row["file"], row["figure"]) == ("api-9.log", "live_heap_p50_mib")
+    assert row["usual"] == pytest.approx(100.04, abs=0.01)
+
+
+def test_a_process_is_near_its_limit_by_share_or_by_hours_left() -> None:
+    grows = {"live_heap_growth_mib_per_h": 10.0, "live_heap_growth_mib_per_h_low": 5.0}
+    found = answers(
+        fleet_of(
+            replica(0, memory_limit_mib=120.0),
+            replica(1, memory_limit_mib=300.0, **grows),
+            replica(2, memory_limit_mib=900.0, **grows),
+            replica(3, thrash_s=9.0, thrashes_at_end=True),
+        )
+    )
+    assert found.limits["file"].to_list() == ["api-0.log"]
+    assert found.thrash.select("file", "state").rows() == [
+        ("api-3.log", "thrashes"), ("api-1.log", "near"),
+    ]  # fmt: skip
+
+
+def test_savings_of_services_are_added_with_their_intervals() -> None:
+    saved = {"saved_cores": 1.0, "saved_cores_low": 0.7, "saved_cores_high": 1.4}
+    heap = {"saved_heap_mib": -10.0, "saved_heap_mib_low": -20.0, "saved_heap_mib_high": 0.0}
+    many = [
+        replica(n, service=name, advice_changes=True, **saved, **heap)
+        for n, name in enumerate("ab")
+    ]
+    totals = answers(fleet_of(*many)).totals
+    assert totals.saved_cores == pytest.approx(2.0)
+    assert totals.saved_cores_low == pytest.approx(2 - math.hypot(0.3, 0.3))
+    assert totals.saved_heap_mib_high == pytest.approx(-20 + math.hypot(10, 10))
+
+
+def test_the_answers_fit_a_terminal_and_are_markdown_and_json() -> None:
+    many = [replica(n) for n in range(9)] + [
+        replica(9, live_heap_p50_mib=300.0, memory_limit_mib=120.0, thrash_s=3.0,
+                thrashes_at_end=True, limiter="likely", advice_changes=True, saved_cores=0.1,
+                saved_cores_low=0.0, saved_cores_high=0.2, saved_heap_mib=-4000.0,
+                saved_heap_mib_low=-5000.0, saved_heap_mib_high=-3000.0),
+        row("s3://b/" + "long" * 30 + "|<b>.log", error_kind="denied", error="Access Denied"),
+    ]  # fmt: skip
+    found = answers(fleet_of(*many))
+    text = str(gca.fleet_answers(fleet_of(*many).lazy())).split("\n")
+    assert max(map(len, text)) <= 80, max(text, key=len)
+    assert "11 files · 10 processes of 1 service · 1,000 cycles" in text[0]
+    page = shown.dumps(found)
+    assert "| api-9.log | thrashes |" in page
+    assert "long\\|\\<b\\>.log: Access Denied" in page
+    assert "<b>" not in page_of.dumps(found)
+    html = page_of.dumps(found)
+    assert "1 process thrashes, first of all api-9.log" in html
+    assert "<script" not in html
+    document = json.loads(shown.to_json(found))
+    assert document["totals"]["thrashing"] == 1
+    assert document["services"][0]["stw_p99_ms"] is None

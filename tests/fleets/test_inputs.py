@@ -1,0 +1,34 @@
+"""Which files a fleet reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gctrace_analyzer.cli import main
+from gctrace_analyzer.fleets import inputs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("distributed")
+
+
+def test_wrong_inputs_are_reported_before_a_worker_is_started(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fleet", str(tmp_path / "*.log")]) == 3
+    assert "no file found" in capsys.readouterr().err
+    assert main(["fleet"]) == 2
+    assert "Expected an input" in capsys.readouterr().err
+    assert main(["fleet", "a.log", "-o", "a.parquet", "-o", "b.parquet"]) == 2
+    assert "one folder" in capsys.readouterr().err
+    assert main(["fleet", "ftpx://h/a.log"]) == 2
+    assert "s3://" in capsys.readouterr().err
+
+
+def test_inputs_can_be_listed_in_a_file(tmp_path: Path) -> None:
+    listed = tmp_path / "paths.txt"
+    listed.write_text("# of today\na.log\n\n  b.log\n")
+    assert inputs.listed_in(str(listed)) == ["a.log", "b.log"]

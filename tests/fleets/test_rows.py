@@ -1,0 +1,68 @@
+"""The rows of a file."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer import schema
+from gctrace_analyzer.fleets import worker
+from gctrace_analyzer.fleets.inputs import Item
+from gctrace_analyzer.testing import prolonged
+from tests.conftest import SAMPLES
+from tests.helpers.fleet import rows_of, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_row_has_every_column_and_the_figures_of_the_report() -> None:
+    path = SAMPLES / "steady-go1.26.log"
+    (found,) = rows_of(path)
+    assert set(found) == set(schema.names("fleet"))
+    run = gca.read(path)
+    summary = run.summary()
+    first = run.recommend().row(0, named=True)
+    assert found["gc_cpu_share"] == summary.gc_cpu_share
+    assert found["findings"] == run.findings()["id"].to_list()
+    assert found["advice_heap_peak_mib"] == first["heap_peak_mib"]
+    assert found["gc_cpu_s"] == pytest.approx(found["gc_cpu_share"] * found["capacity_cpu_s"])
+
+
+def test_every_process_of_a_file_has_its_own_row() -> None:
+    found = rows_of(SAMPLES / "restart-go1.26.log")
+    assert [row["process"] for row in found] == [0, 1]
+    assert found[0]["ended_by"] == "restart"
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"", "empty"),
+        (b"hello\n" * 9, "no-records"),
+        (b"\x1f\x8b\x08\x00garbage", "damaged"),
+        (None, "missing"),
+    ],
+)
+def test_an_unreadable_file_becomes_a_row_with_its_error(
+    data: bytes | None, kind: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.log"
+    if data is not None:
+        path.write_bytes(data)
+    (found,) = worker.rows_here(Item(str(path), "a.log", None), worker.WorkerOptions())
+    assert found["error_kind"] == kind
+    assert found["error"]
+    assert found["cycles"] is None
+
+
+def test_a_truncated_archive_is_read_up_to_the_damage_with_a_warning(tmp_path: Path) -> None:
+    whole = gzip.compress("".join(prolonged(sample(), 200_000)).encode())
+    path = tmp_path / "a.log.gz"
+    path.write_bytes(whole[: len(whole) // 2])
+    (found,) = rows_of(path)
+    assert found["cycles"] > 100
+    assert any("everything before that was read" in text for text in found["warnings"])

@@ -1,0 +1,138 @@
+"""The exceptions: which built-in classes they are, what they say, and that they survive pickle."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gctrace_analyzer as gca
+from gctrace_analyzer import errors
+from gctrace_analyzer.cli.options import as_option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hypothesis.strategies import SearchStrategy
+
+BUILT_IN = {
+    "BadSettingError": ValueError,
+    "UnreadableInputError": OSError,
+    "MissingInputError": FileNotFoundError,
+    "NoDataError": ValueError,
+    "MissingColumnsError": KeyError,
+    "MissingExtraError": ImportError,
+    "UnwritableOutputError": OSError,
+    "ProgramError": RuntimeError,
+    "FleetStoppedError": RuntimeError,
+}
+TEXT = st.text(max_size=20)
+MAYBE = st.none() | TEXT
+COUNT = st.integers(0, 10**9)
+
+
+def build(kind: type[errors.GctraceError], *args: Any, **named: Any) -> SearchStrategy[Any]:
+    return st.builds(kind, *args, **named)
+
+
+ANY_ERROR = st.one_of(
+    build(errors.BadSettingError, TEXT, TEXT, TEXT, MAYBE, MAYBE),
+    build(
+        errors.UnreadableInputError, TEXT, TEXT, TEXT,
+        line_no=st.none() | COUNT, argument=MAYBE, argument_value=MAYBE,
+    ),
+    build(errors.MissingInputError, TEXT, TEXT, TEXT),
+    build(errors.NoDataError, TEXT, TEXT, TEXT, lines=st.none() | COUNT, first=MAYBE),
+    build(errors.MissingColumnsError, st.tuples(TEXT), st.tuples(TEXT, TEXT)),
+    build(errors.MissingExtraError, TEXT, TEXT),
+    build(errors.UnwritableOutputError, TEXT, TEXT, kept=st.booleans()),
+    build(errors.ProgramError, TEXT, TEXT, hint=TEXT, output=TEXT, code=st.none() | COUNT),
+    build(errors.FleetStoppedError, TEXT, TEXT, COUNT, COUNT, TEXT),
+)  # fmt: skip
+
+
+def test_there_are_at_most_ten_classes_and_all_are_public() -> None:
+    classes = [each for each in errors.__all__ if each.endswith("Error")]
+    assert len(classes) <= 10
+    assert set(errors.__all__) <= set(gca.__all__)
+    assert {*BUILT_IN, "GctraceError"} == set(classes)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_error_is_the_built_in_exception_that_users_expect(name: str) -> None:
+    kind = getattr(gca, name)
+    assert issubclass(kind, gca.GctraceError)
+    assert issubclass(kind, BUILT_IN[name])
+
+
+@given(ANY_ERROR)
+def test_errors_survive_pickle_and_copy(error: errors.GctraceError) -> None:
+    error.add_note("seen by a worker")
+    roundtrips: list[Callable[[Any], Any]] = [
+        lambda each: pickle.loads(pickle.dumps(each)),
+        copy.copy,
+        copy.deepcopy,
+    ]
+    for roundtrip in roundtrips:
+        again = roundtrip(error)
+        assert type(again) is type(error)
+        assert str(again) == str(error)
+        assert vars(again) == vars(error)
+
+
+@given(ANY_ERROR)
+def test_python_users_read_no_command_line_options(error: errors.GctraceError) -> None:
+    facts = " ".join(map(str, vars(error).values()))
+    assert "--" in facts or "--" not in str(error)
+
+
+def test_the_command_line_reads_the_names_of_its_options() -> None:
+    error = errors.BadSettingError("memory_limit", "9M", "a size", "9MiB", "overwrite")
+    assert str(error) == (
+        "invalid value '9M' for memory_limit.\n"
+        "  Expected a size. Or pass overwrite.\n"
+        "  Did you mean 9MiB?"
+    )
+    assert error.message(as_option) == (
+        "invalid value '9M' for --memory-limit.\n"
+        "  Expected a size. Or pass --overwrite.\n"
+        "  Did you mean 9MiB?"
+    )
+
+
+def test_an_unreadable_input_has_the_attributes_of_an_oserror() -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        gca.read("nosuch.log")
+    assert isinstance(caught.value, gca.MissingInputError)
+    assert (caught.value.filename, caught.value.errno) == ("nosuch.log", 2)
+    assert caught.value.path == "nosuch.log"
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (lambda: gca.read("samples/steady-go1.26.log", gogc="many"), ValueError),
+        (lambda: gca.read("samples"), OSError),
+        (lambda: gca.from_frame({}), TypeError),
+        (lambda: gca.read("LICENSE"), ValueError),
+    ],
+)
+def test_the_built_in_exceptions_can_be_caught(
+    call: Callable[[], Any], kind: type[Exception]
+) -> None:
+    with pytest.raises(kind):
+        call()
+
+
+def test_the_tree_in_the_documentation_is_the_tree_in_the_code() -> None:
+    from tests.conftest import ROOT
+
+    page = (ROOT / "docs" / "errors.md").read_text()
+    tree = [line[4:] for line in (errors.__doc__ or "").splitlines() if line.startswith("    ")]
+    assert "\n".join(tree) in page
+    for name in errors.__all__:
+        assert f"`{name}`" in page
