@@ -15,6 +15,7 @@ from gctrace_analyzer.advise.ask import asked, base_from, recommended
 from gctrace_analyzer.advise.whatif import grid
 from gctrace_analyzer.analysis.checks import Facts, gate
 from gctrace_analyzer.analysis.cycles import with_metrics
+from gctrace_analyzer.analysis.durations import correct_durations
 from gctrace_analyzer.analysis.episodes import enrich, episodes
 from gctrace_analyzer.analysis.mmu import mmu
 from gctrace_analyzer.analysis.pauses import pauses
@@ -23,7 +24,7 @@ from gctrace_analyzer.analysis.postmortem.report import PostMortem, post_mortems
 from gctrace_analyzer.analysis.rules import finding
 from gctrace_analyzer.analysis.segments import segments
 from gctrace_analyzer.analysis.settings import Settings, known
-from gctrace_analyzer.analysis.summary import FIGURES, correct_durations
+from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.analysis.windows import windows
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.held import Held

@@ -131,7 +131,7 @@ METRICS = (
            "max(0, heap_end / heap_goal - 1)"),
     Column("survival_share", "Float64", "0–1", "part of the heap found live", "heap_live / heap_end"),
     Column("goal_set_by", "Category", "", "gogc, memory-limit or heap-minimum; null where the log cannot tell",
-           "gctrace_analyzer.analysis.goal"),
+           "gctrace_analyzer.analysis.cycles"),
 )  # fmt: skip
 
 PROCESSES = (

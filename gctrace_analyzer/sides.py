@@ -11,7 +11,8 @@ from gctrace_analyzer.advise.load import WARM_UP_S
 from gctrace_analyzer.analysis.compare.comparability import Circumstances
 from gctrace_analyzer.analysis.compare.compare import mean_of, measured
 from gctrace_analyzer.analysis.compare.metrics import METRICS, figures
-from gctrace_analyzer.analysis.summary import correct_durations, summarize
+from gctrace_analyzer.analysis.durations import correct_durations
+from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.errors import TooShortError
 from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.present.format import mib

@@ -15,7 +15,7 @@ from gctrace_analyzer.advise.objective import AIMS
 from gctrace_analyzer.advise.recommend import recommend
 from gctrace_analyzer.advise.training import calm, latest
 from gctrace_analyzer.analysis.cycles import goal_setters
-from gctrace_analyzer.analysis.live_growth import live_growth
+from gctrace_analyzer.analysis.trend import live_growth
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.load import Load
-    from gctrace_analyzer.analysis.live_growth import LiveGrowth
     from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.trend import LiveGrowth
 
 SAFE_LIMIT = 1.25
 """Times the live heap: a limit closer to it means collecting all the time."""

@@ -17,16 +17,18 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 What each field of a line is, its unit, where the runtime takes it from, and
 what follows from it. LINE is the line itself (in quotes), FILE:LINE where it
-stands. Or a finding's number: what it means and how it is judged."""
+stands. Or the id or name of a finding: what it means, when it is reported and
+what to do."""
 
 _EPILOG = """\
 examples:
   gctrace-analyze explain run.log:18822
   gctrace-analyze explain GC016                   a finding: what it means
+  gctrace-analyze explain limit-thrash            the same, by its name
   gctrace-analyze explain 'gc 12 @0.472s 3%: 0.13+9.8+0.002 ms clock, ...'"""
 
 _ROOM = 80 - 16
-_FINDING = re.compile(r"GC\d{3}", re.IGNORECASE)
+_FINDING = re.compile(r"GC\d{3}|[a-z]+(-[a-z]+)+|fragmentation|healthy", re.IGNORECASE)
 _WHERE = re.compile(r"(?P<file>.+):(?P<line>[1-9]\d*)")
 
 
@@ -34,7 +36,10 @@ def run(words: list[str]) -> int:
     """Runs the verb; the exit code."""
     parser = Parser(prog="gctrace-analyze explain", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument(
-        "line", nargs="+", metavar="LINE", help="a line, FILE:LINE, or a finding such as GC016"
+        "line",
+        nargs="+",
+        metavar="LINE",
+        help="a line, FILE:LINE, or a finding such as GC016 or limit-thrash",
     )
     common(parser)
     args = parser.parse_args(words)
@@ -44,34 +49,24 @@ def run(words: list[str]) -> int:
     return 0
 
 
-def _rule(asked: str) -> Iterator[Line]:
-    """What a finding means, how it is judged, what to do, where it comes from."""
-    from gctrace_analyzer.analysis.rules.registry import RULES
-    from gctrace_analyzer.errors import BadSettingError
+def _rule_lines(text: str) -> Iterator[Line]:
+    """Yields the description of the finding with this id or name.
 
-    rule = RULES.get(asked.upper())
-    if rule is None:
-        raise BadSettingError(
-            what="finding", value=asked, expected=f"{min(RULES)} to {max(RULES)}"
-        )
-    yield ((f"{rule.id} {rule.name}", "bold"),)
-    facts = {
-        "says": rule.says,
-        "judged by": rule.formula,
-        "do": rule.advice,
-        "source": rule.source,
-    }
-    if rule.because_of:
-        causes = (f"{RULES[each].name} ({each})" for each in rule.because_of)
-        facts["follows"] = "from " + ", ".join(causes) + ", where that holds too"
-    for label, words in facts.items():
-        for index, text in enumerate(wrap(words, _ROOM)):
-            yield ((f"  {'' if index else label:<12}", ""), (text, ""))
+    Raises:
+        BadSettingError: there is no such finding.
+    """
+    from gctrace_analyzer.present.explain import explain_rule
+
+    explanation = explain_rule(text)
+    yield ((explanation.title, "bold"),)
+    for label, words in explanation.parts:
+        for index, line in enumerate(wrap(words, _ROOM)):
+            yield ((f"  {'' if index else label:<13}", ""), (line, ""))
 
 
 def _lines(asked: str) -> Iterator[Line]:
     if _FINDING.fullmatch(asked):
-        yield from _rule(asked)
+        yield from _rule_lines(asked)
         return
     from gctrace_analyzer.errors import NoRecordsError
     from gctrace_analyzer.present.explain import explain

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
+from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
 
 if TYPE_CHECKING:
@@ -80,6 +83,38 @@ class Explanation:
     printed_by: str
     parts: tuple[Part, ...]
     follows: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleExplanation:
+    """The description of a finding: a title, and pairs of a label and a text."""
+
+    title: str
+    parts: tuple[tuple[str, str], ...]
+
+
+def explain_rule(text: str) -> RuleExplanation:
+    """Returns the description of the finding with this id or name.
+
+    Raises:
+        BadSettingError: there is no such finding.
+    """
+    rule = find_rule(text)
+    if rule is None:
+        names = [each.name for each in RULES.values()]
+        near = get_close_matches(text.lower(), names, n=1) or ["limit-thrash"]
+        expected = f"{min(RULES)} to {max(RULES)}, or a name such as {near[0]}"
+        raise BadSettingError(what="finding", value=text, expected=expected)
+    parts = [
+        ("meaning", rule.meaning),
+        ("reported if", rule.condition()),
+        ("what to do", rule.advice),
+        ("source", rule.source),
+    ]
+    if rule.explained_by:
+        causes = (f"{RULES[each].name} ({each})" for each in rule.explained_by)
+        parts.append(("caused by", ", ".join(causes) + ", if reported as well"))
+    return RuleExplanation(f"{rule.id} {rule.name}", tuple(parts))
 
 
 def explain(text: str) -> Explanation | None:

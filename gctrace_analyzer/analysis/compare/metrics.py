@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import gc_cpu_ms
-from gctrace_analyzer.analysis.heap import (
+from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     alloc_while_marking_mib,
+    gc_cpu_ms,
+    pauses_ms,
     true_live_mib,
 )
 from gctrace_analyzer.analysis.pauses import PHASES, pauses
@@ -112,7 +113,6 @@ def ratios() -> dict[str, tuple[pl.Expr, pl.Expr]]:
     elapsed = pl.col("elapsed_s")
     capacity_ms = 1000 * elapsed * pl.col("procs")
     spent = gc_cpu_ms()
-    paused = pl.col("stw_sweep_term_ms").fill_null(0) + pl.col("stw_mark_term_ms")
     assist = pl.col("assist_cpu_ms")
     late = (pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced")
     alloc = alloc_while_marking_mib() + alloc_before_mib()
@@ -123,7 +123,7 @@ def ratios() -> dict[str, tuple[pl.Expr, pl.Expr]]:
         "gc_per_s": (numbers.cast(pl.Float64), starts),
         "assist_share_of_gc_cpu": (assist, spent),
         "assist_share_of_cpu": (assist, capacity_ms),
-        "stw_share": (paused, 1000 * elapsed),
+        "stw_share": (pauses_ms(), 1000 * elapsed),
         "alloc_mib_per_s": (alloc, elapsed),
         "true_live_heap_mib": (true_live_mib(), pl.when(late).then(1.0)),
     }

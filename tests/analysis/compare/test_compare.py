@@ -16,7 +16,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.compare.bootstrap import block_cycles, spreads, started
 from gctrace_analyzer.analysis.compare.compare import compare
 from gctrace_analyzer.analysis.compare.metrics import METRICS, QUANTILES, figures, ratios
-from gctrace_analyzer.analysis.summary import correct_durations
+from gctrace_analyzer.analysis.durations import correct_durations
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.comparison import between
 from gctrace_analyzer.sides import Side

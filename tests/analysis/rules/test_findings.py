@@ -140,9 +140,9 @@ def test_idle_and_forced(tmp_path: Path) -> None:
 
 def test_every_rule_is_whole_and_its_causes_are_rules() -> None:
     for rule in RULES.values():
-        assert all((rule.name, rule.says, rule.formula, rule.advice, rule.source))
-        assert set(rule.because_of) <= set(RULES)
-    assert list(RULES) == [f"GC{n:03}" for n in range(1, 45)]
+        assert all((rule.name, rule.meaning, rule.condition(), rule.advice, rule.source))
+        assert set(rule.explained_by) <= set(RULES)
+    assert sorted(RULES) == [f"GC{n:03}" for n in range(1, 45)]
 
 
 def test_episodes_have_their_columns() -> None:
