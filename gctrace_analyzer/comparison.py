@@ -9,7 +9,7 @@ import polars as pl
 
 from gctrace_analyzer import frames
 from gctrace_analyzer.advise.expectation import Expected, expected, same_gogc
-from gctrace_analyzer.analysis.checks import Facts, Judged, gate
+from gctrace_analyzer.analysis.checks import Check, Facts, condition
 from gctrace_analyzer.analysis.compare.comparability import (
     Circumstances,
     Difference,
@@ -62,12 +62,12 @@ class Comparison:
         """The frame's rows by metric."""
         return {row["metric"]: row for row in self.frame.iter_rows(named=True)}
 
-    def judge(self, *conditions: str) -> list[Judged]:
+    def judge(self, *conditions: str) -> list[Check]:
         """Each condition, and whether it holds (see `failures`)."""
         rows = self.rows()
         facts = Facts({name: row["after"] for name, row in rows.items()}, self._found, rows)
         names = [metric.name for metric in METRICS]
-        return [gate(text, names, changes=True).judge(facts) for text in conditions]
+        return [condition(text, names, changes=True).check(facts) for text in conditions]
 
     def failures(self, *conditions: str) -> list[str]:
         """Those of the conditions that hold, or that the logs cannot tell, with the reason.
@@ -146,10 +146,10 @@ class Sweep:
         """Everything, ready for JSON."""
         return comparison.sweep_document(self)
 
-    def judge(self, *conditions: str) -> list[Judged]:
+    def judge(self, *conditions: str) -> list[Check]:
         """Each condition on each setting but the first, which they are held against."""
         return [
-            Judged(f"{side.label}: {each.text}", each.held, each.reason)
+            Check(f"{side.label}: {each.text}", each.held, each.reason)
             for side in self.sides[1:]
             for each in between(self.sides[0], side).judge(*conditions)
         ]
@@ -255,7 +255,7 @@ def _of_live_heaps(frame: pl.DataFrame) -> Difference:
         f"The program itself holds {held[0]:.3g} to {held[-1]:.3g} MiB live: goal, peak and "
         "the work of a cycle follow from it."
     )
-    return Difference("mind", "live_heap", sentence)
+    return Difference("note", "live_heap", sentence)
 
 
 def _of_lengths(sides: Sequence[Side]) -> Difference:
@@ -266,7 +266,7 @@ def _of_lengths(sides: Sequence[Side]) -> Difference:
         f"Runs are not of one length ({told}): a longer one had more time for its peak and its "
         "longest pauses. Where all had the same work to do, its time is the first figure."
     )
-    return Difference("mind", "length", sentence)
+    return Difference("note", "length", sentence)
 
 
 def _same_named(before: Side, after: Side) -> Circumstances:

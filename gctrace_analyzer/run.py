@@ -13,7 +13,7 @@ from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.advise.ask import PRESENT as _PRESENT
 from gctrace_analyzer.advise.ask import asked, base_from, recommended
 from gctrace_analyzer.advise.whatif import grid
-from gctrace_analyzer.analysis.checks import Facts, gate
+from gctrace_analyzer.analysis.checks import Facts, condition
 from gctrace_analyzer.analysis.cycles import with_metrics
 from gctrace_analyzer.analysis.durations import correct_durations
 from gctrace_analyzer.analysis.episodes import enrich, episodes
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from gctrace_analyzer.advise.baseline import Baseline
-    from gctrace_analyzer.analysis.checks import Judged
+    from gctrace_analyzer.analysis.checks import Check
     from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.present.report import Report
 
@@ -226,11 +226,11 @@ class Run(Held):
         """
         return recommended(self.baseline, aim, gc_cpu_target)
 
-    def judge(self, *conditions: str) -> list[Judged]:
+    def judge(self, *conditions: str) -> list[Check]:
         """Each condition, and whether it holds (see `failures`)."""
         report = self.report()
         facts = Facts(report.summary.to_dict(), lambda: report.findings)
-        return [gate(text, FIGURES).judge(facts) for text in conditions]
+        return [condition(text, FIGURES).check(facts) for text in conditions]
 
     def failures(self, *conditions: str) -> list[str]:
         """Those of the conditions that hold, or that the log cannot tell, with the reason.

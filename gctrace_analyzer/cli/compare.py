@@ -62,11 +62,11 @@ def run(words: list[str]) -> int:
     outputs = [(path, output(path, SUFFIXES)) for path in args.output]
     named = _named(args.sides)
     fail_on.check(args)
-    from gctrace_analyzer.analysis.checks import gate
+    from gctrace_analyzer.analysis.checks import condition
     from gctrace_analyzer.analysis.compare.metrics import NAMED
 
-    for condition in args.fail_on:
-        gate(condition, list(NAMED), changes=True)
+    for text in args.fail_on:
+        condition(text, list(NAMED), changes=True)
     found = _compared(named, args)
     code = 0
     if args.fail_on or args.junit:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from gctrace_analyzer.analysis.checks import Judged
+    from gctrace_analyzer.analysis.checks import Check
 
 
 def gating(parser: argparse.ArgumentParser, example: str) -> None:
@@ -40,7 +40,7 @@ def check(args: argparse.Namespace) -> None:
         output(args.junit, {".xml": "junit"}, "--junit")
 
 
-def verdict(args: argparse.Namespace, judged: Sequence[Judged]) -> int:
+def verdict(args: argparse.Namespace, judged: Sequence[Check]) -> int:
     """Says which conditions hold, the reasons first of all that is printed; the exit code."""
     code = 0
     for each in judged:

@@ -73,11 +73,11 @@ def run(words: list[str]) -> int:
     outputs = [(path, output(path, SUFFIXES)) for path in args.output]
     table = args.table or "cycles"
     fail_on.check(args)
-    from gctrace_analyzer.analysis.checks import gate
+    from gctrace_analyzer.analysis.checks import condition
     from gctrace_analyzer.analysis.summary import FIGURES
 
-    for condition in args.fail_on:
-        gate(condition, FIGURES)
+    for text in args.fail_on:
+        condition(text, FIGURES)
     whole = _read(args)
     code = EXIT_INPUT if not whole.holds_anything else 0
     view = _view(whole, args)

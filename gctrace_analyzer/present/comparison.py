@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.analysis.compare.compare import FEWEST_CYCLES
+from gctrace_analyzer.analysis.compare.compare import MIN_CYCLES
 from gctrace_analyzer.present.format import NONE, count, duration, printable, told_apart, wrap
 from gctrace_analyzer.present.json import SCHEMA_VERSION
 from gctrace_analyzer.present.markdown import code, escaped
@@ -24,7 +24,7 @@ _STYLE = {
 }  # fmt: skip
 _FIRST = ("live_heap", "unclear_load")
 """What is said with what breaks comparability: another amount of data is another load."""
-_KINDS = {"incomparable": "bold yellow", "changed": "bold", "mind": ""}
+_KINDS = {"incomparable": "bold yellow", "changed": "bold", "note": ""}
 
 
 def plain(lines: Iterable[Line]) -> str:
@@ -131,11 +131,11 @@ def source(side: Side, *, label: bool = False) -> str:
 def notes(sides: Sequence[Side]) -> Iterator[str]:
     """What of the inputs does not count."""
     for side in sides:
-        few = [part.summary.cycles for part in side.measured if not part.judged]
+        few = [part.summary.cycles for part in side.measured if not part.long_enough]
         if few:
             yield (
                 f"{side.label}: {count(min(few), 'cycle')} in a run tell too little to judge: "
-                f"it takes {FEWEST_CYCLES}."
+                f"it takes {MIN_CYCLES}."
             )
         if side.starts > len(side.runs):
             runs = count(len(side.runs), "run")
@@ -153,7 +153,7 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
 def minded(found: Comparison) -> Iterator[str]:
     """What to keep in mind of the inputs, but for what is said first."""
     for each in found.differences:
-        if each.kind == "mind" and each.what not in _FIRST:
+        if each.kind == "note" and each.what not in _FIRST:
             yield each.sentence
     yield from notes((found.before, found.after))
 

@@ -31,11 +31,12 @@ _GUIDE = "go.dev/doc/gc-guide"
     "its time in GC.",
     condition="In lines of Go 1.18 and later, the goal is at or below the live heap of the "
     "cycle before ({t.thrash_min_live_mib:.0f} MiB and more) in at least {t.thrash_min_cycles} "
-    "cycles that are not forced and at most {t.thrash_gap_cycles} cycles apart. Or, in a "
-    "window of {t.thrash_window_s:g} s with at least {t.thrash_min_cycles} cycles, the memory "
-    "limit sets over {t.thrash_limited_share:.0%} of the goals, the median effective GOGC is "
-    "at most {t.thrash_gogc:g}, and GC is running at least {t.thrash_active_share:.0%} of the "
-    "time. Stretches at most {t.thrash_join_cycles} cycles apart are one episode.",
+    "cycles that are not forced, with at most {t.thrash_gap_cycles} others between two of "
+    "them. Or, in a window of {t.thrash_window_s:g} s with at least {t.thrash_min_cycles} "
+    "cycles, the memory limit sets over {t.thrash_limited_share:.0%} of the goals, the median "
+    "effective GOGC is at most {t.thrash_gogc:g}, and GC is running at least "
+    "{t.thrash_active_share:.0%} of the time. Stretches at most {t.thrash_join_cycles} cycles "
+    "apart are one episode.",
     advice="Raise GOMEMLIMIT and the container's limit, or keep less in memory; if you can do "
     "neither, removing GOMEMLIMIT and lowering GOGC does less harm.",
     source=f"{_GUIDE}; golang/go#58106, #59324; measured on runs with a known limiter state",

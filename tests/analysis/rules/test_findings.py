@@ -103,7 +103,7 @@ def test_a_leak_and_when_it_meets_the_limit(tmp_path: Path) -> None:
     (row,) = run.findings().filter(id="GC021").to_dicts()
     assert json.loads(row["figures"])["growth_mib_per_h"] == pytest.approx(60, rel=0.05)
     given = gca.read(tmp_path / "log", container_limit="1GiB")
-    assert "are reached in" in given.findings().filter(id="GC021")["evidence"][0]
+    assert "it reaches 1,024 MiB in" in given.findings().filter(id="GC021")["evidence"][0]
 
 
 def test_a_quota_and_a_declared_gogc(tmp_path: Path) -> None:
