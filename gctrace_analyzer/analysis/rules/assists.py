@@ -97,9 +97,9 @@ def assist_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     "GC007",
     "trigger-pinned-low",
     meaning="Cycles start as early as the pacer may start them, and that is not early enough.",
-    condition="assist-pressure (GC005) matches, and after the first {t.warm_up_s:g} s the "
-    "median of (heap at start - live heap) / (goal - live heap) is at most {t.early_trigger:g} "
-    "(Go 1.17 and before: {t.early_trigger_old:g}).",
+    condition="The rule assist-pressure (GC005) matches, and after the first {t.warm_up_s:g} s "
+    "the median of (heap at start - live heap) / (goal - live heap) is at most "
+    "{t.early_trigger:g} (Go 1.17 and before: {t.early_trigger_old:g}).",
     advice="Marking cannot keep up with the allocation, which explains the assists: give the "
     "heap more room or allocate less.",
     source="minTriggerRatioDistance in runtime/mgcpacer.go",

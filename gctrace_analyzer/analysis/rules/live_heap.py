@@ -113,8 +113,8 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     "cycles) differ by over {t.step_share:.0%} of the smaller one, and each half has a "
     "relative standard deviation under {t.step_spread:.0%}. Needs at least "
     "{t.short_log_cycles} cycles.",
-    advice="Find out what happened between the two levels: a filled cache, a release, a "
-    "ballast?",
+    advice="Find out what happened between the two levels, such as a filled cache, a release "
+    "or a ballast.",
     source="golang/go#14735",
     explained_by=("GC021",),
 )
