@@ -122,7 +122,8 @@ def _rank(death: Row, tables: Mapping[str, pl.DataFrame]) -> str:
     tasks = listed_tasks(death, tables["oom_tasks"]).sort(
         "rss_bytes", descending=True, nulls_last=True
     )
-    ranked = tasks.with_row_index("rank", offset=1).filter(pl.col("pid") == death.get("pid"))
+    killed = pl.col("pid") == (death.get("pid") or -1)
+    ranked = tasks.with_row_index("rank", offset=1).filter(killed)
     if ranked.is_empty():
         return ""
     rank = int(ranked["rank"][0])

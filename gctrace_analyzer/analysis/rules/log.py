@@ -101,7 +101,7 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
     ]
     advice = f"Upgrade Go: {'; '.join(better)}."
     shapes = {str(shape) for shape in facts.cycles["format"].unique()}
-    # In the order in which the rules are asked.
+    # In the order of the ids.
     helped = [rule_id for rule_id in ("GC005", "GC009", "GC010") if rule_id in facts.matched]
     if shapes & shapes_before("1.6"):
         yield Evidence(

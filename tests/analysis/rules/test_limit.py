@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import gctrace_analyzer as gca
@@ -10,7 +12,7 @@ from tests.conftest import SAMPLES
 from tests.helpers.corpus import live
 from tests.helpers.facts import facts_of, facts_of_run, log_of, matches
 
-CONSTANT_GOAL = {"live": lambda n: 90 + 12 * n % 31, "start": 125, "end": 130}
+CONSTANT_GOAL: dict[str, Any] = {"live": lambda n: 90 + 12 * n % 31, "start": 125, "end": 130}
 
 
 def test_a_constant_goal_above_a_moving_live_heap_is_the_limits() -> None:
@@ -45,8 +47,8 @@ def test_thrashing_and_the_limiter_of_a_real_log() -> None:
 
 
 def test_a_long_time_without_a_cycle_under_a_limit_means_gogc_off() -> None:
-    every = {"every": 130, **CONSTANT_GOAL}
-    (finding,) = matches(limit.gogc_off_idle, facts_of(log_of(60, goal=170, **every)))
+    text = log_of(60, every=130, goal=170, **CONSTANT_GOAL)
+    (finding,) = matches(limit.gogc_off_idle, facts_of(text))
     assert finding.evidence.startswith("No GC cycle ran for 2m 10s")
     assert not matches(limit.gogc_off_idle, facts_of(log_of(60, every=130, live=live)))
 

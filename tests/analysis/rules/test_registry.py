@@ -32,7 +32,8 @@ def mentioned(each: Rule[Any]) -> set[str]:
 def changed(name: str) -> Thresholds:
     value: Any = getattr(DEFAULT, name)
     other = tuple(2 * part for part in value) if isinstance(value, tuple) else 2 * value + 1
-    return replace(DEFAULT, **{name: other})
+    values: dict[str, Any] = {name: other}
+    return replace(DEFAULT, **values)
 
 
 MENTIONS = [(rule_id, name) for rule_id in sorted(RULES) for name in sorted(mentioned(RULES[rule_id]))]  # fmt: skip
