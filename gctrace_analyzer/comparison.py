@@ -14,7 +14,7 @@ from gctrace_analyzer.advise.comparison import (
     compare_several,
     compare_two,
 )
-from gctrace_analyzer.analysis.checks import Facts, Judged, gate
+from gctrace_analyzer.analysis.checks import Check, Facts, condition
 from gctrace_analyzer.analysis.compare.metrics import METRICS
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.present import comparison as text
@@ -46,7 +46,7 @@ class Comparison(TwoSides):
             raise BadSettingError.unknown(argument="metric", value=metric, valid=rows)
         return Change(**{each.name: rows[metric][each.name] for each in fields(Change)})
 
-    def check(self, *conditions: str) -> list[Judged]:
+    def check(self, *conditions: str) -> list[Check]:
         """Checks conditions; each result says whether its condition holds, with the reason.
 
         Args:
@@ -61,7 +61,7 @@ class Comparison(TwoSides):
             {name: row["after"] for name, row in rows.items()}, self.after.findings, rows
         )
         names = [metric.name for metric in METRICS]
-        return [gate(each, names, changes=True).judge(facts) for each in conditions]
+        return [condition(each, names, changes=True).check(facts) for each in conditions]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as plain values, ready for JSON."""
@@ -110,7 +110,7 @@ class Comparison(TwoSides):
 class Sweep(SeveralSides):
     """Several settings compared; printing it shows the same as the command line."""
 
-    def check(self, *conditions: str) -> list[Judged]:
+    def check(self, *conditions: str) -> list[Check]:
         """Checks conditions on each setting against the first one.
 
         Args:
@@ -120,7 +120,7 @@ class Sweep(SeveralSides):
             BadSettingError: a condition is not valid.
         """
         return [
-            Judged(f"{side.label}: {each.text}", each.held, each.reason)
+            Check(f"{side.label}: {each.text}", each.held, each.reason)
             for side in self.sides[1:]
             for each in compared(self.sides[0], side).check(*conditions)
         ]

@@ -14,7 +14,7 @@ from gctrace_analyzer.advise.advice import Advice
 from gctrace_analyzer.advise.recommend import parse_objective, parse_target, recommend
 from gctrace_analyzer.advise.whatif import PRESENT, grid, parse_settings
 from gctrace_analyzer.analysis.analysis import Analysis
-from gctrace_analyzer.analysis.checks import Facts, gate
+from gctrace_analyzer.analysis.checks import Facts, condition
 from gctrace_analyzer.analysis.rules import finding
 from gctrace_analyzer.analysis.summary import FIGURES, Summary
 from gctrace_analyzer.errors import BadSettingError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.objective import Aim
     from gctrace_analyzer.advise.whatif import GogcValues, Present, SizeValues
-    from gctrace_analyzer.analysis.checks import Judged
+    from gctrace_analyzer.analysis.checks import Check
     from gctrace_analyzer.analysis.postmortem.memory import Memory
     from gctrace_analyzer.analysis.postmortem.report import PostMortem
     from gctrace_analyzer.analysis.settings import Settings
@@ -367,7 +367,7 @@ class Run:
         target = parse_target(gc_cpu_target)
         return recommend(self._advice.baseline, aim=objective, gc_cpu_target=target)
 
-    def check(self, *conditions: str) -> list[Judged]:
+    def check(self, *conditions: str) -> list[Check]:
         """Checks conditions; each result says whether its condition holds, with the reason.
 
         Args:
@@ -379,7 +379,7 @@ class Run:
         """
         analysis = self._analysis
         facts = Facts(analysis.summary.to_dict(), lambda: analysis.findings)
-        return [gate(text, FIGURES).judge(facts) for text in conditions]
+        return [condition(text, FIGURES).check(facts) for text in conditions]
 
     def report(self) -> Report:
         """Returns the data that every output format shows."""

@@ -150,6 +150,29 @@ def duration_s(value: str | float, *, argument: str = "duration") -> float:
     return total
 
 
+def duration_text(seconds: float) -> str:
+    """Returns a duration as a person would say it.
+
+    >>> duration_text(0.00034), duration_text(0.1243), duration_text(2.41), duration_text(220)
+    ('0.34 ms', '124 ms', '2.4 s', '3m 40s')
+    >>> duration_text(49800), duration_text(200000)
+    ('13h 50m', '2d 07h')
+    """
+    if seconds < 60:
+        value, unit = (1000 * seconds, "ms") if seconds < 1 else (seconds, "s")
+        digits = f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+        return f"{digits} {unit}"
+    for large, small, size, name in (
+        (86_400, 3600, "d", "h"),
+        (3600, 60, "h", "m"),
+        (60, 1, "m", "s"),
+    ):
+        if seconds >= large:
+            whole, rest = divmod(math.floor(seconds), large)
+            return f"{whole}{size} {rest // small:02d}{name}"
+    raise AssertionError(seconds)
+
+
 def span_s(value: str, *, argument: str = "range") -> tuple[float, float]:
     """Returns the two ends of `60s..120s` in seconds; an end left out is open.
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.load import Load
     from gctrace_analyzer.analysis.analysis import Analysis
-    from gctrace_analyzer.analysis.live_growth import LiveGrowth
     from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.trend import LiveGrowth
 
 SAFE_LIMIT = 1.25
 """Ratio of memory limit to live heap: below it the collector runs almost all the time."""

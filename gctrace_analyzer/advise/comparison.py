@@ -17,7 +17,8 @@ from gctrace_analyzer.analysis.compare.comparability import (
 )
 from gctrace_analyzer.analysis.compare.compare import compare, mean_of, measured, sweep
 from gctrace_analyzer.analysis.compare.metrics import METRICS, figures
-from gctrace_analyzer.analysis.summary import correct_durations, summarize
+from gctrace_analyzer.analysis.durations import correct_durations
+from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest import processes
 
@@ -264,7 +265,7 @@ def _about_live_heaps(frame: pl.DataFrame) -> Difference:
         f"The program's own live heap differs, from {sizes[0]:.3g} to {sizes[-1]:.3g} MiB: "
         "heap goal, peak and the work of a cycle depend on it."
     )
-    return Difference("mind", "live_heap", sentence)
+    return Difference("note", "live_heap", sentence)
 
 
 def _about_lengths(sides: Sequence[Side]) -> Difference:
@@ -275,7 +276,7 @@ def _about_lengths(sides: Sequence[Side]) -> Difference:
         f"The runs differ in length ({lengths}): a longer run has more time to reach its peak "
         "and its longest pause. If all had the same work to do, compare their times first."
     )
-    return Difference("mind", "length", sentence)
+    return Difference("note", "length", sentence)
 
 
 def _with_same_words(before: Side, after: Side) -> Circumstances:

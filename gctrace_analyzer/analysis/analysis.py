@@ -14,12 +14,13 @@ from gctrace_analyzer.analysis import mmu as mmu_of
 from gctrace_analyzer.analysis import pauses as pauses_of
 from gctrace_analyzer.analysis import segments as segments_of
 from gctrace_analyzer.analysis import windows as windows_of
-from gctrace_analyzer.analysis.live_growth import LiveGrowth, live_growth
+from gctrace_analyzer.analysis.durations import correct_durations
 from gctrace_analyzer.analysis.postmortem import cpu, memory, report
 from gctrace_analyzer.analysis.rules import diagnose, levels
 from gctrace_analyzer.analysis.settings import Settings, known
-from gctrace_analyzer.analysis.summary import Summary, correct_durations, summarize
+from gctrace_analyzer.analysis.summary import Summary, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What makes the figures of a log less certain than they look, in sentences."""
+"""What makes the figures of a log less certain than they look, and its self-check."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.cycles import gc_cpu_ms, shapes_before
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.analysis.thresholds import Thresholds
 
-_OLD = ("gc10", "gc11", "gc12x", "gc13", "gc14")
+_CHECK_FROM_S = 0.1
+"""Seconds since the process started. Earlier, the rounding of `@` to milliseconds moves the
+percentage by a point."""
 
 
 def caveats(
@@ -21,16 +25,24 @@ def caveats(
     check_points: float | None,
     thresholds: Thresholds,
 ) -> Iterator[str]:
-    """A sentence for each thing to keep in mind."""
+    """Yields a sentence for each reason why figures may be wrong or incomplete.
+
+    Args:
+        cycles: `schema.CYCLES`.
+        processes: `schema.PROCESSES` of these cycles.
+        impossible: number of values that were dropped as impossible, by column.
+        check_points: what `log_check_points` returned.
+        thresholds: which differences matter.
+    """
     yield from _about_reading(cycles, processes, impossible)
     yield from _about_length(cycles, thresholds)
     yield from _about_meaning(cycles)
     if check_points is not None and abs(check_points) > thresholds.log_check_points:
         side = "more" if check_points > 0 else "less"
         yield (
-            f"The log disagrees with itself: its lines add up to {abs(check_points):.1f} "
-            f"points {side} GC CPU than it prints. Lines may be lost, or several programs "
-            "mixed up."
+            f"The log contradicts itself: its lines add up to {abs(check_points):.1f} points "
+            f"{side} GC CPU than it prints. Lines may be missing, or the output of several "
+            "programs may be mixed."
         )
 
 
@@ -40,47 +52,103 @@ def _about_reading(
     missing = int(processes["missing_cycles"].sum())
     if missing:
         yield (
-            f"{missing:,} of {missing + len(cycles):,} cycles have no line here: totals of "
-            "CPU, pauses and allocation are too low by their share."
+            f"{missing:,} of {missing + len(cycles):,} cycles have no line in the log, so "
+            "totals of CPU, pauses and allocation are too low by their share."
         )
     if len(processes) > 1:
         yield (
-            f"{len(processes)} program starts are summed up here; `processes` has each by "
-            "itself."
+            f"The figures cover {len(processes)} processes together; `processes` has each one "
+            "separately."
         )
     no_goal = impossible.get("heap_goal_mib", 0)
     if no_goal:
         cycles_had = "1 cycle" if no_goal == 1 else f"{no_goal:,} cycles"
-        yield f"{cycles_had} had no heap goal: GOGC=off."
+        yield f"{cycles_had} had no heap goal: GOGC was off."
     others = sum(count for name, count in impossible.items() if name != "heap_goal_mib")
     if others == 1:
-        yield "1 value that cannot be (a wrapped clock) was left out."
+        yield "1 impossible value (a clock that wrapped around) was ignored."
     elif others:
-        yield f"{others:,} values that cannot be (wrapped clocks) were left out."
+        yield f"{others:,} impossible values (clocks that wrapped around) were ignored."
 
 
 def _about_length(cycles: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]:
     if 0 < len(cycles) < thresholds.short_log_cycles:
         count = "1 cycle" if len(cycles) == 1 else f"{len(cycles)} cycles"
-        yield f"Only {count}: rates and percentiles are rough."
+        yield f"With only {count}, rates and percentiles are imprecise."
 
 
 def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
-    shapes = set(cycles["format"].unique())
-    if shapes & set(_OLD):
-        yield "Go 1.4 and before print no times and no CPU: there are no rates and no shares."
-    # What Go 1.20 fixed cannot be told from the line, but 1.18 and 1.19 are long out of use.
+    if set(cycles["format"].unique()) & shapes_before("1.5"):
+        yield (
+            "Go 1.4 and before print neither times nor CPU time, so there are no rates and no "
+            "shares."
+        )
+    # The line does not show what Go 1.20 fixed, but 1.18 and 1.19 are long out of use.
     forced = cycles.filter(pl.col("forced") & (pl.col("format") == "gc16"))
     if len(forced):
         yield (
-            "forced_cycles is an upper bound: Go 1.9 to 1.19 also mark a cycle that a "
-            "runtime.GC() call had to wait for."
+            "forced_cycles is an upper bound: Go 1.9 to 1.19 also mark a cycle as forced if a "
+            "call of runtime.GC had to wait for it."
         )
     pauses = [cycles[name].drop_nulls() for name in ("stw_sweep_term_ms", "stw_mark_term_ms")]
     if sum((each == 0).sum() for each in pauses) > sum(map(len, pauses)) / 2:
-        yield "The clock is too coarse for the pauses: most read 0."
+        yield "The clock is too coarse for the pauses: most of them are printed as 0."
     if cycles["leak_check"].any():
         yield (
-            "Goroutine leak checks restart mark termination; those pauses are not in the "
-            "printed ones (5 to 9 % of the total, measured)."
+            "Goroutine leak checks restart mark termination, and the printed pauses do not "
+            "include these restarts (5 to 9 % of the total, measured)."
         )
+
+
+def log_check_points(corrected: pl.DataFrame) -> float | None:
+    """Returns the largest difference between reconstructed and printed GC CPU, in points.
+
+    The printed percentage is cumulative and truncated to a whole number, so a difference of 0
+    to 1 is agreement; it is subtracted, and 0 means that the log agrees with itself. From Go
+    1.23 on the runtime accounts for the stopping part of a pause with the CPU time that was
+    really lost, so the truth lies between not counting pauses and counting them on every
+    processor. In a log that starts after cycle 1, the first printed percentage is assumed to be
+    right. Missing lines and mixed programs show here. None if nothing can be compared.
+
+    Args:
+        corrected: what `correct_durations` returns.
+    """
+    pauses = pl.col("stw_sweep_term_cpu_ms") + pl.col("stw_mark_term_cpu_ms")
+    newer = pl.col("stacks_mib").is_not_null()
+    rows = corrected.select(
+        "process",
+        "end_s",
+        pl.col("gc_cpu_since_start_pct").cast(pl.Float64).alias("printed"),
+        (pl.col("gc_num").first().over("process") == 1).alias("complete"),
+        _since_start(gc_cpu_ms() / 1000).alias("most_s"),
+        _since_start((gc_cpu_ms() - pl.when(newer).then(pauses).otherwise(0)) / 1000).alias(
+            "least_s"
+        ),
+        _since_start(pl.col("elapsed_s") * pl.col("procs")).alias("capacity_s"),
+        (pl.col("procs") * pl.col("start_s")).first().over("process").alias("before_s"),
+        pl.col("gc_cpu_since_start_pct").first().over("process").alias("first_printed"),
+    ).filter(pl.col("end_s") >= _CHECK_FROM_S)
+    # If the beginning of the log is missing, its GC CPU is known to half a point.
+    before_s = pl.when("complete").then(0.0).otherwise("before_s")
+    total_s = before_s + pl.col("capacity_s")
+    earlier_s = before_s * (pl.col("first_printed") + 0.5) / 100
+    most = 100 * (earlier_s + pl.col("most_s")) / total_s + 50 * before_s / total_s
+    least = 100 * (earlier_s + pl.col("least_s")) / total_s - 50 * before_s / total_s
+    printed = pl.col("printed")
+    difference = (
+        pl.when(least > printed + 1)
+        .then(least - printed - 1)
+        .when(most < printed)
+        .then(most - printed)
+        .otherwise(pl.when(printed.is_not_null() & most.is_not_null()).then(0.0))
+    )
+    values = rows.select(difference.alias("difference")).to_series().drop_nulls()
+    values = values.filter(values.is_finite())
+    if values.is_empty():
+        return None
+    largest: float = values.gather(values.abs().arg_sort(descending=True).head(1)).item()
+    return largest
+
+
+def _since_start(values: pl.Expr) -> pl.Expr:
+    return values.fill_null(0).cum_sum().over("process")

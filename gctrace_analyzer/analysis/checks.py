@@ -1,8 +1,9 @@
-"""Conditions that must not hold: `stw_p99_ms>2`, `gc_cpu_share>+10%`, `finding:bad`.
+"""Conditions for CI: `stw_p99_ms>2`, `gc_cpu_share>+10%`, `finding:bad`, `verdict:worse`.
 
-A figure of one run is held against a limit; a change between two sides must be beyond noise as
-well as beyond the limit, so that chance fails no build. What cannot be judged is told, and
-never passes silently.
+A condition describes what must not happen. The figure of one run is compared with a limit. A
+change between two sides must exceed the limit and be statistically significant, so that chance
+fails no build. A condition that the input cannot answer is reported as unknown and never passes
+silently.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import units
-from gctrace_analyzer.analysis.rules.registry import RULES
+from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
 from gctrace_analyzer.errors import BadSettingError, nearest
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _FIGURE = re.compile(
     r"\s*(\w+)\s*(>=|<=|==|>|<)\s*([-+]?)\s*(\d+(?:\.\d+)?)\s*(%|[A-Za-z]*)\s*"
 )
 _WORD = re.compile(r"\s*(\w+)\s*:\s*([\w-]+)\s*")
-_COMPARE = {
+_OPERATORS = {
     ">": operator.gt,
     ">=": operator.ge,
     "<": operator.lt,
@@ -39,7 +40,13 @@ _VERDICTS = ("better", "worse")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What conditions are held against; `changes` are rows of `schema.COMPARISON` by metric."""
+    """What conditions are checked against.
+
+    Attributes:
+        figures: figures by name; of the "after" side if two sides are compared.
+        findings: returns the findings, which are needed by some conditions only.
+        changes: rows of `schema.COMPARISON` by metric, if two sides are compared.
+    """
 
     figures: Mapping[str, float | None]
     findings: Callable[[], Iterable[Finding]]
@@ -47,8 +54,11 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A condition and whether it holds; None where that cannot be told. `reason` has why."""
+class Check:
+    """A condition and whether it is met (`held`; None if unknown), with the reason.
+
+    A condition that is met is a failure: it describes what must not happen.
+    """
 
     text: str
     held: bool | None
@@ -59,26 +69,29 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class FigureGate:
-    """A figure against a limit in its own unit."""
+class FigureCondition:
+    """A figure compared with a limit in its own unit."""
 
     text: str
     figure: str
     comparison: str
     limit: float
 
-    def judge(self, facts: Facts) -> Judged:
-        """Whether the figure is beyond the limit."""
+    def __str__(self) -> str:
+        return f"{self.figure}{self.comparison}{self.limit!r}"
+
+    def check(self, facts: Facts) -> Check:
+        """Returns whether the figure exceeds the limit."""
         value = facts.figures[self.figure]
         if value is None:
-            return Judged(self.text, None, f"this log does not tell {self.figure}")
-        held = bool(_COMPARE[self.comparison](value, self.limit))
-        return Judged(self.text, held, f"{self.figure} is {value:.6g}")
+            return Check(self.text, None, f"{self.figure} is unknown for this log")
+        held = bool(_OPERATORS[self.comparison](value, self.limit))
+        return Check(self.text, held, f"{self.figure} is {value:.6g}")
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeGate:
-    """A change from before to after, in the figure's unit or as a part of the value before."""
+class ChangeCondition:
+    """A change from before to after compared with a limit, relative or in the figure's unit."""
 
     text: str
     figure: str
@@ -86,26 +99,30 @@ class ChangeGate:
     limit: float
     relative: bool
 
-    def judge(self, facts: Facts) -> Judged:
-        """Whether the change is beyond the limit, and beyond noise."""
+    def __str__(self) -> str:
+        limit, unit = (self.limit * 100, "%") if self.relative else (self.limit, "")
+        return f"{self.figure}{self.comparison}{limit:+}{unit}"
+
+    def check(self, facts: Facts) -> Check:
+        """Returns whether the change exceeds the limit and is statistically significant."""
         row = (facts.changes or {})[self.figure]
         delta, low, high = (row[name] for name in ("delta", "delta_low", "delta_high"))
         if delta is None:
-            return Judged(self.text, None, f"these logs do not tell {self.figure}")
-        told = f"{self.figure} is {row['after']:.4g} after {row['before']:.4g}"
+            return Check(self.text, None, f"{self.figure} is unknown for these logs")
+        reason = f"{self.figure} is {row['after']:.4g} after {row['before']:.4g}"
         if low is None:
-            why = "one extreme value, or too few cycles, which is not judged"
-            return Judged(self.text, None, f"{told}: {why}")
-        change, *between = (self._part(row["before"], each) for each in (delta, low, high))
-        told += f", {_change(change, relative=self.relative)}"
-        beyond = bool(_COMPARE[self.comparison](change, self.limit))
-        ends = " to ".join(_change(end, relative=self.relative) for end in between)
-        if beyond and row["verdict"] == "~":
-            return Judged(self.text, held=False, reason=f"{told}, but that is noise ({ends})")
-        return Judged(self.text, beyond, f"{told} ({ends})")
+            why = "there is no interval, because it is a maximum or there are too few cycles"
+            return Check(self.text, None, f"{reason}: {why}")
+        change, *interval = (self._scaled(row["before"], each) for each in (delta, low, high))
+        reason += f", {_change_text(change, relative=self.relative)}"
+        exceeded = bool(_OPERATORS[self.comparison](change, self.limit))
+        ends = " to ".join(_change_text(end, relative=self.relative) for end in interval)
+        if exceeded and row["verdict"] == "~":
+            return Check(self.text, held=False, reason=f"{reason}, but that is noise ({ends})")
+        return Check(self.text, exceeded, f"{reason} ({ends})")
 
-    def _part(self, before: float, delta: float) -> float:
-        """The change as the limit counts it; from 0 to anything is beyond every percentage."""
+    def _scaled(self, before: float, delta: float) -> float:
+        """Returns the change in the unit of the limit; from 0, every increase is infinite."""
         if not self.relative:
             return delta
         if before:
@@ -114,126 +131,131 @@ class ChangeGate:
 
 
 @dataclass(frozen=True, slots=True)
-class FindingGate:
-    """A finding of a severity or worse, of an id or of a name."""
+class FindingCondition:
+    """A finding with a severity (or a worse one), with an id, or with a name."""
 
     text: str
     wanted: str
 
-    def judge(self, facts: Facts) -> Judged:
-        """Whether there is such a finding."""
+    def __str__(self) -> str:
+        return f"finding:{self.wanted}"
+
+    def check(self, facts: Facts) -> Check:
+        """Returns whether there is such a finding."""
         severities = _SEVERITIES.get(self.wanted)
-        found = [
+        matching = [
             each
             for each in facts.findings()
-            if (each.severity in severities if severities else self._is(each))
+            if (
+                each.severity in severities
+                if severities
+                else self.wanted in (each.id, each.name)
+            )
         ]
-        if not found:
-            return Judged(self.text, held=False, reason="no such finding")
-        named = dict.fromkeys(f"{each.id} {each.name} ({each.severity})" for each in found)
-        return Judged(self.text, held=True, reason=f"{', '.join(named)}: {found[0].evidence}")
-
-    def _is(self, finding: Finding) -> bool:
-        return self.wanted in (finding.id, finding.name)
+        if not matching:
+            return Check(self.text, held=False, reason="no such finding")
+        names = dict.fromkeys(f"{each.id} {each.name} ({each.severity})" for each in matching)
+        return Check(self.text, held=True, reason=f"{', '.join(names)}: {matching[0].evidence}")
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictGate:
-    """A verdict of any figure, or of one."""
+class VerdictCondition:
+    """A verdict on one figure, or on any figure if `figure` is None."""
 
     text: str
     figure: str | None
     verdict: str
 
-    def judge(self, facts: Facts) -> Judged:
-        """Whether a figure has this verdict."""
+    def __str__(self) -> str:
+        return f"{self.figure or 'verdict'}:{self.verdict}"
+
+    def check(self, facts: Facts) -> Check:
+        """Returns whether a figure has this verdict."""
         changes = facts.changes or {}
-        looked = [self.figure] if self.figure else list(changes)
-        named = [name for name in looked if changes[name]["verdict"] == self.verdict]
-        if named:
-            return Judged(self.text, held=True, reason=", ".join(named))
+        candidates = [self.figure] if self.figure else list(changes)
+        matching = [name for name in candidates if changes[name]["verdict"] == self.verdict]
+        if matching:
+            return Check(self.text, held=True, reason=", ".join(matching))
         if self.figure and changes[self.figure]["delta_low"] is None:
-            return Judged(self.text, None, f"these logs do not tell {self.figure}")
-        return Judged(self.text, held=False, reason=f"nothing is {self.verdict}")
+            return Check(self.text, None, f"{self.figure} is unknown for these logs")
+        return Check(self.text, held=False, reason=f"nothing is {self.verdict}")
 
 
-Gate = FigureGate | ChangeGate | FindingGate | VerdictGate
+Condition = FigureCondition | ChangeCondition | FindingCondition | VerdictCondition
 
 
-def gate(text: str, figures: Sequence[str], *, changes: bool = False) -> Gate:
-    """The gate that a condition describes.
+def condition(text: str, figures: Sequence[str], *, changes: bool = False) -> Condition:
+    """Returns the condition that a text describes; `str` of it is an equal text.
 
     Args:
-        text: `stw_p99_ms>2`, `gc_cpu_share>10%`, `finding:bad`, `finding:GC016`; of a change
+        text: `stw_p99_ms>2`, `gc_cpu_share>10%`, `finding:bad`, `finding:GC016`; for a change
             also `gc_cpu_share>+10%`, `gc_per_s>+0.5`, `verdict:worse`, `stw_p99_ms:worse`.
-        figures: the names there are.
-        changes: whether two sides are compared.
+        figures: the names of the known figures.
+        changes: True if two sides are compared.
 
     Raises:
-        BadSettingError: not of these forms, or no such figure or finding.
+        BadSettingError: the text has none of these forms, or names an unknown figure or
+            finding.
     """
     if match := _WORD.fullmatch(text):
-        return _word(text.strip(), match[1], match[2], figures, changes=changes)
+        return _word_condition(text.strip(), match[1], match[2], figures, changes=changes)
     match = _FIGURE.fullmatch(text)
     if match is None:
-        expected = "a condition such as gc_cpu_share>10%, stw_p99_ms>2 or finding:bad"
-        raise BadSettingError(
-            argument="condition",
-            value=text,
-            expected=expected + (" or gc_cpu_share>+10%" if changes else ""),
-        )
+        example = "a condition such as gc_cpu_share>10%, stw_p99_ms>2 or finding:bad"
+        raise _bad_condition(text, example + (" or gc_cpu_share>+10%" if changes else ""))
     figure, comparison, sign, number, unit = match.groups()
-    _known(figure, figures)
+    _require_known(figure, figures)
     if not sign or (sign == "-" and not changes):
         limit = _limit(text, figure, number, unit) * (-1 if sign else 1)
-        return FigureGate(text, figure, comparison, limit)
+        return FigureCondition(text, figure, comparison, limit)
     if not changes:
-        raise BadSettingError(
-            argument="condition",
-            value=text,
-            expected=f"a limit without a +: a change needs two sides (compare BEFORE AFTER "
-            f"{text!r})",
+        raise _bad_condition(
+            text,
+            "a limit without a +: a change needs two sides (compare BEFORE AFTER "
+            f"--fail-on '{text}')",
         )
     relative = unit == "%"
     limit = float(number) / 100 if relative else _limit(text, figure, number, unit)
-    return ChangeGate(text, figure, comparison, -limit if sign == "-" else limit, relative)
+    return ChangeCondition(text, figure, comparison, -limit if sign == "-" else limit, relative)
 
 
-def _word(text: str, what: str, value: str, figures: Sequence[str], *, changes: bool) -> Gate:
-    if what == "finding":
-        names = {rule.name for rule in RULES.values()}
-        if value not in _SEVERITIES and value not in names and value not in RULES:
-            raise BadSettingError(
-                argument="condition", value=text,
-                expected="finding: and a severity (bad, warn, info), an id such as GC016 or a "
-                "name such as limit-thrash",
-                suggestion=nearest(value, [*_SEVERITIES, *names, *RULES]),
-            )  # fmt: skip
-        return FindingGate(text, value)
+def _word_condition(
+    text: str, subject: str, value: str, figures: Sequence[str], *, changes: bool
+) -> Condition:
+    if subject == "finding":
+        rule = find_rule(value)
+        if value not in _SEVERITIES and (rule is None or value not in (rule.id, rule.name)):
+            names = [each.name for each in RULES.values()]
+            raise _bad_condition(
+                text,
+                "finding: with a severity (bad, warn, info), an id such as "
+                f"{min(RULES)} or a name such as limit-thrash",
+                nearest(value, [*_SEVERITIES, *names, *RULES]),
+            )
+        return FindingCondition(text, value)
     if not changes:
-        raise BadSettingError(
-            argument="condition", value=text, expected="finding:bad, finding:GC016 or a figure"
-        )
-    if what != "verdict":
-        _known(what, figures)
+        raise _bad_condition(text, "finding:bad, finding:GC016 or a figure")
+    if subject != "verdict":
+        _require_known(subject, figures)
     if value not in _VERDICTS:
-        raise BadSettingError(
-            argument="condition", value=text, expected="a verdict: " + ", ".join(_VERDICTS)
-        )
-    return VerdictGate(text, None if what == "verdict" else what, value)
+        raise _bad_condition(text, "a verdict: " + ", ".join(_VERDICTS))
+    return VerdictCondition(text, None if subject == "verdict" else subject, value)
 
 
-def _known(figure: str, figures: Sequence[str]) -> None:
+def _bad_condition(text: str, expected: str, suggestion: str | None = None) -> BadSettingError:
+    return BadSettingError(
+        argument="condition", value=text, expected=expected, suggestion=suggestion
+    )
+
+
+def _require_known(figure: str, figures: Sequence[str]) -> None:
     if figure not in figures:
-        raise BadSettingError(
-            argument="condition",
-            value=figure,
-            expected="a figure of the summary: " + ", ".join(figures),
-            suggestion=nearest(figure, figures),
+        raise _bad_condition(
+            figure, "a figure of the summary: " + ", ".join(figures), nearest(figure, figures)
         )
 
 
-def _change(value: float, *, relative: bool) -> str:
+def _change_text(value: float, *, relative: bool) -> str:
     if not relative:
         return f"{value:+.3g}"
     percent = 100 * value
@@ -241,7 +263,7 @@ def _change(value: float, *, relative: bool) -> str:
 
 
 def _limit(text: str, figure: str, number: str, unit: str) -> float:
-    """The limit in the figure's own unit, which its name ends with."""
+    """Returns the limit in the unit of the figure, which its name ends with."""
     if not unit:
         return float(number)
     if unit in ("%", "pp") and "share" in figure:
@@ -252,6 +274,4 @@ def _limit(text: str, figure: str, number: str, unit: str) -> float:
         return units.duration_s(number + unit, argument="condition")
     if "_mib" in figure:
         return units.size_mib(number + unit, argument="condition")
-    raise BadSettingError(
-        argument="condition", value=text, expected=f"a limit for {figure} without a unit"
-    )
+    raise _bad_condition(text, f"a limit for {figure} without a unit")

@@ -1,7 +1,8 @@
-"""Columns derived cycle by cycle (`schema.METRICS`).
+"""Columns derived cycle by cycle (`schema.METRICS`), and what set each heap goal.
 
-Expressions only, so they run on eager and lazy frames alike. A cycle's neighbours are those of
-its process with the numbers before and after: where a line is missing, what needs both is null.
+All are Polars expressions, so they work on eager and lazy frames. The neighbours of a cycle are
+the cycles of its process with the numbers before and after it: where a line is missing,
+whatever needs both is null.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.goal import with_goal_set_by
+from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.errors import MissingColumnsError
+from gctrace_analyzer.ingest.gctrace.grammar import SHAPES
 
 NEEDED = tuple(
     column.name
@@ -18,76 +20,162 @@ NEEDED = tuple(
     if column.name
     not in ("logged_at", "wall_time", "leak_check", "source", "line_no", "repaired")
 )
+"""Columns of `schema.CYCLES` that the derived columns are made from."""
+
+HEAP_MINIMUM_MIB = 4
+"""The heap minimum at GOGC=100; it scales with GOGC (heapMinimum in runtime/mgcpacer.go)."""
+
+_PHASES = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
+
+_CACHED_MIB_PER_P = 0.1
+"""MiB that the span cache of a processor holds but has not handed out: about twenty half-used
+spans.
+
+Our heuristic, from 160 measured runs on two processors: 0.1 to 0.4 MiB per cycle.
+"""
+
+_CACHED_MAX_SHARE = 0.08
+"""Share of what a cycle allocates: the cache of an idle processor is empty."""
+
+_TOP_QUANTILE = 0.95
+"""Quantile of the effective GOGC that stands for GOGC where the memory limit sets most
+goals."""
+
+_AT_TOP_SHARE = 0.03
+_AT_TOP_POINTS = 2
+"""An effective GOGC this close to the top value is at it: rounding moves it that far."""
+
+_BELOW_TOP = (0.85, 0.97)
+"""Range just below the top value, relative to it. If many values are in it, they are a tail
+rather than a step at GOGC."""
+
+_GOGC_TOLERANCE = 0.02
+"""Relative difference from GOGC that a goal set by GOGC may have, beyond rounding."""
 
 
 def before(name: str) -> pl.Expr:
-    """The column's value in the cycle before, if that line is there."""
+    """Returns the column's value in the previous cycle; null if that line is missing."""
     consecutive = pl.col("gc_num") == pl.col("gc_num").shift().over("process") + 1
     return pl.when(consecutive).then(pl.col(name).shift().over("process"))
 
 
 def after(name: str) -> pl.Expr:
-    """The column's value in the cycle after, if that line is there."""
+    """Returns the column's value in the next cycle; null if that line is missing."""
     consecutive = pl.col("gc_num") == pl.col("gc_num").shift(-1).over("process") - 1
     return pl.when(consecutive).then(pl.col(name).shift(-1).over("process"))
 
 
+def wall_ms() -> pl.Expr:
+    """Returns the duration of a cycle: both pauses and the concurrent marking."""
+    return pl.sum_horizontal(_PHASES)
+
+
+def pauses_ms() -> pl.Expr:
+    """Returns the stop-the-world time of a cycle (one pause up to Go 1.4, two since)."""
+    return pl.col("stw_sweep_term_ms").fill_null(0) + pl.col("stw_mark_term_ms")
+
+
 def end_s() -> pl.Expr:
-    """End of the cycle, on the clock of `start_s`."""
-    phases = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
-    return pl.col("start_s") + pl.sum_horizontal(phases) / 1000
+    """Returns the end of the cycle, in seconds since the process started (as `start_s`)."""
+    return pl.col("start_s") + wall_ms() / 1000
 
 
 def elapsed_s() -> pl.Expr:
-    """Time since the end of the line before, to this cycle's end: what its share is a share of.
+    """Returns the time from the end of the previous line to the end of this cycle.
 
-    The first cycle counts from the program's start if it is number 1, else from its own start.
+    This is the time that a cycle's share of CPU refers to. The first cycle counts from the
+    start of the process if it is number 1, and from its own start otherwise.
     """
     first = pl.when(pl.col("gc_num") == 1).then(0.0).otherwise(pl.col("start_s"))
     return pl.col("end_s") - pl.col("end_s").shift().over("process").fill_null(first)
 
 
 def gc_cpu_ms() -> pl.Expr:
-    """GC CPU time as the runtime accounts it: idle marking is left out.
+    """Returns the GC CPU time as the runtime accounts for it, without idle marking.
+
+    Null where the line prints no CPU time (Go 1.4 and before).
 
     Source: gcMarkTermination in runtime/mgc.go: pauses, assists, dedicated and fractional
-    workers. Null where the line prints no CPU time (Go 1.4 and before).
+    workers.
     """
-    parts = (
-        "stw_sweep_term_cpu_ms",
-        "assist_cpu_ms",
-        "background_cpu_ms",
-        "stw_mark_term_cpu_ms",
+    pauses = pl.col("stw_sweep_term_cpu_ms") + pl.col("stw_mark_term_cpu_ms")
+    return (
+        pauses + pl.col("assist_cpu_ms").fill_null(0) + pl.col("background_cpu_ms").fill_null(0)
     )
-    pauses = pl.col(parts[0]) + pl.col(parts[3])
-    return pauses + pl.col(parts[1]).fill_null(0) + pl.col(parts[2]).fill_null(0)
 
 
 def effective_gogc() -> pl.Expr:
-    """The GOGC that would have set this goal, from what the cycle before left live.
+    """Returns the GOGC that would have set this goal, given the live heap of the cycle before.
 
-    Source: gcControllerState.commit, runtime/mgcpacer.go; from Go 1.18 on stacks and globals
-    count as well. The printed sizes are cut to whole MiB: their middle is taken, and what is
-    left of that error is at most 100 × (1 + GOGC/100) / live points.
+    From Go 1.18 on stacks and globals count as well. The printed sizes are truncated to whole
+    MiB, so the middle of the range is used; the remaining error is at most
+    100 × (1 + GOGC/100) / live points.
+
+    Source: gcControllerState.commit, runtime/mgcpacer.go.
     """
     stacks, globals_ = before("stacks_mib").fill_null(0), before("globals_mib").fill_null(0)
-    middle = 0.5 + pl.when(stacks > 0).then(0.5).otherwise(0.0)
-    scannable = before("heap_live_mib") + stacks + globals_ + middle
+    truncated = 0.5 + pl.when(stacks > 0).then(0.5).otherwise(0.0)
+    scannable = before("heap_live_mib") + stacks + globals_ + truncated
     return 100 * (pl.col("heap_goal_mib") - before("heap_live_mib")) / scannable
 
 
+def goal_mib(live_mib: float, roots_mib: float, gogc: float) -> float:
+    """Returns the heap goal that GOGC sets after a cycle, without minimum and memory limit.
+
+    Source: gcControllerState.commit, runtime/mgcpacer.go.
+
+    >>> goal_mib(live_mib=100, roots_mib=8, gogc=50)
+    154.0
+    """
+    return live_mib + (live_mib + roots_mib) * gogc / 100
+
+
+def alloc_while_marking_mib() -> pl.Expr:
+    """Returns what was allocated from a cycle's start to its end; null before Go 1.5."""
+    timed = pl.col("start_s").is_not_null()
+    return pl.when(timed).then(pl.col("heap_end_mib") - pl.col("heap_start_mib"))
+
+
+def alloc_before_mib() -> pl.Expr:
+    """Returns what was allocated from the end of the previous cycle to the start of this one.
+
+    Null where a line is missing; cycle 1 counts from the start of the process. The runtime
+    counts a span as allocated when a processor takes it, so the heap at a cycle's start is
+    somewhat larger than what was handed out (mcache.refill, runtime/mcache.go); this is
+    subtracted.
+    """
+    timed = pl.col("start_s").is_not_null()
+    first = pl.when(pl.col("gc_num") == 1).then("heap_start_mib")
+    grown = (pl.col("heap_start_mib") - before("heap_live_mib")).fill_null(first)
+    cached = pl.min_horizontal(
+        _CACHED_MIB_PER_P * pl.col("procs"),
+        _CACHED_MAX_SHARE * (grown + alloc_while_marking_mib()).clip(0),
+    )
+    return pl.when(timed).then(grown - cached)
+
+
+def true_live_mib() -> pl.Expr:
+    """Returns the live heap without what was allocated, and therefore kept, during marking.
+
+    A constant of the program: equal within 2 % for every GOGC and limit, where the marked live
+    heap varies by a third. Each of the three sizes is truncated to whole MiB, which lowers the
+    mean by half a MiB.
+    """
+    return pl.col("heap_live_mib") + 0.5 - alloc_while_marking_mib()
+
+
 def metrics() -> dict[str, pl.Expr]:
-    """The derived columns, but for `goal_set_by`; needs `end_s` in the frame."""
+    """Returns the derived columns except `goal_set_by`; they need `end_s` in the frame."""
     live = before("heap_live_mib")
     room = pl.col("heap_goal_mib") - live
     gc_cpu = gc_cpu_ms()
     while_marking = pl.col("heap_end_mib") - pl.col("heap_start_mib")
     until_next = after("heap_start_mib") - pl.col("heap_live_mib")
-    # Up to Go 1.4 the heap's numbers stand for other things, and there is no time.
+    # Up to Go 1.4 the sizes have other meanings, and there are no times.
     alloc = pl.when(pl.col("start_s").is_not_null()).then(while_marking + until_next)
     overshoot = _ratio(pl.col("heap_end_mib"), pl.col("heap_goal_mib")) - 1
     return {
-        "stw_total_ms": pl.col("stw_sweep_term_ms").fill_null(0) + pl.col("stw_mark_term_ms"),
+        "stw_total_ms": pauses_ms(),
         "interval_s": pl.col("start_s") - before("start_s"),
         "gc_cpu_ms": gc_cpu,
         "gc_cpu_share": _ratio(gc_cpu / 1000, pl.col("procs") * elapsed_s()),
@@ -102,15 +190,15 @@ def metrics() -> dict[str, pl.Expr]:
 
 
 def _ratio(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
-    """The ratio; null, not infinite, where there is nothing to take a part of."""
+    """Returns the ratio; null, not infinite, if `whole` is not above 0."""
     return pl.when(whole > 0).then(part / whole)
 
 
 def with_metrics(cycles: pl.DataFrame) -> pl.DataFrame:
-    """The cycles with the derived columns behind their own, replacing any there were.
+    """Returns the cycles with the derived columns appended, replacing any that exist.
 
     Raises:
-        MissingColumnsError: a column of `schema.CYCLES` the calculation needs is absent.
+        MissingColumnsError: `cycles` has no column of a name in `NEEDED`.
     """
     missing = tuple(name for name in NEEDED if name not in cycles.columns)
     if missing:
@@ -120,8 +208,99 @@ def with_metrics(cycles: pl.DataFrame) -> pl.DataFrame:
     return with_goal_set_by(derived)
 
 
+def with_goal_set_by(frame: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
+    """Returns the cycles with `goal_set_by`: `gogc`, `memory-limit`, `heap-minimum` or null.
+
+    A goal at or below the previous live heap can only come from the memory limit. A goal that
+    stays while the live heap moves comes from the limit or the heap minimum. A goal that is a
+    constant multiple of the live heap comes from GOGC. Needs `effective_gogc`.
+    """
+    usable = pl.col("_live") >= thresholds.gogc_min_live_mib
+    known = frame.with_columns(_live=before("heap_live_mib")).with_columns(
+        _usable_gogc=pl.when(usable).then(pl.col("effective_gogc"))
+    )
+    per_process = known.group_by("process").agg(_inferred_gogc(thresholds))
+    joined = known.join(
+        per_process, on="process", how="left", nulls_equal=True, maintain_order="left"
+    )
+    return joined.with_columns(_setter(thresholds)).drop(
+        "_live", "_usable_gogc", "_gogc", "_gogc_known"
+    )
+
+
+def _inferred_gogc(thresholds: Thresholds) -> list[pl.Expr]:
+    """Returns GOGC as most goals of a process show it, and whether they agree on one."""
+    gogc = pl.col("_usable_gogc")
+    median = gogc.median()
+    constant = (gogc - median).abs().median() / median <= thresholds.gogc_spread
+    # A limit only lowers goals: where it sets most of them, GOGC is the step at the top, if
+    # any.
+    top = gogc.quantile(_TOP_QUANTILE)
+    tolerance = (_AT_TOP_SHARE * top).clip(lower_bound=_AT_TOP_POINTS)
+    at_top = ((gogc - top).abs() <= tolerance).sum()
+    low, high = _BELOW_TOP
+    below = gogc.is_between(low * top, high * top, closed="left").sum()
+    needed = pl.max_horizontal(2 * below, pl.lit(thresholds.gogc_step_cycles))
+    stepped = ~constant & (top >= thresholds.limit_gogc_bad) & (at_top >= needed)
+    return [
+        pl.when(stepped).then(top).otherwise(median).alias("_gogc"),
+        (constant | stepped).alias("_gogc_known"),
+    ]
+
+
+def _setter(thresholds: Thresholds) -> pl.Expr:
+    effective, live = pl.col("effective_gogc"), pl.col("_live")
+    gogc, gogc_known = pl.col("_gogc"), pl.col("_gogc_known")
+    # Truncation of the goal and the live heap moves the effective GOGC by this many points.
+    rounding = 100 * (2 + gogc / 100) / live
+    tolerance = rounding.clip(lower_bound=_GOGC_TOLERANCE * gogc)
+    limited = (effective <= 0) & (live >= thresholds.thrash_min_live_mib)
+    newer = pl.col("stacks_mib").is_not_null()  # there was no memory limit before Go 1.19
+    minimum = (pl.col("heap_goal_mib") == HEAP_MINIMUM_MIB) & (2 * live <= HEAP_MINIMUM_MIB + 1)
+    lowered = ~gogc_known | (effective < gogc - rounding)
+    return (
+        pl.when(limited & newer)
+        .then(pl.lit("memory-limit"))
+        .when(pl.col("heap_goal_mib").is_null() | live.is_null())
+        .then(None)
+        .when(minimum)
+        .then(pl.lit("heap-minimum"))
+        .when(gogc_known & (effective - gogc).abs().le(tolerance))
+        .then(pl.lit("gogc"))
+        .when(newer & pl.col("_usable_gogc").is_not_null() & lowered)
+        .then(pl.lit("memory-limit"))
+        .otherwise(None)
+        .cast(pl.Categorical)
+        .alias("goal_set_by")
+    )
+
+
 def goal_setters(metrics: pl.DataFrame) -> dict[str, int]:
-    """How many cycles' goals were set by what (`goal_set_by`), the most frequent first."""
+    """Returns how many cycles had their goal set by what (`goal_set_by`), most common first."""
     counts = metrics["goal_set_by"].drop_nulls().value_counts()
     counts = counts.sort("count", "goal_set_by", descending=[True, False])
     return {str(setter): int(number) for setter, number in counts.iter_rows()}
+
+
+def limit_sets_most_goals(metrics: pl.DataFrame) -> bool:
+    """Returns True if the memory limit set most of the goals whose setter is known."""
+    setters = goal_setters(metrics)
+    return 2 * setters.get("memory-limit", 0) > sum(setters.values())
+
+
+def shapes_before(version: str) -> frozenset[str]:
+    """Returns the ids of the line formats that only Go releases before `version` print.
+
+    >>> sorted(shapes_before("1.3"))
+    ['gc10', 'gc11']
+    """
+    limit = _version(version)
+    return frozenset(
+        shape.id
+        for shape in SHAPES.values()
+        if shape.table == "cycles" and shape.go_max and _version(shape.go_max) < limit
+    )
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("."))

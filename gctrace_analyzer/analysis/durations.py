@@ -1,43 +1,61 @@
-"""What the printed durations lost, and the likeliest true values.
+"""The most probable true durations behind the truncated ones that the runtime prints.
 
-The runtime truncates a duration to two significant digits, at most three decimals, and to
-whole milliseconds from 10 ms on (`fmtNSAsMS`, runtime/mgc.go). A sum of printed pauses is 0.4
-to 4.8 % too small (measured against PauseTotalNs). The middle of the interval a printed value
-stands for removes that; a pause's CPU time, which is the pause times the processors stopped,
-narrows the interval further.
+The runtime truncates a duration to two significant digits, at most three decimals, and to whole
+milliseconds from 10 ms on (`fmtNSAsMS`, runtime/mgc.go). A sum of printed pauses is therefore
+0.4 to 4.8 % too small (measured against PauseTotalNs). The middle of the interval that a
+printed value stands for removes this error. The CPU time of a pause, which is the pause times
+the number of stopped processors, narrows the interval further.
 """
 
 from __future__ import annotations
 
 import polars as pl
 
+from gctrace_analyzer.analysis.cycles import elapsed_s, end_s
+
 PAUSES = ("stw_sweep_term", "stw_mark_term")
 
-_WHOLE_MS = ("gc10", "gc11", "gc12x")
-"""Up to Go 1.2 a pause is the sum of three numbers in whole milliseconds."""
+_WHOLE_MS_SHAPES = ("gc10", "gc11", "gc12x")
+"""Formats whose pause is the sum of three numbers in whole milliseconds (Go 1.2 and before)."""
 
 _RATIO_MIN_MS = 0.03
-"""From here on CPU over wall time of a pause tells the processors to a tenth."""
+"""From this duration on, the CPU time over the duration of a pause gives the number of
+processors within a tenth."""
+
+_ALL_PROCS_SHARE = 0.95
+"""A pause that stopped at least this share of GOMAXPROCS stopped all of them; the rest is
+rounding."""
+
+
+def correct_durations(cycles: pl.DataFrame) -> pl.DataFrame:
+    """Returns the cycles with corrected durations, `stopped_procs`, `end_s` and `elapsed_s`.
+
+    Every `_ms` column has the most probable true duration instead of the printed one.
+    """
+    corrected = with_corrected(cycles).with_columns(end_s().alias("end_s"))
+    return corrected.with_columns(elapsed_s().alias("elapsed_s"))
 
 
 def step_ms(name: str) -> pl.Expr:
-    """The width of the interval that a printed duration stands for."""
+    """Returns the width of the interval that a printed duration stands for."""
     value = pl.col(name)
     two_digits = pl.when(value >= 1).then(0.1).when(value >= 0.1).then(0.01).otherwise(0.001)
-    whole_ms = pl.any_horizontal(pl.col("format") == shape for shape in _WHOLE_MS)
+    whole_ms = pl.any_horizontal(pl.col("format") == shape for shape in _WHOLE_MS_SHAPES)
     return pl.when(whole_ms).then(3.0).when(value >= 10).then(1.0).otherwise(two_digits)
 
 
 def corrected_ms(name: str) -> pl.Expr:
-    """The middle of the interval a printed duration stands for; 0 stays 0."""
+    """Returns the middle of the interval that a printed duration stands for; 0 stays 0."""
     value = pl.col(name)
     return pl.when(value == 0).then(0.0).otherwise(value + step_ms(name) / 2).alias(name)
 
 
 def stopped_procs() -> pl.Expr:
-    """How many processors a pause stopped: min(GOMAXPROCS, CPUs), told from both pauses.
+    """Returns how many processors a pause stopped: min(GOMAXPROCS, CPUs), from both pauses.
 
-    Source: stwprocs in gcStart, runtime/mgc.go. Needs `process procs` and the pauses.
+    Needs `process`, `procs` and the pauses.
+
+    Source: stwprocs in gcStart, runtime/mgc.go.
     """
     ratios = [
         pl.when(pl.col(f"{pause}_ms") >= _RATIO_MIN_MS).then(
@@ -48,17 +66,14 @@ def stopped_procs() -> pl.Expr:
     ratio = pl.mean_horizontal(ratios).median().over("process", "procs")
     procs = pl.col("procs")
     return (
-        pl.when(ratio.is_null() | (ratio > 0.95 * procs))
+        pl.when(ratio.is_null() | (ratio > _ALL_PROCS_SHARE * procs))
         .then(procs)
         .otherwise(ratio.round().clip(1))
     )
 
 
 def with_corrected(cycles: pl.DataFrame) -> pl.DataFrame:
-    """The cycles with the likeliest true durations in place of the printed ones.
-
-    Every `_ms` column is replaced; `stopped_procs` is added.
-    """
+    """Returns the cycles with corrected durations (`_ms` columns), and `stopped_procs`."""
     cycles = cycles.with_columns(stopped_procs().alias("stopped_procs"))
     pauses = []
     for pause in PAUSES:

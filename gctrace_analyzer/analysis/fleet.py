@@ -1,8 +1,9 @@
-"""What many processes tell together: answers from the rows of `schema.FLEET`.
+"""Answers about a fleet, from the rows of `schema.FLEET`.
 
-Cores: a file's programs ran one after another, the files at the same time. So a file burnt its
-GC CPU seconds over its seconds, and files add up. Savings are those of the last program of each
-file, the one whose settings can still be changed.
+Cores: the processes of a file ran one after the other, those of different files at the same
+time. So the GC CPU time of a file is divided by its duration, and the results of the files are
+added. Savings refer to the last process of each file, because only its settings can still be
+changed.
 """
 
 from __future__ import annotations
@@ -13,22 +14,33 @@ from typing import Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.replicas import outliers
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
 NO_SERVICE = "(no name)"
-"""What the group is called of processes whose service nothing tells."""
+"""The name of the group of processes whose service is unknown."""
+
+OUTLYING = {
+    "gc_cpu_share": "GC CPU",
+    "live_heap_p50_mib": "live heap",
+    "alloc_mib_per_s": "allocation",
+    "stw_p99_ms": "pauses p99",
+    "gc_per_s": "cycles/s",
+}
+"""The figures in which the replicas of a service are compared, and their titles."""
+
+_MAD_OF_NORMAL = 0.6745
+"""The median absolute deviation (MAD) of a normal distribution with standard deviation 1."""
 
 _ENDS = ("", "_low", "_high")
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Counts, and sums over the whole fleet; None where no file tells the figure.
+    """Counts and sums over the whole fleet; None if no file has the figure.
 
-    `gc_cores` are the cores burnt, idle marking left out; `saved_*` what the advice would
-    save, ends are those of 80 % intervals: errors of one service's replicas go together, those
-    of different services do not.
+    `gc_cores` are the cores spent on GC, without idle marking. `saved_*` is what applying the
+    recommendations saves, with 80 % intervals: the errors of a service's replicas are assumed
+    to be the same, those of different services to be independent.
     """
 
     files: int
@@ -56,17 +68,17 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers, each a frame, the worst first.
+    """The answers, each a table with the worst rows first.
 
     Attributes:
         totals: counts and sums.
-        services: per service: replicas, cores burnt, shares, live heap, what advice saves.
-        thrash: processes that thrash, thrashed, or are near it, and why.
-        limits: processes whose limit stands too near their live heap.
-        versions: Go versions by the shape of the lines.
-        settings: GOGC and limits, as known or as the goals show them.
-        outliers: replicas far from their service's median.
-        errors: why files could not be read, with an example each.
+        services: replicas, cores spent on GC, shares, live heap and savings of each service.
+        thrash: processes that are thrashing, were thrashing or soon will be, and why.
+        limits: processes whose GOMEMLIMIT is too close to their live heap.
+        versions: Go versions, inferred from the line format.
+        settings: GOGC and limits, known or inferred from the heap goals.
+        outliers: replicas that are far from the median of their service.
+        errors: reasons why files could not be read, each with an example.
     """
 
     totals: Totals
@@ -79,7 +91,7 @@ class Answers:
     errors: pl.DataFrame
 
     def to_dict(self) -> dict[str, Any]:
-        """The answers as plain values, ready for JSON."""
+        """Returns the answers as plain values, ready for JSON."""
         tables = [field.name for field in fields(self) if field.name != "totals"]
         return {
             "totals": asdict(self.totals),
@@ -88,9 +100,9 @@ class Answers:
 
 
 def answers(rows: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> Answers:
-    """The answers that `rows` (`schema.FLEET`) give."""
-    whose = pl.col("service").fill_null(NO_SERVICE)
-    read = rows.filter(pl.col("error_kind").is_null()).with_columns(service=whose)
+    """Returns the answers for the rows of `schema.FLEET`."""
+    service = pl.col("service").fill_null(NO_SERVICE)
+    read = rows.filter(pl.col("error_kind").is_null()).with_columns(service=service)
     found = read.filter(pl.col("process").is_not_null())
     last = _latest(found)
     services = _services(found, last)
@@ -108,7 +120,7 @@ def answers(rows: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> Answers:
 
 
 def _latest(found: pl.DataFrame) -> pl.DataFrame:
-    """The last program of each file."""
+    """Returns the last process of each file."""
     return found.sort("file", "process").group_by("file", maintain_order=True).last()
 
 
@@ -124,7 +136,7 @@ def _services(found: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         .group_by("service", "file")
         .agg(pl.col(name).sum().alias(short) for short, name in sums.items())
     )
-    burnt = by_file.group_by("service").agg(
+    cores = by_file.group_by("service").agg(
         gc_cores=(pl.col("gc_s") / pl.col("span")).sum(),
         gc_with_idle_cores=(pl.col("gc_with_idle_s") / pl.col("span")).sum(),
         cores=(pl.col("all_s") / pl.col("span")).sum(),
@@ -149,7 +161,7 @@ def _services(found: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         without_advice=pl.col("saved_cores").is_null().sum(),
         **{name: pl.col(name).sum() for name in saved},
     )
-    whole = counted.join(burnt, on="service", how="left").join(now, on="service", how="left")
+    whole = counted.join(cores, on="service", how="left").join(now, on="service", how="left")
     return whole.sort("gc_cores", "service", descending=[True, False], nulls_last=True)
 
 
@@ -185,7 +197,7 @@ def _sum(values: pl.Series) -> float | None:
 
 
 def _interval(services: pl.DataFrame, name: str) -> dict[str, float]:
-    """The sum, its ends from those of the services by the root of the sum of squares."""
+    """Returns the sum with its interval: the services' errors are added as squares."""
     middle = services[name].fill_null(0)
     ends = {
         end: math.sqrt(float(((services[f"{name}{end}"].fill_null(0) - middle) ** 2).sum()))
@@ -233,7 +245,7 @@ def _thrash(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
 
 
 def _limits(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
-    """By the limit where it is known, else by the GOGC that it leaves in effect."""
+    """Returns processes whose known limit is close, or whose effective GOGC under it is low."""
     share = pl.col("live_heap_max_mib") / pl.col("limit_mib")
     unknown = pl.col("limit_mib").is_null() & (pl.col("goal_set_by") == "memory-limit")
     return (
@@ -261,22 +273,22 @@ def _version() -> pl.Expr:
         .when(low == high).then(pl.format("go{}", low))
         .otherwise(pl.format("go{}–{}", low, high))
     )  # fmt: skip
-    return text.fill_null("not told")
+    return text.fill_null("unknown")
 
 
 def _gogc() -> pl.Expr:
-    """GOGC as known, else as the goals show it."""
+    """Returns the known GOGC, or the one that the heap goals follow."""
     inferred = pl.col("gogc_inferred").round(0).cast(pl.Int64)
     return (
         pl.when(pl.col("gogc").is_not_null()).then(pl.col("gogc"))
-        .when(_limited()).then(pl.lit("not told"))
-        .when(inferred.is_not_null()).then(pl.format("{}, by its goals", inferred))
-        .otherwise(pl.lit("not told"))
+        .when(_limited()).then(pl.lit("unknown"))
+        .when(inferred.is_not_null()).then(pl.format("{} (inferred)", inferred))
+        .otherwise(pl.lit("unknown"))
     )  # fmt: skip
 
 
 def _limited() -> pl.Expr:
-    """Whether a limit sets the goals: what they say of GOGC is the limit's then."""
+    """Returns True if a limit sets the goals, which then say nothing about GOGC."""
     return (pl.col("goal_set_by") == "memory-limit").fill_null(value=False)
 
 
@@ -284,13 +296,13 @@ def _limit() -> pl.Expr:
     known = pl.col("memory_limit_mib").round(0).cast(pl.Int64)
     return (
         pl.when(known.is_not_null()).then(pl.format("{} MiB", known))
-        .when(_limited()).then(pl.lit("one, by its goals"))
-        .otherwise(pl.lit("none felt"))
+        .when(_limited()).then(pl.lit("some (inferred)"))
+        .otherwise(pl.lit("none observed"))
     )  # fmt: skip
 
 
 def _counted(last: pl.DataFrame, *by: pl.Expr) -> pl.DataFrame:
-    """How many files' last programs there are of each kind, and of how many services."""
+    """Counts the last processes of the files by `by`, with their services and GC cores."""
     keys = last.with_columns(by)
     names = [each.meta.output_name() for each in by]
     cores = pl.when(pl.col("span_s") > 0).then(pl.col("gc_cpu_s") / pl.col("span_s"))
@@ -309,3 +321,34 @@ def _errors(rows: pl.DataFrame) -> pl.DataFrame:
         .agg(files=pl.len(), example=pl.col("file").first(), error=pl.col("error").first())
         .sort("files", "kind", descending=[True, False])
     )
+
+
+def outliers(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
+    """Returns a row for each replica and figure that is far from the median of its service."""
+    long = last.filter(~pl.col("short"))
+    outlying = [_outlying(long, name, t) for name in OUTLYING]
+    return pl.concat(outlying).sort(pl.col("z").abs(), descending=True)
+
+
+def _outlying(replicas: pl.DataFrame, name: str, t: Thresholds) -> pl.DataFrame:
+    value = pl.col(name)
+    compared = (
+        replicas.filter(value.is_not_null())
+        .with_columns(usual=value.median().over("service"), replicas=pl.len().over("service"))
+        .with_columns(mad=(value - pl.col("usual")).abs().median().over("service"))
+    )
+    floor = t.fleet_mad_floor * pl.col("usual").abs()
+    z = _MAD_OF_NORMAL * (value - pl.col("usual")) / pl.max_horizontal("mad", floor)
+    return (
+        compared.with_columns(z=z)
+        .filter(
+            (pl.col("replicas") >= t.fleet_min_replicas)
+            & (pl.col("z").abs() > t.fleet_outlier_z)
+            & pl.col("z").is_finite()
+        )
+        .select(
+            "service", "file", "process", pl.lit(name).alias("figure"),
+            value.cast(pl.Float64).alias("value"), pl.col("usual").cast(pl.Float64), "z",
+            pl.col("replicas").cast(pl.Int64),
+        )
+    )  # fmt: skip

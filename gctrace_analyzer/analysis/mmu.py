@@ -1,7 +1,7 @@
-"""The least the program got of any stretch of time: minimum mutator utilization.
+"""Minimum mutator utilization (MMU): the smallest share of any window left to the program.
 
-Pauses take all processors. Assists are printed as CPU of a whole cycle, without times within
-it: they are spread evenly over its marking, and that is an assumption.
+Pauses take all processors. Assists are printed as the CPU time of a whole cycle, so it is
+assumed that they are distributed evenly over its marking.
 """
 
 from __future__ import annotations
@@ -9,16 +9,19 @@ from __future__ import annotations
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.rules.finding import largest
 
 WINDOWS_MS = (1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0)
+"""Window lengths, from a pause to the timeout of a request."""
 
 
 def mmu(corrected: pl.DataFrame) -> pl.DataFrame:
-    """`schema.MMU`: for each window the smallest share of it the program had, and where.
+    """Returns the smallest share left to the program, by window length (`schema.MMU`).
 
-    `corrected` is `correct_durations(cycles)`. The worst window begins or ends with a pause, so
-    windows from each pause's begin, and to each pause's end, are all that need be looked at.
+    The worst window begins where a pause or marking begins, or ends where one ends, so no other
+    window has to be considered.
+
+    Args:
+        corrected: what `correct_durations` returns.
     """
     rows = []
     for part in corrected.partition_by("process", maintain_order=True):
@@ -26,11 +29,11 @@ def mmu(corrected: pl.DataFrame) -> pl.DataFrame:
             pl.col("start_s").is_not_null() & pl.col("concurrent_mark_ms").is_not_null()
         )
         if len(timed) > 1:
-            rows += _of_program(timed)
+            rows += _of_process(timed)
     return pl.DataFrame(rows, schema=schema.polars_schema("mmu"), orient="row")
 
 
-def _of_program(cycles: pl.DataFrame) -> list[dict[str, float]]:
+def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
     begin = pl.col("start_s") * 1000
     first, second = (
         pl.col("stw_sweep_term_ms").fill_null(0.0),
@@ -52,10 +55,10 @@ def _of_program(cycles: pl.DataFrame) -> list[dict[str, float]]:
     )
     stretches = stretches.filter(pl.col("length") > 0).sort("at")
     ends = stretches.select(at=pl.col("at") + pl.col("length"))
-    # Time lost up to each border, so that a window's loss is one difference.
-    borders = pl.concat([stretches.select("at"), ends]).unique().sort("at")
+    # With the time lost up to each boundary, the loss in a window is one difference.
+    boundaries = pl.concat([stretches.select("at"), ends]).unique().sort("at")
     lost = _lost(stretches)
-    span = float(borders["at"][-1] - borders["at"][0])
+    span = float(boundaries["at"][-1] - boundaries["at"][0])
     process = int(cycles["process"][0])
     rows = []
     for window in WINDOWS_MS:
@@ -63,7 +66,7 @@ def _of_program(cycles: pl.DataFrame) -> list[dict[str, float]]:
             break
         starts = pl.concat([stretches["at"], (ends["at"] - window)]).unique().sort()
         inside = starts.filter(
-            (starts >= borders["at"][0]) & (starts <= borders["at"][-1] - window)
+            (starts >= boundaries["at"][0]) & (starts <= boundaries["at"][-1] - window)
         )
         if inside.is_empty():
             continue
@@ -75,16 +78,20 @@ def _of_program(cycles: pl.DataFrame) -> list[dict[str, float]]:
         rows.append(
             {
                 "process": process, "window_ms": window,
-                "mmu_share": 1 - min(largest(used["stopped"]) / window, 1.0),
-                "mmu_with_assists_share": 1 - min(largest(used["assisted"]) / window, 1.0),
+                "mmu_share": 1 - min(_maximum(used["stopped"]) / window, 1.0),
+                "mmu_with_assists_share": 1 - min(_maximum(used["assisted"]) / window, 1.0),
                 "start_s": float(inside[worst]) / 1000,
             }
         )  # fmt: skip
     return rows
 
 
+def _maximum(values: pl.Series) -> float:
+    return float(values.max() or 0)  # type: ignore[arg-type]  # a numeric column
+
+
 def _lost(stretches: pl.DataFrame) -> pl.DataFrame:
-    """Time lost up to the begin of each stretch, and how fast it is lost in it."""
+    """Returns the time lost before each stretch, and the share that is lost in it."""
     return stretches.with_columns(
         **{
             f"{name}_before": (pl.col(name) * pl.col("length"))
@@ -96,10 +103,10 @@ def _lost(stretches: pl.DataFrame) -> pl.DataFrame:
 
 
 def _at(lost: pl.DataFrame, times: pl.Series, name: str) -> pl.Series:
-    """Time lost up to each of the times."""
-    found = pl.DataFrame({"at": times}).with_row_index("row").sort("at").join_asof(
+    """Returns the time lost up to each of the times."""
+    joined = pl.DataFrame({"at": times}).with_row_index("row").sort("at").join_asof(
         lost.select("at", "length", name, f"{name}_before", since="at"), on="at"
     )  # fmt: skip
     into = pl.min_horizontal(pl.col("at") - pl.col("since"), pl.col("length"))
     total = (pl.col(f"{name}_before") + into * pl.col(name)).fill_null(0.0)
-    return found.with_columns(total=total).sort("row")["total"]
+    return joined.with_columns(total=total).sort("row")["total"]

@@ -1,4 +1,4 @@
-"""Stop-the-world pauses, phase by phase."""
+"""Stop-the-world pauses by phase, and the cycles that cost the program most."""
 
 from __future__ import annotations
 
@@ -7,70 +7,82 @@ from typing import Any
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.cycles import pauses_ms
 
 PHASES = {
     "sweep termination": "stw_sweep_term_ms",
     "mark termination": "stw_mark_term_ms",
 }
+"""The phases of a cycle that stop the world, and their columns."""
+
 BOTH = "all pauses"
 
 _WHERE = ("process", "gc_num", "start_s", "source", "line_no")
 
 
 def single_pauses(corrected: pl.DataFrame) -> pl.Series:
-    """Every pause by itself, two per cycle (one up to Go 1.4), in milliseconds.
+    """Returns the duration of every pause in milliseconds: two per cycle, one up to Go 1.4.
 
-    `corrected` is `correct_durations(cycles)`.
+    Args:
+        corrected: what `correct_durations` returns.
     """
     return pl.concat([corrected[name].drop_nulls() for name in PHASES.values()])
 
 
 def pauses(corrected: pl.DataFrame) -> pl.DataFrame:
-    """The pauses of each phase, and of both together: `schema.PAUSES`.
+    """Returns the statistics of the pauses, per phase and for both together (`schema.PAUSES`).
 
-    Durations are the middle of what the printed ones stand for; `total_ms` is within 1 % of
-    MemStats.PauseTotalNs on most logs. `corrected` is `correct_durations(cycles)`.
+    `total_ms` is within 1 % of MemStats.PauseTotalNs on most logs.
+
+    Args:
+        corrected: what `correct_durations` returns.
     """
     rows = [
-        {"phase": phase, **_spread(corrected[name].drop_nulls()), **_longest(corrected, name)}
+        {
+            "phase": phase,
+            **_statistics(corrected[name].drop_nulls()),
+            **_longest(corrected, name),
+        }
         for phase, name in PHASES.items()
         if corrected[name].count()
     ]
     if rows:
         longest = max(rows, key=lambda row: row["max_ms"])
-        both = {"phase": BOTH, **_spread(single_pauses(corrected))}
+        both = {"phase": BOTH, **_statistics(single_pauses(corrected))}
         rows.append({**longest, **both})
     return pl.DataFrame(rows, schema=schema.polars_schema("pauses"))
 
 
 def worst_cycles(corrected: pl.DataFrame, most: int) -> pl.DataFrame:
-    """The cycles that took most from the application, the worst first.
+    """Returns the cycles that cost the program most time, the worst first.
 
-    Ranked by `taken_ms`: both pauses plus the assist time per processor.
+    They are ranked by `taken_ms`: both pauses plus the assist time per processor.
+
+    Args:
+        corrected: what `correct_durations` returns.
+        most: the number of cycles.
     """
     assist = pl.col("assist_cpu_ms").fill_null(0) / pl.col("procs").fill_null(1)
-    paused = pl.col("stw_sweep_term_ms").fill_null(0) + pl.col("stw_mark_term_ms")
-    taken = corrected.select((paused + assist).alias("taken_ms")).to_series()
-    # Sorted by line as well, so that equals keep an order.
+    taken = corrected.select((pauses_ms() + assist).alias("taken_ms")).to_series()
     rows = taken.arg_sort(descending=True, nulls_last=True)[:most]
     return corrected[rows].with_columns(taken[rows])
 
 
-def _spread(pauses_ms: pl.Series) -> dict[str, Any]:
-    """How many, how long in all, percentiles."""
+def _statistics(durations_ms: pl.Series) -> dict[str, Any]:
+    """Returns number, total and percentiles."""
     quantiles = {
-        f"p{round(100 * q)}_ms": pauses_ms.quantile(q, "linear") for q in (0.5, 0.9, 0.99)
+        f"p{round(100 * q)}_ms": durations_ms.quantile(q, "linear") for q in (0.5, 0.9, 0.99)
     }
     return {
-        "pauses": len(pauses_ms),
-        "total_ms": pauses_ms.sum(),
+        "pauses": len(durations_ms),
+        "total_ms": durations_ms.sum(),
         **quantiles,
-        "max_ms": pauses_ms.max(),
+        "max_ms": durations_ms.max(),
     }
 
 
 def _longest(corrected: pl.DataFrame, name: str) -> dict[str, Any]:
-    """Where the longest pause of a phase stands."""
+    """Returns where the longest pause of a phase is."""
     row = corrected.select(_WHERE).row(corrected[name].arg_max() or 0, named=True)
     return {
         "max_process": row["process"],

@@ -1,8 +1,8 @@
-"""A run's stretches of different life: start-up, phases of load, idle times, other settings.
+"""The segments of a run: start-up, phases of different load, idle times, changed settings.
 
-A figure over all of them is nobody's: each has its own. Borders are where GOMAXPROCS changes,
-where the two-minute cycles begin and end, and where allocation rate or GOGC in effect moves to
-another level for ten cycles and more.
+A figure over several of them describes none of them, so each segment has its own. A segment
+ends where GOMAXPROCS changes, where periodic (two-minute) cycles begin or end, and where the
+allocation rate or the effective GOGC moves to another level for ten cycles or more.
 """
 
 from __future__ import annotations
@@ -18,15 +18,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 OTHER_RATE = 2.0
-"""Times the allocation rate: another phase of the load."""
+"""Times the allocation rate. A larger change is another phase of the load."""
 
 OTHER_GOGC = 1.2
-"""Times the GOGC in effect: somebody has set another."""
+"""Times the effective GOGC. A larger change means that GOGC was set to another value."""
 
 
-def segments(judged: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
-    """`schema.SEGMENTS` of each program; `judged` is what `episodes.judge` gives."""
-    timed = judged.filter(pl.col("start_s").is_not_null())
+def segments(enriched: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
+    """Returns the segments of each process (`schema.SEGMENTS`).
+
+    Args:
+        enriched: what `episodes.enrich` returns.
+        thresholds: the length of a level, and the smallest useful live heap.
+    """
+    timed = enriched.filter(pl.col("start_s").is_not_null())
     parts = [
         _numbered(part, thresholds)
         for part in timed.partition_by("process", maintain_order=True)
@@ -39,15 +44,15 @@ def segments(judged: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataF
 
 
 def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
-    """The cycles of one program with the number and kind of their segment."""
+    """Returns the cycles of one process with the number and kind of their segment."""
     label = _labels(cycles, t)
-    border = (label != label.shift(1)).fill_null(value=False)
-    border |= _moves(cycles["alloc_mib_per_s"], OTHER_RATE, t.level_cycles)
-    sound = cycles["heap_live_mib"] >= t.gogc_min_live_mib
-    gogc = cycles.select(pl.when(sound).then("effective_gogc")).to_series()
-    border |= _moves(gogc, OTHER_GOGC, t.level_cycles)
-    border |= (cycles["procs"] != cycles["procs"].shift(1)).fill_null(value=False)
-    return cycles.with_columns(segment=border.cum_sum(), kind=label)
+    boundary = (label != label.shift(1)).fill_null(value=False)
+    boundary |= _level_changes(cycles["alloc_mib_per_s"], OTHER_RATE, t.level_cycles)
+    large_enough = cycles["heap_live_mib"] >= t.gogc_min_live_mib
+    gogc = cycles.select(pl.when(large_enough).then("effective_gogc")).to_series()
+    boundary |= _level_changes(gogc, OTHER_GOGC, t.level_cycles)
+    boundary |= (cycles["procs"] != cycles["procs"].shift(1)).fill_null(value=False)
+    return cycles.with_columns(segment=boundary.cum_sum(), kind=label)
 
 
 def _figures() -> Iterator[pl.Expr]:
@@ -77,7 +82,7 @@ def _figures() -> Iterator[pl.Expr]:
 def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
     low, high = t.periodic_s
     idle = pl.col("interval_s").is_between(low, high)
-    # The cycle before the first two-minute one ends the busy time.
+    # The cycle before the first periodic one ends the time of load.
     return cycles.select(
         pl.when(pl.col("start_s") < t.warm_up_s)
         .then(pl.lit("start-up"))
@@ -88,21 +93,22 @@ def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
     ).to_series()
 
 
-def _moves(values: pl.Series, times: float, fewest: int) -> pl.Series:
-    """Where the level moves: the medians of the cycles before and after are so far apart.
+def _level_changes(values: pl.Series, times: float, min_cycles: int) -> pl.Series:
+    """Returns True where the level changes.
 
-    Of neighbouring places the one where they are farthest.
+    There the medians of the `min_cycles` before and after differ by more than a factor of
+    `times`; of neighbouring places only the one with the largest difference counts.
     """
     nothing = pl.repeat(value=False, n=len(values), eager=True)
-    if len(values) < 2 * fewest:
+    if len(values) < 2 * min_cycles:
         return nothing
     filled = (
         values.cast(pl.Float64).fill_null(strategy="forward").fill_null(strategy="backward")
     )
     if filled.null_count():
         return nothing
-    before = filled.rolling_median(fewest).shift(1)
-    after = filled.reverse().rolling_median(fewest).reverse()
+    before = filled.rolling_median(min_cycles).shift(1)
+    after = filled.reverse().rolling_median(min_cycles).reverse()
     ratio = (after / before).log().abs()
     far = (ratio > pl.Series([times]).log()[0]).fill_null(value=False)
     run = far.rle_id()

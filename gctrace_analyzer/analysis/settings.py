@@ -1,4 +1,4 @@
-"""What is known of the program's settings, and who says so."""
+"""The known settings of the program (GOGC, limits, Go version), each with its source."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import units
-from gctrace_analyzer.analysis.postmortem import match
+from gctrace_analyzer.analysis.postmortem.match import listed_tasks, match_process
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-MIB = 1 << 20
 
-NEIGHBOUR = 0.05
-"""Of the limit: a process that holds less of it leaves it to the program."""
+NEIGHBOUR_SHARE = 0.05
+"""Share of the limit. A process that uses less leaves the limit to the program."""
 
-OFF_HEAP_MIB = 32.0
-"""Less is the program's text, and chance between two clocks."""
+OFF_HEAP_MIN_MIB = 32.0
+"""MiB. Less is the code of the program, or two values from different moments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """GOGC in percent (`off` if it is off), limits in MiB, CPUs; None: not known.
+    """The settings, None where unknown: GOGC in percent (or `off`), limits in MiB, CPUs.
 
-    `off_heap_mib` is memory of the process that Go does not count (cgo, mmap), `beside_mib`
-    that of other processes under the same limit.
+    `off_heap_mib` is memory of the process that Go does not count (cgo, mmap); `beside_mib` is
+    the memory of other processes under the same limit.
     """
 
     gogc: Known | None = None
@@ -51,21 +51,21 @@ class Settings:
     beside_mib: Known | None = None
 
     def value(self, name: str) -> Any:
-        """The value of a setting; None if it is not known."""
-        known = getattr(self, name)
-        return None if known is None else known.value
+        """Returns the value of a setting; None if it is unknown."""
+        setting = getattr(self, name)
+        return None if setting is None else setting.value
 
     def to_dict(self) -> dict[str, Any]:
-        """The known settings, ready for JSON."""
+        """Returns the known settings, ready for JSON."""
         return {
-            field.name: {"value": known.value, "source": known.source}
+            field.name: {"value": setting.value, "source": setting.source}
             for field in fields(self)
-            if (known := getattr(self, field.name)) is not None
+            if (setting := getattr(self, field.name)) is not None
         }
 
 
 def _container(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Any] | None:
-    """The container the program ran in: named like it, else the one that died."""
+    """Returns the container of the program: one of its name, else one that was OOM-killed."""
     rows = containers.to_dicts()
     names = {
         name
@@ -74,11 +74,15 @@ def _container(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str, A
     }
     settings = ("gomemlimit_bytes", "memory_limit_bytes", "cpu_limit", "gogc")
 
-    def fitness(row: dict[str, Any]) -> tuple[bool, bool, int]:
-        mine = bool({row["name"], row["container"]} & names)
-        return mine, bool(row["oom_killed"]), sum(row[name] is not None for name in settings)
+    def rank(row: dict[str, Any]) -> tuple[bool, bool, int]:
+        same_name = bool({row["name"], row["container"]} & names)
+        return (
+            same_name,
+            bool(row["oom_killed"]),
+            sum(row[name] is not None for name in settings),
+        )
 
-    return max(rows, key=fitness, default=None)
+    return max(rows, key=rank, default=None)
 
 
 def given_settings(
@@ -90,10 +94,10 @@ def given_settings(
     ballast: str | float | None = None,
     off_heap: str | float | None = None,
 ) -> Settings:
-    """What somebody says of the program, as `read` takes it.
+    """Returns the settings that the user gave to `read`.
 
     Raises:
-        BadSettingError: a value that is no such setting.
+        BadSettingError: one of the values is not valid.
     """
     return Settings(
         gogc=_given(gogc, lambda value: units.gogc_percent(value, argument="gogc")),
@@ -131,34 +135,34 @@ def _version(value: Any) -> str:
 
 
 def go_version(text: str | None) -> tuple[int, int] | None:
-    """Major and minor of a Go version; None of what is none.
+    """Returns major and minor of a Go version; None if the text is not a version.
 
     >>> go_version("1.22.3"), go_version("devel")
     ((1, 22), None)
     """
-    match = re.match(r"(\d+)\.(\d+)", text or "")
-    return (int(match[1]), int(match[2])) if match else None
+    found = re.match(r"(\d+)\.(\d+)", text or "")
+    return (int(found[1]), int(found[2])) if found else None
 
 
-def _given(value: Any, read: Callable[[Any], Any]) -> Known | None:
+def _given(value: Any, parse: Callable[[Any], Any]) -> Known | None:
     if value is None:
         return None
-    found = read(value)
-    off = "off" if read is not units.memory_limit_mib else None
-    return Known(off if found is None else found, "given")
+    parsed = parse(value)
+    off = "off" if parse is not units.memory_limit_mib else None
+    return Known(off if parsed is None else parsed, "given")
 
 
 def known(given: Settings, tables: Mapping[str, pl.DataFrame]) -> Settings:
-    """What the reader gave, else what container states, kills and dumps say."""
+    """Returns the given settings, completed from container states, OOM kills and dumps."""
     found = {field.name: getattr(given, field.name) for field in fields(given)}
     memstats = tables["memstats"]
-    for said in (
+    for source in (
         _of_container(_container(tables["container_states"], tables["processes"])),
         *(_of_kill(kill, tables) for kill in tables["oom_kills"].iter_rows(named=True)),
         _of_metrics(memstats),
         _off_heap(memstats),
     ):
-        found |= {name: each for name, each in said.items() if found[name] is None}
+        found |= {name: each for name, each in source.items() if found[name] is None}
     return Settings(**found)
 
 
@@ -186,29 +190,29 @@ def _of_metrics(memstats: pl.DataFrame) -> dict[str, Known]:
 
 
 def _of_kill(kill: dict[str, Any], tables: Mapping[str, pl.DataFrame]) -> dict[str, Known]:
-    """The limit that a kill of the program names, and who else lived under it."""
+    """Returns the limit in the kill of the program, and the memory of others under it."""
     limit = kill["limit_bytes"]
-    if kill["scope"] != "memcg" or not limit or not match.link(kill, tables["processes"]):
+    if kill["scope"] != "memcg" or not limit or not match_process(kill, tables["processes"]):
         return {}
     where = f"OOM kill, {kill['source']}:{kill['line_no']}"
     found = {"container_limit_mib": Known(limit / MIB, where)}
-    others = match.tasks_at(kill, tables["oom_tasks"]).filter(
-        (pl.col("pid") != kill["pid"]) & (pl.col("rss_bytes") >= NEIGHBOUR * limit)
+    others = listed_tasks(kill, tables["oom_tasks"]).filter(
+        (pl.col("pid") != kill["pid"]) & (pl.col("rss_bytes") >= NEIGHBOUR_SHARE * limit)
     )
     if len(others):
-        who = ", ".join(dict.fromkeys(others["comm"].drop_nulls()))
-        found["beside_mib"] = Known(float(others["rss_bytes"].sum()) / MIB, f"{who}; {where}")
+        names = ", ".join(dict.fromkeys(others["comm"].drop_nulls()))
+        found["beside_mib"] = Known(float(others["rss_bytes"].sum()) / MIB, f"{names}; {where}")
     return found
 
 
 def _off_heap(memstats: pl.DataFrame) -> dict[str, Known]:
-    """Resident memory beyond all that Go has mapped and not given back: cgo, mmap."""
+    """Returns the resident memory beyond what Go has mapped and not returned: cgo, mmap."""
     both = memstats.drop_nulls(["rss_bytes", "sys_bytes"])
     if both.is_empty():
         return {}
     mapped = both["sys_bytes"] - both["heap_released_bytes"].fill_null(0)
     beyond = float(both["rss_bytes"].median() or 0) - float(mapped.max() or 0)  # type: ignore[arg-type]
-    if beyond < OFF_HEAP_MIB * MIB:
+    if beyond < OFF_HEAP_MIN_MIB * MIB:
         return {}
     return {"off_heap_mib": Known(beyond / MIB, "MemStats, resident beyond Go's mapped memory")}
 

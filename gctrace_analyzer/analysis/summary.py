@@ -1,4 +1,4 @@
-"""The figures of a whole log, and of each program start in it."""
+"""The headline figures of a log, or of one process in it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.caveats import caveats
-from gctrace_analyzer.analysis.cycles import before, effective_gogc, elapsed_s, end_s, gc_cpu_ms
-from gctrace_analyzer.analysis.durations import with_corrected
-from gctrace_analyzer.analysis.heap import (
+from gctrace_analyzer.analysis.caveats import caveats, log_check_points
+from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     alloc_while_marking_mib,
+    before,
+    effective_gogc,
+    gc_cpu_ms,
+    pauses_ms,
     true_live_mib,
 )
+from gctrace_analyzer.analysis.durations import correct_durations
 from gctrace_analyzer.analysis.pauses import single_pauses
-from gctrace_analyzer.analysis.selfcheck import log_check_points
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.trend import slope
 
@@ -26,12 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What the collector did, in numbers; None where the log does not tell.
+    """What the garbage collector did, in numbers; None where the log has no such figure.
 
-    Shares are 0–1. `gc_cpu_*` and `assist_share_of_cpu` are of GOMAXPROCS × time, summed over
-    the processes; `gc_cpu_share` leaves idle marking out, as the runtime's own percentage does,
-    `gc_cpu_with_idle_share` counts it, `gc_cpu_nonidle_share` takes it off the denominator.
-    Durations and their totals are corrected for the truncation of the printed ones.
+    Shares are 0–1. `gc_cpu_*` and `assist_share_of_cpu` are shares of GOMAXPROCS × time, summed
+    over the processes. `gc_cpu_share` does not count idle marking, like the percentage that the
+    runtime prints; `gc_cpu_with_idle_share` counts it; `gc_cpu_nonidle_share` subtracts it from
+    the denominator. Durations and their totals are corrected for the truncation of the printed
+    ones (see `durations`).
     """
 
     cycles: int
@@ -66,11 +69,12 @@ class Summary:
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures by name, ready for JSON."""
+        """Returns the figures by name, ready for JSON."""
         return {**asdict(self), "warnings": list(self.warnings)}
 
 
 FIGURES = tuple(field.name for field in fields(Summary) if field.name != "warnings")
+"""The names of the figures."""
 
 
 def summarize(
@@ -81,14 +85,14 @@ def summarize(
     said: Sequence[str] = (),
     thresholds: Thresholds = DEFAULT,
 ) -> Summary:
-    """The figures of `cycles`, which may be of several processes.
+    """Returns the figures of `cycles`, which may be of several processes.
 
     Args:
         cycles: `schema.CYCLES`.
         processes: `schema.PROCESSES` of these cycles.
-        impossible: values that became null as they cannot be, by column.
-        said: what was noticed while reading, to be said with the caveats.
-        thresholds: where warm-up ends and small heaps begin.
+        impossible: number of values that were dropped as impossible, by column.
+        said: notes from reading the log, which are appended to the warnings.
+        thresholds: the end of the warm-up, and the smallest useful live heap.
     """
     corrected = correct_durations(cycles)
     check = log_check_points(corrected)
@@ -106,30 +110,23 @@ def summarize(
     return Summary(**figures, warnings=(*notes, *said))
 
 
-def correct_durations(cycles: pl.DataFrame) -> pl.DataFrame:
-    """The cycles with the likeliest true durations, `end_s` and `elapsed_s`."""
-    corrected = with_corrected(cycles).with_columns(end_s().alias("end_s"))
-    return corrected.with_columns(elapsed_s().alias("elapsed_s"))
-
-
 def _total(values: pl.Expr) -> pl.Expr:
-    """The sum; null, not 0, where there is nothing to add up."""
+    """Returns the sum; null, not 0, if all values are null."""
     return pl.when(values.count() > 0).then(values.sum())
 
 
 def _time_and_cpu(corrected: pl.DataFrame) -> dict[str, Any]:
-    per_s = pl.col("elapsed_s") * pl.col("procs")
-    pauses_ms = pl.col("stw_sweep_term_ms").fill_null(0) + pl.col("stw_mark_term_ms")
+    capacity = pl.col("elapsed_s") * pl.col("procs")
     steps = (pl.col(name).diff().over("process") for name in ("gc_num", "start_s"))
     intervals = pl.col("start_s") - before("start_s")
     sums = corrected.select(
         span_s=_total(pl.col("elapsed_s")),
-        capacity_s=_total(per_s),
+        capacity_s=_total(capacity),
         gc_cpu_s=_total(gc_cpu_ms()) / 1000,
         idle_s=_total(pl.col("idle_cpu_ms")) / 1000,
         assist_s=_total(pl.col("assist_cpu_ms")) / 1000,
-        stw_total_ms=_total(pauses_ms),
-        active_s=_total(pauses_ms + pl.col("concurrent_mark_ms")) / 1000,
+        stw_total_ms=_total(pauses_ms()),
+        active_s=_total(pauses_ms() + pl.col("concurrent_mark_ms")) / 1000,
         steps=_total(next(steps)),
         steps_s=_total(next(steps)),
         gc_interval_p50_ms=intervals.median() * 1000,
@@ -156,18 +153,18 @@ def _share(part: float | None, whole: float | None) -> float | None:
 
 
 def _single_pauses(corrected: pl.DataFrame) -> dict[str, Any]:
-    pauses_ms = single_pauses(corrected)
+    each_ms = single_pauses(corrected)
     return {
-        "stw_p50_ms": pauses_ms.quantile(0.5, "linear"),
-        "stw_p99_ms": pauses_ms.quantile(0.99, "linear"),
-        "stw_max_ms": pauses_ms.max(),
+        "stw_p50_ms": each_ms.quantile(0.5, "linear"),
+        "stw_p99_ms": each_ms.quantile(0.99, "linear"),
+        "stw_max_ms": each_ms.max(),
     }
 
 
 def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
     steady = (pl.col("start_s") >= thresholds.warm_up_s) & ~pl.col("forced")
     between = alloc_before_mib()
-    judged = before("heap_live_mib") >= thresholds.gogc_min_live_mib
+    large_enough = before("heap_live_mib") >= thresholds.gogc_min_live_mib
     row = corrected.select(
         alloc_total_mib=_total(alloc_while_marking_mib()) + between.sum(),
         covered_s=pl.col("elapsed_s").filter(between.is_not_null()).sum(),
@@ -176,14 +173,14 @@ def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
         live_heap_max_mib=pl.col("heap_live_mib").max().cast(pl.Float64),
         heap_peak_mib=pl.col("heap_end_mib").max().cast(pl.Float64),
         heap_goal_p50_mib=pl.col("heap_goal_mib").median(),
-        effective_gogc_p50=effective_gogc().filter(judged).median(),
+        effective_gogc_p50=effective_gogc().filter(large_enough).median(),
     ).row(0, named=True)
     covered = row.pop("covered_s")
     return {**row, "alloc_mib_per_s": _share(row["alloc_total_mib"], covered)}
 
 
 def _growth(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
-    """Of one program only: the live heaps of several are no series."""
+    """Returns the growth of the live heap; that of several processes would mean nothing."""
     name = "live_heap_growth_mib_per_h"
     steady = cycles.filter(pl.col("start_s") >= thresholds.warm_up_s)
     one = cycles["process"].n_unique() == 1

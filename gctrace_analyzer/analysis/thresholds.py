@@ -1,4 +1,4 @@
-"""Every number that decides something, with its reason."""
+"""Every number that a rule, an episode or a caveat depends on, with the reason for it."""
 
 from __future__ import annotations
 
@@ -7,200 +7,344 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """The limits that judgements rest on; each default says where it comes from."""
+    """The limits that findings, episodes and caveats depend on.
 
-    gc_cpu_warn: float = 0.10
-    """Share of CPU: a program that spends a tenth of it on collecting notices."""
-
-    gc_cpu_bad: float = 0.25
-    """The pacer's own budget while marking (gcBackgroundUtilization), spent all the time."""
-
-    assist_warn: float = 0.20
-    """Share of GC CPU: from Go 1.18 on assists are for mispredictions only (mgcpacer.go)."""
-
-    assist_warn_old: float = 0.30
-    """Up to Go 1.17 the pacer planned for assists: 5 points of the 30 % goal utilization."""
-
-    assist_felt: float = 0.01
-    """Share of all CPU: less is no burden, however large a part of little GC CPU it is."""
-
-    assist_burden: float = 0.03
-    """Share of all CPU: from here on assists are worth a warning, not only a note."""
-
-    stw_warn_ms: float = 1.0
-    """Sub-millisecond pauses are what the collector has aimed at since Go 1.8."""
-
-    stw_bad_ms: float = 10.0
-    """Ten milliseconds are felt in any request's latency."""
+    The text of a rule takes its numbers from here, so `explain`, docs/findings.md and the code
+    always agree.
+    """
 
     warm_up_s: float = 0.5
-    """The pacer needs a few cycles to find its trigger; medians were stable after this."""
+    """Seconds since the process started. The pacer needs a few cycles to find its trigger;
+    medians were stable after this time."""
 
-    growth_min_span_s: float = 60.0
-    """A slope from less is a start-up, not a trend per hour."""
+    min_cycles: int = 5
+    """Cycles. Fewer say nothing about a distribution."""
 
-    growth_warn_per_h: float = 0.10
-    """Of the live heap: ten per cent an hour fill a doubled heap within a working day."""
+    min_span_s: float = 0.4
+    """Seconds. A shorter log is a start-up, whatever it costs."""
 
     short_log_cycles: int = 20
-    """Fewer cycles do not make a percentile, let alone advice."""
-
-    gogc_min_live_mib: float = 20.0
-    """Below this the MiB floors alone move effective GOGC by more than 10 points."""
-
-    thrash_min_live_mib: float = 8.0
-    """Below this the MiB floor can put the goal at the live heap without a limit."""
-
-    active_warn: float = 0.5
-    """Of the time: a cycle is always near (golang/go#14812)."""
-
-    active_bad: float = 0.9
-    """There is hardly a time without one."""
-
-    frequent_warn_ms: float = 100.0
-    """Ten cycles a second are what people complain of (golang/go#23044: 15)."""
-
-    frequent_bad_ms: float = 20.0
-    """Fifty a second, if it is felt in CPU."""
-
-    mark_pressure: float = 0.40
-    """Of the processors while marking: 0.25 is the workers' part, 0.31 to 0.35 usual."""
-
-    mark_min_ms: float = 1.0
-    """Shorter marking is all rounding."""
-
-    assist_spike: float = 0.5
-    """Of the processors, in one cycle."""
-
-    pinned_new: float = 0.72
-    """45/64 is the earliest trigger from Go 1.19 on."""
-
-    pinned_old: float = 0.62
-    """0.6 was the earliest trigger in Go 1.14 to 1.17."""
-
-    stw_single_ms: float = 5.0
-    """One such pause is felt, however short the others are."""
-
-    explains: float = 0.3
-    """A rank correlation below this explains nothing."""
-
-    least_span_s: float = 0.4
-    """Shorter is a start-up, whatever it costs."""
-
-    few: int = 5
-    """Fewer cycles make no statement about a distribution."""
-
-    many_procs: int = 8
-    """From here on a quota smaller than GOMAXPROCS is common, and idle marking is much."""
-
-    worth_mib: float = 64.0
-    """A heap below this is small, a constant part above it worth a word."""
-
-    mark_mib_per_cpu_s: float = 100.0
-    """Measured: 1,800 MiB per CPU second of pointer trees."""
-
-    alloc_mib_per_s_per_proc: float = 500.0
-    """Few programs do useful work at this rate."""
-
-    overshoot: float = 1.10
-    """The pacer re-targets at 1.1 times the goal (maxOvershoot)."""
-
-    level_cycles: int = 10
-    """A level of GOGC, or a goal set by the limit, shows in so many cycles."""
-
-    limit_gogc_warn: float = 50.0
-    """Under the limit: half of what GOGC=100 leaves."""
-
-    limit_gogc_bad: float = 25.0
-    """Under the limit: four times the collections of GOGC=100."""
-
-    growth_of_span: float = 0.10
-    """Of the median live heap, gained within the log."""
-
-    growth_min_mib: float = 4.0
-    """Less is the rounding of two sizes and chance."""
-
-    check_points_old: float = 2.0
-    """Reconstructed against printed percentage, Go 1.22 and before."""
-
-    check_points_new: float = 4.0
-    """From Go 1.23 on the runtime counts the stopping part of pauses otherwise."""
+    """Cycles. Fewer are not enough for percentiles or for advice."""
 
     short_log_s: float = 10.0
-    """A start-up and little more."""
+    """Seconds. A shorter log covers little more than the start-up."""
 
-    thrash_min_cycles: int = 3
-    """One or two goals below the live heap are a jump of the live heap, not a state."""
+    gc_cpu_warn: float = 0.10
+    """Share of CPU. A program that spends a tenth of its CPU on GC has something to gain."""
 
-    thrash_gap_cycles: int = 8
-    """Goals just above the live heap in between belong to the same state."""
+    gc_cpu_bad: float = 0.25
+    """Share of CPU. The pacer's budget while it marks (gcBackgroundUtilization), spent all the
+    time."""
 
-    thrash_gogc: float = 8.0
-    """Runs whose limit lay 3 to 8 % above the live heap had medians of 5.6 and 7.8."""
+    active_warn: float = 0.5
+    """Share of time. A GC cycle is running more often than not (golang/go#14812)."""
 
-    thrash_active_share: float = 0.65
-    """Of the time: those runs' collector ran 0.7 of it and more, a tight limit's 0.5."""
+    active_bad: float = 0.9
+    """Share of time. There is hardly any time without a GC cycle."""
 
-    thrash_window_s: float = 2.0
-    """The limiter's bucket takes one second of all processors to fill."""
+    frequent_warn_ms: float = 100.0
+    """Milliseconds between cycles. People report ten cycles a second and more as a problem
+    (golang/go#23044: 15 per second)."""
 
-    storm_assist_share: float = 0.5
-    """Of GC CPU: the program marks more than the workers do."""
+    frequent_bad_ms: float = 20.0
+    """Milliseconds between cycles. Fifty cycles a second."""
 
-    storm_min_cycles: int = 5
-    """Fewer are a spike."""
+    assist_warn: float = 0.20
+    """Share of GC CPU. From Go 1.18 on, assists only correct mispredictions (mgcpacer.go)."""
 
-    storm_min_s: float = 1.0
-    """Shorter is not felt."""
+    assist_warn_old: float = 0.30
+    """Share of GC CPU. Up to Go 1.17 the pacer planned for assists: 5 points of its 30 % goal
+    utilization."""
 
-    burst_times: float = 3.0
-    """Three times as often as usual."""
+    assist_min_cpu_share: float = 0.01
+    """Share of all CPU. Below it assists cost next to nothing, even as a large part of the GC
+    CPU."""
 
-    burst_min_cycles: int = 5
-    """Fewer are chance."""
+    assist_warn_cpu_share: float = 0.03
+    """Share of all CPU. From here on assists are worth a warning rather than a note."""
 
-    burst_min_per_s: float = 5.0
-    """Rarer cycles are no burst, whatever is usual."""
+    mark_pressure: float = 0.40
+    """Share of the processors while marking. Dedicated workers take 0.25, and 0.31 to 0.35 is
+    usual."""
 
-    surge_times: float = 4.0
-    """Four times the usual rate: the pacer's estimate of it is no guide any more."""
+    mark_min_ms: float = 1.0
+    """Milliseconds of marking. Below this, rounding dominates the printed durations."""
 
-    forced_min_cycles: int = 4
-    """Fewer are a start-up or a test."""
+    assist_spike: float = 0.5
+    """Share of the processors while marking. More than half of them mark instead of running the
+    program (golang/go#27732)."""
 
-    forced_share: float = 0.2
-    """Of the cycles; Go 1.9 to 1.19 print the mark too often, so a tenth is not enough."""
+    early_trigger: float = 0.72
+    """Share of the way from the live heap to the goal. From Go 1.19 on 45/64 is the earliest
+    trigger the pacer may choose."""
+
+    early_trigger_old: float = 0.62
+    """Share of the way from the live heap to the goal. In Go 1.14 to 1.17 0.6 was the earliest
+    trigger."""
+
+    stw_warn_ms: float = 1.0
+    """Milliseconds. Go has aimed at pauses below one millisecond since Go 1.8."""
+
+    stw_single_ms: float = 5.0
+    """Milliseconds. One pause of this length shows in a latency graph, however short the others
+    are."""
+
+    stw_bad_ms: float = 10.0
+    """Milliseconds. Every request that is in flight during such a pause is visibly late."""
+
+    stw_quantile: float = 0.9
+    """Quantile. Pauses are common, not single, if a tenth of them are long."""
 
     outlier_times: float = 20.0
-    """Times the median: beyond what scheduling alone does."""
+    """Times the median. Scheduling alone does not lengthen a pause that much."""
 
-    periodic_s: tuple[float, float] = (119.9, 121.0)
-    """forcegcperiod is two minutes, and the monitor looks only now and then."""
+    pause_correlation: float = 0.3
+    """Rank correlation. Below this a quantity does not explain the length of the pauses."""
+
+    stopped_min_ms: float = 0.05
+    """Milliseconds. In shorter pauses, rounding hides how many processors were stopped."""
+
+    stopped_share: float = 0.95
+    """Share of GOMAXPROCS. Below this, fewer processors were stopped than GOMAXPROCS says."""
+
+    quota_times: float = 2.0
+    """Times the CPU limit. Such a GOMAXPROCS uses up the quota in half of each period."""
+
+    many_procs: int = 8
+    """Processors. From here on a CPU quota below GOMAXPROCS is common, and idle marking is a
+    lot of CPU."""
+
+    small_heap_mib: float = 64.0
+    """MiB. Stopping the world for a live heap below this takes far less than `stw_bad_ms`."""
+
+    heap_minimum_share: float = 0.5
+    """Share of cycles. The heap minimum, not GOGC, sets the frequency of GC."""
+
+    overshoot: float = 1.10
+    """Times the goal. The pacer itself allows for 1.1 times the goal (maxOvershoot)."""
+
+    overshoot_quantile: float = 0.95
+    """Quantile. A goal missed by one cycle in twenty is not chance."""
+
+    no_goal_share: float = 0.5
+    """Share of cycles without a heap goal. More than half is a setting, not a phase."""
+
+    gogc_min_live_mib: float = 20.0
+    """MiB. Below this, the rounding of sizes to whole MiB moves the effective GOGC by more than
+    10 points."""
 
     gogc_spread: float = 0.05
-    """Relative spread of effective GOGC: 0.014 at most where GOGC set the goal, 0.116 at
-    least where the memory limit did, in measured runs."""
+    """Relative spread of the effective GOGC. Measured: at most 0.014 where GOGC set the goal,
+    at least 0.116 where the memory limit did."""
 
     gogc_step_cycles: int = 15
-    """Cycles at one GOGC in effect, above all others: that is GOGC, the rest is the limit's."""
+    """Cycles at one effective GOGC above all others. This is GOGC; lower values are the memory
+    limit's."""
 
-    log_check_points: float = 1.0
-    """Reconstructed against printed GC CPU percentage; 160 sound logs stay within 0.3."""
+    gogc_declared_points: float = 3.0
+    """Points of GOGC. Smaller differences from the declared GOGC are rounding."""
 
-    fleet_min_replicas: int = 5
-    """Fewer replicas of a service have no usual value to be far from."""
+    gogc_declared_share: float = 0.05
+    """Share of the declared GOGC. Smaller differences are rounding."""
 
-    fleet_outlier_z: float = 3.5
-    """Modified z-score (Iglewicz and Hoaglin, 1993): median and MAD bear a few bad replicas."""
+    level_cycles: int = 10
+    """Cycles. Fewer do not show that GOGC was changed or that a memory limit sets the goal."""
 
-    fleet_mad_floor: float = 0.05
-    """Of the median: replicas as like as that differ by chance and printing only."""
+    level_jump: float = 0.15
+    """Relative change of the effective GOGC from one cycle to the next. Smaller changes are
+    rounding."""
 
-    fleet_limit_share: float = 0.8
-    """Live heap over limit: closer, and cycles follow each other (SAFE_LIMIT, 1.25 times)."""
+    level_spread: float = 0.1
+    """Relative standard deviation of the effective GOGC. Above it the cycles do not form a
+    level."""
+
+    level_ratio: float = 1.2
+    """Highest over lowest level of the effective GOGC. Closer levels can be the same GOGC."""
+
+    limit_gogc_warn: float = 50.0
+    """Effective GOGC under a memory limit. The heap has half the headroom of GOGC=100."""
+
+    limit_gogc_bad: float = 25.0
+    """Effective GOGC under a memory limit. GC runs four times as often as with GOGC=100."""
+
+    limit_headroom: float = 0.95
+    """Share of the container's limit. The memory that Go does not count needs more than the
+    remaining 5 % (authzed/spicedb#2427)."""
+
+    limiter_likely: float = 0.6
+    """Fill of the GC CPU limiter's bucket, a lower bound. It reached 0.68 and 0.84 in two of
+    three measured runs with the limiter active."""
+
+    thrash_min_live_mib: float = 8.0
+    """MiB. Below this, rounding to whole MiB can put the goal at the live heap without a memory
+    limit."""
+
+    thrash_min_cycles: int = 3
+    """Cycles. One or two goals below the live heap are a jump of the live heap, not a lasting
+    state."""
+
+    thrash_gap_cycles: int = 8
+    """Cycles. Goals just above the live heap in between belong to the same episode."""
+
+    thrash_join_cycles: int = 4
+    """Cycles. Two stretches of thrashing that are this close are one episode."""
+
+    thrash_gogc: float = 8.0
+    """Effective GOGC. Runs whose memory limit was 3 to 8 % above the live heap had medians of
+    5.6 and 7.8."""
+
+    thrash_limited_share: float = 0.5
+    """Share of cycles. The memory limit sets the goal of most of them."""
+
+    thrash_active_share: float = 0.65
+    """Share of time. GC was running at least 0.7 of the time in those runs, and 0.5 under a
+    limit that was merely tight."""
+
+    thrash_window_s: float = 2.0
+    """Seconds. The limiter's bucket takes one second of all processors to fill."""
+
+    growth_min_span_s: float = 60.0
+    """Seconds. Growth over a shorter time can be the start-up."""
+
+    growth_warn_per_h: float = 0.10
+    """Share of the live heap per hour. At this rate it doubles within a working day."""
+
+    growth_min_share: float = 0.10
+    """Share of the median live heap, gained within the log. Less does not matter yet."""
+
+    growth_min_mib: float = 4.0
+    """MiB. Less can be rounding and chance."""
 
     hours_to_limit: float = 24.0
-    """A live heap that meets its limit within a day is tomorrow's incident."""
+    """Hours. A live heap that reaches its limit within a day is tomorrow's incident."""
+
+    step_share: float = 0.5
+    """Relative change of the live heap's median. A smaller step is common load variation."""
+
+    step_spread: float = 0.15
+    """Relative standard deviation of the live heap. Above it the heap is not at a level."""
+
+    spike_times: float = 2.0
+    """Times the median of the surrounding cycles. A spike doubles the heap goal as well."""
+
+    spike_back_times: float = 1.5
+    """Times the median. A live heap above this at the end has not come back."""
+
+    reclaim_gogc: float = 80.0
+    """Effective GOGC. With less headroom, a high survival is to be expected."""
+
+    survival_share: float = 0.8
+    """Share of the heap that survives a cycle. At GOGC=100 a steady program keeps half."""
+
+    forced_min_cycles: int = 4
+    """Cycles. Fewer forced cycles are a start-up or a test."""
+
+    forced_share: float = 0.2
+    """Share of cycles. Go 1.9 to 1.19 print `(forced)` too often, so a tenth is not enough."""
+
+    periodic_s: tuple[float, float] = (119.9, 121.0)
+    """Seconds between cycles. The runtime forces a cycle after two minutes (forcegcperiod), and
+    its monitor checks only now and then."""
+
+    periodic_share: float = 0.8
+    """Share of intervals. The program is idle if nearly all cycles are periodic."""
+
+    ballast_min_mib: float = 64.0
+    """MiB. A smaller constant live heap need not be a ballast."""
+
+    ballast_spread: float = 0.1
+    """Share of the smallest live heap. A program that uses its memory varies more."""
+
+    roots_share: float = 0.1
+    """Share of the live heap. Smaller stacks and globals hardly move the heap goal."""
+
+    roots_min_mib: float = 2.0
+    """MiB. Below this, rounding to whole MiB decides."""
+
+    idle_mark_share: float = 0.5
+    """Share of all marking. Idle processors do more of it than all others together."""
+
+    mark_mib_per_cpu_s: float = 100.0
+    """MiB per CPU second. Trees of pointers were marked at 1,800 MiB per CPU second."""
+
+    slow_mark_ms: float = 100.0
+    """Milliseconds of marking. In shorter cycles the rate is too imprecise."""
+
+    slowed_rate: float = 0.5
+    """Allocation rate while marking over the rate between cycles. Measured: 0.84 to 0.95 in
+    calm runs, 0.18 to 0.46 in saturated ones."""
+
+    slowed_gc_cpu: float = 0.05
+    """Share of CPU. With less GC CPU a slowdown while marking does not matter."""
+
+    alloc_mib_per_s_per_proc: float = 500.0
+    """MiB/s per processor. Few programs do useful work at this rate."""
+
+    memory_min_mib: float = 64.0
+    """MiB. Less fragmented or idle memory is not worth an investigation."""
+
+    fragmentation_share: float = 0.3
+    """Share of the heap in use. Ordinary programs waste less on partly filled spans."""
+
+    idle_share: float = 0.25
+    """Share of the memory obtained from the OS. Go returns idle memory when it is more."""
+
+    off_heap_share: float = 0.2
+    """Share of resident memory. GOMEMLIMIT has to leave room for a part of this size."""
+
+    check_points_old: float = 2.0
+    """Percentage points between reconstructed and printed GC CPU, in lines of Go 1.17 and
+    before."""
+
+    check_points_new: float = 4.0
+    """Percentage points, in lines of Go 1.18 and later. From Go 1.23 on the runtime accounts
+    for the stopping part of pauses differently, and the lines do not show which version it
+    is."""
+
+    log_check_points: float = 1.0
+    """Percentage points between reconstructed and printed GC CPU. In 160 intact logs the
+    difference stayed within 0.3."""
+
+    storm_assist_share: float = 0.5
+    """Share of GC CPU. The program does more of the marking than the workers."""
+
+    storm_min_cycles: int = 5
+    """Cycles. Fewer are a spike."""
+
+    storm_min_s: float = 1.0
+    """Seconds. Shorter storms do not show in latency percentiles."""
+
+    storm_gap_cycles: int = 2
+    """Cycles with fewer assists that do not end an assist storm."""
+
+    burst_times: float = 3.0
+    """Times the usual frequency of cycles."""
+
+    burst_min_cycles: int = 5
+    """Cycles. Fewer can be chance."""
+
+    burst_min_per_s: float = 5.0
+    """Cycles per second. A lower frequency is harmless, whatever is usual for the program."""
+
+    surge_times: float = 4.0
+    """Times the usual allocation rate. The pacer's prediction is useless beyond this."""
+
+    gap_cycles: int = 1
+    """Ordinary cycles that do not end a burst, a surge or a series of forced cycles."""
+
+    fleet_min_replicas: int = 5
+    """Replicas. In a smaller service there is no usual value to compare with."""
+
+    fleet_outlier_z: float = 3.5
+    """Modified z-score (Iglewicz and Hoaglin, 1993). Median and MAD tolerate a few bad
+    replicas."""
+
+    fleet_mad_floor: float = 0.05
+    """Share of the median. Replicas this similar differ only by chance and rounding."""
+
+    fleet_limit_share: float = 0.8
+    """Live heap over memory limit. Above it GC cycles run one after the other (SAFE_LIMIT, 1.25
+    times the live heap)."""
 
 
 DEFAULT = Thresholds()

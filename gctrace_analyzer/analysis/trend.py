@@ -1,4 +1,4 @@
-"""A robust slope with an interval, for series whose values hang together."""
+"""Trends: the robust slope of a series, and the growth of the live heap."""
 
 from __future__ import annotations
 
@@ -7,18 +7,31 @@ from dataclasses import dataclass
 
 import polars as pl
 
-POINTS = 200
-"""Medians of so many stretches of time stand for a series: 19,900 pairs are quick."""
+from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
-FEWEST = 8
-"""Fewer points give an interval that says nothing."""
+POINTS = 200
+"""A longer series is reduced to the medians of this many stretches of time: 19,900 pairs of
+points are quick to compare."""
+
+MIN_POINTS = 8
+"""With fewer points the interval says nothing."""
 
 _Z95 = 1.959964
+
+_MAX_AUTOCORRELATION = 0.95
+"""A series cannot show a higher autocorrelation reliably, and the interval would be
+infinite."""
+
+_STRETCHES = 20
+"""Stretches of time that a live heap is reduced to before its slope is taken."""
+
+_END_CYCLES = 5
+"""Cycles whose median stands for the live heap at the beginning or at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """Change per second, and the 95 % interval around it."""
+    """The change per second, with its 95 % interval."""
 
     per_s: float
     low: float
@@ -26,14 +39,15 @@ class Slope:
 
 
 def slope(series: pl.DataFrame, *, x: str, y: str) -> Slope | None:
-    """Theil–Sen slope of `y` over `x`; None where there are too few points.
+    """Returns the Theil–Sen slope of `y` over `x`; None if there are too few points.
 
-    The interval is Sen's (1968), from the variance of Kendall's S with ties, widened for lag-1
-    autocorrelation of the residuals: successive live heaps are no independent draws.
+    The interval is Sen's (1968), from the variance of Kendall's S with ties. It is widened for
+    the lag-1 autocorrelation of the residuals, because successive live heaps are not
+    independent.
     """
     points = _thinned(series.select(x=pl.col(x).cast(pl.Float64), y=pl.col(y).cast(pl.Float64)))
     n = len(points)
-    if n < FEWEST:
+    if n < MIN_POINTS:
         return None
     pairs = points.with_row_index("i").join(
         points.with_row_index("j"), how="cross", suffix="_j"
@@ -46,13 +60,13 @@ def slope(series: pl.DataFrame, *, x: str, y: str) -> Slope | None:
     )
     if slopes.is_empty():
         return None
-    middle = _quantile(slopes, 0.5)
+    median = _quantile(slopes, 0.5)
     tied = pl.len() * (pl.len() - 1) * (2 * pl.len() + 5)
     ties = points.group_by("y").agg(tied.alias("tied"))["tied"].sum()
     variance = (n * (n - 1) * (2 * n + 5) - float(ties)) / 18
-    half = _Z95 * math.sqrt(max(variance, 0) * _inflation(points, middle)) / 2
+    half = _Z95 * math.sqrt(max(variance, 0) * _inflation(points, median)) / 2
     low, high = 0.5 - half / len(slopes), 0.5 + half / len(slopes)
-    return Slope(middle, _quantile(slopes, low), _quantile(slopes, high))
+    return Slope(median, _quantile(slopes, low), _quantile(slopes, high))
 
 
 def _thinned(series: pl.DataFrame) -> pl.DataFrame:
@@ -71,17 +85,94 @@ def _thinned(series: pl.DataFrame) -> pl.DataFrame:
 
 
 def _inflation(points: pl.DataFrame, per_s: float) -> float:
-    """How much more the slope varies than for independent points: (1 + r) / (1 - r)."""
-    rest = pl.col("y") - per_s * pl.col("x")
-    rest = rest - rest.median()
-    sums = points.select((rest * rest.shift()).sum().alias("a"), (rest * rest).sum().alias("b"))
-    lagged, scale = sums.row(0)
-    r = min(max(lagged / scale, 0.0), 0.95) if scale else 0.0
+    """Returns how much the variance grows by autocorrelation r: (1 + r) / (1 - r)."""
+    residual = pl.col("y") - per_s * pl.col("x")
+    residual = residual - residual.median()
+    sums = points.select(
+        lagged=(residual * residual.shift()).sum(), total=(residual * residual).sum()
+    )
+    lagged, total = sums.row(0)
+    r = min(max(lagged / total, 0.0), _MAX_AUTOCORRELATION) if total else 0.0
     return (1 + r) / (1 - r)
 
 
 def _quantile(sorted_values: pl.Series, q: float) -> float:
-    at = min(max(q, 0.0), 1.0) * (len(sorted_values) - 1)
-    low, high = sorted_values[math.floor(at)], sorted_values[math.ceil(at)]
-    value: float = low + (high - low) * (at - math.floor(at))
+    position = min(max(q, 0.0), 1.0) * (len(sorted_values) - 1)
+    low, high = sorted_values[math.floor(position)], sorted_values[math.ceil(position)]
+    value: float = low + (high - low) * (position - math.floor(position))
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class LiveGrowth:
+    """Growth of the marked live heap in MiB per hour, with its 95 % interval and time range."""
+
+    mib_per_h: float
+    low: float
+    high: float
+    begin_s: float
+    end_s: float
+    first_mib: float
+    last_mib: float
+    median_mib: float
+
+    @property
+    def span_s(self) -> float:
+        """The length of the time range."""
+        return self.end_s - self.begin_s
+
+    @property
+    def gained_mib(self) -> float:
+        """The growth over the time range, by the slope."""
+        return self.mib_per_h * self.span_s / 3600
+
+
+def live_growth(cycles: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> LiveGrowth | None:
+    """Returns the growth of a process's live heap; None if it does not grow for certain.
+
+    Args:
+        cycles: those of one process, in order, with `end_s`.
+        thresholds: the smallest growth that counts.
+    """
+    t = thresholds
+    timed = cycles.drop_nulls(["start_s", "heap_live_mib"])
+    if len(timed) < t.min_cycles:
+        return None
+    begin, end = timed["start_s"][0], timed["end_s"][-1]
+    # The start-up is a quarter of the time or of the cycles, whichever leaves more cycles.
+    by_time = timed.filter(pl.col("start_s") >= begin + (end - begin) / 4)
+    by_count = timed[len(timed) // 4 :]
+    later = by_time if len(by_time) >= len(by_count) else by_count
+    trend = slope(_evenly_spaced(later), x="start_s", y="heap_live_mib")
+    median = _median(later["heap_live_mib"])
+    if trend is None or median <= 0:
+        return None
+    growth = LiveGrowth(
+        mib_per_h=3600 * trend.per_s,
+        low=3600 * trend.low,
+        high=3600 * trend.high,
+        begin_s=float(later["start_s"][0]),
+        end_s=end,
+        first_mib=_median(later["heap_live_mib"].head(_END_CYCLES)),
+        last_mib=_median(later["heap_live_mib"].tail(_END_CYCLES)),
+        median_mib=median,
+    )
+    enough = max(t.growth_min_share * median, t.growth_min_mib)
+    return growth if growth.low > 0 and growth.gained_mib >= enough else None
+
+
+def _median(values: pl.Series) -> float:
+    return float(values.median() or 0)  # type: ignore[arg-type]  # a numeric column
+
+
+def _evenly_spaced(cycles: pl.DataFrame) -> pl.DataFrame:
+    """Returns the medians of equal stretches of time, so that a burst of cycles counts once."""
+    if len(cycles) < _STRETCHES:
+        return cycles
+    since = pl.col("start_s") - cycles["start_s"][0]
+    span = max(cycles["start_s"][-1] - cycles["start_s"][0], 1e-9)
+    stretch = (since / span * _STRETCHES).floor().clip(0, _STRETCHES - 1)
+    medians = cycles.group_by(stretch.alias("stretch"), maintain_order=True).agg(
+        pl.col("start_s").median(), pl.col("heap_live_mib").median()
+    )
+    return medians if len(medians) >= _STRETCHES // 2 else cycles

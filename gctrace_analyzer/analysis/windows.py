@@ -1,4 +1,4 @@
-"""The figures of equal stretches of time."""
+"""The figures of a run in windows of equal length."""
 
 from __future__ import annotations
 
@@ -7,26 +7,35 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.cycles import gc_cpu_ms
-from gctrace_analyzer.analysis.heap import alloc_before_mib, alloc_while_marking_mib
+from gctrace_analyzer.analysis.cycles import (
+    alloc_before_mib,
+    alloc_while_marking_mib,
+    gc_cpu_ms,
+    pauses_ms,
+)
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_WINDOWS = 1_000_000
-"""More rows than that are a wrong unit, not a wish."""
+"""Rows. More are asked for only by mistake, with a wrong unit."""
 
 
 def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> pl.DataFrame:
-    """`schema.WINDOWS` for windows of `length_s`, from `origin_s` after each program's start.
+    """Returns the figures of windows of `length_s` (`schema.WINDOWS`).
 
-    What a cycle spent is spread evenly over its time, as the log does not say when within it
-    an assist ran; counts and maxima belong to the window the cycle started in. A share is of
-    the part of the window that the log covers. `corrected` is `correct_durations(cycles)`.
+    What a cycle spent is distributed evenly over its duration, because the log does not show
+    when an assist ran. Counts and maxima belong to the window in which the cycle started.
+    Shares refer to the part of the window that the log covers.
+
+    Args:
+        corrected: what `correct_durations` returns.
+        length_s: the length of a window.
+        origin_s: where the first window begins, after the start of each process.
 
     Raises:
-        BadSettingError: not more than 0, or so short that there were a million windows.
+        BadSettingError: `length_s` is not above 0, or would make more than a million windows.
     """
     since = [pl.col("start_s") - origin_s, pl.col("end_s") - origin_s]
     timed = corrected.filter(pl.col("start_s").is_not_null()).with_columns(since)
@@ -34,10 +43,10 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     if not length_s > 0 or span / length_s > MOST_WINDOWS:
         expected = f"a duration that fits the log's {span:g} s"
         raise BadSettingError(argument="window", value=f"{length_s:g}s", expected=expected)
-    pieces = pl.concat([_spread(part, length_s) for part in _stretches(timed)], how="diagonal")
+    pieces = pl.concat([_divided(part, length_s) for part in _stretches(timed)], how="diagonal")
     sums = [name for name in pieces.columns if name not in ("process", "window")]
-    spread = pieces.group_by("process", "window").agg(pl.col(sums).sum())
-    figures = spread.filter(pl.col("covered_s") > 0).join(
+    totals = pieces.group_by("process", "window").agg(pl.col(sums).sum())
+    figures = totals.filter(pl.col("covered_s") > 0).join(
         _started(timed, length_s), on=["process", "window"], how="left"
     )
     start = origin_s + pl.col("window") * length_s
@@ -63,8 +72,11 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
 
 
 def _stretches(corrected: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Stretches of time with what was spent in each: cycles, and the times between ends."""
-    pauses_s = (pl.col("stw_sweep_term_ms").fill_null(0) + pl.col("stw_mark_term_ms")) / 1000
+    """Yields tables of time ranges with what was spent in them.
+
+    They are the cycles, the times between the ends of cycles, and the times between cycles.
+    """
+    pauses_s = pauses_ms() / 1000
     yield corrected.select(
         "process",
         pl.col("start_s").alias("from_s"),
@@ -92,13 +104,13 @@ def _stretches(corrected: pl.DataFrame) -> Iterator[pl.DataFrame]:
     )
 
 
-def _spread(stretches: pl.DataFrame, length_s: float) -> pl.DataFrame:
-    """The stretches' sums by window, each stretch divided by where it lies."""
+def _divided(stretches: pl.DataFrame, length_s: float) -> pl.DataFrame:
+    """Returns the sums by window, each time range divided at the windows' ends."""
     sums = [name for name in stretches.columns if name not in ("process", "from_s", "to_s")]
     first = (pl.col("from_s") / length_s).floor().cast(pl.Int64)
     last = pl.max_horizontal(first, (pl.col("to_s") / length_s).ceil().cast(pl.Int64) - 1)
     stretches = stretches.drop_nulls(["from_s", "to_s"]).with_columns(window=first, last=last)
-    # Nearly all lie within one window; only the others need be cut.
+    # Nearly all are within one window; only the others have to be divided.
     inside = stretches.filter(pl.col("window") == pl.col("last"))
     across = stretches.filter(pl.col("window") < pl.col("last")).with_columns(
         pl.int_ranges("window", pl.col("last") + 1).alias("window")
@@ -114,7 +126,7 @@ def _spread(stretches: pl.DataFrame, length_s: float) -> pl.DataFrame:
 
 
 def _started(corrected: pl.DataFrame, length_s: float) -> pl.DataFrame:
-    """Counts, medians and maxima of the cycles that started in each window."""
+    """Returns counts, medians and maxima of the cycles that started in each window."""
     return corrected.group_by(
         "process", (pl.col("start_s") / length_s).floor().cast(pl.Int64).alias("window")
     ).agg(

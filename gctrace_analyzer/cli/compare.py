@@ -113,11 +113,11 @@ def _parser() -> argparse.ArgumentParser:
 def _validate_conditions(args: argparse.Namespace) -> None:
     """Refuses wrong conditions and files before anything is read."""
     fail_on.validate(args)
-    from gctrace_analyzer.analysis.checks import gate
+    from gctrace_analyzer.analysis.checks import condition
     from gctrace_analyzer.analysis.compare.metrics import NAMED
 
-    for condition in args.fail_on:
-        gate(condition, list(NAMED), changes=True)
+    for text in args.fail_on:
+        condition(text, list(NAMED), changes=True)
 
 
 def _logs_by_side(words: list[str]) -> dict[str, list[str]]:

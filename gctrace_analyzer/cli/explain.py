@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.options import Parser, add_general
-from gctrace_analyzer.errors import BadSettingError, NoDataError, nearest
+from gctrace_analyzer.errors import NoDataError, nearest
 from gctrace_analyzer.present.format import wrap
 
 if TYPE_CHECKING:
@@ -101,31 +101,14 @@ def _is_finding(query: str) -> bool:
 
 
 def _rule(query: str) -> Iterator[Line]:
-    """What a finding means, how it is detected, what to do, and where that comes from."""
-    from gctrace_analyzer.analysis.rules.registry import RULES
+    """What a finding means, when it is reported, what to do, and where that comes from."""
+    from gctrace_analyzer.present.explain import explain_rule
 
-    by_name = {rule.name: rule for rule in RULES.values()}
-    rule = RULES.get(query.upper()) or by_name.get(query.lower())
-    if rule is None:
-        raise BadSettingError(
-            argument="finding",
-            value=query,
-            expected=f"the id of a finding from {min(RULES)} to {max(RULES)}, or its name",
-            suggestion=nearest(query, by_name),
-        )
-    yield ((f"{rule.id} {rule.name}", "bold"),)
-    facts = {
-        "meaning": rule.says,
-        "detected by": rule.formula,
-        "action": rule.advice,
-        "source": rule.source,
-    }
-    if rule.because_of:
-        causes = (f"{RULES[each].name} ({each})" for each in rule.because_of)
-        facts["caused by"] = ", ".join(causes) + ", if present"
-    for label, words in facts.items():
+    explanation = explain_rule(query)
+    yield ((explanation.title, "bold"),)
+    for label, words in explanation.parts:
         for index, text in enumerate(wrap(words, _ROOM)):
-            yield ((f"  {'' if index else label:<12}", ""), (text, ""))
+            yield ((f"  {'' if index else label:<13}", ""), (text, ""))
 
 
 def _explained(explanation: Explanation, note: str | None) -> Iterator[Line]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from gctrace_analyzer.analysis.checks import Judged
+    from gctrace_analyzer.analysis.checks import Check
 
 
 def add_checks(parser: argparse.ArgumentParser, examples: str) -> None:
@@ -47,7 +47,7 @@ def validate(args: argparse.Namespace) -> None:
         format_of(args.junit, {".xml": "junit"}, "junit")
 
 
-def report_checks(args: argparse.Namespace, checks: Sequence[Judged]) -> int:
+def report_checks(args: argparse.Namespace, checks: Sequence[Check]) -> int:
     """Prints the conditions that are true or unknown, and returns the exit code they give."""
     code = 0
     for each in checks:
@@ -66,7 +66,7 @@ def report_checks(args: argparse.Namespace, checks: Sequence[Judged]) -> int:
     return code
 
 
-def _write_junit(checks: Sequence[Judged], file: IO[bytes]) -> None:
+def _write_junit(checks: Sequence[Check], file: IO[bytes]) -> None:
     from gctrace_analyzer.present.junit import dumps
 
     file.write(dumps(checks))

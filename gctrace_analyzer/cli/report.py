@@ -157,11 +157,11 @@ def _parser() -> argparse.ArgumentParser:
 def _validate_conditions(args: argparse.Namespace) -> None:
     """Refuses wrong conditions and files before anything is read."""
     fail_on.validate(args)
-    from gctrace_analyzer.analysis.checks import gate
+    from gctrace_analyzer.analysis.checks import condition
     from gctrace_analyzer.analysis.summary import FIGURES
 
-    for condition in args.fail_on:
-        gate(condition, FIGURES)
+    for text in args.fail_on:
+        condition(text, FIGURES)
 
 
 def _read(args: argparse.Namespace) -> Run:

@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import before, effective_gogc
-from gctrace_analyzer.analysis.heap import alloc_before_mib, true_live_mib
+from gctrace_analyzer.analysis.cycles import (
+    alloc_before_mib,
+    before,
+    effective_gogc,
+    true_live_mib,
+)
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.trend import POINTS, slope

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.analysis.compare.compare import FEWEST_CYCLES
+from gctrace_analyzer.analysis.compare.compare import MIN_CYCLES
 from gctrace_analyzer.present.format import count, duration, printable, short_paths, wrap
 from gctrace_analyzer.present.json import SCHEMA_VERSION
 from gctrace_analyzer.present.markdown import code, escaped
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _FIRST = ("live_heap", "unclear_load")
 """Differences shown first: a different amount of data is a different load."""
 _STYLES = {"Improved": "green", "Regressed": "bold red", "Same": "dim"}
-_KINDS = {"incomparable": "bold yellow", "changed": "bold", "mind": ""}
+_KINDS = {"incomparable": "bold yellow", "changed": "bold", "note": ""}
 
 
 def plain(lines: Iterable[Line]) -> str:
@@ -129,11 +129,11 @@ def source(side: Side, *, label: bool = False) -> str:
 def notes(sides: Sequence[Side]) -> Iterator[str]:
     """Yields what limits the figures of the inputs."""
     for side in sides:
-        few = [part.summary.cycles for part in side.measured if not part.judged]
+        few = [part.summary.cycles for part in side.measured if not part.long_enough]
         if few:
             yield (
                 f"{side.label}: {count(min(few), 'cycle')} in a run are too few to compare: at "
-                f"least {FEWEST_CYCLES} are needed."
+                f"least {MIN_CYCLES} are needed."
             )
         if side.processes > len(side.measured):
             runs = count(len(side.measured), "run")
@@ -151,7 +151,7 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
 def further_notes(found: TwoSides) -> Iterator[str]:
     """Yields the notes about the inputs, except those shown first."""
     for each in found.differences:
-        if each.kind == "mind" and each.what not in _FIRST:
+        if each.kind == "note" and each.what not in _FIRST:
             yield each.sentence
     yield from notes((found.before, found.after))
 

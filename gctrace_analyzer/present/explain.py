@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
+from gctrace_analyzer.errors import BadSettingError, nearest
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
 
 if TYPE_CHECKING:
@@ -83,6 +85,40 @@ class Explanation:
     printed_by: str
     parts: tuple[Part, ...]
     derived: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleExplanation:
+    """The description of a finding: a title, and pairs of a label and a text."""
+
+    title: str
+    parts: tuple[tuple[str, str], ...]
+
+
+def explain_rule(text: str) -> RuleExplanation:
+    """Returns the description of the finding with this id or name.
+
+    Raises:
+        BadSettingError: there is no such finding.
+    """
+    rule = find_rule(text)
+    if rule is None:
+        raise BadSettingError(
+            argument="finding",
+            value=text,
+            expected=f"the id of a finding from {min(RULES)} to {max(RULES)}, or its name",
+            suggestion=nearest(text, [each.name for each in RULES.values()]),
+        )
+    parts = [
+        ("meaning", rule.meaning),
+        ("reported if", rule.condition()),
+        ("what to do", rule.advice),
+        ("source", rule.source),
+    ]
+    if rule.explained_by:
+        causes = (f"{RULES[each].name} ({each})" for each in rule.explained_by)
+        parts.append(("caused by", ", ".join(causes) + ", if reported as well"))
+    return RuleExplanation(f"{rule.id} {rule.name}", tuple(parts))
 
 
 def explain(text: str) -> Explanation | None:

@@ -6,7 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.analysis.replicas import OUTLYING
+from gctrace_analyzer.analysis.fleet import OUTLYING
 from gctrace_analyzer.present import markdown, text
 from gctrace_analyzer.present.format import (
     NONE,

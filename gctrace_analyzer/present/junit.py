@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gctrace_analyzer.analysis.checks import Judged
+    from gctrace_analyzer.analysis.checks import Check
 
 
-def dumps(judged: Sequence[Judged]) -> bytes:
+def dumps(judged: Sequence[Check]) -> bytes:
     """The conditions as JUnit XML; one that cannot be judged is an error, not a success."""
     suite = ElementTree.Element(
         "testsuite",

@@ -1,238 +1,133 @@
-"""What must not come back: conditions on one run, on a change, and on a Go program under test."""
+"""The grammar of conditions, and how they are checked."""
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-import stat
-import subprocess
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
-from xml.etree import ElementTree
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-import gctrace_analyzer as gca
-from gctrace_analyzer.cli import main
-from tests.conftest import CORPUS, ROOT
-
-if TYPE_CHECKING:
-    from gctrace_analyzer.analysis.checks import Judged
-    from gctrace_analyzer.program import Gctrace
-
-STEADY = "samples/steady-go1.26.log"
-DOUBLED = "samples/steady-gogc200-go1.26.log"
-THRASH = "samples/thrash-go1.19.log"
-NOISE = [str(CORPUS / "advice" / "noise-a" / f"gogc100-r{n}" / "run.log") for n in (0, 2)]
-
-needs_go = pytest.mark.skipif(
-    shutil.which("go") is None, reason="there is no go command here (https://go.dev/dl)"
+from gctrace_analyzer.analysis.checks import (
+    ChangeCondition,
+    Check,
+    Condition,
+    Facts,
+    FigureCondition,
+    FindingCondition,
+    VerdictCondition,
+    condition,
 )
+from gctrace_analyzer.analysis.rules.registry import RULES
+from gctrace_analyzer.analysis.summary import FIGURES
+from gctrace_analyzer.errors import BadSettingError
+
+comparisons = st.sampled_from([">", ">=", "<", "<=", "=="])
+limits = st.decimals(0, 10**6, places=3).map(float)
+figures = st.sampled_from(FIGURES)
+conditions = st.one_of(
+    st.builds(FigureCondition, st.just(""), figures, comparisons, limits),
+    st.builds(
+        ChangeCondition,
+        st.just(""),
+        figures,
+        comparisons,
+        limits,
+        relative=st.just(value=False),
+    ),
+    st.builds(FindingCondition, st.just(""), st.sampled_from(["bad", "warn", "info", *RULES])),
+    st.builds(
+        VerdictCondition,
+        st.just(""),
+        st.one_of(st.none(), figures),
+        st.sampled_from(["better", "worse"]),
+    ),
+)
+
+
+@given(conditions)
+def test_the_text_of_a_condition_is_parsed_to_the_same_condition(given_: Condition) -> None:
+    parsed = condition(str(given_), FIGURES, changes=True)
+    assert type(parsed) is type(given_)
+    assert str(parsed) == str(given_)
+
+
+@given(figures, comparisons, st.integers(-500, 500))
+def test_a_relative_limit_is_parsed_as_a_share(figure: str, sign: str, percent: int) -> None:
+    parsed = condition(f"{figure}{sign}{percent:+}%", FIGURES, changes=True)
+    assert isinstance(parsed, ChangeCondition)
+    assert parsed.relative
+    assert parsed.limit == pytest.approx(percent / 100)
+
+
+@given(st.text())
+def test_any_other_text_is_a_bad_setting(text: str) -> None:
+    with pytest.raises(BadSettingError, match="--fail-on"):
+        condition(f"{text}?", FIGURES)
 
 
 @pytest.mark.parametrize(
-    ("log", "condition", "code"),
+    ("text", "limit"),
     [
-        (STEADY, "finding:bad", 0),
-        (THRASH, "finding:bad", 1),
-        (THRASH, "finding:GC016", 1),
-        (THRASH, "finding:limit-thrash", 1),
-        (STEADY, "finding:limit-thrash", 0),
-        (STEADY, "gc_cpu_share>10%", 0),
-        (THRASH, "gc_cpu_share>10%", 1),
-        (STEADY, "finding:worst", 2),
-        (STEADY, "gc_cpu_share>+10%", 2),
-        (STEADY, "gc_cpu>10%", 2),
+        ("gc_cpu_share>10%", 0.1),
+        ("gc_cpu_share>5pp", 0.05),
+        ("stw_p99_ms>2", 2),
+        ("stw_p99_ms>0.5s", 500),
+        ("span_s>2m", 120),
+        ("heap_peak_mib>1GiB", 1024),
+        ("live_heap_growth_mib_per_h<-5", -5),
     ],
 )
-def test_a_run_is_held_against_conditions(
-    log: str, condition: str, code: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([log, "--fail-on", condition]) == code
-    out, err = capsys.readouterr()
-    assert bool(err) == bool(code)
-    assert bool(out) == (code < 2)
-
-
-def test_an_unknown_figure_is_told_with_all_there_are(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main([STEADY, "--fail-on", "gc_cpu>10%"]) == 2
-    assert "gc_cpu_share" in capsys.readouterr().err
-    assert main(["compare", STEADY, DOUBLED, "--fail-on", "cycles>+10%"]) == 2
-    assert "heap_peak_mib" in capsys.readouterr().err
+def test_limits_are_in_the_unit_of_the_figure(text: str, limit: float) -> None:
+    parsed = condition(text, FIGURES)
+    assert isinstance(parsed, FigureCondition)
+    assert parsed.limit == pytest.approx(limit)
 
 
 @pytest.mark.parametrize(
-    ("condition", "code"),
+    ("text", "expected"),
     [
-        ("gc_cpu_share>+10%", 0),
-        ("heap_peak_mib>+10%", 1),
-        ("heap_peak_mib>+10MiB", 1),
-        ("heap_peak_mib>+100MiB", 0),
-        ("gc_per_s<-20%", 1),
-        ("gc_per_s<-0.5", 1),
-        ("heap_peak_mib>60", 1),
-        ("heap_peak_mib>60MiB", 1),
-        ("heap_peak_mib>1GiB", 0),
-        ("verdict:worse", 1),
-        ("gc_cpu_share:worse", 0),
-        ("gc_cpu_share:better", 1),
-        ("finding:bad", 0),
-        ("stw_max_ms>+1%", 3),
-        ("stw_max_ms>10", 0),
+        ("gc_per_s>3MiB", "without a unit"),
+        ("verdict:worse", "finding:bad, finding:GC016 or a figure"),
+        ("finding:GC999", "an id such as GC001"),
+        ("p99>2", "a figure of the summary"),
     ],
 )
-def test_a_change_is_held_against_conditions(condition: str, code: int) -> None:
-    assert main(["compare", STEADY, DOUBLED, "--fail-on", condition]) == code
+def test_what_a_condition_cannot_be_is_explained(text: str, expected: str) -> None:
+    with pytest.raises(BadSettingError, match=expected):
+        condition(text, FIGURES)
 
 
-def test_the_reason_comes_first(capfd: pytest.CaptureFixture[str]) -> None:
-    tool = Path(sys.executable).with_name("gctrace-analyze")
-    done = subprocess.run(
-        [tool, "compare", STEADY, DOUBLED, "--fail-on", "heap_peak_mib>+10%"],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1
-    first = done.stdout.splitlines()[0]
-    assert first.startswith(
-        "fail-on: heap_peak_mib>+10%: heap_peak_mib is 73 after 55, +32.7 %"
-    )
+def checked(text: str, row: dict[str, Any]) -> Check:
+    facts = Facts({"gc_per_s": row["after"]}, list, {"gc_per_s": row})
+    return condition(text, FIGURES, changes=True).check(facts)
 
 
-@pytest.mark.parametrize("words", [(THRASH,), ("compare", STEADY, THRASH)], ids=len)
-def test_a_reader_that_leaves_does_not_open_the_gate(words: tuple[str, ...]) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    command = [
-        sys.executable,
-        "-m",
-        "gctrace_analyzer",
-        *words,
-        "--fail-on",
-        "gc_cpu_share>10%",
-    ]
-    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
-    os.close(writing)
-    assert done.returncode == 1
-    assert done.stderr.startswith(b"fail-on: gc_cpu_share>10%: ")
-    assert done.stderr.count(b"\n") == 1
+ROW = {"before": 2.0, "after": 3.0, "delta": 1.0, "delta_low": 0.5, "delta_high": 1.5, "verdict": "worse"}  # fmt: skip
 
 
-def test_noise_fails_nothing_and_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    limit = "gc_cpu_share>+1%"
-    before, after = sorted(NOISE, key=lambda path: gca.read(path).summary().gc_cpu_share or 0)
-    assert main(["compare", before, after, "--fail-on", limit]) == 0
-    assert "but that is noise" in capsys.readouterr().err
+def test_a_significant_change_beyond_the_limit_is_a_failure() -> None:
+    assert checked("gc_per_s>+10%", ROW).held
+    assert checked("gc_per_s>+0.5", ROW).held
+    assert checked("gc_per_s>+60%", ROW).held is False
+    assert checked("gc_per_s:worse", ROW).held
+    assert checked("verdict:better", ROW).held is False
 
 
-def test_from_nothing_to_nothing_is_no_change(tmp_path: Path) -> None:
-    none = tmp_path / "none.log"
-    none.write_text(re.sub(r"\+[\d.]+/", "+0/", Path(STEADY).read_text()))
-    limit = ("--fail-on", "assist_share_of_cpu>+10%")
-    assert gca.read(none).summary().assist_share_of_cpu == 0
-    assert main(["compare", str(none), str(none), *limit]) == 0
-    assert main(["compare", str(none), STEADY, *limit]) == 1
+def test_a_change_that_is_not_significant_is_noise() -> None:
+    check = checked("gc_per_s>+10%", {**ROW, "verdict": "~"})
+    assert check.held is False
+    assert "but that is noise" in str(check)
 
 
-def test_several_settings_are_held_against_the_first(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    words = ["compare", f"a={STEADY}", f"b={DOUBLED}", f"c={THRASH}"]
-    assert main([*words, "--fail-on", "gc_cpu_share>+10%"]) == 1
-    err = capsys.readouterr().err
-    assert "fail-on: c: gc_cpu_share>+10%" in err
-    assert "b:" not in err
+def test_from_zero_every_increase_is_beyond_every_percentage() -> None:
+    row = {**ROW, "before": 0.0}
+    assert checked("gc_per_s>+900%", row).held
+    assert checked("gc_per_s>+900%", {**row, "delta": 0.0}).held is False
 
 
-def test_conditions_as_junit(tmp_path: Path) -> None:
-    path = tmp_path / "gates.xml"
-    conditions = ("heap_peak_mib>+10%", "gc_cpu_share>+10%", "stw_max_ms>+1%")
-    words = [word for each in conditions for word in ("--fail-on", each)]
-    assert main(["compare", STEADY, DOUBLED, *words, "--junit", str(path)]) == 1
-    (suite,) = ElementTree.parse(path).getroot()
-    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
-    assert [case.get("name") for case in suite] == list(conditions)
-    assert [[child.tag for child in case] for case in suite] == [["failure"], [], ["error"]]
-
-
-def test_a_workflow_shows_the_reason(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    assert main([THRASH, "--fail-on", "gc_cpu_share>10%"]) == 1
-    assert "::error title=gctrace-analyze::gc_cpu_share>10%25: " in capsys.readouterr().err
-
-
-def held(results: list[Judged]) -> list[str]:
-    return [str(each) for each in results if each.held is not False]
-
-
-def test_failures_are_the_commands() -> None:
-    run = gca.read(THRASH)
-    assert not held(run.check("gc_cpu_share>90%"))
-    (reason,) = held(run.check("gc_cpu_share>10%", "gc_cpu_share>90%"))
-    assert reason.startswith("gc_cpu_share>10%: gc_cpu_share is 0.5")
-    (reason,) = held(gca.compare(STEADY, THRASH).check("gc_cpu_share>+10%"))
-    assert "gc_cpu_share is 0.5" in reason
-
-
-SCRIPT = """
-set -eu
-gctrace-analyze compare "$1" "$2" --fail-on 'heap_peak_mib>+10%' > comparison.txt
-echo "may be merged"
-"""
-
-
-def test_a_gate_in_a_shell_script_fails_and_passes(tmp_path: Path) -> None:
-    (tmp_path / "gate.sh").write_text(SCRIPT)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    for after, code, said in ((DOUBLED, 1, ""), (STEADY, 0, "may be merged\n")):
-        done = subprocess.run(
-            ["bash", "gate.sh", ROOT / STEADY, ROOT / after],
-            cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
-        assert (done.returncode, done.stdout) == (code, said)
-        assert (tmp_path / "comparison.txt").read_text().startswith("before ")
-
-
-@needs_go
-def test_a_real_program_with_another_gogc(gctrace: Gctrace) -> None:
-    program = gctrace.build(".", cwd=ROOT / "scripts" / "loads")
-    words = [str(program), "-live", "30", "-rate", "200", "-dur", "2s"]
-    before, after = (gctrace(words, gogc=gogc) for gogc in (25, 100))
-    assert before.settings.value("gogc") == 25
-    assert not held(before.check("finding:limit-thrash", "gc_cpu_share>90%"))
-    found = gca.compare(before, after)
-    assert found.rows()["heap_peak_mib"]["verdict"] == "worse"
-    assert held(found.check("heap_peak_mib>+10%"))
-    assert not held(found.check("heap_peak_mib>+900%"))
-
-
-def program(path: Path, text: str) -> Path:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return path
-
-
-def test_the_fixture_adds_to_godebug(gctrace: Gctrace, tmp_path: Path) -> None:
-    told = program(tmp_path / "told", f'echo "$GODEBUG $GOGC" >&2; cat {ROOT / STEADY} >&2')
-    run = gctrace(told, gogc=50, env={"GODEBUG": "madvdontneed=1"})
-    assert run.summary().cycles == gca.read(STEADY).summary().cycles
-    assert (tmp_path / "gctrace-1.log").read_text().startswith("madvdontneed=1,gctrace=1 50\n")
-
-
-def test_the_fixture_tells_what_went_wrong(gctrace: Gctrace, tmp_path: Path) -> None:
-    with pytest.raises(gca.ProgramError, match=r"(?s)bad: exit code 3\..*panic: no"):
-        gctrace(program(tmp_path / "bad", "echo 'panic: no' >&2; exit 3"))
-    with pytest.raises(gca.ProgramError, match=r"slow: not finished after 200 ms"):
-        gctrace(program(tmp_path / "slow", "exec sleep 20"), timeout_s=0.2)
-    with pytest.raises(gca.ProgramError, match="did not start: No such file"):
-        gctrace(tmp_path / "absent")
-    with pytest.raises(gca.BadSettingError, match="build it first"):
-        gctrace(["go", "run", "."])
-    with pytest.raises(gca.NoDataError):
-        gctrace(program(tmp_path / "quiet", "echo ready >&2"))
+def test_what_is_unknown_never_passes() -> None:
+    for row in ({**ROW, "delta": None, "delta_low": None}, {**ROW, "delta_low": None}):
+        assert checked("gc_per_s>+10%", row).held is None
+        assert checked("gc_per_s:better", row).held is None
+    assert condition("gc_per_s>1", FIGURES).check(Facts({"gc_per_s": None}, list)).held is None

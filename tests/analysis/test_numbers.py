@@ -1,8 +1,9 @@
-"""Derived figures: by hand on small logs, and their own relations on real ones."""
+"""Derived figures: calculated by hand for small logs, and consistent for real ones."""
 
 from __future__ import annotations
 
 import math
+import pickle
 
 import polars as pl
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
+from gctrace_analyzer import units
 from gctrace_analyzer.analysis.trend import slope
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
@@ -66,7 +68,7 @@ def test_the_summary_by_hand() -> None:
     assert s.live_heap_growth_mib_per_h is None
 
 
-def test_what_a_log_does_not_tell_is_absent() -> None:
+def test_figures_that_a_log_does_not_have_are_none() -> None:
     s = gca.read(str(CORPUS / "gctrace/pre-1.9/go1.4.log")).summary()
     absent = [name for name, value in s.to_dict().items() if value is None]
     assert {
@@ -79,7 +81,7 @@ def test_what_a_log_does_not_tell_is_absent() -> None:
     assert s.stw_max_ms is not None
 
 
-def test_procs_may_change() -> None:
+def test_capacity_follows_a_change_of_gomaxprocs() -> None:
     """Capacity is the sum of each stretch of time times its own GOMAXPROCS."""
     run = read_text(TWO.replace("2 P (forced)", "4 P (forced)"))
     s = run.summary()
@@ -105,7 +107,7 @@ def test_windows_add_up_to_the_summary(log: str) -> None:
 
 
 @pytest.mark.parametrize("log", LOGS)
-def test_parts_of_a_run_are_parts_of_its_figures(log: str) -> None:
+def test_the_processes_of_a_run_add_up_to_the_run(log: str) -> None:
     run = gca.read(log)
     parts = [run.process(number) for number in run.processes["process"]]
     assert sum(part.summary().cycles for part in parts) == run.summary().cycles
@@ -114,7 +116,7 @@ def test_parts_of_a_run_are_parts_of_its_figures(log: str) -> None:
     assert run.pauses()["max_ms"].max() == longest
 
 
-def test_a_stretch_of_time_can_be_looked_at() -> None:
+def test_a_run_can_be_limited_to_a_time_range() -> None:
     run = gca.read(str(SAMPLES / "leak-into-limit-go1.24.log"))
     part = run.between("1s", "2s")
     assert part.cycles["start_s"].is_between(1, 2).all()
@@ -124,12 +126,12 @@ def test_a_stretch_of_time_can_be_looked_at() -> None:
         run.between("100s")
 
 
-def test_the_goal_of_a_thrashing_run_is_the_limits() -> None:
+def test_the_memory_limit_sets_the_goals_of_a_thrashing_run() -> None:
     cycles = gca.add_metrics(gca.cycles(str(SAMPLES / "thrash-go1.19.log")))
     assert cycles["goal_set_by"].drop_nulls().unique().to_list() == ["memory-limit"]
 
 
-def test_the_goal_of_a_healthy_run_is_gogcs() -> None:
+def test_gogc_sets_the_goals_of_a_healthy_run() -> None:
     for name in ("steady-go1.9", "steady-go1.14", "steady-go1.26", "ballast-go1.26"):
         cycles = gca.add_metrics(gca.cycles(str(SAMPLES / f"{name}.log")))
         assert cycles["goal_set_by"].drop_nulls().unique().to_list() == ["gogc"], name
@@ -151,7 +153,7 @@ def test_effective_gogc_is_the_configured_one(gogc: int) -> None:
 
 
 @given(st.floats(-5, 5), st.floats(0.01, 2))
-def test_the_slope_of_a_line_is_found(per_s: float, noise: float) -> None:
+def test_the_slope_of_a_noisy_line_is_found(per_s: float, noise: float) -> None:
     points = pl.DataFrame({"x": [float(n) for n in range(60)]}).with_columns(
         y=per_s * pl.col("x") + noise * (pl.col("x") * 2654435761 % 97 / 97 - 0.5)
     )
@@ -170,3 +172,41 @@ def test_a_million_points_have_a_slope() -> None:
     assert found is not None
     assert found.per_s == pytest.approx(2)
     assert slope(points.head(5), x="x", y="y") is None
+
+
+def test_errors_keep_their_facts_through_pickle() -> None:
+    errors = [
+        gca.NoRecordsError("run.log", 3, "hello"),
+        gca.BadSettingError("size", "12 apples", "a size"),
+        gca.DamagedInputError("run.log", 7, "cut short", "gc 1 @"),
+        gca.MissingExtraError("pandas", "pandas"),
+        gca.MissingColumnsError(("a",), ("b",)),
+        gca.EmptyInputError("run.log"),
+        gca.UnreadableInputError("run.log", "no such file", "Look again."),
+    ]
+    for error in errors:
+        again = pickle.loads(pickle.dumps(error))
+        assert str(again) == str(error)
+        assert vars(again) == vars(error)
+
+
+@pytest.mark.parametrize("text", ["12 apples", "", "MiB", "-5MiB"])
+def test_invalid_sizes_are_refused(text: str) -> None:
+    with pytest.raises(gca.BadSettingError, match="a size such as"):
+        units.size_mib(text)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "5 parsecs", "1m30"])
+def test_invalid_durations_are_refused(text: str) -> None:
+    if text == "1m30":
+        assert units.duration_s(text) == 90
+        return
+    with pytest.raises(gca.BadSettingError, match="a duration such as"):
+        units.duration_s(text)
+
+
+def test_time_ranges_may_be_open_but_not_reversed() -> None:
+    assert units.span_s("1m..") == (60, math.inf)
+    for text in ("60s", "120s..60s"):
+        with pytest.raises(gca.BadSettingError):
+            units.span_s(text)

@@ -1,4 +1,4 @@
-"""Stretches of different life, and the least the program got of any time."""
+"""Segments of a run, and the minimum mutator utilization."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_change_of_gogc_is_a_border() -> None:
+def test_a_change_of_gogc_begins_a_segment() -> None:
     rows = gca.read(CORPUS / "gctrace" / "go1.26-retune" / "run.log").segments()
     assert rows["kind"][0] == "start-up"
     levels = rows.filter(rows["cycles"] >= 10)["effective_gogc_p50"].to_list()
@@ -24,7 +24,7 @@ def test_a_change_of_gogc_is_a_border() -> None:
     assert rows["cycles"].sum() == 52
 
 
-def test_another_rate_and_idle_times_are_borders(tmp_path: Path) -> None:
+def test_another_allocation_rate_and_idle_times_begin_a_segment(tmp_path: Path) -> None:
     run = run_of(tmp_path, 60, start=lambda n: live(n - 1) + (80 if n <= 30 else 20), end=lambda n: live(n - 1) + (82 if n <= 30 else 22))  # fmt: skip
     rows = run.segments()
     rates = rows.filter(rows["cycles"] >= 10)["alloc_mib_per_s"]
@@ -47,7 +47,7 @@ def test_mmu_of_known_pauses(tmp_path: Path) -> None:
     assert (run.mmu()["mmu_with_assists_share"] <= run.mmu()["mmu_share"] + 1e-9).all()
 
 
-def test_tables_of_every_sample_are_made() -> None:
+def test_every_sample_has_segments_and_mmu() -> None:
     for path in sorted((ROOT / "samples").glob("*.log")):
         run = gca.read(path)
         assert run.segments()["cycles"].sum() <= len(run.cycles)

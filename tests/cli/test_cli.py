@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.checks import FigureGate, gate
+from gctrace_analyzer.analysis.checks import FigureCondition, condition
 from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.cli.main import VERBS, is_debugging
@@ -206,16 +206,16 @@ def test_a_check_that_the_log_cannot_answer_never_passes(
     for conditions, code in (((unknown,), 3), ((unknown, held), 1), ((held, unknown), 1)):
         words = [word for each in conditions for word in ("--fail-on", each)]
         assert main(["samples/go1.4.log", *words]) == code
-        assert "this log does not tell gc_per_s" in capsys.readouterr().err
+        assert "gc_per_s is unknown for this log" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("condition", "limit"),
+    ("text", "limit"),
     [("stw_max_ms > 0.5s", 500), ("heap_peak_mib>1GiB", 1024), ("alloc_mib_per_s>300", 300)],
 )
-def test_a_condition_is_read_in_the_unit_of_its_figure(condition: str, limit: float) -> None:
-    found = gate(condition, FIGURES)
-    assert isinstance(found, FigureGate)
+def test_a_condition_is_read_in_the_unit_of_its_figure(text: str, limit: float) -> None:
+    found = condition(text, FIGURES)
+    assert isinstance(found, FigureCondition)
     assert found.limit == limit
 
 

@@ -1,10 +1,11 @@
-"""How far a figure of a run may be off, from the run itself: cycles hang together.
+"""The standard error of each figure within one run, by a block bootstrap in closed form.
 
-The variance of a ratio of sums is that of the circular block bootstrap (Politis and Romano,
-1992), in its closed form: with infinitely many resamples of blocks of neighbouring cycles, the
-variance of a sum is that of the blocks' sums. No dice, so the same logs give the same interval.
-Quantiles have Woodruff's interval (1952): the blocks tell how far the share of values below the
-quantile may be off, and the values at these shares are its ends.
+Successive cycles are correlated, so blocks of neighbouring cycles are resampled, not single
+cycles. The variance of a ratio of sums is that of the circular block bootstrap (Politis and
+Romano, 1992). In the limit of infinitely many resamples, it is the variance of the blocks'
+sums, so no random numbers are needed and the same logs give the same interval. Quantiles have
+Woodruff's interval (1952): the blocks give the error of the share of values below the quantile,
+and the values at the ends of that interval of shares are the ends of the quantile's interval.
 """
 
 from __future__ import annotations
@@ -20,37 +21,40 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PACER_MEMORY = 5
-"""The pacer's runway is the largest of five cycles: neighbours that near hang together."""
+"""Cycles. The pacer's runway is the maximum over five cycles, so these are correlated."""
 
-_FEWEST_BLOCKS = 5
+_MIN_BLOCKS = 5
+"""Blocks. With fewer, the variance of their sums is unknown."""
 
 _LEVEL_SHARE = 0.10
-"""The live heap has settled when it is this near to what it is in the second half."""
+"""Relative difference from the second half of the run, below which the live heap has
+settled."""
 
 _LEVEL_MIB = 2.0
-"""Two whole MiB of a small heap are rounding and floating garbage."""
+"""MiB. A smaller difference is rounding and floating garbage."""
 
 _SMOOTHED_CYCLES = 3
-"""A median of three takes out single cycles and delays nothing."""
+"""Cycles. A median of three removes single outliers without a delay."""
 
 _Z95 = 1.959964
-"""Pauses of two kinds lie apart: a narrower look would not see across the gap."""
+"""The 97.5 % quantile of the normal distribution. Pauses come in two groups, and a narrower
+range of shares would not reach across the gap between them."""
 
 
 def block_cycles(cycles: int) -> int:
-    """The length of a block: the cube root of the cycles, but the pacer's memory at least."""
+    """Returns the length of a block: the cube root of the cycles, or the pacer's memory."""
     wanted = max(_PACER_MEMORY, round(math.cbrt(cycles)))
-    return max(min(wanted, cycles // _FEWEST_BLOCKS), 1)
+    return max(min(wanted, cycles // _MIN_BLOCKS), 1)
 
 
 def spreads(
     corrected: pl.DataFrame, values: Mapping[str, float | None]
 ) -> dict[str, float | None]:
-    """The standard error of each metric on the scale of the comparison, within this run.
+    """Returns the standard error of each metric within a run, on the metric's scale.
 
     Args:
-        corrected: `correct_durations(cycles)`.
-        values: the metrics' values (`measures.figures`).
+        corrected: what `correct_durations` returns.
+        values: what `metrics.figures` returns.
     """
     length = block_cycles(len(corrected))
     sums = {
@@ -62,34 +66,35 @@ def spreads(
         if (value := values[name]) is not None:
             sums[name] = _below(columns, value)
     errors = _standard_errors(corrected, sums, length)
-    found: dict[str, float | None] = dict.fromkeys(metric.name for metric in METRICS)
+    result: dict[str, float | None] = dict.fromkeys(metric.name for metric in METRICS)
     for name, error in errors.items():
         value = values[name]
         if error is None or value is None:
             continue
         if name in QUANTILES:
-            found[name] = _woodruff(corrected, name, error)
+            result[name] = _woodruff(corrected, name, error)
         else:
-            found[name] = error / (value + NAMED[name].floor)
-    found["heap_peak_mib"] = _of_peak(corrected)
-    return found
+            result[name] = error / (value + NAMED[name].floor)
+    result["heap_peak_mib"] = _peak_error(corrected)
+    return result
 
 
 def started(corrected: pl.DataFrame) -> pl.Series:
-    """Whether a cycle is of the time after its program's start-up.
+    """Returns True for the cycles after the start-up of their process.
 
-    A start-up is different in the same way each time, which is no chance: the two stretches
-    are each held against their own mean. It ends when the live heap is first where it is in
-    the second half; one that takes more than a third of the run is no start-up.
+    A start-up is different in the same way each time, so it is not part of the noise: the two
+    parts of a run are each compared with their own mean. The start-up ends when the live heap
+    first reaches its level in the second half. If that takes over a third of the run, there is
+    none.
     """
     time, live = pl.col("start_s"), pl.col("heap_live_mib").cast(pl.Float64)
     begin, end = time.min(), time.max()
     level = live.filter(time >= (begin + end) / 2).median()
     smooth = live.rolling_median(_SMOOTHED_CYCLES, min_samples=1)
-    near = (smooth - level).abs() <= pl.max_horizontal(_LEVEL_SHARE * level, _LEVEL_MIB)
-    first = time.filter(near).min()
-    settled = pl.when(first - begin <= (end - begin) / 3).then(first).otherwise(begin)
-    return corrected.select((time >= settled).over("process").alias("started")).to_series()
+    settled = (smooth - level).abs() <= pl.max_horizontal(_LEVEL_SHARE * level, _LEVEL_MIB)
+    first = time.filter(settled).min()
+    warmed_up_s = pl.when(first - begin <= (end - begin) / 3).then(first).otherwise(begin)
+    return corrected.select((time >= warmed_up_s).over("process").alias("started")).to_series()
 
 
 class _Sum:
@@ -102,7 +107,7 @@ class _Sum:
 
 
 def _below(columns: tuple[str, ...], value: float) -> _Sum:
-    """How many of a cycle's values are below; those equal count half."""
+    """Returns how many values of a cycle are below `value`; equal ones count half."""
     below = pl.sum_horizontal(
         (pl.col(column) < value).cast(pl.Float64).fill_null(0)
         + 0.5 * (pl.col(column) == value).cast(pl.Float64).fill_null(0)
@@ -122,26 +127,26 @@ def _standard_errors(
         *(each.denominator.alias(f"{name}/d") for name, each in sums.items()),
     )
     totals = parts.sum().row(0, named=True)
-    told = [name for name in sums if totals[f"{name}/d"]]
-    # What the ratio's own value leaves over: its block sums tell the ratio's variance.
-    rest = parts.select(
+    known = [name for name in sums if totals[f"{name}/d"]]
+    # The block sums of the residuals give the variance of the ratio.
+    residuals = parts.select(
         (pl.col(f"{name}/n") - totals[f"{name}/n"] / totals[f"{name}/d"] * pl.col(f"{name}/d"))
         .alias(name)
-        for name in told
+        for name in known
     ).with_columns(started(corrected)).select(
-        pl.col(told) - pl.col(told).mean().over("started")
+        pl.col(known) - pl.col(known).mean().over("started")
     )  # fmt: skip
-    n = len(rest)
-    ring = pl.concat([rest, rest.head(length - 1)]) if length > 1 else rest
-    block = ring.select(pl.col(told).rolling_sum(length)).tail(n)
-    squares = block.select((pl.col(told) ** 2).mean()).row(0, named=True)
-    # A mean taken from the data takes up one of n / length blocks.
-    small = n / (n - length) if n > length else 1.0
-    found: dict[str, float | None] = dict.fromkeys(sums)
-    for name in told:
-        variance = squares[name] * n / length * small
-        found[name] = math.sqrt(max(variance, 0.0)) / totals[f"{name}/d"]
-    return found
+    n = len(residuals)
+    ring = pl.concat([residuals, residuals.head(length - 1)]) if length > 1 else residuals
+    block = ring.select(pl.col(known).rolling_sum(length)).tail(n)
+    squares = block.select((pl.col(known) ** 2).mean()).row(0, named=True)
+    # The mean is estimated from the data, which uses up one of the n / length blocks.
+    correction = n / (n - length) if n > length else 1.0
+    errors: dict[str, float | None] = dict.fromkeys(sums)
+    for name in known:
+        variance = squares[name] * n / length * correction
+        errors[name] = math.sqrt(max(variance, 0.0)) / totals[f"{name}/d"]
+    return errors
 
 
 def _woodruff(corrected: pl.DataFrame, name: str, error: float) -> float:
@@ -155,8 +160,8 @@ def _woodruff(corrected: pl.DataFrame, name: str, error: float) -> float:
     return (high - low) / (2 * _Z95)
 
 
-def _of_peak(corrected: pl.DataFrame) -> float | None:
-    """The largest of some values: as far off as it lies above its tenth-largest part."""
+def _peak_error(corrected: pl.DataFrame) -> float | None:
+    """Returns the error of the peak: half its distance to the 90 % quantile."""
     ends = corrected["heap_end_mib"].drop_nulls().cast(pl.Float64)
     if ends.is_empty():
         return None

@@ -1,4 +1,4 @@
-"""Whether two sides can be compared at all, and what was changed: said before any figure."""
+"""Whether two sides are comparable, and which settings differ; shown before any figure."""
 
 from __future__ import annotations
 
@@ -16,41 +16,43 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.compare.compare import Measured
 
 OTHER_LIVE = 0.10
-"""Live heaps further apart than this are another amount of data held."""
+"""Relative difference of the live heaps. Above it, the programs hold different data."""
 
 MUCH_LONGER = 3.0
-"""Times the evidence: extremes of the longer side are larger for that alone."""
+"""Ratio of lengths. Above it, the maxima of the longer side are higher for that reason
+alone."""
 
 MISSING_SHARE = 0.01
-"""Of the cycles: more lost lines than that make totals too low."""
+"""Share of cycles. With more missing lines, totals are noticeably too low."""
 
 FORCED_SHARE = 0.05
-"""Of the cycles: a program that asks for collections has its frequency from that."""
+"""Share of cycles. With more forced cycles, the program sets the frequency of GC itself."""
 
 DRIFT_SHARE = 0.15
-"""The live heap of a side moves by more than this: it has not settled, or leaks."""
+"""Relative change of the live heap within a run. Above it, the heap has not settled, or
+leaks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What differs between the sides besides the figures.
+    """A difference between the sides besides the figures.
 
-    `kind`: `incomparable`: it makes figures differ by itself; `changed`: a setting, which is
-    what may have been meant to differ; `mind`: something to keep in mind.
+    `kind` is `incomparable` (it changes figures by itself), `changed` (a setting, perhaps the
+    one that was to be compared) or `note`.
     """
 
-    kind: Literal["incomparable", "changed", "mind"]
+    kind: Literal["incomparable", "changed", "note"]
     what: str
     sentence: str
 
     def to_dict(self) -> dict[str, str]:
-        """Ready for JSON."""
+        """Returns the difference, ready for JSON."""
         return {"kind": self.kind, "what": self.what, "sentence": self.sentence}
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What a side ran under; None where it is not known. `gogc` in percent or `off`."""
+    """The settings of a side, None where unknown; `gogc` in percent or `off`."""
 
     label: str
     go: str | None
@@ -66,26 +68,26 @@ def differences(
     *,
     load_is_given: bool,
 ) -> Iterator[Difference]:
-    """What differs, what breaks comparability first.
+    """Yields the differences, beginning with those that make the sides incomparable.
 
     Args:
-        before: circumstances and program starts of one side.
-        after: those of the other.
+        before: settings and runs of one side.
+        after: settings and runs of the other side.
         rows: `schema.COMPARISON` by metric.
         load_is_given: False if the program allocates as fast as it can.
     """
-    yield from _of_load(rows["alloc_mib_per_s"], load_is_given=load_is_given)
+    yield from _load_difference(rows["alloc_mib_per_s"], load_is_given=load_is_given)
     was, now = before[0], after[0]
     procs = [_procs(side[1]) for side in (before, after)]
     if procs[0] != procs[1]:
         yield Difference(
             "incomparable", "procs",
-            f"Different GOMAXPROCS, {procs[0]} → {procs[1]}: shares are of another whole.",
+            f"Different GOMAXPROCS, {procs[0]} → {procs[1]}: shares of CPU have another basis.",
         )  # fmt: skip
     if was.go and now.go and was.go != now.go:
         yield Difference(
             "incomparable", "go_version",
-            f"Different Go, {was.go} → {now.go}: the collector itself is another.",
+            f"Different Go, {was.go} → {now.go}: the garbage collector itself differs.",
         )  # fmt: skip
     for what, name, old, new in (
         ("gogc", "GOGC", was.gogc, now.gogc),
@@ -94,13 +96,13 @@ def differences(
     ):
         if old != new and (old or new):
             yield Difference("changed", what, f"{name} {old or 'none'} → {new or 'none'}")
-    yield from _of_heap(rows["true_live_heap_mib"])
-    yield from _of_length(before, after)
+    yield from _live_heap_difference(rows["true_live_heap_mib"])
+    yield from _length_difference(before, after)
     for label, side in ((was.label, before[1]), (now.label, after[1])):
-        yield from _of_side(label, side)
+        yield from _notes_on_side(label, side)
 
 
-def _of_load(row: Mapping[str, Any], *, load_is_given: bool) -> Iterator[Difference]:
+def _load_difference(row: Mapping[str, Any], *, load_is_given: bool) -> Iterator[Difference]:
     was = row["before"]
     if not was or row["delta_low"] is None or abs(row["delta"]) <= OTHER_LOAD * was:
         return
@@ -109,20 +111,20 @@ def _of_load(row: Mapping[str, Any], *, load_is_given: bool) -> Iterator[Differe
     interval = f"{100 * row['delta'] / was:+.0f} %, {_signed(low)} to {_signed(high)}"
     if not other_load(dict(row)):
         yield Difference(
-            "mind", "unclear_load",
-            f"The load may differ, {rates} ({interval}): too little to tell. Longer runs, or "
-            "several a side, would.",
+            "note", "unclear_load",
+            f"The load may differ, {rates} ({interval}), but the runs are too short to decide: "
+            "use longer runs, or several per side.",
         )  # fmt: skip
     elif load_is_given:
         yield Difference(
             "incomparable", "load",
-            f"Different load, {rates} ({interval}): part of each change is the load's.",
+            f"Different load, {rates} ({interval}): it explains a part of each change.",
         )  # fmt: skip
     else:
         yield Difference(
-            "mind", "throughput",
-            f"The program allocates as fast as it can, {rates} ({interval}): a result, not "
-            "the load.",
+            "note", "throughput",
+            f"The program allocates as fast as it can, {rates} ({interval}): the rate is a "
+            "result, not the load.",
         )  # fmt: skip
 
 
@@ -137,17 +139,17 @@ def _procs(side: Sequence[Measured]) -> str:
     return "–".join(map(str, found)) or "unknown"
 
 
-def _of_heap(row: Mapping[str, Any]) -> Iterator[Difference]:
+def _live_heap_difference(row: Mapping[str, Any]) -> Iterator[Difference]:
     if row["verdict"] in (None, "~") or abs(row["delta"]) <= OTHER_LIVE * row["before"]:
         return
     yield Difference(
-        "mind", "live_heap",
-        f"The program itself holds {row['before']:.3g} → {row['after']:.3g} MiB live: goal, "
-        "peak and the work of a cycle follow from it.",
+        "note", "live_heap",
+        f"The live heap of the program itself changed, {row['before']:.3g} → "
+        f"{row['after']:.3g} MiB, and with it goal, peak and the cost of a cycle.",
     )  # fmt: skip
 
 
-def _of_length(
+def _length_difference(
     before: tuple[Circumstances, Sequence[Measured]],
     after: tuple[Circumstances, Sequence[Measured]],
 ) -> Iterator[Difference]:
@@ -156,41 +158,42 @@ def _of_length(
         return
     longer = (before, after)[times.index(max(times))][0].label
     yield Difference(
-        "mind", "length",
-        f"Runs of {longer} are {max(times) / min(times):.0f} times as long: its peak and its "
-        "longest pauses had more time to happen.",
+        "note", "length",
+        f"The runs of {longer} are {max(times) / min(times):.0f} times as long, so its peak "
+        "and its longest pause are higher by chance.",
     )  # fmt: skip
 
 
-def _of_side(label: str, side: Sequence[Measured]) -> Iterator[Difference]:
+def _notes_on_side(label: str, side: Sequence[Measured]) -> Iterator[Difference]:
     cycles = sum(run.summary.cycles for run in side)
     missing = sum(run.summary.missing_cycles for run in side)
     forced = sum(run.summary.forced_cycles for run in side)
     if missing > MISSING_SHARE * (missing + cycles):
         yield Difference(
-            "mind", "missing_cycles",
-            f"{label}: {missing:,} of {missing + cycles:,} cycles have no line: CPU, pauses "
+            "note", "missing_cycles",
+            f"{label}: {missing:,} of {missing + cycles:,} cycles have no line, so CPU, pauses "
             "and allocation are too low by their share.",
         )  # fmt: skip
     if forced > FORCED_SHARE * cycles:
         yield Difference(
-            "mind", "forced_cycles",
-            f"{label}: {forced:,} of {cycles:,} cycles were asked for by the program "
-            "(runtime.GC): no setting makes them fewer.",
+            "note", "forced_cycles",
+            f"{label}: the program forced {forced:,} of {cycles:,} cycles (runtime.GC); no "
+            "setting reduces their number.",
         )  # fmt: skip
     drifts = [drift for run in side if (drift := _drift(run.corrected)) is not None]
     if drifts and abs(fmean(drifts)) > DRIFT_SHARE:
         yield Difference(
-            "mind", "drift",
-            f"{label}: the live heap moves by {100 * fmean(drifts):+.0f} % from the second "
-            "quarter to the last: not settled, or a leak; figures depend on when one looks.",
+            "note", "drift",
+            f"{label}: the live heap changes by {100 * fmean(drifts):+.0f} % from the second "
+            "quarter to the last (not settled, or a leak), so figures depend on the length of "
+            "the run.",
         )  # fmt: skip
 
 
 def _drift(corrected: pl.DataFrame) -> float | None:
-    """Growth of the live heap from the second quarter to the last, as a share.
+    """Returns the relative growth of the live heap from the second quarter to the last.
 
-    The first quarter holds the start-up.
+    The first quarter contains the start-up.
     """
     quarter = len(corrected) // 4
     if quarter < 1:

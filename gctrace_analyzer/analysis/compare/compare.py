@@ -1,9 +1,9 @@
-"""Is it really different? Sides of one or more runs, metric by metric, with 95 % intervals.
+"""Compares sides of one or more runs, metric by metric, with 95 % intervals.
 
-A run's figure is off for two reasons: what happened to fall into it (the cycles tell how much:
-`blocks`), and what another start of the same program would have done differently (no single run
-tells: `Metric.noise`, calibrated). Repeats tell both, and take over from the calibration as
-there are more of them. Method and calibration: docs/comparison.md.
+A figure of a run varies for two reasons: chance within the run (which its cycles show, see
+`bootstrap`), and differences between runs of the same program (which no single run shows, see
+`Metric.noise`). Repeated runs show both, and replace the calibrated noise the more there are.
+Method and calibration: docs/comparison.md.
 """
 
 from __future__ import annotations
@@ -25,36 +25,42 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.summary import Summary
 
 CONFIDENCE = 0.95
+"""Confidence level of all intervals."""
 
-FEWEST_CYCLES = 5
-"""Fewer have no spread that could be estimated: their figures are shown, and not judged."""
+MIN_CYCLES = 5
+"""Cycles. With fewer, the standard error is unknown: figures are shown without a verdict."""
 
 PRIOR_RUNS = 6
-"""The calibrated noise counts as much as this many repeats: it is that of other programs."""
+"""Runs. The calibrated noise comes from other programs, so it counts as much as this many
+repeated runs."""
 
 SAME_LENGTH = 1.25
-"""Times the evidence: beyond, the longer side had more time to reach its peak."""
+"""Ratio of lengths. Above it, the longer side had more time to reach its peak."""
 
 OTHER_LOAD = 0.10
-"""Allocation rates further apart than this are another load."""
+"""Relative difference of the allocation rates. Above it, the load is different."""
 
 PROPORTIONAL = (
     "gc_per_s", "gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_cpu", "stw_share",
 )  # fmt: skip
-"""At the same live heap and goal a cycle costs the same, and there are as many as the
-allocation rate makes: these grow in proportion to it."""
+"""Metrics that grow in proportion to the allocation rate: with the same live heap and goal,
+each cycle costs the same, and the allocation rate determines how many there are."""
 
 
-_OTHER_WAY = {"better": "worse", "worse": "better"}
-"""For a program that allocates as fast as it can: there more is better."""
+_REVERSED = {"better": "worse", "worse": "better"}
+"""Verdicts for a program that allocates as fast as it can, where more is better."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A run with its figures.
 
-    `corrected` are its cycles as `correct_durations` makes them; `spread` is the standard
-    error of each of `values` within the run, on the metric's own scale.
+    Attributes:
+        corrected: its cycles, as `correct_durations` returns them.
+        summary: its summary.
+        values: its metrics.
+        spread: the standard error of each metric within the run, on the metric's scale.
+        by_limit: True if the memory limit sets most goals.
     """
 
     corrected: pl.DataFrame
@@ -65,18 +71,18 @@ class Measured:
 
     @property
     def seconds(self) -> float:
-        """Time of evidence."""
+        """The length of the run."""
         return self.summary.span_s or 0.0
 
     @property
-    def judged(self) -> bool:
-        """Whether there are enough cycles to tell how far its figures may be off."""
-        return self.summary.cycles >= FEWEST_CYCLES
+    def long_enough(self) -> bool:
+        """True if there are enough cycles for a standard error."""
+        return self.summary.cycles >= MIN_CYCLES
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A side's figure: the geometric mean of its runs.
+    """The metric of a side: the geometric mean of its runs.
 
     `scaled` and `variance` are on the metric's scale.
     """
@@ -88,12 +94,12 @@ class Estimate:
 
 
 def measured(corrected: pl.DataFrame, summary: Summary, *, by_limit: bool = False) -> Measured:
-    """A run's figures, each with how far it may be off.
+    """Returns a run with its metrics and their standard errors.
 
     Args:
-        corrected: `correct_durations(cycles)`.
-        summary: of these cycles: the figures that are compared are those of the report.
-        by_limit: a memory limit sets most goals.
+        corrected: what `correct_durations` returns.
+        summary: the summary of these cycles, so that comparisons and reports agree.
+        by_limit: True if the memory limit sets most goals.
     """
     values = figures(summary, corrected)
     return Measured(corrected, summary, values, spreads(corrected, values), by_limit)
@@ -102,18 +108,18 @@ def measured(corrected: pl.DataFrame, summary: Summary, *, by_limit: bool = Fals
 def compare(
     before: Sequence[Measured], after: Sequence[Measured], *, load_is_given: bool = True
 ) -> pl.DataFrame:
-    """`schema.COMPARISON` of two sides, without what is expected of the settings.
+    """Returns the comparison of two sides (`schema.COMPARISON`), without predicted values.
 
     Args:
         before: the runs of one side, at least one.
-        after: those of the other.
+        after: the runs of the other side.
         load_is_given: False if the program allocates as fast as it can, so that its
-            allocation rate is a result.
+            allocation rate is a result, not a load.
     """
     rows = {metric.name: _row(metric, before, after) for metric in METRICS}
     load = rows["alloc_mib_per_s"]
-    if not load_is_given and load["verdict"] in _OTHER_WAY:
-        load["verdict"] = _OTHER_WAY[load["verdict"]]
+    if not load_is_given and load["verdict"] in _REVERSED:
+        load["verdict"] = _REVERSED[load["verdict"]]
     if load_is_given and other_load(load):
         times = load["after"] / load["before"]
         for name in PROPORTIONAL:
@@ -124,14 +130,14 @@ def compare(
 
 
 def other_load(row: dict[str, Any]) -> bool:
-    """Whether the row of the allocation rate shows another load."""
+    """Returns True if the row of the allocation rate shows a different load."""
     if row["verdict"] in (None, "~") or not row["before"]:
         return False
     return bool(abs(row["delta"]) > OTHER_LOAD * row["before"])
 
 
 def sweep(settings: Sequence[tuple[str, Sequence[Measured]]]) -> pl.DataFrame:
-    """`schema.SWEEP`: each metric of each of several settings, the best told from the rest."""
+    """Returns each metric of several settings, the best one marked (`schema.SWEEP`)."""
     rows: list[dict[str, Any]] = []
     for metric in METRICS:
         estimates, dof = _estimates(metric, [runs for _, runs in settings])
@@ -140,7 +146,8 @@ def sweep(settings: Sequence[tuple[str, Sequence[Measured]]]) -> pl.DataFrame:
             rows.append(
                 {
                     "setting": setting, "metric": metric.name, "unit": metric.unit,
-                    **_interval(metric, each, dof, judged=all(run.judged for run in runs)),
+                    **_interval(metric, each, dof, has_interval=all(run.long_enough for run in
+                    runs)),
                     **_extremes([run.values[metric.name] for run in runs]),
                     "standing": _standing(metric, each, best, dof),
                     "runs": each.runs if each else 0, "seconds": _seconds(runs),
@@ -163,7 +170,7 @@ def _row(
     if was is None or now is None:
         return row
     row |= {"delta": now.value - was.value, "verdict": "~"}
-    if metric.noise is None or not all(run.judged for run in (*before, *after)):
+    if metric.noise is None or not all(run.long_enough for run in (*before, *after)):
         return row
     change = now.scaled - was.scaled
     half = _t(dof) * math.sqrt(was.variance + now.variance)
@@ -172,7 +179,7 @@ def _row(
     )
     low, high = change - half - more_after, change + half + more_before
     floored = was.value + metric.floor
-    # A figure cannot fall below 0.
+    # No metric can fall below 0.
     row["delta_low"], row["delta_high"] = (
         max(floored * math.expm1(end), -was.value) for end in (low, high)
     )
@@ -184,10 +191,10 @@ def _row(
 def _estimates(
     metric: Metric, sides: Sequence[Sequence[Measured]]
 ) -> tuple[list[Estimate | None], int]:
-    """Each side's figure, and the degrees of freedom of their variances.
+    """Returns the estimate for each side, and the degrees of freedom of their variances.
 
-    The variance of a run is its own (within) and the calibrated one between runs; how far
-    repeats really are apart scales it, as in a posterior whose prior is worth `PRIOR_RUNS`.
+    The variance of a run is that within it plus the calibrated one between runs. The actual
+    spread of repeated runs scales it, as in a posterior whose prior is worth `PRIOR_RUNS`.
     """
     known = [
         [(metric.scaled(value), _variance(metric, run)) for run in runs
@@ -217,12 +224,12 @@ def _estimates(
 
 
 def mean_of(metric: Metric, values: Sequence[float | None]) -> float | None:
-    """The geometric mean; of one value that value, whatever logarithms round to."""
-    told = [value for value in values if value is not None]
-    if not told:
+    """Returns the geometric mean, which for one value is exactly this value."""
+    known = [value for value in values if value is not None]
+    if not known:
         return None
-    mean = metric.unscaled(fmean(metric.scaled(value) for value in told))
-    return min(max(mean, min(told)), max(told))
+    mean = metric.unscaled(fmean(metric.scaled(value) for value in known))
+    return min(max(mean, min(known)), max(known))
 
 
 def _variance(metric: Metric, run: Measured) -> float:
@@ -231,16 +238,16 @@ def _variance(metric: Metric, run: Measured) -> float:
 
 
 def _more_time(metric: Metric, side: Sequence[Measured], other: Sequence[Measured]) -> float:
-    """By how much the side's peak is higher for having had longer to reach it."""
+    """Returns how much higher the peak of a side is because it had more time to reach it."""
     if metric.name != "heap_peak_mib":
         return 0.0
     time = fmean(run.seconds for run in other)
-    higher = [_above_stretches(run, time) for run in side if run.seconds > SAME_LENGTH * time]
-    return max(higher, default=0.0)
+    longer = [run for run in side if run.seconds > SAME_LENGTH * time]
+    return max((_above_shorter_peaks(run, time) for run in longer), default=0.0)
 
 
-def _above_stretches(run: Measured, seconds: float) -> float:
-    """How far the peak lies above that of a stretch of so many seconds, on the scale."""
+def _above_shorter_peaks(run: Measured, seconds: float) -> float:
+    """Returns how far the peak is above that of parts of this length, on the metric's scale."""
     metric = NAMED["heap_peak_mib"]
     stretch = ((pl.col("start_s") - pl.col("start_s").min()) / max(seconds, 1e-3)).floor()
     peaks = run.corrected.group_by(stretch.alias("stretch")).agg(pl.col("heap_end_mib").max())
@@ -249,11 +256,11 @@ def _above_stretches(run: Measured, seconds: float) -> float:
 
 
 def _interval(
-    metric: Metric, each: Estimate | None, dof: int, *, judged: bool
+    metric: Metric, each: Estimate | None, dof: int, *, has_interval: bool
 ) -> dict[str, float | None]:
     if each is None:
         return dict.fromkeys(("value", "value_low", "value_high"))
-    if metric.noise is None or not judged:
+    if metric.noise is None or not has_interval:
         return {"value": each.value, "value_low": None, "value_high": None}
     half = _t(dof) * math.sqrt(each.variance)
     return {
@@ -264,15 +271,15 @@ def _interval(
 
 
 def _extremes(values: Sequence[float | None]) -> dict[str, float | None]:
-    told = [value for value in values if value is not None]
-    return {"least": min(told, default=None), "most": max(told, default=None)}
+    known = [value for value in values if value is not None]
+    return {"least": min(known, default=None), "most": max(known, default=None)}
 
 
 def _best(metric: Metric, estimates: Sequence[Estimate | None]) -> Estimate | None:
     if metric.better == "by load" or metric.noise is None:
         return None
-    told = [each for each in estimates if each]
-    return min(told, key=lambda each: each.scaled, default=None)
+    known = [each for each in estimates if each]
+    return min(known, key=lambda each: each.scaled, default=None)
 
 
 def _standing(
@@ -291,7 +298,7 @@ def _seconds(runs: Sequence[Measured]) -> float:
 
 
 def _t(dof: int) -> float:
-    """Student's t for the confidence, by its expansion in 1/dof (within 0.1 % from 6 on).
+    """Returns Student's t for the confidence, by its expansion in 1/dof (0.1 % off from 6 on).
 
     >>> [round(_t(dof), 2) for dof in (6, 10, 30)]
     [2.45, 2.23, 2.04]

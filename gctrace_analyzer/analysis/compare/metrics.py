@@ -1,7 +1,7 @@
-"""What is compared: each metric, its unit, which way is better, and how far runs differ.
+"""The metrics of a comparison: unit, direction, and how much runs differ by chance.
 
-Metrics are compared on the scale log(value + floor): changes are factors, and what is below the
-floor is too small to be told from nothing.
+Metrics are compared on the scale log(value + floor): changes are factors, and values below the
+floor do not differ from zero in practice.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import gc_cpu_ms
-from gctrace_analyzer.analysis.heap import (
+from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     alloc_while_marking_mib,
+    gc_cpu_ms,
+    pauses_ms,
     true_live_mib,
 )
 from gctrace_analyzer.analysis.pauses import PHASES, pauses
@@ -34,12 +35,13 @@ class Metric:
     Attributes:
         name: as in the summary.
         unit: of the values.
-        floor: differences of this size are rounding or too small to matter, in `unit`.
-        noise: how far runs of the same program and setting differ beyond what the cycles
-            within them tell: standard deviation of the logarithm. None: it is not judged.
-        limited_noise: the same where a memory limit sets the goal, which feeds back on itself.
-        better: `lower`, or `by load`: lower under a load that is given, higher for a program
-            that does as much as it can.
+        floor: differences of this size, in `unit`, are rounding or too small to matter.
+        noise: how much runs of the same program and setting differ, beyond the standard error
+            within each run: standard deviation of the logarithm. None: the metric has no
+            interval and no verdict.
+        limited_noise: the same if a memory limit sets the goal, which amplifies differences.
+        better: `lower`, or `by load`: lower if the load is given, higher for a program that
+            does as much work as it can.
     """
 
     name: str
@@ -50,11 +52,11 @@ class Metric:
     better: Better = "lower"
 
     def scaled(self, value: float) -> float:
-        """The value on the scale of the comparison."""
+        """Returns the value on the scale of the comparison."""
         return math.log(max(value, 0.0) + self.floor)
 
     def unscaled(self, scaled: float) -> float:
-        """The value back from that scale."""
+        """Returns the value for a number on that scale."""
         return max(math.exp(scaled) - self.floor, 0.0)
 
 
@@ -78,9 +80,11 @@ METRICS = (
     Metric("heap_goal_p50_mib", "MiB", 1.0, 0.015, 0.045),
     Metric("heap_peak_mib", "MiB", 1.0, 0.02, 0.03),
 )
-"""The noise: calibrated on repeats of one program under one setting (docs/comparison.md)."""
+"""The metrics. Their noise was measured on repeated runs of one program
+(docs/comparison.md)."""
 
 NAMED = {metric.name: metric for metric in METRICS}
+"""The metrics by name."""
 
 _PHASES = {
     "stw_sweep_term": "sweep termination",
@@ -89,9 +93,11 @@ _PHASES = {
 
 
 def figures(summary: Summary, corrected: pl.DataFrame) -> dict[str, float | None]:
-    """Each metric's value; None where the log does not tell.
+    """Returns the value of each metric; None where it is unknown.
 
-    `corrected` is `correct_durations(cycles)` of the summary's cycles.
+    Args:
+        summary: the summary of the run.
+        corrected: what `correct_durations` returns for its cycles.
     """
     rows = {row["phase"]: row for row in pauses(corrected).iter_rows(named=True)}
     values = {
@@ -108,11 +114,10 @@ def figures(summary: Summary, corrected: pl.DataFrame) -> dict[str, float | None
 
 
 def ratios() -> dict[str, tuple[pl.Expr, pl.Expr]]:
-    """Numerator and denominator, cycle by cycle, of the metrics that are ratios of sums."""
+    """Returns numerator and denominator per cycle of the metrics that are ratios of sums."""
     elapsed = pl.col("elapsed_s")
     capacity_ms = 1000 * elapsed * pl.col("procs")
     spent = gc_cpu_ms()
-    paused = pl.col("stw_sweep_term_ms").fill_null(0) + pl.col("stw_mark_term_ms")
     assist = pl.col("assist_cpu_ms")
     late = (pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced")
     alloc = alloc_while_marking_mib() + alloc_before_mib()
@@ -123,7 +128,7 @@ def ratios() -> dict[str, tuple[pl.Expr, pl.Expr]]:
         "gc_per_s": (numbers.cast(pl.Float64), starts),
         "assist_share_of_gc_cpu": (assist, spent),
         "assist_share_of_cpu": (assist, capacity_ms),
-        "stw_share": (paused, 1000 * elapsed),
+        "stw_share": (pauses_ms(), 1000 * elapsed),
         "alloc_mib_per_s": (alloc, elapsed),
         "true_live_heap_mib": (true_live_mib(), pl.when(late).then(1.0)),
     }
@@ -139,4 +144,4 @@ QUANTILES: dict[str, tuple[tuple[str, ...], float]] = {
     "live_heap_p50_mib": (("heap_live_mib",), 0.5),
     "heap_goal_p50_mib": (("heap_goal_mib",), 0.5),
 }
-"""The columns whose values, taken together, a metric is a quantile of."""
+"""The metrics that are quantiles: of which columns together, and which quantile."""

@@ -1,4 +1,4 @@
-"""The CPU a unit really used, as systemd counts it, and the collector's part of it."""
+"""The CPU time that units used according to systemd, and the share of GC in it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import gc_cpu_ms
-from gctrace_analyzer.analysis.postmortem import match
+from gctrace_analyzer.analysis.postmortem.match import Row, match_process
+from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """A unit's run: its CPU, and how much of that was GC if its cycles are here too.
+    """One run of a unit: its CPU time, and how much of it was GC if its cycles are known.
 
-    `gc_cpu_share` is GC CPU (idle marking left out) over the CPU used, not over the CPUs there
-    are; `complete` says whether the log has all cycles of that run.
+    `gc_cpu_share` is GC CPU time (without idle marking) over the CPU time used, not over that
+    of all CPUs. `complete` is True if the log has all cycles of the run.
     """
 
     unit: str
@@ -35,17 +36,17 @@ class Consumed:
 
 
 def consumed(tables: Mapping[str, pl.DataFrame]) -> list[Consumed]:
-    """One per `Consumed` line, in their order."""
+    """Returns one entry for each `Consumed` line of systemd, in their order."""
     events = tables["unit_events"].filter(event="consumed").drop_nulls("cpu_s")
     return [_consumed(row, tables) for row in events.iter_rows(named=True)]
 
 
-def _consumed(row: match.Row, tables: Mapping[str, pl.DataFrame]) -> Consumed:
-    link = match.link({**row, "pid": None}, tables["processes"])
+def _consumed(row: Row, tables: Mapping[str, pl.DataFrame]) -> Consumed:
+    match = match_process({**row, "pid": None}, tables["processes"])
     spent = share = process = None
     complete = False
-    if link and link.match_by[0] in ("unit", "container"):
-        process = link.process
+    if match and match.match_by[0] in ("unit", "container"):
+        process = match.process
         cycles = tables["cycles"].filter(process=process)
         spent = float(cycles.select(gc_cpu_ms().sum()).item()) / 1000
         share = spent / row["cpu_s"] if row["cpu_s"] else None
@@ -54,14 +55,14 @@ def _consumed(row: match.Row, tables: Mapping[str, pl.DataFrame]) -> Consumed:
     peak = row["memory_peak_bytes"]
     return Consumed(
         unit=row["unit"], cpu_s=row["cpu_s"], wall_s=row["wall_s"],
-        memory_peak_mib=None if peak is None else peak / (1 << 20),
+        memory_peak_mib=None if peak is None else peak / MIB,
         process=process, gc_cpu_s=spent, gc_cpu_share=share, complete=complete,
-        num_gc=_dumped(row, tables["memstats"]),
+        num_gc=_last_num_gc(row, tables["memstats"]),
     )  # fmt: skip
 
 
-def _dumped(row: match.Row, memstats: pl.DataFrame) -> int | None:
-    """NumGC of the last dump of the same container."""
+def _last_num_gc(row: Row, memstats: pl.DataFrame) -> int | None:
+    """Returns NumGC of the last MemStats dump of the same container."""
     identifier = row["container_id"]
     if not identifier or memstats.is_empty():
         return None
@@ -75,19 +76,19 @@ def _dumped(row: match.Row, memstats: pl.DataFrame) -> int | None:
 
 
 SAME_WORK = 0.02
-"""Runs whose total allocation differs by no more did the same work."""
+"""Relative difference of the total allocation. Below it, two runs did the same work."""
 
 MANY_TIMES = 3.0
-"""So many times the collections for the same work are no accident."""
+"""Times the GC cycles. For the same work, this is not chance."""
 
 
 def compared(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
-    """Runs that did the same work at a different price, as their dumps and units tell."""
+    """Yields runs that did the same work with far more GC, according to dumps and units."""
     dumps = tables["memstats"].drop_nulls(["total_alloc_bytes", "num_gc"])
     if dumps.is_empty():
         return
-    whose = ["host", "ident", "container", "container_id", "pod"]
-    last = dumps.group_by(whose, maintain_order=True).agg(
+    identity = ["host", "ident", "container", "container_id", "pod"]
+    last = dumps.group_by(identity, maintain_order=True).agg(
         pl.col("total_alloc_bytes", "num_gc", "alloc_bytes").last()
     )
     cpu = {
@@ -99,24 +100,21 @@ def compared(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
     for few, many in pairwise(rows):
         same = abs(few["total_alloc_bytes"] / many["total_alloc_bytes"] - 1) <= SAME_WORK
         if same and few["num_gc"] and many["num_gc"] >= MANY_TIMES * few["num_gc"]:
-            total = many["total_alloc_bytes"] / (1 << 20)
+            total = many["total_alloc_bytes"] / MIB
             spent = [_cpu_of(row, cpu) for row in (few, many)]
-            price = (
-                "" if None in spent else f" and {_span(spent[1])} of CPU, not {_span(spent[0])}"
-            )
+            cpu_text = ""
+            if spent[0] is not None and spent[1] is not None:
+                less, more = duration_text(spent[0]), duration_text(spent[1])
+                cpu_text = f" and {more} instead of {less} of CPU time"
             yield (
-                f"The same work ({total:,.0f} MiB allocated) took {many['ident'] or 'one run'} "
-                f"{many['num_gc']:,} collections, not {few['num_gc']:,}{price}: a heap "
-                f"goal held "
-                "down, as by a memory limit (GOMEMLIMIT) below what the program needs."
+                f"For the same work ({total:,.0f} MiB allocated) {many['ident'] or 'one run'} "
+                f"needed {many['num_gc']:,} instead of {few['num_gc']:,} GC cycles{cpu_text}: "
+                "something kept its heap goal low, such as a memory limit (GOMEMLIMIT) below "
+                "what the program needs."
             )
 
 
-def _cpu_of(row: match.Row, cpu: Mapping[str, float]) -> float | None:
+def _cpu_of(row: Row, cpu: Mapping[str, float]) -> float | None:
+    """Returns the CPU time of the container with the name or id of the row."""
     named = [name for name in (row["ident"], row["container_id"]) if name]
     return next((s for key, s in cpu.items() if any(key.startswith(n) for n in named)), None)
-
-
-def _span(seconds: float | None) -> str:
-    minutes, rest = divmod(seconds or 0.0, 60)
-    return f"{minutes:.0f} min {int(rest)} s" if minutes else f"{rest:.3g} s"

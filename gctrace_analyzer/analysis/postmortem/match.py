@@ -1,8 +1,9 @@
-"""Which program a kill has hit: joined by what both sides say of themselves.
+"""Matches a kill to the process in the log that was killed.
 
-The order is that of certainty: process id, unit, container, pod, name, and last the only
-program that ended within a minute before. Docker's journald driver logs dockerd's own process
-id, and ids inside a container are not the kernel's, so these never match.
+What both records have in common decides, the most certain first: process id, unit, container,
+pod, name, and last that only one process ended within a minute before the kill. Docker's
+journald driver logs the process id of dockerd, and process ids inside a container differ from
+those of the kernel, so neither ever matches.
 """
 
 from __future__ import annotations
@@ -21,51 +22,59 @@ Confidence = Literal["high", "medium", "low"]
 Row = dict[str, Any]
 
 NEAR = timedelta(seconds=60)
-"""A program that logs nothing for so long before a kill need not be the one killed."""
+"""A process that logged nothing for this long before a kill need not be the one killed."""
 
-_SHORT_ID = re.compile(r"[0-9a-f]{12,64}")
+_CONTAINER_ID = re.compile(r"[0-9a-f]{12,64}")
+
 _COMM_BYTES = 15
+"""The kernel truncates the name of a task to this length (TASK_COMM_LEN)."""
+
+_CERTAINTY = ("pid", "unit", "container", "pod", "comm")
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A kill's program: `match_by` says what agrees, the most certain first."""
+class Match:
+    """The process that was killed; `match_by` names what agrees, the most certain first."""
 
     process: int
     match_by: tuple[str, ...]
     confidence: Confidence
 
 
-def link(kill: Row, processes: pl.DataFrame) -> Link | None:
-    """The program that `kill`, a row of `oom_kills`, has hit; None if none can be named."""
-    found: list[tuple[tuple[str, ...], int]] = []
+def match_process(kill: Row, processes: pl.DataFrame) -> Match | None:
+    """Returns the process that `kill`, a row of `oom_kills`, has killed; None if unknown."""
+    matches: list[tuple[tuple[str, ...], int]] = []
     rows = processes.to_dicts()
     for row in rows:
         if kill.get("host") and row["host"] and kill["host"] != row["host"]:
             continue
-        if _before(kill, row):
+        if _started_later(kill, row):
             continue
         agrees = tuple(_agreeing(kill, row))
         if agrees:
-            found.append((agrees, row["process"]))
-    if found:
-        order = ("pid", "unit", "container", "pod", "comm")
-        # Of a crash loop's starts the last one is the one that was killed.
-        best = min(found, key=lambda each: (order.index(each[0][0]), -len(each[0]), -each[1]))
-        sure = best[0][0] != "comm" or len(best[0]) > 1
-        return Link(best[1], best[0], "high" if sure else "medium")
-    return _only_one_near(kill, rows)
+            matches.append((agrees, row["process"]))
+    if matches:
+        # In a crash loop, the last start is the one that was killed.
+        best = min(
+            matches, key=lambda each: (_CERTAINTY.index(each[0][0]), -len(each[0]), -each[1])
+        )
+        certain = best[0][0] != "comm" or len(best[0]) > 1
+        return Match(best[1], best[0], "high" if certain else "medium")
+    return _only_recent_process(kill, rows)
 
 
-def tasks_at(kill: Row, tasks: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `oom_tasks` that the kernel listed at `kill`."""
-    mine = pl.col("kill_line_no") == (kill.get("line_no") or -1)
-    return tasks.filter(mine & (pl.col("source").cast(pl.String) == str(kill.get("source"))))
+def listed_tasks(kill: Row, tasks: pl.DataFrame) -> pl.DataFrame:
+    """Returns the rows of `oom_tasks` that the kernel listed with `kill`."""
+    same_line = pl.col("kill_line_no") == (kill.get("line_no") or -1)
+    return tasks.filter(
+        same_line & (pl.col("source").cast(pl.String) == str(kill.get("source")))
+    )
 
 
 def _agreeing(kill: Row, row: Row) -> list[str]:
+    """Returns what the kill and the process have in common."""
     agrees = []
-    by_docker = bool(_SHORT_ID.fullmatch(row["ident"] or ""))
+    by_docker = bool(_CONTAINER_ID.fullmatch(row["ident"] or ""))
     if kill.get("pid") and kill["pid"] == row["log_pid"] and not by_docker:
         agrees.append("pid")
     if unit := kill.get("unit"):
@@ -88,19 +97,20 @@ def _agreeing(kill: Row, row: Row) -> list[str]:
     return agrees
 
 
-def _before(kill: Row, row: Row) -> bool:
-    """Whether the program started only after the kill."""
+def _started_later(kill: Row, row: Row) -> bool:
+    """Returns True if the process started after the kill."""
     at, started = kill.get("logged_at"), row["started_at"]
     return bool(at and started and started > at + timedelta(seconds=1))
 
 
-def _only_one_near(kill: Row, rows: Sequence[Row]) -> Link | None:
+def _only_recent_process(kill: Row, rows: Sequence[Row]) -> Match | None:
+    """Returns the process that ended shortly before the kill, if there is only one."""
     at = kill.get("logged_at")
     if len(rows) == 1 and (at is None or rows[0]["ended_at"] is None):
-        return Link(rows[0]["process"], ("only program",), "low")
+        return Match(rows[0]["process"], ("only program",), "low")
     near = [
         row
         for row in rows
         if at and row["ended_at"] and timedelta(seconds=-1) <= at - row["ended_at"] <= NEAR
     ]
-    return Link(near[0]["process"], ("time",), "low") if len(near) == 1 else None
+    return Match(near[0]["process"], ("time",), "low") if len(near) == 1 else None

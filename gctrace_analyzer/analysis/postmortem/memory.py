@@ -1,4 +1,4 @@
-"""Heap held against heap needed, and what recycling saves, from dumps of MemStats."""
+"""What MemStats dumps show: the heap that a program holds, needs and wastes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.units import MIB
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MIB = 1 << 20
-_WHOSE = ("source", "host", "ident", "container", "container_id", "pod")
+_IDENTITY = ("source", "host", "ident", "container", "container_id", "pod")
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What one program's dumps say: sizes in MiB, of the last dump unless named `_max`.
+    """The dumps of one program: sizes in MiB, from the last dump unless named `_max`.
 
-    `held` is the heap taken from the system and not given back; `needed` what the program
-    holds on to: its pool if it counts one, else the heap in use. `resolution_mib` is the unit
-    of the last digit as printed.
+    `held` is the heap that was obtained from the OS and not returned. `needed` is what the
+    program
+    keeps: its buffer pool if the dumps have one, otherwise the heap in use. `resolution_mib` is
+    the unit of the last printed digit.
     """
 
     source: str
@@ -49,29 +51,33 @@ class Memory:
     advice: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures by name, ready for JSON."""
+        """Returns the figures by name, ready for JSON."""
         return {**asdict(self), "advice": list(self.advice)}
 
 
 HELD_TIMES = 1.5
-"""A heap that is half as large again as what is needed is worth a word."""
+"""Times what is needed. A heap that is half as large again is worth a sentence."""
 
-WORTH_MIB = 64.0
-"""So much idle memory is worth giving back."""
+MIN_IDLE_MIB = 64.0
+"""MiB. Less idle memory is not worth returning."""
+
+MIN_IDLE_SHARE = 0.25
+"""Share of the held heap. Less idle memory is an ordinary reserve."""
 
 POOR_HITS = 0.5
-"""Of the buffers let go less than half served again: no recycling to speak of."""
+"""Share of the freed buffers. If fewer are reused, the pool does not work."""
 
 FEW_MAKES = 20
+"""Buffers. Fewer are not worth a pool."""
 
 
 def programs(memstats: pl.DataFrame) -> list[pl.DataFrame]:
-    """The dumps of each program, in the order of their first."""
-    return memstats.partition_by(_WHOSE, maintain_order=True) if len(memstats) else []
+    """Returns the dumps of each program, in the order of their first dumps."""
+    return memstats.partition_by(_IDENTITY, maintain_order=True) if len(memstats) else []
 
 
 def memories(memstats: pl.DataFrame) -> list[Memory]:
-    """One per program, in the order of their first dumps."""
+    """Returns one entry for each program, in the order of their first dumps."""
     return [_memory(part) for part in programs(memstats)]
 
 
@@ -87,18 +93,17 @@ def _memory(part: pl.DataFrame) -> Memory:
     in_use = mib("heap_inuse_bytes").fill_null(heap_sys - idle)
     held = heap_sys - released.fill_null(0.0) if released.count() else heap_sys
     pool, alloc = mib("pool_bytes"), mib("heap_alloc_bytes").fill_null(mib("alloc_bytes"))
-    needed, what = (
-        (pool, "the program's own buffers")
-        if pool.count()
-        else (in_use, "heap in use")
-        if in_use.count()
-        else (alloc, "heap allocated")
-    )
+    if pool.count():
+        needed, needed_is = pool, "the program's own buffers"
+    elif in_use.count():
+        needed, needed_is = in_use, "heap in use"
+    else:
+        needed, needed_is = alloc, "heap allocated"
     sys = mib("sys_bytes")
     resolution = part["resolution_bytes"].max()
     figures: dict[str, Any] = {
         "source": str(part["source"][0]),
-        "of": next((part[name][0] for name in _WHOSE[2:] if part[name][0]), None),
+        "of": next((part[name][0] for name in _IDENTITY[2:] if part[name][0]), None),
         "dumps": len(part),
         "heap_sys_mib": _last(heap_sys),
         "heap_sys_max_mib": heap_sys.max(),
@@ -106,7 +111,7 @@ def _memory(part: pl.DataFrame) -> Memory:
         "held_max_mib": held.max(),
         "needed_mib": _last(needed),
         "needed_max_mib": needed.max(),
-        "needed_is": what if needed.count() else None,
+        "needed_is": needed_is if needed.count() else None,
         "idle_unreleased_mib": _last(idle - released),
         "fragmentation_mib": _last(in_use - alloc),
         "sys_mib": _last(sys),
@@ -135,7 +140,7 @@ def _difference(values: pl.Series) -> int | None:
 
 
 def _hits(part: pl.DataFrame) -> float | None:
-    """Of the buffers let go, the part that served again instead of a new one."""
+    """Returns the share of freed buffers that were reused instead of a new one."""
     made, freed = _difference(part["makes"]), _difference(part["frees"])
     if made is None or not freed:
         return None
@@ -144,29 +149,26 @@ def _hits(part: pl.DataFrame) -> float | None:
 
 def _advice(figures: dict[str, Any]) -> Iterator[str]:
     held, needed = figures["held_max_mib"], figures["needed_max_mib"]
-    if held and needed and held > HELD_TIMES * needed and held - needed > WORTH_MIB:
+    if held and needed and held > HELD_TIMES * needed and held - needed > MIN_IDLE_MIB:
         yield (
-            f"The heap held {held:,.0f} MiB for {needed:,.0f} MiB of {figures['needed_is']}: "
-            f"{held / needed:.1f} times as much."
+            f"The heap held up to {held:,.0f} MiB for {needed:,.0f} MiB of "
+            f"{figures['needed_is']}: {held / needed:.1f} times as much."
         )
     idle = figures["idle_unreleased_mib"]
-    if idle is not None and idle > WORTH_MIB and held and idle > held / 4:
+    if idle is not None and idle > MIN_IDLE_MIB and held and idle > MIN_IDLE_SHARE * held:
         yield (
-            f"{idle:,.0f} MiB of it is idle and not given back; a memory limit "
-            f"(GOMEMLIMIT) makes "
-            "the runtime give it back in time."
+            f"{idle:,.0f} MiB of it are idle and were not returned to the OS; with a memory "
+            "limit (GOMEMLIMIT) the runtime returns idle memory in time."
         )
     hits, makes = figures["pool_hit_share"], figures["makes"]
     if makes is not None and makes > FEW_MAKES and (hits is None or hits < POOR_HITS):
-        served = "none" if not hits else f"{100 * hits:.0f} %"
-        freed = (
-            ""
-            if figures["frees"] is None
-            else f" and {figures['frees']:,} let go, {served} of which served again"
-        )
+        reused = "none" if not hits else f"{100 * hits:.0f} %"
+        freed = ""
+        if figures["frees"] is not None:
+            freed = f" and {figures['frees']:,} freed, {reused} of which were reused"
         yield (
-            f"{makes:,} buffers were made{freed}: recycle them (sync.Pool, or a free list "
-            f"of channels)."
+            f"{makes:,} buffers were allocated{freed}: reuse them (`sync.Pool`, or a channel "
+            "as a free list)."
         )
     elif hits is not None and hits >= POOR_HITS:
-        yield f"{100 * hits:.0f} % of the buffers let go served again: recycling works."
+        yield f"{100 * hits:.0f} % of the freed buffers were reused: the buffer pool works."

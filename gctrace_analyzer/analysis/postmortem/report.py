@@ -1,8 +1,8 @@
-"""Deaths for memory: what the program did in its last minute, and whether Go could help it.
+"""Post-mortems of processes that were killed for memory, with their last minute.
 
-A kernel's or systemd-oomd's kill is proof; so is a state that says `OOMKilled`, a unit's
-result `oom-kill` or the runtime's own `out of memory`. Exit code 137 alone is SIGKILL by
-anybody, and said to be not proven.
+Proof of an OOM kill is a record of the kernel or of systemd-oomd, a container state
+`OOMKilled`, the result `oom-kill` of a unit, or the runtime's own `out of memory`. Exit code
+137 alone is SIGKILL from anybody, and counts as not proven.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import with_metrics
-from gctrace_analyzer.analysis.postmortem import match
-from gctrace_analyzer.analysis.postmortem.verdict import read
+from gctrace_analyzer.analysis.cycles import goal_mib, with_metrics
+from gctrace_analyzer.analysis.postmortem.match import match_process
+from gctrace_analyzer.analysis.postmortem.verdict import explain_death
+from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,16 +23,16 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.analysis.settings import Settings
 
-MIB = 1 << 20
+
 Row = dict[str, Any]
 
 LAST_S = 60.0
-"""The last minute: long enough for a trend, short enough to be about the death."""
+"""Seconds before the death: long enough for a trend, short enough to be about the death."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostMortem:
-    """One death and what is known of it; sizes in MiB, null where nothing tells them."""
+    """One death with all known facts; sizes in MiB, None where unknown."""
 
     kind: str
     proven: bool
@@ -67,16 +68,16 @@ class PostMortem:
     line_no: int | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The facts by name, ready for JSON."""
+        """Returns the facts by name, ready for JSON."""
         lists = {name: list(getattr(self, name)) for name in ("match_by", "reading", "advice")}
         return {**asdict(self), **lists}
 
 
 def post_mortems(tables: Mapping[str, pl.DataFrame], settings: Settings) -> list[PostMortem]:
-    """Every death in the tables of a log, in their order."""
+    """Returns the post-mortem of every death in the tables of a log, in their order."""
     deaths = [*_kills(tables), *_states(tables), *_units(tables), *_fatal(tables)]
     metrics = with_metrics(tables["cycles"]) if deaths else tables["cycles"]
-    return [_examined(death, tables, metrics, settings) for death in deaths]
+    return [_post_mortem(death, tables, metrics, settings) for death in deaths]
 
 
 def _kills(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
@@ -85,22 +86,22 @@ def _kills(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
 
 
 def _states(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
-    """Containers that ended so, unless a kill of the same container is there already."""
+    """Yields containers that were killed, unless there is a record of that kill already."""
     kills = tables["oom_kills"]
-    told: set[str] = set()
-    # Where one event of a container proves it, the others prove it too.
+    seen_ids: set[str] = set()
+    # If one event of a container proves the kill, its other events need not.
     states = tables["container_states"].sort("oom_killed", descending=True, nulls_last=True)
     for row in states.iter_rows(named=True):
         if not row["oom_killed"] and row["exit_code"] != 137:
             continue
         identifier = row["container_id"] or row["name"] or row["container"] or ""
-        seen = bool(identifier) and identifier in told
+        seen = bool(identifier) and identifier in seen_ids
         kill = kills["container_id"].drop_nulls()
         if seen or any(
             k.startswith(identifier) or identifier.startswith(k) for k in kill if identifier
         ):
             continue
-        told.add(identifier)
+        seen_ids.add(identifier)
         yield {
             "kind": _ending(row),
             "proven": bool(row["oom_killed"]),
@@ -121,7 +122,7 @@ def _ending(row: Row) -> str:
 
 
 def _units(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
-    """Units that systemd calls killed for memory, where no record of the kill is there."""
+    """Yields units that were killed according to systemd, if there is no record of the kill."""
     known = set(tables["oom_kills"]["unit"].drop_nulls())
     for row in tables["unit_events"].iter_rows(named=True):
         killed = row["event"] == "oom_killed_process" or row["result"] == "oom-kill"
@@ -144,10 +145,10 @@ def _fatal(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
         }  # fmt: skip
 
 
-def _examined(
+def _post_mortem(
     death: Row, tables: Mapping[str, pl.DataFrame], metrics: pl.DataFrame, settings: Settings
 ) -> PostMortem:
-    link = match.link(death, tables["processes"])
+    match = match_process(death, tables["processes"])
     facts: Row = {
         "kind": death["kind"],
         "proven": death["proven"],
@@ -157,18 +158,21 @@ def _examined(
         "victim": death.get("comm") or death.get("name") or death.get("unit"),
         "pid": death.get("pid"),
         "scope": death.get("scope"),
-        "process": link.process if link else None,
-        "match_by": link.match_by if link else (),
-        "confidence": link.confidence if link else None,
+        "process": match.process if match else None,
+        "match_by": match.match_by if match else (),
+        "confidence": match.confidence if match else None,
         "source": str(death["source"]) if death.get("source") else None,
         "line_no": death.get("line_no"),
         **_limit(death, settings),
-        **(_last_cycles(death, metrics.filter(process=link.process)) if link else _NOTHING),
+        **(_last_cycles(death, metrics.filter(process=match.process)) if match else _UNKNOWN),
     }
-    facts |= _divided(death, facts, tables["memstats"])
-    reading, advice, preventable = read(facts, death, tables, settings)
+    facts |= _memory_at_death(death, facts, tables["memstats"])
+    explanation = explain_death(facts, death, tables, settings)
     return PostMortem(
-        **facts, reading=tuple(reading), advice=tuple(advice), preventable=preventable
+        **facts,
+        reading=explanation.reading,
+        advice=explanation.advice,
+        preventable=explanation.preventable,
     )
 
 
@@ -186,7 +190,7 @@ def _limit(death: Row, settings: Settings) -> Row:
     return {"limit_mib": None, "limit_is": None}
 
 
-_NOTHING: Row = dict.fromkeys(
+_UNKNOWN: Row = dict.fromkeys(
     (
         "last_gc_num", "gap_s", "usual_interval_s", "live_before_mib", "live_mib",
         "heap_end_mib",
@@ -196,12 +200,12 @@ _NOTHING: Row = dict.fromkeys(
 
 
 def _last_cycles(death: Row, cycles: pl.DataFrame) -> Row:
-    """What the program's last minute was like."""
+    """Returns the facts about the last minute of the process."""
     at = death.get("logged_at")
     if at is not None and cycles["logged_at"].count():
         cycles = cycles.filter(pl.col("logged_at").is_null() | (pl.col("logged_at") <= at))
     if cycles.is_empty():
-        return dict(_NOTHING)
+        return dict(_UNKNOWN)
     last = cycles.row(-1, named=True)
     begin = None if last["start_s"] is None else last["start_s"] - LAST_S
     minute = cycles if begin is None else cycles.filter(pl.col("start_s") >= begin)
@@ -226,19 +230,18 @@ def _last_cycles(death: Row, cycles: pl.DataFrame) -> Row:
 
 
 def _next_goal(minute: pl.DataFrame, last: Row) -> int | None:
-    """Where the next cycle was due, by the GOGC in effect; the printed goal is the last one."""
+    """Returns the goal of the cycle that was due next, by the effective GOGC."""
     gogc = minute.filter(pl.col("goal_set_by").cast(pl.String) == "gogc")[
         "effective_gogc"
     ].median()
     if not isinstance(gogc, float) or last["heap_live_mib"] is None:
         return None
     roots = (last["stacks_mib"] or 0) + (last["globals_mib"] or 0)
-    live: int = last["heap_live_mib"]
-    return round(live + (live + roots) * gogc / 100)
+    return round(goal_mib(last["heap_live_mib"], roots, gogc))
 
 
 def _gap_s(death: Row, last: Row) -> float | None:
-    """From the last cycle's line to the death, on whichever clock both have."""
+    """Returns the time from the last cycle to the death, on a clock that both have."""
     if death.get("logged_at") and (line := last["logged_at"] or last["wall_time"]):
         return float((death["logged_at"] - line).total_seconds())
     if death.get("monotonic_s") is not None and last["monotonic_s"] is not None:
@@ -246,10 +249,10 @@ def _gap_s(death: Row, last: Row) -> float | None:
     return None
 
 
-def _divided(death: Row, facts: Row, memstats: pl.DataFrame) -> Row:
-    """Resident memory at death as Go heap, what else Go holds, and the rest.
+def _memory_at_death(death: Row, facts: Row, memstats: pl.DataFrame) -> Row:
+    """Returns the resident memory at death as Go heap, other Go memory and the rest.
 
-    The heap is that of the last cycle's end, so what was allocated since then is in the rest.
+    The heap is that at the end of the last cycle, so the rest includes later allocations.
     """
     resident = death.get("anon_rss_bytes")
     shared = death.get("shmem_rss_bytes") or 0

@@ -1,12 +1,14 @@
-"""What the facts of a death mean, what to do, and whether Go could have prevented it."""
+"""Explains a death: what the facts mean, what to do, and whether Go could have prevented it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.postmortem import match
+from gctrace_analyzer.analysis.postmortem.match import listed_tasks
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,154 +18,188 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 MOST_OF_LIMIT = 0.9
-"""A live heap that leaves less than a tenth of the limit to all else does not fit in it."""
+"""Share of the limit. A live heap above it leaves less than a tenth to everything else."""
 
 OFF_HEAP_SHARE = 0.3
-"""More of the limit than this outside the Go heap is a cause of its own."""
+"""Share of the limit. More than this outside the Go heap is a cause of its own."""
 
 TIGHT_LIMIT = 0.95
-"""A GOMEMLIMIT above this part of the container's leaves nothing to what Go does not count."""
+"""Share of the container's limit. A higher GOMEMLIMIT leaves no room for memory that Go does
+not count."""
 
 QUIET_TIMES = 2.0
-"""No cycle for twice the usual interval: memory was taken between two collections."""
+"""Times the usual interval. After such a time without a cycle, memory grew between two
+cycles."""
+
+GROWTH_TIMES = 1.5
+GROWTH_MIN_MIB = 16
+"""A live heap that grew by this factor and this much in the last minute is a cause."""
+
+EXPLAINED_TIMES = 3
+"""Times what the heap can have grown. If off-heap memory is more, the heap does not explain
+it."""
+
+TIMESTAMP_S = 1.0
+"""Seconds. Timestamps may be truncated to seconds."""
 
 
-def read(  # noqa: C901  the order of the questions is the order of the answers
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What the facts mean (`reading`), what to do, and whether Go could have prevented it.
+
+    `preventable` is `yes`, `for a while`, `partly`, `no` or `cannot tell`.
+    """
+
+    reading: tuple[str, ...]
+    advice: tuple[str, ...]
+    preventable: str
+
+
+def explain_death(
     facts: Row, death: Row, tables: Mapping[str, pl.DataFrame], settings: Settings
-) -> tuple[list[str], list[str], str]:
-    """What the facts mean, what to do, and whether Go could have prevented it."""
+) -> Explanation:
+    """Returns the explanation of a death.
+
+    Args:
+        facts: the facts of `PostMortem`, by name.
+        death: the record of the death.
+        tables: the tables of the log.
+        settings: the known settings.
+    """
     if not facts["proven"]:
-        text = (
-            "Exit code 137 is SIGKILL by anybody. Not proven to be for memory: the "
-            "kernel's log of that minute would tell."
-        )
-        return (
-            [text],
-            ["Keep `journalctl -k` or `dmesg` of the host for the next time."],
+        return Explanation(
+            (
+                "Exit code 137 is SIGKILL, from whoever sent it. It is not proven that memory "
+                "was the reason; the kernel's log of that minute would show it.",
+            ),
+            ("Keep `journalctl -k` or `dmesg` of the host for the next time.",),
             "cannot tell",
         )
-    reading = list(_about_limit(facts, death, tables))
-    advice: list[str] = []
-    limit, live, goal = facts["limit_mib"], facts["live_mib"], facts["next_goal_mib"]
-    if facts["kind"] == "Go's own out of memory":
-        reading.append(
-            "The system refused the runtime memory: an address-space limit (ulimit -v) or "
-            "no memory at all; not the OOM killer."
-        )
+    reading = [*_about_limit(facts, death, tables), *_about_runtime(facts)]
+    limit, live = facts["limit_mib"], facts["live_mib"]
     ceiling = limit if limit is not None else facts["resident_mib"]
     if live is None or ceiling is None:
-        missing = (
-            "no cycles of the program" if live is None else "no limit and no resident size"
-        )
-        reading.append(f"What the heap did is not known here: {missing}.")
-        return reading, [_keep(facts)], "cannot tell"
-    gap, usual = facts["gap_s"], facts["usual_interval_s"]
-    if gap is not None and usual and gap > QUIET_TIMES * usual:
-        reading.append(
-            f"No cycle in the last {gap:.3g} s, usually one every {usual:.3g} s: memory "
-            f"was taken between two collections."
-        )
-    rest = facts["off_heap_mib"]
-    if rest is not None and rest > OFF_HEAP_SHARE * ceiling:
-        reading.append(
-            f"{rest:,.0f} MiB of the resident memory is not the Go heap of the last cycle: "
-            f"allocated since, or off-heap (cgo, mmap, stacks)."
-        )
-    if goal is not None and goal > ceiling:
-        reading.append(
-            f"The goal could not fit: the next cycle was due at {goal:,} MiB, past "
-            f"{ceiling:,.0f} MiB."
-        )
+        missing = "its cycles are" if live is None else "its limit and its resident size are"
+        reading.append(f"What the heap did is unknown, because {missing} not in the input.")
+        return Explanation(tuple(reading), (_needed_input(facts),), "cannot tell")
+    reading += _about_last_minute(facts, ceiling)
     if live > MOST_OF_LIMIT * ceiling:
         reading.append(
-            f"The live heap itself, {live:,} MiB, fills {100 * live / ceiling:.0f} % of "
+            f"The live heap alone, {live:,} MiB, takes {100 * live / ceiling:.0f} % of "
             f"{ceiling:,.0f} MiB."
         )
-        advice.append(
-            "No GOGC or GOMEMLIMIT makes live memory fit: give it more, or keep less (heap "
-            "profile: go tool pprof)."
+        advice = (
+            "Give the program more memory, or keep less in memory (heap profile: `go tool "
+            "pprof`): no GOGC or GOMEMLIMIT makes the live heap fit."
         )
-        return reading, advice, "no"
-    if (allocated := _beyond_the_heap(facts, ceiling)) is not None:
+        return Explanation(tuple(reading), (advice,), "no")
+    if (grown := _small_growth(facts, ceiling)) is not None:
         reading.append(
             f"At {facts['alloc_mib_per_s'] or 0:,.0f} MiB/s the heap can have grown by "
-            f"{allocated:,.0f} MiB since then: most of the rest is not Go's heap, and no "
-            "GOMEMLIMIT touches it."
+            f"{grown:,.0f} MiB since then: most of the rest is not the Go heap, and GOMEMLIMIT "
+            "does not affect it."
         )
-        advice.append(
-            "Find out who holds it: cgo, mmap, thread stacks (pmap -x, /proc/PID/smaps)."
-        )
-        return reading, advice, "cannot tell"
-    advice += _limit_advice(limit, live, settings)
-    growing = _growing(facts)
-    if growing:
-        reading.append(growing)
-    gomemlimit = settings.value("memory_limit_mib")
-    if gomemlimit is None:
-        return reading, advice, "for a while" if growing else "yes" if limit else "partly"
-    return reading, advice, "partly"
-
-
-def _beyond_the_heap(facts: Row, ceiling: float) -> float | None:
-    """What the heap can have grown by since the last cycle, if that explains little."""
-    rest, gap, rate = facts["off_heap_mib"], facts["gap_s"], facts["alloc_mib_per_s"]
-    if rest is None or gap is None or rate is None or rest <= OFF_HEAP_SHARE * ceiling:
-        return None
-    # A stamp may be cut to its second.
-    grown = rate * (gap + 1)
-    return grown if rest > 3 * grown else None
-
-
-def _growing(facts: Row) -> str | None:
-    first, live = facts["live_before_mib"], facts["live_mib"]
-    if first and live and live > 1.5 * first and live - first > 16:
-        return (
-            f"The live heap grew from {first:,} to {live:,} MiB in that time; a limit buys "
-            f"time, no cure."
-        )
-    return None
+        advice = "Find out what uses it: cgo, mmap, thread stacks (`pmap -x`, /proc/PID/smaps)."
+        return Explanation(tuple(reading), (advice,), "cannot tell")
+    growth = list(_about_growth(facts))
+    preventable = "partly"
+    if settings.value("memory_limit_mib") is None:
+        preventable = "for a while" if growth else "yes" if limit else "partly"
+    advice_lines = tuple(_limit_advice(limit, live, settings))
+    return Explanation((*reading, *growth), advice_lines, preventable)
 
 
 def _about_limit(facts: Row, death: Row, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
     if facts["scope"] == "global":
-        tasks = match.tasks_at(death, tables["oom_tasks"]).sort(
-            "rss_bytes", descending=True, nulls_last=True
-        )
-        rank = tasks.with_row_index("rank", offset=1).filter(pl.col("pid") == death.get("pid"))
-        place = ""
-        if len(rank):
-            number = int(rank["rank"][0])
-            place = (
-                f" It was the largest of {len(tasks)} tasks listed."
-                if number == 1
-                else f" {number - 1} of {len(tasks)} tasks listed were larger."
-            )
-        yield f"The host ran out of memory, not the program's own limit.{place}"
+        yield "The host ran out of memory; no limit of the program was "
+        f"hit.{_rank(death, tables)}"
     elif facts["limit_mib"] is not None and facts["limit_is"]:
-        yield f"It hit {facts['limit_is']}: {facts['limit_mib']:,.0f} MiB."
+        yield f"It reached {facts['limit_is']}: {facts['limit_mib']:,.0f} MiB."
+
+
+def _rank(death: Row, tables: Mapping[str, pl.DataFrame]) -> str:
+    """Returns how large the program was among the tasks that the kernel listed."""
+    tasks = listed_tasks(death, tables["oom_tasks"]).sort(
+        "rss_bytes", descending=True, nulls_last=True
+    )
+    killed = pl.col("pid") == (death.get("pid") or -1)
+    ranked = tasks.with_row_index("rank", offset=1).filter(killed)
+    if ranked.is_empty():
+        return ""
+    rank = int(ranked["rank"][0])
+    if rank == 1:
+        return f" It was the largest of {len(tasks)} tasks listed."
+    return f" {rank - 1} of {len(tasks)} tasks listed were larger."
+
+
+def _about_runtime(facts: Row) -> Iterator[str]:
+    if facts["kind"] == "Go's own out of memory":
+        yield (
+            "The operating system refused memory to the Go runtime: an address-space limit "
+            "(`ulimit -v`) or no free memory at all. It was not the OOM killer."
+        )
+
+
+def _about_last_minute(facts: Row, ceiling: float) -> Iterator[str]:
+    gap, usual = facts["gap_s"], facts["usual_interval_s"]
+    if gap is not None and usual and gap > QUIET_TIMES * usual:
+        yield (
+            f"There was no GC cycle in the last {duration_text(gap)}, although there usually "
+            f"is one every {duration_text(usual)}: memory grew between two GC cycles."
+        )
+    rest = facts["off_heap_mib"]
+    if rest is not None and rest > OFF_HEAP_SHARE * ceiling:
+        yield (
+            f"{rest:,.0f} MiB of the resident memory are not the Go heap of the last cycle: "
+            "they were allocated since, or are off-heap (cgo, mmap, stacks)."
+        )
+    goal = facts["next_goal_mib"]
+    if goal is not None and goal > ceiling:
+        yield (
+            f"The heap goal could not fit: the next cycle was due at {goal:,} MiB, above "
+            f"{ceiling:,.0f} MiB."
+        )
+
+
+def _small_growth(facts: Row, ceiling: float) -> float | None:
+    """Returns what the heap can have grown since the last cycle, if that explains little."""
+    rest, gap, rate = facts["off_heap_mib"], facts["gap_s"], facts["alloc_mib_per_s"]
+    if rest is None or gap is None or rate is None or rest <= OFF_HEAP_SHARE * ceiling:
+        return None
+    grown: float = rate * (gap + TIMESTAMP_S)
+    return grown if rest > EXPLAINED_TIMES * grown else None
+
+
+def _about_growth(facts: Row) -> Iterator[str]:
+    first, live = facts["live_before_mib"], facts["live_mib"]
+    if first and live and live > GROWTH_TIMES * first and live - first > GROWTH_MIN_MIB:
+        yield (
+            f"The live heap grew from {first:,} to {live:,} MiB in that time; GOMEMLIMIT would "
+            "have delayed this kill, not prevented it."
+        )
 
 
 def _limit_advice(limit: float | None, live: int, settings: Settings) -> Iterator[str]:
-    set_to = settings.value("memory_limit_mib")
+    gomemlimit = settings.value("memory_limit_mib")
     if limit is None:
-        yield "Set a memory limit for the service, and GOMEMLIMIT to nine tenths of it."
-    elif set_to is None:
+        yield "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."
+    elif gomemlimit is None:
         yield (
-            f"GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB makes the runtime collect before "
-            f"the limit of {limit:,.0f} MiB; the live heap of {live:,} MiB fits."
+            f"Set GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB, so that GC runs before memory "
+            f"reaches the limit of {limit:,.0f} MiB; the live heap of {live:,} MiB fits."
         )
-    elif set_to > TIGHT_LIMIT * limit:
-        share = 100 * set_to / limit
+    elif gomemlimit > TIGHT_LIMIT * limit:
         yield (
-            f"GOMEMLIMIT is {share:.0f} % of the limit: what Go does not count has no "
-            f"room. Set {int(MOST_OF_LIMIT * limit)}MiB."
+            f"Set GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB: it is "
+            f"{100 * gomemlimit / limit:.0f} % of the limit now, which leaves no room for "
+            "memory that Go does not count."
         )
 
 
-def _keep(facts: Row) -> str:
+def _needed_input(facts: Row) -> str:
     if facts["live_mib"] is None:
-        return "Run it with GODEBUG=gctrace=1 and give its log along with this one."
+        return "Run the program with GODEBUG=gctrace=1, and add its log to the input."
     return (
-        "Name the limit: --container-limit, or the output of docker inspect or kubectl "
-        "describe pod."
+        "Give the container's memory limit, or add the output of `docker inspect` or `kubectl "
+        "describe pod` to the input."
     )

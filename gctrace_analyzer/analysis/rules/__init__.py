@@ -1,1 +1,29 @@
-"""The findings: every rule with its text, condition, causes and advice."""
+"""The rules: one function each, registered with its texts (see `registry`)."""
+
+from gctrace_analyzer.analysis.rules import (
+    allocation,
+    assists,
+    cpu,
+    frequency,
+    goal,
+    limit,
+    live_heap,
+    log,
+    marking,
+    memory,
+    pauses,
+)
+
+__all__ = [
+    "allocation",
+    "assists",
+    "cpu",
+    "frequency",
+    "goal",
+    "limit",
+    "live_heap",
+    "log",
+    "marking",
+    "memory",
+    "pauses",
+]

@@ -1,16 +1,36 @@
-"""Asks every rule, program by program, and puts the answers in order."""
+"""Checks every rule, process by process, and puts causes before their effects."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.analysis.rules import heap, log, time
-from gctrace_analyzer.analysis.rules.finding import Facts, Finding, folded
+from gctrace_analyzer.analysis.rules import (
+    allocation,
+    assists,
+    cpu,
+    frequency,
+    goal,
+    limit,
+    live_heap,
+    log,
+    marking,
+    memory,
+    pauses,
+)
+from gctrace_analyzer.analysis.rules.finding import (
+    DeathFacts,
+    Finding,
+    MemoryFacts,
+    OverallFacts,
+    ProcessFacts,
+)
+from gctrace_analyzer.analysis.rules.registry import RULES, Facts, Rule
+from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -19,12 +39,84 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.summary import Summary
 
-_RULES = (
-    heap.limit, time.gc_cpu, time.assists, time.pauses,
-    time.quota,
-    heap.growth, heap.goal, heap.shape, time.forced, time.marking,
-)  # fmt: skip
-SHORT = "GC042"
+PROCESS_RULES: tuple[Rule[ProcessFacts], ...] = (
+    limit.limit_thrash,
+    limit.cpu_limiter_likely,
+    limit.limit_bound,
+    limit.limit_tight,
+    limit.gogc_off_idle,
+    limit.limit_without_headroom,
+    cpu.high_gc_cpu,
+    frequency.gc_always_on,
+    frequency.too_frequent,
+    assists.assist_pressure,
+    assists.assist_spike,
+    assists.trigger_pinned_low,
+    pauses.long_sweep_termination,
+    pauses.long_mark_termination,
+    pauses.pause_outliers,
+    cpu.gomaxprocs_over_cpus,
+    cpu.cpu_quota_throttling,
+    live_heap.live_heap_growth,
+    live_heap.live_heap_spike,
+    live_heap.live_heap_step,
+    live_heap.low_reclaim,
+    goal.heap_minimum_bound,
+    goal.goal_overshoot,
+    goal.gogc_off_without_limit,
+    goal.nonconstant_gogc,
+    goal.gogc_not_as_declared,
+    live_heap.ballast_present,
+    marking.large_stacks,
+    marking.large_globals,
+    frequency.forced_gc,
+    frequency.periodic_only,
+    marking.idle_mark_heavy,
+    marking.low_mark_throughput,
+    allocation.mutator_slowed_in_gc,
+    allocation.high_alloc_rate,
+    log.old_go,
+    log.log_incomplete,
+    log.short_log,
+)
+"""In this order: a rule may depend on the matches of those before it."""
+
+MEMORY_RULES: tuple[Rule[MemoryFacts], ...] = (memory.fragmentation, memory.unreleased_idle)
+DEATH_RULES: tuple[Rule[DeathFacts], ...] = (
+    memory.oom_kill,
+    memory.oom_not_proven,
+    memory.off_heap_heavy,
+)
+OVERALL_RULES: tuple[Rule[OverallFacts], ...] = (log.healthy,)
+
+ALL_RULES: tuple[Rule[Any], ...] = (
+    *PROCESS_RULES,
+    *MEMORY_RULES,
+    *DEATH_RULES,
+    *OVERALL_RULES,
+)
+"""Every rule, in the order in which they are checked."""
+
+_SEVERITIES = ("bad", "warn", "info", "ok")
+
+_MOST_COSTLY_FIRST: tuple[Rule[Any], ...] = (
+    limit.limit_thrash,
+    memory.oom_kill,
+    limit.cpu_limiter_likely,
+    live_heap.live_heap_growth,
+    cpu.high_gc_cpu,
+    limit.limit_tight,
+    frequency.forced_gc,
+    cpu.cpu_quota_throttling,
+    pauses.long_mark_termination,
+    pauses.long_sweep_termination,
+    assists.assist_pressure,
+    frequency.gc_always_on,
+    frequency.too_frequent,
+)
+"""The order of findings of the same severity, by what they cost; all others follow."""
+
+_COST = {each.id: position for position, each in enumerate(_MOST_COSTLY_FIRST)}
 
 
 def diagnose(
@@ -37,70 +129,104 @@ def diagnose(
     deaths: Sequence[PostMortem] = (),
     thresholds: Thresholds = DEFAULT,
 ) -> list[Finding]:
-    """Every finding, causes before what follows from them.
+    """Returns every finding, the worst first and causes before their effects.
 
     Args:
-        enriched: what `episodes.enrich` gives.
+        enriched: what `episodes.enrich` returns.
         summaries: the figures of each process.
         processes: `schema.PROCESSES`.
         episodes: `schema.EPISODES`.
-        settings: what is known of GOGC and limits.
-        memories: heaps held, from dumps.
+        settings: GOGC, limits and other known settings.
+        memories: what MemStats dumps show, for each program.
         deaths: post-mortems.
         thresholds: the limits of all rules.
     """
-    found: list[Finding] = []
-    missing = dict(processes.select("process", "missing_cycles").iter_rows())
-    for part in enriched.partition_by("process", maintain_order=True):
-        process = int(part["process"][0])
-        facts = Facts(
-            process, part, summaries[process], episodes.filter(process=process), thresholds,
-            settings, missing.get(process, 0),
-        )  # fmt: skip
-        found += _of_program(facts)
-    # A short start beside long ones says nothing of the log.
-    if sum(each.id == SHORT for each in found) < len(summaries):
-        found = [each for each in found if each.id != SHORT]
-    found += log.beside(memories, deaths)
-    if enriched.height and not any(each.severity in ("warn", "bad") for each in found):
-        found.append(Finding("GC044", "ok", _margins(summaries)))
-    return folded(_one_each(found))
-
-
-def _of_program(facts: Facts) -> Iterator[Finding]:
-    found = [each for rule in _RULES for each in rule(facts)]
-    found += log.old_go(facts, found)
-    found += log.log(facts)
-    return (replace(each, process=facts.process) for each in found)
-
-
-def _margins(summaries: Mapping[int, Summary]) -> str:
-    """How far the figures are from their limits."""
-    cpu = [s.gc_cpu_share for s in summaries.values() if s.gc_cpu_share is not None]
-    pause = [s.stw_p99_ms for s in summaries.values() if s.stw_p99_ms is not None]
-    parts = []
-    if cpu:
-        parts.append(
-            f"GC CPU {100 * max(cpu):.2g} % (a word from {100 * DEFAULT.gc_cpu_warn:.0f} % on)"
+    rows = {row["process"]: row for row in processes.iter_rows(named=True)}
+    findings: list[Finding] = []
+    for cycles in enriched.partition_by("process", maintain_order=True):
+        process = int(cycles["process"][0])
+        facts = ProcessFacts(
+            process=process,
+            cycles=cycles,
+            summary=summaries[process],
+            episodes=episodes.filter(process=process),
+            thresholds=thresholds,
+            settings=settings,
+            missing_cycles=rows.get(process, {}).get("missing_cycles", 0),
+            go_versions=_go_versions(settings, rows.get(process, {})),
         )
-    if pause:
-        parts.append(f"pauses {max(pause):.2g} ms p99 (from {DEFAULT.stw_warn_ms:g} ms on)")
-    return "; ".join(parts) or "nothing stands out"
+        findings += _of_process(facts)
+    findings = _without_short_starts(findings, processes=len(summaries))
+    for each_memory in memories:
+        findings += _check(MEMORY_RULES, MemoryFacts(each_memory, thresholds))
+    for death in deaths:
+        findings += _check(DEATH_RULES, DeathFacts(death, thresholds))
+    if enriched.height:
+        findings += _check(OVERALL_RULES, OverallFacts(summaries, findings, thresholds))
+    return _by_cause(_merge_processes(findings))
 
 
-def _one_each(found: list[Finding]) -> list[Finding]:
-    """Of a rule that holds for several programs the worst, which says how many there are."""
-    groups: dict[str, list[Finding]] = {}
-    for each in found:
-        groups.setdefault(each.id, []).append(each)
-    result = []
-    for same in groups.values():
-        programs = {each.process for each in same}
-        if len(programs) == 1:
-            result += same
+def _go_versions(
+    settings: Settings, process: Mapping[str, Any]
+) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """Returns the oldest and the newest Go release that a process may have been built with."""
+    known = go_version(settings.value("go_version"))
+    oldest, newest = (go_version(process.get(f"go_version_{end}")) for end in ("min", "max"))
+    return known or oldest, known or newest
+
+
+def _check(rules: Iterable[Rule[Facts]], facts: Facts) -> list[Finding]:
+    return [finding for rule in rules for finding in rule.check(facts)]
+
+
+def _of_process(facts: ProcessFacts) -> Iterator[Finding]:
+    for rule in PROCESS_RULES:
+        found = list(rule.check(facts))
+        if found:
+            facts = replace(facts, matched=facts.matched | {rule.id})
+        yield from (replace(each, process=facts.process) for each in found)
+
+
+def _without_short_starts(findings: list[Finding], processes: int) -> list[Finding]:
+    """Drops `short-log` unless it is true of every process.
+
+    A crash loop or a short first start says nothing about the rest of the log.
+    """
+    short = log.short_log.id
+    if sum(each.id == short for each in findings) == processes:
+        return findings
+    return [each for each in findings if each.id != short]
+
+
+def _merge_processes(findings: list[Finding]) -> list[Finding]:
+    """Keeps the worst of the findings that several processes share, with their number."""
+    by_rule: dict[str, list[Finding]] = {}
+    for each in findings:
+        by_rule.setdefault(each.id, []).append(each)
+    merged = []
+    for same in by_rule.values():
+        others = len({each.process for each in same}) - 1
+        if not others:
+            merged += same
             continue
-        worst = min(same, key=lambda f: ("bad", "warn", "info", "ok").index(f.severity))
-        starts = "start" if len(programs) == 2 else "starts"
-        text = f"{worst.evidence}; and in {len(programs) - 1:,} more program {starts}"
-        result.append(replace(worst, evidence=text))
-    return result
+        worst = min(same, key=lambda each: _SEVERITIES.index(each.severity))
+        more = "another process" if others == 1 else f"{others:,} other processes"
+        merged.append(replace(worst, evidence=f"{worst.evidence} The same is true of {more}."))
+    return merged
+
+
+def _by_cause(findings: list[Finding]) -> list[Finding]:
+    """Returns the findings, worst first, each with the finding that explains it, if any."""
+    present = {each.id for each in findings if each.needs_action}
+    explained = []
+    for each in findings:
+        causes = [cause for cause in RULES[each.id].explained_by if cause in present]
+        explained.append(replace(each, because_of=causes[0]) if causes else each)
+    return sorted(
+        explained,
+        key=lambda each: (
+            _SEVERITIES.index(each.severity),
+            each.because_of is not None,
+            _COST.get(each.id, len(_COST)),
+        ),
+    )

@@ -1,34 +1,47 @@
-"""What it was: the rules that hold, the first cause first, what follows from it under it."""
+"""What a rule is given (facts), what it returns (evidence), what the user sees (findings)."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.rules.registry import RULES
+from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
+    from gctrace_analyzer.analysis.postmortem.memory import Memory
+    from gctrace_analyzer.analysis.postmortem.report import PostMortem
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.thresholds import Thresholds
 
 Severity = Literal["ok", "info", "warn", "bad"]
-_RANK = {"bad": 0, "warn": 1, "info": 2, "ok": 3}
+
 MOST_EXAMPLES = 3
+"""Lines that a finding points to. More are hardly ever looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What the rules look at: one program's cycles, figures and episodes.
+@dataclass(frozen=True)
+class ProcessFacts:
+    """One process: its cycles, figures, episodes and settings.
 
-    `cycles` are those of `episodes.judge`; `new_pacer` is Go 1.18 and later.
+    Attributes:
+        process: number of the process in the log.
+        cycles: as `episodes.enrich` returns them.
+        summary: figures of these cycles.
+        episodes: `schema.EPISODES` of this process.
+        thresholds: the limits of all rules.
+        settings: GOGC, limits and other known settings.
+        missing_cycles: cycles without a line.
+        go_versions: the oldest and the newest Go release that prints such lines.
+        matched: ids of the rules that have matched in this process so far.
     """
 
     process: int
@@ -38,108 +51,181 @@ class Facts:
     thresholds: Thresholds
     settings: Settings
     missing_cycles: int = 0
+    go_versions: tuple[tuple[int, int] | None, tuple[int, int] | None] = (None, None)
+    matched: frozenset[str] = frozenset()
 
-    @property
+    @cached_property
     def new_pacer(self) -> bool:
-        """Whether the lines are of Go 1.18 or later."""
+        """True if the lines are of Go 1.18 or later."""
         return bool(self.cycles["stacks_mib"].count())
 
-    @property
-    def steady(self) -> pl.DataFrame:
-        """The cycles after the start-up."""
+    @cached_property
+    def warmed_up(self) -> pl.DataFrame:
+        """The cycles after the start-up; all cycles if hardly any are left."""
         late = self.cycles.filter(pl.col("start_s") >= self.thresholds.warm_up_s)
         return late if len(late) >= 3 else self.cycles
+
+    @cached_property
+    def goal_set_by(self) -> pl.Series:
+        """What set the goal of each cycle; null where unknown."""
+        return self.cycles["goal_set_by"].cast(pl.String)
+
+    @cached_property
+    def limited_cycles(self) -> pl.DataFrame:
+        """The cycles whose goal was set by the memory limit."""
+        return self.cycles.filter(self.goal_set_by == "memory-limit")
+
+    @cached_property
+    def limit_sets_most_goals(self) -> bool:
+        """True if the memory limit sets the goal of most cycles."""
+        return limit_sets_most_goals(self.cycles)
+
+    @property
+    def live_heap_mib(self) -> float:
+        """Median of the live heap; 0 if unknown."""
+        return self.summary.live_heap_p50_mib or 0.0
+
+    def may_be_before(self, major: int, minor: int) -> bool:
+        """True unless the log or the settings show this Go release or a later one."""
+        oldest = self.go_versions[0]
+        return oldest is None or oldest < (major, minor)
+
+    def may_be_from(self, major: int, minor: int) -> bool:
+        """True unless the log or the settings show an earlier Go release."""
+        newest = self.go_versions[1]
+        return newest is None or newest >= (major, minor)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFacts:
+    """The MemStats dumps of one program."""
+
+    memory: Memory
+    thresholds: Thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class DeathFacts:
+    """The post-mortem of one process that was killed."""
+
+    death: PostMortem
+    thresholds: Thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class OverallFacts:
+    """All processes of the input, and what the other rules found in them."""
+
+    summaries: Mapping[int, Summary]
+    findings: Sequence[Finding]
+    thresholds: Thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One match of a rule.
+
+    `text` says what happened, in numbers; `figures` has these numbers by name. `advice`
+    replaces the rule's advice where the input allows for a more specific one.
+    """
+
+    severity: Severity
+    text: str
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    process: int | None = None
+    start_s: float | None = None
+    end_s: float | None = None
+    examples: tuple[str, ...] = ()
+    advice: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that holds. `evidence` has the numbers in words, `figures` by name."""
+    """A rule that matched, with its evidence; `because_of` is the finding that explains it."""
 
     id: str
+    name: str
     severity: Severity
     evidence: str
+    advice: str
+    source: str
     figures: Mapping[str, Any] = field(default_factory=dict)
     process: int | None = None
     start_s: float | None = None
     end_s: float | None = None
     examples: tuple[str, ...] = ()
     because_of: str | None = None
-    advice: str | None = None
 
     @property
-    def name(self) -> str:
-        """The rule's name."""
-        return RULES[self.id].name
+    def needs_action(self) -> bool:
+        """True for warnings and worse."""
+        return self.severity in ("warn", "bad")
 
     def row(self) -> dict[str, Any]:
-        """As a row of `schema.FINDINGS`."""
-        rule = RULES[self.id]
-        lines = f" ({', '.join(self.examples)})" if self.examples else ""
+        """Returns the finding as a row of `schema.FINDINGS`."""
+        evidence = self.evidence
+        if self.examples:
+            evidence = f"{evidence.removesuffix('.')} ({', '.join(self.examples)})."
         return {
-            "id": self.id, "name": rule.name, "severity": self.severity,
+            "id": self.id,
+            "name": self.name,
+            "severity": self.severity,
             "process": self.process,
-            "start_s": self.start_s, "end_s": self.end_s, "evidence": self.evidence + lines,
-            "figures": json.dumps(dict(self.figures)), "because_of": self.because_of,
-            "advice": self.advice or rule.advice, "source": rule.source,
-        }  # fmt: skip
+            "start_s": self.start_s,
+            "end_s": self.end_s,
+            "evidence": evidence,
+            "figures": json.dumps(dict(self.figures)),
+            "because_of": self.because_of,
+            "advice": self.advice,
+            "source": self.source,
+        }
 
 
-def worse(value: float, bad: float) -> Severity:
-    """`bad` beyond the limit of that name, else `warn`."""
-    return "bad" if value > bad else "warn"
+def frame(findings: Sequence[Finding]) -> pl.DataFrame:
+    """Returns the findings as a table (`schema.FINDINGS`)."""
+    return pl.DataFrame(
+        [each.row() for each in findings],
+        schema=schema.polars_schema("findings"),
+        orient="row",
+    )
 
 
-def total(values: pl.Series) -> float:
-    """The sum as a number."""
-    return float(values.sum() or 0)
-
-
-def largest(values: pl.Series) -> float:
-    """The largest as a number; 0 of none."""
-    return float(values.max() or 0)  # type: ignore[arg-type]  # a numeric column
-
-
-def middle(values: pl.Series) -> float:
-    """The median as a number; 0 of none."""
-    return float(values.median() or 0)  # type: ignore[arg-type]  # a numeric column
-
-
-def examples(cycles: pl.DataFrame, by: str | None = None) -> tuple[str, ...]:
-    """Where to look: two or three cycles, the most extreme in `by` first."""
+def example_lines(cycles: pl.DataFrame, by: str | None = None) -> tuple[str, ...]:
+    """Returns `file:line` of a few cycles, those with the largest `by` first."""
     chosen = cycles if by is None else cycles.sort(by, descending=True, nulls_last=True)
     rows = chosen.head(MOST_EXAMPLES).select("source", "line_no").iter_rows()
     return tuple(f"{PurePath(str(source)).name}:{line}" for source, line in rows)
 
 
-def folded(found: Iterable[Finding]) -> list[Finding]:
-    """Causes first, by what they cost; each finding that another explains says so."""
-    every = list(found)
-    here = {each.id for each in every if each.severity in ("warn", "bad")}
-    result = []
-    for each in every:
-        causes = [cause for cause in RULES[each.id].because_of if cause in here]
-        result.append(each if not causes else _under(each, causes[0]))
-    return sorted(result, key=lambda f: (_RANK[f.severity], f.because_of is not None, _cost(f)))
+def total(values: pl.Series) -> float:
+    """Returns the sum of a numeric column."""
+    return float(values.sum() or 0)
 
 
-def _under(finding: Finding, cause: str) -> Finding:
-    from dataclasses import replace
-
-    return replace(finding, because_of=cause)
-
-
-_BY_COST = (
-    "GC016", "GC039", "GC017", "GC021", "GC001", "GC015", "GC024", "GC013", "GC010", "GC009",
-    "GC005", "GC002", "GC003",
-)  # fmt: skip
+def maximum(values: pl.Series) -> float:
+    """Returns the maximum of a numeric column; 0 if it is empty."""
+    return float(values.max() or 0)  # type: ignore[arg-type]  # a numeric column
 
 
-def _cost(finding: Finding) -> int:
-    return _BY_COST.index(finding.id) if finding.id in _BY_COST else len(_BY_COST)
+def median(values: pl.Series) -> float:
+    """Returns the median of a numeric column; 0 if it is empty."""
+    return float(values.median() or 0)  # type: ignore[arg-type]  # a numeric column
 
 
-def frame(found: Sequence[Finding]) -> pl.DataFrame:
-    """The findings as a table (`schema.FINDINGS`)."""
-    return pl.DataFrame(
-        [each.row() for each in found], schema=schema.polars_schema("findings"), orient="row"
-    )
+def percent(share: float) -> str:
+    """Returns a share (0–1) as a percentage.
+
+    >>> percent(0.384), percent(0.042), percent(0.0004)
+    ('38 %', '4.2 %', '0.04 %')
+    """
+    value = 100 * share
+    return f"{value:.0f} %" if value >= 10 or not value else f"{value:.2g} %"
+
+
+def cycles_text(count: int) -> str:
+    """Returns a number of cycles in words.
+
+    >>> cycles_text(1), cycles_text(1204)
+    ('1 cycle', '1,204 cycles')
+    """
+    return "1 cycle" if count == 1 else f"{count:,} cycles"

@@ -1,4 +1,4 @@
-"""How a log's headline figures stand against their thresholds."""
+"""The level (ok, warn or bad) of each headline figure of the report."""
 
 from __future__ import annotations
 
@@ -15,25 +15,28 @@ Level = Literal["ok", "warn", "bad"]
 
 
 def levels(summary: Summary, thresholds: Thresholds, *, old_pacer: bool) -> dict[str, Level]:
-    """`ok`, `warn` or `bad` for `gc_cpu assist pauses live_heap`; absent: not judged.
+    """Returns the levels of `gc_cpu`, `assist`, `pauses` and `live_heap`, if they are known.
 
-    `old_pacer`: Go 1.17 or before, which plans for some assist time.
+    Args:
+        summary: the figures.
+        thresholds: their limits.
+        old_pacer: True for Go 1.17 and before, whose pacer plans for some assist time.
     """
     t = thresholds
-    found: dict[str, Level] = {}
+    result: dict[str, Level] = {}
     if (cpu := summary.gc_cpu_share) is not None:
-        found["gc_cpu"] = _level(cpu, t.gc_cpu_warn, t.gc_cpu_bad)
+        result["gc_cpu"] = _level(cpu, t.gc_cpu_warn, t.gc_cpu_bad)
     if (assist := summary.assist_share_of_gc_cpu) is not None:
         limit = t.assist_warn_old if old_pacer else t.assist_warn
-        felt = (summary.assist_share_of_cpu or 0.0) >= t.assist_burden
-        found["assist"] = "warn" if assist > limit and felt else "ok"
+        matters = (summary.assist_share_of_cpu or 0.0) >= t.assist_warn_cpu_share
+        result["assist"] = "warn" if assist > limit and matters else "ok"
     if (p99 := summary.stw_p99_ms) is not None:
-        found["pauses"] = _level(p99, t.stw_warn_ms, t.stw_bad_ms)
+        result["pauses"] = _level(p99, t.stw_warn_ms, t.stw_bad_ms)
     growth, low = summary.live_heap_growth_mib_per_h, summary.live_heap_growth_mib_per_h_low
     if growth is not None and low is not None and (summary.span_s or 0) >= t.growth_min_span_s:
         steep = growth > t.growth_warn_per_h * (summary.live_heap_p50_mib or 0)
-        found["live_heap"] = "warn" if low > 0 and steep else "ok"
-    return found
+        result["live_heap"] = "warn" if low > 0 and steep else "ok"
+    return result
 
 
 def _level(value: float, warn: float, bad: float) -> Level:
@@ -46,21 +49,22 @@ _RULES = {
     "pauses": ("GC009", "GC010", "GC011"),
     "live_heap": ("GC021",),
 }
+"""The rules whose findings are about a figure."""
 
 
-def agreed(judged: dict[str, Level], found: Iterable[Finding]) -> dict[str, Level]:
-    """The levels as the findings have them: a report says one thing only.
+def agreed(levels: dict[str, Level], findings: Iterable[Finding]) -> dict[str, Level]:
+    """Returns the levels that agree with the findings, so that a report is consistent.
 
-    What no finding warns of is `ok`, if it could be judged at all.
+    A figure that no finding warns of is `ok`, if its level is known at all.
     """
-    said = list(found)
+    every = list(findings)
     result: dict[str, Level] = {}
-    for key, rules in _RULES.items():
-        severities = {each.severity for each in said if each.id in rules}
+    for figure, rules in _RULES.items():
+        severities = {each.severity for each in every if each.id in rules}
         if "bad" in severities:
-            result[key] = "bad"
+            result[figure] = "bad"
         elif "warn" in severities:
-            result[key] = "warn"
-        elif key in judged:
-            result[key] = "ok"
+            result[figure] = "warn"
+        elif figure in levels:
+            result[figure] = "ok"
     return result

@@ -1,89 +1,147 @@
-"""Rules about the log itself, the Go that wrote it, and what stands beside it."""
+"""Rules about the log itself: incomplete, short, from an old Go, or healthy."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.rules.finding import Facts, Finding, examples
+from gctrace_analyzer.analysis.cycles import shapes_before
+from gctrace_analyzer.analysis.rules.finding import (
+    Evidence,
+    OverallFacts,
+    ProcessFacts,
+    cycles_text,
+    example_lines,
+    percent,
+)
+from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from gctrace_analyzer.analysis.postmortem.memory import Memory
-    from gctrace_analyzer.analysis.postmortem.report import PostMortem
-
-_BEFORE_16 = ("gc10", "gc11", "gc12x", "gc13", "gc14", "gc15")
-HELD_MIB = 64.0
+    from collections.abc import Iterator
 
 
-def log(f: Facts) -> Iterator[Finding]:
-    """GC041, GC042."""
-    s, t = f.summary, f.thresholds
-    check, limit = s.log_check_points, t.check_points_new if f.new_pacer else t.check_points_old
-    if f.missing_cycles or (check is not None and abs(check) > limit):
-        parts = []
-        if f.missing_cycles:
-            parts.append(
-                f"{f.missing_cycles:,} of {f.missing_cycles + s.cycles:,} cycles have no line"
-            )
-        if check is not None and abs(check) > limit:
-            parts.append(f"its own percentage is off by {abs(check):.1f} points")
-        figures = {"missing_cycles": f.missing_cycles, "log_check_points": check}
-        yield Finding("GC041", "info", "; ".join(parts), figures)
-    span = s.span_s
-    if s.cycles < t.short_log_cycles or (span is not None and span < t.short_log_s):
-        time = "" if span is None else f" in {span:.3g} s"
-        yield Finding(
-            "GC042", "info", f"{s.cycles:,} cycles{time}", {"cycles": s.cycles, "span_s": span}
+@rule(
+    "GC041",
+    "log-incomplete",
+    meaning="Lines are missing, so totals of CPU, pauses and allocation are too low.",
+    condition="Cycle numbers are missing, or the GC CPU share that the lines add up to differs "
+    "from the printed one by over {t.check_points_old:g} points (Go 1.18 and later: "
+    "{t.check_points_new:g}).",
+    advice="Use the complete stderr of one single program.",
+    source="self-check of the log",
+)
+def log_incomplete(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Missing cycles, and the log's own percentage."""
+    t, check, missing = facts.thresholds, facts.summary.log_check_points, facts.missing_cycles
+    limit = t.check_points_new if facts.new_pacer else t.check_points_old
+    parts = []
+    if missing:
+        whole = cycles_text(missing + facts.summary.cycles)
+        parts.append(f"{missing:,} of {whole} have no line")
+    if check is not None and abs(check) > limit:
+        parts.append(
+            f"the lines add up to {abs(check):.1f} points {'more' if check > 0 else 'less'} GC "
+            "CPU than the log prints"
+        )
+    if parts:
+        text = "; ".join(parts)
+        yield Evidence(
+            "info",
+            f"{text[0].upper()}{text[1:]}.",
+            {"missing_cycles": missing, "log_check_points": check},
         )
 
 
-def old_go(f: Facts, found: Sequence[Finding]) -> Iterator[Finding]:
-    """GC043, where upgrading would help with what was found."""
-    shapes = {str(shape) for shape in f.cycles["format"].unique()}
-    helped = [each.id for each in found if each.id in ("GC005", "GC009", "GC010")]
-    if shapes & set(_BEFORE_16):
-        yield Finding(
-            "GC043",
+@rule(
+    "GC042",
+    "short-log",
+    meaning="The log is too short for reliable percentiles, trends and advice.",
+    condition="No process has at least {t.short_log_cycles} cycles over at least "
+    "{t.short_log_s:g} s.",
+    advice="Run the program longer, under its usual load.",
+    source="our heuristic",
+)
+def short_log(facts: ProcessFacts) -> Iterator[Evidence]:
+    """A short process; `diagnose` drops these if another process is long enough."""
+    t, cycles, span = facts.thresholds, facts.summary.cycles, facts.summary.span_s
+    if cycles < t.short_log_cycles or (span is not None and span < t.short_log_s):
+        time = "" if span is None else f" in {duration_text(span)}"
+        yield Evidence(
+            "info",
+            f"The log has only {cycles_text(cycles)}{time}.",
+            {"cycles": cycles, "span_s": span},
+        )
+
+
+_BETTER_SINCE = (
+    (1, 5, "Go 1.5 marks while the program runs"),
+    (1, 8, "Go 1.8 brought pauses below 1 ms"),
+    (1, 14, "Go 1.14 can stop loops without function calls"),
+    (1, 18, "Go 1.18 has a better pacer"),
+    (1, 19, "Go 1.19 has a memory limit"),
+)
+
+
+@rule(
+    "GC043",
+    "old-go",
+    meaning="A newer Go would solve a problem that this log shows.",
+    condition="A line has a format from before Go 1.6 (a warning), or the lines are from Go "
+    "1.17 or before and GC005, GC009 or GC010 matches (a note).",
+    advice="Upgrade Go: " + "; ".join(words for *_, words in _BETTER_SINCE) + ".",
+    source="Go release notes",
+)
+def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Formats of old Go releases, and problems that newer ones have solved."""
+    newest = facts.go_versions[1]
+    better = [
+        words
+        for major, minor, words in _BETTER_SINCE
+        if newest is None or (major, minor) > newest
+    ]
+    advice = f"Upgrade Go: {'; '.join(better)}."
+    shapes = {str(shape) for shape in facts.cycles["format"].unique()}
+    # In the order of the ids.
+    helped = [rule_id for rule_id in ("GC005", "GC009", "GC010") if rule_id in facts.matched]
+    if shapes & shapes_before("1.6"):
+        yield Evidence(
             "warn",
-            "lines of Go 1.5 or before",
+            "The log is from Go 1.5 or before, whose collector is far slower.",
             {"formats": sorted(shapes)},
-            examples=examples(f.cycles),
+            examples=example_lines(facts.cycles),
+            advice=advice,
         )
-    elif not f.new_pacer and helped:
-        yield Finding(
-            "GC043", "info", f"Go 1.17 or before, and {', '.join(helped)}", {"findings": helped}
+    elif not facts.new_pacer and helped:
+        yield Evidence(
+            "info",
+            f"The log is from Go 1.17 or before, and newer releases improve on "
+            f"{' and '.join(helped)}.",
+            {"findings": helped},
+            advice=advice,
         )
 
 
-def beside(memories: Iterable[Memory], deaths: Iterable[PostMortem]) -> Iterator[Finding]:
-    """GC036 to GC040, from dumps and records of deaths."""
-    for each in memories:
-        used = (each.held_mib or 0) - (each.idle_unreleased_mib or 0)
-        loose = each.fragmentation_mib
-        if loose is not None and used and loose > max(HELD_MIB, 0.3 * used):
-            text = f"{loose:,.0f} of {used:,.0f} MiB in use hold no objects"
-            yield Finding("GC036", "info", text, {"fragmentation_mib": loose})
-        idle, whole = each.idle_unreleased_mib, each.sys_mib or each.heap_sys_mib
-        if idle is not None and whole and idle > max(HELD_MIB, 0.25 * whole):
-            text = f"{idle:,.0f} of {whole:,.0f} MiB are idle and not given back"
-            yield Finding("GC037", "warn", text, {"idle_unreleased_mib": idle})
-    for death in deaths:
-        where = (f"{death.source}:{death.line_no}",) if death.source else ()
-        if not death.proven:
-            yield Finding(
-                "GC040",
-                "warn",
-                "exit code 137 without a record of a kill",
-                process=death.process,
-                examples=where,
-            )
-            continue
-        text = f"{death.kind}{f': {death.victim}' if death.victim else ''}"
-        yield Finding(
-            "GC039", "bad", text, {"gap_s": death.gap_s}, process=death.process, examples=where
-        )
-        off, resident = death.off_heap_mib, death.resident_mib
-        if off is not None and resident and off > 0.2 * resident:
-            text = f"{off:,.0f} of {resident:,.0f} MiB resident are not the last cycle's heap"
-            yield Finding("GC038", "info", text, {"off_heap_mib": off}, process=death.process)
+@rule(
+    "GC044",
+    "healthy",
+    meaning="No action needed.",
+    condition="There is at least one cycle, and no other finding is a warning. The evidence "
+    "compares GC CPU with {t.gc_cpu_warn:.0%} and the pauses with {t.stw_warn_ms:g} ms.",
+    advice="Leave the settings alone.",
+    source="the margins are in the evidence",
+)
+def healthy(facts: OverallFacts) -> Iterator[Evidence]:
+    """Whether no finding needs action, with the distance to the thresholds."""
+    t = facts.thresholds
+    if any(each.needs_action for each in facts.findings):
+        return
+    summaries = facts.summaries.values()
+    cpu = [s.gc_cpu_share for s in summaries if s.gc_cpu_share is not None]
+    pauses = [s.stw_p99_ms for s in summaries if s.stw_p99_ms is not None]
+    parts = []
+    if cpu:
+        parts.append(f"GC CPU {percent(max(cpu))} (warns at {percent(t.gc_cpu_warn)})")
+    if pauses:
+        p99 = duration_text(max(pauses) / 1000)
+        parts.append(f"pauses {p99} p99 (warns at {duration_text(t.stw_warn_ms / 1000)})")
+    yield Evidence("ok", "; ".join(parts) or "nothing stands out")

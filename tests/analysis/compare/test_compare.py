@@ -1,4 +1,4 @@
-"""Two sides and several: calibrated on one program run again, and told apart where it was set."""
+"""Comparisons: repeated runs do not differ, and changed settings do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.compare.bootstrap import block_cycles, spreads, started
 from gctrace_analyzer.analysis.compare.compare import compare
 from gctrace_analyzer.analysis.compare.metrics import METRICS, QUANTILES, figures, ratios
-from gctrace_analyzer.analysis.summary import correct_durations
+from gctrace_analyzer.analysis.durations import correct_durations
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.comparison import compared, side_of
 from tests.conftest import CORPUS
@@ -51,7 +51,7 @@ def verdicts(pairs: Sequence[Comparison]) -> list[str]:
     ]
 
 
-def test_the_same_program_twice_is_the_same_in_all_but_one_of_twenty_figures() -> None:
+def test_repeated_runs_differ_in_at_most_one_of_twenty_figures() -> None:
     for runs in repeats():
         sides = [side_of(f"run {number}", [run]) for number, run in enumerate(runs)]
         found = verdicts([compared(*pair) for pair in combinations(sides, 2)])
@@ -66,7 +66,7 @@ def test_repeats_of_the_same_program_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("load", LOADS)
-def test_another_gogc_is_told_apart(load: str) -> None:
+def test_another_gogc_is_a_significant_difference(load: str) -> None:
     found = gca.compare(log(load, "gogc100"), log(load, "gogc200"))
     rows = found.rows()
     assert rows["gc_per_s"]["verdict"] == "better"
@@ -102,7 +102,7 @@ def test_columns_are_those_of_the_schema() -> None:
     assert several.frame.schema == schema.polars_schema("sweep")
 
 
-def test_an_interval_holds_its_change_and_its_verdict() -> None:
+def test_an_interval_contains_its_change_and_agrees_with_its_verdict() -> None:
     for setting in ("gogc50", "gogc200", "gogc400"):
         frame = gca.compare(log("svc-a", "gogc100"), log("svc-a", setting)).frame
         judged = frame.drop_nulls("delta_low")
@@ -113,7 +113,7 @@ def test_an_interval_holds_its_change_and_its_verdict() -> None:
         assert judged.select((across == (pl.col("verdict") == "~")).all()).item()
 
 
-def test_more_runs_tell_more() -> None:
+def test_more_runs_give_narrower_intervals() -> None:
     def width(before: list[str], after: list[str]) -> float:
         row = gca.compare(before, after).rows()["gc_cpu_share"]
         return float(row["delta_high"] - row["delta_low"])
@@ -123,12 +123,12 @@ def test_more_runs_tell_more() -> None:
     assert width(low, high) < width(low[:2], high[:2]) < width(low[:1], high[:1])
 
 
-def test_neighbours_that_hang_together_widen_the_interval() -> None:
+def test_correlated_neighbours_widen_the_interval() -> None:
     run = gca.read(log("noise-b", "off-limit62-r0"))
     corrected, summary = correct_durations(run.cycles), run.summary()
     told = spreads(corrected, figures(summary, corrected))["gc_cpu_share"]
     assert told is not None
-    # The same cycles in another order hang together no more: less may be off.
+    # The same cycles in another order are not correlated, so the error is smaller.
     mixed = [
         spreads(
             corrected.sample(fraction=1, shuffle=True, seed=seed), figures(summary, corrected)
@@ -138,7 +138,7 @@ def test_neighbours_that_hang_together_widen_the_interval() -> None:
     assert told > sorted(found["gc_cpu_share"] or 0 for found in mixed)[4]
 
 
-def test_the_closed_form_is_the_bootstrap_it_stands_for() -> None:
+def test_the_closed_form_equals_the_bootstrap() -> None:
     run = gca.read(log("noise-a", "gogc50-r0"))
     corrected = correct_durations(run.cycles)
     values = figures(run.summary(), corrected)
@@ -163,7 +163,7 @@ def test_the_closed_form_is_the_bootstrap_it_stands_for() -> None:
     assert told * (share + 0.0005) == pytest.approx(error, rel=0.12)
 
 
-def test_what_was_expected_stands_beside_what_was_measured() -> None:
+def test_predicted_and_measured_values_are_shown_together() -> None:
     before, after = log("svc-a", "gogc100"), log("svc-a", "gogc200")
     found = gca.compare(before, after)
     row = found.rows()["gc_cpu_share"]
@@ -192,7 +192,7 @@ def test_an_unknown_limit_is_why_there_is_no_expectation() -> None:
     assert "GOMEMLIMIT off → 62.0 MiB" in " ".join(str(told).split())
 
 
-def test_another_load_is_said_first_with_its_part() -> None:
+def test_a_different_load_is_reported_first_with_its_effect() -> None:
     found = gca.compare(log("svc-a", "gogc100"), log("svc-big", "gogc100"))
     assert not found.comparable
     assert found.differences[0].what == "load"
@@ -217,7 +217,7 @@ def test_more_allocation_is_worse_as_a_load_and_better_as_a_result() -> None:
         assert row["verdict"] == verdict
 
 
-def test_another_go_is_said_first() -> None:
+def test_a_different_go_is_reported_first() -> None:
     found = gca.compare("samples/steady-go1.9.log", STEADY)
     assert [each.what for each in found.differences if each.kind == "incomparable"] == [
         "go_version"
@@ -225,7 +225,7 @@ def test_another_go_is_said_first() -> None:
     assert "Different Go" in str(found)
 
 
-def test_other_procs_are_said_first(tmp_path: Path) -> None:
+def test_a_different_gomaxprocs_is_reported_first(tmp_path: Path) -> None:
     path = tmp_path / "more.log"
     path.write_text(Path(STEADY).read_text().replace(" 2 P\n", " 4 P\n"))
     found = gca.compare(STEADY, path)
@@ -233,7 +233,7 @@ def test_other_procs_are_said_first(tmp_path: Path) -> None:
     assert not found.comparable
 
 
-def test_few_cycles_are_shown_and_not_judged(tmp_path: Path) -> None:
+def test_few_cycles_are_shown_without_a_verdict(tmp_path: Path) -> None:
     lines = Path(STEADY).read_text().splitlines()
     path = tmp_path / "short.log"
     path.write_text("\n".join([line for line in lines if line.startswith("gc ")][:3]) + "\n")
@@ -277,7 +277,7 @@ def test_the_best_of_several_settings_is_marked_in_each_figure() -> None:
     assert "▸" in rows[2]
 
 
-def test_every_width_is_a_terminals() -> None:
+def test_every_line_fits_a_terminal() -> None:
     for before, after in (("gogc100", "gogc200"), ("gogc50", "off-limit64")):
         found = gca.compare(log("svc-a", before), log("svc-a", after))
         assert max(map(len, str(found).splitlines())) <= 80
@@ -367,6 +367,8 @@ class TestCommand:
         assert main(["compare", *words]) == 2
         assert said in " ".join(capsys.readouterr().err.split())
 
-    def test_a_near_miss_is_told(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_misspelt_verb_gets_a_suggestion(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["compere", STEADY]) == 2
         assert "Did you mean compare?" in capsys.readouterr().err

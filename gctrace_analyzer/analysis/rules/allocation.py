@@ -1,0 +1,70 @@
+"""Rules about the allocation rate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.analysis.rules.finding import (
+    Evidence,
+    ProcessFacts,
+    maximum,
+    percent,
+    total,
+)
+from gctrace_analyzer.analysis.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@rule(
+    "GC033",
+    "mutator-slowed-in-gc",
+    meaning="The program runs at half its speed or less while GC is marking.",
+    condition="The allocation rate while marking is under {t.slowed_rate:g} of the rate "
+    "between cycles, after the first {t.warm_up_s:g} s, and GC takes over "
+    "{t.slowed_gc_cpu:.0%} of the CPU.",
+    advice="Make cycles rarer (a higher GOGC or memory limit), because each one adds latency.",
+    source="measured: 0.84 to 0.95 in calm runs, 0.18 to 0.46 in saturated ones",
+    explained_by=("GC016", "GC015", "GC001", "GC005"),
+)
+def mutator_slowed_in_gc(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Allocation rate while marking over the rate between cycles."""
+    t, cycles = facts.thresholds, facts.warmed_up
+    while_marking_mib = total(cycles["heap_end_mib"] - cycles["heap_start_mib"])
+    marking_s = total(cycles["concurrent_mark_ms"]) / 1000
+    allocated_mib, span_s = total(cycles["alloc_mib"]), total(cycles["interval_s"])
+    if not marking_s or span_s <= marking_s or not allocated_mib:
+        return
+    between = (allocated_mib - while_marking_mib) / (span_s - marking_s)
+    ratio = (while_marking_mib / marking_s) / max(between, 1e-9)
+    if ratio < t.slowed_rate and (facts.summary.gc_cpu_share or 0) > t.slowed_gc_cpu:
+        yield Evidence(
+            "info",
+            f"While GC is marking, the program allocates at {percent(ratio)} of its rate "
+            "between cycles.",
+            {"alloc_rate_ratio": ratio},
+        )
+
+
+@rule(
+    "GC035",
+    "high-alloc-rate",
+    meaning="The program allocates very fast, and each allocation costs CPU twice: when it is "
+    "made and when it is collected.",
+    condition="The allocation rate is over {t.alloc_mib_per_s_per_proc:.0f} MiB/s per "
+    "processor (GOMAXPROCS).",
+    advice="Profile the allocations: `go tool pprof -sample_index=alloc_space`.",
+    source="our heuristic",
+)
+def high_alloc_rate(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Allocation rate per processor."""
+    rate, procs = facts.summary.alloc_mib_per_s, int(maximum(facts.cycles["procs"]))
+    if rate is None or not procs:
+        return
+    if rate / procs > facts.thresholds.alloc_mib_per_s_per_proc:
+        yield Evidence(
+            "info",
+            f"The program allocates {rate:,.0f} MiB/s on {procs} processors.",
+            {"alloc_mib_per_s": rate},
+        )

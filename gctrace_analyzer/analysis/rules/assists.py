@@ -1,0 +1,119 @@
+"""Rules about mark assists: goroutines that have to mark before they may allocate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis.rules.finding import (
+    Evidence,
+    ProcessFacts,
+    cycles_text,
+    example_lines,
+    percent,
+)
+from gctrace_analyzer.analysis.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _long_cycles(facts: ProcessFacts) -> pl.DataFrame:
+    """Returns the cycles whose marking is long enough for shares of it.
+
+    `pressure` is the share of the processors that marked, `assisted` the part of the assists.
+    """
+    processor_ms = pl.col("concurrent_mark_ms") * pl.col("procs")
+    marking = pl.col("assist_cpu_ms") + pl.col("background_cpu_ms")
+    long = pl.col("concurrent_mark_ms") >= facts.thresholds.mark_min_ms
+    return facts.cycles.filter(long).with_columns(
+        pressure=marking / processor_ms, assisted=pl.col("assist_cpu_ms") / processor_ms
+    )
+
+
+@rule(
+    "GC005",
+    "assist-pressure",
+    meaning="Goroutines have to help with marking when they allocate, which slows down "
+    "requests.",
+    condition="Mark assists are over {t.assist_warn:.0%} of GC CPU time (Go 1.17 and before: "
+    "{t.assist_warn_old:.0%}), and also either at least {t.assist_min_cpu_share:.0%} of all "
+    "CPU time, or assists and background workers together use at least {t.mark_pressure:.0%} "
+    "of the processors while marking (median of the cycles that mark for {t.mark_min_ms:g} ms "
+    "and longer). A warning from {t.assist_warn_cpu_share:.0%} of all CPU time on.",
+    advice="Give the pacer more room (a higher GOGC or memory limit), or avoid bursts of "
+    "allocation.",
+    source="golang/go#40225, #56966; the pacer of Go 1.10 to 1.17 plans for 5 % of assists",
+    explained_by=("GC016", "GC015", "GC024", "GC001"),
+)
+def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Assists over GC CPU, where they also matter for the program."""
+    t, summary = facts.thresholds, facts.summary
+    share = summary.assist_share_of_gc_cpu
+    if share is None or share <= (t.assist_warn if facts.new_pacer else t.assist_warn_old):
+        return
+    of_all_cpu = summary.assist_share_of_cpu or 0.0
+    pressure = _long_cycles(facts)["pressure"].median()
+    text = f"Goroutines do {percent(share)} of the GC work in mark assists"
+    if isinstance(pressure, float):
+        text += f", and marking takes {percent(pressure)} of the processors while it runs"
+    under_pressure = isinstance(pressure, float) and pressure >= t.mark_pressure
+    if of_all_cpu >= t.assist_min_cpu_share or under_pressure:
+        yield Evidence(
+            "warn" if of_all_cpu >= t.assist_warn_cpu_share else "info",
+            text + ".",
+            {"assist_share_of_gc_cpu": share, "mark_pressure": pressure},
+            examples=example_lines(facts.cycles, "assist_share"),
+        )
+
+
+@rule(
+    "GC006",
+    "assist-spike",
+    meaning="In single cycles most processors mark for goroutines that allocate, so requests "
+    "of that moment are slow.",
+    condition="Assists / (marking time × GOMAXPROCS) is over {t.assist_spike:.0%} in a cycle "
+    "that marks for at least {t.mark_min_ms:g} ms.",
+    advice="Find out what allocates at these times.",
+    source="golang/go#27732",
+    explained_by=("GC016", "GC015", "GC005"),
+)
+def assist_spike(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Cycles in which assists take most of the processors."""
+    limit = facts.thresholds.assist_spike
+    spikes = _long_cycles(facts).filter(pl.col("assisted") > limit)
+    if len(spikes):
+        yield Evidence(
+            "info",
+            f"In {cycles_text(len(spikes))} mark assists took over {percent(limit)} of the "
+            "processors while marking.",
+            {"cycles": len(spikes)},
+            examples=example_lines(spikes, "assisted"),
+        )
+
+
+@rule(
+    "GC007",
+    "trigger-pinned-low",
+    meaning="Cycles start as early as the pacer may start them, and that is not early enough.",
+    condition="The rule assist-pressure (GC005) matches, and after the first {t.warm_up_s:g} s "
+    "the median of (heap at start - live heap) / (goal - live heap) is at most "
+    "{t.early_trigger:g} (Go 1.17 and before: {t.early_trigger_old:g}).",
+    advice="Marking cannot keep up with the allocation, which explains the assists: give the "
+    "heap more room or allocate less.",
+    source="minTriggerRatioDistance in runtime/mgcpacer.go",
+    explained_by=("GC005", "GC016", "GC015"),
+)
+def trigger_pinned_low(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Where cycles start between the live heap and the goal."""
+    t = facts.thresholds
+    trigger = facts.warmed_up["trigger_share"].median()
+    earliest = t.early_trigger if facts.new_pacer else t.early_trigger_old
+    if "GC005" in facts.matched and isinstance(trigger, float) and trigger <= earliest:
+        yield Evidence(
+            "info",
+            f"Cycles start {percent(trigger)} of the way from the live heap to the goal, as "
+            "early as the pacer may start them.",
+            {"trigger_share_p50": trigger},
+        )

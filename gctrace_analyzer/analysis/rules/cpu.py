@@ -1,0 +1,127 @@
+"""Rules about CPU time: GC CPU, GOMAXPROCS and CPU quotas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis.rules.finding import (
+    Evidence,
+    ProcessFacts,
+    example_lines,
+    maximum,
+    percent,
+)
+from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.units import duration_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@rule(
+    "GC001",
+    "high-gc-cpu",
+    meaning="Garbage collection takes CPU time that the program could use.",
+    condition="GC CPU time (pauses, mark assists and background marking, without idle marking) "
+    "is over {t.gc_cpu_warn:.0%} of GOMAXPROCS × time; bad over {t.gc_cpu_bad:.0%}. Needs at "
+    "least {t.min_cycles} cycles and {t.min_span_s:g} s.",
+    advice="Allocate less (find out where with `go tool pprof -sample_index=alloc_space`), or "
+    "raise GOGC so that the heap may grow.",
+    source="the pacer may use 25 % of the CPU while it marks (gcBackgroundUtilization in "
+    "runtime/mgcpacer.go)",
+    explained_by=("GC016", "GC015", "GC024", "GC004", "GC026"),
+)
+def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
+    """GC CPU time over all CPU time."""
+    t, share = facts.thresholds, facts.summary.gc_cpu_share
+    if is_start_up(facts) or share is None or share <= t.gc_cpu_warn:
+        return
+    yield Evidence(
+        "bad" if share > t.gc_cpu_bad else "warn",
+        f"Garbage collection takes {percent(share)} of {_cpu_text(facts)}.",
+        {"gc_cpu_share": share},
+        examples=example_lines(facts.cycles, "gc_cpu_share"),
+    )
+
+
+def is_start_up(facts: ProcessFacts) -> bool:
+    """Returns True if the log covers only a start-up, which is busy whatever the settings."""
+    t, summary = facts.thresholds, facts.summary
+    return summary.cycles < t.min_cycles or (summary.span_s or 0) < t.min_span_s
+
+
+def _cpu_text(facts: ProcessFacts) -> str:
+    procs = facts.cycles["procs"].drop_nulls().unique()
+    if len(procs) != 1:
+        return "all CPU time"
+    return f"the CPU time of {procs[0]} processor{'s' * (procs[0] != 1)} (GOMAXPROCS)"
+
+
+@rule(
+    "GC012",
+    "gomaxprocs-over-cpus",
+    meaning="GOMAXPROCS is larger than the number of CPUs, so threads wait for each other.",
+    condition="In sweep terminations of {t.stopped_min_ms:g} ms and longer, the median of "
+    "pause CPU / (pause × GOMAXPROCS) is below {t.stopped_share:.0%}. Needs at least "
+    "{t.min_cycles} such pauses.",
+    advice="Set GOMAXPROCS to the number of CPUs; from Go 1.25 on the default also follows a "
+    "CPU quota.",
+    source="stwprocs in runtime/mgc.go",
+)
+def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Processors that a pause stopped, over GOMAXPROCS."""
+    t = facts.thresholds
+    long = facts.cycles.filter(pl.col("stw_sweep_term_ms") >= t.stopped_min_ms)
+    stopped = (
+        long["stw_sweep_term_cpu_ms"] / long["stw_sweep_term_ms"] / long["procs"]
+    ).median()
+    if isinstance(stopped, float) and len(long) >= t.min_cycles and stopped < t.stopped_share:
+        yield Evidence(
+            "info",
+            f"A pause stops only {percent(stopped)} of the GOMAXPROCS processors, so there are "
+            "fewer CPUs than GOMAXPROCS.",
+            {"stopped_share": stopped},
+        )
+
+
+@rule(
+    "GC013",
+    "cpu-quota-throttling",
+    meaning="The CPU quota can stop the program in the middle of a pause, which makes the "
+    "pause many times as long.",
+    condition="GOMAXPROCS is at least {t.quota_times:g} times the known CPU limit. If no CPU "
+    "limit is known: GOMAXPROCS is at least {t.many_procs}, the median live heap is under "
+    "{t.small_heap_mib:.0f} MiB, and a mark termination took at least {t.stw_bad_ms:g} ms.",
+    advice="Set GOMAXPROCS to the CPU quota (the default from Go 1.25 on), or raise the quota.",
+    source="golang/go#59715, #73193; istio/istio#10855",
+)
+def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:
+    """GOMAXPROCS against the CPU limit; without one, long pauses with a small heap."""
+    t, cycles = facts.thresholds, facts.cycles
+    procs = cycles["procs"].max()
+    if not isinstance(procs, int):
+        return
+    if (cpus := facts.settings.value("cpu_limit")) is not None:
+        if procs >= t.quota_times * cpus:
+            yield Evidence(
+                "warn",
+                f"GOMAXPROCS is {procs}, but the CPU limit is {cpus:g}: the program uses up "
+                "its quota early in a period and is then stopped, pauses included.",
+                {"procs": procs, "cpu_limit": cpus},
+            )
+        return
+    long = cycles.filter(pl.col("stw_mark_term_ms") >= t.stw_bad_ms)
+    live = facts.summary.live_heap_p50_mib
+    small = live is not None and live < t.small_heap_mib
+    if procs >= t.many_procs and small and len(long) and cycles["assist_cpu_ms"].count():
+        longest = maximum(long["stw_mark_term_ms"])
+        yield Evidence(
+            "warn",
+            f"Mark terminations take up to {duration_text(longest / 1000)}, far too long for "
+            f"{live:,.0f} MiB of live heap on {procs} processors: a CPU quota probably stopped "
+            "the program.",
+            {"procs": procs, "stw_mark_term_max_ms": long["stw_mark_term_ms"].max()},
+            examples=example_lines(long, "stw_mark_term_ms"),
+        )

@@ -1,0 +1,121 @@
+"""Rules about how often GC runs: too often, all the time, forced, or only periodically."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis.rules.cpu import is_start_up
+from gctrace_analyzer.analysis.rules.finding import (
+    Evidence,
+    ProcessFacts,
+    Severity,
+    cycles_text,
+    example_lines,
+    percent,
+)
+from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.units import duration_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@rule(
+    "GC002",
+    "gc-always-on",
+    meaning="A GC cycle is running most of the time, so the program hardly ever runs without "
+    "write barriers and mark assists.",
+    condition="(pauses + concurrent marking) / time is over {t.active_warn:.0%}; bad over "
+    "{t.active_bad:.0%}. Needs at least {t.short_log_cycles} cycles and {t.min_span_s:g} s.",
+    advice="Give the heap more room (a higher GOGC or memory limit), or allocate less.",
+    source="golang/go#14812",
+    explained_by=("GC016", "GC015", "GC024", "GC004", "GC001"),
+)
+def gc_always_on(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Time with a running cycle over all time."""
+    t, share = facts.thresholds, facts.summary.gc_active_share
+    if is_start_up(facts) or facts.summary.cycles < t.short_log_cycles:
+        return
+    if share is not None and share > t.active_warn:
+        yield Evidence(
+            "bad" if share > t.active_bad else "warn",
+            f"A GC cycle is running {percent(share)} of the time.",
+            {"gc_active_share": share},
+        )
+
+
+@rule(
+    "GC003",
+    "too-frequent",
+    meaning="GC cycles follow each other closely, and each has a fixed cost in CPU and pauses.",
+    condition="The median time from one cycle to the next is under {t.frequent_warn_ms:g} ms, "
+    "and not all cycles are forced. A warning only if GC also takes over {t.gc_cpu_warn:.0%} "
+    "of the CPU (GC001); bad if the median is then under {t.frequent_bad_ms:g} ms. Needs at "
+    "least {t.min_cycles} cycles and {t.min_span_s:g} s.",
+    advice="Raise GOGC, with a memory limit as a safeguard: fewer cycles at the price of a "
+    "larger heap.",
+    source="golang/go#23044",
+    explained_by=("GC016", "GC015", "GC004", "GC024", "GC026"),
+)
+def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Median interval between cycles."""
+    t, summary = facts.thresholds, facts.summary
+    interval_ms = summary.gc_interval_p50_ms
+    if is_start_up(facts) or interval_ms is None or interval_ms >= t.frequent_warn_ms:
+        return
+    if summary.cycles > summary.forced_cycles:
+        severity: Severity = "info"
+        if (summary.gc_cpu_share or 0) > t.gc_cpu_warn:
+            severity = "bad" if interval_ms < t.frequent_bad_ms else "warn"
+        yield Evidence(
+            severity,
+            f"A GC cycle starts every {duration_text(interval_ms / 1000)} (median).",
+            {"gc_interval_p50_ms": interval_ms},
+        )
+
+
+@rule(
+    "GC024",
+    "forced-gc",
+    meaning="The program forces GC, so it runs at times at which the pacer saw no need for it.",
+    condition="Over {t.forced_share:.0%} of the cycles, and at least {t.forced_min_cycles}, "
+    "are forced.",
+    advice="Remove the calls of `runtime.GC` and `debug.FreeOSMemory` from the running "
+    "program.",
+    source="each forced cycle is a full collection beyond what the pacer planned",
+)
+def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Share of forced cycles."""
+    t, summary = facts.thresholds, facts.summary
+    forced = summary.forced_cycles
+    if forced >= t.forced_min_cycles and forced > t.forced_share * summary.cycles:
+        yield Evidence(
+            "warn",
+            f"The program forced {forced:,} of {cycles_text(summary.cycles)} (`runtime.GC` or "
+            "`debug.FreeOSMemory`).",
+            {"forced_cycles": forced},
+            examples=example_lines(facts.cycles.filter(pl.col("forced"))),
+        )
+
+
+@rule(
+    "GC025",
+    "periodic-only",
+    meaning="The program is idle: GC runs only because two minutes have passed.",
+    condition="Over {t.periodic_share:.0%} of the intervals between cycles, and there are at "
+    "least 2, last {t.periodic_s[0]:g} to {t.periodic_s[1]:g} s.",
+    advice="No action needed.",
+    source="forcegcperiod in runtime/proc.go",
+)
+def periodic_only(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Share of intervals of two minutes."""
+    t, intervals = facts.thresholds, facts.cycles["interval_s"].drop_nulls()
+    periodic = intervals.is_between(*t.periodic_s).mean() if len(intervals) >= 2 else None
+    if isinstance(periodic, float) and periodic > t.periodic_share:
+        yield Evidence(
+            "info",
+            "The program is idle: GC runs every two minutes and at no other time.",
+            {"cycles": facts.summary.cycles},
+        )

@@ -1,0 +1,170 @@
+"""Rules about the heap goal and GOGC; those about the memory limit are in `limit`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis.cycles import HEAP_MINIMUM_MIB
+from gctrace_analyzer.analysis.rules.finding import (
+    Evidence,
+    ProcessFacts,
+    cycles_text,
+    example_lines,
+    percent,
+)
+from gctrace_analyzer.analysis.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@rule(
+    "GC004",
+    "heap-minimum-bound",
+    meaning="The live heap is so small that the heap minimum sets the goal, not GOGC, and GC "
+    "runs often.",
+    condition=f"In over {{t.heap_minimum_share:.0%}} of the cycles (at least {{t.min_cycles}}) "
+    f"for which it is known what set the goal, the goal is {HEAP_MINIMUM_MIB} MiB, the heap "
+    "minimum at GOGC=100, and the live heap is at most half of it.",
+    advice="Set GOGC=400 or more, which costs only a few MiB here; from Go 1.19 on a ballast "
+    "is not needed for this.",
+    source="heapMinimum in runtime/mgcpacer.go; golang/go#22743",
+)
+def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Share of goals that are the heap minimum."""
+    t, known = facts.thresholds, facts.goal_set_by.drop_nulls()
+    at_minimum = int((known == "heap-minimum").sum())
+    if len(known) >= t.min_cycles and at_minimum > t.heap_minimum_share * len(known):
+        yield Evidence(
+            "info",
+            f"The goal was the heap minimum of {HEAP_MINIMUM_MIB} MiB in {at_minimum:,} of "
+            f"{cycles_text(len(facts.cycles))}.",
+            {"cycles": at_minimum},
+            advice="Set GOGC=400 or more, which costs only a few MiB here."
+            if not facts.may_be_from(1, 19)
+            else None,
+        )
+
+
+@rule(
+    "GC008",
+    "goal-overshoot",
+    meaning="The heap ends well above its goal, so memory use is higher than GOGC or the "
+    "memory limit suggests.",
+    condition="After the first {t.warm_up_s:g} s, the {t.overshoot_quantile:.0%} quantile of "
+    "heap at end / goal is over {t.overshoot:.2f}. Needs at least {t.min_cycles} cycles and a "
+    "median live heap of {t.gogc_min_live_mib:.0f} MiB.",
+    advice="Allocation is faster than marking: leave that much more headroom below any limit.",
+    source="maxOvershoot (1.1) in runtime/mgcpacer.go",
+    explained_by=("GC016", "GC015", "GC005"),
+)
+def goal_overshoot(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Heap at the end of marking over its goal."""
+    t, cycles = facts.thresholds, facts.warmed_up
+    of_goal = cycles["heap_end_mib"] / cycles["heap_goal_mib"]
+    high = of_goal.quantile(t.overshoot_quantile, "linear")
+    if high is None or high <= t.overshoot or len(cycles) < t.min_cycles:
+        return
+    if facts.live_heap_mib >= t.gogc_min_live_mib:
+        yield Evidence(
+            "info",
+            f"The heap ends {percent(high - 1)} above its goal or more in "
+            f"{percent(1 - t.overshoot_quantile)} of the cycles.",
+            {"overshoot_p95": high - 1},
+            examples=example_lines(cycles, "overshoot_share"),
+        )
+
+
+@rule(
+    "GC019",
+    "gogc-off-no-limit",
+    meaning="Nothing starts GC, so the heap grows until the program is killed.",
+    condition="Over {t.no_goal_share:.0%} of the cycles, and at least {t.min_cycles}, have no "
+    "heap goal.",
+    advice="Set GOMEMLIMIT, or do not set GOGC=off.",
+    source="gcPercent < 0 in runtime/mgcpacer.go",
+)
+def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Cycles without a heap goal."""
+    t = facts.thresholds
+    without = pl.col("heap_goal_mib").is_null() & pl.col("start_s").is_not_null()
+    count = len(facts.cycles.filter(without))
+    if count > t.no_goal_share * len(facts.cycles) and count >= t.min_cycles:
+        yield Evidence(
+            "warn",
+            f"{cycles_text(count)} had no heap goal: GOGC is off, and there is no memory "
+            "limit.",
+            {"cycles": count},
+        )
+
+
+@rule(
+    "GC026",
+    "nonconstant-gogc",
+    meaning="GOGC changes while the program runs, so figures of the whole run mix several "
+    "settings.",
+    condition="The effective GOGC has at least 2 levels, each over at least {t.level_cycles} "
+    "consecutive cycles with a relative standard deviation under {t.level_spread:.0%} and "
+    "separated by jumps of over {t.level_jump:.0%}; the highest is over {t.level_ratio:g} "
+    "times the lowest. Counts cycles with a live heap of at least {t.gogc_min_live_mib:.0f} "
+    "MiB that were not forced and whose goal was not set by the memory limit, at least twice "
+    "{t.level_cycles} of them.",
+    advice="Check whether a tuner or `debug.SetGCPercent` is intended, and look at the "
+    "segments one by one.",
+    source="debug.SetGCPercent",
+)
+def nonconstant_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Levels of the effective GOGC."""
+    t = facts.thresholds
+    usable = (
+        (facts.cycles["heap_live_mib"] >= t.gogc_min_live_mib)
+        & ~facts.cycles["forced"]
+        & (facts.goal_set_by != "memory-limit").fill_null(value=True)
+    )
+    gogc = facts.cycles.filter(usable)["effective_gogc"].drop_nulls()
+    if len(gogc) < 2 * t.level_cycles:
+        return
+    smooth = gogc.rolling_median(5, center=True, min_samples=1)
+    jump = (smooth / smooth.shift(1) - 1).abs() > t.level_jump
+    level = jump.fill_null(value=False).cum_sum()
+    steady = pl.col("spread") < t.level_spread * pl.col("gogc")
+    levels = (
+        pl.DataFrame({"gogc": gogc, "level": level})
+        .group_by("level", maintain_order=True)
+        .agg(gogc=pl.col("gogc").median(), count=pl.len(), spread=pl.col("gogc").std())
+        .filter((pl.col("count") >= t.level_cycles) & steady)
+    )
+    values = [round(value) for value in levels["gogc"]]
+    if len(values) >= 2 and max(values) > t.level_ratio * min(values):
+        text = "The effective GOGC was " + ", then ".join(map(str, values[:6])) + "."
+        yield Evidence("info", text, {"levels": values})
+
+
+@rule(
+    "GC027",
+    "gogc-not-as-declared",
+    meaning="GOGC is not what it was set to, so the settings that you see are not in effect.",
+    condition="The declared GOGC and the median effective GOGC of the cycles whose goal was "
+    "set by GOGC differ by more than {t.gogc_declared_points:g} points and by more than "
+    "{t.gogc_declared_share:.0%}.",
+    advice="Check whether the variable reaches the process, and whether the code calls "
+    "`debug.SetGCPercent`.",
+    source="ethereum/go-ethereum#31441",
+)
+def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Declared against effective GOGC."""
+    t, declared = facts.thresholds, facts.settings.value("gogc")
+    # Under a memory limit the effective GOGC is lower than GOGC, as it should be.
+    by_gogc = facts.cycles.filter(facts.goal_set_by == "gogc")
+    effective = by_gogc["effective_gogc"].median()
+    if not isinstance(declared, (int, float)) or not isinstance(effective, float):
+        return
+    allowed = max(t.gogc_declared_points, t.gogc_declared_share * float(declared))
+    if abs(effective - float(declared)) > allowed:
+        yield Evidence(
+            "warn",
+            f"GOGC={declared:g} was given, but the heap goals follow GOGC={effective:.0f}.",
+            {"declared": declared, "inferred": effective},
+        )

@@ -1,0 +1,194 @@
+"""Rules about the memory limit (GOMEMLIMIT): from limit-bound to limit-thrash."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis.limiter import verdict
+from gctrace_analyzer.analysis.rules.finding import (
+    Evidence,
+    ProcessFacts,
+    cycles_text,
+    example_lines,
+    maximum,
+    percent,
+)
+from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.units import duration_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_GUIDE = "go.dev/doc/gc-guide"
+
+
+@rule(
+    "GC016",
+    "limit-thrash",
+    meaning="The live heap does not fit under the memory limit, so the program spends most of "
+    "its time in GC.",
+    condition="In lines of Go 1.18 and later, the goal is at or below the live heap of the "
+    "cycle before ({t.thrash_min_live_mib:.0f} MiB and more) in at least {t.thrash_min_cycles} "
+    "cycles that are not forced, with at most {t.thrash_gap_cycles} others between two of "
+    "them. Or, in a window of {t.thrash_window_s:g} s with at least {t.thrash_min_cycles} "
+    "cycles, the memory limit sets over {t.thrash_limited_share:.0%} of the goals, the median "
+    "effective GOGC is at most {t.thrash_gogc:g}, and GC is running at least "
+    "{t.thrash_active_share:.0%} of the time. Stretches at most {t.thrash_join_cycles} cycles "
+    "apart are one episode.",
+    advice="Raise GOMEMLIMIT and the container's limit, or keep less in memory; if you can do "
+    "neither, removing GOMEMLIMIT and lowering GOGC does less harm.",
+    source=f"{_GUIDE}; golang/go#58106, #59324; measured on runs with a known limiter state",
+)
+def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
+    """One match for each episode of thrashing."""
+    names = (
+        "goal_at_or_below_live_share",
+        "effective_gogc_p50",
+        "limiter_fill_max",
+        "gc_cpu_nonidle_share",
+    )
+    for row in facts.episodes.filter(kind="limit-thrash").iter_rows(named=True):
+        inside = pl.col("gc_num").is_between(row["first_gc"], row["last_gc"])
+        yield Evidence(
+            "bad",
+            row["reason"],
+            {name: row[name] for name in names},
+            start_s=row["start_s"],
+            end_s=row["end_s"],
+            examples=example_lines(facts.cycles.filter(inside)),
+        )
+
+
+@rule(
+    "GC017",
+    "cpu-limiter-likely",
+    meaning="The runtime stops mark assists to leave half of the CPU to the program, so the "
+    "heap will pass the memory limit.",
+    condition="The limiter's bucket, of which the log gives a lower bound, was at least "
+    "{t.limiter_likely:.0%} full (certain when full), and there is a limit-thrash episode or a "
+    "cycle whose goal was set by the memory limit.",
+    advice="Act now, because an OOM kill is near: give the program more memory, or restart it.",
+    source="runtime/mgclimit.go",
+    explained_by=("GC016",),
+)
+def cpu_limiter_likely(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Fill of the GC CPU limiter's bucket."""
+    t, fill = facts.thresholds, facts.cycles["limiter_fill"].max()
+    if not isinstance(fill, float) or fill < t.limiter_likely:
+        return
+    if len(facts.episodes.filter(kind="limit-thrash")) or len(facts.limited_cycles):
+        word = "was" if verdict(fill, t) == "certain" else "was probably"
+        yield Evidence(
+            "bad",
+            f"The GC CPU limiter {word} active: its bucket was at least {percent(fill)} full.",
+            {"limiter_fill_max": fill},
+        )
+
+
+@rule(
+    "GC014",
+    "limit-bound",
+    meaning="The memory limit sets the heap goal, so GC runs more often than GOGC asks for.",
+    condition="The memory limit set the goal of at least {t.level_cycles} cycles: the goal was "
+    "at or below the live heap, or well below what GOGC would have set, or the effective GOGC "
+    "varied by more than {t.gogc_spread:.0%}.",
+    advice="No action needed unless limit-tight (GC015) matches as well; watch the live heap.",
+    source=f"{_GUIDE}, memory limit",
+    explained_by=("GC016", "GC015"),
+)
+def limit_bound(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Cycles whose goal was set by the memory limit."""
+    if _effective_gogc(facts) is None:
+        return
+    limited = facts.limited_cycles
+    largest_goal = maximum(limited["heap_goal_mib"])
+    yield Evidence(
+        "info",
+        f"The memory limit set the goal in {len(limited):,} of "
+        f"{cycles_text(len(facts.cycles))}; it is at least {largest_goal:,.0f} MiB.",
+        {"cycles": len(limited), "implied_limit_low_mib": largest_goal},
+    )
+
+
+def _effective_gogc(facts: ProcessFacts) -> float | None:
+    """Returns the median effective GOGC under the limit; None if the limit sets few goals."""
+    gogc = facts.limited_cycles["effective_gogc"].median()
+    enough = len(facts.limited_cycles) >= facts.thresholds.level_cycles
+    return gogc if enough and isinstance(gogc, float) else None
+
+
+@rule(
+    "GC015",
+    "limit-tight",
+    meaning="The memory limit leaves the heap little room, so GC runs far more often than GOGC "
+    "asks for.",
+    condition="In the cycles whose goal was set by the memory limit (at least "
+    "{t.level_cycles}), the median effective GOGC is under {t.limit_gogc_warn:.0f}; bad under "
+    "{t.limit_gogc_bad:.0f}.",
+    advice="Raise the memory limit, or keep less in memory: with every MiB less room, GC runs "
+    "more often.",
+    source="golang/go#58106",
+    explained_by=("GC016",),
+)
+def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Effective GOGC under the memory limit."""
+    t, gogc = facts.thresholds, _effective_gogc(facts)
+    if gogc is not None and gogc < t.limit_gogc_warn:
+        yield Evidence(
+            "bad" if gogc < t.limit_gogc_bad else "warn",
+            f"The memory limit leaves {gogc:.0f} % of the live heap as headroom (effective "
+            "GOGC, median).",
+            {"effective_gogc_p50": gogc},
+            examples=example_lines(facts.limited_cycles),
+        )
+
+
+@rule(
+    "GC020",
+    "gogc-off-idle",
+    meaning="With GOGC=off nothing collects an idle program: garbage stays, finalizers do not "
+    "run.",
+    condition="The memory limit sets the goal of most cycles, and no cycle ran for over "
+    "{t.periodic_s[1]:g} s.",
+    advice="Expect memory to stay in use while the program is idle; set GOGC if that is a "
+    "problem.",
+    source="gcTriggerTime in runtime/mgc.go",
+)
+def gogc_off_idle(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Long times without a cycle under a memory limit."""
+    long = facts.cycles.filter(pl.col("interval_s") > facts.thresholds.periodic_s[1])
+    if facts.limit_sets_most_goals and len(long):
+        longest = maximum(long["interval_s"])
+        yield Evidence(
+            "info",
+            f"No GC cycle ran for {duration_text(longest)}, although the runtime forces one "
+            "after two minutes unless GOGC=off.",
+            {"interval_s": longest},
+        )
+
+
+@rule(
+    "GC018",
+    "limit-without-headroom",
+    meaning="GOMEMLIMIT leaves no room for memory that Go does not count, so the container can "
+    "be killed although Go keeps to its limit.",
+    condition="GOMEMLIMIT is at least {t.limit_headroom:.0%} of the container's memory limit.",
+    advice="Set GOMEMLIMIT to 90 % of the container's limit, or less if the program uses cgo "
+    "or mmap.",
+    source=f"{_GUIDE}; authzed/spicedb#2427",
+)
+def limit_without_headroom(facts: ProcessFacts) -> Iterator[Evidence]:
+    """GOMEMLIMIT against the container's limit."""
+    limit = facts.settings.value("memory_limit_mib")
+    container = facts.settings.value("container_limit_mib")
+    # "off" is no size: there is no memory limit then.
+    if not isinstance(limit, (int, float)) or not limit or not container:
+        return
+    if limit >= facts.thresholds.limit_headroom * container:
+        yield Evidence(
+            "warn",
+            f"GOMEMLIMIT is {limit:,.0f} MiB, and the container's limit {container:,.0f} MiB.",
+            {"memory_limit_mib": limit, "container_limit_mib": container},
+        )

@@ -1,0 +1,206 @@
+"""Rules about the live heap: growth, steps, spikes, survival and ballasts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis.rules.finding import (
+    Evidence,
+    ProcessFacts,
+    cycles_text,
+    example_lines,
+    maximum,
+    median,
+    percent,
+)
+from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.analysis.trend import live_growth
+from gctrace_analyzer.units import duration_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@rule(
+    "GC021",
+    "live-heap-growth",
+    meaning="The live heap grows, and with it memory use and the cost of each cycle; it may be "
+    "a leak.",
+    condition="Without the first quarter of the log, the lower 95 % bound of the live heap's "
+    "robust slope (Theil–Sen) is above 0, and the growth over the rest is at least "
+    "{t.growth_min_share:.0%} of the median and {t.growth_min_mib:g} MiB. Only a note if the "
+    "log covers less than {t.growth_min_span_s:.0f} s, unless the heap more than doubled. "
+    "Needs at least {t.min_cycles} cycles.",
+    advice="Suspect a leak: compare two heap profiles (`go tool pprof -base`).",
+    source="our heuristic: the slope of what is live after each collection",
+)
+def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Robust slope of the live heap."""
+    t, growth = facts.thresholds, live_growth(facts.cycles, facts.thresholds)
+    if growth is None:
+        return
+    text = (
+        f"The live heap grew from {growth.first_mib:,.0f} to {growth.last_mib:,.0f} MiB in "
+        f"{duration_text(growth.span_s)}"
+    )
+    long = growth.span_s >= t.growth_min_span_s
+    if long:
+        text += (
+            f" ({growth.mib_per_h:+,.0f} MiB/h, 95 % CI {growth.low:,.0f} to "
+            f"{growth.high:,.0f})"
+        ) + _time_to_limit(facts, growth.mib_per_h)
+    else:
+        text += ", which is too short to tell a leak from a start-up"
+    yield Evidence(
+        "warn" if long or growth.gained_mib > growth.median_mib else "info",
+        text + ".",
+        {"growth_mib_per_h": growth.mib_per_h, "low": growth.low, "high": growth.high},
+        start_s=growth.begin_s,
+        end_s=growth.end_s,
+    )
+
+
+def _time_to_limit(facts: ProcessFacts, mib_per_h: float) -> str:
+    """Returns when the live heap reaches its limit; empty if there is no known limit."""
+    names = ("memory_limit_mib", "container_limit_mib")
+    sizes = (facts.settings.value(name) for name in names)
+    limit = next((size for size in sizes if isinstance(size, (int, float)) and size), None)
+    live = facts.cycles["heap_live_mib"].drop_nulls()
+    if limit is None or not len(live) or live[-1] >= limit:
+        return ""
+    seconds = 3600 * (limit - live[-1]) / mib_per_h
+    return f". At this rate it reaches {limit:,.0f} MiB in {duration_text(seconds)}"
+
+
+@rule(
+    "GC023",
+    "live-heap-spike",
+    meaning="The live heap was far larger for a moment, and the next heap goal with it.",
+    condition="In some cycles the live heap is over {t.spike_times:g} times the median of the "
+    "half of the log around it and over {t.growth_min_mib:g} MiB above it; the last cycle is "
+    "not one of them and is under {t.spike_back_times:g} times the median of the whole log. "
+    "Needs at least {t.short_log_cycles} cycles.",
+    advice="Find out what was in memory at that time; a memory limit caps the goal after it.",
+    source="golang/go#14735",
+)
+def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Cycles whose live heap is far above the surrounding ones."""
+    t, timed = facts.thresholds, _timed(facts)
+    if len(timed) < t.short_log_cycles:
+        return
+    live = timed["heap_live_mib"].cast(pl.Float64)
+    around = live.rolling_median(2 * (len(live) // 4) + 1, center=True, min_samples=1)
+    high = (live > t.spike_times * around) & (live - around > t.growth_min_mib)
+    spikes = timed.filter(high)
+    if len(spikes) and live[-1] < t.spike_back_times * median(live) and not high[-1]:
+        yield Evidence(
+            "info",
+            f"In {cycles_text(len(spikes))} the live heap was over {t.spike_times:g} times the "
+            f"usual one, up to {maximum(spikes['heap_live_mib']):,.0f} MiB.",
+            {"cycles": len(spikes)},
+            examples=example_lines(spikes, "heap_live_mib"),
+        )
+
+
+@rule(
+    "GC022",
+    "live-heap-step",
+    meaning="The live heap moved to another level and stayed there, so GC costs changed for "
+    "good.",
+    condition="The medians of the live heap in the two halves of the log (without the first 2 "
+    "cycles) differ by over {t.step_share:.0%} of the smaller one, and each half has a "
+    "relative standard deviation under {t.step_spread:.0%}. Needs at least "
+    "{t.short_log_cycles} cycles.",
+    advice="Find out what happened between the two levels, such as a filled cache, a release "
+    "or a ballast.",
+    source="golang/go#14735",
+    explained_by=("GC021",),
+)
+def live_heap_step(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Levels of the live heap in the two halves of the log."""
+    t, timed = facts.thresholds, _timed(facts)
+    if len(timed) < t.short_log_cycles:
+        return
+    live = timed["heap_live_mib"].cast(pl.Float64)
+    halves = live[2 : len(live) // 2], live[len(live) // 2 :]
+    if min(map(len, halves)) < t.min_cycles:
+        return
+    before, after = map(median, halves)
+    spreads = [half.std() for half in halves]
+    steady = all(
+        isinstance(spread, float) and spread < t.step_spread * level
+        for spread, level in zip(spreads, (before, after), strict=True)
+    )
+    if steady and abs(after - before) > t.step_share * min(before, after) > 0:
+        yield Evidence(
+            "info",
+            f"The live heap was {before:,.0f} MiB in the first half and {after:,.0f} MiB in "
+            "the second.",
+            {"before_mib": before, "after_mib": after},
+        )
+
+
+def _timed(facts: ProcessFacts) -> pl.DataFrame:
+    return facts.cycles.drop_nulls(["start_s", "heap_live_mib"])
+
+
+@rule(
+    "GC034",
+    "low-reclaim",
+    meaning="Cycles free little memory for the work they do.",
+    condition="Over {t.survival_share:.0%} of the heap survives (median) in the cycles with an "
+    "effective GOGC of at least {t.reclaim_gogc:.0f}, after the first {t.warm_up_s:g} s. Needs "
+    "at least {t.level_cycles} such cycles and a median live heap of {t.gogc_min_live_mib:.0f} "
+    "MiB.",
+    advice="Expect this while the heap grows or a cache fills; otherwise look for a leak.",
+    source="our heuristic: at GOGC=100 a steady program keeps half of its heap",
+    explained_by=("GC021", "GC022"),
+)
+def low_reclaim(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Share of the heap that survives a cycle."""
+    t = facts.thresholds
+    roomy = facts.warmed_up.filter(pl.col("effective_gogc") >= t.reclaim_gogc)
+    survival = roomy["survival_share"].median()
+    if not isinstance(survival, float) or survival <= t.survival_share:
+        return
+    if len(roomy) >= t.level_cycles and facts.live_heap_mib >= t.gogc_min_live_mib:
+        yield Evidence(
+            "info",
+            f"{percent(survival)} of the heap survives a cycle (median).",
+            {"survival_share_p50": survival},
+        )
+
+
+@rule(
+    "GC028",
+    "ballast-present",
+    meaning="A constant part of the live heap looks like a ballast, which raises the heap "
+    "goal.",
+    condition="The live heap is at least {t.ballast_min_mib:.0f} MiB from the first or second "
+    "cycle on and varies by at most {t.ballast_spread:.0%} of its minimum, and the memory "
+    "limit does not set most goals. Needs at least {t.min_cycles} cycles.",
+    advice="Replace the ballast by a higher GOGC with GOMEMLIMIT (Go 1.19 and later), which "
+    "does the same without it.",
+    source="blog.twitch.tv, Go memory ballast",
+)
+def ballast_present(facts: ProcessFacts) -> Iterator[Evidence]:
+    """A live heap that is constant from the start."""
+    t, live = facts.thresholds, facts.cycles["heap_live_mib"].drop_nulls()
+    if len(live) < t.min_cycles or not facts.cycles["start_s"].count():
+        return
+    low, high = -maximum(-live.cast(pl.Float64)), maximum(live)
+    # A ballast is allocated before the program does anything else.
+    from_start = facts.cycles["gc_num"][0] <= 2
+    constant = low >= t.ballast_min_mib and high - low <= t.ballast_spread * low
+    if constant and from_start and not facts.limit_sets_most_goals:
+        yield Evidence(
+            "info",
+            f"The live heap is {low:,.0f} MiB from the first cycle on, and never over "
+            f"{high:,.0f} MiB.",
+            {"live_min_mib": low, "live_max_mib": high},
+            advice=None
+            if facts.may_be_from(1, 19)
+            else "Keep the ballast: this Go release has no memory limit that could replace it.",
+        )

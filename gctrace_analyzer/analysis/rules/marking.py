@@ -1,0 +1,128 @@
+"""Rules about marking: what has to be marked besides the heap, by whom, and how fast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis.rules.finding import (
+    Evidence,
+    ProcessFacts,
+    cycles_text,
+    example_lines,
+    maximum,
+    percent,
+    total,
+)
+from gctrace_analyzer.analysis.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LARGE_ROOTS = (
+    "After the first {{t.warm_up_s:g}} s, the median of {what} is at least "
+    "{{t.roots_min_mib:g}} MiB and over {{t.roots_share:.0%}} of the median live heap."
+)
+
+
+@rule(
+    "GC029",
+    "large-stacks",
+    meaning="Goroutine stacks are a large part of what GC has to mark.",
+    condition=_LARGE_ROOTS.format(what="the stacks"),
+    advice="Use fewer goroutines, or shallower ones; stacks count toward the heap goal.",
+    source="gcControllerState.commit in runtime/mgcpacer.go (Go 1.18 and later)",
+)
+def large_stacks(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Stacks against the live heap."""
+    yield from _large_roots(facts, "stacks_mib", "Goroutine stacks take")
+
+
+@rule(
+    "GC030",
+    "large-globals",
+    meaning="Global variables are a large part of what GC has to mark.",
+    condition=_LARGE_ROOTS.format(what="the globals"),
+    advice="Expect a higher heap goal: global variables are marked in every cycle and count "
+    "toward it.",
+    source="golang/go#19839",
+)
+def large_globals(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Globals against the live heap."""
+    yield from _large_roots(facts, "globals_mib", "Global variables take")
+
+
+def _large_roots(facts: ProcessFacts, column: str, words: str) -> Iterator[Evidence]:
+    t = facts.thresholds
+    size, live = (facts.warmed_up[name].median() for name in (column, "heap_live_mib"))
+    if not isinstance(size, float) or not isinstance(live, float):
+        return
+    if size >= t.roots_min_mib and size > t.roots_share * max(live, 1):
+        yield Evidence(
+            "info",
+            f"{words} {size:,.0f} MiB, the live heap {live:,.0f} MiB.",
+            {column: size, "heap_live_mib": live},
+        )
+
+
+@rule(
+    "GC031",
+    "idle-mark-heavy",
+    meaning="Most marking runs on idle processors, which is free only if nobody else needs the "
+    "CPU.",
+    condition="Idle marking is over {t.idle_mark_share:.0%} of all marking CPU time, and "
+    "GOMAXPROCS is at least {t.many_procs}.",
+    advice="Check whether the program shares its host or has a CPU quota: both pay for this "
+    "marking.",
+    source="golang/go#19393",
+)
+def idle_mark_heavy(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Share of idle workers in marking."""
+    t = facts.thresholds
+    assist, background, idle = (
+        total(facts.cycles[f"{who}_cpu_ms"]) for who in ("assist", "background", "idle")
+    )
+    marking = sum((assist, background, idle))
+    if not marking or maximum(facts.cycles["procs"]) < t.many_procs:
+        return
+    if idle / marking > t.idle_mark_share:
+        yield Evidence(
+            "info",
+            f"{percent(idle / marking)} of all marking ran on idle processors.",
+            {"idle_share_of_marking": idle / marking},
+        )
+
+
+@rule(
+    "GC032",
+    "low-mark-throughput",
+    meaning="Marking is slow for the size of the heap, so cycles take long.",
+    condition="In a cycle that marks for at least {t.slow_mark_ms:.0f} ms, (live heap + stacks "
+    "+ globals) / marking CPU time is under {t.mark_mib_per_cpu_s:.0f} MiB per CPU second.",
+    advice="Look for swapping, CPU throttling, or a heap of very many small objects with "
+    "pointers.",
+    source="measured: 1.8 GB per CPU second of pointer trees",
+    explained_by=("GC016",),
+)
+def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Memory marked per CPU second."""
+    t = facts.thresholds
+    spent_ms = pl.col("assist_cpu_ms") + pl.col("background_cpu_ms") + pl.col("idle_cpu_ms")
+    roots = pl.col("stacks_mib").fill_null(0) + pl.col("globals_mib").fill_null(0)
+    # The sizes are truncated to whole MiB: 1 MiB makes up for it.
+    rate = (pl.col("heap_live_mib") + roots + 1) / spent_ms * 1000
+    slow = (
+        facts.cycles.filter((pl.col("concurrent_mark_ms") >= t.slow_mark_ms) & (spent_ms > 0))
+        .with_columns(rate=rate)
+        .filter(pl.col("rate") < t.mark_mib_per_cpu_s)
+    )
+    if len(slow):
+        lowest = -maximum(-slow["rate"])
+        yield Evidence(
+            "warn",
+            f"{cycles_text(len(slow))} marked less than {t.mark_mib_per_cpu_s:.0f} MiB per CPU "
+            f"second; the slowest, {lowest:.3g}.",
+            {"mib_per_cpu_s": lowest},
+            examples=example_lines(slow, "concurrent_mark_ms"),
+        )

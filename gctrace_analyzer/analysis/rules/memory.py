@@ -1,0 +1,140 @@
+"""Rules about memory outside the live heap: MemStats dumps and OOM kills."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.analysis.rules.finding import DeathFacts, Evidence, MemoryFacts
+from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.units import duration_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@rule(
+    "GC036",
+    "fragmentation",
+    meaning="Memory is wasted because the heap's spans are only partly filled.",
+    condition="HeapInuse - HeapAlloc is over {t.fragmentation_share:.0%} of HeapInuse and over "
+    "{t.memory_min_mib:.0f} MiB.",
+    advice="Reuse objects of the same size and lifetime, for example with `sync.Pool`.",
+    source="golang/go#18896",
+)
+def fragmentation(facts: MemoryFacts) -> Iterator[Evidence]:
+    """Heap in use without objects."""
+    t, memory = facts.thresholds, facts.memory
+    in_use = (memory.held_mib or 0) - (memory.idle_unreleased_mib or 0)
+    wasted = memory.fragmentation_mib
+    if wasted is None or not in_use:
+        return
+    if wasted > max(t.memory_min_mib, t.fragmentation_share * in_use):
+        yield Evidence(
+            "info",
+            f"{wasted:,.0f} of {in_use:,.0f} MiB of heap in use hold no objects.",
+            {"fragmentation_mib": wasted},
+        )
+
+
+@rule(
+    "GC037",
+    "unreleased-idle",
+    meaning="The process keeps memory that its heap does not use.",
+    condition="HeapIdle - HeapReleased is over {t.idle_share:.0%} of Sys (HeapSys if Sys is "
+    "unknown) and over {t.memory_min_mib:.0f} MiB.",
+    advice="Set a memory limit (Go 1.19 and later), so that the runtime returns memory in "
+    "time; with Go 1.12 to 1.15, set GODEBUG=madvdontneed=1.",
+    source="golang/go#33376",
+)
+def unreleased_idle(facts: MemoryFacts) -> Iterator[Evidence]:
+    """Idle heap that was not returned to the operating system."""
+    t, memory = facts.thresholds, facts.memory
+    idle, total = memory.idle_unreleased_mib, memory.sys_mib or memory.heap_sys_mib
+    if idle is None or not total:
+        return
+    if idle > max(t.memory_min_mib, t.idle_share * total):
+        yield Evidence(
+            "warn",
+            f"{idle:,.0f} of {total:,.0f} MiB are idle and were not returned to the operating "
+            "system.",
+            {"idle_unreleased_mib": idle},
+        )
+
+
+def _place(facts: DeathFacts) -> tuple[str, ...]:
+    death = facts.death
+    return (f"{death.source}:{death.line_no}",) if death.source else ()
+
+
+@rule(
+    "GC039",
+    "oom-kill",
+    meaning="The program was killed because memory ran out.",
+    condition="A kernel log, systemd or a container state proves that a process was killed for "
+    "memory, or the Go runtime ran out of memory.",
+    advice="Read the post-mortem below.",
+    source="kernel, systemd and container states",
+)
+def oom_kill(facts: DeathFacts) -> Iterator[Evidence]:
+    """Deaths that were certainly for memory."""
+    death = facts.death
+    if not death.proven:
+        return
+    text = f"{death.kind}{f' of {death.victim}' if death.victim else ''}"
+    if death.gap_s is not None and death.gap_s > 0:
+        text += f", {duration_text(death.gap_s)} after the last GC cycle"
+    yield Evidence(
+        "bad",
+        text + ".",
+        {"gap_s": death.gap_s},
+        process=death.process,
+        examples=_place(facts),
+    )
+
+
+@rule(
+    "GC040",
+    "oom-not-proven",
+    meaning="The program was killed, perhaps because memory ran out: exit code 137 alone does "
+    "not prove it.",
+    condition="A container ended with exit code 137 (SIGKILL), and nothing in the input proves "
+    "an OOM kill.",
+    advice="Read the kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it.",
+    source="moby/moby#15621",
+)
+def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
+    """Deaths by SIGKILL without a record of an OOM kill."""
+    if not facts.death.proven:
+        yield Evidence(
+            "warn",
+            "The program ended with exit code 137 (SIGKILL), but there is no record of an OOM "
+            "kill.",
+            process=facts.death.process,
+            examples=_place(facts),
+        )
+
+
+@rule(
+    "GC038",
+    "off-heap-heavy",
+    meaning="Much of the resident memory is not the Go heap, so GOMEMLIMIT does not limit it.",
+    condition="At a proven OOM kill, over {t.off_heap_share:.0%} of the resident memory was "
+    "neither the Go heap of the last cycle nor other memory of the Go runtime.",
+    advice="Look for cgo, mmap and allocations since the last cycle, and set GOMEMLIMIT lower "
+    "by this much.",
+    source="golang/go#71150",
+)
+def off_heap_heavy(facts: DeathFacts) -> Iterator[Evidence]:
+    """Resident memory at death that is not Go's."""
+    death = facts.death
+    off_heap, resident = death.off_heap_mib, death.resident_mib
+    if not death.proven or off_heap is None or not resident:
+        return
+    if off_heap > facts.thresholds.off_heap_share * resident:
+        yield Evidence(
+            "info",
+            f"{off_heap:,.0f} of {resident:,.0f} MiB of resident memory are not the Go heap of "
+            "the last cycle.",
+            {"off_heap_mib": off_heap},
+            process=death.process,
+        )

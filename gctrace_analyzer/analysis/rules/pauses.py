@@ -1,0 +1,129 @@
+"""Rules about stop-the-world pauses: long ones, and single ones unlike the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis.rules.finding import (
+    Evidence,
+    ProcessFacts,
+    example_lines,
+    maximum,
+    median,
+)
+from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.units import duration_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LONG = (
+    "its {t.stw_quantile:.0%} quantile is over {t.stw_warn_ms:g} ms, or one took over "
+    "{t.stw_single_ms:g} ms; bad if one took over {t.stw_bad_ms:g} ms."
+)
+
+
+@rule(
+    "GC009",
+    "long-stw-sweep-termination",
+    meaning="Requests wait because stopping the world takes long.",
+    condition="Of the sweep terminations: " + _LONG,
+    advice="Look for too few CPUs for GOMAXPROCS and for a CPU quota; before Go 1.14, loops "
+    "without function calls could not be stopped either.",
+    source="golang/go#17831, #42642, #31222",
+    explained_by=("GC013",),
+)
+def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Pauses before marking."""
+    advice = None
+    if not facts.may_be_before(1, 14):
+        advice = "Look for too few CPUs for GOMAXPROCS and for a CPU quota."
+    yield from _long_pauses(facts, "stw_sweep_term_ms", "before marking", advice)
+
+
+@rule(
+    "GC010",
+    "long-stw-mark-termination",
+    meaning="Requests wait because the world stays stopped for long at the end of marking.",
+    condition="Of the mark terminations (Go 1.4 and before: of the whole collections): "
+    + _LONG,
+    advice="Look for many processors on few CPUs and for a CPU quota; with a Go before 1.8, "
+    "upgrade.",
+    source="golang/go#42642",
+    explained_by=("GC013", "GC043"),
+)
+def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Pauses after marking."""
+    advice = None
+    if not facts.may_be_before(1, 8):
+        advice = "Look for many processors on few CPUs and for a CPU quota."
+    timed = facts.cycles["stw_sweep_term_ms"].count() > 0
+    which = "after marking" if timed else "for a whole collection"
+    yield from _long_pauses(facts, "stw_mark_term_ms", which, advice)
+
+
+def _long_pauses(
+    facts: ProcessFacts, column: str, which: str, advice: str | None
+) -> Iterator[Evidence]:
+    t, values = facts.thresholds, facts.cycles[column].drop_nulls()
+    if values.is_empty():
+        return
+    high, longest = values.quantile(t.stw_quantile, "linear"), maximum(values)
+    if (high or 0) > t.stw_warn_ms or longest > t.stw_single_ms:
+        yield Evidence(
+            "bad" if longest > t.stw_bad_ms else "warn",
+            f"The program stops for {duration_text(median(values) / 1000)} {which} (median), "
+            f"and for up to {duration_text(longest / 1000)}.",
+            {"p50_ms": values.median(), "p90_ms": high, "max_ms": longest},
+            examples=example_lines(facts.cycles, column),
+            advice=advice,
+        )
+
+
+@rule(
+    "GC011",
+    "stw-outliers",
+    meaning="Single pauses are far longer than the others, which points to something outside "
+    "the program.",
+    condition="A pause takes over {t.outlier_times:g} times the median of its phase and over "
+    "{t.stw_warn_ms:g} ms, in a log of at least {t.short_log_cycles} cycles. A warning if it "
+    "took over {t.stw_single_ms:g} ms, or if GC009 or GC010 matches. The evidence names the "
+    "host if the rank correlation of the pauses with live heap, stacks and GOMAXPROCS is at "
+    "most {t.pause_correlation:g}.",
+    advice="Compare the times with other work on the host, CPU quotas and page migration.",
+    source="our heuristic: nothing in such a log explains the spread of its pauses",
+    explained_by=("GC009", "GC010", "GC016"),
+)
+def pause_outliers(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Episodes of pauses that are far from the median."""
+    outliers = facts.episodes.filter(kind="pause-outlier")
+    if outliers.is_empty():
+        return
+    longest = maximum(outliers["stw_max_ms"])
+    serious = longest > facts.thresholds.stw_single_ms or facts.matched & {"GC009", "GC010"}
+    times = "1 time" if len(outliers) == 1 else f"{len(outliers):,} times"
+    yield Evidence(
+        "warn" if serious else "info",
+        f"Pauses were far longer than usual {times}, up to "
+        f"{duration_text(longest / 1000)}{_unexplained(facts)}.",
+        {"stw_max_ms": longest},
+        examples=tuple(f"gc {number}" for number in outliers["first_gc"].head(3)),
+    )
+
+
+def _unexplained(facts: ProcessFacts) -> str:
+    """Returns a hint at the host if nothing in the log varies with the pauses."""
+    if len(facts.cycles) < facts.thresholds.short_log_cycles:
+        return ""
+    names = ("heap_live_mib", "stacks_mib", "procs")
+    table = facts.cycles.select(pl.col("stw_total_ms").alias("pause"), *names)
+    for name in names:
+        correlation = table.select(pl.corr("pause", name, method="spearman")).item()
+        if correlation is not None and abs(correlation) > facts.thresholds.pause_correlation:
+            return ""
+    return (
+        "; their length does not depend on the heap, the stacks or GOMAXPROCS, so look at the "
+        "host (CPU quota, page migration, huge pages)"
+    )

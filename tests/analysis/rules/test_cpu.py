@@ -1,0 +1,65 @@
+"""GC CPU, GOMAXPROCS and CPU quotas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from gctrace_analyzer.analysis.rules import cpu
+from tests.helpers.facts import facts_of, log_of, matches
+
+
+def test_gc_cpu_is_a_warning_and_then_bad() -> None:
+    severities = [
+        [each.severity for each in matches(cpu.high_gc_cpu, facts_of(log_of(60, every=0.02, background=size)))]
+        for size in (1, 5.0, 12)
+    ]  # fmt: skip
+    assert severities == [[], ["warn"], ["bad"]]
+
+
+def test_a_busy_start_up_is_no_finding() -> None:
+    facts = facts_of(log_of(4, every=0.02, background=12))
+    assert (facts.summary.gc_cpu_share or 0) > 0.25
+    assert not matches(cpu.high_gc_cpu, facts)
+
+
+def test_the_evidence_names_the_processors_unless_they_change() -> None:
+    (same,) = matches(cpu.high_gc_cpu, facts_of(log_of(60, every=0.02, background=12)))
+    assert same.evidence.endswith("2 processors (GOMAXPROCS).")
+    (one,) = matches(cpu.high_gc_cpu, facts_of(log_of(60, every=0.02, background=8, procs=1)))
+    assert one.evidence.endswith("1 processor (GOMAXPROCS).")
+    text = log_of(60, every=0.02, background=12, procs=lambda n: 2 + n % 2)
+    (several,) = matches(cpu.high_gc_cpu, facts_of(text))
+    assert several.evidence.endswith("all CPU time.")
+
+
+def test_fewer_stopped_processors_than_gomaxprocs_are_reported() -> None:
+    text = log_of(30, procs=8).replace(
+        ": 0.02+5+0.02 ms clock, 0.04", ": 0.20+5+0.02 ms clock, 0.80"
+    )
+    (finding,) = matches(cpu.gomaxprocs_over_cpus, facts_of(text))
+    assert finding.figures["stopped_share"] < 0.55
+    assert not matches(cpu.gomaxprocs_over_cpus, facts_of(log_of(30, procs=8)))
+
+
+def test_gomaxprocs_is_compared_with_a_known_cpu_limit() -> None:
+    facts = facts_of(log_of(30, procs=8), cpu_limit=4)
+    (finding,) = matches(cpu.cpu_quota_throttling, facts)
+    assert "GOMAXPROCS is 8, but the CPU limit is 4" in finding.evidence
+    assert not matches(cpu.cpu_quota_throttling, facts_of(log_of(30, procs=8), cpu_limit=5))
+
+
+def test_long_mark_terminations_of_a_small_heap_suggest_a_quota() -> None:
+    sizes = {"start": 17, "end": 18, "live": 9, "goal": 18}
+    long = log_of(30, procs=8, **sizes).replace("+5+0.02 ms clock", "+5+21 ms clock")
+    (finding,) = matches(cpu.cpu_quota_throttling, facts_of(long))
+    assert "CPU quota" in finding.evidence
+    assert not matches(cpu.cpu_quota_throttling, facts_of(log_of(30, procs=8, **sizes)))
+
+
+def test_an_unknown_gomaxprocs_gives_no_quota_finding() -> None:
+    facts = facts_of(log_of(30), cpu_limit=1)
+    unknown = replace(facts, cycles=facts.cycles.with_columns(procs=pl.lit(None, pl.Int64)))
+    assert matches(cpu.cpu_quota_throttling, facts)
+    assert not matches(cpu.cpu_quota_throttling, unknown)

@@ -1,0 +1,49 @@
+"""How often GC runs."""
+
+from __future__ import annotations
+
+from gctrace_analyzer.analysis.rules import frequency
+from tests.helpers.facts import facts_of, log_of, matches
+
+
+def test_gc_that_is_always_running_is_a_warning_and_then_bad() -> None:
+    severities = [
+        [each.severity for each in matches(frequency.gc_always_on, facts_of(log_of(60, every=0.02, mark=mark)))]
+        for mark in (5, 12, 19)
+    ]  # fmt: skip
+    assert severities == [[], ["warn"], ["bad"]]
+
+
+def test_a_short_log_is_not_called_always_on() -> None:
+    assert not matches(frequency.gc_always_on, facts_of(log_of(19, every=0.03, mark=29)))
+    assert not matches(frequency.gc_always_on, facts_of(log_of(4, every=0.02, mark=19)))
+
+
+def test_frequent_cycles_are_a_note_unless_they_cost_cpu() -> None:
+    def severities(**values: float) -> list[str]:
+        found = matches(frequency.too_frequent, facts_of(log_of(100, **values)))
+        return [each.severity for each in found]
+
+    assert severities(every=0.2) == []
+    assert severities(every=0.05) == ["info"]
+    assert severities(every=0.05, background=15) == ["warn"]
+    assert severities(every=0.015, background=5) == ["bad"]
+
+
+def test_forced_cycles_are_not_called_too_frequent() -> None:
+    text = log_of(60, every=0.05).replace(" P\n", " P (forced)\n")
+    assert not matches(frequency.too_frequent, facts_of(text))
+    (finding,) = matches(frequency.forced_gc, facts_of(text))
+    assert finding.evidence.startswith("The program forced 60 of 60 cycles")
+
+
+def test_a_few_forced_cycles_are_no_finding() -> None:
+    lines = log_of(60).splitlines()
+    text = "\n".join([*(f"{line} (forced)" for line in lines[:10]), *lines[10:]]) + "\n"
+    assert not matches(frequency.forced_gc, facts_of(text))
+
+
+def test_cycles_every_two_minutes_are_an_idle_program() -> None:
+    assert matches(frequency.periodic_only, facts_of(log_of(30, every=120.2)))
+    assert not matches(frequency.periodic_only, facts_of(log_of(30, every=60)))
+    assert not matches(frequency.periodic_only, facts_of(log_of(2, every=120.2)))

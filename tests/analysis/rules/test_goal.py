@@ -1,0 +1,62 @@
+"""Heap goals and GOGC."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from gctrace_analyzer.analysis.rules import goal
+from tests.helpers.corpus import live
+from tests.helpers.facts import facts_of, log_of, matches
+
+
+def test_a_tiny_heap_is_bound_by_the_heap_minimum() -> None:
+    facts = facts_of(log_of(40, start=3, end=4, live=1, goal=4))
+    (finding,) = matches(goal.heap_minimum_bound, facts)
+    assert finding.figures == {"cycles": 39}
+    assert "ballast" in finding.advice
+    (old,) = matches(goal.heap_minimum_bound, replace(facts, go_versions=((1, 18), (1, 18))))
+    assert "ballast" not in old.advice
+    assert not matches(goal.heap_minimum_bound, facts_of(log_of(40)))
+
+
+def test_a_heap_that_ends_above_its_goal_is_reported() -> None:
+    assert not matches(goal.goal_overshoot, facts_of(log_of(60)))
+    text = log_of(60, end=lambda n: int(2.4 * live(n - 1)))
+    (finding,) = matches(goal.goal_overshoot, facts_of(text))
+    assert finding.figures["overshoot_p95"] == pytest.approx(0.2, abs=0.02)
+    assert "5 % of the cycles" in finding.evidence
+
+
+def test_the_overshoot_of_a_small_heap_is_rounding() -> None:
+    facts = facts_of(log_of(60, start=10, end=13, live=5, goal=10))
+    assert not matches(goal.goal_overshoot, facts)
+
+
+def test_cycles_without_a_goal_mean_gogc_off() -> None:
+    facts = facts_of(log_of(30))
+    without = facts.cycles.with_columns(heap_goal_mib=pl.lit(None, pl.Int64))
+    (finding,) = matches(goal.gogc_off_without_limit, replace(facts, cycles=without))
+    assert finding.evidence.startswith("30 cycles had no heap goal")
+    assert not matches(goal.gogc_off_without_limit, facts)
+
+
+def test_levels_of_gogc_are_listed_in_their_order() -> None:
+    text = log_of(120, goal=lambda n: live(n - 1) + live(n - 1) // (1 if n <= 60 else 2))
+    (finding,) = matches(goal.nonconstant_gogc, facts_of(text))
+    assert (
+        finding.evidence == "The effective GOGC was 99, then 49."
+        or "100, then 50" in finding.evidence
+    )
+    assert not matches(goal.nonconstant_gogc, facts_of(log_of(120)))
+    assert not matches(goal.nonconstant_gogc, facts_of(log_of(15)))
+
+
+def test_a_declared_gogc_that_is_not_in_effect_is_reported() -> None:
+    (finding,) = matches(goal.gogc_not_as_declared, facts_of(log_of(60), gogc=50))
+    assert finding.evidence.startswith("GOGC=50 was given, but the heap goals follow GOGC=")
+    for declared in (100, 102, "off"):
+        assert not matches(goal.gogc_not_as_declared, facts_of(log_of(60), gogc=declared))
+    assert not matches(goal.gogc_not_as_declared, facts_of(log_of(60)))

@@ -1,0 +1,64 @@
+"""The memory limit: bound, tight, thrashing, without headroom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.rules import limit
+from tests.conftest import SAMPLES
+from tests.helpers.corpus import live
+from tests.helpers.facts import facts_of, facts_of_run, log_of, matches
+
+CONSTANT_GOAL: dict[str, Any] = {"live": lambda n: 90 + 12 * n % 31, "start": 125, "end": 130}
+
+
+def test_a_constant_goal_above_a_moving_live_heap_is_the_limits() -> None:
+    facts = facts_of(log_of(60, goal=170, **CONSTANT_GOAL))
+    (bound,) = matches(limit.limit_bound, facts)
+    assert bound.figures["implied_limit_low_mib"] == 170
+    assert not matches(limit.limit_tight, facts)
+
+
+@pytest.mark.parametrize(("goal", "severity"), [(140, "warn"), (125, "bad")])
+def test_little_headroom_under_the_limit_is_a_warning_and_then_bad(
+    goal: int, severity: str
+) -> None:
+    (finding,) = matches(limit.limit_tight, facts_of(log_of(60, goal=goal, **CONSTANT_GOAL)))
+    assert finding.severity == severity
+
+
+def test_a_goal_that_follows_gogc_is_not_the_limits() -> None:
+    facts = facts_of(log_of(60))
+    for rule in (limit.limit_bound, limit.limit_tight, limit.limit_thrash):
+        assert not matches(rule, facts)
+
+
+def test_thrashing_and_the_limiter_of_a_real_log() -> None:
+    facts = facts_of_run(gca.read(SAMPLES / "thrash-go1.19.log"))
+    (thrash,) = matches(limit.limit_thrash, facts)
+    assert thrash.severity == "bad"
+    assert "goal was at or below the live heap" in thrash.evidence
+    (limiter,) = matches(limit.cpu_limiter_likely, facts)
+    assert "was active" in limiter.evidence
+    assert not matches(limit.cpu_limiter_likely, facts_of(log_of(60)))
+
+
+def test_a_long_time_without_a_cycle_under_a_limit_means_gogc_off() -> None:
+    text = log_of(60, every=130, goal=170, **CONSTANT_GOAL)
+    (finding,) = matches(limit.gogc_off_idle, facts_of(text))
+    assert finding.evidence.startswith("No GC cycle ran for 2m 10s")
+    assert not matches(limit.gogc_off_idle, facts_of(log_of(60, every=130, live=live)))
+
+
+def test_a_limit_close_to_the_containers_is_a_warning() -> None:
+    def found(limit_mib: float | None, container_mib: float | None) -> int:
+        known = {"memory_limit_mib": limit_mib, "container_limit_mib": container_mib}
+        facts = facts_of(log_of(5), **known)
+        return len(matches(limit.limit_without_headroom, facts))
+
+    assert found(1000, 1024) == 1
+    assert found(900, 1024) == 0
+    assert found(None, 1024) == found(1000, None) == 0

@@ -1,0 +1,90 @@
+"""Growth, steps, spikes and survival of the live heap, and ballasts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gctrace_analyzer.analysis.rules import live_heap
+from tests.helpers.corpus import live
+from tests.helpers.facts import facts_of, log_of, matches
+
+
+def growing(step: float) -> dict[str, Any]:
+    return {"live": lambda n: int(100 + step * n), "goal": lambda n: int(200 + 2 * step * n)}
+
+
+def test_growth_over_more_than_a_minute_is_a_warning() -> None:
+    (finding,) = matches(
+        live_heap.live_heap_growth, facts_of(log_of(60, every=5, **growing(1)))
+    )
+    assert finding.severity == "warn"
+    assert "MiB/h, 95 % CI" in finding.evidence
+
+
+def test_growth_in_a_short_log_is_a_note_unless_the_heap_doubles() -> None:
+    for step, severity in ((1, "info"), (20, "warn")):
+        facts = facts_of(log_of(60, **growing(step)))
+        (finding,) = matches(live_heap.live_heap_growth, facts)
+        assert finding.severity == severity
+        assert "too short" in finding.evidence
+
+
+@pytest.mark.parametrize("name", ["memory_limit_mib", "container_limit_mib"])
+def test_the_time_to_a_known_limit_is_given(name: str) -> None:
+    text = log_of(60, every=60, **growing(1))
+    (finding,) = matches(live_heap.live_heap_growth, facts_of(text, **{name: 1024.0}))
+    assert "it reaches 1,024 MiB in 14h" in finding.evidence
+    (beyond,) = matches(live_heap.live_heap_growth, facts_of(text, **{name: 100.0}))
+    assert "it reaches" not in beyond.evidence
+
+
+def test_a_steady_heap_does_not_grow() -> None:
+    facts = facts_of(log_of(60, every=5))
+    for rule in (
+        live_heap.live_heap_growth, live_heap.live_heap_spike, live_heap.live_heap_step,
+        live_heap.low_reclaim, live_heap.ballast_present,
+    ):  # fmt: skip
+        assert not matches(rule, facts)
+
+
+def test_a_spike_that_comes_back_is_reported() -> None:
+    facts = facts_of(log_of(60, live=lambda n: 300 if n == 30 else live(n)))
+    (finding,) = matches(live_heap.live_heap_spike, facts)
+    assert finding.figures == {"cycles": 1}
+    last = facts_of(log_of(60, live=lambda n: 300 if n == 60 else live(n)))
+    assert not matches(live_heap.live_heap_spike, last)
+
+
+def test_a_step_to_another_level_is_reported() -> None:
+    facts = facts_of(log_of(60, live=lambda n: live(n) + 100 * (n > 30)))
+    (finding,) = matches(live_heap.live_heap_step, facts)
+    assert finding.figures["after_mib"] == pytest.approx(200, abs=5)
+    assert not matches(live_heap.live_heap_step, facts_of(log_of(19, live=lambda n: 50 * n)))
+    uneven = facts_of(log_of(60, live=lambda n: 50 + 100 * (n % 2) + 200 * (n > 30)))
+    assert not matches(live_heap.live_heap_step, uneven)
+
+
+def test_a_heap_that_survives_is_reported() -> None:
+    facts = facts_of(log_of(60, end=110))
+    (finding,) = matches(live_heap.low_reclaim, facts)
+    assert finding.figures["survival_share_p50"] > 0.8
+
+
+def test_a_constant_live_heap_from_the_first_cycle_on_is_a_ballast() -> None:
+    facts = facts_of(log_of(60, live=200, goal=400, start=350, end=370))
+    (finding,) = matches(live_heap.ballast_present, facts)
+    assert "GOMEMLIMIT" in finding.advice
+    (old,) = matches(live_heap.ballast_present, replace(facts, go_versions=(None, (1, 17))))
+    assert old.advice.startswith("Keep the ballast")
+    assert not matches(live_heap.ballast_present, facts_of(log_of(4, live=200, goal=400)))
+
+
+def test_few_cycles_show_no_change_of_the_live_heap() -> None:
+    facts = facts_of(log_of(4, **growing(50)))
+    for rule in (
+        live_heap.live_heap_growth, live_heap.live_heap_spike, live_heap.live_heap_step,
+    ):  # fmt: skip
+        assert not matches(rule, facts)

@@ -1,0 +1,52 @@
+"""Findings about the log itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gctrace_analyzer.analysis.rules import log
+from tests.helpers.facts import facts_of, log_of, matches
+from tests.helpers.lines import LINES
+
+
+def test_missing_cycles_are_counted() -> None:
+    facts = replace(facts_of(log_of(60)), missing_cycles=3)
+    (finding,) = matches(log.log_incomplete, facts)
+    assert finding.evidence == "3 of 63 cycles have no line."
+    assert not matches(log.log_incomplete, facts_of(log_of(60)))
+
+
+def test_a_log_that_contradicts_its_own_percentage_is_incomplete() -> None:
+    (more,) = matches(log.log_incomplete, facts_of(log_of(60, background=90, every=0.2)))
+    assert "points more GC CPU than the log prints" in more.evidence
+    (less,) = matches(log.log_incomplete, facts_of(log_of(60, percent=40)))
+    assert "points less GC CPU" in less.evidence
+
+
+def test_a_short_log_says_how_short_it_is() -> None:
+    (few,) = matches(log.short_log, facts_of(log_of(5, every=10)))
+    assert few.evidence == "The log has only 5 cycles in 50 s."
+    (brief,) = matches(log.short_log, facts_of(log_of(30)))
+    assert brief.evidence.startswith("The log has only 30 cycles in 6 s")
+    assert not matches(log.short_log, facts_of(log_of(60)))
+    (untimed,) = matches(log.short_log, facts_of(LINES["gc14"] + "\n"))
+    assert untimed.evidence == "The log has only 1 cycle."
+
+
+def test_the_advice_for_an_old_go_lists_what_newer_releases_improve() -> None:
+    oldest = replace(facts_of(LINES["gc14"] + "\n"), go_versions=((1, 4), (1, 4)))
+    (finding,) = matches(log.old_go, oldest)
+    assert finding.severity == "warn"
+    assert "Go 1.5 marks" in finding.advice
+    old = facts_of(log_of(60).replace(", 0 MB stacks, 0 MB globals", ""))
+    assert not matches(log.old_go, old)
+    newer = replace(old, go_versions=((1, 14), (1, 17)))
+    (finding,) = matches(log.old_go, newer, "GC005", "GC010")
+    assert finding.severity == "info"
+    assert finding.evidence.endswith("improve on GC005 and GC010.")
+    assert "Go 1.14" not in finding.advice
+    assert "Go 1.18" in finding.advice
+
+
+def test_a_new_go_is_not_called_old() -> None:
+    assert not matches(log.old_go, facts_of(log_of(60)), "GC005")

@@ -1,0 +1,77 @@
+"""MemStats dumps and OOM kills."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.rules import memory
+from gctrace_analyzer.analysis.rules.finding import DeathFacts, MemoryFacts
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+from tests.helpers.logs import KILL, logfile, records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MIB = 1 << 20
+
+
+def dumps(tmp_path: Path, **sizes_mib: int) -> MemoryFacts:
+    names, values = zip(*sizes_mib.items(), strict=True)
+    lines = [",".join(names), *[",".join(str(size * MIB) for size in values)] * 2]
+    run = gca.read(logfile(tmp_path / "stats.csv", lines))
+    return MemoryFacts(run.memory()[0], DEFAULT)
+
+
+@pytest.mark.parametrize(("allocated", "found"), [(200, 1), (350, 0)])
+def test_partly_filled_spans_are_fragmentation(
+    allocated: int, found: int, tmp_path: Path
+) -> None:
+    facts = dumps(tmp_path, HeapSys=400, HeapInuse=400, HeapIdle=0, HeapReleased=0,
+                  HeapAlloc=allocated, Sys=420)  # fmt: skip
+    assert len(list(memory.fragmentation.check(facts))) == found
+
+
+@pytest.mark.parametrize(("released", "found"), [(0, 1), (250, 0)])
+def test_idle_memory_that_is_not_returned_is_a_warning(
+    released: int, found: int, tmp_path: Path
+) -> None:
+    facts = dumps(tmp_path, HeapSys=400, HeapInuse=100, HeapIdle=300, HeapReleased=released,
+                  HeapAlloc=90, Sys=420)  # fmt: skip
+    assert len(list(memory.unreleased_idle.check(facts))) == found
+
+
+def test_dumps_without_these_figures_give_no_finding(tmp_path: Path) -> None:
+    facts = dumps(tmp_path, HeapAlloc=100, NumGC=1)
+    assert not list(memory.fragmentation.check(facts))
+    assert not list(memory.unreleased_idle.check(facts))
+
+
+def deaths(path: Path) -> list[DeathFacts]:
+    return [DeathFacts(death, DEFAULT) for death in gca.read(path).post_mortems()]
+
+
+def test_a_kill_is_reported_with_its_off_heap_memory(tmp_path: Path) -> None:
+    lines = [f"2026-02-03T10:00:{n:02}Z h api[7]: {line}" for n, line in enumerate(records(5))]
+    kill = KILL.format(pid=7, comm="api", kb=500_000)
+    (facts,) = deaths(
+        logfile(tmp_path / "log", [*lines, f"2026-02-03T10:00:06Z h kernel: {kill}"])
+    )
+    (finding,) = memory.oom_kill.check(facts)
+    assert finding.severity == "bad"
+    assert finding.evidence == "OOM kill of api, 2 s after the last GC cycle."
+    (off_heap,) = memory.off_heap_heavy.check(facts)
+    assert off_heap.figures["off_heap_mib"] > 400
+    assert not list(memory.oom_not_proven.check(facts))
+
+
+def test_exit_code_137_without_a_record_is_not_called_an_oom_kill(tmp_path: Path) -> None:
+    state = {"Status": "exited", "OOMKilled": False, "ExitCode": 137, "Error": ""}
+    (facts,) = deaths(logfile(tmp_path / "state", [json.dumps(state)]))
+    assert not list(memory.oom_kill.check(facts))
+    assert not list(memory.off_heap_heavy.check(facts))
+    (finding,) = memory.oom_not_proven.check(facts)
+    assert "no record of an OOM kill" in finding.evidence

@@ -1,0 +1,118 @@
+"""Answers about a fleet, from rows written for the test."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.fleet import NO_SERVICE, answers
+
+USUAL = {
+    "service": "api", "process": 0, "cycles": 100, "span_s": 100.0, "gc_cpu_s": 50.0,
+    "gc_cpu_with_idle_s": 60.0, "capacity_cpu_s": 400.0, "gc_cpu_share": 0.125,
+    "live_heap_p50_mib": 100.0, "live_heap_max_mib": 110.0, "short": False, "thrash_s": 0.0,
+    "thrashes_at_end": False, "findings": [], "oom_kills": 0, "advice_changes": False,
+    "go_version_min": "1.19", "goal_set_by": "gogc",
+}  # fmt: skip
+
+
+def rows(*many: dict[str, Any]) -> pl.DataFrame:
+    types = schema.polars_schema("fleet")
+    table = [
+        {**dict.fromkeys(types), "file": f"{number}.log", **USUAL, **values}
+        for number, values in enumerate(many)
+    ]
+    return pl.DataFrame(table, schema=types)
+
+
+@given(st.lists(st.floats(0, 1e4), min_size=1, max_size=12))
+def test_the_cores_of_the_files_add_up(gc_cpu_s: list[float]) -> None:
+    found = answers(rows(*({"gc_cpu_s": each} for each in gc_cpu_s)))
+    assert found.totals.gc_cores == pytest.approx(sum(gc_cpu_s) / 100, abs=1e-9)
+    assert found.totals.files == found.totals.processes == len(gc_cpu_s)
+
+
+@given(st.lists(st.floats(-100, 100), min_size=1, max_size=8), st.floats(0, 10))
+def test_the_savings_are_within_their_interval(saved: list[float], error: float) -> None:
+    many = [
+        {
+            "service": str(number), "saved_cores": each, "saved_cores_low": each - error,
+            "saved_cores_high": each + error,
+        }
+        for number, each in enumerate(saved)
+    ]  # fmt: skip
+    totals = answers(rows(*many)).totals
+    assert totals.saved_cores_low <= totals.saved_cores <= totals.saved_cores_high
+    half = totals.saved_cores_high - totals.saved_cores
+    assert half == pytest.approx(error * math.sqrt(len(saved)), abs=1e-6)
+
+
+def test_processes_near_their_limit_are_listed() -> None:
+    grows = {"live_heap_growth_mib_per_h": 10.0, "live_heap_growth_mib_per_h_low": 5.0}
+    found = answers(
+        rows(
+            {"memory_limit_mib": 120.0},
+            {"memory_limit_mib": 300.0, **grows},
+            {"thrash_s": 9.0, "thrashes_at_end": True},
+            {"thrash_s": 9.0},
+            {"findings": ["GC015"]},
+            {"goal_set_by": "memory-limit", "effective_gogc_p50": 30.0},
+            {},
+        )
+    )
+    assert dict(found.thrash.select("file", "state").iter_rows()) == {
+        "1.log": "near", "2.log": "thrashes", "3.log": "thrashed", "4.log": "near",
+    }  # fmt: skip
+    assert found.limits["file"].to_list() == ["0.log", "5.log"]
+
+
+def test_settings_and_versions_are_known_inferred_or_unknown() -> None:
+    found = answers(
+        rows(
+            {"gogc": "50", "memory_limit_mib": 512.0, "go_version_max": "1.19"},
+            {"gogc_inferred": 100.2, "go_version_min": None},
+            {"goal_set_by": "memory-limit", "go_version_max": "1.24"},
+            {},
+        )
+    )
+    assert set(found.settings.select("gogc", "limit").rows()) == {
+        ("50", "512 MiB"), ("100 (inferred)", "none observed"), ("unknown", "some (inferred)"),
+        ("unknown", "none observed"),
+    }  # fmt: skip
+    assert set(found.versions["go"]) == {"go1.19", "unknown", "go1.19–1.24", "go1.19+"}
+
+
+def test_a_replica_far_from_the_others_is_an_outlier() -> None:
+    many = [{"live_heap_p50_mib": 100.0 + number} for number in range(9)]
+    found = answers(rows(*many, {"live_heap_p50_mib": 300.0}, {"short": True}))
+    assert found.outliers["file"].to_list() == ["9.log"]
+    assert found.outliers["usual"][0] == pytest.approx(104.5)
+
+
+def test_files_without_a_service_are_one_group_and_are_not_compared() -> None:
+    many = [{"service": None, "live_heap_p50_mib": 100.0 + 200 * (n == 9)} for n in range(10)]
+    found = answers(rows(*many))
+    assert found.services["service"].to_list() == [NO_SERVICE]
+    assert found.totals.unnamed == 10
+    assert found.outliers.is_empty()
+
+
+def test_files_that_could_not_be_read_are_counted_by_reason() -> None:
+    bad = {"error_kind": "denied", "error": "Access Denied", "process": None, "service": None}
+    found = answers(rows({}, bad, bad))
+    assert found.totals.unread == 2
+    assert found.errors.rows() == [("denied", 2, "1.log", "Access Denied")]
+
+
+def test_the_answers_are_json() -> None:
+    found = answers(rows({}, {"gc_cpu_s": None, "service": "web"}))
+    plain = json.loads(json.dumps(found.to_dict()))
+    assert plain["totals"]["services"] == 2
+    assert answers(rows({"gc_cpu_s": None})).totals.gc_cores is None

@@ -1,0 +1,57 @@
+"""Facts for single rules, from small logs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.analysis.cycles import with_metrics
+from gctrace_analyzer.analysis.durations import correct_durations
+from gctrace_analyzer.analysis.episodes import enrich, episodes
+from gctrace_analyzer.analysis.rules.finding import ProcessFacts
+from gctrace_analyzer.analysis.settings import Known, Settings
+from gctrace_analyzer.analysis.summary import summarize
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.testing import read_text
+from tests.helpers.corpus import LINE, live
+
+if TYPE_CHECKING:
+    import gctrace_analyzer as gca
+    from gctrace_analyzer.analysis.rules.finding import Finding
+    from gctrace_analyzer.analysis.rules.registry import Rule
+
+
+def log_of(count: int, *, every: float = 0.2, **values: Any) -> str:
+    """Returns a log of `count` cycles; a value may be a function of the cycle's number."""
+    fields = {
+        "percent": 0, "mark": 5, "assist": 0.1, "background": 2, "start": 175, "end": 180,
+        "live": live, "goal": lambda n: 2 * live(n - 1), "procs": 2, **values,
+    }  # fmt: skip
+    lines = []
+    for n in range(1, count + 1):
+        row = {name: value(n) if callable(value) else value for name, value in fields.items()}
+        lines.append(LINE.format(n=n, s=n * every, **row))
+    return "\n".join(lines) + "\n"
+
+
+def facts_of(text: str, **settings: Any) -> ProcessFacts:
+    """Returns the facts of a log of one process."""
+    return facts_of_run(read_text(text), **settings)
+
+
+def facts_of_run(run: gca.Run, **settings: Any) -> ProcessFacts:
+    corrected = correct_durations(run.cycles)
+    enriched = enrich(with_metrics(run.cycles), corrected)
+    return ProcessFacts(
+        process=0,
+        cycles=enriched,
+        summary=summarize(run.cycles, run.processes),
+        episodes=episodes(enriched),
+        thresholds=DEFAULT,
+        settings=Settings(**{name: Known(value, "test") for name, value in settings.items()}),
+    )
+
+
+def matches(rule: Rule[ProcessFacts], facts: ProcessFacts, *after: str) -> list[Finding]:
+    """Returns the findings of a rule, after the rules with the given ids have matched."""
+    return list(rule.check(replace(facts, matched=frozenset(after))))
