@@ -19,6 +19,7 @@ from gctrace_analyzer.advise.model import (
     predict,
 )
 from gctrace_analyzer.advise.training import DRIFT, DRIFT_MIB, longest_calm_stretch, recent
+from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
 from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
@@ -100,7 +101,7 @@ class Baseline:
         if load is None:
             return cls(None, Setting(), non_heap, _why_no_load(cycles, steady), (), settings)
         own = analysis.enriched.filter(process=process)
-        by_limit = _limit_sets_most_goals(own)
+        by_limit = limit_sets_most_goals(own)
         rows = analysis.tables["processes"]
         now, inferred = present_setting(load, settings, by_limit=by_limit)
         newest = rows.filter(process=process)["go_version_max"][0]
@@ -201,11 +202,6 @@ def present_setting(load: Load, settings: Settings, *, by_limit: bool) -> tuple[
         # The goals show GOGC only where GOGC sets them; most programs keep the default of 100.
         return Setting(effective if effective >= 95 else 100.0, limit, ballast), True
     return Setting(effective, limit, ballast), True
-
-
-def _limit_sets_most_goals(enriched: pl.DataFrame) -> bool:
-    setters = enriched["goal_set_by"].cast(pl.String).drop_nulls()
-    return bool(2 * (setters == "memory-limit").sum() > len(setters))
 
 
 def _span_s(steady: pl.DataFrame) -> float:

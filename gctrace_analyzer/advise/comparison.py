@@ -17,6 +17,7 @@ from gctrace_analyzer.analysis.compare.comparability import (
 )
 from gctrace_analyzer.analysis.compare.compare import compare, mean_of, measured, sweep
 from gctrace_analyzer.analysis.compare.metrics import METRICS, figures
+from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
 from gctrace_analyzer.analysis.durations import correct_durations
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.errors import NoDataError
@@ -99,7 +100,7 @@ class Side:
             go=analysis.go_versions if version is None else f"go{version}",
             gogc=None if self.gogc is None else _gogc_text(self.gogc),
             memory_limit=None if limit is None else _limit_text(limit.value),
-            ballast=_mib_text(self.baseline.now.ballast) if self.baseline.now.ballast else None,
+            ballast=size_text(self.baseline.now.ballast) if self.baseline.now.ballast else None,
         )
 
     @cached_property
@@ -254,8 +255,7 @@ def compare_several(sides: Sequence[Side]) -> SeveralSides:
 
 
 def _measured(analysis: Analysis) -> Measured:
-    setters = analysis.goal_set_by
-    by_limit = 2 * setters.get("memory-limit", 0) > sum(setters.values())
+    by_limit = limit_sets_most_goals(analysis.enriched)
     return measured(analysis.corrected, analysis.summary, by_limit=by_limit)
 
 
@@ -312,10 +312,10 @@ def _gogc_text(gogc: float) -> str:
 
 
 def _limit_text(limit: float | str | None) -> str:
-    return "off" if limit in (None, "off") else _mib_text(float(limit or 0.0))
+    return "off" if limit in (None, "off") else size_text(float(limit or 0.0))
 
 
-def _mib_text(size_mib: float) -> str:
+def size_text(size_mib: float) -> str:
     if size_mib >= 10 * 1024:
         return f"{size_mib / 1024:.1f} GiB"
     return f"{size_mib:,.0f} MiB"
