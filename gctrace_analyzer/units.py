@@ -166,9 +166,11 @@ def span_s(value: str, *, argument: str = "range") -> tuple[float, float]:
     high = duration_s(end, argument=argument) if end.strip() else math.inf
     if high < low:
         raise BadSettingError(
-            argument, value, "a range that begins before it ends",
+            argument,
+            value,
+            "a range that begins before it ends",
             f"{end.strip()}..{begin.strip()}",
-        )  # fmt: skip
+        )
     return low, high
 
 
