@@ -151,17 +151,17 @@ def duration_s(value: str | float, *, argument: str = "duration") -> float:
 
 
 def duration_text(seconds: float) -> str:
-    """Returns a duration as a person would say it.
+    """Formats a duration as a person would say it.
 
     >>> duration_text(0.00034), duration_text(0.1243), duration_text(2.41), duration_text(220)
     ('0.34 ms', '124 ms', '2.4 s', '3m 40s')
-    >>> duration_text(49800), duration_text(200000)
-    ('13h 50m', '2d 07h')
+    >>> duration_text(842), duration_text(49800), duration_text(200000)
+    ('14m 02s', '13h 50m', '2d 07h')
     """
+    if 0 < seconds < 0.9995:
+        return f"{digits(1000 * seconds, 2, 3)} ms"
     if seconds < 60:
-        value, unit = (1000 * seconds, "ms") if seconds < 1 else (seconds, "s")
-        digits = f"{value:.0f}" if value >= 10 else f"{value:.2g}"
-        return f"{digits} {unit}"
+        return f"{digits(seconds, 2)} s"
     for large, small, size, name in (
         (86_400, 3600, "d", "h"),
         (3600, 60, "h", "m"),
@@ -171,6 +171,33 @@ def duration_text(seconds: float) -> str:
             whole, rest = divmod(math.floor(seconds), large)
             return f"{whole}{size} {rest // small:02d}{name}"
     raise AssertionError(seconds)
+
+
+def size_text(size_mib: float) -> str:
+    """Formats a size given in MiB.
+
+    >>> size_text(412), size_text(0.4), size_text(22528), size_text(2.46)
+    ('412 MiB', '0.4 MiB', '22.0 GiB', '2.5 MiB')
+    """
+    if abs(size_mib) >= 10 * 1024:
+        return f"{digits(size_mib / 1024, 3)} GiB"
+    significant = 1 if abs(size_mib) < 1 else 2 if abs(size_mib) < 10 else 3
+    return f"{digits(size_mib, significant)} MiB"
+
+
+def digits(value: float, significant: int, most_decimals: int = 6) -> str:
+    """Rounds to a number of significant digits; digits before the point are always kept.
+
+    >>> digits(1234.5, 2), digits(0.0456, 2), digits(0.0, 2)
+    ('1,234', '0.046', '0')
+    """
+    if value == 0:
+        return "0"
+    decimals = max(0, significant - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{min(decimals, most_decimals)}f}"
+    if "." in text and decimals > significant:
+        return text.rstrip("0").rstrip(".") or "0"
+    return text
 
 
 def span_s(value: str, *, argument: str = "range") -> tuple[float, float]:
@@ -189,9 +216,11 @@ def span_s(value: str, *, argument: str = "range") -> tuple[float, float]:
     high = duration_s(end, argument=argument) if end.strip() else math.inf
     if high < low:
         raise BadSettingError(
-            argument, value, "a range that begins before it ends",
+            argument,
+            value,
+            "a range that begins before it ends",
             f"{end.strip()}..{begin.strip()}",
-        )  # fmt: skip
+        )
     return low, high
 
 

@@ -22,6 +22,7 @@ from gctrace_analyzer.analysis.durations import correct_durations
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest import processes
+from gctrace_analyzer.units import duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -270,7 +271,7 @@ def _about_live_heaps(frame: pl.DataFrame) -> Difference:
 
 def _about_lengths(sides: Sequence[Side]) -> Difference:
     lengths = ", ".join(
-        f"{side.label} {_seconds_text(side.seconds / len(side.measured))}" for side in sides
+        f"{side.label} {duration_text(side.seconds / len(side.measured))}" for side in sides
     )
     sentence = (
         f"The runs differ in length ({lengths}): a longer run has more time to reach its peak "
@@ -313,13 +314,3 @@ def _gogc_text(gogc: float) -> str:
 
 def _limit_text(limit: float | str | None) -> str:
     return "off" if limit in (None, "off") else size_text(float(limit or 0.0))
-
-
-def size_text(size_mib: float) -> str:
-    if size_mib >= 10 * 1024:
-        return f"{size_mib / 1024:.1f} GiB"
-    return f"{size_mib:,.0f} MiB"
-
-
-def _seconds_text(seconds: float) -> str:
-    return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:,.0f} s"

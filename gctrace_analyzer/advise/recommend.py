@@ -22,6 +22,7 @@ from gctrace_analyzer.advise.objective import AIMS, cost, is_better, peak_of, sc
 from gctrace_analyzer.advise.whatif import row
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.baseline import Baseline
@@ -221,12 +222,10 @@ def _add_risks(first: Row, present: Row, baseline: Baseline) -> None:
 
 
 def _lasts(each: Row) -> str:
-    low, middle, high = (each[f"lasts_h{end}"] for end in ("_low", "", "_high"))
-    if not middle:
-        return "0 h"
-    times, unit = (1, "h") if middle >= 1 else (60, "min")
-    low, middle, high = (f"{times * value:,.3g}" for value in (low, middle, high))
-    return f"{middle} {unit} ({low} to {high})"
+    low, middle, high = (
+        duration_text(3600 * each[f"lasts_h{end}"]) for end in ("_low", "", "_high")
+    )
+    return f"{middle} ({low} to {high})"
 
 
 def _fits(each: Row, baseline: Baseline) -> bool:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 _NOT_OPTIONS = {
     "condition": "--fail-on",
-    "every": "--every",
     "finding": "LINE",
     "input": "FILE",
     "inputs": "INPUT",
@@ -24,7 +23,6 @@ _NOT_OPTIONS = {
     "side": "SIDE",
     "settings": "SIDE",
     "stdin": "-",
-    "workers_version": "--scheduler",
 }
 """Arguments in Python whose option has another name, or that are no option."""
 

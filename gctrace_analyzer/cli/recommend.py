@@ -19,6 +19,7 @@ from gctrace_analyzer.cli.options import (
 from gctrace_analyzer.cli.predictions import FORMATS, basis, labelled, write_rows
 from gctrace_analyzer.cli.progress import reading
 from gctrace_analyzer.cli.screen import show
+from gctrace_analyzer.present.format import wrap
 
 if TYPE_CHECKING:
     import argparse
@@ -105,16 +106,18 @@ def _parser() -> argparse.ArgumentParser:
 
 def _lines(log: Run, rows: pl.DataFrame) -> Iterator[Line]:
     from gctrace_analyzer.present.sections import advice
-    from gctrace_analyzer.present.table import table
-    from gctrace_analyzer.present.text import wrapped
+    from gctrace_analyzer.present.table import WIDTH, table
 
-    yield ((" · ".join(log.report().facts), "bold"),)
+    # Lines are broken between facts, not within one.
+    facts = " · ".join(fact.replace(" ", "\xa0") for fact in log.report().facts)
+    for text in wrap(facts, WIDTH, subsequent_indent="  "):
+        yield ((text.replace("\xa0", " "), "bold"),)
     baseline = log.advice.baseline
     if baseline.refused or not baseline.load:
         yield ()
-        yield (("No recommendation", "bold"),)
-        for text in wrapped(f"{baseline.refused or 'There is no GC cycle to learn from'}."):
-            yield ((f"  {text}", ""),)
+        reason = baseline.refused or "there is no GC cycle to learn from"
+        for text in wrap(f"No recommendation: {reason}.", WIDTH):
+            yield ((text, ""),)
         return
     shown = advice.advice(rows)
     yield from table(shown)

@@ -132,10 +132,11 @@ def _wait_until_ready(client: Any) -> None:
                 f"gctrace-analyzer {version}" if isinstance(version, str) else "no usable one"
             )
             raise BadSettingError(
-                argument="workers_version", value=f"{problem} on {address}",
+                argument="scheduler",
+                value=f"{problem} on {address}",
                 expected=f"{__version__} on every worker: "
                 f"pip install 'gctrace-analyzer[fleet]=={__version__}'",
-            )  # fmt: skip
+            )
 
 
 def _version() -> str:

@@ -96,10 +96,14 @@ def of_stretch(
     late = corrected.filter(own & (pl.col("start_s") >= t.warm_up_s))
     first, last = (cycles.select(_SEAM_COLUMNS).row(at, named=True) for at in (0, -1))
     return StretchFigures(
-        figures, first, last, distributions,
+        figures,
+        first,
+        last,
+        distributions,
         _thinned_out(late.select("start_s", "heap_live_mib").drop_nulls()),
-        cycles["seam"][0], (float(cycles["true_live"].sum()), cycles["true_live"].count()),
-    )  # fmt: skip
+        cycles["seam"][0],
+        (float(cycles["true_live"].sum()), cycles["true_live"].count()),
+    )
 
 
 def combined(stretches: Sequence[StretchFigures]) -> Row:

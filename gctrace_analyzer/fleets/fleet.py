@@ -87,11 +87,14 @@ def fleet(
     target = Output(
         where,
         {
-            "id": id, "read": {name: str(value) for name, value in read.items() if value},
+            "id": id,
+            "read": {name: str(value) for name, value in read.items() if value},
             "stretch": size,
         },
-        storage_options=options, overwrite=overwrite, retry=retry_errors,
-    )  # fmt: skip
+        storage_options=options,
+        overwrite=overwrite,
+        retry=retry_errors,
+    )
     how = WorkerOptions(read, id, options, size)
     if all(item.name in target.done for item in items):
         target.finish(len(items))

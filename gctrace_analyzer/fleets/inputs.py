@@ -210,8 +210,12 @@ def _kind_of_access_error(err: BaseException) -> Kind:
     if isinstance(err, MemoryError):
         return "memory"
     if isinstance(err, OSError | TimeoutError) or names & {
-        "BotoCoreError", "ClientError", "HTTPClientError", "AzureError", "HttpError",
-    }:  # fmt: skip
+        "BotoCoreError",
+        "ClientError",
+        "HTTPClientError",
+        "AzureError",
+        "HttpError",
+    }:
         return "unreachable"
     return "bug"
 

@@ -54,9 +54,13 @@ def rows_of(run: Run, item: Item, identity: Mapping[str, str]) -> list[Row]:
 def error_row(item: Item, kind: Kind, problem: str, identity: Mapping[str, str]) -> Row:
     """Returns the row of a file that could not be read."""
     return {
-        **_empty(), "file": item.name, "file_bytes": item.size, "error_kind": kind,
-        "error": problem, **identity,
-    }  # fmt: skip
+        **_empty(),
+        "file": item.name,
+        "file_bytes": item.size,
+        "error_kind": kind,
+        "error": problem,
+        **identity,
+    }
 
 
 def row_of(run: Run, *, alone: bool = True) -> Row:
@@ -87,9 +91,12 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
 
 def _of_file(run: Run, item: Item) -> Row:
     return {
-        **_empty(), "file": item.name, "file_bytes": item.size, "stretches": 1,
+        **_empty(),
+        "file": item.name,
+        "file_bytes": item.size,
+        "stretches": 1,
         "rejected_lines": len(run.rejected),
-    }  # fmt: skip
+    }
 
 
 def _empty() -> Row:
@@ -207,7 +214,8 @@ def _saved(report: Report, first: Row, now: Row, *, changes: bool) -> Row:
     return {
         f"{saved}{end}": factor * (now[name] - first[f"{name}{other}"])
         for saved, name, factor in (
-            ("saved_cores", share, load.procs), ("saved_heap_mib", peak, 1.0),
+            ("saved_cores", share, load.procs),
+            ("saved_heap_mib", peak, 1.0),
         )
         for end, other in zip(_ENDS, ("", "_high", "_low"), strict=True)
-    }  # fmt: skip
+    }

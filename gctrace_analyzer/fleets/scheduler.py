@@ -102,9 +102,11 @@ class FleetRun:
         self._counted_at = -math.inf
         before = len(items) - len(self._todo)
         self.progress = Progress(
-            len(items), done=before, before=before,
+            len(items),
+            done=before,
+            before=before,
             bytes_in_all=sum(item.size or 0 for item in self._todo),
-        )  # fmt: skip
+        )
 
     def run(self) -> None:
         """Reads every file.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from typing import TYPE_CHECKING
+
+from gctrace_analyzer import units
+from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +28,7 @@ def share(value: float | None) -> str:
     """
     if value is None:
         return NONE
-    return f"{_digits(100 * value, 3 if abs(value) >= 0.1 else 2)} %"
+    return f"{digits(100 * value, 3 if abs(value) >= 0.1 else 2)} %"
 
 
 def milliseconds(value: float | None) -> str:
@@ -37,7 +39,7 @@ def milliseconds(value: float | None) -> str:
     """
     if value is None:
         return NONE
-    return f"{_digits(value / 1000, 2)} s" if value >= 1000 else f"{_digits(value, 2, 3)} ms"
+    return f"{digits(value / 1000, 2)} s" if value >= 1000 else f"{digits(value, 2, 3)} ms"
 
 
 def duration(seconds: float | None) -> str:
@@ -46,21 +48,7 @@ def duration(seconds: float | None) -> str:
     >>> duration(0.124), duration(1.94), duration(842), duration(9000), duration(200000)
     ('124 ms', '1.9 s', '14m 02s', '2h 30m', '2d 07h')
     """
-    if seconds is None:
-        return NONE
-    if 0 < seconds < 0.9995:
-        return milliseconds(1000 * seconds)
-    if seconds < 60:
-        return f"{_digits(seconds, 2)} s"
-    for big, small, size, name in (
-        (86400, 3600, "d", "h"),
-        (3600, 60, "h", "m"),
-        (60, 1, "m", "s"),
-    ):
-        if seconds >= big:
-            whole, rest = divmod(math.floor(seconds), big)
-            return f"{whole}{size} {rest // small:02d}{name}"
-    raise AssertionError(seconds)
+    return NONE if seconds is None else units.duration_text(seconds)
 
 
 def mib(value: float | None) -> str:
@@ -69,11 +57,7 @@ def mib(value: float | None) -> str:
     >>> mib(412), mib(0.4), mib(22528), mib(2.46)
     ('412 MiB', '0.4 MiB', '22.0 GiB', '2.5 MiB')
     """
-    if value is None:
-        return NONE
-    if abs(value) >= 10 * 1024:
-        return f"{_digits(value / 1024, 3)} GiB"
-    return f"{_digits(value, 1 if abs(value) < 1 else 2 if abs(value) < 10 else 3)} MiB"
+    return NONE if value is None else units.size_text(value)
 
 
 def mib_per_s(value: float | None) -> str:
@@ -84,7 +68,7 @@ def mib_per_s(value: float | None) -> str:
     """
     if value is None:
         return NONE
-    return f"{_digits(value / 1024, 2)} GiB/s" if value >= 1000 else f"{mib(value)}/s"
+    return f"{digits(value / 1024, 2)} GiB/s" if value >= 1000 else f"{mib(value)}/s"
 
 
 def rate_of_growth(value: float, low: float, high: float) -> str:
@@ -113,7 +97,7 @@ def rate(value: float | None) -> str:
     """
     if value is None:
         return NONE
-    return f"{_digits(value, 3)}/s" if value >= 0.05 else f"{_digits(3600 * value, 3)}/h"
+    return f"{digits(value, 3)}/s" if value >= 0.05 else f"{digits(3600 * value, 3)}/h"
 
 
 def count(value: int, singular: str, plural: str | None = None) -> str:
@@ -174,17 +158,6 @@ def short_paths(paths: Sequence[str]) -> list[str]:
         if len(set(names)) == len(set(paths)):
             return names
     return list(paths)
-
-
-def _digits(value: float, significant: int, most_decimals: int = 6) -> str:
-    """Rounds to a number of significant digits; digits before the point are always kept."""
-    if value == 0:
-        return "0"
-    decimals = max(0, significant - 1 - math.floor(math.log10(abs(value))))
-    text = f"{value:,.{min(decimals, most_decimals)}f}"
-    if "." in text and decimals > significant:
-        return text.rstrip("0").rstrip(".") or "0"
-    return text
 
 
 def wrap(

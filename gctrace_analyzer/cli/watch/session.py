@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.cli.options import as_option
 from gctrace_analyzer.cli.screen import say
 from gctrace_analyzer.cli.watch.child import FORWARDED_SIGNALS, Child, StderrFilter
 from gctrace_analyzer.cli.watch.views import create_view
+from gctrace_analyzer.errors import GctraceError
 from gctrace_analyzer.ingest.follow import Followed, Stop, standard_input
 
 if TYPE_CHECKING:
@@ -243,7 +245,11 @@ def _show(view: View, reader: _ReaderThread, *, debug: bool) -> bool:
     except Exception as err:
         with suppress(OSError):
             view.pause()
-            say(f"gctrace-analyze: {err}\n  Watching has stopped; the program keeps running.")
+            message = err.message(as_option) if isinstance(err, GctraceError) else str(err)
+            say(
+                f"gctrace-analyze: {message}\n"
+                "  Watching has stopped; the program keeps running."
+            )
             if debug:
                 traceback.print_exception(err)
         return False
