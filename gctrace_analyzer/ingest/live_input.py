@@ -20,7 +20,7 @@ import polars as pl
 from gctrace_analyzer.ingest.frame_store import Shelf
 from gctrace_analyzer.ingest.gctrace import parse
 from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES
-from gctrace_analyzer.ingest.input import Part, mend
+from gctrace_analyzer.ingest.input import Part, add_rejoined
 from gctrace_analyzer.ingest.sources import CHUNK_BYTES
 from gctrace_analyzer.ingest.wrappers.peel import by_depth
 
@@ -61,7 +61,7 @@ class _Pieces:
         here = found.shifted(self.lines)
         self.lines += found.lines
         self.suspects += here.suspects
-        self.near.append(here.near)
+        self.near.append(here.context)
         self.depth = max(self.depth, here.depth)
         self.part.add(here)
 
@@ -120,7 +120,7 @@ class _Pieces:
         first, last = suspects[0].line_no, suspects[-1].line_no
         around = pl.col("line_no").is_between(first - APART, last + APART)
         near = pl.concat(self.near).filter(around)
-        mend(self.part, suspects, by_depth(near, self.depth))
+        add_rejoined(self.part, suspects, by_depth(near, self.depth))
 
 
 class Growing:
@@ -160,7 +160,7 @@ class Growing:
         whole = None
         if sum(map(len, self._rest)) >= CHUNK_BYTES:
             alone = len(self._rest) == 1
-            whole = now.copy() if alone else parse.parse(b"".join(self._rest))
+            whole = now if alone else parse.parse(b"".join(self._rest))
         with self._lock:
             self._all_cycles += len(now.cycles)
             self._fresh.add(now)

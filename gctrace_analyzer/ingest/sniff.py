@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.evidence import documents, kubernetes
 from gctrace_analyzer.ingest.memstats import csv
 from gctrace_analyzer.ingest.wrappers import journal
@@ -77,13 +77,13 @@ def _is_json_lines(lines: Sequence[str], *, cut: bool) -> bool:
 
 def _is_object(line: str) -> bool:
     try:
-        return isinstance(json.loads(line.lstrip("\x1e").rstrip(", ")), dict)
+        return isinstance(json_values.loads(line.lstrip("\x1e").rstrip(", ")), dict)
     except ValueError:
         return False
 
 
 def _has_message(line: str) -> bool:
-    value = json.loads(line.lstrip("\x1e").rstrip(", "))
+    value = json_values.loads(line.lstrip("\x1e").rstrip(", "))
     return any(
         isinstance(value.get(key), (str, list)) for key in ("MESSAGE", "log", "msg", "message")
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_UNIT = re.compile(r"[^/]+\.(?:service|scope|slice)(?=/|$)")
+_UNIT = re.compile(r"(?<![^/])[^/]+\.(?:service|scope|slice)(?=/|$)")
 _CONTAINER = re.compile(r"(?:^|[-/:])([0-9a-f]{64})(?=\.scope|/|$)")
 _POD = re.compile(
     r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})"

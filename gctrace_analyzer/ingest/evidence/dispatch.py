@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.evidence import docker, oom, oom_lines, systemd
 from gctrace_analyzer.ingest.memstats import text
 
@@ -91,7 +91,7 @@ def _lost(messages: Sequence[Message]) -> Iterator[Row]:
 
 def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
+        json_values.loads(text)
     except ValueError:
         return False
     return True

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import units
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.ingest import json_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -146,7 +146,7 @@ def read(messages: Iterable[Message]) -> list[Row]:
             row = _event(found["event"], found["id"], attributes)
         elif message.text.startswith("{"):
             try:
-                value = json.loads(message.text)
+                value = json_values.loads(message.text)
             except ValueError:
                 continue
             if is_event(value):

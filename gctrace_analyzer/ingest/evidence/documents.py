@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import InvalidJsonError
+from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.evidence import docker, kubernetes
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.ingest.wrappers.json_lines import source
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row, Rows
     from gctrace_analyzer.ingest.wrappers.journal import NumberedLine
 
-BEGINS = re.compile(r"\s*(?:\[\s*(?:[{\[\"]|\Z)|\{\s*(?:[\"}]|\Z))")
-FRAGMENT = re.compile(r"\s*\"[A-Za-z]\w*\"\s*:")
+BEGINS = re.compile(r"^\s*(?:\[\s*(?:[{\[\"]|\Z)|\{\s*(?:[\"}]|\Z))")
+FRAGMENT = re.compile(r"^\s*\"[A-Za-z]\w*\"\s*:")
 _BLANK = re.compile(r"[\s,]*")
 
 
@@ -60,7 +61,6 @@ def read(text: str, name: str) -> Values:
 
 def _each(text: str, name: str, values: Values) -> Iterator[tuple[int, Any]]:
     """Each value with its line; the items of an array one by one."""
-    decoder = json.JSONDecoder()
     at, end, found = _skip(text, 0), len(text), False
     line_no, counted = 1, 0
     in_array = at < end and text[at] == "["
@@ -75,7 +75,7 @@ def _each(text: str, name: str, values: Values) -> Iterator[tuple[int, Any]]:
         line_no += text.count("\n", counted, at)
         counted = at
         try:
-            value, at = decoder.raw_decode(text, at)
+            value, at = json_values.raw_decode(text, at)
         except ValueError as err:
             if not found:
                 _explain(err, text, name)

@@ -24,7 +24,7 @@ _LISTED = re.compile(
     r"(?:Warning|Normal)\s+(?P<reason>\w+)\s+(?P<object>\S+/\S+)\s+(?P<message>.*)$"
 )
 _REPORTERS = {"OOMKilling": "node-problem-detector", "SystemOOM": "kubelet"}
-_AGE = re.compile(r"(\d+)([smhdy])")
+_AGE = re.compile(r"(?<!\d)(\d+)([smhdy])")
 _AGE_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
 
 

@@ -5,10 +5,10 @@ Wordings of systemd 219 to 257; systemd-oomd's kills join the kernel's.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.evidence import cgroups
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ HINT = (
     r"cheduled restart|holdoff|scheduling restart|systemd-oomd killed|due to (?:memory|swap)"
 )
 
-_UNIT = r"(?P<unit>[^\s]+\.(?:service|scope|slice|socket|mount|timer))"
+# A unit is a whole word: without the assertion, searching a long line takes quadratic time.
+_UNIT = r"(?<!\S)(?P<unit>\S+\.(?:service|scope|slice|socket|mount|timer))"
 _EXITED = re.compile(
     rf"{_UNIT}: [Mm]ain process exited, code=(?P<code>\w+), "
     rf"status=(?P<status>\d+)(?:/(?P<signal>[A-Z]\w*))?"
@@ -34,14 +35,14 @@ _FAILED = re.compile(rf"{_UNIT}: Failed with result '(?P<result>[^']*)'")
 _FAILED_219 = re.compile(rf"^(?:Unit )?{_UNIT} (?:entered failed state|failed)\.\s*$")
 _OOMD = re.compile(rf"{_UNIT}: systemd-oomd killed (?:(?P<n>\d+)|some) process")
 _RESTART = re.compile(
-    rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d+)|.*scheduling "
+    rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d+)|.{{0,100}}scheduling "
     rf"restart)"
 )
 _CONSUMED = re.compile(rf"{_UNIT}: Consumed (?P<what>.*)$")
 _PRESSURE = re.compile(
     r"Killed (?P<cgroup>/\S+) due to memory pressure for (?P<parent>\S+) being "
-    r"(?P<pct>[\d.]+)% > "
-    r"(?P<limit>[\d.]+)%(?: for > (?P<window>[\w. ]+?))?(?: with|$)"
+    r"(?P<pct>\d+(?:\.\d+)?)% > "
+    r"(?P<limit>\d+(?:\.\d+)?)%(?: for > (?P<window>[\w. ]+?))?(?: with|$)"
 )
 _USED = re.compile(
     r"Killed (?P<cgroup>/\S+) due to (?:memory|swap) used(?: \((?P<used>\d+)\) / total "
@@ -49,7 +50,7 @@ _USED = re.compile(
 )
 
 _SPAN = re.compile(
-    r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>months?|minutes?|min|ms|us|µs|milliseconds?|"
+    r"(?<!\d)(?P<number>\d+(?:\.\d+)?) ?(?P<unit>months?|minutes?|min|ms|us|µs|milliseconds?|"
     r"microseconds?"
     r"|years?|weeks?|days?|hours?|seconds?|sec|[ywdhms])(?![a-z])"
 )
@@ -62,9 +63,11 @@ _LONG = {
     "sec": "s", "millisecond": "ms", "microsecond": "us",
 }  # fmt: skip
 _CPU = re.compile(
-    r"^(?P<cpu>.*?)(?: of)? CPU time(?: over (?P<wall>[^,]*?) wall clock time)?(?:,|\.|$)"
+    r"^(?P<cpu>.*?)(?: of)? CPU time(?: over (?P<wall>[^,]{0,100}?) wall clock time)?(?:,|\.|$)"
 )
-_PEAK = re.compile(r"(?P<size>[\d.]+)(?P<unit>[BKMGTP]?) memory (?P<swap>swap )?peak")
+_PEAK = re.compile(
+    r"(?<![\d.])(?P<size>\d+(?:\.\d+)?)(?P<unit>[BKMGTP]?) memory (?P<swap>swap )?peak"
+)
 _BINARY = {letter: 1024**power for power, letter in enumerate("BKMGTP")} | {"": 1}
 
 
@@ -151,7 +154,7 @@ def _native(message: Message) -> Row:
     """Exact figures that only the journal's own records have."""
     if not message.native:
         return {}
-    given = json.loads(message.native)
+    given = json_values.loads(message.native)
     row: Row = {}
     if used := given.get("CPU_USAGE_NSEC"):
         # To the millisecond, as the text has it.

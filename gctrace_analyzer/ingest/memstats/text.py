@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.memstats import fields
 
 if TYPE_CHECKING:
@@ -109,9 +109,10 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
 
 
 _COCKROACH = re.compile(
-    r"runtime stats: (?P<rss>[\d.]+ [KMGT]?i?B) RSS, (?P<goroutines>\d+) goroutines.*?, "
-    r"(?P<alloc>[\d.]+ [KMGT]?i?B)/(?:(?P<idle>[\d.]+ [KMGT]?i?B)/)?(?P<total>[\d.]+ "
-    r"[KMGT]?i?B) G[oO] alloc"
+    r"runtime stats: (?P<rss>{0}) RSS, (?P<goroutines>\d+) goroutines.{{0,200}}?, "
+    r"(?P<alloc>{0})/(?:(?P<idle>{0})/)?(?P<total>{0}) G[oO] alloc".format(
+        r"\d+(?:\.\d+)? [KMGT]?i?B"
+    )
 )
 
 
@@ -137,7 +138,7 @@ def _cockroach(text: str) -> dict[str, int]:
 
 def _record(text: str) -> Row | None:
     try:
-        value = json.loads(text)
+        value = json_values.loads(text)
     except ValueError:
         return None
     if not isinstance(value, dict):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.wrappers.metadata import completed
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ def _by_python(texts: pl.Series) -> pl.DataFrame:
 
 def _value(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = json_values.loads(text)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

@@ -7,7 +7,7 @@ import polars as pl
 from gctrace_analyzer.ingest.wrappers import timestamps
 from gctrace_analyzer.ingest.wrappers.formats import IDENTITY
 
-SAID = {
+METADATA = {
     **timestamps.STAMPED,
     "monotonic_s": pl.Float64(),
     **{name: pl.Int64() if name == "log_pid" else pl.String() for name in IDENTITY},
@@ -22,7 +22,7 @@ _UNITS = r"\.(?:service|scope|slice|socket|timer|mount|target)$"
 
 
 def completed(lines: pl.DataFrame) -> pl.DataFrame:
-    """`line_no text`, all columns of `SAID` and `tag`, from what a carrier gives of them."""
+    """Returns the lines with all columns of `METADATA`, `tag` and `path`, null if absent."""
     given = set(lines.columns)
     at = next((name for name in ("at", "epoch_s") if name in given), None)
     if at and lines[at].count():
@@ -30,7 +30,7 @@ def completed(lines: pl.DataFrame) -> pl.DataFrame:
         lines = lines.hstack([stamped[name] for name in stamped.columns if name not in given])
         given |= set(stamped.columns)
     said: dict[str, pl.Expr] = {}
-    for name, dtype in {**SAID, "tag": pl.String(), "path": pl.String()}.items():
+    for name, dtype in {**METADATA, "tag": pl.String(), "path": pl.String()}.items():
         if name not in given:
             said[name] = pl.lit(None, dtype)
         elif lines.schema[name] != dtype:
@@ -44,7 +44,7 @@ def completed(lines: pl.DataFrame) -> pl.DataFrame:
             pl.when(is_unit).then("ident").otherwise(said.get("unit", pl.col("unit")))
         )
         said["ident"] = pl.when(~is_unit).then("ident")
-    return lines.with_columns(**said).select("line_no", "text", *SAID, "tag", "path")
+    return lines.with_columns(**said).select("line_no", "text", *METADATA, "tag", "path")
 
 
 def origin_of() -> pl.Expr:

@@ -14,7 +14,7 @@ import polars as pl
 
 from gctrace_analyzer.ingest.wrappers.formats import CARRIERS, Wrapper
 from gctrace_analyzer.ingest.wrappers.json_lines import JSON_LINE, decode
-from gctrace_analyzer.ingest.wrappers.metadata import SAID, completed, detached, origin_of
+from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed, detached, origin_of
 from gctrace_analyzer.ingest.wrappers.timestamps import STAMPED
 
 SAMPLE_LINES = 64
@@ -26,7 +26,7 @@ _QUOTED = "quoted"
 
 
 class Peeled(NamedTuple):
-    """Messages: `line_no text path` and the columns of `SAID`; lines by carrier; the depth.
+    """Messages: `line_no text path` and the columns of `METADATA`; lines by carrier; the depth.
 
     `path` names the carriers that were peeled off.
     """
@@ -79,7 +79,7 @@ def by_depth(lines: pl.DataFrame, depth: int) -> pl.DataFrame:
 
 
 def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFrame | None:
-    """The lines with the columns of `SAID` and `tag`; None if no carrier fits any of them."""
+    """The lines without one level of wrappers; None if no wrapper fits any of them."""
     if lines.is_empty() or not depth:
         return None
     parts: list[pl.DataFrame] = []
@@ -178,14 +178,14 @@ def _inner(outer: pl.DataFrame, depth: int, counts: Counter[str], name: str) -> 
     stamped = [
         pl.when(take).then(f"{name}_outer").otherwise(name).alias(name) for name in STAMPED
     ]
-    others = [name for name in (*SAID, "tag") if name not in STAMPED]
+    others = [name for name in (*METADATA, "tag") if name not in STAMPED]
     return inner.select(
         "line_no",
         "text",
         *stamped,
         *(pl.coalesce(f"{name}_outer", name).alias(name) for name in others),
         path=pl.concat_str("path_outer", pl.col("path").fill_null("")),
-    ).select("line_no", "text", *SAID, "tag", "path")
+    ).select("line_no", "text", *METADATA, "tag", "path")
 
 
 def _joined(lines: pl.DataFrame) -> pl.DataFrame:
@@ -199,4 +199,6 @@ def _joined(lines: pl.DataFrame) -> pl.DataFrame:
     whole = pieces.group_by([*whose, "part"], maintain_order=True).agg(
         pl.col("text").str.join(""), pl.exclude("text", "tag").first()
     )
-    return whole.select("line_no", "text", *SAID, "path").sort("line_no", maintain_order=True)
+    return whole.select("line_no", "text", *METADATA, "path").sort(
+        "line_no", maintain_order=True
+    )

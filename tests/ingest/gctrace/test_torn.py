@@ -88,7 +88,7 @@ def test_another_programs_whole_record_is_no_rest() -> None:
     )
     run = read_text(braided + BEFORE + AFTER)
     assert run.cycles["gc_num"].to_list() == [11, 13]
-    assert "two programs wrote at once" in run.rejected["reason"].item()
+    assert "two processes wrote at the same time" in run.rejected["reason"].item()
 
 
 def test_a_line_torn_before_its_end_is_whole() -> None:
@@ -139,10 +139,10 @@ def test_an_escaped_arrow_is_read_and_said() -> None:
     [
         (TORN[:40], "cut short"),
         (TORN[:60] + " ...", "cut short"),
-        (TORN[:43] + "2026/11/21 04:02:39 gone", "torn by another write"),
-        (TORN[5:], "its beginning is missing"),
+        (TORN[:43] + "2026/11/21 04:02:39 gone", "interrupted by another write"),
+        (TORN[5:], "the beginning of the record is missing"),
         (TORN[44:], "the rest is missing"),
-        (TORN.replace("43->", "99999999999999999999->"), "does not fit 64 bits"),
+        (TORN.replace("43->", "99999999999999999999->"), "does not fit in 64 bits"),
         (LINES["gc18"].replace("4 MB goal, 0 MB stacks", "0 MB stacks, 4 MB goal"), "order"),
         ("gc 1" * 300_000, "longer than 1 MiB"),
     ],
