@@ -16,8 +16,8 @@ import polars as pl
 from gctrace_analyzer.analysis.cycles import end_s
 from gctrace_analyzer.analysis.settings import Settings
 from gctrace_analyzer.errors import EmptyInputError, UnreadableInputError
-from gctrace_analyzer.ingest.live_input import RECENT_CYCLES, Growing
-from gctrace_analyzer.ingest.read import ReadOptions, finish, log_of
+from gctrace_analyzer.ingest.live_input import RECENT_CYCLES, LiveInput
+from gctrace_analyzer.ingest.read import ReadOptions, complete_part, joined_log
 from gctrace_analyzer.ingest.sources import Source
 from gctrace_analyzer.ingest.wrappers import journal
 from gctrace_analyzer.run import Run
@@ -68,7 +68,7 @@ class Live:
     ) -> None:
         self._how = how or ReadOptions()
         self._settings = settings or Settings()
-        self._inputs: list[Growing] = []
+        self._inputs: list[LiveInput] = []
 
     @property
     def cycles(self) -> int:
@@ -84,15 +84,15 @@ class Live:
         """From here on, what is added is of another input."""
         if self._inputs:
             self._inputs[-1].close()
-        self._inputs.append(Growing(facts))
+        self._inputs.append(LiveInput(facts))
 
     def add(self, data: bytes) -> None:
         """Takes whole, clean lines in pieces of any size (`Source.chunks`)."""
         self._inputs[-1].add(data)
-        kept = sum(each.cycles - each.gone["cycles"] for each in self._inputs)
+        kept = sum(each.cycles - each.discarded["cycles"] for each in self._inputs)
         for each in self._inputs:
             if kept > MOST_CYCLES:
-                kept -= each.let_go(kept - MOST_CYCLES)
+                kept -= each.discard(kept - MOST_CYCLES)
 
     def follow(self, origin: Readable, added: Callable[[], None]) -> None:
         """Takes all of an input, until its end; `added` is called after each piece.
@@ -116,8 +116,8 @@ class Live:
     def run(self) -> Run:
         """Everything seen, as `read` gives it."""
         parts = [each.whole() for each in self._inputs]
-        notes = [note for part in parts for note in finish(part, self._how.clock)]
-        gone = sum((each.gone for each in self._inputs), Counter[str]())
+        notes = [note for part in parts for note in complete_part(part, self._how.clock)]
+        gone = sum((each.discarded for each in self._inputs), Counter[str]())
         if cycles := gone.pop("cycles", 0):
             notes.append(
                 f"{cycles:,} older cycles are not in these figures: watching keeps the last "
@@ -126,7 +126,7 @@ class Live:
         notes += [
             f"{rows:,} older rows of {table} were not kept." for table, rows in gone.items()
         ]
-        return Run(log_of(parts, self._how, notes), self._settings)
+        return Run(joined_log(parts, self._how, notes), self._settings)
 
     @property
     def newest(self) -> dict[str, Any] | None:
@@ -141,10 +141,10 @@ class Live:
             if sum(map(len, parts[0].cycles)) >= RECENT_CYCLES // 2:
                 break
         for part in parts:
-            finish(part, self._how.clock)
+            complete_part(part, self._how.clock)
         if not any(part.facts.found.get("cycles") for part in parts):
             return None
-        return Run(log_of(parts, self._how, ()), self._settings)
+        return Run(joined_log(parts, self._how, ()), self._settings)
 
     def latest(self, window_s: float) -> View | None:
         """What the last `window_s` say; None before the first cycle."""

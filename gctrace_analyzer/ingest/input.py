@@ -13,8 +13,7 @@ import polars as pl
 from gctrace_analyzer.ingest import sniff
 from gctrace_analyzer.ingest.evidence import documents, kubernetes
 from gctrace_analyzer.ingest.gctrace import parse, torn
-from gctrace_analyzer.ingest.memstats import csv
-from gctrace_analyzer.ingest.memstats import text as memstats_text
+from gctrace_analyzer.ingest.memstats import csv, exposition, pprof
 from gctrace_analyzer.ingest.wrappers import journal
 from gctrace_analyzer.ingest.wrappers.metadata import completed
 from gctrace_analyzer.ingest.wrappers.peel import Peeled, by_depth, peel
@@ -208,9 +207,9 @@ def _read_whole(part: Part, source: Source, columns: Sequence[str] | None, most:
             torn.Reject(number, why, line[:500]) for number, why, line in rejected
         ]
     elif facts.kind == "pprof":
-        part.rows["memstats"] = memstats_text.pprof(lines)
+        part.rows["memstats"] = pprof.read(lines)
     elif facts.kind == "metrics":
-        part.rows["memstats"] = memstats_text.exposition(lines)
+        part.rows["memstats"] = exposition.read(lines)
     elif facts.kind == "describe":
         rows, events = kubernetes.describe(lines)
         part.rows["container_states"] = rows

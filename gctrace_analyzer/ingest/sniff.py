@@ -1,4 +1,4 @@
-"""Tells what an input is by its first bytes; `--kind` overrides it."""
+"""Detects the format of an input by its first bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SNIFF_BYTES = 1 << 16
 
 KINDS = {
-    "log": "text, a record a line: gctrace and all else, in any wrapping",
+    "log": "text with one record per line: gctrace and others, with any log prefix",
     "json": "JSON documents: docker inspect, kubectl get -o json, MemStats, expvar, log "
     "queries",
     "journal-export": "journalctl -o export",
@@ -27,17 +27,17 @@ KINDS = {
     "metrics": "Prometheus or OpenMetrics exposition",
     "describe": "kubectl describe pod",
 }
-"""What an input may be taken for, and how `--kind` names it."""
+"""The input formats, by the names that users choose them by."""
 
 _EXPOSITION = re.compile(r"^(?:# (?:HELP|TYPE) \S+|go_memstats_\w+)", re.MULTILINE)
 _PPROF = re.compile(r"^heap profile: |^# runtime\.MemStats$", re.MULTILINE)
 
 
 def checked(kind: str | None) -> str | None:
-    """A kind as somebody names it.
+    """Returns the kind, if there is one of that name.
 
     Raises:
-        BadSettingError: there is none of that name.
+        BadSettingError: there is no such kind.
     """
     if kind is not None and kind not in KINDS:
         raise BadSettingError(what="kind", value=kind, expected="one of " + ", ".join(KINDS))
@@ -45,7 +45,7 @@ def checked(kind: str | None) -> str | None:
 
 
 def sniff(raw: bytes, text: str) -> str:
-    """The kind of an input, from its first bytes as they are and as text."""
+    """Returns the kind of an input, from its first bytes and the same as text."""
     if journal.EXPORT_FIRST.search(raw[:4096]):
         return "journal-export"
     if _PPROF.search(text[:4096]):
@@ -67,7 +67,7 @@ def sniff(raw: bytes, text: str) -> str:
 
 
 def _is_json_lines(lines: Sequence[str], *, cut: bool) -> bool:
-    """Whether each line is a value of its own; most of them, as one may be damaged."""
+    """Whether most lines are a JSON object each; a few may be damaged."""
     sample = lines[:20]
     whole = sum(_is_object(line) for line in sample)
     if len(lines) == 1:

@@ -137,7 +137,7 @@ def _origins(name: str, stop: Stop, view: Shown) -> Iterator[Pipe | Segment]:
         yield standard_input(stop)
         return
     followed = Followed(name, stop)
-    if not followed.is_there:
+    if not followed.exists:
         view.notice(f"{name}: not there yet; waiting for it")
     for segment in followed.segments():
         view.notice("")

@@ -1,4 +1,4 @@
-"""The lines of the kernel's OOM killer, generation by generation, and what they say.
+"""The lines that the kernel's OOM killer prints.
 
 Formats: mm/oom_kill.c and mm/memcontrol.c of Linux 2.6 to 6.x.
 
@@ -26,9 +26,9 @@ NO_LIMIT_KB = 9007199254740000
 PAGE = 4096
 
 KILL = re.compile(
-    r"(?:(?P<message>Out of [Mm]emory(?: \(oom_kill_allocating_task\))?|Memory cgroup out "
-    r"of memory"
-    r"|No available memory[^:]{0,100}): )?[Kk]illed process (?P<pid>\d+)(?:, UID (?P<uid1>\d+),)? "
+    r"(?:(?P<message>Out of [Mm]emory(?: \(oom_kill_allocating_task\))?"
+    r"|Memory cgroup out of memory|No available memory[^:]{0,100}): )?"
+    r"[Kk]illed process (?P<pid>\d+)(?:, UID (?P<uid1>\d+),)? "
     r"\((?P<comm>.{0,64}?)\)(?=[ ,.]*(?:UID[ :]?\d|total-vm:|anon-rss:|$))[.,]?(?: UID "
     r"(?P<uid2>\d+),?)?"
 )
@@ -120,7 +120,7 @@ IN_PAGES = {"total_vm", "rss", "rss_anon", "rss_file", "rss_shmem", "swapents"}
 
 
 def scope(message: str | None) -> str | None:
-    """Whose memory ran out, by the words of the kill."""
+    """Returns which memory ran out, from the wording of the kill."""
     text = (message or "").lower()
     if "cgroup" in text:
         return "memcg"
@@ -130,7 +130,7 @@ def scope(message: str | None) -> str | None:
 
 
 def sizes(text: str) -> Row:
-    """The sizes a line prints, in bytes; the kernel's kB are 1024."""
+    """Returns the sizes on a line in bytes; the kernel's kB is 1024 bytes."""
     row: Row = {}
     for found in _SIZE.finditer(text):
         row[_KEYS[found["key"]]] = int(found["value"]) * (1024 if found["unit"] else 1)
@@ -138,7 +138,7 @@ def sizes(text: str) -> Row:
 
 
 def width(cells: list[str]) -> int:
-    """How many columns a table has whose header is missing: numbers, then a name."""
+    """Returns the number of columns of a row without a header: numbers, then a name."""
     numbers = next(
         (i for i, cell in enumerate(cells) if not re.fullmatch(r"-?\d+", cell)), len(cells)
     )
@@ -146,7 +146,7 @@ def width(cells: list[str]) -> int:
 
 
 def task(found: re.Match[str], columns: list[str] | None) -> Row | None:
-    """A row of the table of tasks, by its header or by how many columns it has."""
+    """Returns a row of the task table, by its header or its number of columns."""
     cells = found["rest"].split()
     columns = columns or TABLES_BY_WIDTH.get(width(cells), OLD_TABLE)
     if len(cells) < len(columns):

@@ -1,4 +1,4 @@
-"""Reads what systemd says of units: exits, kills, restarts, CPU consumed.
+"""Reads systemd's messages about units: exits, kills, restarts, CPU consumed.
 
 Wordings of systemd 219 to 257; systemd-oomd's kills join the kernel's.
 """
@@ -35,8 +35,8 @@ _FAILED = re.compile(rf"{_UNIT}: Failed with result '(?P<result>[^']*)'")
 _FAILED_219 = re.compile(rf"^(?:Unit )?{_UNIT} (?:entered failed state|failed)\.\s*$")
 _OOMD = re.compile(rf"{_UNIT}: systemd-oomd killed (?:(?P<n>\d+)|some) process")
 _RESTART = re.compile(
-    rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d+)|.{{0,100}}scheduling "
-    rf"restart)"
+    rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d+)"
+    r"|.{0,100}scheduling restart)"
 )
 _CONSUMED = re.compile(rf"{_UNIT}: Consumed (?P<what>.*)$")
 _PRESSURE = re.compile(
@@ -72,23 +72,25 @@ _BINARY = {letter: 1024**power for power, letter in enumerate("BKMGTP")} | {"": 
 
 
 def read(messages: Iterable[Message]) -> Rows:
-    """Events of units, and kills by systemd-oomd."""
+    """Returns the events of units, and kills by systemd-oomd."""
     events: list[Row] = []
     kills: list[Row] = []
     failed: dict[tuple[str | None, str], int] = {}
     for message in messages:
         text = message.text
         if "due to " in text and (row := _oomd_kill(text)):
-            kills.append(message.when() | {"killer": "systemd-oomd"} | row)
+            kills.append(message.place() | {"killer": "systemd-oomd"} | row)
         elif row := _event(text):
             key = (message.host, row["unit"])
             if row.pop("again", False):
-                # systemd 219 says it in two lines.
+                # systemd 219 prints two lines.
                 if failed.get(key) == len(events) - 1 and events:
                     continue
                 failed[key] = len(events)
             container = cgroups.container_id(row["unit"])
-            events.append(message.when() | row | _native(message) | {"container_id": container})
+            events.append(
+                message.place() | row | _native(message) | {"container_id": container}
+            )
     return {"unit_events": events, "oom_kills": kills}
 
 
@@ -121,7 +123,7 @@ def _event(text: str) -> Row | None:
 
 
 def consumed(text: str) -> Row | None:
-    """CPU, wall time and peaks of a `Consumed …` line; None if it is none."""
+    """Returns CPU time, wall time and peaks of a `Consumed …` line; None for other text."""
     if not (found := _CPU.match(text)):
         return None
     row: Row = {"cpu_s": span_s(found["cpu"])}
@@ -136,7 +138,7 @@ def consumed(text: str) -> Row | None:
 
 
 def span_s(text: str) -> float | None:
-    """Systemd's time spans, short or in words; `0` is none."""
+    """Returns the seconds of a systemd time span, short or in words; None if it is not one."""
     if text.strip() == "0":
         return 0.0
     parts = list(_SPAN.finditer(text))
@@ -151,7 +153,7 @@ def span_s(text: str) -> float | None:
 
 
 def _native(message: Message) -> Row:
-    """Exact figures that only the journal's own records have."""
+    """Exact figures from journald's structured records."""
     if not message.native:
         return {}
     given = json_values.loads(message.native)

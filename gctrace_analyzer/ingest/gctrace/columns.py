@@ -31,6 +31,9 @@ _NOT_IN_A_LINE = ("process", "logged_at", "wall_time", "source", "monotonic_s")
 LINE_COLUMNS = [name for name in schema.names("cycles") if name not in _NOT_IN_A_LINE]
 
 _DURATIONS = [name for name in LINE_COLUMNS if name.endswith("_ms")]
+WALL_PHASES = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
+"""The phases of a cycle, one after the other."""
+
 _MARK_CPU = ("assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms")
 
 
@@ -93,6 +96,16 @@ def _old_columns(shape: Shape) -> dict[str, pl.Expr]:
             "background_cpu_ms": pl.sum_horizontal(cpu),
         }
     return {}
+
+
+def wall_s() -> pl.Expr:
+    """Returns the wall time of the cycle: pause, concurrent marking, pause."""
+    return pl.sum_horizontal(WALL_PHASES) / 1000
+
+
+def end_s() -> pl.Expr:
+    """Returns the end of the cycle, in seconds since the start of its process."""
+    return pl.col("start_s") + wall_s()
 
 
 def field_value(field: Field) -> pl.Expr:

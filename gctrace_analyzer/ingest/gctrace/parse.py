@@ -18,9 +18,9 @@ from gctrace_analyzer.ingest.gctrace.columns import companions_frame, cycles_fra
 from gctrace_analyzer.ingest.gctrace.patterns import Frames, add_by_pattern
 from gctrace_analyzer.ingest.gctrace.skeletons import by_skeleton, is_bare, joined, split
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
-from gctrace_analyzer.ingest.wrappers.formats import IDENTITY
 from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed, detached, origin_of
 from gctrace_analyzer.ingest.wrappers.peel import Peeled, peel
+from gctrace_analyzer.schema import IDENTITY
 
 _MOSTLY_BARE = 4
 """A log counts as unwrapped if this many times more records have no prefix than have one."""

@@ -259,7 +259,7 @@ def test_a_year_and_a_zone_are_never_guessed(tmp_path: Path) -> None:
     for options in ({}, {"year": 2026}, {"tz": "UTC"}):
         run = gca.read(path, **options)
         assert run.cycles["logged_at"].null_count() == 2
-        assert any("--" in note for note in run.summary().warnings)
+        assert any("; set `" in note for note in run.summary().warnings)
 
 
 def test_new_year_and_summer_time(tmp_path: Path) -> None:
