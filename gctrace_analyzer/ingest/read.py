@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -274,7 +274,27 @@ def _frame(rows: list[Row], types: dict[str, pl.DataType]) -> pl.DataFrame:
         for name, dtype in types.items()
         if name != "source"
     }
-    return pl.DataFrame([{name: row.get(name) for name in plain} for row in rows], schema=plain)
+    return pl.DataFrame(
+        [{name: _valid(row.get(name), dtype) for name, dtype in plain.items()} for row in rows],
+        schema=plain,
+    )
+
+
+_INT64 = range(-(1 << 63), 1 << 63)
+
+
+def _valid(value: Any, dtype: pl.DataType) -> Any:
+    """The value if it fits the column, else null: inputs may have any number or type."""
+    if dtype == pl.Int64:
+        whole = int(value) if isinstance(value, float) and value.is_integer() else value
+        return whole if isinstance(whole, int) and whole in _INT64 else None
+    if dtype == pl.Float64:
+        return float(value) if isinstance(value, (int, float)) and abs(value) < 1e300 else None
+    if dtype == pl.String:
+        return value if isinstance(value, str) else None
+    if dtype == pl.Boolean:
+        return value if isinstance(value, bool) else None
+    return value
 
 
 def _companions(table: str, parts: list[Part], cycles: pl.DataFrame) -> pl.DataFrame:

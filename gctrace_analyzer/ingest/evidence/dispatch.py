@@ -41,7 +41,8 @@ COARSE = (
 
 _OUT_OF_MEMORY = re.compile(
     r"^(?P<fatal>fatal error: )?(?:runtime: )?(?:out of memory|cannot allocate memory)"
-    r"(?:: cannot allocate (?P<requested>\d+)-byte block \((?P<in_use>\d+) in use\))?\s*$"
+    r"(?:: cannot allocate (?P<requested>\d{1,30})-byte block "
+    r"\((?P<in_use>\d{1,30}) in use\))?\s*$"
 )
 
 

@@ -97,7 +97,7 @@ def when(text: str | None) -> datetime | None:
 def is_event(value: dict[str, Any]) -> bool:
     """Whether a value is from `docker events --format '{{json .}}'`."""
     action = value.get("Action") or value.get("status")
-    return value.get("Type") == "container" and action in _EVENTS
+    return value.get("Type") == "container" and str(action) in _EVENTS
 
 
 def from_event(value: dict[str, Any]) -> Row:
@@ -136,6 +136,16 @@ def _event(action: str, container_id: str | None, attributes: Mapping[str, str])
     return given
 
 
+def _from_json(value: dict[str, Any]) -> Row:
+    """The row of an event or a state; empty for other objects."""
+    try:
+        if is_event(value):
+            return from_event(value)
+        return inspected(value) if "OOMKilled" in value or "State" in value else {}
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
+        return {}
+
+
 def read(messages: Iterable[Message]) -> list[Row]:
     """Returns the rows of docker events, in text or JSON, and of states on one line each."""
     rows = []
@@ -149,14 +159,11 @@ def read(messages: Iterable[Message]) -> list[Row]:
                 value = json_values.loads(message.text)
             except ValueError:
                 continue
-            if is_event(value):
-                row = from_event(value)
-            elif "OOMKilled" in value or "State" in value:
-                row = inspected(value)
-            else:
-                continue
+            row = _from_json(value)
         else:
             continue
         given = {name: value for name, value in row.items() if value is not None}
+        if not given:
+            continue
         rows.append({"logged_at": message.logged_at, "line_no": message.line_no, **given})
     return rows

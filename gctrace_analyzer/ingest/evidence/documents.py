@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 BEGINS = re.compile(r"^\s*(?:\[\s*(?:[{\[\"]|\Z)|\{\s*(?:[\"}]|\Z))")
 FRAGMENT = re.compile(r"^\s*\"[A-Za-z]\w*\"\s*:")
+_UNEXPECTED = "JSON with values of unexpected types"
 _BLANK = re.compile(r"[\s,]*")
 
 
@@ -55,7 +56,10 @@ def read(text: str, name: str) -> Values:
         # Removes a comma before a closing brace, which is left when something was cut out.
         text = re.sub(r",(\s*[}\]])", r"\1", text)
     for line_no, value in _values_of(text, name, values):
-        _add_value(value, line_no, values)
+        try:
+            _add_value(value, line_no, values)
+        except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
+            values.cut.append((line_no, _UNEXPECTED, json.dumps(value)[:200]))
     return values
 
 

@@ -60,7 +60,9 @@ def event(text: str) -> Event | None:
 
 def quantity(text: str) -> float | None:
     """Returns the value of a Kubernetes quantity: `512Mi`, `1G`, `500m`, `2`."""
-    found = re.fullmatch(r"([\d.]+(?:e\d+)?)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?", text.strip())
+    found = re.fullmatch(
+        r"(\d{1,30}(?:\.\d{0,30})?(?:e\d{1,2})?)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?", text.strip()
+    )
     if not found:
         return None
     factors = {"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}

@@ -7,6 +7,7 @@ the task table, the reaper) add to its row. An incident without a kill becomes a
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,9 @@ class _Reader:
 
     def read(self, messages: Iterable[Message]) -> Rows:
         for message in messages:
-            self.line(message)
+            # A number with thousands of digits is not the kernel's.
+            with suppress(ValueError):
+                self.line(message)
         for incident in list(self.open.values()):
             self.close(incident)
         # Most kills that the kubelet reports are also in the kernel's messages.

@@ -25,7 +25,7 @@ HINT = (
 _UNIT = r"(?<!\S)(?P<unit>\S+\.(?:service|scope|slice|socket|mount|timer))"
 _EXITED = re.compile(
     rf"{_UNIT}: [Mm]ain process exited, code=(?P<code>\w+), "
-    rf"status=(?P<status>\d+)(?:/(?P<signal>[A-Z]\w*))?"
+    rf"status=(?P<status>\d{1, 30})(?:/(?P<signal>[A-Z]\w*))?"
 )
 _KILLED = re.compile(
     rf"{_UNIT}: (?:A process of this unit has been killed by the OOM killer"
@@ -33,25 +33,25 @@ _KILLED = re.compile(
 )
 _FAILED = re.compile(rf"{_UNIT}: Failed with result '(?P<result>[^']*)'")
 _FAILED_219 = re.compile(rf"^(?:Unit )?{_UNIT} (?:entered failed state|failed)\.\s*$")
-_OOMD = re.compile(rf"{_UNIT}: systemd-oomd killed (?:(?P<n>\d+)|some) process")
+_OOMD = re.compile(rf"{_UNIT}: systemd-oomd killed (?:(?P<n>\d{1, 30})|some) process")
 _RESTART = re.compile(
-    rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d+)"
+    rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d{1, 30})"
     r"|.{0,100}scheduling restart)"
 )
 _CONSUMED = re.compile(rf"{_UNIT}: Consumed (?P<what>.*)$")
 _PRESSURE = re.compile(
     r"Killed (?P<cgroup>/\S+) due to memory pressure for (?P<parent>\S+) being "
-    r"(?P<pct>\d+(?:\.\d+)?)% > "
-    r"(?P<limit>\d+(?:\.\d+)?)%(?: for > (?P<window>[\w. ]+?))?(?: with|$)"
+    r"(?P<pct>\d{1,30}(?:\.\d+)?)% > "
+    r"(?P<limit>\d{1,30}(?:\.\d+)?)%(?: for > (?P<window>[\w. ]+?))?(?: with|$)"
 )
 _USED = re.compile(
-    r"Killed (?P<cgroup>/\S+) due to (?:memory|swap) used(?: \((?P<used>\d+)\) / total "
-    r"\((?P<total>\d+)\))?"
+    r"Killed (?P<cgroup>/\S+) due to (?:memory|swap) used(?: \((?P<used>\d{1,30})\) / total "
+    r"\((?P<total>\d{1,30})\))?"
 )
 
 _SPAN = re.compile(
-    r"(?<!\d)(?P<number>\d+(?:\.\d+)?) ?(?P<unit>months?|minutes?|min|ms|us|µs|milliseconds?|"
-    r"microseconds?"
+    r"(?<!\d)(?P<number>\d{1,30}(?:\.\d{1,30})?) ?"
+    r"(?P<unit>months?|minutes?|min|ms|us|µs|milliseconds?|microseconds?"
     r"|years?|weeks?|days?|hours?|seconds?|sec|[ywdhms])(?![a-z])"
 )
 _SPAN_S = {
@@ -66,7 +66,8 @@ _CPU = re.compile(
     r"^(?P<cpu>.*?)(?: of)? CPU time(?: over (?P<wall>[^,]{0,100}?) wall clock time)?(?:,|\.|$)"
 )
 _PEAK = re.compile(
-    r"(?<![\d.])(?P<size>\d+(?:\.\d+)?)(?P<unit>[BKMGTP]?) memory (?P<swap>swap )?peak"
+    r"(?<![\d.])(?P<size>\d{1,30}(?:\.\d{1,30})?)(?P<unit>[BKMGTP]?) "
+    r"memory (?P<swap>swap )?peak"
 )
 _BINARY = {letter: 1024**power for power, letter in enumerate("BKMGTP")} | {"": 1}
 

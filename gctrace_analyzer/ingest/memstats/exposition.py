@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row
 
 _SAMPLE = re.compile(
-    r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+(?P<value>[+-]?(?:Inf|NaN|[\d.eE+-]+))(?:\s+(?P<at>[\d.]+))?\s*$"
+    r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+(?P<value>[+-]?(?:Inf|NaN|[\d.eE+-]+))(?:\s+(?P<at>\d{1,15}(?:\.\d+)?))?\s*$"
 )
 _NO_LIMIT = 1 << 62
 _METRICS = {
@@ -35,10 +36,12 @@ def read(lines: list[str]) -> list[Row]:
     rows: list[Row] = []
     current: dict[tuple[str, str], Row] = {}
     for number, line in enumerate(lines, start=1):
-        if not (found := _SAMPLE.match(line)) or found["value"].strip("+-") in ("Inf", "NaN"):
+        found = _SAMPLE.match(line)
+        value = _number(found["value"]) if found else None
+        if found is None or value is None:
             continue
         labels = found["labels"] or ""
-        pair = _metric(found["name"], labels, float(found["value"]), found["value"])
+        pair = _metric(found["name"], labels, value, found["value"])
         if pair is None:
             continue
         key = (
@@ -54,6 +57,15 @@ def read(lines: list[str]) -> list[Row]:
             rows.append(row)
         row |= dict([pair])
     return [row for row in rows if len(row.keys() & set(fields.KNOWN)) > fields.ENOUGH]
+
+
+def _number(text: str) -> float | None:
+    """The value of a sample; None if it is not a finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
 
 
 _MAX_SECONDS = 1e11

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row
 
 
+_ABSURD = 1e300
+
+
 def is_record(value: Any) -> bool:
     """Whether a JSON object has fields of `runtime.MemStats`."""
     if not isinstance(value, dict):
@@ -33,11 +36,13 @@ def from_record(value: Mapping[str, Any]) -> Row:
     row: Row = {}
     for key, given in value.items():
         column, factor = scaled(key)
-        if column and isinstance(given, (int, float)) and not isinstance(given, bool):
+        is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
+        if column and is_number and abs(given) < _ABSURD:
             row[column] = int(given * factor) if column in INTEGERS else float(given)
     pauses, number = value.get("PauseNs"), row.get("num_gc")
     if isinstance(pauses, list) and pauses and number:
-        row["last_pause_ns"] = int(pauses[(number + 255) % 256 % len(pauses)])
+        last = pauses[(number + 255) % 256 % len(pauses)]
+        row["last_pause_ns"] = last if isinstance(last, int) else None
     if "heap_alloc_bytes" not in row and "alloc_bytes" in row and "HeapSys" in value:
         row["heap_alloc_bytes"] = row["alloc_bytes"]
     for key, given in value.items():

@@ -35,9 +35,11 @@ def _fields_of(key: str, value: str, row: Row) -> Row:
         pauses = re.findall(r"\d+", value)
         return {"pauses": [int(pause) for pause in pauses]}
     column = fields.NAMES.get(fields.plain(key))
-    if column is None or not re.fullmatch(r"[\d.eE+-]+", value):
+    if column is None or not re.fullmatch(
+        r"-?\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,2})?", value
+    ):
         return {}
-    found: Row = {column: int(float(value)) if "." in value or "e" in value else int(value)}
+    found: Row = {column: int(value) if value.lstrip("-").isdigit() else int(float(value))}
     if column not in fields.INTEGERS:
         found = {column: float(value)}
     if column == "num_gc" and row.get("pauses"):

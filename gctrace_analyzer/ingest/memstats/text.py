@@ -19,7 +19,7 @@ HINT = (
 
 _PAIR = re.compile(
     r"(?<![\w.-])\"?(?P<key>[A-Za-z][A-Za-z_]*(?: (?:Alloc|Sys|GC))?)\"?\s*(?:=|:|＝)\s*"
-    r"(?P<value>0x[0-9a-f]+|\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+    r"(?P<value>0x[0-9a-f]{1,16}|\d[\d,]{0,40}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,2})?)"
     r"\s?(?P<unit>(?i:[kmgt](?:i?b(?:ytes)?)?|b(?:ytes)?|[nuµm]?s)(?![\w.]))?(?![\w.]*\w)"
 )
 _NS = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
@@ -110,7 +110,7 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
 _COCKROACH = re.compile(
     r"runtime stats: (?P<rss>{0}) RSS, (?P<goroutines>\d+) goroutines.{{0,200}}?, "
     r"(?P<alloc>{0})/(?:(?P<idle>{0})/)?(?P<total>{0}) G[oO] alloc".format(
-        r"\d+(?:\.\d+)? [KMGT]?i?B"
+        r"\d{1,30}(?:\.\d{1,30})? [KMGT]?i?B"
     )
 )
 
