@@ -261,12 +261,30 @@ def with_wall_time(
     if clock.start is None and not cycles["logged_at"].count():
         undated = {"process": pl.Int64(), "started_at": _UTC, "ended_at": _UTC}
         return cycles.drop("resolution_s", strict=False), pl.DataFrame(schema=undated), []
+    if "resolution_s" not in cycles.columns:
+        cycles = cycles.with_columns(resolution_s=pl.lit(None, pl.Float64))
+    spans = _starts(cycles, clock)
+    cycles = cycles.drop("resolution_s")
+    if not spans["started_at"].count():
+        return cycles, spans.drop("drift_s").with_columns(ended_at=pl.lit(None, _UTC)), []
+    starts = spans.select("process", "started_at")
+    cycles = cycles.drop("wall_time", strict=False).join(
+        starts, on="process", how="left", maintain_order="left"
+    )
+    since_start = pl.duration(microseconds=(pl.col("start_s") * 1e6).round().cast(pl.Int64))
+    cycles = cycles.with_columns(wall_time=pl.col("started_at") + since_start)
+    end = pl.col("wall_time") + pl.duration(microseconds=(wall_s() * 1e6).cast(pl.Int64))
+    ends = cycles.group_by("process").agg(end.max().alias("ended_at"))
+    spans = spans.join(ends, on="process", how="left", maintain_order="left")
+    return cycles.drop("started_at"), spans.drop("drift_s"), _drifts(spans)
+
+
+def _starts(cycles: pl.DataFrame, clock: Clock) -> pl.DataFrame:
+    """The start of each process, and how far its timestamps disagree: `drift_s`."""
     begun = pl.col("logged_at") - pl.duration(
         microseconds=(end_s() * 1e6).round().cast(pl.Int64)
     )
     unit = pl.duration(microseconds=(pl.col("resolution_s").fill_null(0) * 1e6).cast(pl.Int64))
-    if "resolution_s" not in cycles.columns:
-        cycles = cycles.with_columns(resolution_s=pl.lit(None, pl.Float64))
     spans = (
         cycles.lazy()
         .select("process", low=begun, high=begun + unit)
@@ -279,38 +297,22 @@ def with_wall_time(
         .sort("process")
         .collect()
     )
-    late = pl.col("latest") - pl.col("high")
+    low, high, latest = pl.col("low"), pl.col("high"), pl.col("latest")
     spans = spans.with_columns(
         # The middle of the common interval; without one, the earliest, as delay only adds.
-        started_at=pl.when(pl.col("latest") <= pl.col("high"))
-        .then(pl.col("latest") + (pl.col("high") - pl.col("latest")) / 2)
-        .otherwise(pl.col("low") + (pl.col("high") - pl.col("low")) / 2),
-        drift_s=late.dt.total_microseconds() / 1e6,
+        started_at=pl.when(latest <= high)
+        .then(latest + (high - latest) / 2)
+        .otherwise(low + (high - low) / 2),
+        drift_s=(latest - high).dt.total_microseconds() / 1e6,
     )
     if clock.start is not None:
-        own = (pl.col("process") == pl.col("process").min()) & pl.col("started_at").is_null()
+        is_first = pl.col("process") == pl.col("process").min()
         spans = spans.with_columns(
-            started_at=pl.when(own).then(pl.lit(clock.start, _UTC)).otherwise("started_at")
+            started_at=pl.when(is_first & pl.col("started_at").is_null())
+            .then(pl.lit(clock.start, _UTC))
+            .otherwise("started_at")
         )
-    spans = spans.select("process", pl.col("started_at").cast(_UTC), "drift_s")
-    if spans["started_at"].count():
-        cycles = cycles.drop("wall_time", strict=False).join(
-            spans.select("process", "started_at"),
-            on="process",
-            how="left",
-            maintain_order="left",
-        )
-        since = pl.duration(microseconds=(pl.col("start_s") * 1e6).round().cast(pl.Int64))
-        cycles = cycles.with_columns(wall_time=pl.col("started_at") + since).drop("started_at")
-        ends = cycles.group_by("process").agg(
-            (pl.col("wall_time") + pl.duration(microseconds=(wall_s() * 1e6).cast(pl.Int64)))
-            .max()
-            .alias("ended_at")
-        )
-        spans = spans.join(ends, on="process", how="left", maintain_order="left")
-    else:
-        spans = spans.with_columns(ended_at=pl.lit(None, _UTC))
-    return cycles.drop("resolution_s"), spans.drop("drift_s"), _drifts(spans)
+    return spans.select("process", pl.col("started_at").cast(_UTC), "drift_s")
 
 
 def _drifts(spans: pl.DataFrame) -> list[str]:

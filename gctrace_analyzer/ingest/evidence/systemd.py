@@ -25,7 +25,7 @@ HINT = (
 _UNIT = r"(?<!\S)(?P<unit>\S+\.(?:service|scope|slice|socket|mount|timer))"
 _EXITED = re.compile(
     rf"{_UNIT}: [Mm]ain process exited, code=(?P<code>\w+), "
-    rf"status=(?P<status>\d{1, 30})(?:/(?P<signal>[A-Z]\w*))?"
+    rf"status=(?P<status>\d{{1,30}})(?:/(?P<signal>[A-Z]\w*))?"
 )
 _KILLED = re.compile(
     rf"{_UNIT}: (?:A process of this unit has been killed by the OOM killer"
@@ -33,9 +33,9 @@ _KILLED = re.compile(
 )
 _FAILED = re.compile(rf"{_UNIT}: Failed with result '(?P<result>[^']*)'")
 _FAILED_219 = re.compile(rf"^(?:Unit )?{_UNIT} (?:entered failed state|failed)\.\s*$")
-_OOMD = re.compile(rf"{_UNIT}: systemd-oomd killed (?:(?P<n>\d{1, 30})|some) process")
+_OOMD = re.compile(rf"{_UNIT}: systemd-oomd killed (?:(?P<n>\d{{1,30}})|some) process")
 _RESTART = re.compile(
-    rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d{1, 30})"
+    rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d{{1,30}})"
     r"|.{0,100}scheduling restart)"
 )
 _CONSUMED = re.compile(rf"{_UNIT}: Consumed (?P<what>.*)$")
