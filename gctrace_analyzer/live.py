@@ -17,8 +17,8 @@ import polars as pl
 from gctrace_analyzer.analysis.cycles import end_s
 from gctrace_analyzer.analysis.settings import Settings
 from gctrace_analyzer.errors import NoDataError, UnreadableInputError
-from gctrace_analyzer.ingest.live_input import RECENT_CYCLES, Growing
-from gctrace_analyzer.ingest.read import ReadOptions, finish, log_of
+from gctrace_analyzer.ingest.live_input import RECENT_CYCLES, LiveInput
+from gctrace_analyzer.ingest.read import ReadOptions, complete_part, joined_log
 from gctrace_analyzer.ingest.sources import Source
 from gctrace_analyzer.ingest.wrappers import journal
 from gctrace_analyzer.run import Run
@@ -74,7 +74,7 @@ class Live:
     ) -> None:
         self._options = how or ReadOptions()
         self._settings = settings or Settings()
-        self._inputs: list[Growing] = []
+        self._inputs: list[LiveInput] = []
 
     @property
     def cycles(self) -> int:
@@ -90,15 +90,15 @@ class Live:
         """Starts another input; what is added from now on belongs to it."""
         if self._inputs:
             self._inputs[-1].close()
-        self._inputs.append(Growing(facts))
+        self._inputs.append(LiveInput(facts))
 
     def add(self, data: bytes) -> None:
         """Adds complete, clean lines, any number at a time (see `Source.chunks`)."""
         self._inputs[-1].add(data)
-        kept = sum(each.cycles - each.gone["cycles"] for each in self._inputs)
+        kept = sum(each.cycles - each.discarded["cycles"] for each in self._inputs)
         for each in self._inputs:
             if kept > MOST_CYCLES:
-                kept -= each.let_go(kept - MOST_CYCLES)
+                kept -= each.discard(kept - MOST_CYCLES)
 
     def follow(self, origin: Readable, added: Callable[[], None]) -> None:
         """Adds an input until its end; calls `added` after each piece.
@@ -122,8 +122,8 @@ class Live:
     def run(self) -> Run:
         """Returns everything read so far, as `read` would."""
         parts = [each.whole() for each in self._inputs]
-        notes = [note for part in parts for note in finish(part, self._options.clock)]
-        dropped = sum((each.gone for each in self._inputs), Counter[str]())
+        notes = [note for part in parts for note in complete_part(part, self._options.clock)]
+        dropped = sum((each.discarded for each in self._inputs), Counter[str]())
         if cycles := dropped.pop("cycles", 0):
             notes.append(
                 f"The oldest {cycles:,} cycles are not in these figures: watch keeps the last "
@@ -133,7 +133,7 @@ class Live:
             f"The oldest {rows:,} rows of {table} were dropped."
             for table, rows in dropped.items()
         ]
-        return Run(log_of(parts, self._options, notes), self._settings)
+        return Run(joined_log(parts, self._options, notes), self._settings)
 
     @property
     def newest(self) -> Row | None:
@@ -148,10 +148,10 @@ class Live:
             if sum(map(len, parts[0].cycles)) >= RECENT_CYCLES // 2:
                 break
         for part in parts:
-            finish(part, self._options.clock)
+            complete_part(part, self._options.clock)
         if not any(part.facts.found.get("cycles") for part in parts):
             return None
-        return Run(log_of(parts, self._options, ()), self._settings)
+        return Run(joined_log(parts, self._options, ()), self._settings)
 
     def latest(self, window_s: float) -> LatestWindow | None:
         """Returns the cycles of the last `window_s` seconds; None before the first cycle."""

@@ -30,7 +30,6 @@ class Column:
 
 
 _LINE = "the input"
-_MGC = "runtime/mgc.go gcMarkTermination"
 
 WHERE = (
     Column("source", "Category", "", "the input that contains the line", _LINE),
@@ -61,6 +60,8 @@ WHOSE = (
     Column("namespace", "String", "", "Kubernetes namespace", "the log prefix"),
     Column("stream", "String", "", "stdout or stderr, or the log stream", "the log prefix"),
 )  # fmt: skip
+IDENTITY = tuple(column.name for column in WHOSE)
+"""The columns by which a log prefix identifies the process that wrote a line."""
 
 CYCLES = (
     _PROCESS,

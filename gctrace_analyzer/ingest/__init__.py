@@ -1,1 +1,15 @@
-"""Turns inputs into tables."""
+"""Reads inputs into tables.
+
+The way of an input through the package:
+
+1. `sources` opens it, and returns its bytes decompressed and cleaned, in chunks of whole lines.
+2. `sniff` detects its format.
+3. `input` reads one input into a `Part`. A log is parsed in parallel chunks (`gctrace`), after
+   `wrappers` has removed the log prefixes; a document is read whole (`memstats`, `evidence`).
+4. `read` completes each part: `clock` converts timestamps, and `evidence` reads OOM kills,
+   systemd, Docker and Kubernetes events from the other messages.
+5. `processes` assigns each cycle to a process, and `read` joins the parts into one `Log`.
+
+`live_input` does the same for an input that still grows, which `follow` reads and
+`frame_store` keeps. `find_line` finds a single line.
+"""

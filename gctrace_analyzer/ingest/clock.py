@@ -1,9 +1,9 @@
-"""One clock: stamps to UTC where the input, or its reader, allows it; null rather than a guess.
+"""Converts timestamps to UTC, and finds the wall-clock start of each process.
 
-A stamp without a year needs `year`, one without a zone `tz`. What the text does tell is used:
-a month that falls back is a new year, a local hour that comes twice is told apart by the
-order of the lines and the program's own clock. And each program's start is found from its
-stamped lines, which dates all its cycles.
+A timestamp without a year needs `year`, one without a time zone `tz`; without them the time is
+null, never a guess. The order of the lines gives the rest: a month that falls back is a new
+year, and a local hour that occurs twice is resolved by the neighbouring lines and the process's
+own clock. The start of a process, from its lines with timestamps, dates all its cycles.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.ingest.wrappers.timestamps import STAMP
+from gctrace_analyzer.ingest.gctrace.columns import end_s, wall_s
+from gctrace_analyzer.ingest.wrappers.timestamps import TIMESTAMP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,7 @@ _HOUR_S = 3600.0
 _HALF_YEAR = 6
 MOSTLY = 0.8
 DRIFT_S = 2.0
-"""Stamps and the program's own clock may part by so much before it is said."""
+"""How far timestamps and the process's own clock may differ before a note says so."""
 
 _OFFSET_MIN = {
     "UTC": 0, "GMT": 0, "WET": 0, "WEST": 60, "CET": 60, "CEST": 120, "MET": 60, "MEST": 120,
@@ -41,9 +42,9 @@ _OFFSET_MIN = {
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What the reader says of stamps: the year of the first line, the zone of local times.
+    """Facts about timestamps: the year of the first line, and the zone of local times.
 
-    `start` is the start of the first program, for a log without stamps.
+    `start` is the start of the first process, for a log without timestamps.
     """
 
     year: int | None = None
@@ -61,10 +62,10 @@ class Clock:
 
 
 def moment(text: str) -> datetime:
-    """An instant as somebody types it; without a zone it is UTC.
+    """Returns the instant that a text gives, in UTC unless it has an offset.
 
     Raises:
-        BadSettingError: it is none.
+        BadSettingError: not a time.
     """
     try:
         found = datetime.fromisoformat(text)
@@ -76,24 +77,26 @@ def moment(text: str) -> datetime:
 
 
 def falls(at: pl.Series) -> bool:
-    """Whether these times run backwards, as log services and `journalctl -r` print them."""
+    """Whether times run backwards, as from some log services and `journalctl -r`."""
     steps = at.diff().drop_nulls()
     if at.dtype.is_temporal():
-        # A jump of half a year is the new year of stamps without one.
+        # Without years, new year looks like a jump of more than half a year.
         steps = steps.dt.total_microseconds()
         steps = steps.filter(steps.abs() < _HALF_YEAR * 30 * 86_400_000_000)
     back = int((steps < 0).sum())
     return bool(back and steps.sum() < 0 and (steps <= 0).sum() >= MOSTLY * len(steps))
 
 
-def dated(frames: Sequence[pl.DataFrame], clock: Clock) -> tuple[list[pl.DataFrame], int]:
-    """The frames of one input with `logged_at`; and how many stamps need an option."""
-    stamped = [frame for frame in frames if "stamp" in frame.columns]
+def with_logged_at(
+    frames: Sequence[pl.DataFrame], clock: Clock
+) -> tuple[list[pl.DataFrame], int]:
+    """Returns the frames with `logged_at`, and the number of unusable timestamps."""
+    stamped = [frame for frame in frames if "local_time" in frame.columns]
     if stamped and all(_is_utc(frame) for frame in stamped):
-        utc = pl.col("stamp").dt.replace_time_zone("UTC").alias("logged_at")
+        utc = pl.col("local_time").dt.replace_time_zone("UTC").alias("logged_at")
         return [
             _undated(frame).with_columns(frame.select(utc).to_series())
-            if "stamp" in frame.columns
+            if "local_time" in frame.columns
             else _undated(frame)
             for frame in frames
         ], 0
@@ -102,31 +105,31 @@ def dated(frames: Sequence[pl.DataFrame], clock: Clock) -> tuple[list[pl.DataFra
         return [_undated(frame) for frame in frames], 0
     every = pl.concat(lines).sort("line_no", "start_s", nulls_last=True, maintain_order=True)
     every = every.unique("line_no", keep="first", maintain_order=True)
-    if falls(every["stamp"].drop_nulls()):
+    if falls(every["local_time"].drop_nulls()):
         every = every.reverse()
     every = every.with_columns(_instants(every, clock).alias("logged_at"))
-    undated = every["stamp"].count() - every["logged_at"].count()
+    undated = every["local_time"].count() - every["logged_at"].count()
     known = every.select("line_no", "logged_at")
     return [
         frame.join(known, on="line_no", how="left", maintain_order="left").drop(
-            "stamp", "zone", "yearless", strict=False
+            "local_time", "zone", "yearless", strict=False
         )
-        if "stamp" in frame.columns
+        if "local_time" in frame.columns
         else _undated(frame)
         for frame in frames
     ], undated
 
 
 def _is_utc(frame: pl.DataFrame) -> bool:
-    """Whether every stamp tells its offset."""
+    """Whether every timestamp has an offset."""
     if "zone" not in frame.columns:
-        return not frame["stamp"].count()
+        return not frame["local_time"].count()
     utc = (frame["zone"].cast(pl.String) == "UTC").sum()
-    return bool(utc == frame["stamp"].count()) and not frame["yearless"].any()
+    return bool(utc == frame["local_time"].count()) and not frame["yearless"].any()
 
 
 def _undated(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.drop("stamp", "zone", "yearless", strict=False).with_columns(
+    return frame.drop("local_time", "zone", "yearless", strict=False).with_columns(
         pl.lit(None, _UTC).alias("logged_at")
     )
 
@@ -134,9 +137,9 @@ def _undated(frame: pl.DataFrame) -> pl.DataFrame:
 def _lines(frame: pl.DataFrame) -> pl.DataFrame:
     started = pl.col("start_s") if "start_s" in frame.columns else pl.lit(None)
     zone = pl.col("zone") if "zone" in frame.columns else pl.lit(None)
-    return frame.drop_nulls("stamp").select(
+    return frame.drop_nulls("local_time").select(
         pl.col("line_no").cast(pl.Int64),
-        "stamp",
+        "local_time",
         zone.cast(pl.String).alias("zone"),
         "yearless",
         started.cast(pl.Float64).alias("start_s"),
@@ -144,30 +147,33 @@ def _lines(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _instants(lines: pl.DataFrame, clock: Clock) -> pl.Series:
-    """UTC for each of the lines, which are in their order; null where it cannot be told."""
+    """The UTC time of each line, in line order; null if it is unknown."""
     if lines["yearless"].any():
-        lines = lines.with_columns(stamp=_with_year(lines, clock.year))
-    naive, zone = pl.col("stamp"), pl.col("zone")
+        lines = lines.with_columns(local_time=_with_year(lines, clock.year))
+    naive, zone = pl.col("local_time"), pl.col("zone")
     named = lines["zone"].unique().drop_nulls()
     offset = {name: _OFFSET_MIN[name] for name in named if name in _OFFSET_MIN}
     minutes = zone.replace_strict(offset, default=None, return_dtype=pl.Int64)
-    told = (naive - pl.duration(minutes=minutes)).dt.replace_time_zone("UTC")
+    by_zone = (naive - pl.duration(minutes=minutes)).dt.replace_time_zone("UTC")
     if clock.tz is None:
-        return lines.select(told.alias("at")).to_series()
+        return lines.select(by_zone.alias("at")).to_series()
     return lines.select(
-        pl.when(minutes.is_not_null()).then(told).otherwise(_local(lines, clock.tz)).alias("at")
+        pl.when(minutes.is_not_null())
+        .then(by_zone)
+        .otherwise(_local(lines, clock.tz))
+        .alias("at")
     ).to_series()
 
 
 def _with_year(lines: pl.DataFrame, year: int | None) -> pl.Series:
-    """Stamps with their year: the first line's is `year`, and a month that jumps changes it."""
+    """Timestamps with years: `year` for the first line, another after a jump of the month."""
     if year is None:
         return lines.select(
-            pl.when(~pl.col("yearless")).then("stamp").alias("stamp")
+            pl.when(~pl.col("yearless")).then("local_time").alias("local_time")
         ).to_series()
     jump = (
         pl.when("yearless")
-        .then(pl.col("stamp").dt.month())
+        .then(pl.col("local_time").dt.month())
         .cast(pl.Int64)
         .forward_fill()
         .diff()
@@ -180,22 +186,26 @@ def _with_year(lines: pl.DataFrame, year: int | None) -> pl.Series:
         .otherwise(0)
         .cum_sum()
     )
-    at = pl.col("stamp").dt
+    at = pl.col("local_time").dt
     text = pl.concat_str(
         (year + years).cast(pl.String), pl.lit("-"), at.strftime("%m-%d %H:%M:%S%.6f")
     )
-    # The 29th of February of another year is none.
+    # February 29 does not exist in other years.
     moved = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
     return lines.select(
-        pl.when("yearless").then(moved).otherwise("stamp").cast(STAMP).alias("stamp")
+        pl.when("yearless")
+        .then(moved)
+        .otherwise("local_time")
+        .cast(TIMESTAMP)
+        .alias("local_time")
     ).to_series()
 
 
 def _local(lines: pl.DataFrame, tz: str) -> pl.Series:
-    """Local times of a zone as UTC; of an hour that comes twice, the one the order tells."""
+    """Local times of a zone in UTC; the order of lines resolves hours that occur twice."""
     early, late = (
         lines.select(
-            pl.col("stamp").dt.replace_time_zone(tz, ambiguous=fold, non_existent="null")
+            pl.col("local_time").dt.replace_time_zone(tz, ambiguous=fold, non_existent="null")
         ).to_series()
         for fold in ("earliest", "latest")
     )
@@ -210,13 +220,13 @@ def _local(lines: pl.DataFrame, tz: str) -> pl.Series:
 
 
 def _second_time(lines: pl.DataFrame, twice: pl.Series) -> pl.Series:
-    """Whether an hour that comes twice is past its first time; null where nothing tells."""
+    """Whether a time in a repeated hour is the second one; null if unknown."""
     facts = lines.select(
-        step=pl.col("stamp").diff().dt.total_microseconds() / 1e6,
+        step=pl.col("local_time").diff().dt.total_microseconds() / 1e6,
         at_step=pl.col("start_s").diff(),
     )
     step, own = pl.col("step"), pl.col("at_step")
-    # The wall clock fell back by an hour: seen by itself, or against the program's own clock.
+    # The wall clock fell back by an hour, compared with the last line or the process's clock.
     fell = step.is_between(-1.5 * _HOUR_S, -0.3 * _HOUR_S) | (
         (own > 0) & ((own - step - _HOUR_S).abs() < 0.05 * _HOUR_S)
     )
@@ -229,36 +239,52 @@ def _second_time(lines: pl.DataFrame, twice: pl.Series) -> pl.Series:
         before=pl.col("step").first().over("run"),
         after=pl.col("step").shift(-1).last().over("run"),
     )
-    # No step back among them: the neighbour they stand closer to knows the offset.
+    # Without such a step, the offset of the nearer neighbour applies.
     before, after = pl.col("before"), pl.col("after")
     near_before = before.is_not_null() & (before.abs() <= after.abs().fill_null(float("inf")))
     nearer = pl.when(before.is_not_null() | after.is_not_null()).then(~near_before)
     return table.select(pl.when("any").then("later").otherwise(nearer)).to_series()
 
 
-def anchored(
+def with_wall_time(
     cycles: pl.DataFrame, clock: Clock
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
-    """Dates whole programs from their stamped lines.
+    """Finds the start of each process from its lines with timestamps.
 
-    A line is written at its cycle's end and `@` is the cycle's start, so a program started at
-    stamp - @ - duration, less some delay; stamps of whole seconds give an interval each, and
-    all of them together a narrow one.
+    A line is written at the end of its cycle and `@` is the start of the cycle, so a process
+    started at timestamp - @ - wall time, minus some delay. A timestamp in whole seconds gives
+    an interval; together they give a narrow one.
 
-    Returns the cycles with `wall_time`, the start and end of each process, and what
-    contradicts itself.
+    Returns the cycles with `wall_time`, the start and end of each process, and a note for each
+    process whose clocks disagree.
     """
     if clock.start is None and not cycles["logged_at"].count():
         undated = {"process": pl.Int64(), "started_at": _UTC, "ended_at": _UTC}
         return cycles.drop("resolution_s", strict=False), pl.DataFrame(schema=undated), []
-    phases = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
-    wall_s = pl.sum_horizontal(phases) / 1000
-    begun = pl.col("logged_at") - pl.duration(
-        microseconds=((pl.col("start_s") + wall_s) * 1e6).round().cast(pl.Int64)
-    )
-    unit = pl.duration(microseconds=(pl.col("resolution_s").fill_null(0) * 1e6).cast(pl.Int64))
     if "resolution_s" not in cycles.columns:
         cycles = cycles.with_columns(resolution_s=pl.lit(None, pl.Float64))
+    spans = _starts(cycles, clock)
+    cycles = cycles.drop("resolution_s")
+    if not spans["started_at"].count():
+        return cycles, spans.drop("drift_s").with_columns(ended_at=pl.lit(None, _UTC)), []
+    starts = spans.select("process", "started_at")
+    cycles = cycles.drop("wall_time", strict=False).join(
+        starts, on="process", how="left", maintain_order="left"
+    )
+    since_start = pl.duration(microseconds=(pl.col("start_s") * 1e6).round().cast(pl.Int64))
+    cycles = cycles.with_columns(wall_time=pl.col("started_at") + since_start)
+    end = pl.col("wall_time") + pl.duration(microseconds=(wall_s() * 1e6).cast(pl.Int64))
+    ends = cycles.group_by("process").agg(end.max().alias("ended_at"))
+    spans = spans.join(ends, on="process", how="left", maintain_order="left")
+    return cycles.drop("started_at"), spans.drop("drift_s"), _drifts(spans)
+
+
+def _starts(cycles: pl.DataFrame, clock: Clock) -> pl.DataFrame:
+    """The start of each process, and how far its timestamps disagree: `drift_s`."""
+    begun = pl.col("logged_at") - pl.duration(
+        microseconds=(end_s() * 1e6).round().cast(pl.Int64)
+    )
+    unit = pl.duration(microseconds=(pl.col("resolution_s").fill_null(0) * 1e6).cast(pl.Int64))
     spans = (
         cycles.lazy()
         .select("process", low=begun, high=begun + unit)
@@ -271,45 +297,29 @@ def anchored(
         .sort("process")
         .collect()
     )
-    late = pl.col("latest") - pl.col("high")
+    low, high, latest = pl.col("low"), pl.col("high"), pl.col("latest")
     spans = spans.with_columns(
-        # Where they agree, the middle of what is left; else the earliest, as delay only adds.
-        started_at=pl.when(pl.col("latest") <= pl.col("high"))
-        .then(pl.col("latest") + (pl.col("high") - pl.col("latest")) / 2)
-        .otherwise(pl.col("low") + (pl.col("high") - pl.col("low")) / 2),
-        parted_s=late.dt.total_microseconds() / 1e6,
+        # The middle of the common interval; without one, the earliest, as delay only adds.
+        started_at=pl.when(latest <= high)
+        .then(latest + (high - latest) / 2)
+        .otherwise(low + (high - low) / 2),
+        drift_s=(latest - high).dt.total_microseconds() / 1e6,
     )
     if clock.start is not None:
-        own = (pl.col("process") == pl.col("process").min()) & pl.col("started_at").is_null()
+        is_first = pl.col("process") == pl.col("process").min()
         spans = spans.with_columns(
-            started_at=pl.when(own).then(pl.lit(clock.start, _UTC)).otherwise("started_at")
+            started_at=pl.when(is_first & pl.col("started_at").is_null())
+            .then(pl.lit(clock.start, _UTC))
+            .otherwise("started_at")
         )
-    spans = spans.select("process", pl.col("started_at").cast(_UTC), "parted_s")
-    if spans["started_at"].count():
-        cycles = cycles.drop("wall_time", strict=False).join(
-            spans.select("process", "started_at"),
-            on="process",
-            how="left",
-            maintain_order="left",
-        )
-        since = pl.duration(microseconds=(pl.col("start_s") * 1e6).round().cast(pl.Int64))
-        cycles = cycles.with_columns(wall_time=pl.col("started_at") + since).drop("started_at")
-        ends = cycles.group_by("process").agg(
-            (pl.col("wall_time") + pl.duration(microseconds=(wall_s * 1e6).cast(pl.Int64)))
-            .max()
-            .alias("ended_at")
-        )
-        spans = spans.join(ends, on="process", how="left", maintain_order="left")
-    else:
-        spans = spans.with_columns(ended_at=pl.lit(None, _UTC))
-    return cycles.drop("resolution_s"), spans.drop("parted_s"), _parted(spans)
+    return spans.select("process", pl.col("started_at").cast(_UTC), "drift_s")
 
 
-def _parted(spans: pl.DataFrame) -> list[str]:
-    far = spans.filter(pl.col("parted_s") > DRIFT_S)
+def _drifts(spans: pl.DataFrame) -> list[str]:
+    far = spans.filter(pl.col("drift_s") > DRIFT_S)
     return [
-        f"The stamps of process {row['process']} and its own clock part by "
-        f"{row['parted_s']:,.1f} s: "
-        "lines written late, a suspended host, or a clock that was set."
+        f"The timestamps of process {row['process']} and its own clock differ by "
+        f"{row['drift_s']:,.1f} s: lines were written late, the host was suspended, or its "
+        "clock was set."
         for row in far.iter_rows(named=True)
     ]

@@ -1,4 +1,4 @@
-"""Compressed inputs, told by content and unpacked in bounded steps."""
+"""Detects compression by content, and decompresses in bounded steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DamagedError(Exception):
 
 
 class _Engine(Protocol):
-    """What bz2, lzma and zstd share; zlib is made to."""
+    """The interface of bz2, lzma and zstd, and of `_Zlib`."""
 
     @property
     def eof(self) -> bool: ...
@@ -56,15 +56,15 @@ class _Zlib:
 
 
 def compression(head: bytes) -> str | None:
-    """How data beginning with `head` is compressed: gzip, xz, bzip2, zstd or None."""
+    """Returns the compression of data that begins with `head`, or None."""
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
 
 
 def unpacked(kind: str, blocks: Iterator[bytes], step: int) -> Iterator[bytes]:
-    """The unpacked bytes in pieces of at most `step`, all members of a multi-member file.
+    """Yields the decompressed bytes of all members, in pieces of at most `step`.
 
     Raises:
-        DamagedError: after everything before the damage was handed out.
+        DamagedError: after everything before the damage was yielded.
     """
     make, failures = _engine(kind)
     engine = make()
@@ -79,7 +79,7 @@ def unpacked(kind: str, blocks: Iterator[bytes], step: int) -> Iterator[bytes]:
             yield piece
         data = b""
         if engine.eof:
-            # Padding with zeros is not a further member.
+            # Zeros after a member are padding.
             data = (engine.unused_data or next(blocks, b"")).lstrip(b"\0")
             if not data:
                 return

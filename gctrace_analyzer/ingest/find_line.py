@@ -1,4 +1,4 @@
-"""One line of an input, with what the runtime wrote around it."""
+"""Finds one line of an input, and rejoins it with the lines around it if it was torn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FoundLine:
-    """A line: as it stands, as it reads once torn parts are joined, or why it does not."""
+    """A line as it was written, the record it is part of if it was torn, and any problem."""
 
     text: str
     joined: str | None = None
@@ -25,7 +25,7 @@ class FoundLine:
 
 
 def find_line(origin: Input, line_no: int) -> FoundLine:
-    """The line of that number, joined with its other parts if it was torn.
+    """Returns the line with that number, joined with its other parts if it was torn.
 
     Raises:
         BadSettingError: the input has fewer lines.
@@ -35,10 +35,11 @@ def find_line(origin: Input, line_no: int) -> FoundLine:
     text = near[line_no]
     first = min(near)
     data = "".join(near[number] + "\n" for number in sorted(near)).encode()
-    found = parse.parse(data).shifted(first - 1)
-    mended = torn.mend(found.suspects, by_depth(found.near, found.depth), lambda _: None)
-    joined = next((part.text for part in mended.joined if part.line_no == line_no), None)
-    problem = next((part.reason for part in mended.rejected if part.line_no == line_no), None)
+    result = parse.parse(data).shifted(first - 1)
+    context = by_depth(result.context, result.depth)
+    rejoined = torn.rejoin(result.suspects, context, lambda _: None)
+    joined = next((each.text for each in rejoined.joined if each.line_no == line_no), None)
+    problem = next((each.reason for each in rejoined.rejected if each.line_no == line_no), None)
     return FoundLine(text, joined, problem)
 
 

@@ -1,7 +1,7 @@
-"""Inputs that go on: a file that is written to, through rotation and truncation; a pipe.
+"""Follows inputs that grow: a pipe, or a file through rotation and truncation.
 
-Each is a file to read from, as `sources.Source` wants one: `read` waits until there is
-something, gives all there is, and `b""` at the end, which comes when `stop` was called.
+Each has the `read` that `sources.Source` needs: it waits for data and returns all there is, and
+`b""` at the end of the input or after `Stop.ask`.
 """
 
 from __future__ import annotations
@@ -22,42 +22,41 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 POLL_S = 0.03
-"""How often a file is asked for its size: soon enough for eyes, and it costs nothing."""
+"""How often the size of a file is checked; cheap, and fast enough to look immediate."""
 
 GATHER_S = 0.05
-"""Bytes that come one after the other are taken together for so long: parsing has its price
-per piece."""
+"""How long to collect bytes that arrive one after another: parsing has a cost per piece."""
 
 QUIET_S = 0.3
-"""A rotated file is written to until its program was told; so long it must be quiet."""
+"""How long a rotated file must be unchanged, as its program writes to it for a while."""
 
 DRAIN_S = 1.0
-"""So long what is already there may take to be read, once the input was told to end."""
+"""How long reading the existing data may take after the input was stopped."""
 
 _HEAD_BYTES = 256
 _PIECE_BYTES = 1 << 16
 
 
 class Stop:
-    """Tells an input from outside to end: it gives what is there already, and then no more."""
+    """Stops an input: it returns the existing data and then ends."""
 
     def __init__(self) -> None:
         self._asked = Event()
         self._until = float("inf")
 
     def ask(self) -> None:
-        """No more waiting; for what is written all the while, there is an end as well."""
+        """Asks the input to end; data that is still being written has a time limit."""
         if not self._asked.is_set():
             self._until = time.monotonic() + DRAIN_S
             self._asked.set()
 
     def wait(self, seconds: float) -> bool:
-        """Waits so long, or until it is asked for; whether it is."""
+        """Waits for some seconds or until asked to stop; returns whether asked."""
         return self._asked.wait(seconds)
 
     @property
     def asked(self) -> bool:
-        """Whether to give what is there, and end."""
+        """Whether to return the existing data and end."""
         return self._asked.is_set()
 
     @property
@@ -67,14 +66,14 @@ class Stop:
 
 
 class Pipe:
-    """A pipe, or anything that ends by itself."""
+    """A pipe, or another input that ends by itself."""
 
     def __init__(self, fd: int, name: str, stop: Stop) -> None:
         self._fd, self.name, self._stop = fd, name, stop
         self._first = True
 
     def read(self, size: int) -> bytes:
-        """What has come, once something has."""
+        """Waits for data and returns it."""
         found: list[bytes] = []
         got, until = 0, float("inf")
         while got < size and not self._stop.overdue:
@@ -89,7 +88,7 @@ class Pipe:
                 break
             found.append(data)
             got += len(data)
-            # What an input is, is told by its first bytes: at least a line of them.
+            # The format is detected by the first bytes, so they must contain a line.
             self._first = self._first and b"\n" not in data
             until = min(until, time.monotonic() + GATHER_S)
             if time.monotonic() >= until and not self._first:
@@ -98,7 +97,7 @@ class Pipe:
 
 
 class Segment:
-    """A file from its begin until it is rotated away, or truncated."""
+    """A file from its beginning until it is rotated or truncated."""
 
     def __init__(self, file: IO[bytes], name: str, path: Path, stop: Stop) -> None:
         self._file, self.name, self._path, self._stop = file, name, path, stop
@@ -107,26 +106,26 @@ class Segment:
         self.truncated = False
 
     def read(self, size: int) -> bytes:
-        """What has been written, once something has."""
+        """Waits for data in the file and returns it."""
         since = time.monotonic()
         gathered = False
         while not self._stop.overdue:
             if self._is_truncated():
                 self.truncated = True
                 break
-            there = os.fstat(self._file.fileno()).st_size - self._at
+            size_left = os.fstat(self._file.fileno()).st_size - self._at
             last = self._stop.asked
-            if there > 0 and (gathered or last or there >= _PIECE_BYTES):
+            if size_left > 0 and (gathered or last or size_left >= _PIECE_BYTES):
                 return self._take(size)
-            if there <= 0 and (last or self._is_left(since)):
+            if size_left <= 0 and (last or self._is_left(since)):
                 break
-            gathered = there > 0
+            gathered = size_left > 0
             self._stop.wait(GATHER_S if gathered else POLL_S)
         return b""
 
     def _take(self, size: int) -> bytes:
         if not self._head:
-            # A file truncated under a program that writes on begins with a hole.
+            # A file that was truncated while being written begins with a hole.
             with suppress(OSError, AttributeError):
                 self._begin = os.lseek(self._file.fileno(), self._at, os.SEEK_DATA)
                 self._at = self._begin
@@ -136,54 +135,54 @@ class Segment:
         return data
 
     def _is_truncated(self) -> bool:
-        """Whether the file is not the one whose beginning was read: shorter, or begun anew."""
+        """Whether the file is shorter than before, or has another beginning."""
         if os.fstat(self._file.fileno()).st_size < self._at:
             return True
         now = os.pread(self._file.fileno(), len(self._head), self._begin)
         return now != self._head
 
     def _is_left(self, since: float) -> bool:
-        """Whether another file has taken its name, and this one is quiet."""
+        """Whether the path is another file now, and this one does not change any more."""
         if time.monotonic() - since < QUIET_S:
             return False
-        mine = os.fstat(self._file.fileno())
+        opened = os.fstat(self._file.fileno())
         try:
-            there = self._path.stat()
+            current = self._path.stat()
         except OSError:
             return False
-        return (there.st_dev, there.st_ino) != (mine.st_dev, mine.st_ino)
+        return (current.st_dev, current.st_ino) != (opened.st_dev, opened.st_ino)
 
 
 class Followed:
-    """A file followed by its name: until it is there, through rotation, through truncation.
+    """A path that is followed: until it exists, and through rotation and truncation.
 
     Raises:
-        UnreadableInputError: a folder, or no permission.
+        UnreadableInputError: a directory, or no permission.
     """
 
     def __init__(self, path: str, stop: Stop) -> None:
         self._given, self._path, self._stop = path, Path(path), stop
         self._turns = 0
-        if self.is_there:
+        if self.exists:
             self._open().close()
 
     @property
-    def is_there(self) -> bool:
-        """Whether there is a file of that name."""
+    def exists(self) -> bool:
+        """Whether the file exists."""
         return self._path.exists()
 
     def segments(self) -> Iterator[Segment | Pipe]:
-        """The file, then what came in its place, until told to stop."""
+        """Yields the file, and those that replace it, until stopped."""
         while self._wait():
             with self._open() as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     yield Pipe(file.fileno(), self._given, self._stop)
                     return
-                yield from self._begun_anew(file)
+                yield from self._restarted(file)
             if self._stop.asked:
                 return
 
-    def _begun_anew(self, file: IO[bytes]) -> Iterator[Segment]:
+    def _restarted(self, file: IO[bytes]) -> Iterator[Segment]:
         again = True
         while again:
             name = f"{self._given} ({self._turns + 1})" if self._turns else self._given
@@ -193,8 +192,8 @@ class Followed:
             again = segment.truncated
 
     def _wait(self) -> bool:
-        """Until the file is there; whether it came."""
-        while not self.is_there:
+        """Waits until the file exists; False if stopped before."""
+        while not self.exists:
             if self._stop.wait(POLL_S):
                 return False
         return True
@@ -211,5 +210,5 @@ class Followed:
 
 
 def standard_input(stop: Stop) -> Pipe:
-    """What is piped into the command."""
+    """Returns standard input as a pipe."""
     return Pipe(sys.stdin.fileno(), "<stdin>", stop)

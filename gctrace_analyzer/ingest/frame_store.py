@@ -1,4 +1,4 @@
-"""Frames that pile up for hours: packed, and the oldest let go."""
+"""Stores the frames of a long-running input compressed, and discards the oldest."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class _Packed(NamedTuple):
     data: bytes
 
 
-class Shelf:
-    """The older frames of one table, packed to about a sixth of their size."""
+class FrameStore:
+    """The older frames of one table, compressed to about a sixth of their size."""
 
     def __init__(self) -> None:
         self._packed: deque[_Packed] = deque()
         self.rows = 0
 
-    def put(self, frames: Iterable[pl.DataFrame]) -> None:
-        """Packs frames, which come after all others here."""
+    def add(self, frames: Iterable[pl.DataFrame]) -> None:
+        """Adds frames, in order."""
         for frame in frames:
             if len(frame):
                 file = io.BytesIO()
@@ -34,14 +34,14 @@ class Shelf:
                 self.rows += len(frame)
 
     def frames(self) -> list[pl.DataFrame]:
-        """All of them, unpacked."""
-        # Copied first: frames are put here while somebody reads.
+        """Returns all frames, decompressed."""
+        # A copy, as another thread may add frames at the same time.
         return [pl.read_ipc(io.BytesIO(each.data)) for each in tuple(self._packed)]
 
-    def let_go(self, rows: int) -> int:
-        """Drops the oldest frames as long as that is no more than `rows`; how many rows."""
-        gone = 0
-        while self._packed and gone + self._packed[0].rows <= rows:
-            gone += self._packed.popleft().rows
-        self.rows -= gone
-        return gone
+    def discard(self, rows: int) -> int:
+        """Discards the oldest frames, at most `rows` rows; returns how many rows."""
+        discarded = 0
+        while self._packed and discarded + self._packed[0].rows <= rows:
+            discarded += self._packed.popleft().rows
+        self.rows -= discarded
+        return discarded

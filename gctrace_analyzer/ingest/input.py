@@ -1,4 +1,4 @@
-"""Reads one input: its chunks side by side, its torn lines joined, or its documents."""
+"""Reads one input: a log in parallel chunks, or a document as a whole."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import polars as pl
 from gctrace_analyzer.ingest import sniff
 from gctrace_analyzer.ingest.evidence import documents, kubernetes
 from gctrace_analyzer.ingest.gctrace import parse, torn
-from gctrace_analyzer.ingest.memstats import csv
-from gctrace_analyzer.ingest.memstats import text as memstats_text
+from gctrace_analyzer.ingest.memstats import csv, exposition, pprof
 from gctrace_analyzer.ingest.wrappers import journal
 from gctrace_analyzer.ingest.wrappers.metadata import completed
 from gctrace_analyzer.ingest.wrappers.peel import Peeled, by_depth, peel
@@ -27,19 +26,19 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.sources import Source, SourceFacts
 
 WORKERS = 3
-"""Chunks parsed at once. Polars and the interpreter take turns, so this many keep two
-processors busy; more cost memory and gain nothing."""
+"""Chunks parsed in parallel. Polars and the interpreter alternate, so that three keep two
+processors busy; more need more memory and gain nothing."""
 
 WHOLE_BYTES = 512 << 20
-"""The most that is read of an input that can only be read whole."""
+"""The largest document that is read; documents must fit in memory."""
 
 
 @dataclass(slots=True)
 class Part:
-    """What one input holds.
+    """What one input contains.
 
-    `cycles`, `companions` and `messages` have what a carrier said of their lines; `rows` come
-    from documents, which need no carrier.
+    `cycles`, `companions` and `messages` have the metadata of their log prefixes; `rows` are
+    rows of other tables. `line_numbers` maps the messages of a document to its lines.
     """
 
     facts: SourceFacts
@@ -51,28 +50,28 @@ class Part:
     rejected: list[torn.Reject] = field(default_factory=list)
     impossible: Counter[str] = field(default_factory=Counter)
     wrappers: Counter[str] = field(default_factory=Counter)
-    numbers: pl.Series | None = None
+    line_numbers: pl.Series | None = None
     newest_first: bool = False
 
-    def renumber(self, found: Rows) -> None:
-        """Gives messages of a document, and rows `found` in them, the lines they stand on."""
-        if self.numbers is None:
+    def renumber(self, rows_by_table: Rows) -> None:
+        """Replaces message numbers by line numbers, in this part and in the rows given."""
+        if self.line_numbers is None:
             return
         at = pl.col("line_no") - 1
-        line_no = pl.lit(self.numbers).gather(at).alias("line_no")
+        line_no = pl.lit(self.line_numbers).gather(at).alias("line_no")
         self.cycles = [frame.with_columns(line_no) for frame in self.cycles]
         self.companions = {
             table: [frame.with_columns(line_no) for frame in frames]
             for table, frames in self.companions.items()
         }
-        here = self.numbers.to_list()
-        for row in chain.from_iterable(found.values()):
+        numbers = self.line_numbers.to_list()
+        for row in chain.from_iterable(rows_by_table.values()):
             for name in ("line_no", "kill_line_no"):
                 if row.get(name):
-                    row[name] = here[row[name] - 1]
+                    row[name] = numbers[row[name] - 1]
 
     def counts(self) -> dict[str, int]:
-        """How much there is of each table."""
+        """Returns the number of rows of each table."""
         counted = {"cycles": sum(map(len, self.cycles))}
         counted |= {table: sum(map(len, frames)) for table, frames in self.companions.items()}
         counted |= {table: len(rows) for table, rows in self.rows.items() if rows}
@@ -80,15 +79,19 @@ class Part:
             counted["memstats"] = len(self.memstats)
         return counted | ({"rejected": len(self.rejected)} if self.rejected else {})
 
-    def add(self, found: ChunkResult) -> None:
-        """Adds what a chunk holds."""
-        self.cycles.append(found.cycles)
-        for table, frame in found.companions.items():
+    def add(self, result: ChunkResult) -> None:
+        """Adds the contents of a chunk."""
+        self.cycles.append(result.cycles)
+        self.add_companions(result)
+        if len(result.messages):
+            self.messages.append(result.messages)
+        self.wrappers += result.wrappers
+
+    def add_companions(self, result: ChunkResult) -> None:
+        """Adds the lines of other traces, and the count of impossible values."""
+        for table, frame in result.companions.items():
             self.companions.setdefault(table, []).append(frame)
-        if len(found.messages):
-            self.messages.append(found.messages)
-        self.impossible += found.impossible
-        self.wrappers += found.wrappers
+        self.impossible += result.impossible
 
 
 def read_part(
@@ -99,7 +102,7 @@ def read_part(
     whole_bytes: int | None,
     progress: Callable[[SourceFacts], None] | None,
 ) -> Part:
-    """What an input holds, read as `kind` or as what it looks like.
+    """Returns what an input contains; without `kind`, its format is detected.
 
     Raises:
         UnreadableInputError: it is of a kind that cannot be read, or not whole.
@@ -107,9 +110,8 @@ def read_part(
     """
     part = Part(source.facts)
     raw, text = source.head(sniff.SNIFF_BYTES)
-    found = kind or ("memstats-csv" if columns else sniff.sniff(raw, text))
-    part.facts.kind = found
-    if found == "log":
+    part.facts.kind = kind or ("memstats-csv" if columns else sniff.sniff(raw, text))
+    if part.facts.kind == "log":
         _read_log(part, source, progress)
     else:
         _read_whole(part, source, columns, whole_bytes or WHOLE_BYTES)
@@ -120,23 +122,23 @@ def _read_log(
     part: Part, source: Source, progress: Callable[[SourceFacts], None] | None
 ) -> None:
     suspects: list[Suspect] = []
-    near: list[pl.DataFrame] = []
+    context: list[pl.DataFrame] = []
     depth = 0
-    for found in _chunks(source):
-        here = found.shifted(source.facts.lines)
-        source.facts.lines += found.lines
-        suspects += here.suspects
-        near.append(here.near)
-        depth = max(depth, here.depth)
-        part.add(here)
+    for chunk in _chunks(source):
+        result = chunk.shifted(source.facts.lines)
+        source.facts.lines += chunk.lines
+        suspects += result.suspects
+        context.append(result.context)
+        depth = max(depth, result.depth)
+        part.add(result)
         if progress:
             progress(source.facts)
     if suspects:
-        mend(part, suspects, by_depth(pl.concat(near), depth))
+        add_rejoined(part, suspects, by_depth(pl.concat(context), depth))
 
 
 def _chunks(source: Source) -> Iterator[ChunkResult]:
-    """The chunks' contents in order, the next ones being parsed meanwhile."""
+    """Yields the results of the chunks in order; later chunks are parsed in parallel."""
     with ThreadPoolExecutor(WORKERS) as pool:
         pending: deque[Future[ChunkResult]] = deque()
         for data in source.chunks():
@@ -147,8 +149,8 @@ def _chunks(source: Source) -> Iterator[ChunkResult]:
             yield pending.popleft().result()
 
 
-def mend(part: Part, suspects: list[Suspect], near: pl.DataFrame) -> None:
-    """Puts torn records where they begin; keeps what could not be read."""
+def add_rejoined(part: Part, suspects: list[Suspect], context: pl.DataFrame) -> None:
+    """Adds the records that the suspects make up to the part, and the rejected lines."""
     numbers = pl.concat([frame.select("line_no", "gc_num") for frame in part.cycles])
 
     def expected_num(line_no: int) -> int | None:
@@ -156,32 +158,29 @@ def mend(part: Part, suspects: list[Suspect], near: pl.DataFrame) -> None:
         last = numbers["gc_num"][at - 1] if at else None
         return None if last is None else last + 1
 
-    mended = torn.mend(suspects, near, expected_num)
-    part.rejected += mended.rejected
-    if mended.forced:
-        apart = pl.col("line_no").is_in(mended.forced)
+    rejoined = torn.rejoin(suspects, context, expected_num)
+    part.rejected += rejoined.rejected
+    if rejoined.forced:
+        forced = pl.col("line_no").is_in(rejoined.forced)
         part.cycles = [
-            frame.with_columns(forced=pl.col("forced") | apart) for frame in part.cycles
+            frame.with_columns(forced=pl.col("forced") | forced) for frame in part.cycles
         ]
-    if mended.joined:
-        lines = pl.DataFrame(mended.joined, schema=["line_no", "text"], orient="row")
-        found = parse.parse_records(lines.sort("line_no"), near.sort("line_no"))
-        joined = found.cycles.with_columns(repaired=pl.lit(value=True))
-        part.cycles = list(_inserted(part.cycles, joined))
-        found.cycles.clear()
-        for table, frame in found.companions.items():
-            part.companions.setdefault(table, []).append(frame)
-        part.impossible += found.impossible
+    if rejoined.joined:
+        lines = pl.DataFrame(rejoined.joined, schema=["line_no", "text"], orient="row")
+        result = parse.parse_records(lines.sort("line_no"), context.sort("line_no"))
+        repaired = result.cycles.with_columns(repaired=pl.lit(value=True))
+        part.cycles = list(_inserted(part.cycles, repaired))
+        part.add_companions(result)
 
 
 def _inserted(frames: list[pl.DataFrame], rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The frames, which are in line order, with the rows where they belong."""
+    """The frames, which are in line order, with the rows inserted in line order."""
     for index, frame in enumerate(frames):
         following = next((f["line_no"][0] for f in frames[index + 1 :] if len(f)), None)
         here = pl.lit(value=True) if following is None else pl.col("line_no") < following
-        mine, rows = rows.filter(here), rows.filter(~here)
-        if len(mine):
-            both = pl.concat([frame, mine], how="diagonal")
+        inserted, rows = rows.filter(here), rows.filter(~here)
+        if len(inserted):
+            both = pl.concat([frame, inserted], how="diagonal")
             yield both.sort("line_no", maintain_order=True)
         else:
             yield frame
@@ -208,9 +207,9 @@ def _read_whole(part: Part, source: Source, columns: Sequence[str] | None, most:
             torn.Reject(number, why, line[:500]) for number, why, line in rejected
         ]
     elif facts.kind == "pprof":
-        part.rows["memstats"] = memstats_text.pprof(lines)
+        part.rows["memstats"] = pprof.read(lines)
     elif facts.kind == "metrics":
-        part.rows["memstats"] = memstats_text.exposition(lines)
+        part.rows["memstats"] = exposition.read(lines)
     elif facts.kind == "describe":
         rows, events = kubernetes.describe(lines)
         part.rows["container_states"] = rows
@@ -226,25 +225,26 @@ def _read_whole(part: Part, source: Source, columns: Sequence[str] | None, most:
 
 
 def _add_lines(part: Part, lines: Iterable[tuple[int, str]]) -> None:
-    """Adds the messages of a document, a line each."""
+    """Adds the messages of a document, one per line, to the part."""
     frame = pl.DataFrame(
         list(lines), schema={"line_no": pl.Int64, "text": pl.String}, orient="row"
     )
     if frame.is_empty():
         return
     known = part.wrappers.copy()
-    # Several messages may stand on one line of a document; here each has its own.
-    part.numbers = frame["line_no"]
+    # Several messages may be on one line of a document; here each has a number of its own.
+    part.line_numbers = frame["line_no"]
     frame = frame.with_columns(line_no=pl.int_range(1, pl.len() + 1))
-    before, part.rejected = part.rejected, []
     peeled = peel(frame)
     whole = peeled.lines if peeled.depth else completed(peeled.lines).drop("tag")
-    found = parse.parse_messages(Peeled(whole, peeled.wrappers, peeled.depth))
-    part.add(found)
+    result = parse.parse_messages(Peeled(whole, peeled.wrappers, peeled.depth))
+    part.add(result)
     part.wrappers = known or peeled.wrappers
-    if found.suspects:
-        mend(part, found.suspects, by_depth(frame, peeled.depth))
-    here = part.numbers.to_list()
-    part.rejected = before + [
-        reject._replace(line_no=here[reject.line_no - 1]) for reject in part.rejected
+    rejected_before = len(part.rejected)
+    if result.suspects:
+        add_rejoined(part, result.suspects, by_depth(frame, peeled.depth))
+    numbers = part.line_numbers.to_list()
+    part.rejected[rejected_before:] = [
+        reject._replace(line_no=numbers[reject.line_no - 1])
+        for reject in part.rejected[rejected_before:]
     ]

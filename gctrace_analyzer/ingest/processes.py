@@ -1,9 +1,11 @@
-"""Tells the program starts in a log apart.
+"""Assigns each cycle to a process, and summarises the processes.
 
-Cycle numbers and times of one program only grow, and each cycle begins after the one before
-has ended. A number that falls is a restart, unless an older program's cycles go on afterwards:
-then several programs share the stream (`go test` and the compiler it runs), and each cycle
-goes to the program that it continues best. A change of GOMAXPROCS never starts a program.
+Lines with different hosts, units, containers or process ids in their log prefix belong to
+different processes. Within one such identity, numbers and times decide: those of one process
+only grow, and each cycle begins after the previous one has ended. A number that falls is a
+restart, unless an older process continues afterwards: then several processes share the stream
+(`go test` and the compiler it runs), and each cycle goes to the process that it continues best.
+A change of GOMAXPROCS never starts a process.
 """
 
 from __future__ import annotations
@@ -17,32 +19,37 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.ingest.clock import MOSTLY, falls
+from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, version_key
+from gctrace_analyzer.schema import IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from gctrace_analyzer.ingest.input import Part
+
 CLOCK_SLACK_S = 0.002
-"""`@` and the phases are truncated to a millisecond or two digits."""
+"""Tolerance for times, as `@` and the phases are truncated to a millisecond or two digits."""
 
 OPEN_CHAINS = 64
-"""Programs that may still go on; a crash loop's older starts need not be asked."""
+"""How many of the last processes a cycle may continue; limits the cost of crash loops."""
 
-LOOK_AHEAD = 32
-"""How many cycles of other programs may stand between two of one."""
+LOOKAHEAD = 32
+"""How many cycles of other processes may come between two of one process."""
 
 
 def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
-    """The program start, 0, 1, …, that each cycle belongs to, for each of the frames.
+    """Returns the process, 0, 1, …, of each cycle, for each of the frames.
 
     The frames are parts of one log, none of them empty, rows in the order of the log.
     """
     links = list(_links(frames))
     if all(each["follows"].all() for each in links):
         return [pl.repeat(0, len(f), dtype=pl.Int64, eager=True) for f in frames]
-    chains = _one_after_the_other(*_ends_of_runs(frames, links))
+    chains = _sequential(*_ends_of_runs(frames, links))
     if chains is None:
-        numbers = iter(_side_by_side(_rows(frames)))
+        numbers = iter(_concurrent(_rows(frames)))
         return [pl.Series([next(numbers) for _ in range(len(f))]) for f in frames]
     process = pl.Series(chains, dtype=pl.Int64)
     found, before = [], -1
@@ -54,9 +61,9 @@ def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
 
 
 def _links(frames: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """For each cycle: `follows`, it may continue the row before; `begins`, it does not at once.
+    """Yields whether each cycle `follows` the previous row, and whether it `begins` a run.
 
-    A run is cycles whose numbers follow without a gap; it `begins` with the first of them.
+    A cycle follows another if one process may have printed both. A run has consecutive numbers.
     """
     num, later = pl.col("num"), pl.col("start") >= pl.col("end").shift() - CLOCK_SLACK_S
     follows = (num > num.shift()) & later.fill_null(value=True)
@@ -90,21 +97,20 @@ def _rows(frames: Iterable[pl.DataFrame]) -> Iterator[_Cycle]:
 
 
 def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
-    """What tells whose a cycle is, as in `_Cycle`."""
-    phases = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
+    """The columns of `_Cycle`."""
     gc_cpu = (
         "stw_sweep_term_cpu_ms",
         "assist_cpu_ms",
         "background_cpu_ms",
         "stw_mark_term_cpu_ms",
     )
-    # One program prints one shape; the leak check is a note within it.
+    # A process prints one shape only, except for cycles that check for goroutine leaks.
     plain = pl.lit("gc18").cast(pl.Categorical)
     shape = pl.when(pl.col("format") == "gc26").then(plain).otherwise("format")
     return cycles.select(
         pl.col("gc_num").alias("num"),
         pl.col("start_s").alias("start"),
-        (pl.col("start_s") + pl.sum_horizontal(phases) / 1000).alias("end"),
+        end_s().alias("end"),
         pl.col("heap_start_mib").alias("heap"),
         pl.col("heap_live_mib").alias("live"),
         pl.col("heap_goal_mib").alias("goal"),
@@ -117,7 +123,7 @@ def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
 
 
 class _Cycle(NamedTuple):
-    """The facts of a row that tell whose it is."""
+    """The facts of a cycle by which its process is found."""
 
     num: int
     start: float | None
@@ -134,12 +140,12 @@ class _Cycle(NamedTuple):
 
 @dataclass(slots=True)
 class _Chain:
-    """A program: its last cycle, its GC CPU so far in s, the GOGC its goals amount to."""
+    """A process: its last cycle, its GC CPU time so far in seconds, and its goal growth."""
 
     process: int
     last: _Cycle
     cpu: float = 0.0
-    gogc: float | None = None
+    goal_growth_pct: float | None = None
 
     def __post_init__(self) -> None:
         if self.last.num == 1:
@@ -149,7 +155,7 @@ class _Chain:
             self.cpu = capacity * ((self.last.share or 0) + 0.5) / 100
 
     def missing(self, cycle: _Cycle) -> float:
-        """How many cycles lie between the last one and `cycle`; infinite if it is not ours."""
+        """Returns the cycles missing before `cycle`; infinite if it cannot follow."""
         last = self.last
         apart = cycle.num - last.num
         if apart < 1 or cycle.kind != last.kind:
@@ -157,23 +163,25 @@ class _Chain:
         if _less(cycle.start, last.end, CLOCK_SLACK_S):
             return math.inf
         if apart == 1 and _less(cycle.heap, last.live, 1):
-            return math.inf  # between cycles the heap only grows
+            return math.inf  # the heap cannot shrink between cycles
         return apart - 1
 
-    def strangeness(self, cycle: _Cycle) -> tuple[float, bool]:
-        """How unlike this program the cycle is: goal, GC CPU so far, stacks, processors."""
-        gogc = _gogc(self.last, cycle)
-        odd = abs(math.log((gogc + 1) / (self.gogc + 1))) if gogc and self.gogc else 0.0
+    def unlikeness(self, cycle: _Cycle) -> tuple[float, bool]:
+        """Returns how unlike this process the cycle is, and whether GOMAXPROCS differs."""
+        growth, usual = _goal_growth_pct(self.last, cycle), self.goal_growth_pct
+        odd = abs(math.log((growth + 1) / (usual + 1))) if growth and usual else 0.0
         odd += abs((cycle.stacks or 0) - (self.last.stacks or 0)) / 4
         capacity = (cycle.end or 0.0) * (cycle.procs or 0)
         if capacity and cycle.share is not None:
-            # The printed percentage counts all cycles so far, and no two programs' are alike.
+            # The printed percentage counts all cycles so far, so it differs between processes.
             odd += abs(100 * (self.cpu + cycle.cpu) / capacity - cycle.share - 0.5) / 2
         return round(odd, 1), cycle.procs != self.last.procs
 
     def add(self, cycle: _Cycle) -> None:
+        """Makes the cycle the last one of this process."""
         if cycle.num == self.last.num + 1:
-            self.gogc = _gogc(self.last, cycle) or self.gogc
+            growth = _goal_growth_pct(self.last, cycle)
+            self.goal_growth_pct = growth or self.goal_growth_pct
         self.cpu += cycle.cpu
         self.last = cycle
 
@@ -182,17 +190,21 @@ def _less(one: float | None, other: float | None, slack: float) -> bool:
     return one is not None and other is not None and one < other - slack
 
 
-def _gogc(before: _Cycle, cycle: _Cycle) -> float | None:
+def _goal_growth_pct(before: _Cycle, cycle: _Cycle) -> float | None:
+    """How far the goal is above the live heap before it.
+
+    Unlike `effective_gogc`, without stacks and globals: it only compares cycles.
+    """
     if not before.live or cycle.goal is None or cycle.goal <= before.live:
         return None
     return 100 * (cycle.goal - before.live) / before.live
 
 
-def _one_after_the_other(firsts: list[_Cycle], lasts: list[_Cycle]) -> list[int] | None:
-    """The program of each run of consecutive numbers; None if programs ran side by side.
+def _sequential(firsts: list[_Cycle], lasts: list[_Cycle]) -> list[int] | None:
+    """The process of each run of consecutive numbers; None if processes ran concurrently.
 
-    They did where a run continues an earlier program better than the last one, or the last
-    one as it was before a gap.
+    They did if a run continues an earlier process better than the last one, or continues the
+    last one from before a gap.
     """
     chains: list[_Chain] = []
     before_gap = None
@@ -211,21 +223,21 @@ def _one_after_the_other(firsts: list[_Cycle], lasts: list[_Cycle]) -> list[int]
     return process
 
 
-def _side_by_side(cycles: Iterable[_Cycle]) -> list[int]:
-    """The program of each cycle: the one it continues best, of those that last spoke."""
-    chains: list[_Chain] = []  # the one that spoke last is at the end
+def _concurrent(cycles: Iterable[_Cycle]) -> list[int]:
+    """The process of each cycle: the one that it continues best, of the most recent ones."""
+    chains: list[_Chain] = []  # the most recent last
     process: list[int] = []
-    programs = 0
-    for cycle, coming in _with_coming(cycles):
+    count = 0
+    for cycle, upcoming in _with_lookahead(cycles):
         found = None
         for chain, missing in _candidates(chains, cycle):
-            # A gap, though the program's very next cycle is still to come: not this one.
-            if not missing or not any(chain.missing(later) == 0 for later in coming):
+            # Not after a gap if the next cycle of this process is still to come.
+            if not missing or not any(chain.missing(later) == 0 for later in upcoming):
                 found = chain
                 break
         if found is None:
-            found = _Chain(programs, cycle)
-            programs += 1
+            found = _Chain(count, cycle)
+            count += 1
         else:
             chains.remove(found)
             found.add(cycle)
@@ -235,27 +247,27 @@ def _side_by_side(cycles: Iterable[_Cycle]) -> list[int]:
 
 
 def _candidates(chains: list[_Chain], cycle: _Cycle) -> list[tuple[_Chain, float]]:
-    """The programs that the cycle may continue, the likeliest first."""
+    """The processes that the cycle may continue, best first, and the cycles missing."""
     costs = []
     for age, chain in enumerate(reversed(chains[-OPEN_CHAINS:])):
         missing = chain.missing(cycle)
         if missing < math.inf:
-            costs.append(((missing, chain.strangeness(cycle), age), chain))
+            costs.append(((missing, chain.unlikeness(cycle), age), chain))
     return [(chain, cost[0]) for cost, chain in sorted(costs, key=lambda each: each[0])]
 
 
-def _with_coming(cycles: Iterable[_Cycle]) -> Iterator[tuple[_Cycle, deque[_Cycle]]]:
-    """Each cycle with the next few."""
-    ahead = iter(cycles)
-    coming = deque(islice(ahead, LOOK_AHEAD))
-    while coming:
-        cycle = coming.popleft()
-        coming.extend(islice(ahead, 1))
-        yield cycle, coming
+def _with_lookahead(cycles: Iterable[_Cycle]) -> Iterator[tuple[_Cycle, deque[_Cycle]]]:
+    """Yields each cycle with the next few."""
+    rest = iter(cycles)
+    upcoming = deque(islice(rest, LOOKAHEAD))
+    while upcoming:
+        cycle = upcoming.popleft()
+        upcoming.extend(islice(rest, 1))
+        yield cycle, upcoming
 
 
 def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> pl.DataFrame:
-    """One row per program start: its cycles, what is missing, and the Go that prints so."""
+    """Returns one row per process: its cycles, missing cycles, and possible Go versions."""
     table = (
         cycles.lazy()
         .select("process", "gc_num", "format")
@@ -301,10 +313,159 @@ def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> 
 
 
 def go_versions(formats: Iterable[str]) -> tuple[str | None, str | None]:
-    """The oldest and newest Go that prints all these shapes; None as newest: still does."""
+    """Returns the oldest and newest Go that print all these shapes; None: no upper limit."""
     shapes = [SHAPES[name] for name in formats if name in SHAPES]
     low = max((shape.go_min for shape in shapes), key=version_key, default=None)
     high = min(
         (shape.go_max for shape in shapes if shape.go_max), key=version_key, default=None
     )
     return low, high
+
+
+def take_cycles(parts: Sequence[Part]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Takes the cycles out of the parts: one frame with their `process`, and identities.
+
+    Returns the cycles, and one row per process with the identity that the log prefix gives.
+    The frame is not made contiguous, which would need twice the memory.
+    """
+    frames = []
+    for part in parts:
+        name = pl.lit(part.facts.name).cast(pl.Categorical).alias("source")
+        given = [frame.with_columns(name) for frame in part.cycles if len(frame)]
+        frames += _in_time_order(given)
+        part.cycles = []
+    if not frames:
+        empty = pl.DataFrame(schema=schema.polars_schema("cycles"))
+        return empty.with_columns(resolution_s=pl.lit(None, pl.Float64)), _no_identities()
+    numbers, identities = _processes_of(frames)
+    drop = [name for name in IDENTITY if any(name in frame.columns for frame in frames)]
+    rows = [
+        (frame.drop(drop, strict=False) if drop else frame).with_columns(of.alias("process"))
+        for frame, of in zip(frames, numbers, strict=True)
+    ]
+    alike = all(frame.columns == rows[0].columns for frame in rows)
+    whole = pl.concat(rows, how="vertical" if alike else "diagonal")
+    return whole, identities
+
+
+def _in_time_order(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
+    """The cycles of an input in the order in which they happened."""
+    if not frames:
+        return frames
+    at = pl.concat([frame["logged_at"] for frame in frames]).drop_nulls()
+    if falls(at) or _numbers_fall(frames):
+        return [frame.reverse() for frame in reversed(frames)]
+    return frames
+
+
+def _numbers_fall(frames: list[pl.DataFrame]) -> bool:
+    """Whether numbers count down, and each cycle starts before the one above it."""
+    if frames[0]["gc_num"].head(3).is_sorted():
+        return False
+    facts = pl.concat([frame.select("gc_num", "start_s") for frame in frames])
+    steps = facts.select(
+        (pl.col("gc_num").diff() == -1) & (pl.col("start_s").diff() < 0)
+    ).to_series()
+    return len(facts) > 2 and bool(steps.sum() >= MOSTLY * (len(facts) - 1))
+
+
+def _processes_of(frames: list[pl.DataFrame]) -> tuple[list[pl.Series], pl.DataFrame]:
+    """The process of each cycle of each frame, and the identity of each process."""
+    if not any(name in frame.columns for frame in frames for name in IDENTITY):
+        return process_of(frames), _no_identities()
+    if _has_one_identity(frames):
+        numbers = process_of(frames)
+    else:
+        numbers = _by_key(frames, [_key(frame) for frame in frames])
+    return numbers, _identities(frames, numbers)
+
+
+def _has_one_identity(frames: list[pl.DataFrame]) -> bool:
+    """Whether all log prefixes give the same identity."""
+    names = [name for name in IDENTITY if name != "stream"]
+    seen = set()
+    for frame in frames:
+        each = [frame[name].unique() if name in frame.columns else [None] for name in names]
+        if any(len(values) > 1 for values in each):
+            return False
+        seen.add(tuple(values[0] for values in each))
+    return len(seen) == 1
+
+
+def _key(frame: pl.DataFrame) -> pl.Series:
+    """The identity of each line as one text.
+
+    Without the stream, as a process may write to two.
+    """
+    names = [name for name in IDENTITY if name != "stream" and name in frame.columns]
+    if not names:
+        return pl.repeat("", len(frame), dtype=pl.String, eager=True).alias("key")
+    parts = [pl.col(name).cast(pl.String).fill_null("") for name in names]
+    return frame.select(pl.concat_str(parts, separator="\x1f").alias("key")).to_series()
+
+
+def _by_key(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Series]:
+    """The processes within each of several identities, in the order in which they appear."""
+    whole = pl.concat(frames, how="diagonal").with_columns(pl.concat(keys).alias("key"))
+    whole = whole.with_row_index("row")
+    rows, numbers, so_far = [], [], 0
+    for one in whole.partition_by("key", maintain_order=True):
+        process = process_of([one.drop("row", "key")])[0]
+        rows.append(one["row"])
+        numbers.append(process + so_far)
+        so_far += int(process.max() or 0) + 1  # type: ignore[arg-type]  # an integer column
+    table = pl.DataFrame({"row": pl.concat(rows), "process": pl.concat(numbers)}).sort("row")
+    first = table.group_by("process").agg(pl.col("row").min()).sort("row")["process"]
+    order = pl.DataFrame({"process": first, "number": pl.int_range(len(first), eager=True)})
+    number = table.join(order, on="process", how="left", maintain_order="left")["number"]
+    found, at = [], 0
+    for frame in frames:
+        found.append(number[at : at + len(frame)])
+        at += len(frame)
+    return found
+
+
+def _identities(frames: list[pl.DataFrame], processes: list[pl.Series]) -> pl.DataFrame:
+    """The identity of each process, in the columns of `processes`."""
+    firsts = []
+    for frame, process in zip(frames, processes, strict=True):
+        given = [name for name in IDENTITY if name in frame.columns]
+        if given:
+            firsts.append(
+                frame.select(given)
+                .with_columns(process.alias("process"))
+                .group_by("process", maintain_order=True)
+                .agg(pl.all().drop_nulls().first())
+            )
+    if not firsts:
+        return _no_identities()
+    types = schema.polars_schema("processes")
+    whole = (
+        pl.concat(firsts, how="diagonal")
+        .group_by("process", maintain_order=True)
+        .agg(pl.all().drop_nulls().first())
+    )
+    return whole.cast({name: types[name] for name in whole.columns})
+
+
+def several_services(processes: pl.DataFrame) -> list[str]:
+    """Returns a note if the inputs contain several services, not counting container ids."""
+    names = [name for name in ("unit", "container", "ident") if name in processes.columns]
+    if not names:
+        return []
+    name = pl.coalesce(names).cast(pl.String)
+    named = processes.select(name.alias("name")).to_series().drop_nulls()
+    services = named.filter(~named.str.contains(r"^[0-9a-f]{12,64}$")).unique(
+        maintain_order=True
+    )
+    if len(services) < 2:
+        return []
+    shown = ", ".join(services.head(4)) + (", …" if len(services) > 4 else "")
+    return [
+        f"The inputs contain {len(services)} services ({shown}); the figures are for all of "
+        "them together. Select one process to see it alone."
+    ]
+
+
+def _no_identities() -> pl.DataFrame:
+    return pl.DataFrame(schema={"process": pl.Int64})

@@ -1,4 +1,4 @@
-"""From inputs to tables: parts read, dated, told apart by program, and put together."""
+"""Reads inputs into the tables of one log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -17,7 +17,7 @@ from gctrace_analyzer.errors import (
     UnreadableInputError,
 )
 from gctrace_analyzer.ingest import clock as clocks
-from gctrace_analyzer.ingest import owners, processes, sniff
+from gctrace_analyzer.ingest import processes, sniff
 from gctrace_analyzer.ingest.clock import Clock
 from gctrace_analyzer.ingest.evidence import dispatch
 from gctrace_analyzer.ingest.evidence.message import Message
@@ -32,22 +32,27 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
 
 _COMPANIONS = ("scavenges", "pacer", "scans")
-_PAYLOADS = (
-    "memstats", "oom_kills", "oom_invocations", "oom_tasks", "unit_events", "container_states",
+_TABLES_OF_MESSAGES = (
+    "memstats",
+    "oom_kills",
+    "oom_invocations",
+    "oom_tasks",
+    "unit_events",
+    "container_states",
     "runtime_fatal",
-)  # fmt: skip
+)
 
-# A line of these belongs to the cycle whose record comes next; every other to the one before.
-_OF_THE_NEXT = ("pacer_assist", "pacer_new", "pacer_old")
+# Lines of these shapes precede the record of their cycle; all others follow it.
+_BEFORE_THEIR_CYCLE = ("pacer_assist", "pacer_new", "pacer_old")
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What the inputs hold: tables by name (`schema.TABLES`), and facts of each input.
+    """The contents of the inputs: tables by name (`schema.TABLES`), and facts of each input.
 
-    `runtime_lines` counts the lines that are no cycles, by shape; `impossible` the values
-    that fit their type but cannot be and became null, by column; `notes` are sentences about
-    the clock and what was read.
+    `runtime_lines` counts the other runtime lines by shape, `impossible` the values that became
+    null because they cannot be true by column; `notes` are sentences about the clock and the
+    inputs.
     """
 
     tables: dict[str, pl.DataFrame]
@@ -59,7 +64,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How inputs are read: what `read` takes beside them."""
+    """Options for reading inputs."""
 
     strict: bool = False
     kind: str | None = None
@@ -70,15 +75,15 @@ class ReadOptions:
 
 def read_log(
     origins: Sequence[Input],
-    how: ReadOptions | None = None,
+    options: ReadOptions | None = None,
     *,
     progress: Callable[[SourceFacts], None] | None = None,
 ) -> Log:
-    """Reads inputs, in this order, as parts of one log.
+    """Returns the log that the inputs make up, in this order.
 
     Args:
         origins: paths, `-` for standard input, or open files.
-        how: options; `strict` makes a rejected line an error.
+        options: `strict` makes a rejected line an error.
         progress: called after each chunk with the facts of the input so far.
 
     Raises:
@@ -86,28 +91,28 @@ def read_log(
             when a line was rejected.
         NoDataError: the inputs are empty, or no line of them is recognised.
     """
-    how = how or ReadOptions()
-    sniff.checked(how.kind)
-    parts, notes = _read_all(origins, how, progress)
-    if how.strict and (part := next((part for part in parts if part.rejected), None)):
+    options = options or ReadOptions()
+    sniff.checked(options.kind)
+    parts, notes = _read_all(origins, options, progress)
+    if options.strict and (part := next((part for part in parts if part.rejected), None)):
         line_no, reason, text = part.rejected[0]
-        hint = f"Line: {text!r}\n  Without strict, such lines are counted and reading goes on."
+        hint = f"Line: {text!r}\n  Without strict, such lines are counted and skipped."
         raise UnreadableInputError(part.facts.name, reason, hint, line_no=line_no)
-    return log_of(parts, how, notes)
+    return joined_log(parts, options, notes)
 
 
-def log_of(parts: list[Part], how: ReadOptions, notes: Sequence[str]) -> Log:
-    """The parts, which are used up, as one log; `notes` are what was said in reading them."""
-    cycles, whose = owners.one_frame(parts)
-    cycles, spans, parted = clocks.anchored(cycles, how.clock)
+def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) -> Log:
+    """Returns the parts as one log with the notes; takes the cycles out of the parts."""
+    cycles, identities = processes.take_cycles(parts)
+    cycles, spans, drifts = clocks.with_wall_time(cycles, options.clock)
     companions = {table: _companions(table, parts, cycles) for table in _COMPANIONS}
-    found = processes.processes(cycles, companions.values())
-    found = found.update(spans, on="process").update(whose, on="process")
+    of_cycles = processes.processes(cycles, companions.values())
+    rows = of_cycles.update(spans, on="process").update(identities, on="process")
     tables = {
         "cycles": schema.conform("cycles", cycles),
-        "processes": schema.conform("processes", found),
+        "processes": schema.conform("processes", rows),
         **{table: schema.conform(table, frame) for table, frame in companions.items()},
-        **{table: _payload(table, parts) for table in _PAYLOADS},
+        **{table: _table(table, parts) for table in _TABLES_OF_MESSAGES},
         "rejected": _rejected(parts),
     }
     return Log(
@@ -115,58 +120,60 @@ def log_of(parts: list[Part], how: ReadOptions, notes: Sequence[str]) -> Log:
         tuple(part.facts for part in parts),
         dict(sum((_shapes(part) for part in parts), Counter[str]())),
         dict(sum((part.impossible for part in parts), Counter[str]())),
-        (*notes, *parted, *owners.strangers(found)),
+        (*notes, *drifts, *processes.several_services(rows)),
     )
 
 
 def _read_all(
-    origins: Sequence[Input], how: ReadOptions, progress: Callable[[SourceFacts], None] | None
+    origins: Sequence[Input],
+    options: ReadOptions,
+    progress: Callable[[SourceFacts], None] | None,
 ) -> tuple[list[Part], list[str]]:
     parts: list[Part] = []
     notes: list[str] = []
-    nothing: list[NoDataError] = []
+    empty: list[NoDataError] = []
     for origin in origins:
         try:
-            with Source(origin, unpack_limit=how.unpack_limit) as source:
+            with Source(origin, unpack_limit=options.unpack_limit) as source:
                 part = read_part(
                     source,
-                    kind=how.kind,
-                    columns=how.columns,
-                    whole_bytes=how.unpack_limit,
+                    kind=options.kind,
+                    columns=options.columns,
+                    whole_bytes=options.unpack_limit,
                     progress=progress,
                 )
         except NoDataError as err:
-            nothing.append(err)
+            empty.append(err)
             continue
-        notes += finish(part, how.clock)
+        notes += complete_part(part, options.clock)
         facts = part.facts
         if not any(facts.found.values()):
-            nothing.append(NoDataError.unrecognised(facts.name, facts.lines, facts.first))
+            empty.append(NoDataError.unrecognised(facts.name, facts.lines, facts.first))
         parts.append(part)
-    if nothing and len(nothing) == len(origins):
-        raise nothing[0]
-    for error in nothing:
-        # One part of a rotated log may well be without a cycle.
+    if empty and len(empty) == len(origins):
+        raise empty[0]
+    for error in empty:
+        # A part of a rotated log may have no cycles.
         warnings.warn(str(error).partition("\n")[0], GctraceWarning, stacklevel=2)
     return parts, notes
 
 
-def finish(part: Part, clock: Clock) -> list[str]:
-    """Dates a part that has been read to its end, and reads its messages; what to say of it."""
-    notes = _date(part, clock)
-    _read_messages(part)
+def complete_part(part: Part, clock: Clock) -> list[str]:
+    """Adds times, and the rows found in messages, to a part; returns notes about it."""
+    notes = _add_times(part, clock)
+    _add_rows_of_messages(part)
     part.facts.wrappers, part.facts.found = dict(part.wrappers), part.counts()
     return notes
 
 
-def _date(part: Part, clock: Clock) -> list[str]:
-    """Gives every frame of the part its `logged_at`; says what that would need."""
+def _add_times(part: Part, clock: Clock) -> list[str]:
+    """Adds `logged_at` to every frame of the part; returns a note on what is missing."""
     kinds = list(part.companions)
     groups = [part.cycles, *(part.companions[kind] for kind in kinds), part.messages]
     groups.append([part.memstats] if part.memstats is not None else [])
     flat = [frame for group in groups for frame in group]
     part.newest_first = _newest_first(part.messages)
-    dated, undated = clocks.dated(flat, clock)
+    dated, undated = clocks.with_logged_at(flat, clock)
     frames = iter(dated)
     part.cycles, *others, part.messages, table = [
         [next(frames) for _ in group] for group in groups
@@ -178,14 +185,17 @@ def _date(part: Part, clock: Clock) -> list[str]:
     yearless = any("yearless" in frame.columns and frame["yearless"].any() for frame in flat)
     options = {"year": yearless and clock.year is None, "tz": clock.tz is None}
     missing = [name for name, needed in options.items() if needed]
+    count = f"{undated:,} timestamp" + ("s" if undated != 1 else "")
+    if not missing:
+        return [f"{part.facts.name}: {count} cannot exist in time zone {clock.tz}."]
     words = {"year": "year", "tz": "time zone"}
-    lacks = " and no ".join(words[name] for name in missing) or "time there is"
-    remedy = " and ".join(f"--{name}" for name in missing) or "another --tz"
-    return [f"{part.facts.name}: {undated:,} stamps name no {lacks}; {remedy} dates them."]
+    lacks = " and ".join(words[name] for name in missing)
+    settings = " and ".join(f"`{name}`" for name in missing)
+    return [f"{part.facts.name}: {count} without a {lacks}; set {settings} to use them."]
 
 
-def _read_messages(part: Part) -> None:
-    """Reads everything but gctrace out of the part's messages."""
+def _add_rows_of_messages(part: Part) -> None:
+    """Adds the rows of other tables that the part's messages contain."""
     for rows in part.rows.values():
         for row in rows:
             if (at := row.pop("at_us", None)) is not None:
@@ -202,14 +212,14 @@ def _messages(part: Part) -> list[Message]:
     lines = pl.concat(part.messages, how="diagonal").sort("line_no", maintain_order=True)
     absent = [name for name in Message._fields if name not in lines.columns]
     lines = lines.with_columns(pl.lit(None).alias(name) for name in absent)
-    if part.newest_first or _effect_first(lines["text"]):
+    if part.newest_first or _kill_before_context(lines["text"]):
         lines = lines.reverse()
     return [Message._make(row) for row in lines.select(Message._fields).iter_rows()]
 
 
 def _newest_first(messages: list[pl.DataFrame]) -> bool:
-    """Whether messages, not yet dated, run backwards by one of their clocks."""
-    for clock in ("stamp", "monotonic_s"):
+    """Whether the timestamps of messages, which have no year or zone yet, run backwards."""
+    for clock in ("local_time", "monotonic_s"):
         at = [
             frame.sort("line_no")[clock].drop_nulls()
             for frame in messages
@@ -220,8 +230,8 @@ def _newest_first(messages: list[pl.DataFrame]) -> bool:
     return False
 
 
-def _effect_first(texts: pl.Series) -> bool:
-    """Whether a kill stands above its own context: all within a second, newest first."""
+def _kill_before_context(texts: pl.Series) -> bool:
+    """True if the log is in reverse order, detected from an OOM kill before its own context."""
     pid = texts.str.extract(r"oom-kill:constraint=.*,pid=(\d+),uid=")
     at = pid.is_not_null().arg_true()
     if at.is_empty():
@@ -230,8 +240,8 @@ def _effect_first(texts: pl.Series) -> bool:
     return bool(len(killed) and killed[0] < at[0])
 
 
-def _payload(table: str, parts: list[Part]) -> pl.DataFrame:
-    """A table of rows, the parts after each other, in the order of their lines."""
+def _table(table: str, parts: list[Part]) -> pl.DataFrame:
+    """The rows of a table: part after part, in line order."""
     frames = []
     types = schema.polars_schema(table)
     for part in parts:
@@ -264,11 +274,31 @@ def _frame(rows: list[Row], types: dict[str, pl.DataType]) -> pl.DataFrame:
         for name, dtype in types.items()
         if name != "source"
     }
-    return pl.DataFrame([{name: row.get(name) for name in plain} for row in rows], schema=plain)
+    return pl.DataFrame(
+        [{name: _valid(row.get(name), dtype) for name, dtype in plain.items()} for row in rows],
+        schema=plain,
+    )
+
+
+_INT64 = range(-(1 << 63), 1 << 63)
+
+
+def _valid(value: Any, dtype: pl.DataType) -> Any:
+    """The value if it fits the column, else null: inputs may have any number or type."""
+    if dtype == pl.Int64:
+        whole = int(value) if isinstance(value, float) and value.is_integer() else value
+        return whole if isinstance(whole, int) and whole in _INT64 else None
+    if dtype == pl.Float64:
+        return float(value) if isinstance(value, (int, float)) and abs(value) < 1e300 else None
+    if dtype == pl.String:
+        return value if isinstance(value, str) else None
+    if dtype == pl.Boolean:
+        return value if isinstance(value, bool) else None
+    return value
 
 
 def _companions(table: str, parts: list[Part], cycles: pl.DataFrame) -> pl.DataFrame:
-    """A companion table with the process and cycle each of its lines belongs to."""
+    """A companion table with the process and cycle of each of its lines."""
     frames = [
         frame.with_columns(pl.lit(part.facts.name).cast(pl.Categorical).alias("source"))
         for part in parts
@@ -286,13 +316,13 @@ def _companions(table: str, parts: list[Part], cycles: pl.DataFrame) -> pl.DataF
     after = lines.select("source", "line_no").join_asof(
         near, on="line_no", by="source", strategy="forward", check_sortedness=False
     )
-    # At either end of the log there is one neighbour only.
+    # The first and the last lines have a cycle on one side only.
     process = (
-        pl.when(of_the_next := lines["format"].cast(pl.String).is_in(_OF_THE_NEXT))
+        pl.when(precedes := lines["format"].cast(pl.String).is_in(_BEFORE_THEIR_CYCLE))
         .then(after["process"].fill_null(before["process"]))
         .otherwise(before["process"].fill_null(after["process"]))
     )
-    num = pl.when(of_the_next).then(after["gc_num"]).otherwise(before["gc_num"])
+    num = pl.when(precedes).then(after["gc_num"]).otherwise(before["gc_num"])
     return lines.with_columns(
         process.alias("process"), num.alias("after_gc" if table == "scavenges" else "gc_num")
     )

@@ -1,12 +1,12 @@
-"""Tells what an input is by its first bytes; `--kind` overrides it."""
+"""Detects the format of an input by its first bytes."""
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Literal
 
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.evidence import documents, kubernetes
 from gctrace_analyzer.ingest.memstats import csv
 from gctrace_analyzer.ingest.wrappers import journal
@@ -29,7 +29,7 @@ Kind = Literal[
 """The kinds of input that `read(kind=...)` accepts."""
 
 KINDS = {
-    "log": "text, a record a line: gctrace and all else, in any wrapping",
+    "log": "text with one record per line: gctrace and others, with any log prefix",
     "json": "JSON documents: docker inspect, kubectl get -o json, MemStats, expvar, log "
     "queries",
     "journal-export": "journalctl -o export",
@@ -39,17 +39,17 @@ KINDS = {
     "metrics": "Prometheus or OpenMetrics exposition",
     "describe": "kubectl describe pod",
 }
-"""What an input may be taken for, and how `--kind` names it."""
+"""The input formats, by the names that users choose them by."""
 
 _EXPOSITION = re.compile(r"^(?:# (?:HELP|TYPE) \S+|go_memstats_\w+)", re.MULTILINE)
 _PPROF = re.compile(r"^heap profile: |^# runtime\.MemStats$", re.MULTILINE)
 
 
 def checked(kind: str | None) -> str | None:
-    """A kind as somebody names it.
+    """Returns the kind, if there is one of that name.
 
     Raises:
-        BadSettingError: there is none of that name.
+        BadSettingError: there is no such kind.
     """
     if kind is not None and kind not in KINDS:
         raise BadSettingError.unknown(argument="kind", value=kind, valid=KINDS)
@@ -57,7 +57,7 @@ def checked(kind: str | None) -> str | None:
 
 
 def sniff(raw: bytes, text: str) -> str:
-    """The kind of an input, from its first bytes as they are and as text."""
+    """Returns the kind of an input, from its first bytes and the same as text."""
     if journal.EXPORT_FIRST.search(raw[:4096]):
         return "journal-export"
     if _PPROF.search(text[:4096]):
@@ -79,7 +79,7 @@ def sniff(raw: bytes, text: str) -> str:
 
 
 def _is_json_lines(lines: Sequence[str], *, cut: bool) -> bool:
-    """Whether each line is a value of its own; most of them, as one may be damaged."""
+    """Whether most lines are a JSON object each; a few may be damaged."""
     sample = lines[:20]
     whole = sum(_is_object(line) for line in sample)
     if len(lines) == 1:
@@ -89,13 +89,13 @@ def _is_json_lines(lines: Sequence[str], *, cut: bool) -> bool:
 
 def _is_object(line: str) -> bool:
     try:
-        return isinstance(json.loads(line.lstrip("\x1e").rstrip(", ")), dict)
+        return isinstance(json_values.loads(line.lstrip("\x1e").rstrip(", ")), dict)
     except ValueError:
         return False
 
 
 def _has_message(line: str) -> bool:
-    value = json.loads(line.lstrip("\x1e").rstrip(", "))
+    value = json_values.loads(line.lstrip("\x1e").rstrip(", "))
     return any(
         isinstance(value.get(key), (str, list)) for key in ("MESSAGE", "log", "msg", "message")
     )

@@ -1,8 +1,8 @@
-"""Opens inputs and hands out their bytes in chunks of whole, clean lines.
+"""Opens inputs and returns their bytes in chunks of whole, clean lines.
 
-The only module that opens anything. Compression and encoding are told by content, not by
-name. What comes out is UTF-8 with Unix line ends, without NUL runs (a log that was truncated
-while written to) and without terminal escape sequences.
+The only module that opens inputs. Compression and encoding are detected by content, not by
+name. The lines are UTF-8 with Unix line ends, without NUL bytes (from a log that was truncated
+while it was written to) and without terminal escape sequences.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from __future__ import annotations
 import codecs
 import re
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self, TypeVar
+from typing import IO, TYPE_CHECKING, Self
 
 from gctrace_analyzer.errors import MissingInputError, NoDataError, UnreadableInputError
 from gctrace_analyzer.ingest.compression import DamagedError, compression, unpacked
@@ -23,19 +22,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CHUNK_BYTES = 6 << 20
-"""Big enough that costs per chunk vanish, small enough that a few in flight stay cheap."""
+"""Large enough that the cost per chunk vanishes, small enough to keep a few in memory."""
 
 LONG_LINE_BYTES = 1 << 20
-"""A longer line is cut: no record is so long, and its memory must not become ours."""
+"""Longer lines are truncated, to limit memory; no record is that long."""
 
 FIRST_LINE_CHARS = 120
 
 UNPACK_BYTES = 4 << 30
 UNPACK_RATIO = 250
-"""What unpacks to more than both, 4 GiB and 250 times its size, is no log."""
+"""An input that unpacks to more than 4 GiB and more than 250 times its size is refused."""
 
 Input = str | Path | IO[bytes] | IO[str]
-_T = TypeVar("_T")
 
 _NOT_LOGS = {
     b"PK\x03\x04": ("a zip archive", "Unpack it and name the log inside."),
@@ -46,7 +44,7 @@ _NOT_LOGS = {
     b"\x7fELF": ("an executable", "Name the log it wrote, not the program."),
 }
 _MAGIC_BYTES = 8
-"""What an input is, is told by so many bytes; a pipe may give them one by one."""
+"""How many bytes show the type of an input; a pipe may give them one by one."""
 
 # CSI sequences (colours, cursor), OSC sequences (titles, links) and two-byte escapes.
 _ESCAPES = re.compile(
@@ -56,10 +54,10 @@ _ESCAPES = re.compile(
 
 @dataclass(slots=True)
 class SourceFacts:
-    """What is known of an input once it was read to its end.
+    """What is known about an input after it was read.
 
-    `kind` is what it was taken for (`sniff.KINDS`), `carriers` counts the lines of ours by what
-    they were wrapped in, `found` what was read, by table.
+    `kind` is its detected format (`sniff.KINDS`), `wrappers` counts the lines with each log
+    prefix, and `found` the rows of each table.
     """
 
     name: str
@@ -79,7 +77,7 @@ class Source:
     """One input: a path, `-` for standard input, or an open file.
 
     Raises:
-        UnreadableInputError: missing, a folder, no permission, or nothing like a log.
+        UnreadableInputError: missing, a folder, no permission, or not a log.
     """
 
     def __init__(self, origin: Input, *, unpack_limit: int | None = None) -> None:
@@ -101,7 +99,7 @@ class Source:
             self._file.close()
 
     def head(self, size: int) -> tuple[bytes, str]:
-        """The first bytes, unpacked: as they are, and as the text they are.
+        """Returns the first bytes, unpacked, and the same as clean text.
 
         Raises:
             NoDataError: 0 bytes.
@@ -112,10 +110,10 @@ class Source:
         while self._head and sum(map(len, self._head)) < size and (more := next(blocks, b"")):
             self._head.append(more)
         raw = b"".join(self._head)[:size]
-        return raw, _plain(b"".join(_decoded(iter((raw,)), SourceFacts("")))).decode()
+        return raw, _cleaned(b"".join(_decoded(iter((raw,)), SourceFacts("")))).decode()
 
     def whole(self, most: int) -> bytes:
-        """All of the input as it is, for what can only be read whole.
+        """Returns the whole input, for documents.
 
         Raises:
             UnreadableInputError: more than `most` bytes.
@@ -135,25 +133,25 @@ class Source:
         return b"".join(pieces)
 
     def text(self, most: int) -> str:
-        """All of the input as clean text (`whole`)."""
-        data = _plain(b"".join(_decoded(iter((self.whole(most),)), self.facts)))
+        """Returns the whole input as clean text (`whole`)."""
+        data = _cleaned(b"".join(_decoded(iter((self.whole(most),)), self.facts)))
         self.facts.first = _first_line(data)
         return data.decode()
 
     def chunks(self) -> Iterator[bytes]:
-        """The input's lines in order, whole; `facts` is complete after the last chunk.
+        """Yields chunks of whole lines in order; `facts` is complete after the last one.
 
         Raises:
             NoDataError: 0 bytes.
             UnreadableInputError: nothing like a log, or damaged before its first line.
         """
         for lines in self._line_blocks(_decoded(self._all_blocks(), self.facts)):
-            data = _plain(lines)
+            data = _cleaned(lines)
             self.facts.first = self.facts.first or _first_line(data)
             yield data
 
     def _all_blocks(self) -> Iterator[bytes]:
-        """The unpacked blocks, those that `head` has taken first."""
+        """The unpacked blocks, beginning with those that `head` has read."""
         if self._rest is None:
             self._rest = self._unpacked()
         taken, self._head = self._head, []
@@ -193,7 +191,7 @@ class Source:
                 raise UnreadableInputError(self.facts.name, str(err), hint) from err
 
     def _refuse_bomb(self, produced: int) -> None:
-        """No log shrinks a thousandfold; what does is made to fill memory."""
+        """Raises an error for a decompression bomb; no log compresses that well."""
         limit = self._limit
         if limit is None:
             limit = max(UNPACK_BYTES, UNPACK_RATIO * self.facts.bytes)
@@ -207,7 +205,7 @@ class Source:
             )
 
     def _line_blocks(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
-        """Blocks that end in a line end; of a line over the limit only its beginning."""
+        """Blocks that end in a line end; a line over the limit is truncated."""
         carry, skipping = b"", False
         for block in blocks:
             data = block
@@ -236,21 +234,12 @@ def _decoded(blocks: Iterator[bytes], facts: SourceFacts) -> Iterator[bytes]:
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     for block in chain((head,), blocks):
         data = block if encoding == "utf-8" else decoder.decode(block).encode()
-        # A log truncated by copy while the program writes on has a run of NULs.
+        # A log that is truncated while the program writes to it has a run of NULs.
         yield data.replace(b"\0", b"") if b"\0" in data else data
 
 
-def ahead(items: Iterator[_T]) -> Iterator[_T]:
-    """The same items, each made while the one before is worked on."""
-    with ThreadPoolExecutor(1) as pool:
-        pending = pool.submit(next, items, None)
-        while (item := pending.result()) is not None:
-            pending = pool.submit(next, items, None)
-            yield item
-
-
 def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
-    """The open file, whether to close it, and the name to call it by."""
+    """The open file, whether to close it, and its name for messages."""
     if origin == "-":
         return sys.stdin.buffer, False, "<stdin>"
     if not isinstance(origin, str | Path):
@@ -282,8 +271,8 @@ def _encoding(head: bytes) -> str:
     return "utf-8"
 
 
-def _plain(data: bytes) -> bytes:
-    """Valid UTF-8, Unix line ends, no terminal escapes; most data is so already."""
+def _cleaned(data: bytes) -> bytes:
+    """The data as valid UTF-8 with Unix line ends and without terminal escapes."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     if b"\x1b" in data:

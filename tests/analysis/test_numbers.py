@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import polars as pl
 import pytest
@@ -172,22 +171,6 @@ def test_a_million_points_have_a_slope() -> None:
     assert found is not None
     assert found.per_s == pytest.approx(2)
     assert slope(points.head(5), x="x", y="y") is None
-
-
-def test_errors_keep_their_facts_through_pickle() -> None:
-    errors = [
-        gca.NoRecordsError("run.log", 3, "hello"),
-        gca.BadSettingError("size", "12 apples", "a size"),
-        gca.DamagedInputError("run.log", 7, "cut short", "gc 1 @"),
-        gca.MissingExtraError("pandas", "pandas"),
-        gca.MissingColumnsError(("a",), ("b",)),
-        gca.EmptyInputError("run.log"),
-        gca.UnreadableInputError("run.log", "no such file", "Look again."),
-    ]
-    for error in errors:
-        again = pickle.loads(pickle.dumps(error))
-        assert str(again) == str(error)
-        assert vars(again) == vars(error)
 
 
 @pytest.mark.parametrize("text", ["12 apples", "", "MiB", "-5MiB"])

@@ -234,5 +234,5 @@ def test_the_fixture_reports_what_went_wrong(gctrace: Gctrace, tmp_path: Path) -
         gctrace(tmp_path / "absent")
     with pytest.raises(gca.BadSettingError, match="build it first"):
         gctrace(["go", "run", "."])
-    with pytest.raises(gca.NoRecordsError):
+    with pytest.raises(gca.NoDataError):
         gctrace(program(tmp_path / "quiet", "echo ready >&2"))

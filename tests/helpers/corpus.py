@@ -1,4 +1,4 @@
-"""The logs of the corpus, with what is known of them."""
+"""The logs of the corpus, with the facts known about them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ LINE = (
 
 
 def live(n: int) -> int:
-    """A live heap that moves a little, as they do."""
+    """Returns a live heap that varies a little."""
     return 92 + 7 * n % 17
 
 

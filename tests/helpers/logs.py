@@ -17,7 +17,7 @@ AT = datetime(2026, 2, 3, 10, 0, 0, 5000, tzinfo=UTC)
 
 
 def records(count: int) -> list[str]:
-    """So many records of one program, a second apart."""
+    """Returns records of one process, one second apart."""
     rest = RECORDS[1].partition("s 2%")[2]
     return [f"gc {n} @{n}.016s 2%{rest}" for n in range(1, count + 1)]
 

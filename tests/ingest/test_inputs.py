@@ -1,4 +1,4 @@
-"""Every input of the corpus of carriers, dumps and kills reads as its sidecar says."""
+"""Every input of the corpus reads as the file next to it expects."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def expected_frames(path: Path) -> dict[str, Any]:
 def rows_of(run: gca.Run, table: str) -> list[dict[str, Any]]:
     frame = run.table(table)  # type: ignore[arg-type]  # a name from the sidecar
     if table == "cycles":
-        whose = run.processes.select(
+        identity = run.processes.select(
             "process", "host", "ident", "log_pid", "unit", "container", "pod", "stream"
         )
-        frame = frame.join(whose, on="process", how="left", maintain_order="left")
+        frame = frame.join(identity, on="process", how="left", maintain_order="left")
     return frame.to_dicts()
 
 
@@ -72,7 +72,7 @@ def same(name: str, expected: Any, found: Any) -> bool:
 @pytest.mark.parametrize(
     "path", [p for p in INPUTS if expectation(p)["expect"]["error"] is None], ids=named
 )
-def test_it_reads_as_its_sidecar_says(path: Path) -> None:
+def test_an_input_reads_as_its_sidecar_expects(path: Path) -> None:
     run = read(path)
     for table, frame in expected_frames(path).items():
         if table == "platform_memory_events":
@@ -97,7 +97,7 @@ def test_it_reads_as_its_sidecar_says(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BROKEN_ERRORS)
-def test_what_cannot_be_read_says_so(name: str) -> None:
+def test_unreadable_inputs_explain_why(name: str) -> None:
     with pytest.raises(GctraceError) as error:
         gca.read(CORPUS / "inputs" / "broken" / name)
     for word in (name, *BROKEN_ERRORS[name]):

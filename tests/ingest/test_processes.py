@@ -1,4 +1,4 @@
-"""Programs in one stream are told apart by number and time."""
+"""Processes in one stream are separated by number and time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def processes(*lines: str) -> list[int]:
     return read_text("".join(lines)).cycles["process"].to_list()
 
 
-def test_numbers_that_go_on_are_one_program() -> None:
+def test_consecutive_numbers_are_one_process() -> None:
     assert processes(cycle(1, 0.1), cycle(2, 0.2), cycle(3, 0.3)) == [0, 0, 0]
 
 
@@ -30,24 +30,24 @@ def test_a_number_and_a_time_that_fall_are_a_restart() -> None:
     assert run.processes["ended_by"].to_list() == ["restart", "end of input"]
 
 
-def test_a_lost_line_is_a_gap_and_no_restart() -> None:
+def test_a_lost_line_is_a_gap_and_not_a_restart() -> None:
     run = read_text(cycle(1, 0.1) + cycle(2, 0.2) + cycle(5, 0.9) + cycle(6, 1.1))
     assert run.processes["missing_cycles"].to_list() == [2]
     assert "2 of 6 cycles have no line here" in str(run.summary())
 
 
-def test_a_time_that_falls_alone_is_a_restart() -> None:
+def test_a_time_that_falls_is_a_restart() -> None:
     assert processes(cycle(3, 9.0), cycle(4, 0.2), cycle(5, 0.4)) == [0, 1, 1]
 
 
-def test_an_older_programs_cycle_is_no_restart() -> None:
+def test_a_cycle_of_an_older_process_is_not_a_restart() -> None:
     lines = (
         cycle(13, 5.0, live=60), cycle(1, 0.01), cycle(2, 0.03), cycle(14, 5.2, live=60), cycle(1, 0.02),
     )  # fmt: skip
     assert processes(*lines) == [0, 1, 1, 0, 2]
 
 
-def test_programs_at_the_same_pace_are_told_apart_by_what_they_do() -> None:
+def test_processes_at_the_same_pace_are_separated_by_their_heap() -> None:
     pairs = [
         (cycle(n, n / 10, live=20), cycle(n, n / 10 + 0.02, live=300, pct=40))
         for n in range(1, 9)
@@ -55,30 +55,30 @@ def test_programs_at_the_same_pace_are_told_apart_by_what_they_do() -> None:
     assert processes(*(line for pair in pairs for line in pair)) == [0, 1] * 8
 
 
-def test_a_change_of_procs_starts_no_program() -> None:
+def test_a_change_of_procs_does_not_start_a_process() -> None:
     assert processes(
         cycle(1, 0.1, procs=32), cycle(2, 0.2, procs=3), cycle(3, 0.3, procs=4)
     ) == [0, 0, 0]
 
 
-def test_two_shapes_are_two_programs() -> None:
+def test_two_shapes_are_two_processes() -> None:
     assert processes(
         LINES["gc16"] + "\n", LINES["gc18"].replace("gc 1 @0.0", "gc 9 @9.0") + "\n"
     ) == [0, 1]
 
 
-def test_cycles_without_times_are_told_apart_by_number() -> None:
+def test_cycles_without_times_are_separated_by_number() -> None:
     old = [LINES["gc14"].replace("gc6(", f"gc{n}(") + "\n" for n in (6, 7, 1, 2, 3)]
     assert processes(*old) == [0, 0, 1, 1, 1]
 
 
-def test_two_real_programs_in_one_log_are_told_apart() -> None:
+def test_two_real_processes_in_one_log_are_separated() -> None:
     run = read_text((SAMPLES / "together-go1.22.log").read_bytes())
     assert run.processes["cycles"].to_list() == [28, 27]
     assert run.processes["missing_cycles"].sum() == 0
 
 
-def test_a_wrapped_time_does_not_break_a_program() -> None:
+def test_a_wrapped_time_does_not_split_a_process() -> None:
     wrapped = cycle(2, 18446653480.186)
     run = read_text(cycle(1, 0.1) + wrapped + cycle(3, 0.3))
     assert run.cycles["process"].to_list() == [0, 0, 0]

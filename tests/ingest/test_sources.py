@@ -46,7 +46,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("kind", PACKERS)
-def test_compression_is_told_by_content(kind: str, tmp_path: Path) -> None:
+def test_compression_is_detected_by_content(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     path.write_bytes(PACKERS[kind](LOG))
     run = gca.read(path)
@@ -61,13 +61,13 @@ def test_every_member_of_a_compressed_file_is_read(kind: str) -> None:
     assert len(gca.read(io.BytesIO(packed)).cycles) == CYCLES
 
 
-def test_zeros_behind_a_compressed_file_are_no_damage() -> None:
+def test_zeros_after_compressed_data_are_not_damage() -> None:
     run = gca.read(io.BytesIO(gzip.compress(LOG) + b"\0" * 512))
     assert len(run.cycles) == CYCLES
     assert run.sources[0].damage is None
 
 
-def test_what_is_readable_of_a_truncated_file_is_used_and_the_loss_said() -> None:
+def test_the_readable_part_of_a_truncated_file_is_used_and_the_loss_reported() -> None:
     packed = gzip.compress(os.urandom(40_000).hex().encode() + b"\n" + LOG * 40)
     run = gca.read(io.BytesIO(packed[:-40]))
     assert 0 < len(run.cycles) < 40 * CYCLES
@@ -75,7 +75,7 @@ def test_what_is_readable_of_a_truncated_file_is_used_and_the_loss_said() -> Non
     assert "truncated" in str(run.summary())
 
 
-def test_what_comes_before_damaged_data_is_used() -> None:
+def test_data_before_the_damage_is_used() -> None:
     packed = bytearray(gzip.compress(LOG, mtime=0) + gzip.compress(LOG, mtime=0))
     packed[-len(packed) // 4] ^= 0xFF
     run = gca.read(io.BytesIO(bytes(packed)))
@@ -83,7 +83,7 @@ def test_what_comes_before_damaged_data_is_used() -> None:
     assert "damaged" in (run.sources[0].damage or "")
 
 
-def test_compressed_data_of_which_nothing_is_readable_is_an_error() -> None:
+def test_unreadable_compressed_data_is_an_error() -> None:
     with pytest.raises(gca.UnreadableInputError, match=r"truncated.*\n.*Fetch the file again"):
         gca.read(io.BytesIO(zstd(LOG)[:20]))
 
@@ -96,7 +96,7 @@ def test_windows_encodings_are_read(encoding: str) -> None:
     assert run.cycles["line_no"].to_list() == read_text(LOG).cycles["line_no"].to_list()
 
 
-def test_carriage_returns_and_colours_are_taken_off() -> None:
+def test_carriage_returns_and_colours_are_removed() -> None:
     line = LINES["gc18"].replace(" (forced)", "")
     run = read_text(f"\x1b[32m{line}\x1b[0m\r\n\x1b]0;title\x07{line}\r\n")
     assert len(run.cycles) == 2
@@ -130,7 +130,7 @@ def test_a_part_without_cycles_is_only_a_warning() -> None:
         gca.read(io.BytesIO(b""), io.BytesIO(LOG))
 
 
-def test_chunks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_chunk_size_does_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = read_text(LOG * 3)
     for size in (97, 1000, 4096):
         monkeypatch.setattr(sources, "CHUNK_BYTES", size)
@@ -147,8 +147,10 @@ def test_a_record_torn_across_chunks_is_joined(monkeypatch: pytest.MonkeyPatch) 
     assert run.cycles["repaired"].to_list() == [True]
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory as Linux tells")
-def test_a_very_long_line_is_rejected_and_its_memory_not_taken(tmp_path: Path) -> None:
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="reads peak memory from /proc"
+)
+def test_a_very_long_line_is_rejected_without_using_its_memory(tmp_path: Path) -> None:
     path = tmp_path / "long.log"
     with path.open("wb") as file:
         file.write(LINES["gc18"].encode() + b"\n")
@@ -187,14 +189,14 @@ def test_a_first_line_that_looks_like_zlib_is_a_line() -> None:
         (os.urandom(5000), gca.GctraceError, ""),
     ],
 )
-def test_what_is_no_log_is_a_clear_error(
+def test_an_input_that_is_not_a_log_is_a_clear_error(
     data: bytes, error: type[Exception], useful: str
 ) -> None:
     with pytest.raises(error, match=f"(?s){useful}"):
         gca.read(io.BytesIO(data))
 
 
-def test_a_missing_file_and_a_folder_are_clear_errors(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_directory_are_clear_errors(tmp_path: Path) -> None:
     with pytest.raises(gca.UnreadableInputError, match=r"no such file.\n.*Looked for it in"):
         gca.read(tmp_path / "absent.log")
     with pytest.raises(gca.UnreadableInputError, match=r"a folder, not a log"):
@@ -207,7 +209,7 @@ def test_strict_makes_the_first_rejected_line_an_error() -> None:
         gca.read(io.BytesIO(log.encode()), strict=True)
 
 
-def test_lines_that_cannot_be_read_are_a_run_without_cycles() -> None:
+def test_a_log_of_rejected_lines_is_a_run_without_cycles() -> None:
     run = read_text(LINES["gc18"][:40])
     assert len(run.cycles) == 0
     assert len(run.rejected) == 1

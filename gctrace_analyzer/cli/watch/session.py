@@ -159,7 +159,7 @@ def _origins(name: str, stop: Stop, view: View) -> Iterator[Pipe | Segment]:
         yield standard_input(stop)
         return
     followed = Followed(name, stop)
-    if not followed.is_there:
+    if not followed.exists:
         view.notice(f"waiting for {name}, which does not exist yet")
     for segment in followed.segments():
         view.notice("")

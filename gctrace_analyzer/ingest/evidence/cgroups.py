@@ -1,10 +1,10 @@
-"""What a control group's path tells: unit, container, pod."""
+"""Finds the unit, container and pod in the path of a control group."""
 
 from __future__ import annotations
 
 import re
 
-_UNIT = re.compile(r"[^/]+\.(?:service|scope|slice)(?=/|$)")
+_UNIT = re.compile(r"(?<![^/])[^/]+\.(?:service|scope|slice)(?=/|$)")
 _CONTAINER = re.compile(r"(?:^|[-/:])([0-9a-f]{64})(?=\.scope|/|$)")
 _POD = re.compile(
     r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})"
@@ -13,19 +13,19 @@ _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 
 
 def unit(path: str | None) -> str | None:
-    """The innermost systemd unit of a path."""
+    """Returns the innermost systemd unit of a path."""
     found = _UNIT.findall(path or "")
     return _plain(found[-1]) if found else None
 
 
 def container_id(path: str | None) -> str | None:
-    """The 64 hexadecimal digits of a container, as docker, containerd and CRI-O write them."""
+    """Returns the container id: 64 hexadecimal digits for docker, containerd and CRI-O."""
     found = _CONTAINER.findall(path or "")
     return found[-1] if found else None
 
 
 def pod_uid(path: str | None) -> str | None:
-    """The uid of a Kubernetes pod; systemd's slices write `_` for `-`."""
+    """Returns the uid of a Kubernetes pod; systemd slices have `_` instead of `-`."""
     found = _POD.search(path or "")
     return found[1].replace("_", "-") if found else None
 

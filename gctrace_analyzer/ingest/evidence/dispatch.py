@@ -1,11 +1,11 @@
-"""What a message may hold beside gctrace, and who reads it."""
+"""Passes log messages to the readers of everything except gctrace."""
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.evidence import docker, oom, oom_lines, systemd
 from gctrace_analyzer.ingest.memstats import text
 
@@ -30,23 +30,24 @@ HINT = "|".join(
         _BYTES,
     ]
 )
-"""What every line that one of the readers knows contains, or any text, as bytes."""
+"""Every line that one of the readers understands contains a match of this."""
 
 COARSE = (
     "oom|OOM|Alloc|heap_|"
     "f memory|emory:|led process|process exited|onsumed |failed|estart|blob "
     "data|MESSAGE|runtime stats"
 )
-"""A quick look for `HINT`: the few words that lines with gctrace around them share with it."""
+"""A faster, less exact search than `HINT`, for logs that are mostly gctrace."""
 
 _OUT_OF_MEMORY = re.compile(
     r"^(?P<fatal>fatal error: )?(?:runtime: )?(?:out of memory|cannot allocate memory)"
-    r"(?:: cannot allocate (?P<requested>\d+)-byte block \((?P<in_use>\d+) in use\))?\s*$"
+    r"(?:: cannot allocate (?P<requested>\d{1,30})-byte block "
+    r"\((?P<in_use>\d{1,30}) in use\))?\s*$"
 )
 
 
 def read(messages: Sequence[Message]) -> Rows:
-    """Everything the messages hold, by table; columns a row lacks are null."""
+    """Returns the rows that the messages contain, by table."""
     rows: Rows = {}
     for found in (oom.read(messages), systemd.read(messages)):
         for table, more in found.items():
@@ -54,7 +55,7 @@ def read(messages: Sequence[Message]) -> Rows:
     rows["memstats"] = text.read(messages)
     rows["container_states"] = docker.read(messages)
     rows["runtime_fatal"] = list(_fatal(messages))
-    rows["rejected"] = list(_lost(messages))
+    rows["rejected"] = list(_unreadable(messages))
     return rows
 
 
@@ -73,25 +74,25 @@ def _fatal(messages: Sequence[Message]) -> list[Row]:
         sizes = {
             f"{name}_bytes": int(found[name]) for name in ("requested", "in_use") if found[name]
         }
-        rows.append(message.whose() | {"kind": "out of memory"} | sizes)
+        rows.append(message.identity() | {"kind": "out of memory"} | sizes)
     return rows
 
 
-def _lost(messages: Sequence[Message]) -> Iterator[Row]:
-    """Messages that held something and cannot be read."""
+def _unreadable(messages: Sequence[Message]) -> Iterator[Row]:
+    """Yields a rejection for each message that is incomplete."""
     for message in messages:
         reason = None
         if _BLOB.match(message.text):
-            reason = "journalctl left the message out, as it is no text: print it with -o json"
+            reason = "journalctl omitted a message that is not text; use journalctl -o json"
         elif _CUT.match(message.text) and not _is_json(message.text):
-            reason = "JSON cut inside a value"
+            reason = "JSON that ends inside a value"
         if reason:
             yield {"line_no": message.line_no, "reason": reason, "text": message.text[:500]}
 
 
 def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
+        json_values.loads(text)
     except ValueError:
         return False
     return True

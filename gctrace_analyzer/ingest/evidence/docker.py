@@ -1,14 +1,14 @@
-"""Reads what Docker says of containers: `inspect`, whole or in part, and `events`."""
+"""Reads `docker inspect`, whole or in part, and `docker events`."""
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import units
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.ingest import json_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ HINT = (
 
 
 def inspected(value: dict[str, Any]) -> Row:
-    """A container as `docker inspect` prints it, or its bare `.State`."""
+    """Returns the row of a container from `docker inspect`, or from its `.State` alone."""
     state = value.get("State", value)
     host, config = value.get("HostConfig") or {}, value.get("Config") or {}
     environment = dict(
@@ -50,9 +50,9 @@ def inspected(value: dict[str, Any]) -> Row:
         "restart_count": value.get("RestartCount"),
         "memory_limit_bytes": host.get("Memory") or None,
         "cpu_limit": _cpus(host),
-        **settings(environment),
+        **go_settings(environment),
     }
-    return finished(row)
+    return with_signal(row)
 
 
 def _cpus(host: Mapping[str, Any]) -> float | None:
@@ -62,8 +62,8 @@ def _cpus(host: Mapping[str, Any]) -> float | None:
     return float(quota) / period if quota > 0 else None
 
 
-def settings(environment: Mapping[str, str]) -> Row:
-    """What the runtime takes from the environment."""
+def go_settings(environment: Mapping[str, str]) -> Row:
+    """Returns the settings that the Go runtime takes from environment variables."""
     row: Row = {}
     if "GOGC" in environment:
         row["gogc"] = environment["GOGC"]
@@ -77,31 +77,31 @@ def settings(environment: Mapping[str, str]) -> Row:
     return row
 
 
-def finished(row: Row) -> Row:
-    """The row with what follows from its exit code."""
+def with_signal(row: Row) -> Row:
+    """Returns the row with the signal that its exit code implies."""
     code = row.get("exit_code")
     return row | {"signal": _SIGNALS.get(code)} if isinstance(code, int) else row
 
 
 def when(text: str | None) -> datetime | None:
-    """Docker's stamps, cut to microseconds; `0001-01-01` means never."""
+    """Returns the time of a Docker timestamp; `0001-01-01` means never."""
     if not text or text.startswith(_NEVER):
         return None
     try:
-        stamp = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
+        time = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
     except ValueError:
         return None
-    return stamp.astimezone(UTC) if stamp.tzinfo else None
+    return time.astimezone(UTC) if time.tzinfo else None
 
 
 def is_event(value: dict[str, Any]) -> bool:
-    """Whether this is one of `docker events --format '{{json .}}'`."""
+    """Whether a value is from `docker events --format '{{json .}}'`."""
     action = value.get("Action") or value.get("status")
-    return value.get("Type") == "container" and action in _EVENTS
+    return value.get("Type") == "container" and str(action) in _EVENTS
 
 
 def from_event(value: dict[str, Any]) -> Row:
-    """A docker event as JSON."""
+    """Returns the row of a docker event in JSON."""
     actor = value.get("Actor") or {}
     attributes = actor.get("Attributes") or {}
     nanoseconds = value.get("timeNano")
@@ -130,14 +130,24 @@ def _event(action: str, container_id: str | None, attributes: Mapping[str, str])
     }
     if action == "oom":
         row["oom_killed"] = True
-    given = finished(row)
+    given = with_signal(row)
     if (number := attributes.get("signal")) is not None:
         given["signal"] = _SIGNALS.get(128 + int(number)) if number.isdigit() else number
     return given
 
 
+def _from_json(value: dict[str, Any]) -> Row:
+    """The row of an event or a state; empty for other objects."""
+    try:
+        if is_event(value):
+            return from_event(value)
+        return inspected(value) if "OOMKilled" in value or "State" in value else {}
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
+        return {}
+
+
 def read(messages: Iterable[Message]) -> list[Row]:
-    """Docker's events, as text or JSON, and states a line each."""
+    """Returns the rows of docker events, in text or JSON, and of states on one line each."""
     rows = []
     for message in messages:
         if found := _EVENT.search(message.text):
@@ -146,17 +156,14 @@ def read(messages: Iterable[Message]) -> list[Row]:
             row = _event(found["event"], found["id"], attributes)
         elif message.text.startswith("{"):
             try:
-                value = json.loads(message.text)
+                value = json_values.loads(message.text)
             except ValueError:
                 continue
-            if is_event(value):
-                row = from_event(value)
-            elif "OOMKilled" in value or "State" in value:
-                row = inspected(value)
-            else:
-                continue
+            row = _from_json(value)
         else:
             continue
         given = {name: value for name, value in row.items() if value is not None}
+        if not given:
+            continue
         rows.append({"logged_at": message.logged_at, "line_no": message.line_no, **given})
     return rows

@@ -1,4 +1,4 @@
-"""Whole JSON documents: inspections, pods, dumps of MemStats, and logs of log services."""
+"""Reads JSON documents: inspections, pods, MemStats, and the results of log services."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import UnreadableInputError
+from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.evidence import docker, kubernetes
-from gctrace_analyzer.ingest.memstats import fields
+from gctrace_analyzer.ingest.memstats import json as memstats_json
 from gctrace_analyzer.ingest.wrappers.json_lines import source
 
 if TYPE_CHECKING:
@@ -18,14 +19,15 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row, Rows
     from gctrace_analyzer.ingest.wrappers.journal import NumberedLine
 
-BEGINS = re.compile(r"\s*(?:\[\s*(?:[{\[\"]|\Z)|\{\s*(?:[\"}]|\Z))")
-FRAGMENT = re.compile(r"\s*\"[A-Za-z]\w*\"\s*:")
+BEGINS = re.compile(r"^\s*(?:\[\s*(?:[{\[\"]|\Z)|\{\s*(?:[\"}]|\Z))")
+FRAGMENT = re.compile(r"^\s*\"[A-Za-z]\w*\"\s*:")
+_UNEXPECTED = "JSON with values of unexpected types"
 _BLANK = re.compile(r"[\s,]*")
 
 
 @dataclass(slots=True)
 class Values:
-    """What JSON documents hold: rows by table, log records as JSON lines, values cut short."""
+    """The contents of JSON documents: rows by table, log records as JSON lines, cut values."""
 
     rows: Rows = field(default_factory=dict)
     records: list[NumberedLine] = field(default_factory=list)
@@ -33,13 +35,13 @@ class Values:
     kinds: list[str] = field(default_factory=list)
 
     def add(self, kind: str, table: str, row: Row, line_no: int) -> None:
-        """Adds a row found in a value of that kind."""
+        """Adds a row that was found in a value of the given kind."""
         self.kinds.append(kind)
         self.rows.setdefault(table, []).append({"line_no": line_no, **row})
 
 
 def read(text: str, name: str) -> Values:
-    """All values of a document: one, several after each other, or a pasted piece of one.
+    """Returns the contents of a document: one value, several, or a fragment of one.
 
     Raises:
         UnreadableInputError: no value can be read; it says where.
@@ -51,16 +53,18 @@ def read(text: str, name: str) -> Values:
             + text.strip().rstrip(",")
             + "}" * (1 + max(0, text.count("{") - text.count("}")))
         )
-        # A comma before a closing brace, as it stays behind when something is cut out.
+        # Removes a comma before a closing brace, which is left when something was cut out.
         text = re.sub(r",(\s*[}\]])", r"\1", text)
-    for line_no, value in _each(text, name, values):
-        _sort(value, line_no, values)
+    for line_no, value in _values_of(text, name, values):
+        try:
+            _add_value(value, line_no, values)
+        except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
+            values.cut.append((line_no, _UNEXPECTED, json.dumps(value)[:200]))
     return values
 
 
-def _each(text: str, name: str, values: Values) -> Iterator[tuple[int, Any]]:
-    """Each value with its line; the items of an array one by one."""
-    decoder = json.JSONDecoder()
+def _values_of(text: str, name: str, values: Values) -> Iterator[tuple[int, Any]]:
+    """Yields each value with its line number; the items of an array one by one."""
     at, end, found = _skip(text, 0), len(text), False
     line_no, counted = 1, 0
     in_array = at < end and text[at] == "["
@@ -75,18 +79,18 @@ def _each(text: str, name: str, values: Values) -> Iterator[tuple[int, Any]]:
         line_no += text.count("\n", counted, at)
         counted = at
         try:
-            value, at = decoder.raw_decode(text, at)
+            value, at = json_values.raw_decode(text, at)
         except ValueError as err:
             if not found:
-                _explain(err, text, name)
-            values.cut.append((line_no, "JSON cut inside a value", text[at : at + 200]))
+                _raise_invalid(err, text, name)
+            values.cut.append((line_no, "JSON that ends inside a value", text[at : at + 200]))
             return
         found = True
         at = _skip(text, at)
         yield line_no, value
 
 
-def _explain(err: ValueError, text: str, name: str) -> None:
+def _raise_invalid(err: ValueError, text: str, name: str) -> None:
     lineno, colno = getattr(err, "lineno", 1), getattr(err, "colno", 1)
     near = text.split("\n")[lineno - 1][max(0, colno - 40) : colno + 20] if text else ""
     problem = f"invalid JSON at column {colno}: {getattr(err, 'msg', str(err))}"
@@ -100,10 +104,10 @@ def _skip(text: str, at: int) -> int:
     return _BLANK.match(text, at).end()  # type: ignore[union-attr]  # matches nothing too
 
 
-def _sort(value: Any, line_no: int, values: Values) -> None:  # noqa: C901  one branch per kind
+def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901  one branch per kind
     if isinstance(value, list):
         for item in value:
-            _sort(item, line_no, values)
+            _add_value(item, line_no, values)
         return
     if not isinstance(value, dict):
         return
@@ -117,12 +121,14 @@ def _sort(value: Any, line_no: int, values: Values) -> None:  # noqa: C901  one 
         for item in value.get("items", [value]):
             values.records.append((line_no, json.dumps(_kubernetes_event(item))))
         values.kinds.append("kubectl get events -o json")
-    elif fields.is_record(value.get("memstats")):
-        values.add("expvar", "memstats", fields.from_record(value["memstats"]), line_no)
-    elif fields.is_record(value.get("MemStats")):
-        values.add("MemStats JSON", "memstats", fields.from_record(value["MemStats"]), line_no)
-    elif fields.is_record(value) and not {"msg", "message", "log"} & value.keys():
-        values.add("MemStats JSON", "memstats", fields.from_record(value), line_no)
+    elif memstats_json.is_record(value.get("memstats")):
+        values.add("expvar", "memstats", memstats_json.from_record(value["memstats"]), line_no)
+    elif memstats_json.is_record(value.get("MemStats")):
+        values.add(
+            "MemStats JSON", "memstats", memstats_json.from_record(value["MemStats"]), line_no
+        )
+    elif memstats_json.is_record(value) and not {"msg", "message", "log"} & value.keys():
+        values.add("MemStats JSON", "memstats", memstats_json.from_record(value), line_no)
     elif isinstance(value.get("events"), list):
         values.kinds.append("CloudWatch events")
         events = [e for e in value["events"] if isinstance(e, dict) and "message" in e]
@@ -177,7 +183,7 @@ def _loki(streams: list[dict[str, Any]]) -> list[str]:
 
 
 def _kernel(entries: list[Any]) -> list[dict[str, Any]]:
-    """The kernel's messages, whose time is seconds since the boot."""
+    """Kernel messages, with times in seconds since boot."""
     return [
         {
             "message": each["msg"],
@@ -189,14 +195,14 @@ def _kernel(entries: list[Any]) -> list[dict[str, Any]]:
 
 
 def _hits(value: dict[str, Any]) -> list[dict[str, Any]]:
-    """The documents that Elasticsearch or OpenSearch found."""
+    """The documents in a search result of Elasticsearch or OpenSearch."""
     outer = value.get("hits")
     hits = outer.get("hits") if isinstance(outer, dict) else None
     return [source(hit) for hit in hits or [] if isinstance(hit, dict)]
 
 
 def _query_rows(value: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a query over CloudWatch's logs, oldest first."""
+    """The rows of a CloudWatch Logs Insights query, oldest first."""
     rows = [
         {
             cell["field"]: cell.get("value")
@@ -208,14 +214,14 @@ def _query_rows(value: dict[str, Any]) -> list[dict[str, Any]]:
     ]
     rows = [row for row in rows if "@message" in row]
     for row in rows:
-        # Its times are UTC and do not say so.
+        # The times are UTC without saying so.
         if at := row.get("@timestamp"):
             row["@timestamp"] = f"{str(at).removesuffix('Z')}Z"
     return sorted(rows, key=lambda row: row.get("@timestamp") or "")
 
 
 def _entry(value: dict[str, Any]) -> dict[str, Any]:
-    """A log entry whose message is inside its payload, as Google's logging writes them."""
+    """The log entry, with the message out of the payload in which Google Cloud puts it."""
     payload = value.get("jsonPayload")
     if isinstance(payload, dict) and "textPayload" not in value:
         message = payload.get("message") or payload.get("msg") or payload.get("MESSAGE")

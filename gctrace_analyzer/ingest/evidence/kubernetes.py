@@ -1,4 +1,4 @@
-"""Reads what kubectl prints: events, and `describe pod`."""
+"""Reads pods and events as kubectl prints them, including `kubectl describe pod`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.ingest.evidence.docker import finished, settings
+from gctrace_analyzer.ingest.evidence.docker import go_settings, with_signal
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row
@@ -24,13 +24,13 @@ _LISTED = re.compile(
     r"(?:Warning|Normal)\s+(?P<reason>\w+)\s+(?P<object>\S+/\S+)\s+(?P<message>.*)$"
 )
 _REPORTERS = {"OOMKilling": "node-problem-detector", "SystemOOM": "kubelet"}
-_AGE = re.compile(r"(\d+)([smhdy])")
+_AGE = re.compile(r"(?<!\d)(\d+)([smhdy])")
 _AGE_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A row of a table of events: its message, how old it was, and who told it."""
+    """A row of a table of events: its message, its age, and the node that reported it."""
 
     message: str
     reason: str
@@ -38,13 +38,13 @@ class Event:
     node: str | None
 
     def facts(self) -> Row:
-        """What it says of a kill."""
+        """Returns the facts about a kill."""
         about: Row = {"age_s": self.age_s, "reported_by": _REPORTERS.get(self.reason)}
         return about | ({"node": self.node, "host": self.node} if self.node else {})
 
 
 def event(text: str) -> Event | None:
-    """A line of `kubectl describe` or `kubectl get events`; None for another line."""
+    """Returns the event on a line of `kubectl describe` or `kubectl get events`, or None."""
     if not (found := _DESCRIBED.match(text) or _LISTED.match(text)):
         return None
     given = found.groupdict()
@@ -59,8 +59,10 @@ def event(text: str) -> Event | None:
 
 
 def quantity(text: str) -> float | None:
-    """A Kubernetes quantity: `512Mi`, `1G`, `500m`, `2`."""
-    found = re.fullmatch(r"([\d.]+(?:e\d+)?)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?", text.strip())
+    """Returns the value of a Kubernetes quantity: `512Mi`, `1G`, `500m`, `2`."""
+    found = re.fullmatch(
+        r"(\d{1,30}(?:\.\d{0,30})?(?:e\d{1,2})?)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?", text.strip()
+    )
     if not found:
         return None
     factors = {"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
@@ -69,7 +71,7 @@ def quantity(text: str) -> float | None:
 
 
 def pods(value: dict[str, Any]) -> list[Row]:
-    """The containers of a pod, or of a list of pods, as `kubectl get -o json` prints them."""
+    """Returns the containers of a pod or a list of pods from `kubectl get -o json`."""
     if value.get("kind", "").endswith("List"):
         items = value.get("items") or []
         return [row for item in items if isinstance(item, dict) for row in pods(item)]
@@ -91,15 +93,15 @@ def pods(value: dict[str, Any]) -> list[Row]:
             "container_id": (state.get("containerID") or "").rpartition("/")[2] or None,
             "restart_count": state.get("restartCount"),
             **_resources(described.get("resources") or {}),
-            **settings(_environment(described)),
+            **go_settings(_environment(described)),
         }
         row |= _states(state.get("state") or {}, state.get("lastState") or {})
-        rows.append(finished(row))
+        rows.append(with_signal(row))
     return rows
 
 
 def _environment(described: dict[str, Any]) -> dict[str, str]:
-    """The container's variables; one taken from its own memory limit has that value."""
+    """The environment variables, including those set from the memory limit."""
     found, resources = {}, described.get("resources") or {}
     for variable in described.get("env") or []:
         name, value = variable.get("name"), variable.get("value")
@@ -157,10 +159,7 @@ _SECTIONS = {"limits", "requests", "environment", "state", "last state"}
 def describe(
     lines: list[str], first_line_no: int = 1
 ) -> tuple[list[Row], list[tuple[int, str]]]:
-    """The containers of `kubectl describe pod`, whole or a pasted part of it.
-
-    Also gives back the lines of its tables of events, which are messages.
-    """
+    """Returns the containers of `kubectl describe pod`, or part of it, and the event lines."""
     reader = _Described()
     events: list[tuple[int, str]] = []
     in_events = False
@@ -221,7 +220,7 @@ class _Described:
             if value:
                 self.fields[lower] = value
         elif self.section == "environment":
-            # A value of the downward API has its origin behind it.
+            # A value from the downward API is followed by its origin.
             self.environment[key] = re.sub(r"\s+\((?:limits|requests)\.\w+\)$", "", value)
         elif self.section:
             self.fields[f"{self.section} {lower}"] = value
@@ -256,9 +255,9 @@ class _Described:
                 },
                 "requests": {"memory": fields.get("requests memory", "")},
             }),
-            **settings(environment),
+            **go_settings(environment),
         }  # fmt: skip
-        self.found.append(self.pod | finished(row))
+        self.found.append(self.pod | with_signal(row))
 
     def rows(self) -> list[Row]:
         self.flush()
@@ -278,7 +277,7 @@ _DESCRIBES = re.compile(
 
 
 def is_described(text: str) -> bool:
-    """Whether this looks like `kubectl describe pod`, or a part of it."""
+    """Whether a text looks like `kubectl describe pod`, or part of it."""
     return len(_DESCRIBES.findall(text)) >= 2
 
 

@@ -1,19 +1,21 @@
-"""A peeled line as the readers of rare payloads see it."""
+"""A log message without its prefix, as the readers of OOM kills, events and dumps take it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gctrace_analyzer.schema import IDENTITY
 
 if TYPE_CHECKING:
     from datetime import datetime
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
-"""Rows by table; columns a row lacks are null."""
+"""Rows by table; a column that a row does not have is null."""
 
 
 class Message(NamedTuple):
-    """A message and what its carrier said; `native` is JSON of journald's own fields."""
+    """A message and the metadata of its prefix; `native` is JSON of journald's own fields."""
 
     line_no: int
     text: str
@@ -30,8 +32,8 @@ class Message(NamedTuple):
     stream: str | None = None
     native: str | None = None
 
-    def when(self) -> Row:
-        """Where and when: what every row has."""
+    def place(self) -> Row:
+        """Returns the line, time and host of the message, which every row has."""
         return {
             "line_no": self.line_no,
             "logged_at": self.logged_at,
@@ -39,16 +41,6 @@ class Message(NamedTuple):
             "host": self.host,
         }
 
-    def whose(self) -> Row:
-        """`when`, and whose line it is."""
-        names = (
-            "ident",
-            "log_pid",
-            "unit",
-            "container",
-            "container_id",
-            "pod",
-            "namespace",
-            "stream",
-        )
-        return self.when() | {name: getattr(self, name) for name in names}
+    def identity(self) -> Row:
+        """Returns `place`, and which process wrote the line."""
+        return self.place() | {name: getattr(self, name) for name in IDENTITY}

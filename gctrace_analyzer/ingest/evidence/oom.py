@@ -1,13 +1,13 @@
-"""Reads the kernel's OOM killer: an incident of up to thousands of lines becomes one row.
+"""Reads kernel OOM kills: an incident of up to thousands of lines becomes one row.
 
-A kill is what `Killed
-process` says; what stands around it (who asked, whose limit, the victims' table, the reaper)
-is folded into its row. An incident without a kill becomes an invocation.
+The line `Killed process` makes a kill; the lines around it (the invoking process, the limit,
+the task table, the reaper) add to its row. An incident without a kill becomes an invocation.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Incident:
-    """What is known of one run of the OOM killer."""
+    """What is known about one run of the OOM killer."""
 
     facts: Row
     kills: list[Row] = field(default_factory=list)
@@ -62,7 +62,7 @@ class _Reader:
         self.columns: dict[str | None, list[str]] = {}
         self.kernel = False
         self.by_pid: dict[int, list[Row]] = {}
-        self.told: list[Row] = []
+        self.by_kubelet: list[Row] = []
         self.event: tuple[int, Row] = (-9, {})
         self.handlers: tuple[tuple[re.Pattern[str], _Handler], ...] = (
             (KUBELET, self.kubelet), (INVOKED, self.invoked), (KILL, self.kill),
@@ -74,23 +74,25 @@ class _Reader:
 
     def read(self, messages: Iterable[Message]) -> Rows:
         for message in messages:
-            self.line(message)
+            # A number with thousands of digits is not the kernel's.
+            with suppress(ValueError):
+                self.line(message)
         for incident in list(self.open.values()):
             self.close(incident)
-        # What the kubelet tells of is mostly here already, in the kernel's own words.
+        # Most kills that the kubelet reports are also in the kernel's messages.
         known = {(kill["pid"], kill["comm"]) for kill in self.rows["oom_kills"]}
         self.rows["oom_kills"] += [
-            kill for kill in self.told if (kill["pid"], kill["comm"]) not in known
+            kill for kill in self.by_kubelet if (kill["pid"], kill["comm"]) not in known
         ]
         return self.rows
 
     def line(self, message: Message) -> None:
         event = kubernetes.event(message.text)
         text = event.message if event else message.text
-        about = message.when()
+        about = message.place()
         if event:
             self.event = (message.line_no, event.facts())
-        # The message of an event may go on in the next line.
+        # The message of an event may continue on the next line.
         if message.line_no - self.event[0] in (0, 1) and message.host is None:
             about |= self.event[1]
         self.kernel = message.ident == "kernel" or message.monotonic_s is not None
@@ -98,10 +100,10 @@ class _Reader:
             if found := pattern.search(text):
                 handle(found, about)
                 return
-        # Anybody may print numbers; a table is the kernel's.
-        ours = self.kernel or about["host"] in self.open
+        # Other programs print tables too; this one is the kernel's.
+        is_kernel = self.kernel or about["host"] in self.open
         columns = self.columns.get(about["host"])
-        if ours and (found := TASK.search(text)) and (row := task(found, columns)):
+        if is_kernel and (found := TASK.search(text)) and (row := task(found, columns)):
             self.task(row, about)
 
     def invoked(self, found: re.Match[str], about: Row) -> None:
@@ -137,13 +139,13 @@ class _Reader:
             incident.facts |= facts
 
     def wrapped(self, found: re.Match[str], about: Row) -> None:
-        """Somebody, or a mail program, has wrapped the line of the kill."""
+        """Adds the second part of a kill line that was wrapped."""
         incident = self.open.get(about["host"])
         if incident and incident.kills:
             incident.kills[-1].update(sizes(found.string))
 
     def at(self, step: str, about: Row, after: set[str] | None = None) -> _Incident:
-        """The incident this step belongs to: the open one, unless it is past such a step."""
+        """Returns the incident of a step: the open one, unless it is past the step."""
         incident = self.open.get(about["host"])
         past = incident and (incident.seen - (after or set())) & _BEFORE.get(step, set())
         if incident is None or past:
@@ -171,13 +173,13 @@ class _Reader:
         uid = found["uid1"] or found["uid2"]
         given = sizes(found.string[found.end("comm") :])
         announced = incident.announced or {}
-        whose = scope(found["message"]) or announced.get("scope")
+        kill_scope = scope(found["message"]) or announced.get("scope")
         row = {
             **{name: value for name, value in incident.facts.items() if name != "line_no"},
             **{name: value for name, value in about.items() if value is not None},
             "killer": "kernel", "pid": int(found["pid"]), "comm": found["comm"],
             **({"uid": int(uid)} if uid else {}), **given, "score": announced.get("score"),
-            "oom_group": incident.group or None, "scope": whose,
+            "oom_group": incident.group or None, "scope": kill_scope,
         }  # fmt: skip
         same = (row["pid"], row["comm"], row.get("total_vm_bytes"), row.get("anon_rss_bytes"))
         for other in self.by_pid.get(row["pid"], []):
@@ -185,7 +187,7 @@ class _Reader:
             if same == (other["pid"], other["comm"], *sizes_of) and (
                 other.get("host") in (row.get("host"), None)
             ):
-                # A group kill and the node problem detector print a kill again.
+                # Group kills and the node problem detector repeat the line of a kill.
                 new = {name: value for name, value in row.items() if other.get(name) is None}
                 other.update(new)
                 if incident.group:
@@ -234,7 +236,7 @@ class _Reader:
             return
 
     def kubelet(self, found: re.Match[str], about: Row) -> None:
-        self.told.append(
+        self.by_kubelet.append(
             about | {"killer": "kernel", "reported_by": "kubelet", "scope": "global",
                      "pid": int(found["pid"]), "comm": found["comm"]}
         )  # fmt: skip
@@ -247,7 +249,7 @@ class _Reader:
                 {**facts, "killer": "kernel", **incident.announced, "truncated": True}
             )
         for kill in incident.kills:
-            _finish(kill)
+            _add_derived(kill)
             self.rows["oom_kills"].append(kill)
         if not incident.kills and incident.seen & {"invoked", "usage", "task in", "no kill"}:
             facts["scope"] = (
@@ -271,26 +273,26 @@ _BEFORE = {
     "no kill": {"killed", "announced", "no kill"},
     "group": {"no kill"},
 }
-"""The steps that an incident has behind it when the kernel comes to another one."""
+"""For each step, the steps after which it belongs to another incident."""
 
 
 def read(messages: Iterable[Message]) -> Rows:
-    """The kernel's kills, invocations without one, and tables of tasks."""
+    """Returns the kernel's OOM kills, invocations without a kill, and task tables."""
     return _Reader().read(messages)
 
 
-def _finish(kill: Row) -> None:
-    """What follows from several of a kill's facts."""
-    whose, constraint = kill.get("scope"), kill.get("constraint")
-    if whose in (None, "global") and kill.get("oom_memcg"):
-        whose = "memcg"
-    elif whose is None and kill.get("global_oom"):
-        whose = "global"
-    if whose in (None, "global") and constraint in CONSTRAINED:
-        whose = CONSTRAINED[constraint]
-    elif whose is None and constraint == "CONSTRAINT_MEMCG":
-        whose = "memcg"
-    kill["scope"] = whose
+def _add_derived(kill: Row) -> None:
+    """Adds what follows from several facts of a kill."""
+    kill_scope, constraint = kill.get("scope"), kill.get("constraint")
+    if kill_scope in (None, "global") and kill.get("oom_memcg"):
+        kill_scope = "memcg"
+    elif kill_scope is None and kill.get("global_oom"):
+        kill_scope = "global"
+    if kill_scope in (None, "global") and constraint in CONSTRAINED:
+        kill_scope = CONSTRAINED[constraint]
+    elif kill_scope is None and constraint == "CONSTRAINT_MEMCG":
+        kill_scope = "memcg"
+    kill["scope"] = kill_scope
     path = kill.get("task_memcg")
     kill["cgroup"] = path
     kill["unit"] = cgroups.unit(path)
@@ -302,7 +304,7 @@ def _finish(kill: Row) -> None:
 
 
 def _page_size(incident: _Incident) -> int:
-    """From the kill's resident memory in kB and its row in the table in pages."""
+    """The page size, from the resident memory of a kill in kB and in pages."""
     for kill in incident.kills:
         for row in incident.tasks:
             parts = [kill.get(f"{name}_rss_bytes") for name in ("anon", "file", "shmem")]

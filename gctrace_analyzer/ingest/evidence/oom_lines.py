@@ -1,6 +1,9 @@
-"""The lines of the kernel's OOM killer, generation by generation, and what they say.
+"""The lines that the kernel's OOM killer prints.
 
 Formats: mm/oom_kill.c and mm/memcontrol.c of Linux 2.6 to 6.x.
+
+Lines may be 1 MiB long, so every pattern takes linear time: the text between two words has a
+maximum length (64 for the name of a process), or cannot contain the character that ends it.
 """
 
 from __future__ import annotations
@@ -23,41 +26,43 @@ NO_LIMIT_KB = 9007199254740000
 PAGE = 4096
 
 KILL = re.compile(
-    r"(?:(?P<message>Out of [Mm]emory(?: \(oom_kill_allocating_task\))?|Memory cgroup out "
-    r"of memory"
-    r"|No available memory[^:]*): )?[Kk]illed process (?P<pid>\d+)(?:, UID (?P<uid1>\d+),)? "
-    r"\((?P<comm>.*?)\)(?=[ ,.]*(?:UID[ :]?\d|total-vm:|anon-rss:|$))[.,]?(?: UID "
+    r"(?:(?P<message>Out of [Mm]emory(?: \(oom_kill_allocating_task\))?"
+    r"|Memory cgroup out of memory|No available memory[^:]{0,100}): )?"
+    r"[Kk]illed process (?P<pid>\d+)(?:, UID (?P<uid1>\d+),)? "
+    r"\((?P<comm>.{0,64}?)\)(?=[ ,.]*(?:UID[ :]?\d|total-vm:|anon-rss:|$))[.,]?(?: UID "
     r"(?P<uid2>\d+),?)?"
 )
 PREKILL = re.compile(
-    r"(?P<message>out of memory|no available memory[^:]*)[^:]*: kill process (?P<pid>\d+) "
-    r"\((?P<comm>.*?)\) score (?P<score>\d+)",
+    r"(?P<message>(?:out of|no available) memory[^:]{0,100}+): kill process (?P<pid>\d+) "
+    r"\((?P<comm>.{0,64}?)\) score (?P<score>\d+)",
     re.IGNORECASE,
 )
 INVOKED = re.compile(
     r"^(?:.*?(?:\] |kernel: ))?(?P<comm>.{1,16}?) invoked oom-killer: "
-    r"gfp_mask=(?P<gfp>0x[0-9a-f]+(?:\([^)]*\))?).*?order=(?P<order>-?\d+)"
+    r"gfp_mask=(?P<gfp>0x[0-9a-f]+(?:\([^)]{0,300}\))?).{0,200}?order=(?P<order>-?\d+)"
 )
 CONTEXT = re.compile(
-    r"oom-kill:constraint=(?P<constraint>CONSTRAINT_\w+),nodemask=(?P<nodemask>.*?),"
-    r"cpuset=(?P<cpuset>.*?),mems_allowed=(?P<mems>[\d,-]*)(?:,oom_memcg=(?P<oom_memcg>.*?)"
-    r"|(?P<global>,global_oom))?,task_memcg=(?P<task_memcg>.*?),task=(?P<comm>.*),"
+    r"oom-kill:constraint=(?P<constraint>CONSTRAINT_\w+),nodemask=(?P<nodemask>[^=]*),"
+    r"cpuset=(?P<cpuset>[^=]*),mems_allowed=(?P<mems>[\d,-]*)(?:,oom_memcg=(?P<oom_memcg>[^=]*)"
+    r"|(?P<global>,global_oom))?,task_memcg=(?P<task_memcg>[^=]*),task=(?P<comm>.{0,64}),"
     r"pid=(?P<pid>\d+),uid=(?P<uid>\d+)"
 )
-TASK_IN = re.compile(r"Task in (?P<task>.+?) killed as a result of limit of (?P<oom>.+?)\s*$")
+TASK_IN = re.compile(
+    r"Task in (?P<task>(?:(?!Task in ).)+?) killed as a result of limit of (?P<oom>.*\S)\s*$"
+)
 USAGE = re.compile(
     r"(?P<what>memory\+swap|memory|swap): usage (?P<usage>\d+)kB, limit (?P<limit>\d+)kB, "
     r"failcnt (?P<failcnt>\d+)"
 )
 CPU = re.compile(
-    r"(?:CPU: \d+ (?:UID: \d+ )?PID|Pid): (?P<pid>\d+),? [Cc]omm: .*?(?:Not tainted|Tainted: "
-    r"[^\d]*?) (?P<release>\d+\.\d+\S*)"
+    r"(?:CPU: \d+ (?:UID: \d+ )?PID|Pid): (?P<pid>\d+),? [Cc]omm: .{0,100}?(?:Not tainted|"
+    r"Tainted: [^\d]{0,64}?) (?P<release>\d+\.\d+\S*)"
 )
 REAPED = re.compile(
-    r"oom_reaper: reaped process (?P<pid>\d+) \(.*?\), now anon-rss:(?P<anon>\d+)kB, "
+    r"oom_reaper: reaped process (?P<pid>\d+) \(.{0,64}?\), now anon-rss:(?P<anon>\d+)kB, "
     r"file-rss:(?P<file>\d+)kB, shmem-rss:(?P<shmem>\d+)kB"
 )
-HEADER = re.compile(r"\[ *pid *\] +uid +(?P<rest>.*name)\s*$")
+HEADER = re.compile(r"\[ *pid *\] +uid +(?P<rest>.{0,200}name)\s*$")
 TASK = re.compile(r"\[ *(?P<pid>\d+)\] +(?P<rest>\d+ +\d+ +\d+.*)$")
 NO_KILL = re.compile(
     r"no killable processes|is already exiting\. Skip killing|deadlocked on memory|panic_on_oom"
@@ -77,7 +82,9 @@ _KEYS = {
 }
 GROUP = re.compile(r"going to be killed due to memory\.oom\.group")
 WRAPPED = re.compile(r"^\s*(?:total-vm|anon-rss|oom_score_adj):")
-KUBELET = re.compile(r"System OOM encountered, victim process: (?P<comm>.*), pid: (?P<pid>\d+)")
+KUBELET = re.compile(
+    r"System OOM encountered, victim process: (?P<comm>.{0,64}), pid: (?P<pid>\d+)"
+)
 CONSTRAINED = {"CONSTRAINT_CPUSET": "cpuset", "CONSTRAINT_MEMORY_POLICY": "mempolicy"}
 OLD_TABLE = ["uid", "tgid", "total_vm", "rss", "cpu", "oom_adj", "oom_score_adj", "name"]
 TABLES_BY_WIDTH = {
@@ -113,7 +120,7 @@ IN_PAGES = {"total_vm", "rss", "rss_anon", "rss_file", "rss_shmem", "swapents"}
 
 
 def scope(message: str | None) -> str | None:
-    """Whose memory ran out, by the words of the kill."""
+    """Returns which memory ran out, from the wording of the kill."""
     text = (message or "").lower()
     if "cgroup" in text:
         return "memcg"
@@ -123,7 +130,7 @@ def scope(message: str | None) -> str | None:
 
 
 def sizes(text: str) -> Row:
-    """The sizes a line prints, in bytes; the kernel's kB are 1024."""
+    """Returns the sizes on a line in bytes; the kernel's kB is 1024 bytes."""
     row: Row = {}
     for found in _SIZE.finditer(text):
         row[_KEYS[found["key"]]] = int(found["value"]) * (1024 if found["unit"] else 1)
@@ -131,7 +138,7 @@ def sizes(text: str) -> Row:
 
 
 def width(cells: list[str]) -> int:
-    """How many columns a table has whose header is missing: numbers, then a name."""
+    """Returns the number of columns of a row without a header: numbers, then a name."""
     numbers = next(
         (i for i, cell in enumerate(cells) if not re.fullmatch(r"-?\d+", cell)), len(cells)
     )
@@ -139,7 +146,7 @@ def width(cells: list[str]) -> int:
 
 
 def task(found: re.Match[str], columns: list[str] | None) -> Row | None:
-    """A row of the table of tasks, by its header or by how many columns it has."""
+    """Returns a row of the task table, by its header or its number of columns."""
     cells = found["rest"].split()
     columns = columns or TABLES_BY_WIDTH.get(width(cells), OLD_TABLE)
     if len(cells) < len(columns):

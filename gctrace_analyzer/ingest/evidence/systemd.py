@@ -1,14 +1,14 @@
-"""Reads what systemd says of units: exits, kills, restarts, CPU consumed.
+"""Reads systemd's messages about units: exits, kills, restarts, CPU consumed.
 
 Wordings of systemd 219 to 257; systemd-oomd's kills join the kernel's.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.evidence import cgroups
 
 if TYPE_CHECKING:
@@ -21,10 +21,11 @@ HINT = (
     r"cheduled restart|holdoff|scheduling restart|systemd-oomd killed|due to (?:memory|swap)"
 )
 
-_UNIT = r"(?P<unit>[^\s]+\.(?:service|scope|slice|socket|mount|timer))"
+# A unit is a whole word: without the assertion, searching a long line takes quadratic time.
+_UNIT = r"(?<!\S)(?P<unit>\S+\.(?:service|scope|slice|socket|mount|timer))"
 _EXITED = re.compile(
     rf"{_UNIT}: [Mm]ain process exited, code=(?P<code>\w+), "
-    rf"status=(?P<status>\d+)(?:/(?P<signal>[A-Z]\w*))?"
+    rf"status=(?P<status>\d{{1,30}})(?:/(?P<signal>[A-Z]\w*))?"
 )
 _KILLED = re.compile(
     rf"{_UNIT}: (?:A process of this unit has been killed by the OOM killer"
@@ -32,25 +33,25 @@ _KILLED = re.compile(
 )
 _FAILED = re.compile(rf"{_UNIT}: Failed with result '(?P<result>[^']*)'")
 _FAILED_219 = re.compile(rf"^(?:Unit )?{_UNIT} (?:entered failed state|failed)\.\s*$")
-_OOMD = re.compile(rf"{_UNIT}: systemd-oomd killed (?:(?P<n>\d+)|some) process")
+_OOMD = re.compile(rf"{_UNIT}: systemd-oomd killed (?:(?P<n>\d{{1,30}})|some) process")
 _RESTART = re.compile(
-    rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d+)|.*scheduling "
-    rf"restart)"
+    rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d{{1,30}})"
+    r"|.{0,100}scheduling restart)"
 )
 _CONSUMED = re.compile(rf"{_UNIT}: Consumed (?P<what>.*)$")
 _PRESSURE = re.compile(
     r"Killed (?P<cgroup>/\S+) due to memory pressure for (?P<parent>\S+) being "
-    r"(?P<pct>[\d.]+)% > "
-    r"(?P<limit>[\d.]+)%(?: for > (?P<window>[\w. ]+?))?(?: with|$)"
+    r"(?P<pct>\d{1,30}(?:\.\d+)?)% > "
+    r"(?P<limit>\d{1,30}(?:\.\d+)?)%(?: for > (?P<window>[\w. ]+?))?(?: with|$)"
 )
 _USED = re.compile(
-    r"Killed (?P<cgroup>/\S+) due to (?:memory|swap) used(?: \((?P<used>\d+)\) / total "
-    r"\((?P<total>\d+)\))?"
+    r"Killed (?P<cgroup>/\S+) due to (?:memory|swap) used(?: \((?P<used>\d{1,30})\) / total "
+    r"\((?P<total>\d{1,30})\))?"
 )
 
 _SPAN = re.compile(
-    r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>months?|minutes?|min|ms|us|µs|milliseconds?|"
-    r"microseconds?"
+    r"(?<!\d)(?P<number>\d{1,30}(?:\.\d{1,30})?) ?"
+    r"(?P<unit>months?|minutes?|min|ms|us|µs|milliseconds?|microseconds?"
     r"|years?|weeks?|days?|hours?|seconds?|sec|[ywdhms])(?![a-z])"
 )
 _SPAN_S = {
@@ -62,30 +63,35 @@ _LONG = {
     "sec": "s", "millisecond": "ms", "microsecond": "us",
 }  # fmt: skip
 _CPU = re.compile(
-    r"^(?P<cpu>.*?)(?: of)? CPU time(?: over (?P<wall>[^,]*?) wall clock time)?(?:,|\.|$)"
+    r"^(?P<cpu>.*?)(?: of)? CPU time(?: over (?P<wall>[^,]{0,100}?) wall clock time)?(?:,|\.|$)"
 )
-_PEAK = re.compile(r"(?P<size>[\d.]+)(?P<unit>[BKMGTP]?) memory (?P<swap>swap )?peak")
+_PEAK = re.compile(
+    r"(?<![\d.])(?P<size>\d{1,30}(?:\.\d{1,30})?)(?P<unit>[BKMGTP]?) "
+    r"memory (?P<swap>swap )?peak"
+)
 _BINARY = {letter: 1024**power for power, letter in enumerate("BKMGTP")} | {"": 1}
 
 
 def read(messages: Iterable[Message]) -> Rows:
-    """Events of units, and kills by systemd-oomd."""
+    """Returns the events of units, and kills by systemd-oomd."""
     events: list[Row] = []
     kills: list[Row] = []
     failed: dict[tuple[str | None, str], int] = {}
     for message in messages:
         text = message.text
         if "due to " in text and (row := _oomd_kill(text)):
-            kills.append(message.when() | {"killer": "systemd-oomd"} | row)
+            kills.append(message.place() | {"killer": "systemd-oomd"} | row)
         elif row := _event(text):
             key = (message.host, row["unit"])
             if row.pop("again", False):
-                # systemd 219 says it in two lines.
+                # systemd 219 prints two lines.
                 if failed.get(key) == len(events) - 1 and events:
                     continue
                 failed[key] = len(events)
             container = cgroups.container_id(row["unit"])
-            events.append(message.when() | row | _native(message) | {"container_id": container})
+            events.append(
+                message.place() | row | _native(message) | {"container_id": container}
+            )
     return {"unit_events": events, "oom_kills": kills}
 
 
@@ -118,7 +124,7 @@ def _event(text: str) -> Row | None:
 
 
 def consumed(text: str) -> Row | None:
-    """CPU, wall time and peaks of a `Consumed …` line; None if it is none."""
+    """Returns CPU time, wall time and peaks of a `Consumed …` line; None for other text."""
     if not (found := _CPU.match(text)):
         return None
     row: Row = {"cpu_s": span_s(found["cpu"])}
@@ -133,7 +139,7 @@ def consumed(text: str) -> Row | None:
 
 
 def span_s(text: str) -> float | None:
-    """Systemd's time spans, short or in words; `0` is none."""
+    """Returns the seconds of a systemd time span, short or in words; None if it is not one."""
     if text.strip() == "0":
         return 0.0
     parts = list(_SPAN.finditer(text))
@@ -148,10 +154,10 @@ def span_s(text: str) -> float | None:
 
 
 def _native(message: Message) -> Row:
-    """Exact figures that only the journal's own records have."""
+    """Exact figures from journald's structured records."""
     if not message.native:
         return {}
-    given = json.loads(message.native)
+    given = json_values.loads(message.native)
     row: Row = {}
     if used := given.get("CPU_USAGE_NSEC"):
         # To the millisecond, as the text has it.

@@ -1,4 +1,4 @@
-"""What a chunk of a log holds."""
+"""The result of parsing one chunk of a log."""
 
 from __future__ import annotations
 
@@ -11,61 +11,66 @@ if TYPE_CHECKING:
     from collections import Counter
 
 CONTEXT_LINES = 32
-"""How far apart the parts of a torn line may stand: one write of an application."""
+"""How many lines apart the parts of a torn record may be: one write of an application."""
 
 REJECTED_CHARS = 500
+
+SUSPECT_CHARS = 4096
+"""How much of a suspect, and of a line around it, is searched for parts of a record.
+
+No record is longer than `torn.RECORD_CHARS`; this keeps long lines cheap.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkResult:
-    """What a chunk holds.
+    """What one chunk contains.
 
-    `cycles` and `companions` (by table) have `line_no`, those columns of their tables that a
-    line tells, and what a carrier said of it (`metadata`), if there is one. `near` has the
-    lines around the suspects, and those at both ends. `messages` are lines that may hold
-    something else of ours (`dispatch`). `impossible` counts values that became null as
-    they cannot be, by column; `carriers` lines by what they were wrapped in, up to `depth`
-    times.
+    Attributes:
+        lines: how many lines the chunk has.
+        cycles: the cycles: `line_no`, the columns that a line itself gives
+            (`columns.LINE_COLUMNS`), and the metadata of its log prefix, if it has one.
+        companions: lines of other traces by table, with the same columns added.
+        suspects: lines that look like runtime output and could not be read alone.
+        context: the lines around the suspects, and those at both ends of the chunk.
+        messages: lines that other readers may understand (`evidence.dispatch`).
+        impossible: how many values became null because they cannot be true, by column.
+        wrappers: how many lines had each log prefix.
+        depth: how many log prefixes were nested at most.
     """
 
     lines: int
     cycles: pl.DataFrame
     companions: dict[str, pl.DataFrame]
     suspects: list[Suspect]
-    near: pl.DataFrame
+    context: pl.DataFrame
     messages: pl.DataFrame
     impossible: Counter[str]
     wrappers: Counter[str]
     depth: int
 
-    def copy(self) -> ChunkResult:
-        """The same in frames of its own: `shifted` changes them."""
+    def shifted(self, by: int) -> ChunkResult:
+        """Returns a copy with line numbers that are larger by `by`."""
+        line_no = pl.col("line_no").cast(pl.Int64) + by
         return replace(
             self,
-            cycles=self.cycles.clone(),
-            companions={table: frame.clone() for table, frame in self.companions.items()},
-            near=self.near.clone(),
-            messages=self.messages.clone(),
-        )
-
-    def shifted(self, by: int) -> ChunkResult:
-        """The same with line numbers that are larger by so many."""
-        frames = (self.cycles, *self.companions.values(), self.near, self.messages)
-        for frame in frames:
-            at = frame.get_column_index("line_no")
-            frame.replace_column(at, (frame["line_no"].cast(pl.Int64) + by).alias("line_no"))
-        return replace(
-            self, suspects=[s._replace(line_no=s.line_no + by) for s in self.suspects]
+            cycles=self.cycles.with_columns(line_no),
+            companions={
+                table: frame.with_columns(line_no) for table, frame in self.companions.items()
+            },
+            context=self.context.with_columns(line_no),
+            messages=self.messages.with_columns(line_no),
+            suspects=[s._replace(line_no=s.line_no + by) for s in self.suspects],
         )
 
 
 class Suspect(NamedTuple):
-    """A line, from its first runtime word on, that looks like the runtime's but is no record.
+    """A line that looks like runtime output but is not a record, from its first word on.
 
-    `head`: a record's beginning. `headless`: its rest, from the time or percentage on.
-    `piece`: some other part. `glued`: a record that was read, with other text at its end.
-    `range`: a record with a number that does not fit. `long`: over the limit of a line.
-    `origin` tells streams apart whose lines a carrier has put into one file.
+    Kinds: `head`, the beginning of a record; `headless`, the rest of one from the time or
+    percentage on; `piece`, some other part; `glued`, a record that was read, followed by other
+    text; `range`, a record with a number out of range; `long`, a line over the length limit.
+    `origin` separates the streams that a log collector merged into one file.
     """
 
     line_no: int

@@ -1,4 +1,4 @@
-"""From the fields of a line's shape to the columns of its table."""
+"""Turns the fields of a record into the columns of its table."""
 
 from __future__ import annotations
 
@@ -17,75 +17,78 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.gctrace.grammar import Field, Shape
 
 NO_GOAL_MIB = 1 << 40
-"""A goal from here on is the runtime's way to print "no goal" (GOGC=off)."""
+"""The runtime prints a goal of this size or more for "no goal" (GOGC=off)."""
 
 ABSURD_MS = 1e12
 """A negative difference printed as unsigned nanoseconds starts at 1.8e13 ms."""
 
 ABSURD_S = 1e9
-"""Thirty years; a wrapped `@` prints 18446744073 s."""
+"""Thirty years; an `@` that wrapped around prints 18446744073 s."""
 
-OF_THE_RUN = ("process", "logged_at", "wall_time", "source", "monotonic_s")
-"""Columns of `cycles` that no single line tells."""
+_NOT_IN_A_LINE = ("process", "logged_at", "wall_time", "source", "monotonic_s")
+"""Columns of `cycles` that do not come from the line itself."""
 
-OF_A_LINE = [name for name in schema.names("cycles") if name not in OF_THE_RUN]
+LINE_COLUMNS = [name for name in schema.names("cycles") if name not in _NOT_IN_A_LINE]
 
-_DURATIONS = [name for name in OF_A_LINE if name.endswith("_ms")]
+_DURATIONS = [name for name in LINE_COLUMNS if name.endswith("_ms")]
+WALL_PHASES = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
+"""The phases of a cycle, one after the other."""
+
 _MARK_CPU = ("assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms")
 
 
 def cycles_frame(parts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, Counter[str]]:
-    """Frames of `cycle_columns` as one in line order, impossible values nulled.
+    """Returns the frames as one in line order, and the number of impossible values by column.
 
-    The counter says how many values of each column became null.
+    Impossible values, which fit their type but cannot be true, become null.
     """
     if not parts:
         types = schema.polars_schema("cycles")
-        return pl.DataFrame(schema={name: types[name] for name in OF_A_LINE}), Counter()
+        return pl.DataFrame(schema={name: types[name] for name in LINE_COLUMNS}), Counter()
     frame = pl.concat(parts) if len(parts) > 1 else parts[0]
     if not frame["line_no"].is_sorted():
         frame = frame.sort("line_no", maintain_order=True)
-    return _possible(frame)
+    return _without_impossible(frame)
 
 
 @cache
 def cycle_columns(shape: Shape, given: frozenset[str], **flags: bool) -> list[pl.Expr]:
-    """The columns of `cycles` that a line tells, in order, from the fields of its shape.
+    """Returns expressions for `LINE_COLUMNS`, from the fields of a shape.
 
     Args:
-        shape: what the line is.
-        given: the columns there are.
-        flags: those whose value is known of all lines.
+        shape: the shape of the lines.
+        given: the columns that the frame already has.
+        flags: columns that have the same value on all lines.
     """
     types = schema.polars_schema("cycles")
     derived: dict[str, pl.Expr] = {
         "line_no": pl.col("line_no").cast(pl.Int64),
         "format": pl.lit(shape.id).cast(pl.Categorical),
         "leak_check": pl.lit(shape.id == "gc26"),
-        # Not printed up to Go 1.4; whole lines are not repaired.
+        # Go 1.4 and earlier print no `forced`; complete lines are not repaired.
         **{name: pl.lit(value=False) for name in ("forced", "repaired") if name not in given},
         **{flag: pl.lit(value=on) for flag, on in flags.items()},
         **_old_columns(shape),
     }
-    absent = (name for name in OF_A_LINE if name not in derived and name not in given)
+    absent = (name for name in LINE_COLUMNS if name not in derived and name not in given)
     derived |= {name: pl.lit(None, types[name]) for name in absent}
     return [
-        derived[name].alias(name) if name in derived else pl.col(name) for name in OF_A_LINE
+        derived[name].alias(name) if name in derived else pl.col(name) for name in LINE_COLUMNS
     ]
 
 
 def _old_columns(shape: Shape) -> dict[str, pl.Expr]:
-    """What shapes before Go 1.6 print in other words than our columns."""
+    """Expressions for the columns that shapes before Go 1.6 print differently."""
     phases = [field.name for field in shape.fields if field.name.startswith("phase_")]
     if phases:
-        # Up to Go 1.4 the world stood still for the whole collection.
+        # Up to Go 1.4 the world is stopped for the whole collection.
         pause = pl.sum_horizontal(pl.col(phases).cast(pl.Float64))
         columns = {"stw_mark_term_ms": pause / 1000 if phases[0].endswith("_us") else pause}
-        if shape.id in ("gc10", "gc11"):
-            # Swept within the pause: what is left afterwards is what was live.
+        if shape.is_before("1.3"):
+            # These sweep during the pause: the heap after it is the live heap.
             columns["heap_live_mib"] = pl.col("heap_end_mib")
         return columns
-    if shape.id == "gc15":
+    if shape.is_before("1.6"):
         wall = ("scan_ms", "install_barrier_ms", "mark_ms")
         cpu = ("background_cpu_ms", "scan_cpu_ms", "install_barrier_cpu_ms")
         return {
@@ -95,8 +98,18 @@ def _old_columns(shape: Shape) -> dict[str, pl.Expr]:
     return {}
 
 
+def wall_s() -> pl.Expr:
+    """Returns the wall time of the cycle: pause, concurrent marking, pause."""
+    return pl.sum_horizontal(WALL_PHASES) / 1000
+
+
+def end_s() -> pl.Expr:
+    """Returns the end of the cycle, in seconds since the start of its process."""
+    return pl.col("start_s") + wall_s()
+
+
 def field_value(field: Field) -> pl.Expr:
-    """The field's text, as its pattern captured it, as a value; null where it does not fit."""
+    """Returns the value of a field from the text captured; null if it is out of range."""
     text = pl.col(field.name)
     if field.kind in FLOAT_KINDS:
         return text.str.strip_prefix("+").cast(pl.Float64, strict=False)
@@ -110,7 +123,7 @@ def field_value(field: Field) -> pl.Expr:
 
 
 def companion_fields(shape: Shape) -> list[pl.Expr]:
-    """The shape's id, and its sizes in the unit of the table."""
+    """Returns the shape's id, and its sizes in the unit of the table."""
     columns = schema.names(shape.table) if shape.table in schema.TABLES else []
     mib = [field.name for field in shape.fields if field.name.endswith("_mib")]
     kib = {name: name.removesuffix("_mib") + "_kib" for name in mib}
@@ -119,20 +132,20 @@ def companion_fields(shape: Shape) -> list[pl.Expr]:
 
 
 def companions_frame(table: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The companions of one table in line order; markers are `line_no format`."""
+    """Returns the lines of one companion table in line order; markers have `line_no format`."""
     frame = pl.concat(parts, how="diagonal_relaxed").sort("line_no", maintain_order=True)
     if table == "markers":
         return frame.select("line_no", "format")
     types = schema.polars_schema(table)
-    own = [name for name in types if name not in (*OF_THE_RUN, "gc_num", "after_gc")]
+    columns = [name for name in types if name not in (*_NOT_IN_A_LINE, "gc_num", "after_gc")]
     return frame.select(
         pl.col(name) if name in frame.columns else pl.lit(None, types[name]).alias(name)
-        for name in own
+        for name in columns
     )
 
 
-def _possible(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
-    """The frame with null for every value that fits its type but cannot be."""
+def _without_impossible(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
+    """The frame with null for every value that fits its type but cannot be true."""
     limits = {
         "start_s": ABSURD_S,
         "heap_goal_mib": NO_GOAL_MIB,
@@ -140,7 +153,7 @@ def _possible(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
     }
     impossible = Counter[str]()
     for name, limit in limits.items():
-        if (frame[name].max() or 0) >= limit:  # type: ignore[operator]  # numbers all
+        if (frame[name].max() or 0) >= limit:  # type: ignore[operator]  # all are numbers
             absurd = (frame[name] >= limit).fill_null(value=False)
             impossible[name] = int(absurd.sum())
             frame = frame.with_columns(pl.when(~absurd).then(pl.col(name)).alias(name))

@@ -1,9 +1,8 @@
-"""The line shapes the Go runtime prints, from Go 1.0 to 1.27, each written down once.
+"""The line shapes that the Go runtime prints, from Go 1.0 to 1.27, each defined once.
 
-A shape is a template: literal text, `{field:kind}`, and `«…»` for what may be absent
-(`«…|flag»` sets a flag where it is present). From the template come the regular expression,
-and for gctrace's own lines the skeletons (the line without its digits) by which
-`ingest.gctrace.parse` recognises them at speed.
+A shape is a template: literal text, `{field:kind}`, and `«…»` for an optional part
+(`«…|flag»` sets a flag if it is present). The regular expression derives from the template, and
+so do the skeletons (the line without digits and dots) that `skeletons` matches quickly.
 
 Sources: the print statements of each release: src/pkg/runtime/mgc0.c (Go 1.0–1.4),
 runtime/mgc.go, mgcpacer.go, mgcsweep.go, mgcscavenge.go, mheap.go, mgcmark*.go (since).
@@ -31,9 +30,18 @@ FLOAT_KINDS = ("dec", "float")
 _PIECE = re.compile(r"\{(?P<field>\w+):(?P<kind>\w+)\}|(?P<open>«)|\|(?P<flag>\w+)»|»")
 
 
+def version_key(version: str) -> tuple[int, ...]:
+    """Returns a key that sorts Go versions.
+
+    >>> version_key("1.9") < version_key("1.10")
+    True
+    """
+    return tuple(int(number) for number in version.split("."))
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A number or word of a line: its name and the kind of text it is (KINDS)."""
+    """A number or word of a line: its name, and the kind of text that it is (`KINDS`)."""
 
     name: str
     kind: str
@@ -41,7 +49,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """A part of a line that may be absent; `flag` is true where it is present."""
+    """An optional part of a line; `flag` names the column that is true if it is present."""
 
     parts: tuple[str | Field, ...]
     flag: str | None
@@ -52,7 +60,7 @@ Part = str | Field | Optional
 
 @dataclass(frozen=True)
 class Shape:
-    """One line shape: `go_min`–`go_max` print it (`go_max` None: the newest does)."""
+    """One line shape; Go `go_min` to `go_max` print it (None: the newest release still does)."""
 
     id: str
     table: str
@@ -62,12 +70,20 @@ class Shape:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The template, taken apart."""
-        return _take_apart(self.template)
+        """The literals, fields and optional parts of the template, in order."""
+        return _parsed(self.template)
+
+    def is_before(self, version: str) -> bool:
+        """Whether only Go releases before `version` print this shape.
+
+        >>> SHAPES["gc15"].is_before("1.6"), SHAPES["gc16"].is_before("1.6")
+        (True, False)
+        """
+        return self.go_max is not None and version_key(self.go_max) < version_key(version)
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
-        """Every field, optional ones included, in order."""
+        """All fields in order, including optional ones."""
         return tuple(
             piece
             for part in self.parts
@@ -92,7 +108,7 @@ class Shape:
 
     @cached_property
     def variants(self) -> tuple[Variant, ...]:
-        """The shape with every choice of its optional parts."""
+        """The shape with every combination of its optional parts."""
         optionals = [part for part in self.parts if isinstance(part, Optional)]
         return tuple(
             Variant(self, tuple(zip(optionals, chosen, strict=True)))
@@ -102,14 +118,14 @@ class Shape:
 
 @dataclass(frozen=True)
 class Variant:
-    """A shape with its optional parts decided: a plain sequence of literals and fields."""
+    """A shape with a fixed choice of optional parts: a sequence of literals and fields."""
 
     shape: Shape
     choices: tuple[tuple[Optional, bool], ...]
 
     @cached_property
     def parts(self) -> tuple[str | Field, ...]:
-        """Literals and fields in order, neighbouring literals joined."""
+        """Literals and fields in order; adjacent literals are joined."""
         chosen = iter(self.choices)
         flat: list[str | Field] = []
         for part in self.shape.parts:
@@ -137,11 +153,11 @@ class Variant:
 
     @cached_property
     def skeleton(self) -> str:
-        """The line with digits and dots taken out: what is left is the same on every line."""
+        """The line without digits and dots, which is the same for every line of the variant."""
         return "".join(part for part in self.parts if isinstance(part, str))
 
 
-def _take_apart(template: str) -> tuple[Part, ...]:
+def _parsed(template: str) -> tuple[Part, ...]:
     parts: list[Part] = []
     inner: list[str | Field] | None = None
     at = 0
@@ -197,7 +213,7 @@ _STEAL = (
 )
 
 GCTRACE = (
-    # The newest first: most logs are of it.
+    # The newest first: most logs have it.
     Shape("gc18", "cycles", "1.18", None, f"{_HEAD}: {_TIMES}{_HEAP}{_GOAL}{_SCANNABLE}{_END}"),
     Shape("gc26", "cycles", "1.26", None, f"{_HEAD} (checking for goroutine leaks): {_TIMES}{_HEAP}{_GOAL}{_SCANNABLE}{_END}"),
     Shape("gc16", "cycles", "1.6", "1.17", f"{_HEAD}: {_TIMES}{_HEAP}{_GOAL}{_END}"),
@@ -255,17 +271,20 @@ SHAPES = {shape.id: shape for shape in (*GCTRACE, *COMPANIONS)}
 MODERN = tuple(shape for shape in GCTRACE if shape.template.startswith("gc «#»"))
 """The shapes of Go 1.5 and later: `gc N @Ts P%: …`."""
 
+OLD = tuple(shape for shape in GCTRACE if shape.is_before("1.5"))
+"""The shapes of Go 1.4 and earlier: `gcN(threads): …`."""
+
+
+def shapes_before(version: str) -> tuple[str, ...]:
+    """Returns the ids of the cycle shapes that only Go releases before `version` print.
+
+    >>> shapes_before("1.5")
+    ('gc14', 'gc13', 'gc12x', 'gc11', 'gc10')
+    """
+    return tuple(shape.id for shape in GCTRACE if shape.is_before(version))
+
 
 @cache
 def any_of(shapes: tuple[Shape, ...]) -> str:
     """A regular expression, without groups, for a whole record of any of the shapes."""
     return "|".join(re.sub(r"\?P<\w+>", "?:", shape.pattern) for shape in shapes)
-
-
-def version_key(version: str) -> tuple[int, ...]:
-    """Go versions in their order.
-
-    >>> version_key("1.9") < version_key("1.10")
-    True
-    """
-    return tuple(int(number) for number in version.split("."))

@@ -1,27 +1,27 @@
-"""Reads records by their shape's regular expression, and tells what only looks like one.
+"""Reads records by the regular expressions of their shapes, and finds suspects.
 
-For records behind a prefix, before other text or of a rarer shape. What still looks like the
-runtime's is a suspect, for `ingest.gctrace.torn` to join with its other part or to reject.
+For records after a prefix, before other text, or of a rare shape. Other lines that look like
+runtime output are suspects, which `torn` joins with their other parts or rejects.
 """
 
 from __future__ import annotations
 
 import polars as pl
 
-from gctrace_analyzer.ingest.gctrace.chunk import REJECTED_CHARS, Suspect
+from gctrace_analyzer.ingest.gctrace.chunk import REJECTED_CHARS, SUSPECT_CHARS, Suspect
 from gctrace_analyzer.ingest.gctrace.columns import companion_fields, cycle_columns, field_value
-from gctrace_analyzer.ingest.gctrace.grammar import COMPANIONS, GCTRACE, MODERN, Shape, any_of
+from gctrace_analyzer.ingest.gctrace.grammar import COMPANIONS, MODERN, OLD, Shape, any_of
 from gctrace_analyzer.ingest.gctrace.skeletons import by_skeleton, joined
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 
-# What every line of ours, or a part of one, contains. All lines are searched for it: short
-# literals in a regular expression are three times as fast here as Aho-Corasick.
+# Every line of the runtime, or part of one, contains one of these. All lines are searched for
+# them: short literals in a regular expression are three times as fast here as Aho-Corasick.
 HINT = r" @|gc\d|GC f|scvg|scav|pacer|scan:| ms c|MB "
 
 MODERN_HEAD = r"gc #?\d+ @\d"
 _HEADS: tuple[tuple[str, tuple[Shape, ...]], ...] = (
     (MODERN_HEAD, MODERN),
-    (r"gc\d+\(\d+\): \d", tuple(shape for shape in GCTRACE if shape not in MODERN)),
+    (r"gc\d+\(\d+\): \d", OLD),
     (
         r"GC forced|(?:forced )?scvg-?\d*: (?:inuse|\d|GC)|scav \d+ |scan: (?:total|class) "
         r"|pacer: (?:assist ratio=|sweep done|H_m_prev=|-?\d+% CPU)",
@@ -30,18 +30,18 @@ _HEADS: tuple[tuple[str, tuple[Shape, ...]], ...] = (
 )
 _HEADLESS = r"(?:^|[@\s\"])\d+\.\d{3}s -?\d+%(?: \([a-z ]+\))?: \d"
 _PIECE = r"\d ms (?:clock|cpu),|\d->\d+ MB|\d MB (?:goal|stacks|globals),"
-OURS = "|".join([*(head for head, _ in _HEADS), _HEADLESS, _PIECE])
+RUNTIME = "|".join([*(head for head, _ in _HEADS), _HEADLESS, _PIECE])
 _ESCAPED = {"-&gt;": "->", r"-\u003e": "->"}
 
-# Glued to the end of a record: another write, before the runtime's line end came.
+# Another write that followed a record before the runtime wrote the line end.
 _GLUED = r"^[^\s\"'\\`]*[A-Za-z0-9]"
-_SILENT = r"^[^A-Za-z0-9]*$"
+_NO_WORDS = r"^[^A-Za-z0-9]*$"
 
 Frames = dict[str, list[pl.DataFrame]]
 
 
-def by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
-    """Adds records behind a prefix, before other text or of a rarer shape; gives suspects."""
+def add_by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
+    """Adds the records in the lines to `found`, and returns the suspects."""
     if lines.is_empty():
         return []
     text = pl.col("text")
@@ -49,14 +49,14 @@ def by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
     lines = lines.with_columns(prefix=pl.lit(""))
     suspects = _suspects(lines.filter(long), "long")
     rest = lines.filter(~long).with_columns(
-        # `->` where HTML or JSON has escaped it: read, but said.
+        # An arrow escaped by HTML or JSON is read, and the record counts as repaired.
         repaired=text.str.contains_any(list(_ESCAPED)),
         text=text.str.replace_many(_ESCAPED),
     )
     for head, shapes in _HEADS:
         records, rest = _anchored(rest, head)
         if not records.is_empty():
-            suspects += _read(records, shapes, found)
+            suspects += _add_records(records, shapes, found)
     headless = text.str.contains(_HEADLESS)
     suspects += _suspects(rest.filter(headless), "headless")
     suspects += _suspects(rest.filter(text.str.contains(_PIECE) & ~headless), "piece")
@@ -64,27 +64,29 @@ def by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
 
 
 def _suspects(rows: pl.DataFrame, kind: str) -> list[Suspect]:
-    text = pl.col("text").str.head(REJECTED_CHARS) if kind == "long" else pl.col("text")
+    text = pl.col("text").str.head(REJECTED_CHARS if kind == "long" else SUSPECT_CHARS)
     found = rows.select("line_no", "prefix", text, kind=pl.lit(kind))
     return [Suspect(*row) for row in found.iter_rows()]
 
 
 def _anchored(lines: pl.DataFrame, head: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The lines that hold `head`, cut so as to begin there, and the other lines."""
+    """The lines that contain `head`, without what precedes it, and the other lines."""
     lines = lines.with_columns(at=pl.col("text").str.find(head))
     raw, at = pl.col("text").cast(pl.Binary), pl.col("at")
     records = lines.drop_nulls("at").with_columns(
         prefix=raw.bin.slice(0, at).cast(pl.String), text=raw.bin.slice(at).cast(pl.String)
     )
     if (records["text"].str.count_matches(head) > 1).any():
-        # Several records on one line: a log made flat, or two programs writing at once.
+        # Several records on one line: line ends were lost, or two processes wrote at once.
         each = pl.col("text").str.replace_all(f"({head})", "\n${1}").str.strip_prefix("\n")
         records = records.with_columns(text=each.str.split("\n")).explode("text")
     return records.drop("at"), lines.filter(at.is_null()).drop("at")
 
 
-def _read(records: pl.DataFrame, shapes: tuple[Shape, ...], found: Frames) -> list[Suspect]:
-    """Adds the records that can be read to `found`; gives back the suspects."""
+def _add_records(
+    records: pl.DataFrame, shapes: tuple[Shape, ...], found: Frames
+) -> list[Suspect]:
+    """Adds the records that can be read to `found`, and returns the suspects."""
     if shapes is MODERN:
         frames, records = by_skeleton(records.drop("text"), joined(records))
         found["cycles"] += frames
@@ -97,7 +99,7 @@ def _read(records: pl.DataFrame, shapes: tuple[Shape, ...], found: Frames) -> li
         read = records.hstack(_fields(records["text"], shape))
         here = pl.col("after").is_not_null()
         if shape.table == "markers":
-            here &= pl.col("after").str.contains(_SILENT)
+            here &= pl.col("after").str.contains(_NO_WORDS)
         records = read.filter(~here.fill_null(value=False)).select(records.columns)
         glued = pl.col("after").str.contains(_GLUED)
         read = read.filter(here).with_columns(repaired=pl.col("repaired") | glued)
@@ -119,7 +121,7 @@ def _read(records: pl.DataFrame, shapes: tuple[Shape, ...], found: Frames) -> li
 
 
 def _fields(texts: pl.Series, shape: Shape) -> pl.DataFrame:
-    """The fields and flags of `shape` in each text, and what comes `after`; null: no match."""
+    """The fields and flags of `shape` in each text, and the text `after`; null if no match."""
     groups = texts.str.extract_groups(f"^{shape.pattern}(?P<after>.*)$").struct.unnest()
     return groups.select(
         *(field_value(field) for field in shape.fields),

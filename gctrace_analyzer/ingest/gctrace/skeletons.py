@@ -1,30 +1,123 @@
-"""Reads records by their skeleton: what they are without digits and dots.
+"""Reads records by their skeleton: the record without digits and dots.
 
-Nearly every record's skeleton is one of a few constant strings. Such lines are joined, their
-punctuation becomes one separator and Polars' CSV reader takes the numbers (`layout`).
+Nearly every record's skeleton is one of a few constant strings, each of them a variant of a
+shape. A `Layout` says how to read such records: the few punctuation characters that separate
+the numbers become commas, every other character except digits and dots is deleted, and Polars'
+CSV reader reads the numbers from known columns.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 import polars as pl
 
 from gctrace_analyzer.ingest.gctrace.columns import cycle_columns
-from gctrace_analyzer.ingest.gctrace.layout import COMMON, NUMERIC, Layout, layouts
+from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, MODERN, Variant
 
 _SEPARATOR = b"\x01"
-_LIKE_ZLIB = b"x"
+_ZLIB_FIRST_BYTE = b"x"
 _Text = TypeVar("_Text", pl.Expr, pl.Series)
+
+NUMERIC = b"0123456789."
+"""The characters of a number; a line without them is its skeleton."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How to read the records of one variant of a shape.
+
+    `table` and `delete` are for `bytes.translate`; `types` and `columns` for the CSV reader.
+    """
+
+    variant: Variant
+    skeleton: str
+    table: bytes
+    delete: bytes
+    types: dict[str, pl.DataType]
+    columns: list[int]
+
+    def fits_all(self, skeletons: bytes, lines: int) -> bool:
+        """Whether all of these lines, without digits and dots, are this skeleton."""
+        line = self.skeleton.encode() + b"\n"
+        return len(skeletons) + 1 == len(line) * lines and (line * lines).startswith(skeletons)
+
+    def read(self, data: bytes) -> pl.DataFrame:
+        """Returns the numbers of records with this skeleton; null where one is out of range."""
+        cells = data.translate(self.table, self.delete)
+        return pl.read_csv(
+            cells,
+            has_header=False,
+            quote_char=None,
+            schema=self.types,
+            columns=self.columns,
+            ignore_errors=True,
+        )
+
+
+@cache
+def layouts() -> tuple[Layout, ...]:
+    """Returns a layout for each variant of the shapes of Go 1.5 and later, common first."""
+    variants = [variant for shape in MODERN for variant in shape.variants]
+    # A forced cycle is the exception, and so is the `#` of the 2015 development tree.
+    variants.sort(key=lambda variant: sum(present for _, present in variant.choices))
+    return tuple(_layout(variant) for variant in variants)
+
+
+COMMON = 3
+"""The first of `layouts()`, which fit nearly every record: Go 1.6 and later, not forced."""
+
+
+def _layout(variant: Variant) -> Layout:
+    separators = _separators(variant)
+    types: dict[str, pl.DataType] = {}
+    columns: list[int] = []
+    column = 0
+    for part in variant.parts:
+        if isinstance(part, str):
+            column += sum(part.count(char) for char in separators)
+        else:
+            types |= {f"empty_{n}": pl.String() for n in range(len(types), column)}
+            types[part.name] = pl.Float64() if part.kind in FLOAT_KINDS else pl.Int64()
+            columns.append(column)
+    types |= {f"empty_{n}": pl.String() for n in range(len(types), column + 1)}
+    kept = NUMERIC + b"\n" + separators.encode()
+    return Layout(
+        variant,
+        skeleton=variant.skeleton,
+        table=bytes.maketrans(separators.encode(), b"," * len(separators)),
+        delete=bytes(byte for byte in range(256) if byte not in kept),
+        types=types,
+        columns=columns,
+    )
+
+
+def _separators(variant: Variant) -> str:
+    """The fewest characters such that every gap between two numbers contains one."""
+    literals = [part for part in variant.parts if isinstance(part, str)]
+    gaps = literals[1:-1] if isinstance(variant.parts[-1], str) else literals[1:]
+    chosen = ""
+    while uncovered := [gap for gap in gaps if not set(gap) & set(chosen)]:
+        candidates = sorted(set("".join(uncovered)) - set("äé"))
+        chosen += max(
+            candidates,
+            key=lambda char: (
+                sum(char in gap for gap in uncovered)
+                - 0.25 * sum(part.count(char) for part in literals)
+            ),
+        )
+    return chosen
 
 
 def split(data: bytes) -> pl.DataFrame:
-    """The lines of `data` as `text`; an empty one is null."""
-    # The CSV reader splits lines at memory speed, if the separator occurs in none of them
-    # and if the first characters do not make it believe that the data is compressed.
+    """Returns the lines of `data` in the column `text`; an empty line is null."""
+    # The CSV reader splits lines at memory speed. The separator must not occur in any of them,
+    # and the data must not begin like compressed data.
     if _SEPARATOR in data:
         data = data.replace(_SEPARATOR, b" ")
-    misleading = data.startswith(_LIKE_ZLIB)
+    misleading = data.startswith(_ZLIB_FIRST_BYTE)
     lines = pl.read_csv(
         b"\n" + data if misleading else data,
         has_header=False,
@@ -36,7 +129,7 @@ def split(data: bytes) -> pl.DataFrame:
 
 
 def joined(lines: pl.DataFrame) -> bytes:
-    """The texts, a line each, the last without its line end."""
+    """Returns the texts as lines; the last one has no line end."""
     if lines.is_empty():
         return b""
     text: bytes = lines.select(pl.col("text").str.join("\n").cast(pl.Binary)).item()
@@ -44,31 +137,33 @@ def joined(lines: pl.DataFrame) -> bytes:
 
 
 def is_bare(text: _Text) -> _Text:
-    """Whether a line is a record and nothing else."""
-    # Exact enough for the common case: no torn line has both ends of a record.
+    """Whether a line is a record and nothing else: it begins and ends like one."""
+    # A torn line has only one of the two.
     return text.str.starts_with("gc ") & text.str.ends_with(" P")
 
 
 def by_skeleton(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame], pl.DataFrame]:
-    """The records whose skeleton is known, read; and the others, with their `text`.
+    """Returns the cycles of the records with a known skeleton, and the other records.
 
-    `data` has the text of each of `records`, a line each.
+    Args:
+        records: `line_no` and further columns to keep.
+        data: the text of each of `records`, one per line.
     """
     if records.is_empty():
         return [], records.with_columns(text=pl.lit(None, pl.String))
-    bones = data.translate(None, NUMERIC)
+    skeletons = data.translate(None, NUMERIC)
     for layout in layouts()[:COMMON]:
-        # One comparison of memory where all lines are of one shape, as they mostly are.
-        if layout.explains(bones, len(records)):
+        # Usually all lines have the same shape: one comparison of memory.
+        if layout.fits_all(skeletons, len(records)):
             frame, unread = _numbers(records, data, layout)
             return [frame], unread
     known = {layout.skeleton: index for index, layout in enumerate(layouts())}
-    kind = split(bones)["text"].replace_strict(known, default=None, return_dtype=pl.Int64)
+    kind = split(skeletons)["text"].replace_strict(known, default=None, return_dtype=pl.Int64)
     records = records.hstack(split(data))
     frames, rest = [], [records.filter(kind.is_null())]
     for index in kind.drop_nulls().unique():
-        mine = records.filter((kind == index).fill_null(value=False))
-        frame, unread = _numbers(mine.drop("text"), joined(mine), layouts()[index])
+        alike = records.filter((kind == index).fill_null(value=False))
+        frame, unread = _numbers(alike.drop("text"), joined(alike), layouts()[index])
         frames.append(frame)
         rest.append(unread)
     return frames, pl.concat(rest)
@@ -77,7 +172,7 @@ def by_skeleton(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame],
 def _numbers(
     records: pl.DataFrame, data: bytes, layout: Layout
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The numbers of lines of one skeleton; and the lines with one that does not fit."""
+    """The cycles of records with one skeleton, and the records with a number out of range."""
     numbers = layout.read(data)
     unread = records.clear().with_columns(text=pl.lit(None, pl.String))
     if any(column.has_nulls() for column in numbers):
@@ -87,5 +182,5 @@ def _numbers(
     frame = records.hstack(numbers)
     variant = layout.variant
     columns = cycle_columns(variant.shape, frozenset(frame.columns), **variant.flags)
-    # Read in parallel, the numbers lie in pieces; put together later they would exist twice.
+    # Polars reads in parallel and leaves chunks; joining them later needs twice the memory.
     return frame.select(columns).rechunk(), unread

@@ -1,31 +1,41 @@
-"""Joins torn lines again, and says of every other suspect why it could not be read.
+"""Rejoins records that were split over several lines, and rejects the others with a reason.
 
 The runtime prints a record in many small writes, so a write of the application (or of another
-program on the same stream) may land anywhere in it: `gc 14 @0.918s 9%: 0.006+16+`, other text,
-a line end, and the rest of the record on the next line. People wrap lines by hand, too.
+process on the same stream) may land anywhere in it: `gc 14 @0.918s 9%: 0.006+16+`, other text,
+a line end, and the rest of the record on the next line. Mail programs and people also wrap
+records.
 
-Where the rest of a record begins is told by skeletons: what stands before it and what it has,
-both without digits, must make up the skeleton of a record. Only between digits is there a
-choice, and there the log itself decides.
+Skeletons show where the rest of a record begins: what stands before the cut and what comes
+after it, both without digits, must make up the skeleton of a record. Only a cut between digits
+is ambiguous; there, the neighbouring lines and the plausibility of the numbers decide.
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES, REJECTED_CHARS, Suspect
-from gctrace_analyzer.ingest.gctrace.grammar import COMPANIONS, GCTRACE, MODERN, Shape
-from gctrace_analyzer.ingest.gctrace.patterns import MODERN_HEAD
-from gctrace_analyzer.ingest.gctrace.seams import (
-    cycle_num,
-    look,
-    oddity,
-    reach,
-    seams,
-    whole_record,
+from gctrace_analyzer.ingest.gctrace.chunk import (
+    CONTEXT_LINES,
+    REJECTED_CHARS,
+    SUSPECT_CHARS,
+    Suspect,
 )
+from gctrace_analyzer.ingest.gctrace.grammar import (
+    COMPANIONS,
+    MODERN,
+    OLD,
+    Field,
+    Shape,
+    Variant,
+    any_of,
+)
+from gctrace_analyzer.ingest.gctrace.patterns import MODERN_HEAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,28 +45,48 @@ if TYPE_CHECKING:
 
 _REASONS = {
     "long": "longer than 1 MiB",
-    "range": "a number that does not fit 64 bits",
-    "headless": "its beginning is missing",
-    "piece": "a piece of a record, the rest is missing",
+    "range": "a number does not fit in 64 bits",
+    "headless": "the beginning of the record is missing",
+    "piece": "part of a record, and the rest is missing",
 }
-_CUT = "cut short"
-_TORN = "torn by another write, and its rest is missing"
-_BRAIDED = "two programs wrote at once, and their numbers cannot be told apart"
-_ORDER = "the fields stand in an order no Go version prints"
+_CUT_SHORT = "cut short"
+_INTERRUPTED = "interrupted by another write, and the rest is missing"
+_INTERLEAVED = "two processes wrote at the same time, and their numbers cannot be separated"
+_WRONG_ORDER = "fields in an order that no Go version prints"
 
-_MOST_TEARS = 3
+_MAX_TEARS = 3
 """How often one record may be torn; twice was never seen in 4,369 real cycles."""
 
-_OLD = tuple(shape for shape in GCTRACE if shape not in MODERN)
+RECORD_CHARS = 1024
+"""No record is longer: the longest, from Go 1.5, has 22 numbers and 100 other characters."""
+
+_MAX_HEADS = 256
+"""How many places before the rest of a record are tried as its beginning."""
+
+_MAX_HEADS_OF_A_LINE = 16
+"""How many beginnings of records on one line are joined; more are not a Go program's output."""
+
 _HEAD = re.compile(MODERN_HEAD)
-_GC = re.compile(r"gc (?:#?\d*)|gc$")
-_MIDDLE = re.compile(r"[-\d.+/>@%: s]*(?:%|ms c|MB|->)")
-_RUNTIMES_OWN = re.compile(r"gc #?\d+ @\d+\.\d{3}|(?!gc #?\d+ ).*?\d\D+\d")
+_BARE_GC = re.compile(r"gc (?:#?\d*)|gc$")
+_MIDDLE = re.compile(r"^[-\d.+/>@%: s]*(?:%|ms c|MB|->)")
+# Two numbers in their places, `gc 12 @0.345` at least, are not a coincidence.
+_CERTAINLY_A_RECORD = re.compile(r"^(?:gc #?\d+ @\d+\.\d{3}|(?!gc #?\d+ ).*?\d\D+\d)")
 _RECORD_WORDS = re.compile(r" ms cpu| MB |\d P\b")
-_TWO_RECORDS = re.compile(r"gc gc #?\d| ms (clock|cpu),.* ms \1,|gc #?\d+ @.*gc \d[^@]*@[^%]*%")
 _PIECE_WORDS = re.compile(
-    r"(?:[-\d.+/>@%:,()\s]|gc |clock|cpu|ms|MB|goal|stacks|globals|forced|[Ps])*"
+    r"^(?:[-\d.+/>@%:,()\s]|gc |clock|cpu|ms|MB|goal|stacks|globals|forced|[Ps])*"
 )
+_TWO_HEADS = re.compile(r"gc gc #?\d")
+_HEAD_START = re.compile(r"gc #?\d+ @")
+_NEXT_CYCLE = re.compile(r"gc \d")
+
+_NUMERIC = re.compile(r"[\d.]+")
+# A number that may be half written, with more digits than 64 bits can hold.
+_PARTIAL_NUMBER = {
+    "int": r"\d{0,24}",
+    "sint": r"-?\d{0,24}",
+    "dec": r"[\d.]{0,32}",
+    "float": r"[-+\w.]{0,32}",
+}
 
 
 class Joined(NamedTuple):
@@ -67,7 +97,7 @@ class Joined(NamedTuple):
 
 
 class Reject(NamedTuple):
-    """A line that looks like the runtime's and could not be read."""
+    """A line that looks like runtime output and could not be read."""
 
     line_no: int
     reason: str
@@ -75,10 +105,10 @@ class Reject(NamedTuple):
 
 
 @dataclass(slots=True)
-class Mended:
-    """What became of the suspects.
+class Rejoined:
+    """What became of the suspects of one input.
 
-    `forced` are the lines of records that were read and whose ` (forced)` stands alone.
+    `forced` has the lines of complete records whose ` (forced)` was found on a later line.
     """
 
     joined: list[Joined] = field(default_factory=list)
@@ -86,47 +116,52 @@ class Mended:
     rejected: list[Reject] = field(default_factory=list)
 
 
-def mend(
+def rejoin(
     suspects: Sequence[Suspect],
-    near: pl.DataFrame,
+    context: pl.DataFrame,
     expected_num: Callable[[int], int | None],
-) -> Mended:
-    """Joins what belongs together among the suspects of one input.
+) -> Rejoined:
+    """Returns the suspects of one input, joined where they belong together or else rejected.
 
     Args:
         suspects: in line order.
-        near: `line_no text origin` of the lines around them (`wrappers.by_depth`).
+        context: `line_no text origin` of the lines around them (`peel.by_depth`).
         expected_num: the cycle number that would continue the log at a line.
     """
     lines: dict[str, dict[int, str]] = {}
-    for number, text, origin in near.select("line_no", "text", "origin").iter_rows():
-        lines.setdefault(origin, {})[number] = text
-    result = Mended()
+    for number, text, origin in context.select("line_no", "text", "origin").iter_rows():
+        lines.setdefault(origin, {})[number] = text[:SUSPECT_CHARS]
+    result = Rejoined()
     for origin in sorted({suspect.origin for suspect in suspects}):
-        mine = [suspect for suspect in suspects if suspect.origin == origin]
-        found = _Mender(lines.get(origin, {}), expected_num).mend(mine)
-        result.joined += found.joined
-        result.forced += found.forced
-        result.rejected += found.rejected
+        of_origin = [suspect for suspect in suspects if suspect.origin == origin]
+        part = _Rejoiner(lines.get(origin, {}), expected_num).rejoin(of_origin)
+        result.joined += part.joined
+        result.forced += part.forced
+        result.rejected += part.rejected
     result.rejected.sort()
     return result
 
 
-class _Mender:
+class _Rejoiner:
+    """Joins the suspects of one origin; a line is used for one record at most."""
+
     def __init__(
         self, lines: dict[int, str], expected_num: Callable[[int], int | None]
     ) -> None:
         self.lines = lines
         self.expected_num = expected_num
         self.used: set[int] = set()
-        self.result = Mended()
+        self.result = Rejoined()
 
-    def mend(self, suspects: Sequence[Suspect]) -> Mended:
+    def rejoin(self, suspects: Sequence[Suspect]) -> Rejoined:
+        heads = Counter[int]()
         for suspect in suspects:
             if suspect.kind == "glued":
                 self._find_forced(suspect)
             elif suspect.kind == "head":
-                self._find_rest(suspect)
+                heads[suspect.line_no] += 1
+                if heads[suspect.line_no] <= _MAX_HEADS_OF_A_LINE:
+                    self._find_rest(suspect)
         for suspect in suspects:
             if suspect.kind == "headless" and suspect.line_no not in self.used:
                 self._find_head(suspect)
@@ -137,9 +172,12 @@ class _Mender:
                 self.result.rejected.append(Reject(suspect.line_no, reason, text))
         return self.result
 
+    def _unused(self, numbers: range) -> list[tuple[int, str]]:
+        """The given lines with their text, without those that belong to a record already."""
+        return [(n, self.lines[n]) for n in numbers if n in self.lines and n not in self.used]
+
     def _after(self, line_no: int) -> list[tuple[int, str]]:
-        near = range(line_no + 1, line_no + 1 + CONTEXT_LINES)
-        return [(n, self.lines[n]) for n in near if n in self.lines and n not in self.used]
+        return self._unused(range(line_no + 1, line_no + 1 + CONTEXT_LINES))
 
     def _find_forced(self, glued: Suspect) -> None:
         """Finds the ` (forced)` of a record that was torn just before it."""
@@ -153,12 +191,12 @@ class _Mender:
 
     def _find_rest(self, head: Suspect) -> None:
         """Finds the rest of a record that begins at `head`."""
-        if _TWO_RECORDS.search(head.text):
+        if _holds_two_records(head.text):
             return
         following = self._after(head.line_no)
-        shapes = _family(head.text)
+        shapes = _possible_shapes(head.text)
         parts = _unwrapped(head, following, shapes) or self._completed(
-            head, head.text, following, shapes, _MOST_TEARS
+            head, head.text, following, shapes, _MAX_TEARS
         )
         if parts:
             text, used = parts
@@ -173,11 +211,14 @@ class _Mender:
         shapes: tuple[Shape, ...],
         tears: int,
     ) -> tuple[str, list[int]] | None:
-        """A record of which `begin` has the beginning and then another write's text."""
+        """The record that `begin` and a following line make up, and the lines it took.
+
+        `begin` is the beginning of the record, followed by the text of another write.
+        """
         for number, line in following:
-            for rest in _rests(line, head.prefix):
-                if records := list(seams(begin, rest, shapes)):
-                    return self._best(head.line_no, begin, records), [number]
+            for rest in _possible_rests(line, head.prefix):
+                if records := list(_completions(begin, rest, shapes)):
+                    return self._most_plausible(head.line_no, begin, records), [number]
         if tears > 1:
             for index, (number, line) in enumerate(following):
                 later = following[index + 1 :]
@@ -194,103 +235,101 @@ class _Mender:
         shapes: tuple[Shape, ...],
         tears: int,
     ) -> tuple[str, list[int]] | None:
-        """A record of which `line` has the middle, and again another write's text."""
+        """A record whose middle is the beginning of `line`, before one more write."""
         if not _MIDDLE.match(line) or _HEAD.match(line):
             return None
         found: dict[int, tuple[str, list[int]]] = {}
-        for cut in range(reach(begin, shapes), 2, -1):
+        for cut in range(_record_length(begin, shapes), 2, -1):
             middle = begin[:cut] + line
-            gained = middle[cut : reach(middle, shapes)]
+            gained = middle[cut : _record_length(middle, shapes)]
             if len(gained) >= 4 and re.search("[a-zA-Z%]", gained):
                 rest = self._completed(head, middle, later, shapes, tears - 1)
                 found |= {cut: rest} if rest else {}
         if not found:
             return None
-        best = self._best(
-            head.line_no, begin, [(cut, text) for cut, (text, _) in found.items()]
-        )
+        cuts = [(cut, text) for cut, (text, _) in found.items()]
+        best = self._most_plausible(head.line_no, begin, cuts)
         return next(parts for parts in found.values() if parts[0] == best)
 
     def _find_head(self, tail: Suspect) -> None:
-        """Finds the `gc N` that belongs to a record's rest, which may be torn in its turn."""
-        heads = list(self._heads_before(tail.line_no))
+        """Finds the `gc N` that the rest of a record belongs to; the rest may be torn too."""
+        heads = list(islice(self._heads_before(tail.line_no), _MAX_HEADS))
         for number, begin, prefix in heads:
-            for rest in _rests(tail.text, prefix):
-                if found := list(seams(begin, rest, MODERN)):
-                    text = self._best(number, begin, found)
+            for rest in _possible_rests(tail.text, prefix):
+                if found := list(_completions(begin, rest, MODERN)):
+                    text = self._most_plausible(number, begin, found)
                     self.result.joined.append(Joined(number, text))
                     self.used.update((number, tail.line_no))
                     return
         later = self._after(tail.line_no)
         for number, begin, prefix in heads:
             head = Suspect(number, prefix, begin, "head")
-            torn = self._torn_again(head, begin, tail.text, later, MODERN, _MOST_TEARS)
+            torn = self._torn_again(head, begin, tail.text, later, MODERN, _MAX_TEARS)
             if torn:
                 self.result.joined.append(Joined(number, torn[0]))
                 self.used.update((number, tail.line_no, *torn[1]))
                 return
 
     def _heads_before(self, line_no: int) -> Iterator[tuple[int, str, str]]:
-        """What may be a bare `gc N` before a line: its line, it and what follows, its prefix.
+        """Yields each possible bare `gc N` before a line: line number, text from it, prefix.
 
         The nearest first, those at the start of a line before all others.
         """
-        near = range(line_no - 1, line_no - 1 - CONTEXT_LINES, -1)
-        before = [(n, self.lines[n]) for n in near if n in self.lines and n not in self.used]
+        before = self._unused(range(line_no - 1, line_no - 1 - CONTEXT_LINES, -1))
         for at_start in (True, False):
             for number, line in before:
-                for match in _GC.finditer(line):
+                for match in _BARE_GC.finditer(line):
                     at = match.start()
                     if (at == 0) == at_start and not _HEAD.match(line, at):
                         yield number, line[at:], line[:at]
 
-    def _best(self, line_no: int, begin: str, found: list[tuple[int, str]]) -> str:
+    def _most_plausible(self, line_no: int, begin: str, cuts: list[tuple[int, str]]) -> str:
         """The most plausible of several cuts that give a whole record.
 
-        What was cut off should begin as other lines of the log do; then the cycle should
-        continue the numbers; then the numbers should be ones the runtime prints.
+        The text of the other write should begin as other lines of the log do; then the record
+        should continue the cycle numbers; then its numbers should be ones the runtime prints.
         """
-        if len(found) == 1:
-            return found[0][1]
+        if len(cuts) == 1:
+            return cuts[0][1]
         near = range(line_no - CONTEXT_LINES, line_no + CONTEXT_LINES)
-        looks = {look(self.lines[n][:12]) for n in near if n in self.lines and n != line_no}
-        familiar = [seam for seam in found if look(begin[seam[0] :][:12]) in looks] or found
+        known = {_outline(self.lines[n][:12]) for n in near if n in self.lines and n != line_no}
+        familiar = [cut for cut in cuts if _outline(begin[cut[0] :][:12]) in known] or cuts
         if len(familiar) == 1:
             return familiar[0][1]
         expected = self.expected_num(line_no)
         return max(
-            familiar, key=lambda seam: (cycle_num(seam[1]) == expected, -oddity(seam[1]))
+            familiar, key=lambda cut: (_cycle_num(cut[1]) == expected, -_implausibility(cut[1]))
         )[1]
 
 
-def _family(text: str) -> tuple[Shape, ...]:
+def _possible_shapes(text: str) -> tuple[Shape, ...]:
     if text.startswith("gc "):
         return MODERN
-    return _OLD if text.startswith("gc") else COMPANIONS
+    return OLD if text.startswith("gc") else COMPANIONS
 
 
 def _unwrapped(
     head: Suspect, following: list[tuple[int, str]], shapes: tuple[Shape, ...]
 ) -> tuple[str, list[int]] | None:
-    """A record that somebody, or a mail program, has wrapped."""
+    """The record that a person or a mail program wrapped, and the lines it took."""
     text, used = head.text.rstrip(), []
-    if not _PIECE_WORDS.fullmatch(text) or reach(text, shapes) < len(text):
+    if not _PIECE_WORDS.fullmatch(text) or _record_length(text, shapes) < len(text):
         return None
     for number, line in following:
         part = line.removeprefix(head.prefix).strip()
         candidates = (f"{text} {part}", text + part)
-        grown = (c for c in candidates if reach(c, shapes) == len(c) > len(text))
+        grown = (c for c in candidates if _record_length(c, shapes) == len(c) > len(text))
         text = next(grown, "")
         if not text:
             return None
         used.append(number)
-        if whole_record(shapes).fullmatch(text):
+        if _whole_record(shapes).fullmatch(text):
             return text, used
     return None
 
 
-def _rests(line: str, prefix: str) -> Iterator[str]:
-    """The line as the rest of a record: as it is, and without a prefix like the head's."""
+def _possible_rests(line: str, prefix: str) -> Iterator[str]:
+    """Yields the line as the rest of a record: whole, and without a prefix like the head's."""
     for text in (line, line[len(prefix) :] if prefix else ""):
         if text.strip() and not _HEAD.match(text) and not _HEAD.match(line):
             yield text.rstrip()
@@ -298,17 +337,134 @@ def _rests(line: str, prefix: str) -> Iterator[str]:
 
 def _reason(suspect: Suspect) -> str | None:
     """Why the line could not be read; None for an application's line that only looks alike."""
-    if _TWO_RECORDS.search(suspect.prefix[-3:] + suspect.text):
-        return _BRAIDED
+    if _holds_two_records(suspect.prefix[-3:] + suspect.text):
+        return _INTERLEAVED
     if suspect.kind == "piece" and not _PIECE_WORDS.fullmatch(suspect.text):
         return None
     if suspect.kind != "head":
         return _REASONS.get(suspect.kind)
     text = suspect.text.rstrip(" .…")
-    ours = reach(text, _family(text))
-    if ours == len(text):
-        return _CUT
-    # Two numbers in their places, `gc 12 @0.345` at least, are no accident.
-    if not _RUNTIMES_OWN.match(text[:ours]):
+    length = _record_length(text, _possible_shapes(text))
+    if length == len(text):
+        return _CUT_SHORT
+    if not _CERTAINLY_A_RECORD.match(text[:length]):
         return None
-    return _ORDER if _RECORD_WORDS.search(text, ours) else _TORN
+    return _WRONG_ORDER if _RECORD_WORDS.search(text, length) else _INTERRUPTED
+
+
+def _holds_two_records(text: str) -> bool:
+    """Whether parts of two records are mixed on one line."""
+    if _TWO_HEADS.search(text):
+        return True
+    if text.count(" ms clock,") > 1 or text.count(" ms cpu,") > 1:
+        return True
+    # A head, and after it another cycle's number, time and percentage.
+    first = _HEAD_START.search(text)
+    second = first and _NEXT_CYCLE.search(text, first.end())
+    at = text.find("@", second.end()) if second else -1
+    return at >= 0 and "%" in text[at:]
+
+
+def _record_length(text: str, shapes: tuple[Shape, ...]) -> int:
+    """How many characters at the start of `text` may be the beginning of a record."""
+    matches = (beginning.match(text) for beginning in _beginnings(shapes))
+    return max(match.end() for match in matches if match)
+
+
+def _completions(begin: str, rest: str, shapes: tuple[Shape, ...]) -> Iterator[tuple[int, str]]:
+    """Yields each cut of `begin` at which `rest` completes a record, and that record."""
+    if len(rest) > RECORD_CHARS:
+        return
+    skeleton_of_rest = _NUMERIC.sub("", rest)
+    seen = set()
+    for skeleton in _skeletons(shapes):
+        if not skeleton.endswith(skeleton_of_rest):
+            continue
+        at = _end_of(skeleton[: len(skeleton) - len(skeleton_of_rest)], begin)
+        while at is not None and at not in seen and at <= RECORD_CHARS:
+            seen.add(at)
+            record = begin[:at] + rest
+            if _whole_record(shapes).fullmatch(record):
+                yield at, record
+            at = at + 1 if begin[at : at + 1].isdigit() or begin[at : at + 1] == "." else None
+
+
+def _end_of(skeleton: str, text: str) -> int | None:
+    """Where `text` has spelt out `skeleton`, ignoring digits and dots; None if it does not."""
+    at = 0
+    for char in skeleton:
+        while at < len(text) and text[at] != char and (text[at].isdigit() or text[at] == "."):
+            at += 1
+        if at == len(text) or text[at] != char:
+            return None
+        at += 1
+    return at or None
+
+
+@cache
+def _whole_record(shapes: tuple[Shape, ...]) -> re.Pattern[str]:
+    return re.compile(any_of(shapes))
+
+
+@cache
+def _skeletons(shapes: tuple[Shape, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(variant.skeleton for variant in _variants(shapes)))
+
+
+@cache
+def _variants(shapes: tuple[Shape, ...]) -> tuple[Variant, ...]:
+    return tuple(variant for shape in shapes for variant in shape.variants)
+
+
+@cache
+def _beginnings(shapes: tuple[Shape, ...]) -> tuple[re.Pattern[str], ...]:
+    """For each variant, a pattern that matches as much of its beginning as there is."""
+    patterns = []
+    for variant in _variants(shapes):
+        steps: list[str] = []
+        for part in variant.parts:
+            if isinstance(part, Field):
+                steps.append(_PARTIAL_NUMBER.get(part.kind, r"\w{0,32}"))
+            else:
+                steps += map(re.escape, part)
+        patterns.append(re.compile("(?:".join(["^", *steps]) + ")?" * len(steps)))
+    return tuple(patterns)
+
+
+@lru_cache(1024)
+def _outline(text: str) -> str:
+    """The text with all digits and all letters made alike: what its line begins like."""
+    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
+
+
+def _implausibility(record: str) -> float:
+    """How far a record's numbers are from what the runtime prints; 0 is quite usual."""
+    matches = ((shape, re.fullmatch(shape.pattern, record)) for shape in MODERN)
+    shape, match = next(((s, m) for s, m in matches if m), (None, None))
+    if shape is None or match is None:
+        return 0.0
+    score = 10.0 * sum(
+        not _is_printable(f, match[f.name]) for f in shape.fields if match[f.name]
+    )
+    score += int(match["heap_start_mib"]) > int(match["heap_end_mib"]) + 1
+    score += int(match["heap_live_mib"]) > int(match["heap_end_mib"]) + 1
+    for phase in ("stw_sweep_term", "stw_mark_term"):
+        # The CPU time of a pause is its length times the processors stopped.
+        expected = float(match[f"{phase}_ms"]) * int(match["procs"])
+        printed = float(match[f"{phase}_cpu_ms"])
+        score += min(abs(math.log((printed + 0.001) / (expected + 0.001))), 5)
+    return score
+
+
+def _cycle_num(record: str) -> int | None:
+    match = re.match(r"gc #?(\d+)", record)
+    return int(match[1]) if match else None
+
+
+def _is_printable(part: Field, text: str) -> bool:
+    """Whether the runtime prints such a number (fmtNSAsMS in runtime/mgc.go)."""
+    if part.name == "start_s":
+        return bool(re.fullmatch(r"\d+\.\d{3}", text))
+    if part.kind == "dec":
+        return bool(re.fullmatch(r"[1-9]\d+|\d\.\d|0\.\d\d|0\.0\d\d|0", text))
+    return text == "0" or not text.startswith("0")

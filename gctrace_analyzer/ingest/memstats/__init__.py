@@ -1,1 +1,1 @@
-"""Readers of runtime.MemStats dumps: CSV, JSON, printed text, pprof and metrics pages."""
+"""Reads dumps of runtime.MemStats: CSV, JSON, printed text, heap profiles and metrics."""

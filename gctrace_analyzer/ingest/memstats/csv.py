@@ -1,4 +1,4 @@
-"""MemStats as tables: CSV with a header, and the headerless one of the recycling program."""
+"""Reads MemStats from CSV: with a header, or the headerless table of the recycling program."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ Rejected = tuple[int, str, str]
 
 
 def delimiter(head: str) -> str | None:
-    """What separates the cells, if nearly all of the first lines have as many of it."""
+    """Returns the separator, if nearly all of the first lines have the same number of it."""
     lines = _lines_of(head)
     if not lines or " clock, " in head[:4096]:
         return None
     for each in _DELIMITERS:
-        # A header of our names settles it, however damaged the rows are.
+        # A header with known names is enough, even if the rows are damaged.
         if sum(fields.is_field(cell) for cell in _cells(lines[0], each)) >= fields.ENOUGH:
             return each
         counts = [line.count(each) for line in lines]
@@ -52,13 +52,13 @@ def delimiter(head: str) -> str | None:
 
 
 def _lines_of(head: str) -> list[str]:
-    """The first lines; a comment and a spreadsheet's `sep=;` are none."""
+    """The first lines, without comments and a spreadsheet's `sep=;`."""
     lines = [line for line in head.split("\n")[:24] if line.strip()]
     return [line for line in lines if not line.startswith(("#", "sep="))][:20]
 
 
 def is_table(head: str, *, cut: bool) -> bool:
-    """Whether this is a table of cells: a header of names, or only numbers."""
+    """Whether this is a table: a header with names, or only numbers."""
     lines = _lines_of(head)
     separator = delimiter(head if not cut else head.rpartition("\n")[0])
     if separator is None:
@@ -76,7 +76,7 @@ def is_table(head: str, *, cut: bool) -> bool:
 def read(
     text: str, name: str, columns: Sequence[str] | None = None
 ) -> tuple[pl.DataFrame, list[Rejected]]:
-    """The rows of a table as MemStats, unknown columns as they are; and what is damaged.
+    """Returns the rows of a table, with unknown columns unchanged, and the damaged rows.
 
     Raises:
         UnreadableInputError: its columns are not MemStats fields, or it has no header and
@@ -101,7 +101,7 @@ def read(
     width = len(names)
     fits = body["text"].str.count_matches(separator, literal=True) == width - 1
     rejected: list[Rejected] = [
-        (number, f"{row.count(separator) + 1} cells, not {width} as the header has", row)
+        (number, f"{row.count(separator) + 1} cells instead of {width}", row)
         for number, row in body.filter(~fits).iter_rows()
     ]
     body = body.filter(fits)
@@ -128,10 +128,10 @@ def _typed(
         if separator == ";":
             text = text.str.replace(r"^(-?\d+),(\d+)$", "${1}.${2}")
         text = text.set(text.is_in(["", "NA", "NaN", "null", "nil", "-"]), None)
-        if fields.plain(given) in fields.TIMES and "stamp" not in columns:
-            stamped = timestamps.read(text)
-            if stamped["stamp"].null_count() == text.null_count():
-                columns |= {name: stamped[name] for name in stamped.columns}
+        if fields.plain(given) in fields.TIMES and "local_time" not in columns:
+            times = timestamps.read(text)
+            if times["local_time"].null_count() == text.null_count():
+                columns |= {name: times[name] for name in times.columns}
                 continue
         column, values, digit = _column(given, text)
         if column in columns:
@@ -141,7 +141,7 @@ def _typed(
         if fields.is_field(given):
             wrong = text.is_not_null() & values.is_null()
             for row in wrong.arg_true()[:20].to_list():
-                reason = f"column {given}: {text[row]!r} is no number"
+                reason = f"column {given}: {text[row]!r} is not a number"
                 rejected.append((int(body["line_no"][row]), reason, body["text"][row]))
             bad |= wrong
     if resolution > 1 and "resolution_bytes" not in columns:
@@ -152,7 +152,7 @@ def _typed(
 
 
 def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
-    """Our name for a column, or its own, its values, and what its last digit is in bytes."""
+    """The name of a column, its values, and the size of its last digit in bytes."""
     if fields.plain(given) in fields.ELAPSED:
         return "elapsed_s", text.cast(pl.Float64, strict=False), 1
     column, factor = fields.scaled(given)
@@ -171,7 +171,7 @@ def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
 
 
 def _headerless(texts: pl.Series, separator: str, name: str) -> list[str]:
-    """The recycling program's columns, if their order relations hold in every row."""
+    """The recycling program's columns, if the relations between them hold in every row."""
     rows = [
         [int(cell) for cell in _cells(line, separator)]
         for line in texts

@@ -1,18 +1,11 @@
-"""MemStats by name: the fields of `runtime.MemStats` under every spelling, to our columns."""
+"""Maps the names of MemStats fields, in every spelling, to columns."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.ingest.evidence.docker import when
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from gctrace_analyzer.ingest.evidence.message import Row
 
 _UNITS = ("_bytes", "_unix_ns", "_ns", "_s", "_pct")
 _OWN = {
@@ -29,7 +22,7 @@ _OWN = {
     "gcnum": "num_gc",
 }
 NAMES: dict[str, str] = {}
-"""Column of every spelling, once case, `_`, `-`, blanks and the unit are taken off."""
+"""Columns by spelling, without case, `_`, `-`, blanks and unit."""
 
 TIMES = (
     "time",
@@ -47,11 +40,11 @@ ELAPSED = ("elapsed", "elapseds", "seconds", "uptime", "uptimes", "t")
 
 
 def plain(name: str) -> str:
-    """A name without what spellings differ in: `heap_alloc`, `HeapAlloc`, `heap-alloc`."""
+    """Returns a name in its plainest spelling: `heapalloc` for `Heap-Alloc`."""
     return re.sub(r"[\s_\-.]", "", name.strip().strip('"').lower())
 
 
-def _fill() -> None:
+def _add_spellings() -> None:
     for column in schema.names("memstats"):
         NAMES[plain(column)] = column
         for unit in _UNITS:
@@ -60,40 +53,33 @@ def _fill() -> None:
     NAMES.update(_OWN)
 
 
-_fill()
+_add_spellings()
 KNOWN = [
     c
     for c in schema.names("memstats")
     if c not in ("logged_at", "elapsed_s", "source", "line_no")
 ]
 INTEGERS = {c.name for c in schema.TABLES["memstats"] if c.dtype == "Int64"}
-_OF_GO = {NAMES[plain(name)] for name in (
+OF_GO = {NAMES[plain(name)] for name in (
     "Alloc", "TotalAlloc", "Sys", "Lookups", "Mallocs", "Frees", "HeapAlloc", "HeapSys",
     "HeapIdle", "HeapInuse", "HeapReleased", "HeapObjects", "StackInuse", "StackSys",
     "MSpanInuse", "MSpanSys", "MCacheInuse", "MCacheSys", "BuckHashSys", "GCSys", "OtherSys",
     "NextGC", "LastGC", "PauseTotalNs", "NumGC", "NumForcedGC", "GCCPUFraction",
 )}  # fmt: skip
 ENOUGH = 2
-"""So many fields make a MemStats; one may be anybody's."""
-
-
-def is_record(value: Any) -> bool:
-    """Whether a JSON object is, or holds among its own fields, a MemStats."""
-    if not isinstance(value, dict):
-        return False
-    return len({scaled(str(key))[0] for key in value} & _OF_GO) >= ENOUGH
+"""How many MemStats fields identify a dump; a single one may belong to another program."""
 
 
 _SCALES = {
     "bytes": 1, "kib": 1 << 10, "kb": 1 << 10, "mib": 1 << 20, "mb": 1 << 20,
     "gib": 1 << 30, "gb": 1 << 30,
 }  # fmt: skip
-"""Units that names of columns carry; "MB" here is bytes / 1024 / 1024."""
+"""Units in column names; "MB" means 1024 × 1024 bytes here."""
 
 
 @lru_cache(maxsize=4096)
 def scaled(name: str) -> tuple[str | None, int]:
-    """Our column of a name that may carry a unit, and how many bytes its unit has.
+    """Returns the column of a name that may end with a unit, and the unit in bytes.
 
     >>> scaled("HeapAlloc (MiB)"), scaled("heap_sys_kb"), scaled("NumGC"), scaled("requests")
     (('heap_alloc_bytes', 1048576), ('heap_sys_bytes', 1024), ('num_gc', 1), (None, 1))
@@ -109,24 +95,6 @@ def scaled(name: str) -> tuple[str | None, int]:
 
 
 def is_field(name: str) -> bool:
-    """Whether this is a field of `runtime.MemStats`, however spelled."""
+    """Whether a name is a field of `runtime.MemStats`, in any spelling."""
     column, _ = scaled(name)
-    return column in _OF_GO
-
-
-def from_record(value: Mapping[str, Any]) -> Row:
-    """A row from a JSON object with MemStats' fields; others than its own are left out."""
-    row: Row = {}
-    for key, given in value.items():
-        column, factor = scaled(key)
-        if column and isinstance(given, (int, float)) and not isinstance(given, bool):
-            row[column] = int(given * factor) if column in INTEGERS else float(given)
-    pauses, number = value.get("PauseNs"), row.get("num_gc")
-    if isinstance(pauses, list) and pauses and number:
-        row["last_pause_ns"] = int(pauses[(number + 255) % 256 % len(pauses)])
-    if "heap_alloc_bytes" not in row and "alloc_bytes" in row and "HeapSys" in value:
-        row["heap_alloc_bytes"] = row["alloc_bytes"]
-    for key, given in value.items():
-        if plain(key) in TIMES and isinstance(given, str):
-            row["logged_at"] = when(given)
-    return row
+    return column in OF_GO

@@ -1,1 +1,1 @@
-"""Log prefixes: detecting and removing what Docker, systemd, Kubernetes or a logger added."""
+"""Detects and removes the log prefixes that Docker, systemd, Kubernetes or a logger added."""

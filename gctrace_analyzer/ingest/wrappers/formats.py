@@ -1,10 +1,9 @@
-"""What production wraps around a line, defined once: one row per carrier.
+"""Defines the log formats that wrap a line in a text prefix, each once.
 
-A pattern describes what stands before the message. Its groups are named as the columns they
-fill: `at` (a stamp), `epoch_s` or `monotonic_s` or `monotonic_us`, `host ident log_pid unit
-container container_id pod namespace stream`, and `tag` (CRI: `P` for a piece that goes on).
-The order is the order of trial: a carrier that another one's pattern would also match stands
-before it.
+A pattern describes the text before the message. Its groups have the names of the columns they
+fill: `at` (a timestamp), `epoch_s` or `monotonic_s` or `monotonic_us`, `host ident log_pid unit
+container container_id pod namespace stream`, and `tag` (CRI: `P` for a partial line).
+They are tried in this order, so a wrapper that another one's pattern also matches comes first.
 """
 
 from __future__ import annotations
@@ -12,19 +11,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-
-IDENTITY = (
-    "host",
-    "ident",
-    "log_pid",
-    "unit",
-    "container",
-    "container_id",
-    "pod",
-    "namespace",
-    "stream",
-)
-"""What a carrier may say of the program whose line it carries."""
 
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
 _SHORT = r"[A-Za-zÀ-ÿ]{3,4}\.? +\d{1,2} (?:\d{4} )?\d\d:\d\d:\d\d(?:[.,]\d+)?"
@@ -42,19 +28,19 @@ _LEVEL = r"(?:emerg|alert|crit|err|error|warn|warning|notice|info|debug)"
 
 @dataclass(frozen=True)
 class Wrapper:
-    """One way to wrap a line; `name` is how people know it."""
+    """One log format; `name` is what users call it."""
 
     name: str
     pattern: str
 
     @cached_property
     def regex(self) -> str:
-        """The pattern as Polars' regular expressions take it, anchored."""
+        """The pattern, anchored, as a regular expression for Polars."""
         return f"^(?:{ascii_only(self.pattern)})"
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
-        """The same for Python, which compiles it in no time."""
+        """The same for Python, which compiles it faster."""
         return re.compile(self.regex)
 
 
@@ -83,7 +69,7 @@ def ascii_only(pattern: str) -> str:
     return "".join(found)
 
 
-CARRIERS = (
+WRAPPERS = (
     Wrapper("CRI", rf"(?P<at>{_ISO}) (?P<stream>stdout|stderr) (?P<tag>[PF])(?::\S*)? ?"),
     Wrapper(
         "kubectl logs --prefix",
@@ -133,11 +119,11 @@ CARRIERS = (
         r'(?:(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?msg="?)?',
     ),
     Wrapper("CSV export", rf'"(?P<at>{_ISO}|{_KIBANA})"[,;\t] ?"?'),
-    # A comma may also begin a fraction; a message with commas in it is quoted.
+    # A comma may also begin a fraction; a message with commas is quoted.
     Wrapper("CSV export", rf'(?P<at>{_ISO})(?:,"|;"?)'),
     Wrapper("table", rf"\| *(?P<at>{_ISO}) *\| *"),
-    Wrapper("time stamp", rf"\[?(?P<at>{_ISO})\]?(?:[ \t]+|: )"),
-    Wrapper("time stamp", rf"(?P<at>{_SHORT})[ \t]+"),
+    Wrapper("timestamp", rf"\[?(?P<at>{_ISO})\]?(?:[ \t]+|: )"),
+    Wrapper("timestamp", rf"(?P<at>{_SHORT})[ \t]+"),
     Wrapper("quoted", r"(?:[ \t]*(?:>|//+|#+|\*|;|--)[ \t]+|\t[ \t]*|[ \t]{2,})"),
     Wrapper("kernel log", r"kernel: (?:\[ *(?P<monotonic_s>\d+\.\d{6})\] )?"),
     Wrapper("syslog", rf"{_HOST} (?P<ident>[^\s\[\]:|]+) ?\[(?P<log_pid>\d+)\]: "),
@@ -152,10 +138,10 @@ CARRIERS = (
     ),
     Wrapper(
         "stern -A",
-        # Pods as deployments and stateful sets name them: any three words are no carrier.
+        # Pod names of deployments and stateful sets only, not any three words.
         r"(?P<namespace>[a-z0-9-]+) "
         r"(?P<pod>[a-z0-9][a-z0-9.-]*-(?:[a-z0-9]{6,10}-[a-z0-9]{5}|\d{1,3})) "
         r"(?P<container>[a-z0-9][a-z0-9-]*) ",
     ),
 )
-"""Carriers of text, the more specific before the more general."""
+"""Wrappers of text, specific ones before general ones."""

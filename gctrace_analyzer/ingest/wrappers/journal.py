@@ -1,4 +1,4 @@
-"""journalctl's formats of several lines per record, as one JSON object per record."""
+"""Reads journalctl's multi-line formats as one JSON object per record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LENGTH_BYTES = 8
 
 
 def export(data: bytes) -> Iterator[NumberedLine]:
-    """Records of `journalctl -o export`, which may hold any bytes, and where they begin."""
+    """Yields the first line and the JSON of each record of `journalctl -o export`."""
     at, line_no, begins = 0, 1, 1
     record: dict[str, str] = {}
     while at < len(data):
@@ -39,7 +39,7 @@ def export(data: bytes) -> Iterator[NumberedLine]:
             key, _, value = line.partition(b"=")
             record[key.decode(errors="replace")] = value.decode(errors="replace")
         else:
-            # KEY, its length in eight bytes, and so many bytes that may hold line ends.
+            # KEY, the length of the value in eight bytes, and the value with any bytes.
             size = int.from_bytes(data[step : step + _LENGTH_BYTES], "little")
             start = step + _LENGTH_BYTES
             value = data[start : start + size]
@@ -52,7 +52,7 @@ def export(data: bytes) -> Iterator[NumberedLine]:
 
 
 def verbose(text: str) -> Iterator[NumberedLine]:
-    """Records of `journalctl -o verbose`."""
+    """Yields the first line and the JSON of each record of `journalctl -o verbose`."""
     record: dict[str, str] = {}
     begins, last = 1, ""
     for number, line in enumerate(text.split("\n"), start=1):

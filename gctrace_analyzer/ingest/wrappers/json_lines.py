@@ -1,7 +1,7 @@
-"""Carriers that write a JSON object per line: Docker, journald, cloud loggers, log libraries.
+"""Reads logs with one JSON object per line: Docker, journald, cloud and library loggers.
 
-The fields they have in common (a message, a time, whose it is) under all the names they are
-known by; the decoding is Polars' own, and Python's for the lines it cannot read.
+They have a message, a time and an identity in common, under various names. Polars decodes the
+lines, and Python those that Polars cannot.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.wrappers.metadata import completed
 
 if TYPE_CHECKING:
@@ -95,14 +96,14 @@ _KIND = (
 
 
 def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
-    """Messages (`said.completed`) of JSON lines; the lines with none; lines by carrier."""
+    """Returns messages (`metadata.completed`), lines without one, and counts by wrapper."""
     texts = _sources(lines["text"].str.strip_prefix("data: ").str.strip_chars("\x1e, \t"))
     fields = _fields_of(texts)
     given = set(fields.columns)
     if not given & set(_MESSAGES):
         return completed(lines.clear()), lines, Counter()
     table = lines.select("line_no", whole="text").hstack(fields)
-    # A log entry that holds a MemStats as its fields is its own message.
+    # An entry that has MemStats as its fields is its own message.
     holds = texts.str.contains_any(["HeapAlloc", "heap_alloc"])
     own = (
         pl.when(pl.col("whole").str.contains(_MEMSTATS)).then("whole") if holds.any() else None
@@ -113,33 +114,33 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
     others = table.filter(~has).select("line_no", pl.col("whole").alias("text"))
     table = table.filter(has)
     counts = _counted(table)
-    said = {
+    metadata = {
         column: pl.coalesce(_of(given, names))
         for column, names in _IDENTITY.items()
         if _of(given, names)
     }
     if _of(given, _TIMES):
-        said["at"] = pl.coalesce(_of(given, _TIMES))
+        metadata["at"] = pl.coalesce(_of(given, _TIMES))
     if "__MONOTONIC_TIMESTAMP" in given:
-        said["monotonic_s"] = (
+        metadata["monotonic_s"] = (
             pl.col("__MONOTONIC_TIMESTAMP").cast(pl.Float64, strict=False) / 1e6
         )
     if native := _of(given, _NATIVE):
         some = pl.any_horizontal(pl.col(name).is_not_null() for name in native)
-        said["native"] = pl.when(some).then(pl.struct(native).struct.json_encode())
+        metadata["native"] = pl.when(some).then(pl.struct(native).struct.json_encode())
     if "log" in given:
-        # Docker cuts a line at 16 KiB; only its last piece has the line end.
+        # Docker splits lines at 16 KiB; only the last piece has a line end.
         piece = pl.col("log").is_not_null() & ~pl.col("text").str.ends_with("\n")
         ends = pl.int_range(pl.len()) == pl.len() - 1
-        said["tag"] = pl.when(piece & ~ends).then(pl.lit("P"))
+        metadata["tag"] = pl.when(piece & ~ends).then(pl.lit("P"))
     one_line = (
         pl.col("text").str.strip_chars_end("\r\n").str.replace_all("\n", " ", literal=True)
     )
-    return completed(table.with_columns(text=one_line, **said)), others, counts
+    return completed(table.with_columns(text=one_line, **metadata)), others, counts
 
 
 def _sources(texts: pl.Series) -> pl.Series:
-    """The documents that an index of logs gives back, without what it wraps around them."""
+    """The documents within the search hits of a log index."""
     hits = texts.str.contains(_HIT)
     if not hits.any():
         return texts
@@ -149,7 +150,7 @@ def _sources(texts: pl.Series) -> pl.Series:
 
 
 def source(hit: dict[str, Any]) -> dict[str, Any]:
-    """The document of a hit, with its Kubernetes names as collectors of logs write them."""
+    """Returns the document of a search hit, with Kubernetes names as collectors write them."""
     found = hit.get("_source")
     if not isinstance(found, dict):
         return hit
@@ -178,14 +179,14 @@ def _counted(table: pl.DataFrame) -> Counter[str]:
             pl.lit(value=False),
             *(pl.col(key).is_not_null() for key in keys if key in left.columns),
         )
-        mine, left = left.filter(known), left.filter(~known)
-        if len(mine):
-            counts[name] += len(mine)
+        matching, left = left.filter(known), left.filter(~known)
+        if len(matching):
+            counts[name] += len(matching)
     return counts
 
 
 def _fields_of(texts: pl.Series) -> pl.DataFrame:
-    """The fields of each line that we know, as text."""
+    """The known fields of each line, as text."""
     if (table := _by_polars(texts)) is not None:
         return table
     odd = texts.str.contains(_ODD)
@@ -201,7 +202,7 @@ def _fields_of(texts: pl.Series) -> pl.DataFrame:
 
 
 def _by_polars(texts: pl.Series) -> pl.DataFrame | None:
-    """The fields of a sample of the lines; None if a line is no JSON or a message no text."""
+    """The fields that a sample of the lines has; None if Polars cannot decode every line."""
     step = max(1, len(texts) // SAMPLE_LINES)
     keys: set[str] = set()
     for text in texts.gather_every(step):
@@ -236,7 +237,7 @@ def _by_polars(texts: pl.Series) -> pl.DataFrame | None:
 
 
 def _by_python(texts: pl.Series) -> pl.DataFrame:
-    """The slow way, for lines that are no JSON, or whose message is an array of bytes."""
+    """The slow way, for invalid JSON and for messages that are arrays of bytes."""
     names = [
         *_FLAT,
         *(f"kubernetes.{name}" for name in _KUBERNETES),
@@ -248,7 +249,7 @@ def _by_python(texts: pl.Series) -> pl.DataFrame:
 
 def _value(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = json_values.loads(text)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
@@ -260,7 +261,7 @@ def _fields(text: str, names: list[str]) -> list[str | None]:
 
 
 def record_field(value: Any, name: str) -> str | None:
-    """A field of a JSON record as text; `a.b` is within `a`."""
+    """Returns a field of a JSON record as text; `a.b` is the field b of a."""
     if not isinstance(value, dict):
         return None
     outer, _, inner = name.partition(".")
@@ -276,7 +277,7 @@ def record_field(value: Any, name: str) -> str | None:
 
 
 def from_bytes(values: Iterable[Any]) -> str | None:
-    """Journald writes a message that is no clean text as an array of byte values."""
+    """Returns the text of an array of bytes, which journald writes for unclean messages."""
     try:
         return bytes(values).decode(errors="replace")
     except (TypeError, ValueError):

@@ -1,8 +1,8 @@
-"""Peels carriers off lines: what remains is the message, its stamp and whose it is.
+"""Removes log prefixes from lines, which leaves the message and its metadata.
 
-Carriers stack (a compressed file of CRI lines that hold journald text), so a peeled message
-is peeled again. Which carriers occur is asked of a sample of the lines; each line is then
-read by itself, and one that fits none of them stays as it is.
+Wrappers nest (CRI lines that contain journald text), so prefixes are removed repeatedly. A
+sample of the lines shows which wrappers occur; then each line is matched by itself, and one
+that matches none of them stays unchanged.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import polars as pl
 
-from gctrace_analyzer.ingest.wrappers.formats import CARRIERS, Wrapper
+from gctrace_analyzer.ingest.wrappers.formats import WRAPPERS, Wrapper
 from gctrace_analyzer.ingest.wrappers.json_lines import JSON_LINE, decode
-from gctrace_analyzer.ingest.wrappers.metadata import SAID, completed, detached, origin_of
-from gctrace_analyzer.ingest.wrappers.timestamps import STAMPED
+from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed, detached, origin_of
+from gctrace_analyzer.ingest.wrappers.timestamps import TIMESTAMP_COLUMNS
 
 SAMPLE_LINES = 64
 SAMPLE_CHARS = 512
@@ -26,9 +26,13 @@ _QUOTED = "quoted"
 
 
 class Peeled(NamedTuple):
-    """Messages: `line_no text path` and the columns of `SAID`; lines by carrier; the depth.
+    """Messages without log prefixes.
 
-    `path` names the carriers that were peeled off.
+    Attributes:
+        lines: `line_no text`, and if there were any prefixes the columns of `METADATA` and
+            `path`, the names of the wrappers.
+        wrappers: how many lines had each wrapper.
+        depth: how many wrappers were nested at most.
     """
 
     lines: pl.DataFrame
@@ -37,14 +41,14 @@ class Peeled(NamedTuple):
 
     @property
     def is_wrapped(self) -> bool:
-        """Whether the lines have what a carrier says; without any they are `line_no text`."""
+        """Whether any line had a prefix; if not, the lines have only `line_no text`."""
         return "path" in self.lines.columns
 
 
 def peel(lines: pl.DataFrame, deepest: int = DEEPEST) -> Peeled:
-    """Peels `line_no text` as deep as carriers go; `lines` comes back as it is without any."""
+    """Returns the lines without their prefixes, however many are nested."""
     counts: Counter[str] = Counter()
-    # The rare lines beside gctrace may be wrapped in their own way, so they are asked apart.
+    # Other lines are rare and may have other wrappers, so they have a sample of their own.
     record = lines["text"].str.contains(_RECORD) if len(lines) > SAMPLE_LINES else None
     groups = [lines] if record is None else [lines.filter(record), lines.filter(~record)]
     levels = [_level(group, deepest, counts) for group in groups]
@@ -56,16 +60,16 @@ def peel(lines: pl.DataFrame, deepest: int = DEEPEST) -> Peeled:
     )
     if not peeled["line_no"].is_sorted():
         peeled = peeled.sort("line_no", maintain_order=True)
-    peeled = _joined(peeled)
+    peeled = _with_pieces_joined(peeled)
     depth = int(peeled["path"].str.count_matches(_STEP).max() or 0)  # type: ignore[arg-type]
     counts.pop(_QUOTED, None)
     return Peeled(peeled, counts, depth)
 
 
 def by_depth(lines: pl.DataFrame, depth: int) -> pl.DataFrame:
-    """The lines as they are, and peeled of one carrier, of two, … of `depth`, below each other.
+    """Returns the lines with no prefix removed, with one removed, and so on up to `depth`.
 
-    The parts of a torn record are sought among lines peeled as far as its first part was.
+    The parts of a torn record are searched for among lines with the same prefixes removed.
     """
     plain = lines.with_columns(pl.col("line_no").cast(pl.Int64), origin=pl.lit(""))
     if not depth:
@@ -79,7 +83,7 @@ def by_depth(lines: pl.DataFrame, depth: int) -> pl.DataFrame:
 
 
 def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFrame | None:
-    """The lines with the columns of `SAID` and `tag`; None if no carrier fits any of them."""
+    """The lines without one level of wrappers; None if no wrapper fits any of them."""
     if lines.is_empty() or not depth:
         return None
     parts: list[pl.DataFrame] = []
@@ -89,19 +93,19 @@ def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFram
         decoded, others, carried = decode(rest.filter(json))
         counts += carried
         if len(decoded):
-            parts.append(_inner(decoded, depth, counts, "JSON"))
+            parts.append(_with_inner(decoded, depth, counts, "JSON"))
         rest = pl.concat([rest.filter(~json), others])
-    for wrapper in _likely(rest):
+    for wrapper in _wrappers_of(rest):
         if rest.is_empty():
             break
         fits = rest["text"].str.contains(wrapper.regex)
         if not fits.any():
             continue
-        mine, rest = (
+        matching, rest = (
             (rest, rest.clear()) if fits.all() else (rest.filter(fits), rest.filter(~fits))
         )
-        counts[wrapper.name] += len(mine)
-        parts.append(_inner(_cut(mine, wrapper), depth, counts, wrapper.name))
+        counts[wrapper.name] += len(matching)
+        parts.append(_with_inner(_cut(matching, wrapper), depth, counts, wrapper.name))
     if not parts:
         return None
     if len(rest):
@@ -109,13 +113,13 @@ def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFram
     return pl.concat(parts)
 
 
-def _likely(lines: pl.DataFrame) -> list[Wrapper]:
-    """The carriers of a sample of lines: the first, the last, and others evenly between."""
+def _wrappers_of(lines: pl.DataFrame) -> list[Wrapper]:
+    """The wrappers of a sample of lines: the first, the last, and others evenly between."""
     step = max(1, len(lines) // SAMPLE_LINES)
     texts = lines["text"].gather_every(step).append(lines["text"].tail(4)).to_list()
     sample = [text[:SAMPLE_CHARS] for text in texts if text]
     found = []
-    for wrapper in CARRIERS:
+    for wrapper in WRAPPERS:
         left = [text for text in sample if not wrapper.compiled.match(text)]
         if len(left) < len(sample):
             found.append(wrapper)
@@ -126,7 +130,7 @@ def _likely(lines: pl.DataFrame) -> list[Wrapper]:
 
 
 def _cut(lines: pl.DataFrame, wrapper: Wrapper) -> pl.DataFrame:
-    """Lines of one carrier with what it says in their columns, and the message as `text`."""
+    """Lines with one wrapper removed: its metadata in columns, and the message as `text`."""
     text = lines["text"]
     groups = text.str.extract_groups(f"^(?P<wrapping>{wrapper.regex[1:]})").struct.unnest()
     parts = pl.DataFrame({"text": text, "wrapping": groups["wrapping"]}).select(
@@ -136,17 +140,17 @@ def _cut(lines: pl.DataFrame, wrapper: Wrapper) -> pl.DataFrame:
         .cast(pl.String)
     )
     cut = parts.to_series()
-    said = groups.drop("wrapping")
+    metadata = groups.drop("wrapping")
     if wrapper.name == _QUOTED:
         # An e-mail may be quoted again, and a comment indented.
         cut = cut.str.replace(r"^(?:> ?|[ \t])+", "")
-    if "labels" in said.columns:
-        said = said.hstack(_labels(said["labels"]))
-    return completed(lines.select("line_no").hstack([cut.rename("text")]).hstack(said))
+    if "labels" in metadata.columns:
+        metadata = metadata.hstack(_labels(metadata["labels"]))
+    return completed(lines.select("line_no").hstack([cut.rename("text")]).hstack(metadata))
 
 
 def _labels(labels: pl.Series) -> pl.DataFrame:
-    """Loki's labels, as far as they say whose the line is."""
+    """The identity columns in Loki's labels."""
     names = {
         "host": "host|node|hostname|instance",
         "pod": "pod|pod_name",
@@ -163,8 +167,10 @@ def _labels(labels: pl.Series) -> pl.DataFrame:
     )
 
 
-def _inner(outer: pl.DataFrame, depth: int, counts: Counter[str], name: str) -> pl.DataFrame:
-    """The messages of `outer` peeled further; what it leaves open, the outer says."""
+def _with_inner(
+    outer: pl.DataFrame, depth: int, counts: Counter[str], name: str
+) -> pl.DataFrame:
+    """The messages of `outer` without inner prefixes; the outer metadata fills in the inner."""
     outer = outer.with_columns(path=pl.lit(_STEP + name))
     inner = _level(outer.select("line_no", "text"), depth - 1, counts)
     if inner is None:
@@ -172,31 +178,34 @@ def _inner(outer: pl.DataFrame, depth: int, counts: Counter[str], name: str) -> 
     inner = inner.join(
         outer.drop("text"), on="line_no", how="left", suffix="_outer", maintain_order="left"
     )
-    # The carrier nearest to the disk has the better clock than the application's own text.
-    own = pl.col("stamp").is_null() | pl.col("zone_outer").is_not_null()
-    take = pl.col("stamp_outer").is_not_null() & own
-    stamped = [
-        pl.when(take).then(f"{name}_outer").otherwise(name).alias(name) for name in STAMPED
+    # The outermost wrapper has a better clock than the application's own text.
+    own = pl.col("local_time").is_null() | pl.col("zone_outer").is_not_null()
+    take = pl.col("local_time_outer").is_not_null() & own
+    times = [
+        pl.when(take).then(f"{name}_outer").otherwise(name).alias(name)
+        for name in TIMESTAMP_COLUMNS
     ]
-    others = [name for name in (*SAID, "tag") if name not in STAMPED]
+    others = [name for name in (*METADATA, "tag") if name not in TIMESTAMP_COLUMNS]
     return inner.select(
         "line_no",
         "text",
-        *stamped,
+        *times,
         *(pl.coalesce(f"{name}_outer", name).alias(name) for name in others),
         path=pl.concat_str("path_outer", pl.col("path").fill_null("")),
-    ).select("line_no", "text", *SAID, "tag", "path")
+    ).select("line_no", "text", *METADATA, "tag", "path")
 
 
-def _joined(lines: pl.DataFrame) -> pl.DataFrame:
-    """Pieces of one line, which container runtimes cut at 16 KiB, put together again."""
+def _with_pieces_joined(lines: pl.DataFrame) -> pl.DataFrame:
+    """The lines with pieces rejoined, as container runtimes split lines at 16 KiB."""
     if not (lines["tag"] == "P").any():
         return lines.drop("tag")
-    whose = ["stream", "pod", "container", "container_id"]
+    stream = ["stream", "pod", "container", "container_id"]
     continues = (pl.col("tag") == "P").fill_null(value=False)
-    follows = continues.shift(1, fill_value=False).over(whose)
-    pieces = lines.with_columns(part=(~follows).cum_sum().over(whose))
-    whole = pieces.group_by([*whose, "part"], maintain_order=True).agg(
+    follows = continues.shift(1, fill_value=False).over(stream)
+    pieces = lines.with_columns(part=(~follows).cum_sum().over(stream))
+    whole = pieces.group_by([*stream, "part"], maintain_order=True).agg(
         pl.col("text").str.join(""), pl.exclude("text", "tag").first()
     )
-    return whole.select("line_no", "text", *SAID, "path").sort("line_no", maintain_order=True)
+    return whole.select("line_no", "text", *METADATA, "path").sort(
+        "line_no", maintain_order=True
+    )

@@ -1,8 +1,8 @@
-"""Reads the time stamps of carriers: some ten fixed forms, no guessing.
+"""Reads the timestamps of log prefixes: about ten fixed forms, without guessing.
 
-A stamp becomes `stamp`, what its clock showed, and `zone`: `UTC` if the stamp tells its
-offset (and `stamp` is in UTC then), the abbreviation it printed, or null if it says nothing.
-`yearless` stamps have the year 2000, a leap year, until `ingest.clock` is told the right one.
+A timestamp becomes `local_time` and `zone`. With an offset, `local_time` is UTC and `zone` is
+`UTC`; otherwise `zone` is the abbreviation that was printed, or null. Timestamps without a year
+are `yearless` and have the year 2000, a leap year, until `ingest.clock` knows the right one.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from gctrace_analyzer.ingest.wrappers.formats import ascii_only
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-STAMP = pl.Datetime("us")
-STAMPED = {
-    "stamp": STAMP,
+TIMESTAMP = pl.Datetime("us")
+TIMESTAMP_COLUMNS = {
+    "local_time": TIMESTAMP,
     "zone": pl.String(),
     "yearless": pl.Boolean(),
     "resolution_s": pl.Float64(),
 }
-"""The columns a stamp is read into; `resolution_s` is the unit of its last digit."""
+"""The columns of a timestamp; `resolution_s` is the unit of its last digit."""
 
 YEARLESS_YEAR = 2000
 
@@ -36,16 +36,16 @@ _MONTHS = {
     "sept": 9, "oct": 10, "okt": 10, "out": 10, "ott": 10, "nov": 11, "dec": 12, "dic": 12,
     "dez": 12, "déc": 12,
 }  # fmt: skip
-"""Month names as the C library abbreviates them in the languages of the wild."""
+"""Month names as the C library abbreviates them in common languages."""
 
 _FORMS: tuple[tuple[str, Callable[[pl.DataFrame], dict[str, pl.Expr]]], ...]
 
 
 def read(text: pl.Series) -> pl.DataFrame:
-    """The stamps in `text` as the columns of `STAMPED`; all null where it is none of ours."""
+    """Returns timestamps as `TIMESTAMP_COLUMNS`; null if the form is unknown."""
     if (quick := _all_iso(text)) is not None:
         return quick
-    found = pl.DataFrame(schema=STAMPED)
+    found = pl.DataFrame(schema=TIMESTAMP_COLUMNS)
     rows = pl.DataFrame({"row": pl.int_range(len(text), eager=True), "text": text})
     rest = rows.drop_nulls("text")
     parts = []
@@ -58,8 +58,8 @@ def read(text: pl.Series) -> pl.DataFrame:
             .with_columns(**columns(groups))
             .with_columns(resolution_s=_resolution(groups))
         )
-        parts.append(read_rows.drop_nulls("stamp").select("row", *_typed()))
-        rest = read_rows.filter(pl.col("stamp").is_null()).select("row", "text")
+        parts.append(read_rows.drop_nulls("local_time").select("row", *_typed()))
+        rest = read_rows.filter(pl.col("local_time").is_null()).select("row", "text")
     both = pl.concat(parts) if parts else rows.clear().select("row").hstack(found)
     if len(both) == len(rows) and both["row"].is_sorted():
         return both.drop("row")
@@ -72,7 +72,7 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d(?:[.,](\d+))?(Z|UTC|[+-]
 
 
 def _all_iso(text: pl.Series) -> pl.DataFrame | None:
-    """The stamps, if all are ISO 8601 of one layout and zone, as they mostly are."""
+    """The timestamps, if all are ISO 8601 of the same layout and zone: the common case."""
     first = _ISO.fullmatch(text[0] or "") if len(text) else None
     if first is None:
         return None
@@ -87,16 +87,16 @@ def _all_iso(text: pl.Series) -> pl.DataFrame | None:
     clock = text.str.slice(0, end)
     form = f"%Y-%m-%d{between}%H:%M:%S"
     if fraction:
-        # Polars reads a point only.
+        # Polars accepts only a point.
         clock = clock.str.replace(",", ".", literal=True) if first[0][19] == "," else clock
         form += "%.f"
-    stamp = clock.str.to_datetime(form, time_unit="us", strict=False)
-    if stamp.has_nulls():
+    times = clock.str.to_datetime(form, time_unit="us", strict=False)
+    if times.has_nulls():
         return None
-    offset = _minutes(zone) if zone else None
+    offset = _offset_minutes(zone) if zone else None
     known = offset is not None
-    return pl.DataFrame({"stamp": stamp}).select(
-        pl.col("stamp") - pl.duration(minutes=offset or 0),
+    return pl.DataFrame({"local_time": times}).select(
+        pl.col("local_time") - pl.duration(minutes=offset or 0),
         pl.lit("UTC" if known else None, pl.String).alias("zone"),
         pl.lit(value=False).alias("yearless"),
         pl.lit(10.0 ** -min(len(fraction or ""), 6)).alias("resolution_s"),
@@ -104,7 +104,7 @@ def _all_iso(text: pl.Series) -> pl.DataFrame | None:
 
 
 def _typed() -> list[pl.Expr]:
-    return [pl.col(name).cast(dtype) for name, dtype in STAMPED.items()]
+    return [pl.col(name).cast(dtype) for name, dtype in TIMESTAMP_COLUMNS.items()]
 
 
 def _resolution(groups: pl.DataFrame) -> pl.Expr:
@@ -115,7 +115,7 @@ def _resolution(groups: pl.DataFrame) -> pl.Expr:
 
 
 def _clock(date: pl.Expr, form: str) -> pl.Expr:
-    """A naive instant from a date as `form`, `time` and `fraction`, cut to microseconds."""
+    """A local time from a date in `form`, `time` and `fraction`, truncated to microseconds."""
     fraction = pl.col("fraction").fill_null("0").str.slice(0, 6).str.pad_end(6, "0")
     text = pl.concat_str(date, pl.lit(" "), pl.col("time"), pl.lit("."), fraction)
     return text.str.to_datetime(f"{form} %H:%M:%S%.f", time_unit="us", strict=False)
@@ -123,18 +123,20 @@ def _clock(date: pl.Expr, form: str) -> pl.Expr:
 
 def _iso(groups: pl.DataFrame) -> dict[str, pl.Expr]:
     zone = pl.col("zone")
-    offset = {text: _minutes(text) for text in groups["zone"].unique().drop_nulls().to_list()}
+    offset = {
+        text: _offset_minutes(text) for text in groups["zone"].unique().drop_nulls().to_list()
+    }
     known = zone.replace_strict(offset, default=None, return_dtype=pl.Int64)
     local = _clock(pl.col("date"), "%Y-%m-%d")
     return {
-        "stamp": local - pl.duration(minutes=known.fill_null(0)),
+        "local_time": local - pl.duration(minutes=known.fill_null(0)),
         "zone": pl.when(known.is_not_null()).then(pl.lit("UTC")).otherwise(zone),
         "yearless": pl.lit(value=False),
     }
 
 
-def _minutes(zone: str) -> int | None:
-    """The offset a stamp prints, `Z`, `+0100`, `-08:00` or `+01`; None for a name."""
+def _offset_minutes(zone: str) -> int | None:
+    """The offset `Z`, `+0100`, `-08:00` or `+01` in minutes; None for a name."""
     if zone in ("Z", "UTC", "GMT"):
         return 0
     digits = zone[1:].replace(":", "")
@@ -155,7 +157,7 @@ def _named(groups: pl.DataFrame) -> dict[str, pl.Expr]:
         year.fill_null(str(YEARLESS_YEAR)), pl.lit("-"), month, pl.lit("-"), pl.col("day")
     )
     return {
-        "stamp": _clock(date, "%Y-%m-%d"),
+        "local_time": _clock(date, "%Y-%m-%d"),
         "zone": pl.lit(None, pl.String),
         "yearless": year.is_null(),
     }
@@ -163,7 +165,7 @@ def _named(groups: pl.DataFrame) -> dict[str, pl.Expr]:
 
 def _slashed(_: pl.DataFrame) -> dict[str, pl.Expr]:
     return {
-        "stamp": _clock(pl.col("date"), "%Y/%m/%d"),
+        "local_time": _clock(pl.col("date"), "%Y/%m/%d"),
         "zone": pl.lit(None, pl.String),
         "yearless": pl.lit(value=False),
     }
@@ -179,14 +181,14 @@ def _glog(_: pl.DataFrame) -> dict[str, pl.Expr]:
         pl.col("day"),
     )
     return {
-        "stamp": _clock(date, "%Y-%m-%d"),
+        "local_time": _clock(date, "%Y-%m-%d"),
         "zone": pl.lit(None, pl.String),
         "yearless": pl.col("year").is_null(),
     }
 
 
 def _epoch(_: pl.DataFrame) -> dict[str, pl.Expr]:
-    # Seconds, milliseconds, microseconds or nanoseconds since 1970: told by their size.
+    # Seconds, milliseconds, microseconds or nanoseconds since 1970, by the number of digits.
     digits = pl.col("whole").str.len_bytes()
     value = pl.col("whole").cast(pl.Int64, strict=False)
     fraction = pl.col("part").fill_null("0").str.slice(0, 6).str.pad_end(6, "0").cast(pl.Int64)
@@ -200,7 +202,7 @@ def _epoch(_: pl.DataFrame) -> dict[str, pl.Expr]:
         .otherwise(value // 1_000)
     )
     return {
-        "stamp": us.cast(STAMP),
+        "local_time": us.cast(TIMESTAMP),
         "zone": pl.lit("UTC"),
         "yearless": pl.lit(value=False),
     }

@@ -193,8 +193,8 @@ def test_a_damaged_row_is_kept_with_its_reason(tmp_path: Path) -> None:
     run = gca.read(logfile(tmp_path / "t.csv", rows))
     assert len(run.memstats) == 1
     assert run.rejected.select("line_no", "reason").rows() == [
-        (3, "column HeapAlloc: 'x' is no number"),
-        (4, "2 cells, not 3 as the header has"),
+        (3, "column HeapAlloc: 'x' is not a number"),
+        (4, "2 cells instead of 3"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Each line the runtime prints is taken by its own shape and by no other."""
+"""Each line that the runtime prints matches its own shape and no other."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ took 5 ms clock time
 """
 
 
-def test_every_shape_has_a_line_here() -> None:
+def test_every_shape_has_a_sample_line() -> None:
     assert set(LINES) == set(SHAPES)
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_line_is_of_its_own_shape_alone(name: str) -> None:
+def test_a_line_matches_only_its_own_shape(name: str) -> None:
     whole = [s.id for s in SHAPES.values() if re.fullmatch(s.pattern, LINES[name])]
     assert whole == [name]
 
@@ -57,7 +57,7 @@ def test_the_oldest_scavenger_prints_hexadecimal() -> None:
     assert run.scavenges["released_now_kib"].to_list() == [31 * 1024]
 
 
-def test_application_lines_that_look_alike_give_nothing() -> None:
+def test_similar_application_lines_are_ignored() -> None:
     run = read_text(LOOK_ALIKES + LINES["gc18"] + "\n")
     assert len(run.cycles) == 1
     assert len(run.rejected) == 0
@@ -65,11 +65,13 @@ def test_application_lines_that_look_alike_give_nothing() -> None:
 
 
 def test_every_line_of_the_runtime_in_the_corpus_has_a_shape() -> None:
-    ours = re.compile(r"^(?:gc \d+ @.* P(?: \(forced\))?|scvg.*|scav .*|pacer: .*|scan: .*)$")
+    runtime = re.compile(
+        r"^(?:gc \d+ @.* P(?: \(forced\))?|scvg.*|scav .*|pacer: .*|scan: .*)$"
+    )
     shapes = [re.compile(shape.pattern) for shape in SHAPES.values()]
     for log in (CORPUS / "gctrace").glob("*/run.log"):
         for line in log.read_text().splitlines():
-            if ours.match(line) and not re.search(r" 2026/\d\d/\d\d ", line):
+            if runtime.match(line) and not re.search(r" 2026/\d\d/\d\d ", line):
                 assert any(shape.fullmatch(line) for shape in shapes), line
 
 

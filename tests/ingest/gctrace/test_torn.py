@@ -1,4 +1,4 @@
-"""Torn lines are joined again wherever the other write fell."""
+"""Torn records are rejoined wherever the other write interrupted them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMPARED = (
 
 
 def log_of(*writes: str) -> str:
-    """The torn record's writes among other application lines of the same kind."""
+    """The writes of the torn record among similar application lines."""
     lines = [f"{line}\n" for line in APPLICATION[:3]]
     return lines[0] + BEFORE + lines[1] + "".join(writes) + lines[2] + AFTER
 
@@ -81,17 +81,17 @@ def test_a_line_torn_after_its_first_word_and_once_more_is_joined(second: int) -
     assert_whole(log_of(TORN[:3], other, TORN[3:second], other, TORN[second:] + "\n"))
 
 
-def test_another_programs_whole_record_is_no_rest() -> None:
-    # Two programs' first words met, and what follows is nobody's any more.
+def test_records_of_two_processes_mixed_on_one_line_are_rejected() -> None:
+    # The first words of two processes met; the rest cannot be separated.
     braided = (
         "gc gc 1 @10.004 @s 0.0045s %5: %0.17: +0.1711++100.059+ ms clock, 0.0660.34 ms clock\n"
     )
     run = read_text(braided + BEFORE + AFTER)
     assert run.cycles["gc_num"].to_list() == [11, 13]
-    assert "two programs wrote at once" in run.rejected["reason"].item()
+    assert "two processes wrote at the same time" in run.rejected["reason"].item()
 
 
-def test_a_line_torn_before_its_end_is_whole() -> None:
+def test_a_line_torn_before_its_line_end_is_complete() -> None:
     assert_whole(log_of(TORN, APPLICATION[0] + "\n", "\n"))
 
 
@@ -129,7 +129,7 @@ def test_a_record_wrapped_by_mail_is_joined() -> None:
     assert run.cycles["repaired"].to_list() == [True]
 
 
-def test_an_escaped_arrow_is_read_and_said() -> None:
+def test_an_escaped_arrow_is_read_and_counts_as_repaired() -> None:
     run = read_text(TORN.replace("->", "-&gt;") + "\n")
     assert run.cycles["repaired"].to_list() == [True]
 
@@ -139,10 +139,10 @@ def test_an_escaped_arrow_is_read_and_said() -> None:
     [
         (TORN[:40], "cut short"),
         (TORN[:60] + " ...", "cut short"),
-        (TORN[:43] + "2026/11/21 04:02:39 gone", "torn by another write"),
-        (TORN[5:], "its beginning is missing"),
+        (TORN[:43] + "2026/11/21 04:02:39 gone", "interrupted by another write"),
+        (TORN[5:], "the beginning of the record is missing"),
         (TORN[44:], "the rest is missing"),
-        (TORN.replace("43->", "99999999999999999999->"), "does not fit 64 bits"),
+        (TORN.replace("43->", "99999999999999999999->"), "does not fit in 64 bits"),
         (LINES["gc18"].replace("4 MB goal, 0 MB stacks", "0 MB stacks, 4 MB goal"), "order"),
         ("gc 1" * 300_000, "longer than 1 MiB"),
     ],

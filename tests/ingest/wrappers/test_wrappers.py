@@ -1,4 +1,4 @@
-"""Every carrier gives time, identity and message, whatever it carries."""
+"""Every log prefix gives time, identity and message, whatever the message is."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_pieces_of_a_line_are_joined(tmp_path: Path) -> None:
     assert_read(gca.read(path), AT, {"stream": "stderr"})
 
 
-def test_newest_first_is_turned_round(tmp_path: Path) -> None:
+def test_logs_in_reverse_order_are_reversed(tmp_path: Path) -> None:
     many = records(30)
     lines = [f"2026-02-03T10:00:{n:02}Z web-1 api[1]: {line}" for n, line in enumerate(many)]
     run = gca.read(logfile(tmp_path / "log", lines[::-1]))
@@ -259,7 +259,7 @@ def test_a_year_and_a_zone_are_never_guessed(tmp_path: Path) -> None:
     for options in ({}, {"year": 2026}, {"tz": "UTC"}):
         run = gca.read(path, **options)
         assert run.cycles["logged_at"].null_count() == 2
-        assert any("--" in note for note in run.summary().warnings)
+        assert any("; set `" in note for note in run.summary().warnings)
 
 
 def test_new_year_and_summer_time(tmp_path: Path) -> None:

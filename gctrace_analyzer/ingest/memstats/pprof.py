@@ -1,0 +1,48 @@
+"""Reads MemStats from the end of a heap profile in text form (debug=1)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.ingest.memstats import fields
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.ingest.evidence.message import Row
+
+_TRAILER = re.compile(r"^# (?P<key>\w+) = (?P<value>.*)$")
+_IN_USE_AND_SYS = {"Stack": "stack", "MSpan": "mspan", "MCache": "mcache"}
+
+
+def read(lines: list[str]) -> list[Row]:
+    """Returns the rows of the `# runtime.MemStats` sections of a heap profile."""
+    rows: list[Row] = []
+    for number, line in enumerate(lines, start=1):
+        if line.startswith("# runtime.MemStats"):
+            rows.append({"line_no": number})
+        elif rows and (found := _TRAILER.match(line)):
+            rows[-1] |= _fields_of(found["key"], found["value"], rows[-1])
+    return [row for row in rows if len(row) > fields.ENOUGH]
+
+
+def _fields_of(key: str, value: str, row: Row) -> Row:
+    if key in _IN_USE_AND_SYS and (both := re.fullmatch(r"(\d+) / (\d+)", value)):
+        return {
+            f"{_IN_USE_AND_SYS[key]}_inuse_bytes": int(both[1]),
+            f"{_IN_USE_AND_SYS[key]}_sys_bytes": int(both[2]),
+        }
+    if key == "PauseNs":
+        pauses = re.findall(r"\d+", value)
+        return {"pauses": [int(pause) for pause in pauses]}
+    column = fields.NAMES.get(fields.plain(key))
+    if column is None or not re.fullmatch(
+        r"-?\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,2})?", value
+    ):
+        return {}
+    found: Row = {column: int(value) if value.lstrip("-").isdigit() else int(float(value))}
+    if column not in fields.INTEGERS:
+        found = {column: float(value)}
+    if column == "num_gc" and row.get("pauses"):
+        pauses = row["pauses"]
+        found["last_pause_ns"] = pauses[(found["num_gc"] + 255) % 256 % len(pauses)]
+    return found

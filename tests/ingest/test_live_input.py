@@ -1,0 +1,85 @@
+"""An input that arrives piece by piece gives the same as one that is read at once."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gctrace_analyzer.ingest import live_input
+from gctrace_analyzer.ingest.frame_store import FrameStore
+from gctrace_analyzer.ingest.gctrace import parse
+from gctrace_analyzer.ingest.live_input import LiveInput
+from gctrace_analyzer.ingest.read import Log, ReadOptions, complete_part, joined_log
+from gctrace_analyzer.ingest.sources import SourceFacts
+from gctrace_analyzer.testing import read_text
+from tests.helpers.lines import LINES
+from tests.helpers.logs import records
+
+if TYPE_CHECKING:
+    import pytest
+
+LINE = LINES["gc18"].replace("gc 1 @0.004s", "gc 31 @31.016s")
+LOG = [
+    *records(30),
+    f"{LINE[:30]}2026/11/21 12:00 flushed",
+    LINE[30:],
+    *(f"2026/11/21 12:00 line {n}" for n in range(80)),
+    LINES["scav21"],
+    LINES["gc18"][:40],
+]
+
+
+def log_of(live: LiveInput) -> Log:
+    part = live.whole()
+    options = ReadOptions()
+    return joined_log([part], options, complete_part(part, options.clock))
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    cuts=st.lists(st.integers(1, len(LOG)), max_size=8), size=st.sampled_from([200, 1 << 20])
+)
+def test_pieces_give_the_same_tables_as_the_whole(
+    monkeypatch: pytest.MonkeyPatch, cuts: list[int], size: int
+) -> None:
+    monkeypatch.setattr(live_input, "CHUNK_BYTES", size)
+    monkeypatch.setattr(live_input, "MOST_SUSPECTS", 0)
+    live = LiveInput(SourceFacts("<stream>"))
+    borders = [0, *sorted(cuts), len(LOG)]
+    for begin, end in itertools.pairwise(borders):
+        if LOG[begin:end]:
+            live.add(("\n".join(LOG[begin:end]) + "\n").encode())
+    whole = read_text("\n".join(LOG) + "\n")
+    assert live.lines == len(LOG)
+    assert live.newest is not None
+    for _ in range(2):
+        tables = log_of(live).tables
+        assert tables["cycles"]["gc_num"].to_list() == whole.cycles["gc_num"].to_list()
+        assert tables["cycles"]["line_no"].to_list() == whole.cycles["line_no"].to_list()
+        assert tables["rejected"]["line_no"].to_list() == whole.rejected["line_no"].to_list()
+        live.close()
+
+
+def test_the_newest_cycles_are_available_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_input, "RECENT_CYCLES", 5)
+    live = LiveInput(SourceFacts("<stream>"))
+    for line in records(100):
+        live.add(f"{line}\n".encode())
+    part = live.latest()
+    assert live.cycles == 100
+    assert sum(map(len, part.cycles)) < 100
+    assert part.cycles[-1]["gc_num"][-1] == 100
+
+
+def test_the_oldest_frames_are_discarded() -> None:
+    frames = [
+        parse.parse(("\n".join(records(count)) + "\n").encode()).cycles for count in (3, 4, 5)
+    ]
+    store = FrameStore()
+    store.add(frames)
+    assert store.discard(8) == 7
+    assert store.rows == 5
+    assert store.frames()[0].equals(frames[-1])
