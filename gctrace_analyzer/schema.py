@@ -36,8 +36,12 @@ WHERE = (
     Column("line_no", "Int64", "", "1-based line number in `source`", _LINE),
 )
 _PROCESS = Column(
-    "process", "Int64", "", "0, 1, … for each process in the input", "cycle numbers and times that continue each other"
-)  # fmt: skip
+    "process",
+    "Int64",
+    "",
+    "0, 1, … for each process in the input",
+    "cycle numbers and times that continue each other",
+)
 _LOGGED_AT = Column(
     "logged_at",
     "Datetime",
@@ -317,11 +321,27 @@ _KILL_COLUMNS = {column.name: column for column in OOM_KILLS}
 OOM_INVOCATIONS = tuple(
     _KILL_COLUMNS[name]
     for name in (
-        "logged_at", "monotonic_s", "host", "scope", "constraint", "invoker_comm", "invoker_pid",
-        "gfp_mask", "order", "oom_memcg", "task_memcg", "usage_bytes", "limit_bytes", "failcnt",
-        "swap_usage_bytes", "swap_limit_bytes", "kernel_release", "source", "line_no",
+        "logged_at",
+        "monotonic_s",
+        "host",
+        "scope",
+        "constraint",
+        "invoker_comm",
+        "invoker_pid",
+        "gfp_mask",
+        "order",
+        "oom_memcg",
+        "task_memcg",
+        "usage_bytes",
+        "limit_bytes",
+        "failcnt",
+        "swap_usage_bytes",
+        "swap_limit_bytes",
+        "kernel_release",
+        "source",
+        "line_no",
     )
-)  # fmt: skip
+)
 
 OOM_TASKS = (
     Column("kill_line_no", "Int64", "", "line of the kill the table stands before; null: none", _LINE),

@@ -41,7 +41,11 @@ OF_WILD = {
     "heap_live_mb": "heap_live_mib", "heap_goal_mb": "heap_goal_mib", "stacks_mb": "stacks_mib",
     "globals_mb": "globals_mib", "procs": "procs", "forced": "forced",
 }  # fmt: skip
-CPU_OF_WILD = {"assist_cpu_ms": "assist_cpu_ms", "bg_cpu_ms": "background_cpu_ms", "idle_cpu_ms": "idle_cpu_ms"}  # fmt: skip
+CPU_OF_WILD = {
+    "assist_cpu_ms": "assist_cpu_ms",
+    "bg_cpu_ms": "background_cpu_ms",
+    "idle_cpu_ms": "idle_cpu_ms",
+}
 
 
 @cache

@@ -42,8 +42,13 @@ def build(kind: type[errors.GctraceError], *args: Any, **named: Any) -> SearchSt
 ANY_ERROR = st.one_of(
     build(errors.BadSettingError, TEXT, TEXT, TEXT, MAYBE, MAYBE),
     build(
-        errors.UnreadableInputError, TEXT, TEXT, TEXT,
-        line_no=st.none() | COUNT, argument=MAYBE, argument_value=MAYBE,
+        errors.UnreadableInputError,
+        TEXT,
+        TEXT,
+        TEXT,
+        line_no=st.none() | COUNT,
+        argument=MAYBE,
+        argument_value=MAYBE,
     ),
     build(errors.MissingInputError, TEXT, TEXT, TEXT),
     build(errors.NoDataError, TEXT, TEXT, TEXT, lines=st.none() | COUNT, first=MAYBE),
@@ -52,7 +57,7 @@ ANY_ERROR = st.one_of(
     build(errors.UnwritableOutputError, TEXT, TEXT, kept=st.booleans()),
     build(errors.ProgramError, TEXT, TEXT, hint=TEXT, output=TEXT, code=st.none() | COUNT),
     build(errors.FleetStoppedError, TEXT, TEXT, COUNT, COUNT, TEXT),
-)  # fmt: skip
+)
 
 
 def test_there_are_at_most_ten_classes_and_all_are_public() -> None:

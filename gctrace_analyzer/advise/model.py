@@ -258,9 +258,18 @@ def _goal(load: Load, setting: Setting, live: float, rest: _NonHeap) -> tuple[fl
 
 
 def _peak(
-    load: Load, setting: Setting, rest: _NonHeap, c: Constants, true_live: float,
-    in_mark: float, runway: float, goal: float, set_by: str, thrash: Thrash, rate: float,
-) -> float:  # fmt: skip
+    load: Load,
+    setting: Setting,
+    rest: _NonHeap,
+    c: Constants,
+    true_live: float,
+    in_mark: float,
+    runway: float,
+    goal: float,
+    set_by: str,
+    thrash: Thrash,
+    rate: float,
+) -> float:
     """The peak heap: the largest allocation during marking raises the next goal and may recur."""
     most = in_mark * max(load.in_mark_max - 1, load.in_mark) / load.in_mark
     live = true_live + _spread(load, rate) + most

@@ -253,10 +253,11 @@ def _guard(rows: list[Row], present: Row, baseline: Baseline) -> Row | None:
     same = (
         each
         for each in rows
-        if each["gogc"] == baseline.now.gogc and each["memory_limit_mib"]
+        if each["gogc"] == baseline.now.gogc
+        and each["memory_limit_mib"]
         and each["goal_set_by"] == present["goal_set_by"]
         and each["ballast_mib"] == baseline.now.ballast
-    )  # fmt: skip
+    )
     return next(same, None)
 
 

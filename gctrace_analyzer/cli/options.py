@@ -226,9 +226,20 @@ def add_reading(
 def read_options(args: argparse.Namespace) -> dict[str, Any]:
     """Returns the parsed options as the arguments that `read` and `live` take."""
     names = (
-        "gogc", "memory_limit", "container_limit", "cpu_limit", "go_version", "ballast",
-        "off_heap", "year", "tz", "start", "kind", "unpack_limit", "columns",
-    )  # fmt: skip
+        "gogc",
+        "memory_limit",
+        "container_limit",
+        "cpu_limit",
+        "go_version",
+        "ballast",
+        "off_heap",
+        "year",
+        "tz",
+        "start",
+        "kind",
+        "unpack_limit",
+        "columns",
+    )
     options = {name: getattr(args, name) for name in names if name in args}
     if options.get("columns"):
         options["columns"] = options["columns"].split(",")

@@ -25,9 +25,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 Kind = Literal[
-    "missing", "denied", "unreachable", "library", "empty", "no-records", "damaged", "memory",
-    "crashed", "bug",
-]  # fmt: skip
+    "missing",
+    "denied",
+    "unreachable",
+    "library",
+    "empty",
+    "no-records",
+    "damaged",
+    "memory",
+    "crashed",
+    "bug",
+]
 
 RETRIED = ("missing", "denied", "unreachable", "library")
 """Failures to get a file, rather than of the file itself: the next run tries again."""

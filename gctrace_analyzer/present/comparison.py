@@ -207,12 +207,16 @@ def _markdown(found: TwoSides) -> Iterator[str]:
 def _side(side: Side) -> dict[str, Any]:
     where = side.circumstances
     return {
-        "label": side.label, "sources": side.names, "runs": len(side.measured),
+        "label": side.label,
+        "sources": side.names,
+        "runs": len(side.measured),
         "seconds": side.seconds,
         "cycles": side.cycles,
-        "go_version": where.go, "gogc": where.gogc, "memory_limit": where.memory_limit,
+        "go_version": where.go,
+        "gogc": where.gogc,
+        "memory_limit": where.memory_limit,
         "by_run": [part.values for part in side.measured],
-    }  # fmt: skip
+    }
 
 
 def _labelled(word: str, sentence: str, style: str) -> Iterator[Line]:

@@ -89,9 +89,11 @@ def facts(answers: Answers) -> list[str]:
         count(t.cycles, "cycle"),
     ]
     less = {
-        "could not be read": t.unread, "without GC cycles": t.without_program,
-        "processes with too few cycles": t.short, "killed for memory": t.killed,
-    }  # fmt: skip
+        "could not be read": t.unread,
+        "without GC cycles": t.without_program,
+        "processes with too few cycles": t.short,
+        "killed for memory": t.killed,
+    }
     parts = [f"{number:,} {what}" for what, number in less.items() if number]
     return [" · ".join(read), *(["  " + " · ".join(parts)] if parts else [])]
 
@@ -169,7 +171,7 @@ def tables(answers: Answers, most: int = MOST_ROWS) -> list[Table]:
         _table(answers.versions, _versions, most),
         _table(answers.settings, _settings, most),
         _table(answers.errors, _errors, most),
-    )  # fmt: skip
+    )
     return [each for each in made if each.rows]
 
 
@@ -186,67 +188,90 @@ _services = (
     ("Services by GC CPU", "files", "GC cores", "of CPU", "assists", "live heap", "pauses p99"),
     "lrrrrrr",
     lambda row: (
-        _short(row["service"]), f"{row['files']:,}", cores(row["gc_cores"]),
-        share(row["gc_cpu_share"]), share(row["assist_share_of_gc_cpu"]),
-        mib(row["live_heap_p50_mib"]), ms(row["stw_p99_ms"]),
+        _short(row["service"]),
+        f"{row['files']:,}",
+        cores(row["gc_cores"]),
+        share(row["gc_cpu_share"]),
+        share(row["assist_share_of_gc_cpu"]),
+        mib(row["live_heap_p50_mib"]),
+        ms(row["stw_p99_ms"]),
     ),
-)  # fmt: skip
+)
 _savings = (
     ("Possible savings", "processes", "cores", "GiB of heap"),
     "lrrr",
     lambda row: (
-        _short(row["service"]), f"{row['advised']:,}",
-        _interval(row, "saved_cores", cores), _interval(row, "saved_heap_mib", _gib),
+        _short(row["service"]),
+        f"{row['advised']:,}",
+        _interval(row, "saved_cores", cores),
+        _interval(row, "saved_heap_mib", _gib),
     ),
-)  # fmt: skip
+)
 _thrash = (
     ("Thrashing or close to it", "state", "GC CPU", "eff. GOGC", "live", "limit", "limiter"),
     "llrrrrl",
     lambda row: (
-        _file(row), row["state"], share(row["gc_cpu_share"]), _gogc(row["effective_gogc_p50"]),
-        mib(row["live_heap_max_mib"]), mib(row["limit_mib"]),
+        _file(row),
+        row["state"],
+        share(row["gc_cpu_share"]),
+        _gogc(row["effective_gogc_p50"]),
+        mib(row["live_heap_max_mib"]),
+        mib(row["limit_mib"]),
         row["limiter"] or _in(row["hours_to_limit"]),
     ),
-)  # fmt: skip
+)
 _limits = (
     ("GOMEMLIMIT too close to the live heap", "live heap", "limit", "share", "eff. GOGC"),
     "lrrrr",
     lambda row: (
-        _file(row), mib(row["live_heap_max_mib"]), mib(row["limit_mib"]),
-        share(row["live_share_of_limit"]), _gogc(row["effective_gogc_p50"]),
+        _file(row),
+        mib(row["live_heap_max_mib"]),
+        mib(row["limit_mib"]),
+        share(row["live_share_of_limit"]),
+        _gogc(row["effective_gogc_p50"]),
     ),
-)  # fmt: skip
+)
 _versions = (
     ("Go version (inferred from line format)", "processes", "services", "GC cores"),
     "lrrr",
     lambda row: (
-        row["go"], f"{row['processes']:,}", f"{row['services']:,}", cores(row["gc_cores"]),
+        row["go"],
+        f"{row['processes']:,}",
+        f"{row['services']:,}",
+        cores(row["gc_cores"]),
     ),
-)  # fmt: skip
+)
 _settings = (
     ("GOGC", "GOMEMLIMIT", "processes", "services", "GC cores"),
     "llrrr",
     lambda row: (
-        row["gogc"], row["limit"], f"{row['processes']:,}", f"{row['services']:,}",
+        row["gogc"],
+        row["limit"],
+        f"{row['processes']:,}",
+        f"{row['services']:,}",
         cores(row["gc_cores"]),
     ),
-)  # fmt: skip
+)
 _outliers = (
     ("Unlike its replicas", "figure", "here", "median", "replicas"),
     "llrrr",
     lambda row: (
-        _file(row), OUTLYING[row["figure"]], _WRITTEN[row["figure"]](row["value"]),
-        _WRITTEN[row["figure"]](row["usual"]), f"{row['replicas']:,}",
+        _file(row),
+        OUTLYING[row["figure"]],
+        _WRITTEN[row["figure"]](row["value"]),
+        _WRITTEN[row["figure"]](row["usual"]),
+        f"{row['replicas']:,}",
     ),
-)  # fmt: skip
+)
 _errors = (
     ("Could not be read", "files", "for example"),
     "lrl",
     lambda row: (
-        row["kind"], f"{row['files']:,}",
+        row["kind"],
+        f"{row['files']:,}",
         f"{_short(row['example'])}: {_cut(row['error'])}",
     ),
-)  # fmt: skip
+)
 
 
 def _file(row: Mapping[str, Any]) -> str:

@@ -165,6 +165,9 @@ def wrap(
 ) -> list[str]:
     """Wraps a text into lines without breaking at hyphens, so that option names stay whole."""
     return textwrap.wrap(
-        text, width, initial_indent=initial_indent, subsequent_indent=subsequent_indent,
+        text,
+        width,
+        initial_indent=initial_indent,
+        subsequent_indent=subsequent_indent,
         break_on_hyphens=False,
-    )  # fmt: skip
+    )

@@ -43,12 +43,14 @@ def test_gogc_sets_the_goals_that_are_printed(name: str) -> None:
             continue
         low, high = (
             pacer.goal_from_gogc(
-                before["heap_live_mib"] + more, gogc,
+                before["heap_live_mib"] + more,
+                gogc,
                 stacks=(before["stacks_mib"] or 0) + more * (before["stacks_mib"] is not None),
-                globals_=(before["globals_mib"] or 0) + more * (before["globals_mib"] is not None),
+                globals_=(before["globals_mib"] or 0)
+                + more * (before["globals_mib"] is not None),
             )
             for more in (0, 1)
-        )  # fmt: skip
+        )
         right.append(low - 1 <= row["heap_goal_mib"] <= high + 1)
     assert not right or sum(right) >= 0.99 * len(right)
 

@@ -43,11 +43,13 @@ def test_the_cores_of_the_files_add_up(gc_cpu_s: list[float]) -> None:
 def test_the_savings_are_within_their_interval(saved: list[float], error: float) -> None:
     many = [
         {
-            "service": str(number), "saved_cores": each, "saved_cores_low": each - error,
+            "service": str(number),
+            "saved_cores": each,
+            "saved_cores_low": each - error,
             "saved_cores_high": each + error,
         }
         for number, each in enumerate(saved)
-    ]  # fmt: skip
+    ]
     totals = answers(rows(*many)).totals
     assert totals.saved_cores_low <= totals.saved_cores <= totals.saved_cores_high
     half = totals.saved_cores_high - totals.saved_cores
@@ -68,8 +70,11 @@ def test_processes_near_their_limit_are_listed() -> None:
         )
     )
     assert dict(found.thrash.select("file", "state").iter_rows()) == {
-        "1.log": "near", "2.log": "thrashes", "3.log": "thrashed", "4.log": "near",
-    }  # fmt: skip
+        "1.log": "near",
+        "2.log": "thrashes",
+        "3.log": "thrashed",
+        "4.log": "near",
+    }
     assert found.limits["file"].to_list() == ["0.log", "5.log"]
 
 
@@ -83,9 +88,11 @@ def test_settings_and_versions_are_known_inferred_or_unknown() -> None:
         )
     )
     assert set(found.settings.select("gogc", "limit").rows()) == {
-        ("50", "512 MiB"), ("100 (inferred)", "none observed"), ("unknown", "some (inferred)"),
+        ("50", "512 MiB"),
+        ("100 (inferred)", "none observed"),
+        ("unknown", "some (inferred)"),
         ("unknown", "none observed"),
-    }  # fmt: skip
+    }
     assert set(found.versions["go"]) == {"go1.19", "unknown", "go1.19–1.24", "go1.19+"}
 
 

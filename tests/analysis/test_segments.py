@@ -25,7 +25,12 @@ def test_a_change_of_gogc_begins_a_segment() -> None:
 
 
 def test_another_allocation_rate_and_idle_times_begin_a_segment(tmp_path: Path) -> None:
-    run = run_of(tmp_path, 60, start=lambda n: live(n - 1) + (80 if n <= 30 else 20), end=lambda n: live(n - 1) + (82 if n <= 30 else 22))  # fmt: skip
+    run = run_of(
+        tmp_path,
+        60,
+        start=lambda n: live(n - 1) + (80 if n <= 30 else 20),
+        end=lambda n: live(n - 1) + (82 if n <= 30 else 22),
+    )
     rows = run.segments()
     rates = rows.filter(rows["cycles"] >= 10)["alloc_mib_per_s"]
     assert rates[0] > 2 * rates[-1]

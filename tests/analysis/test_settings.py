@@ -55,9 +55,11 @@ def test_versions_are_compared_as_numbers() -> None:
 
 def test_metrics_contain_settings(tmp_path: Path) -> None:
     metrics = {
-        "go_gc_gogc_percent": 50, "go_gc_gomemlimit_bytes": 512 << 20,
-        "go_memstats_sys_bytes": 100 << 20, "process_resident_memory_bytes": 300 << 20,
-    }  # fmt: skip
+        "go_gc_gogc_percent": 50,
+        "go_gc_gomemlimit_bytes": 512 << 20,
+        "go_memstats_sys_bytes": 100 << 20,
+        "process_resident_memory_bytes": 300 << 20,
+    }
     text = "".join(f"{name} {value}\n" for name, value in metrics.items())
     settings = gca.read(logfile(tmp_path / "metrics.prom", [text])).settings
     assert settings.value("gogc") == 50
@@ -87,10 +89,12 @@ def test_a_kill_names_the_limit_and_the_other_processes_under_it(tmp_path: Path)
 def test_the_container_of_the_same_name_is_the_programs(tmp_path: Path) -> None:
     def state(name: str, limit_mib: int) -> dict[str, Any]:
         return {
-            "Id": f"{limit_mib:064x}", "Name": f"/{name}",
+            "Id": f"{limit_mib:064x}",
+            "Name": f"/{name}",
             "State": {"Status": "running", "OOMKilled": False, "ExitCode": 0},
-            "Config": {"Env": ["GOGC=50"]}, "HostConfig": {"Memory": limit_mib << 20},
-        }  # fmt: skip
+            "Config": {"Env": ["GOGC=50"]},
+            "HostConfig": {"Memory": limit_mib << 20},
+        }
 
     containers = tmp_path / "inspect.json"
     containers.write_text(json.dumps([state("web", 128), state("api", 256)]))

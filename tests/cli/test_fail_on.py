@@ -97,8 +97,11 @@ def test_the_reason_is_printed_before_the_comparison(capfd: pytest.CaptureFixtur
     tool = Path(sys.executable).with_name("gctrace-analyze")
     done = subprocess.run(
         [tool, "compare", STEADY, DOUBLED, "--fail-on", "heap_peak_mib>+10%"],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1
     first = done.stdout.splitlines()[0]
     assert first.startswith(
@@ -192,9 +195,12 @@ def test_a_shell_script_stops_at_a_failed_condition(tmp_path: Path) -> None:
     for after, code, said in ((DOUBLED, 1, ""), (STEADY, 0, "may be merged\n")):
         done = subprocess.run(
             ["bash", "gate.sh", ROOT / STEADY, ROOT / after],
-            cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True,
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
             check=False,
-        )  # fmt: skip
+        )
         assert (done.returncode, done.stdout) == (code, said)
         assert (tmp_path / "comparison.txt").read_text().startswith("before ")
 

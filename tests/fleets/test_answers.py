@@ -26,12 +26,25 @@ def fleet_of(*many: Row) -> pl.DataFrame:
 
 def replica(number: int, **values: Any) -> Row:
     usual = {
-        "service": "api", "process": 0, "cycles": 100, "span_s": 100.0, "gc_cpu_s": 50.0,
-        "gc_cpu_with_idle_s": 60.0, "capacity_cpu_s": 400.0, "gc_cpu_share": 0.125,
-        "live_heap_p50_mib": 100.0 + number / 100, "live_heap_max_mib": 110.0, "short": False,
-        "thrash_s": 0.0, "thrashes_at_end": False, "findings": [], "oom_kills": 0,
-        "advice_changes": False, "go_version_min": "1.19", "goal_set_by": "gogc",
-    }  # fmt: skip
+        "service": "api",
+        "process": 0,
+        "cycles": 100,
+        "span_s": 100.0,
+        "gc_cpu_s": 50.0,
+        "gc_cpu_with_idle_s": 60.0,
+        "capacity_cpu_s": 400.0,
+        "gc_cpu_share": 0.125,
+        "live_heap_p50_mib": 100.0 + number / 100,
+        "live_heap_max_mib": 110.0,
+        "short": False,
+        "thrash_s": 0.0,
+        "thrashes_at_end": False,
+        "findings": [],
+        "oom_kills": 0,
+        "advice_changes": False,
+        "go_version_min": "1.19",
+        "goal_set_by": "gogc",
+    }
     return row(f"api-{number}.log", **(usual | values))
 
 
@@ -62,8 +75,9 @@ def test_a_process_is_near_its_limit_by_share_or_by_hours_left() -> None:
     )
     assert found.limits["file"].to_list() == ["api-0.log"]
     assert found.thrash.select("file", "state").rows() == [
-        ("api-3.log", "thrashes"), ("api-1.log", "near"),
-    ]  # fmt: skip
+        ("api-3.log", "thrashes"),
+        ("api-1.log", "near"),
+    ]
 
 
 def test_savings_of_services_are_added_with_their_intervals() -> None:
@@ -81,12 +95,23 @@ def test_savings_of_services_are_added_with_their_intervals() -> None:
 
 def test_the_answers_fit_a_terminal_and_are_markdown_and_json() -> None:
     many = [replica(n) for n in range(9)] + [
-        replica(9, live_heap_p50_mib=300.0, memory_limit_mib=120.0, thrash_s=3.0,
-                thrashes_at_end=True, limiter="likely", advice_changes=True, saved_cores=0.1,
-                saved_cores_low=0.0, saved_cores_high=0.2, saved_heap_mib=-4000.0,
-                saved_heap_mib_low=-5000.0, saved_heap_mib_high=-3000.0),
+        replica(
+            9,
+            live_heap_p50_mib=300.0,
+            memory_limit_mib=120.0,
+            thrash_s=3.0,
+            thrashes_at_end=True,
+            limiter="likely",
+            advice_changes=True,
+            saved_cores=0.1,
+            saved_cores_low=0.0,
+            saved_cores_high=0.2,
+            saved_heap_mib=-4000.0,
+            saved_heap_mib_low=-5000.0,
+            saved_heap_mib_high=-3000.0,
+        ),
         row("s3://b/" + "long" * 30 + "|<b>.log", error_kind="denied", error="Access Denied"),
-    ]  # fmt: skip
+    ]
     found = answers(fleet_of(*many))
     text = str(gca.fleet_answers(fleet_of(*many).lazy())).split("\n")
     assert max(map(len, text)) <= 80, max(text, key=len)

@@ -115,9 +115,12 @@ def test_a_killed_worker_loses_only_its_running_tasks(
             killed.append(pid)
 
     rows = gca.fleet(
-        logs, client=client, output=tmp_path / "out.parquet", id="{service}/{pod}.log",
+        logs,
+        client=client,
+        output=tmp_path / "out.parquet",
+        id="{service}/{pod}.log",
         progress=progress,
-    )  # fmt: skip
+    )
     assert len(killed) == 2
     assert tasks_run == sorted(tasks_run)
     assert tasks_run[-1] == FILES
@@ -233,17 +236,33 @@ def dask_parts(stack: contextlib.ExitStack) -> tuple[str, subprocess.Popen[bytes
     address = f"tcp://127.0.0.1:{port}"
     scheduler = stack.enter_context(
         running(
-            str(BIN / "dask"), "scheduler", "--host", "127.0.0.1", "--port", str(port),
-            "--no-dashboard", "--no-show", "--dashboard-address", ":0",
+            str(BIN / "dask"),
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--no-dashboard",
+            "--no-show",
+            "--dashboard-address",
+            ":0",
         )
-    )  # fmt: skip
+    )
     for _ in range(2):
         stack.enter_context(
             running(
-                str(BIN / "dask"), "worker", address, "--nthreads", "1", "--memory-limit",
-                "1GiB", "--no-dashboard", "--no-nanny", POLARS_MAX_THREADS="1",
+                str(BIN / "dask"),
+                "worker",
+                address,
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "1GiB",
+                "--no-dashboard",
+                "--no-nanny",
+                POLARS_MAX_THREADS="1",
             )
-        )  # fmt: skip
+        )
     return address, scheduler
 
 
@@ -260,18 +279,24 @@ def test_after_a_lost_scheduler_the_next_run_resumes(
 
         with pytest.raises(FleetStoppedError, match="to resume") as stopped:
             gca.fleet(
-                logs, scheduler=address, output=where, id="{service}/{pod}.log",
+                logs,
+                scheduler=address,
+                output=where,
+                id="{service}/{pod}.log",
                 progress=progress,
-            )  # fmt: skip
+            )
     done = set(existing(str(where)).collect()["file"])
     assert 10 < len(done) == stopped.value.done < FILES
     begun: list[int] = []
     with contextlib.ExitStack() as stack:
         address, _ = dask_parts(stack)
         rows = gca.fleet(
-            logs, scheduler=address, output=where, id="{service}/{pod}.log",
+            logs,
+            scheduler=address,
+            output=where,
+            id="{service}/{pod}.log",
             progress=lambda now: begun.append(now.before),
-        )  # fmt: skip
+        )
     assert set(begun) == {len(done)}
     is_truth(rows, truth)
 
@@ -288,9 +313,16 @@ def test_ctrl_c_keeps_finished_files_and_says_how_to_resume(
     logs: Path, truth: pl.DataFrame, tmp_path: Path
 ) -> None:
     words = [
-        str(BIN / "gctrace-analyze"), "fleet", str(logs), "--workers", "2", "-o",
-        str(tmp_path / "out.parquet"), "--id", "{service}/{pod}.log",
-    ]  # fmt: skip
+        str(BIN / "gctrace-analyze"),
+        "fleet",
+        str(logs),
+        "--workers",
+        "2",
+        "-o",
+        str(tmp_path / "out.parquet"),
+        "--id",
+        "{service}/{pod}.log",
+    ]
     primary, secondary = pty.openpty()
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=secondary, start_new_session=True
@@ -332,15 +364,23 @@ def s3(tmp_path: Path, logs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     (root / "results").mkdir()
     port = free_port()
     for name, value in {
-        "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_MAX_ATTEMPTS": "1", "AWS_EC2_METADATA_DISABLED": "true",
-    }.items():  # fmt: skip
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_MAX_ATTEMPTS": "1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():
         monkeypatch.setenv(name, value)
     with running(
-        server, "--port", f"127.0.0.1:{port}", "posix", str(root),
-        ROOT_ACCESS_KEY=KEY, ROOT_SECRET_KEY=SECRET,
-    ) as process:  # fmt: skip
+        server,
+        "--port",
+        f"127.0.0.1:{port}",
+        "posix",
+        str(root),
+        ROOT_ACCESS_KEY=KEY,
+        ROOT_SECRET_KEY=SECRET,
+    ) as process:
         for _ in range(100):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                 break
@@ -394,9 +434,13 @@ def test_wrong_credentials_are_reported_without_showing_them(
 
 
 def test_after_a_lost_store_the_next_run_resumes(
-    s3: Any, logs: Path, truth: pl.DataFrame, tmp_path: Path, client: Any,
+    s3: Any,
+    logs: Path,
+    truth: pl.DataFrame,
+    tmp_path: Path,
+    client: Any,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     where = tmp_path / "out.parquet"
     paused = threading.Event()
 
@@ -408,17 +452,25 @@ def test_after_a_lost_store_the_next_run_resumes(
 
     with pytest.raises(FleetStoppedError, match="store no longer answers") as stopped:
         gca.fleet(
-            "s3://logs/**", client=client, output=where, id="{service}/{pod}.log",
+            "s3://logs/**",
+            client=client,
+            output=where,
+            id="{service}/{pod}.log",
             progress=progress,
-        )  # fmt: skip
+        )
     assert SECRET not in str(stopped.value)
     done = len(existing(str(where)).collect())
     assert 5 < done < FILES
     port = os.environ["AWS_ENDPOINT_URL"].rpartition(":")[2]
     with running(
-        str(s3.args[0]), "--port", f"127.0.0.1:{port}", "posix", str(tmp_path / "buckets"),
-        ROOT_ACCESS_KEY=KEY, ROOT_SECRET_KEY=SECRET,
-    ):  # fmt: skip
+        str(s3.args[0]),
+        "--port",
+        f"127.0.0.1:{port}",
+        "posix",
+        str(tmp_path / "buckets"),
+        ROOT_ACCESS_KEY=KEY,
+        ROOT_SECRET_KEY=SECRET,
+    ):
         time.sleep(0.5)
         rows = gca.fleet(
             "s3://logs/**", client=client, output=where, id="{service}/{pod}.log"

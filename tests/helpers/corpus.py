@@ -54,8 +54,17 @@ def live(n: int) -> int:
 def run_of(
     tmp_path: Path, count: int, every: float = 0.2, percent: int = 0, **values: Any
 ) -> gca.Run:
-    given = {"mark": 5, "assist": 0.1, "background": 2, "start": 175, "end": 180, "live": live,
-             "goal": lambda n: 2 * live(n - 1), "procs": 2, **values}  # fmt: skip
+    given = {
+        "mark": 5,
+        "assist": 0.1,
+        "background": 2,
+        "start": 175,
+        "end": 180,
+        "live": live,
+        "goal": lambda n: 2 * live(n - 1),
+        "procs": 2,
+        **values,
+    }
     lines = [
         LINE.format(
             n=n,

@@ -24,9 +24,17 @@ if TYPE_CHECKING:
 def log_of(count: int, *, every: float = 0.2, **values: Any) -> str:
     """Returns a log of `count` cycles; a value may be a function of the cycle's number."""
     fields = {
-        "percent": 0, "mark": 5, "assist": 0.1, "background": 2, "start": 175, "end": 180,
-        "live": live, "goal": lambda n: 2 * live(n - 1), "procs": 2, **values,
-    }  # fmt: skip
+        "percent": 0,
+        "mark": 5,
+        "assist": 0.1,
+        "background": 2,
+        "start": 175,
+        "end": 180,
+        "live": live,
+        "goal": lambda n: 2 * live(n - 1),
+        "procs": 2,
+        **values,
+    }
     lines = []
     for n in range(1, count + 1):
         row = {name: value(n) if callable(value) else value for name, value in fields.items()}

@@ -42,8 +42,12 @@ def test_a_time_that_falls_is_a_restart() -> None:
 
 def test_a_cycle_of_an_older_process_is_not_a_restart() -> None:
     lines = (
-        cycle(13, 5.0, live=60), cycle(1, 0.01), cycle(2, 0.03), cycle(14, 5.2, live=60), cycle(1, 0.02),
-    )  # fmt: skip
+        cycle(13, 5.0, live=60),
+        cycle(1, 0.01),
+        cycle(2, 0.03),
+        cycle(14, 5.2, live=60),
+        cycle(1, 0.02),
+    )
     assert processes(*lines) == [0, 1, 1, 0, 2]
 
 

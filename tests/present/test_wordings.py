@@ -113,16 +113,30 @@ MIB = 1 << 20
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Alloc = 25 mb TotalAlloc = 38 mb Sys = 35 mb NumGC = 5", {"alloc_bytes": 25 * MIB, "sys_bytes": 35 * MIB}),
+        (
+            "Alloc = 25 mb TotalAlloc = 38 mb Sys = 35 mb NumGC = 5",
+            {"alloc_bytes": 25 * MIB, "sys_bytes": 35 * MIB},
+        ),
         ("Alloc=12M Sys=30M NumGC=3", {"alloc_bytes": 12 * MIB, "sys_bytes": 30 * MIB}),
         ("Alloc = 1 MiB Sys = 2 MiB PauseTotal = 1.5ms", {"pause_total_ns": 1_500_000}),
-        ("runtime.MemStats{Alloc:0x1e240, TotalAlloc:0x23cace, NumGC:0x2}", {"alloc_bytes": 0x1E240, "num_gc": 2}),
-        ("{Alloc:123456 Mallocs:5000 Frees:4000 NumGC:2 BySize:[{Size:0 Mallocs:0 Frees:0} {Size:16 Mallocs:11 Frees:9}]}",
-         {"mallocs": 5000, "frees": 4000}),
-        ("Alloc = 25 MiB\nTotalAlloc = 38 MiB\nSys = 35 MiB\nNumGC = 5", {"sys_bytes": 35 * MIB, "num_gc": 5}),
-        ("heap_alloc=12.5MiB heap_sys=20.0MiB num_gc=7", {"heap_alloc_bytes": 12.5 * MIB, "num_gc": 7}),
+        (
+            "runtime.MemStats{Alloc:0x1e240, TotalAlloc:0x23cace, NumGC:0x2}",
+            {"alloc_bytes": 0x1E240, "num_gc": 2},
+        ),
+        (
+            "{Alloc:123456 Mallocs:5000 Frees:4000 NumGC:2 BySize:[{Size:0 Mallocs:0 Frees:0} {Size:16 Mallocs:11 Frees:9}]}",
+            {"mallocs": 5000, "frees": 4000},
+        ),
+        (
+            "Alloc = 25 MiB\nTotalAlloc = 38 MiB\nSys = 35 MiB\nNumGC = 5",
+            {"sys_bytes": 35 * MIB, "num_gc": 5},
+        ),
+        (
+            "heap_alloc=12.5MiB heap_sys=20.0MiB num_gc=7",
+            {"heap_alloc_bytes": 12.5 * MIB, "num_gc": 7},
+        ),
     ],
-)  # fmt: skip
+)
 def test_printed_memstats(text: str, expected: dict[str, float], tmp_path: Path) -> None:
     (row,) = read(tmp_path, *text.split("\n")).memstats.to_dicts()
     assert {name: row[name] for name in expected} == expected
@@ -149,7 +163,7 @@ def test_metrics_of_several_pods_are_kept_apart(tmp_path: Path) -> None:
         "2026-03-01T08:00:00Z INFO batch [12] 10 20 30 40 50 60 70 80 done",
         "2026-03-01T08:00:00Z INFO recovered error: runtime: out of memory in worker",
     ],
-)  # fmt: skip
+)
 def test_what_an_application_says_is_no_kill(line: str, tmp_path: Path) -> None:
     run = read(tmp_path, line, *RECORDS)
     assert not (len(run.oom_kills) + len(run.oom_tasks) + len(run.runtime_fatal))
@@ -166,8 +180,11 @@ def test_the_kubelet_tells_of_the_same_kill(tmp_path: Path) -> None:
 
 
 def test_what_is_not_the_heap_is_not_gos_to_prevent(tmp_path: Path) -> None:
-    lines = [f"2026-02-03T10:00:{n:02}Z h api[7]: gc {n} @{n}.016s 0%: 0.018+0.19+0.058 ms clock, "
-             "0.037+0.058/0.035/0.025+0.11 ms cpu, 4->4->1 MB, 5 MB goal, 2 P" for n in range(1, 20)]  # fmt: skip
+    lines = [
+        f"2026-02-03T10:00:{n:02}Z h api[7]: gc {n} @{n}.016s 0%: 0.018+0.19+0.058 ms clock, "
+        "0.037+0.058/0.035/0.025+0.11 ms cpu, 4->4->1 MB, 5 MB goal, 2 P"
+        for n in range(1, 20)
+    ]
     lines.append(f"2026-02-03T10:00:20Z h kernel: {KILL.format(pid=7, comm='api', kb=523_000)}")
     (found,) = read(tmp_path, *lines, container_limit="512MiB").post_mortems()
     assert found.preventable == "cannot tell"

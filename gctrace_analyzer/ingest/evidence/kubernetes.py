@@ -249,14 +249,16 @@ class _Described:
             "started_at": _date(fields.get(f"{ended} started") or fields.get("state started")),
             "finished_at": _date(fields.get(f"{ended} finished")),
             "restart_count": _int(fields.get("restart count")),
-            **_resources({
-                "limits": {
-                    name: fields.get(f"limits {name}", "") for name in ("memory", "cpu")
-                },
-                "requests": {"memory": fields.get("requests memory", "")},
-            }),
+            **_resources(
+                {
+                    "limits": {
+                        name: fields.get(f"limits {name}", "") for name in ("memory", "cpu")
+                    },
+                    "requests": {"memory": fields.get("requests memory", "")},
+                }
+            ),
             **go_settings(environment),
-        }  # fmt: skip
+        }
         self.found.append(self.pod | with_signal(row))
 
     def rows(self) -> list[Row]:

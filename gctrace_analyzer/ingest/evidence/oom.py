@@ -65,12 +65,20 @@ class _Reader:
         self.by_kubelet: list[Row] = []
         self.event: tuple[int, Row] = (-9, {})
         self.handlers: tuple[tuple[re.Pattern[str], _Handler], ...] = (
-            (KUBELET, self.kubelet), (INVOKED, self.invoked), (KILL, self.kill),
-            (PREKILL, self.announced), (CONTEXT, self.context), (TASK_IN, self.task_in),
-            (USAGE, self.usage), (REAPED, self.reaped), (GROUP, self.group),
+            (KUBELET, self.kubelet),
+            (INVOKED, self.invoked),
+            (KILL, self.kill),
+            (PREKILL, self.announced),
+            (CONTEXT, self.context),
+            (TASK_IN, self.task_in),
+            (USAGE, self.usage),
+            (REAPED, self.reaped),
+            (GROUP, self.group),
             (NO_KILL, self.no_kill),
-            (HEADER, self.header), (CPU, self.cpu), (WRAPPED, self.wrapped),
-        )  # fmt: skip
+            (HEADER, self.header),
+            (CPU, self.cpu),
+            (WRAPPED, self.wrapped),
+        )
 
     def read(self, messages: Iterable[Message]) -> Rows:
         for message in messages:
@@ -114,9 +122,11 @@ class _Reader:
     def announced(self, found: re.Match[str], about: Row) -> None:
         words = found.string[: found.end("message")].lower()
         self.at("announced", about).announced = about | {
-            "pid": int(found["pid"]), "comm": found["comm"], "score": int(found["score"]),
+            "pid": int(found["pid"]),
+            "comm": found["comm"],
+            "score": int(found["score"]),
             "scope": scope(words),
-        }  # fmt: skip
+        }
 
     def task_in(self, found: re.Match[str], about: Row) -> None:
         facts = self.at("task in", about).facts
@@ -177,10 +187,15 @@ class _Reader:
         row = {
             **{name: value for name, value in incident.facts.items() if name != "line_no"},
             **{name: value for name, value in about.items() if value is not None},
-            "killer": "kernel", "pid": int(found["pid"]), "comm": found["comm"],
-            **({"uid": int(uid)} if uid else {}), **given, "score": announced.get("score"),
-            "oom_group": incident.group or None, "scope": kill_scope,
-        }  # fmt: skip
+            "killer": "kernel",
+            "pid": int(found["pid"]),
+            "comm": found["comm"],
+            **({"uid": int(uid)} if uid else {}),
+            **given,
+            "score": announced.get("score"),
+            "oom_group": incident.group or None,
+            "scope": kill_scope,
+        }
         same = (row["pid"], row["comm"], row.get("total_vm_bytes"), row.get("anon_rss_bytes"))
         for other in self.by_pid.get(row["pid"], []):
             sizes_of = (other.get("total_vm_bytes"), other.get("anon_rss_bytes"))
@@ -206,8 +221,10 @@ class _Reader:
             "global_oom": bool(found["global"]),
         }
         incident.announced = (incident.announced or about) | {
-            "pid": int(found["pid"]), "comm": found["comm"], "uid": int(found["uid"]),
-        }  # fmt: skip
+            "pid": int(found["pid"]),
+            "comm": found["comm"],
+            "uid": int(found["uid"]),
+        }
         incident.facts["uid"] = int(found["uid"])
 
     def usage(self, found: re.Match[str], about: Row) -> None:
@@ -237,9 +254,15 @@ class _Reader:
 
     def kubelet(self, found: re.Match[str], about: Row) -> None:
         self.by_kubelet.append(
-            about | {"killer": "kernel", "reported_by": "kubelet", "scope": "global",
-                     "pid": int(found["pid"]), "comm": found["comm"]}
-        )  # fmt: skip
+            about
+            | {
+                "killer": "kernel",
+                "reported_by": "kubelet",
+                "scope": "global",
+                "pid": int(found["pid"]),
+                "comm": found["comm"],
+            }
+        )
 
     def close(self, incident: _Incident) -> None:
         self.open = {host: other for host, other in self.open.items() if other is not incident}

@@ -99,10 +99,12 @@ def _event(text: str) -> Row | None:
     if found := _EXITED.search(text):
         status = int(found["status"])
         return {
-            "unit": found["unit"], "event": "main_exited", "code": found["code"],
+            "unit": found["unit"],
+            "event": "main_exited",
+            "code": found["code"],
             "status": status,
             "signal": found["signal"] if found["code"] != "exited" else None,
-        }  # fmt: skip
+        }
     if found := _KILLED.search(text):
         return {"unit": found["unit"], "event": "oom_killed_process"}
     if found := _FAILED.search(text):
@@ -175,10 +177,12 @@ def _oomd_kill(text: str) -> Row | None:
     if found := _PRESSURE.search(text):
         window = span_s(found["window"]) if found["window"] else None
         return _of_cgroup(found["cgroup"]) | {
-            "reason": "memory_pressure", "pressure_cgroup": found["parent"],
-            "pressure_pct": float(found["pct"]), "pressure_limit_pct": float(found["limit"]),
+            "reason": "memory_pressure",
+            "pressure_cgroup": found["parent"],
+            "pressure_pct": float(found["pct"]),
+            "pressure_limit_pct": float(found["limit"]),
             "pressure_window_s": window,
-        }  # fmt: skip
+        }
     if found := _USED.search(text):
         row = _of_cgroup(found["cgroup"]) | {"reason": "memory_used"}
         if found["used"]:

@@ -60,12 +60,38 @@ KNOWN = [
     if c not in ("logged_at", "elapsed_s", "source", "line_no")
 ]
 INTEGERS = {c.name for c in schema.TABLES["memstats"] if c.dtype == "Int64"}
-OF_GO = {NAMES[plain(name)] for name in (
-    "Alloc", "TotalAlloc", "Sys", "Lookups", "Mallocs", "Frees", "HeapAlloc", "HeapSys",
-    "HeapIdle", "HeapInuse", "HeapReleased", "HeapObjects", "StackInuse", "StackSys",
-    "MSpanInuse", "MSpanSys", "MCacheInuse", "MCacheSys", "BuckHashSys", "GCSys", "OtherSys",
-    "NextGC", "LastGC", "PauseTotalNs", "NumGC", "NumForcedGC", "GCCPUFraction",
-)}  # fmt: skip
+OF_GO = {
+    NAMES[plain(name)]
+    for name in (
+        "Alloc",
+        "TotalAlloc",
+        "Sys",
+        "Lookups",
+        "Mallocs",
+        "Frees",
+        "HeapAlloc",
+        "HeapSys",
+        "HeapIdle",
+        "HeapInuse",
+        "HeapReleased",
+        "HeapObjects",
+        "StackInuse",
+        "StackSys",
+        "MSpanInuse",
+        "MSpanSys",
+        "MCacheInuse",
+        "MCacheSys",
+        "BuckHashSys",
+        "GCSys",
+        "OtherSys",
+        "NextGC",
+        "LastGC",
+        "PauseTotalNs",
+        "NumGC",
+        "NumForcedGC",
+        "GCCPUFraction",
+    )
+}
 ENOUGH = 2
 """How many MemStats fields identify a dump; a single one may belong to another program."""
 

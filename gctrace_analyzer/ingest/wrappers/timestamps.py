@@ -210,14 +210,26 @@ def _epoch(_: pl.DataFrame) -> dict[str, pl.Expr]:
 
 _TIME = r"(?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d+))?"
 _ZONE = r"(?: ?(?P<zone>Z|[A-Z]{2,5}|[+-]\d\d(?::?\d\d)?))?"
-_FORMS = tuple((ascii_only(pattern), columns) for pattern, columns in (
-    (rf"^\"?(?:[A-Za-zÀ-ÿ]{{3}} )?(?P<date>\d{{4}}-\d\d-\d\d)[T ]{_TIME}{_ZONE}\"?$", _iso),
-    (rf"^(?:[A-Za-zÀ-ÿ]{{3}} )?(?P<month>[A-Za-zÀ-ÿ]{{3,4}})\.? +(?P<day>\d{{1,2}}) "
-     rf"(?:(?P<year>\d{{4}}) )?{_TIME}$", _named),
-    (rf"^[A-Za-zÀ-ÿ]{{3}} (?P<month>[A-Za-zÀ-ÿ]{{3}}) +(?P<day>\d{{1,2}}) {_TIME} "
-     rf"(?P<year>\d{{4}})$", _named),
-    (rf"^(?P<month>[A-Za-z]{{3}}) (?P<day>\d{{1,2}}), (?P<year>\d{{4}}) @ {_TIME}$", _named),
-    (rf"^(?P<date>\d{{4}}/\d\d/\d\d) {_TIME}$", _slashed),
-    (rf"^(?P<year>\d\d)?(?P<month>\d\d)(?P<day>\d\d) {_TIME}$", _glog),
-    (r"^(?P<whole>\d{9,19})(?:\.(?P<part>\d+))?$", _epoch),
-))  # fmt: skip
+_FORMS = tuple(
+    (ascii_only(pattern), columns)
+    for pattern, columns in (
+        (rf"^\"?(?:[A-Za-zÀ-ÿ]{{3}} )?(?P<date>\d{{4}}-\d\d-\d\d)[T ]{_TIME}{_ZONE}\"?$", _iso),
+        (
+            rf"^(?:[A-Za-zÀ-ÿ]{{3}} )?(?P<month>[A-Za-zÀ-ÿ]{{3,4}})\.? +(?P<day>\d{{1,2}}) "
+            rf"(?:(?P<year>\d{{4}}) )?{_TIME}$",
+            _named,
+        ),
+        (
+            rf"^[A-Za-zÀ-ÿ]{{3}} (?P<month>[A-Za-zÀ-ÿ]{{3}}) +(?P<day>\d{{1,2}}) {_TIME} "
+            rf"(?P<year>\d{{4}})$",
+            _named,
+        ),
+        (
+            rf"^(?P<month>[A-Za-z]{{3}}) (?P<day>\d{{1,2}}), (?P<year>\d{{4}}) @ {_TIME}$",
+            _named,
+        ),
+        (rf"^(?P<date>\d{{4}}/\d\d/\d\d) {_TIME}$", _slashed),
+        (rf"^(?P<year>\d\d)?(?P<month>\d\d)(?P<day>\d\d) {_TIME}$", _glog),
+        (r"^(?P<whole>\d{9,19})(?:\.(?P<part>\d+))?$", _epoch),
+    )
+)

@@ -21,13 +21,16 @@ def dumps(report: Report) -> str:
         environment()
         .get_template("cell.html.j2")
         .render(
-            report=report, verdict=verdict(report), words=WORDS,
+            report=report,
+            verdict=verdict(report),
+            words=WORDS,
             state=[(each, spark(report, each)) for each in overview.state(report)]
             if report.analysis.summary.cycles
             else [],
-            problems=problems[:_MOST_PROBLEMS], more=len(problems) - _MOST_PROBLEMS,
+            problems=problems[:_MOST_PROBLEMS],
+            more=len(problems) - _MOST_PROBLEMS,
             advised=advice.setting_text(ranked.row(0, named=True)) if len(ranked) else None,
             no_change=bool(len(ranked) and ranked["now"][0]),
             refused=report.advice.baseline.refused,
         )
-    )  # fmt: skip
+    )

@@ -31,13 +31,17 @@ def dumps(found: TwoSides) -> str:
         sides,
         title=_arrow(found),
         heading="Before and after",
-        level="warn" if not found.comparable or "worse" in verdicts
-        else "ok" if "better" in verdicts
+        level="warn"
+        if not found.comparable or "worse" in verdicts
+        else "ok"
+        if "better" in verdicts
         else "none",
         statements=[*_circumstances(found), *rows.conclusion(found.frame)],
-        tables=[rows.figures(found.frame)], method=rows.METHOD,
-        more=list(_more(found)), notes_on_input=list(comparison.further_notes(found)),
-    )  # fmt: skip
+        tables=[rows.figures(found.frame)],
+        method=rows.METHOD,
+        more=list(_more(found)),
+        notes_on_input=list(comparison.further_notes(found)),
+    )
 
 
 def dumps_sweep(found: SeveralSides) -> str:
@@ -45,11 +49,16 @@ def dumps_sweep(found: SeveralSides) -> str:
     broken = [each.sentence for each in found.differences if each.kind == "incomparable"]
     others = [each.sentence for each in found.differences if each.kind != "incomparable"]
     return _page(
-        found.sides, title=_list(found), heading="One row per setting", level="warn",
+        found.sides,
+        title=_list(found),
+        heading="One row per setting",
+        level="warn",
         statements=[("Note", sentence) for sentence in broken],
-        tables=rows.settings(found.frame), method=rows.SWEEP_METHOD, more=[],
+        tables=rows.settings(found.frame),
+        method=rows.SWEEP_METHOD,
+        more=[],
         notes_on_input=[*others, *comparison.notes(found.sides)],
-    )  # fmt: skip
+    )
 
 
 def cell(found: TwoSides) -> str:
@@ -57,17 +66,20 @@ def cell(found: TwoSides) -> str:
     return _cell(
         title=_arrow(found),
         statements=[*_circumstances(found), *rows.conclusion(found.frame)],
-        tables=[rows.figures(found.frame)], method=rows.METHOD,
-    )  # fmt: skip
+        tables=[rows.figures(found.frame)],
+        method=rows.METHOD,
+    )
 
 
 def cell_of_sweep(found: SeveralSides) -> str:
     """Returns several settings as an HTML fragment for a notebook."""
     statements = [("Note", each.sentence) for each in found.differences]
     return _cell(
-        title=_list(found), statements=statements, tables=rows.settings(found.frame),
+        title=_list(found),
+        statements=statements,
+        tables=rows.settings(found.frame),
         method=rows.SWEEP_METHOD,
-    )  # fmt: skip
+    )
 
 
 def _cell(**values: object) -> str:
@@ -98,9 +110,12 @@ def _page(sides: Sequence[Side], **values: object) -> str:
     charts = list(charts_of(figure))
     page = environment().get_template("comparison.html.j2")
     return page.render(
-        sources=[comparison.source(side, label=True) for side in sides], charts=charts,
-        notes=[*figure.notes, *_left_out(sides)], **values, **embedded(charts),
-    )  # fmt: skip
+        sources=[comparison.source(side, label=True) for side in sides],
+        charts=charts,
+        notes=[*figure.notes, *_left_out(sides)],
+        **values,
+        **embedded(charts),
+    )
 
 
 def _figure(sides: Sequence[Side]) -> Figure:

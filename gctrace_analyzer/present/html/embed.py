@@ -37,18 +37,24 @@ def charts_of(figure: Figure, *, timed: bool = False) -> Iterator[Chart]:
     for panel in drawn:
         last = not figure.shared_x or panel is drawn[-1]
         yield Chart(
-            f"{figure.name}-{panel.name}", panel.title, timed,
+            f"{figure.name}-{panel.name}",
+            panel.title,
+            timed,
             panel_alone(figure, panel, last=last),
-        )  # fmt: skip
+        )
 
 
 def embedded(charts: Sequence[Chart], zero: datetime | None = None) -> dict[str, Any]:
     """Returns the values for `page.html.j2`; `zero` is the start of a wall-clock time axis."""
     code, library = _asset("report.js"), _plotly()
     return {
-        "version": __version__, "style": _asset("report.css"), "script": code,
-        "plotly": library, "policy": _policy(code, library), "data": _data(charts, zero),
-    }  # fmt: skip
+        "version": __version__,
+        "style": _asset("report.css"),
+        "script": code,
+        "plotly": library,
+        "policy": _policy(code, library),
+        "data": _data(charts, zero),
+    }
 
 
 def _asset(name: str) -> Markup:

@@ -22,11 +22,17 @@ def dumps(answers: Answers, most: int = fleet.MOST_ROWS) -> str:
     style = files(__package__).joinpath("report.css").read_text("utf-8")
     page = environment().get_template("fleet.html.j2")
     return page.render(
-        title=first, facts=others, verdict=_verdict(answers), words=WORDS,
-        state=fleet.state(answers), bars=_bars(answers, most),
-        tables=fleet.tables(answers, most), notes=fleet.notes(answers), version=__version__,
+        title=first,
+        facts=others,
+        verdict=_verdict(answers),
+        words=WORDS,
+        state=fleet.state(answers),
+        bars=_bars(answers, most),
+        tables=fleet.tables(answers, most),
+        notes=fleet.notes(answers),
+        version=__version__,
         style=Markup(style),
-    )  # fmt: skip
+    )
 
 
 def _verdict(answers: Answers) -> tuple[str, str]:

@@ -55,27 +55,37 @@ def dumps(report: Report) -> str:
     problems = [LinkedProblem(each, _href(each, axis)) for each in findings.problems(report)]
     page = environment().get_template("report.html.j2")
     return page.render(
-        report=report, verdict=verdict(report), words=WORDS,
+        report=report,
+        verdict=verdict(report),
+        words=WORDS,
         state=[(each, spark(report, each)) for each in overview.state(report)]
         if report.analysis.summary.cycles
         else [],
-        problems=problems, healthy=findings.healthy(report), minor=findings.minor(report),
-        inputs=evidence.inputs(report), settings=evidence.settings(report),
-        deaths=list(evidence.deaths(report)), charts=charts, notes=_notes(plots),
+        problems=problems,
+        healthy=findings.healthy(report),
+        minor=findings.minor(report),
+        inputs=evidence.inputs(report),
+        settings=evidence.settings(report),
+        deaths=list(evidence.deaths(report)),
+        charts=charts,
+        notes=_notes(plots),
         legend=_legend(plots["timeline"]),
-        advice=settings, signs=advice.legend(settings) if settings else "",
+        advice=settings,
+        signs=advice.legend(settings) if settings else "",
         reasons=advice.reasons(report.advice.recommendations, report.advice.baseline.warnings)
         if _advises(report)
         else [],
         refused=report.advice.baseline.refused,
         manifests=manifests(advice.setting_of(first)) if first and advised else {},
-        tables=list(_tables(report)), memory_notes=evidence.memory_notes(report),
+        tables=list(_tables(report)),
+        memory_notes=evidence.memory_notes(report),
         examples=overview.rejected_examples(report),
         notes_on_input=[*overview.damage(report), *report.analysis.summary.warnings],
-        episodes=_episodes(report, axis), all_episodes=len(report.analysis.episodes),
+        episodes=_episodes(report, axis),
+        all_episodes=len(report.analysis.episodes),
         methodology=methodology(report),
         **embedded(drawn, _zero(axis)),
-    )  # fmt: skip
+    )
 
 
 def _zero(axis: Axis) -> datetime | None:
@@ -129,8 +139,10 @@ def _episodes(report: Report, axis: Axis) -> list[dict[str, Any]]:
 
 def _tables(report: Report) -> Iterator[overview.Table]:
     for table in (
-        *overview.about_cycles(report), evidence.memory(report), evidence.units(report),
+        *overview.about_cycles(report),
+        evidence.memory(report),
+        evidence.units(report),
         overview.rejected(report),
-    ):  # fmt: skip
+    ):
         if table is not None and table.rows:
             yield table

@@ -228,11 +228,16 @@ def timed(
 ) -> Figure:
     """Returns a plot of panels, with episodes if the panels share the time axis."""
     return Figure(
-        name, title, panels, shared_x=shared, x_title=axis.title if shared else "",
+        name,
+        title,
+        panels,
+        shared_x=shared,
+        x_title=axis.title if shared else "",
         x_range=axis.ends if shared else None,
         bands=tuple(bands(report, axis)) if shared else (),
-        moments=tuple(moments(report, axis)) if shared else (), notes=axis.notes,
-    )  # fmt: skip
+        moments=tuple(moments(report, axis)) if shared else (),
+        notes=axis.notes,
+    )
 
 
 def limits(report: Report) -> Iterator[Level]:

@@ -49,10 +49,16 @@ def pauses(report: Report, axis: Axis) -> Figure:
         for phase, column in PHASES.items()
     )
     panels = (
-        Panel("spread", "Cumulative share of pauses", spread, percent=True, log_x=True,
-              x_title="pause, ms"),
+        Panel(
+            "spread",
+            "Cumulative share of pauses",
+            spread,
+            percent=True,
+            log_x=True,
+            x_title="pause, ms",
+        ),
         Panel("when", "Stop-the-world pauses, ms", over_time, x_title=axis.title),
-    )  # fmt: skip
+    )
     return Figure(
         "pauses", "Pauses by phase", panels, shared_x=False, notes=(*axis.notes, _ECDF_NOTE)
     )
@@ -70,9 +76,13 @@ def mmu(report: Report, axis: Axis) -> Figure:
         ),
     )
     panel = Panel(
-        "mmu", "Minimum CPU share left to the program", marks, percent=True, log_x=True,
+        "mmu",
+        "Minimum CPU share left to the program",
+        marks,
+        percent=True,
+        log_x=True,
         x_title="window length, ms",
-    )  # fmt: skip
+    )
     note = (
         "Assists are assumed to be spread evenly over marking: the log has no times for them."
     )
@@ -92,10 +102,14 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
         return Figure("trade_off", title, (), shared_x=False, notes=(f"No prediction: {why}.",))
     cpu = "gc_cpu_with_idle_share"
     curve = Mark(
-        "predicted, 80 % interval", rows["heap_peak_mib"], rows[cpu], color=COLORS["heap goal"],
-        low=rows[f"{cpu}_low"], high=rows[f"{cpu}_high"],
+        "predicted, 80 % interval",
+        rows["heap_peak_mib"],
+        rows[cpu],
+        color=COLORS["heap goal"],
+        low=rows[f"{cpu}_low"],
+        high=rows[f"{cpu}_high"],
         where=rows.select(pl.format("GOGC={}", pl.col("gogc").cast(pl.Int64))).to_series(),
-    )  # fmt: skip
+    )
     points = []
     first = ranked.row(0, named=True)
     for row in ranked.filter(pl.col("now") | (pl.col("rank") == 1)).iter_rows(named=True):
@@ -104,17 +118,27 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
         name = "now" if row["now"] else "advised"
         label = f"{name}: {setting_text(row)}" + (" (no change)" if first["now"] else "")
         points.append(
-            Mark(label, pl.Series([row["heap_peak_mib"]]), pl.Series([row[cpu]]), "points",
-                 COLORS[name if not first["now"] else "advised"], size=11)
-        )  # fmt: skip
+            Mark(
+                label,
+                pl.Series([row["heap_peak_mib"]]),
+                pl.Series([row[cpu]]),
+                "points",
+                COLORS[name if not first["now"] else "advised"],
+                size=11,
+            )
+        )
     labels = tuple(
         (row["heap_peak_mib"], row[cpu], f"{row['gogc']:.0f}")
         for row in _labelled(rows).iter_rows(named=True)
     )
     panel = Panel(
-        "trade_off", "GC CPU with idle marking, share of all CPU", (curve, *points),
-        percent=True, x_title="peak heap, MiB (labels: GOGC)", labels=labels,
-    )  # fmt: skip
+        "trade_off",
+        "GC CPU with idle marking, share of all CPU",
+        (curve, *points),
+        percent=True,
+        x_title="peak heap, MiB (labels: GOGC)",
+        labels=labels,
+    )
     notes = (
         "The curve varies GOGC and keeps limit and ballast of the advised setting; the band is "
         "the 80 % interval.",
@@ -150,23 +174,43 @@ def compared(runs: Mapping[str, Report], bins: int) -> Figure:
     for name, report in runs.items():
         axis = axis_of(report, bins=bins)
         for column, marks, weight in (
-            ("heap_live_mib", live, None), ("gc_cpu_share", cpu, "elapsed_s"),
-        ):  # fmt: skip
+            ("heap_live_mib", live, None),
+            ("gc_cpu_share", cpu, "elapsed_s"),
+        ):
             found = axis.series(column, weight=weight)
             seconds = found["x"] if not axis.is_time else _since(found["x"])
             marks.append(
-                Mark(name, seconds, found["y"], color=colors[name], low=found["low"],
-                     high=found["high"], where=found["where"])
-            )  # fmt: skip
+                Mark(
+                    name,
+                    seconds,
+                    found["y"],
+                    color=colors[name],
+                    low=found["low"],
+                    high=found["high"],
+                    where=found["where"],
+                )
+            )
     at = "seconds since the start of the log"
     panels = (
-        Panel("pauses", "Cumulative share of pauses", tuple(pauses_), percent=True, log_x=True,
-              x_title="pause, ms"),
-        Panel("intervals", "Cumulative share of intervals", tuple(intervals), percent=True,
-              log_x=True, x_title="time between cycles, s"),
+        Panel(
+            "pauses",
+            "Cumulative share of pauses",
+            tuple(pauses_),
+            percent=True,
+            log_x=True,
+            x_title="pause, ms",
+        ),
+        Panel(
+            "intervals",
+            "Cumulative share of intervals",
+            tuple(intervals),
+            percent=True,
+            log_x=True,
+            x_title="time between cycles, s",
+        ),
         Panel("gc_cpu", "GC CPU, share of all CPU", tuple(cpu), percent=True, x_title=at),
         Panel("live", "Live heap (marked), MiB", tuple(live), x_title=at),
-    )  # fmt: skip
+    )
     return Figure("compared", " · ".join(runs), panels, shared_x=False, notes=(_ECDF_NOTE,))
 
 
@@ -187,13 +231,21 @@ def across(runs: Mapping[str, Report]) -> Figure:
             for figure, color in _ACROSS.items()
         ]
         panels.append(
-            Panel(phase.replace(" ", "_"), f"{phase.capitalize()}, ms", tuple(marks),
-                  log_y=True, from_zero=False)
-        )  # fmt: skip
+            Panel(
+                phase.replace(" ", "_"),
+                f"{phase.capitalize()}, ms",
+                tuple(marks),
+                log_y=True,
+                from_zero=False,
+            )
+        )
     return Figure(
-        "across", "Pauses by phase", tuple(panels), x_title="",
+        "across",
+        "Pauses by phase",
+        tuple(panels),
+        x_title="",
         notes=() if all(len(each) > 1 for each in rows.values()) else (_ONE_PAUSE,),
-    )  # fmt: skip
+    )
 
 
 _ONE_PAUSE = "Go 1.4 and earlier print one pause per cycle, shown as mark termination."

@@ -49,10 +49,14 @@ def _trend(report: Report, axis: Axis) -> tuple[list[Mark], tuple[str, ...]]:
     }
     edges = pl.DataFrame(at)
     line = Mark(
-        "growth (95 % interval)", x, at["y"], color=COLORS["trend"], dash=True,
+        "growth (95 % interval)",
+        x,
+        at["y"],
+        color=COLORS["trend"],
+        dash=True,
         low=edges.select(pl.min_horizontal("a", "b")).to_series(),
         high=edges.select(pl.max_horizontal("a", "b")).to_series(),
-    )  # fmt: skip
+    )
     rate_text = rate_of_growth(growth, low, high)
     if low <= 0 <= high:
         return [line], (f"No significant growth: {rate_text}, 95 % interval (Theil–Sen).",)

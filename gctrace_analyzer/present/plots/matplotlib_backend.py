@@ -108,9 +108,13 @@ def _panel(panel: Panel, ax: Any) -> None:
     for level in panel.levels:
         ax.axhline(level.y, color=level.color, linestyle="--", linewidth=1)
         ax.annotate(
-            level.name, (0.005, level.y), xycoords=("axes fraction", "data"), color=level.color,
-            fontsize=8, va="bottom",
-        )  # fmt: skip
+            level.name,
+            (0.005, level.y),
+            xycoords=("axes fraction", "data"),
+            color=level.color,
+            fontsize=8,
+            va="bottom",
+        )
     for x, y, text in panel.labels:
         ax.annotate(text, (x, y), xytext=(4, 3), textcoords="offset points", fontsize=8)
     ax.set_title(panel.title, loc="left", fontsize=9)
@@ -120,9 +124,15 @@ def _panel(panel: Panel, ax: Any) -> None:
     ax.grid(visible=True, color=GREY, alpha=0.2, linewidth=0.7)
     if len(panel.marks) > 1:
         ax.legend(
-            loc="lower right", bbox_to_anchor=(1, 1), ncols=4, fontsize=8, frameon=False,
-            borderaxespad=0.1, handlelength=1.4, columnspacing=1.2,
-        )  # fmt: skip
+            loc="lower right",
+            bbox_to_anchor=(1, 1),
+            ncols=4,
+            fontsize=8,
+            frameon=False,
+            borderaxespad=0.1,
+            handlelength=1.4,
+            columnspacing=1.2,
+        )
 
 
 def _scales(panel: Panel, ax: Any) -> None:
@@ -151,15 +161,25 @@ def _mark(mark: Mark, ax: Any) -> None:
     if mark.kind == "points":
         top = mark.high if mark.high is not None else mark.y
         ax.plot(
-            x, _plain(top), linestyle="none", marker="o", markersize=mark.size * 0.55,
-            color=mark.color, label=mark.name,
-        )  # fmt: skip
+            x,
+            _plain(top),
+            linestyle="none",
+            marker="o",
+            markersize=mark.size * 0.55,
+            color=mark.color,
+            label=mark.name,
+        )
     else:
         style = "steps-post" if mark.kind == "step" else "default"
         ax.plot(
-            x, _plain(mark.y), color=mark.color, linewidth=1.2, label=mark.name,
-            drawstyle=style, linestyle="--" if mark.dash else "-",
-        )  # fmt: skip
+            x,
+            _plain(mark.y),
+            color=mark.color,
+            linewidth=1.2,
+            label=mark.name,
+            drawstyle=style,
+            linestyle="--" if mark.dash else "-",
+        )
     if mark.low is not None and mark.high is not None:
         ax.fill_between(
             x, _plain(mark.low), _plain(mark.high), color=mark.color, alpha=0.18, linewidth=0
@@ -173,18 +193,30 @@ def _shade(figure: Figure, ax: Any, *, named: bool) -> None:
         ax.axvspan(band.begin, band.end, color=SEVERITY[band.severity], alpha=0.16, linewidth=0)
         if named and band.labelled:
             ax.annotate(
-                band.name, (band.begin, 0.97), xycoords=("data", "axes fraction"), fontsize=8,
-                xytext=(3, 0), textcoords="offset points", va="top", annotation_clip=True,
+                band.name,
+                (band.begin, 0.97),
+                xycoords=("data", "axes fraction"),
+                fontsize=8,
+                xytext=(3, 0),
+                textcoords="offset points",
+                va="top",
+                annotation_clip=True,
                 color=SEVERITY[band.severity],
-            )  # fmt: skip
+            )
     for moment in figure.moments:
         color = SEVERITY.get(moment.severity, GREY)
         ax.axvline(moment.at, color=color, linestyle=":", linewidth=1.3)
         if named:
             ax.annotate(
-                moment.name, (moment.at, 0.97), xycoords=("data", "axes fraction"), rotation=90,
-                color=color, fontsize=8, ha="right", va="top",
-            )  # fmt: skip
+                moment.name,
+                (moment.at, 0.97),
+                xycoords=("data", "axes fraction"),
+                rotation=90,
+                color=color,
+                fontsize=8,
+                ha="right",
+                va="top",
+            )
 
 
 def _plain(series: pl.Series) -> list[Any]:

@@ -51,10 +51,12 @@ def memory(report: Report, _axis: Axis) -> Figure:
             points = pl.DataFrame({"x": x, "y": values})
             marks.append(Mark(name, points["x"], points["y"], color=color, dash=dash))
     return Figure(
-        "memory", "Heap held and heap needed",
-        (Panel("memory", "MiB", tuple(marks)),), x_title=title,
+        "memory",
+        "Heap held and heap needed",
+        (Panel("memory", "MiB", tuple(marks)),),
+        x_title=title,
         notes=tuple(notes),
-    )  # fmt: skip
+    )
 
 
 def memstats_marks(report: Report, axis: Axis) -> Iterator[Mark]:
@@ -66,9 +68,12 @@ def memstats_marks(report: Report, axis: Axis) -> Iterator[Mark]:
         values = _mib(dumps, column)
         if values.count():
             yield Mark(
-                f"{name} (MemStats)", dumps["logged_at"], values, "points",
+                f"{name} (MemStats)",
+                dumps["logged_at"],
+                values,
+                "points",
                 COLORS["needed" if name == "HeapAlloc" else "all pauses"],
-            )  # fmt: skip
+            )
 
 
 def _dump_axis(dumps: pl.DataFrame) -> tuple[pl.Series, str]:

@@ -63,8 +63,15 @@ def described(figure: Figure) -> dict[str, Any]:
     tall = (1 - gap * (len(panels) - 1)) / max(len(panels), 1)
     for index, panel in enumerate(panels):
         top = 1 - index * (tall + gap)
-        _place(layout, data, figure, panel, index=index, last=index == len(panels) - 1,
-               domain=[max(top - tall, 0), top])  # fmt: skip
+        _place(
+            layout,
+            data,
+            figure,
+            panel,
+            index=index,
+            last=index == len(panels) - 1,
+            domain=[max(top - tall, 0), top],
+        )
     _note(layout, figure, height)
     return {"data": data, "layout": layout}
 
@@ -105,14 +112,26 @@ def _place(
     _axes(layout, figure, panel, index=index, last=last, domain=domain)
     legend = f"legend{index + 1 if index else ''}"
     layout[legend] = {
-        "orientation": "h", "x": 1, "xanchor": "right", "y": domain[1], "yanchor": "bottom",
+        "orientation": "h",
+        "x": 1,
+        "xanchor": "right",
+        "y": domain[1],
+        "yanchor": "bottom",
         "bgcolor": "rgba(0,0,0,0)",
-    }  # fmt: skip
-    layout["annotations"].append({
-        "text": panel.title, "x": 0, "xref": "paper", "xanchor": "left", "y": domain[1],
-        "yref": "paper", "yanchor": "bottom", "showarrow": False,
-        "yshift": LEGEND_ROW * _legend_rows(panel),
-    })  # fmt: skip
+    }
+    layout["annotations"].append(
+        {
+            "text": panel.title,
+            "x": 0,
+            "xref": "paper",
+            "xanchor": "left",
+            "y": domain[1],
+            "yref": "paper",
+            "yanchor": "bottom",
+            "showarrow": False,
+            "yshift": LEGEND_ROW * _legend_rows(panel),
+        }
+    )
     data += _all_traces(panel, index=index, shared=figure.shared_x, legend=legend)
     _shade(layout, figure, panel, index=index, named=index == 0)
 
@@ -189,20 +208,36 @@ def _traces(
     traces = []
     if mark.low is not None and mark.high is not None:
         edge = {
-            "type": "scatter", "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip",
-            "showlegend": False, "legendgroup": f"{index}{mark.name}", "x": x, **axes,
-        }  # fmt: skip
+            "type": "scatter",
+            "mode": "lines",
+            "line": {"width": 0},
+            "hoverinfo": "skip",
+            "showlegend": False,
+            "legendgroup": f"{index}{mark.name}",
+            "x": x,
+            **axes,
+        }
         traces.append({**edge, "y": _values(mark.low)})
-        traces.append({
-            **edge, "y": _values(mark.high), "fill": "tonexty", "fillcolor": faint(mark.color),
-        })  # fmt: skip
+        traces.append(
+            {
+                **edge,
+                "y": _values(mark.high),
+                "fill": "tonexty",
+                "fillcolor": faint(mark.color),
+            }
+        )
     shown = "%{y:.3~p}" if percent else "%{y:,.4~g}"
     main: dict[str, Any] = {
-        "type": "scatter", "mode": "markers" if mark.kind == "points" else "lines",
-        "name": mark.name, "legend": legend, "legendgroup": f"{index}{mark.name}",
-        "x": x, "y": _values(_top(mark)), **axes,
+        "type": "scatter",
+        "mode": "markers" if mark.kind == "points" else "lines",
+        "name": mark.name,
+        "legend": legend,
+        "legendgroup": f"{index}{mark.name}",
+        "x": x,
+        "y": _values(_top(mark)),
+        **axes,
         "hovertemplate": f"{shown}<extra>{mark.name}</extra>",
-    }  # fmt: skip
+    }
     if mark.where is not None:
         main["customdata"] = mark.where.to_list()
         main["hovertemplate"] = f"{shown} · %{{customdata}}<extra>{mark.name}</extra>"
@@ -210,10 +245,11 @@ def _traces(
         main["marker"] = {"color": mark.color, "size": mark.size}
     else:
         main["line"] = {
-            "color": mark.color, "width": 1.6,
+            "color": mark.color,
+            "width": 1.6,
             **({"dash": "dash"} if mark.dash else {}),
             **({"shape": "hv"} if mark.kind == "step" else {}),
-        }  # fmt: skip
+        }
     if mark.filled and mark.low is None:
         main |= {"fill": "tozeroy", "fillcolor": faint(mark.color)}
     return [*traces, main]
@@ -230,56 +266,116 @@ def _shade(
     number = str(index + 1) if index else ""
     across = {"yref": f"y{number} domain", "y0": 0, "y1": 1, "xref": "x"}
     for band in figure.bands:
-        layout["shapes"].append({
-            "type": "rect", "layer": "below", "line": {"width": 0}, **across,
-            "x0": _value(band.begin), "x1": _value(band.end),
-            "fillcolor": faint(SEVERITY[band.severity]),
-        })  # fmt: skip
+        layout["shapes"].append(
+            {
+                "type": "rect",
+                "layer": "below",
+                "line": {"width": 0},
+                **across,
+                "x0": _value(band.begin),
+                "x1": _value(band.end),
+                "fillcolor": faint(SEVERITY[band.severity]),
+            }
+        )
         if named and band.labelled:
-            layout["annotations"].append({
-                "text": band.name, "x": _value(band.begin), "xref": "x", "xanchor": "left",
-                "y": 1, "yref": f"y{number} domain", "yanchor": "top", "showarrow": False,
-                "font": {"color": SEVERITY[band.severity], "size": 11},
-            })  # fmt: skip
+            layout["annotations"].append(
+                {
+                    "text": band.name,
+                    "x": _value(band.begin),
+                    "xref": "x",
+                    "xanchor": "left",
+                    "y": 1,
+                    "yref": f"y{number} domain",
+                    "yanchor": "top",
+                    "showarrow": False,
+                    "font": {"color": SEVERITY[band.severity], "size": 11},
+                }
+            )
     for moment in figure.moments:
         color = SEVERITY.get(moment.severity, GREY)
-        layout["shapes"].append({
-            "type": "line", **across, "x0": _value(moment.at), "x1": _value(moment.at),
-            "line": {"color": color, "width": 1.5, "dash": "dot"},
-        })  # fmt: skip
+        layout["shapes"].append(
+            {
+                "type": "line",
+                **across,
+                "x0": _value(moment.at),
+                "x1": _value(moment.at),
+                "line": {"color": color, "width": 1.5, "dash": "dot"},
+            }
+        )
         if named or not index:
-            layout["annotations"].append({
-                "text": moment.name, "x": _value(moment.at), "xref": "x", "y": 1,
-                "yref": f"y{number} domain", "yanchor": "top", "xanchor": "right",
-                "showarrow": False, "font": {"color": color, "size": 11}, "textangle": -90,
-            })  # fmt: skip
+            layout["annotations"].append(
+                {
+                    "text": moment.name,
+                    "x": _value(moment.at),
+                    "xref": "x",
+                    "y": 1,
+                    "yref": f"y{number} domain",
+                    "yanchor": "top",
+                    "xanchor": "right",
+                    "showarrow": False,
+                    "font": {"color": color, "size": 11},
+                    "textangle": -90,
+                }
+            )
     for level in panel.levels:
         own_x = "x" if figure.shared_x else f"x{number}"
-        layout["shapes"].append({
-            "type": "line", "xref": f"{own_x} domain", "x0": 0, "x1": 1, "yref": f"y{number}",
-            "y0": level.y, "y1": level.y,
-            "line": {"color": level.color, "width": 1.3, "dash": "dash"},
-        })  # fmt: skip
-        layout["annotations"].append({
-            "text": level.name, "xref": f"{own_x} domain", "x": 0, "xanchor": "left",
-            "yref": f"y{number}", "y": level.y, "yanchor": "bottom", "showarrow": False,
-            "font": {"color": level.color, "size": 11},
-        })  # fmt: skip
+        layout["shapes"].append(
+            {
+                "type": "line",
+                "xref": f"{own_x} domain",
+                "x0": 0,
+                "x1": 1,
+                "yref": f"y{number}",
+                "y0": level.y,
+                "y1": level.y,
+                "line": {"color": level.color, "width": 1.3, "dash": "dash"},
+            }
+        )
+        layout["annotations"].append(
+            {
+                "text": level.name,
+                "xref": f"{own_x} domain",
+                "x": 0,
+                "xanchor": "left",
+                "yref": f"y{number}",
+                "y": level.y,
+                "yanchor": "bottom",
+                "showarrow": False,
+                "font": {"color": level.color, "size": 11},
+            }
+        )
     for x, y, text in panel.labels:
-        layout["annotations"].append({
-            "text": text, "x": x, "y": y, "xref": "x" if figure.shared_x else f"x{number}",
-            "yref": f"y{number}", "yanchor": "bottom", "xanchor": "left", "showarrow": False,
-            "font": {"size": 11},
-        })  # fmt: skip
+        layout["annotations"].append(
+            {
+                "text": text,
+                "x": x,
+                "y": y,
+                "xref": "x" if figure.shared_x else f"x{number}",
+                "yref": f"y{number}",
+                "yanchor": "bottom",
+                "xanchor": "left",
+                "showarrow": False,
+                "font": {"size": 11},
+            }
+        )
 
 
 def _note(layout: dict[str, Any], figure: Figure, height: int) -> None:
     for index, note in enumerate(figure.notes):
-        layout["annotations"].append({
-            "text": note, "x": 0, "xref": "paper", "xanchor": "left", "yref": "paper", "y": 0,
-            "yanchor": "top", "yshift": -44 - 18 * index, "showarrow": False,
-            "font": {"size": 11, "color": GREY},
-        })  # fmt: skip
+        layout["annotations"].append(
+            {
+                "text": note,
+                "x": 0,
+                "xref": "paper",
+                "xanchor": "left",
+                "yref": "paper",
+                "y": 0,
+                "yanchor": "top",
+                "yshift": -44 - 18 * index,
+                "showarrow": False,
+                "font": {"size": 11, "color": GREY},
+            }
+        )
 
 
 def faint(color: str) -> str:

@@ -33,12 +33,19 @@ def frequency(report: Report, axis: Axis) -> Figure:
     intervals = axis.cycles["interval_s"]
     values, share = distribution(intervals.filter(intervals > 0), axis.bins)
     cycles = axis.mark(
-        "interval", "interval_s", COLORS["interval"],
-        only=pl.col("interval_s") > 0, kind="points",
-    )  # fmt: skip
+        "interval",
+        "interval_s",
+        COLORS["interval"],
+        only=pl.col("interval_s") > 0,
+        kind="points",
+    )
     panels = (
         Panel(
-            "interval", "Time between cycles, s", (cycles,), log_y=True, x_title=axis.title,
+            "interval",
+            "Time between cycles, s",
+            (cycles,),
+            log_y=True,
+            x_title=axis.title,
             from_zero=False,
         ),
         Panel(
@@ -49,7 +56,7 @@ def frequency(report: Report, axis: Axis) -> Figure:
             x_title="time between cycles, s",
             log_x=True,
         ),
-    )  # fmt: skip
+    )
     return timed("frequency", "GC frequency", report, axis, panels, shared=False)
 
 
@@ -66,18 +73,25 @@ def assist(report: Report, axis: Axis) -> Figure:
             f"from {len(found):,} cycles.",
         )
     each = Mark(
-        "cycle", against["alloc_mib_per_s"], against["assist_share"], "points",
+        "cycle",
+        against["alloc_mib_per_s"],
+        against["assist_share"],
+        "points",
         COLORS["mark assist"],
-        where=against.select(pl.format("gc {}", "gc_num")).to_series(), size=4,
-    )  # fmt: skip
+        where=against.select(pl.format("gc {}", "gc_num")).to_series(),
+        size=4,
+    )
     panels = (
         _assist(axis),
         _allocation(axis),
         Panel(
-            "against", "Mark assist, share of the cycle's GC CPU", (each,), percent=True,
+            "against",
+            "Mark assist, share of the cycle's GC CPU",
+            (each,),
+            percent=True,
             x_title="allocation, MiB/s",
         ),
-    )  # fmt: skip
+    )
     figure = timed(
         "assist", "Mark assist against allocation", report, axis, panels, shared=False
     )
@@ -89,12 +103,14 @@ def goal(report: Report, axis: Axis) -> Figure:
     setters = axis.cycles["goal_set_by"].drop_nulls().unique().sort().to_list()
     goals = tuple(
         axis.mark(
-            f"goal set by {setter.replace('-', ' ')}", "heap_goal_mib",
-            COLORS.get(setter, COLORS["heap goal"]), only=pl.col("goal_set_by") == setter,
+            f"goal set by {setter.replace('-', ' ')}",
+            "heap_goal_mib",
+            COLORS.get(setter, COLORS["heap goal"]),
+            only=pl.col("goal_set_by") == setter,
             kind="points",
         )
         for setter in setters
-    )  # fmt: skip
+    )
     live = axis.mark("live heap", "heap_live_mib", COLORS["live heap"])
     gogc = axis.mark(
         "effective GOGC",
@@ -122,11 +138,13 @@ def _heap(report: Report, axis: Axis) -> Panel:
 def _gc_cpu(axis: Axis) -> Panel:
     marks = (
         axis.mark(
-            "with idle marking", "gc_cpu_with_idle_share", COLORS["with idle marking"],
+            "with idle marking",
+            "gc_cpu_with_idle_share",
+            COLORS["with idle marking"],
             weight="elapsed_s",
         ),
         axis.mark("GC CPU", "gc_cpu_share", COLORS["GC CPU"], weight="elapsed_s"),
-    )  # fmt: skip
+    )
     return Panel("gc_cpu", "GC CPU, share of all CPU, per cycle", marks, percent=True)
 
 
@@ -135,9 +153,12 @@ def _assist(axis: Axis) -> Panel:
         "mark assist", "assist_share", COLORS["mark assist"], weight="gc_cpu_ms", filled=True
     )
     return Panel(
-        "assist", "Mark assist, share of the cycle's GC CPU", (each,), percent=True,
+        "assist",
+        "Mark assist, share of the cycle's GC CPU",
+        (each,),
+        percent=True,
         x_title=axis.title,
-    )  # fmt: skip
+    )
 
 
 def _pauses(axis: Axis) -> Panel:

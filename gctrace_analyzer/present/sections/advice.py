@@ -122,9 +122,11 @@ def _figures(row: dict[str, Any]) -> tuple[str, ...]:
     return tuple(
         _interval(row, name, times)
         for name, times in (
-            ("gc_cpu_with_idle_share", 100), ("gc_per_s", 1), ("heap_peak_mib", 1),
+            ("gc_cpu_with_idle_share", 100),
+            ("gc_per_s", 1),
+            ("heap_peak_mib", 1),
         )
-    )  # fmt: skip
+    )
 
 
 def _interval(row: dict[str, Any], name: str, times: float) -> str:

@@ -307,6 +307,10 @@ def _number(number: float) -> str:
     """Formats with three digits, which an interval needs."""
     if number >= 99.5:
         return f"{number:,.0f}"
-    return f"{number:.1f}" if number >= 9.95 else f"{number:.2f}" if number >= 0.1 else (
-        f"{number:.3f}"
-    )  # fmt: skip
+    return (
+        f"{number:.1f}"
+        if number >= 9.95
+        else f"{number:.2f}"
+        if number >= 0.1
+        else (f"{number:.3f}")
+    )

@@ -169,10 +169,13 @@ def _memory(each: Memory) -> tuple[str, ...]:
     held = mib(each.held_max_mib)
     return (
         name if len(name) <= 20 else "…" + name[-19:],
-        f"{each.dumps:,}", held, mib(each.needed_max_mib), mib(each.alloc_mib),
+        f"{each.dumps:,}",
+        held,
+        mib(each.needed_max_mib),
+        mib(each.alloc_mib),
         mib(each.sys_mib),
         "–" if each.num_gc is None else f"{each.num_gc:,}",
-    )  # fmt: skip
+    )
 
 
 def memory_notes(report: Report) -> list[str]:
@@ -191,11 +194,15 @@ def units(report: Report) -> Table | None:
         gc = "–" if each.gc_cpu_share is None else share(each.gc_cpu_share)
         part = gc if each.complete or each.gc_cpu_share is None else f"≥ {gc}"
         name = printable(each.unit)
-        rows.append((
-            name if len(name) <= 30 else name[:14] + "…" + name[-15:],
-            duration(each.cpu_s), mib(each.memory_peak_mib), part,
-            "–" if each.num_gc is None else f"{each.num_gc:,}",
-        ))  # fmt: skip
+        rows.append(
+            (
+                name if len(name) <= 30 else name[:14] + "…" + name[-15:],
+                duration(each.cpu_s),
+                mib(each.memory_peak_mib),
+                part,
+                "–" if each.num_gc is None else f"{each.num_gc:,}",
+            )
+        )
     return Table(("CPU used (systemd)", "CPU", "memory peak", "GC share", "GCs"), "lrrrr", rows)
 
 
@@ -206,10 +213,15 @@ def _plain(value: float | str) -> str:
 def settings(report: Report) -> str | None:
     """Returns GOGC, limits and other known settings with their sources."""
     names = {
-        "gogc": "GOGC", "memory_limit_mib": "GOMEMLIMIT", "container_limit_mib": "memory limit",
-        "cpu_limit": "CPU limit", "go_version": "Go", "ballast_mib": "ballast",
-        "off_heap_mib": "off-heap memory", "beside_mib": "other processes",
-    }  # fmt: skip
+        "gogc": "GOGC",
+        "memory_limit_mib": "GOMEMLIMIT",
+        "container_limit_mib": "memory limit",
+        "cpu_limit": "CPU limit",
+        "go_version": "Go",
+        "ballast_mib": "ballast",
+        "off_heap_mib": "off-heap memory",
+        "beside_mib": "other processes",
+    }
     parts = []
     for name, value in report.analysis.settings.to_dict().items():
         if value["value"] is None:

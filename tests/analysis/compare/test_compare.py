@@ -39,9 +39,12 @@ def log(load: str, setting: str) -> str:
 def repeats() -> Iterator[list[gca.Run]]:
     """The runs of one program under one setting."""
     for load, setting in (
-        ("noise-a", "gogc50"), ("noise-a", "gogc100"), ("noise-a", "gogc400"),
-        ("noise-b", "off-limit62"), ("noise-batch", "gogc100"),
-    ):  # fmt: skip
+        ("noise-a", "gogc50"),
+        ("noise-a", "gogc100"),
+        ("noise-a", "gogc400"),
+        ("noise-b", "off-limit62"),
+        ("noise-batch", "gogc100"),
+    ):
         yield [gca.read(log(load, f"{setting}-r{number}")) for number in range(5)]
 
 
@@ -106,8 +109,9 @@ def test_an_interval_contains_its_change_and_agrees_with_its_verdict() -> None:
     for setting in ("gogc50", "gogc200", "gogc400"):
         frame = gca.compare(log("svc-a", "gogc100"), log("svc-a", setting)).frame
         judged = frame.drop_nulls("delta_low")
-        assert judged.select((pl.col("after") - pl.col("before") - pl.col("delta")).abs().max()
-                             .lt(1e-9)).item()  # fmt: skip
+        assert judged.select(
+            (pl.col("after") - pl.col("before") - pl.col("delta")).abs().max().lt(1e-9)
+        ).item()
         assert judged.select(pl.col("delta").is_between("delta_low", "delta_high").all()).item()
         across = pl.col("delta_low").le(0) & pl.col("delta_high").ge(0)
         assert judged.select((across == (pl.col("verdict") == "~")).all()).item()
@@ -118,8 +122,10 @@ def test_more_runs_give_narrower_intervals() -> None:
         row = gca.compare(before, after).rows()["gc_cpu_share"]
         return float(row["delta_high"] - row["delta_low"])
 
-    low, high = ([log("noise-a", f"{setting}-r{number}") for number in range(4)]
-                 for setting in ("gogc50", "gogc100"))  # fmt: skip
+    low, high = (
+        [log("noise-a", f"{setting}-r{number}") for number in range(4)]
+        for setting in ("gogc50", "gogc100")
+    )
     assert width(low, high) < width(low[:2], high[:2]) < width(low[:1], high[:1])
 
 
@@ -146,9 +152,9 @@ def test_the_closed_form_equals_the_bootstrap() -> None:
     assert share is not None
     numerator, denominator = ratios()["gc_cpu_share"]
     parts = corrected.select(n=numerator, d=denominator, late=started(corrected)).drop_nulls()
-    rest = parts.with_columns(
-        rest=pl.col("n") - share * pl.col("d")
-    ).select(pl.col("rest") - pl.col("rest").mean().over("late"))["rest"]  # fmt: skip
+    rest = parts.with_columns(rest=pl.col("n") - share * pl.col("d")).select(
+        pl.col("rest") - pl.col("rest").mean().over("late")
+    )["rest"]
     length, n = block_cycles(len(rest)), len(rest)
     ring = pl.concat([rest, rest])
     begins = pl.Series(range(n))

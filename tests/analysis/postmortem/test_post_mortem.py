@@ -52,9 +52,14 @@ def journal(pid: int, ident: str, kill: str, records: list[str]) -> list[str]:
     ],
 )
 def test_a_kill_is_matched_by_what_both_records_have_in_common(
-    ident: str, log_pid: int, pid: int, comm: str, match_by: tuple[str, ...], confidence: str,
+    ident: str,
+    log_pid: int,
+    pid: int,
+    comm: str,
+    match_by: tuple[str, ...],
+    confidence: str,
     tmp_path: Path,
-) -> None:  # fmt: skip
+) -> None:
     lines = journal(log_pid, ident, KILL.format(pid=pid, comm=comm, kb=500_000), records(5))
     (found,) = gca.read(logfile(tmp_path / "log", lines)).post_mortems()
     assert (found.match_by, found.confidence) == (match_by, confidence)

@@ -12,9 +12,14 @@ from tests.helpers.facts import facts_of, log_of, matches
 
 def test_gc_cpu_is_a_warning_and_then_bad() -> None:
     severities = [
-        [each.severity for each in matches(cpu.high_gc_cpu, facts_of(log_of(60, every=0.02, background=size)))]
+        [
+            each.severity
+            for each in matches(
+                cpu.high_gc_cpu, facts_of(log_of(60, every=0.02, background=size))
+            )
+        ]
         for size in (1, 5.0, 12)
-    ]  # fmt: skip
+    ]
     assert severities == [[], ["warn"], ["bad"]]
 
 

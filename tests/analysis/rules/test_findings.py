@@ -85,9 +85,17 @@ def test_a_small_constant_gogc_is_not_thrashing(tmp_path: Path) -> None:
 def test_a_limit_slightly_above_the_live_heap_is_thrashing(tmp_path: Path) -> None:
     """No goal is below the live heap, but GC is running all the time."""
     run = run_of(
-        tmp_path, 300, every=0.02, mark=15, assist=8, background=7, start=105, end=106,
-        live=lambda n: 100 + n % 5, goal=107,
-    )  # fmt: skip
+        tmp_path,
+        300,
+        every=0.02,
+        mark=15,
+        assist=8,
+        background=7,
+        start=105,
+        end=106,
+        live=lambda n: 100 + n % 5,
+        goal=107,
+    )
     (row,) = run.episodes().filter(kind="limit-thrash").to_dicts()
     assert row["goal_at_or_below_live_share"] == 0
     findings = run.findings()
@@ -98,8 +106,12 @@ def test_a_limit_slightly_above_the_live_heap_is_thrashing(tmp_path: Path) -> No
 
 
 def test_a_leak_is_reported_with_the_time_to_the_limit(tmp_path: Path) -> None:
-    values: dict[str, Any] = {"live": lambda n: 100 + n, "goal": lambda n: 2 * (99 + n), "start": lambda n: 190 + 2 * n,
-              "end": lambda n: 195 + 2 * n}  # fmt: skip
+    values: dict[str, Any] = {
+        "live": lambda n: 100 + n,
+        "goal": lambda n: 2 * (99 + n),
+        "start": lambda n: 190 + 2 * n,
+        "end": lambda n: 195 + 2 * n,
+    }
     run = run_of(tmp_path, 60, every=60, **values)
     (row,) = run.findings().filter(id="GC021").to_dicts()
     assert json.loads(row["figures"])["growth_mib_per_h"] == pytest.approx(60, rel=0.05)

@@ -8,9 +8,14 @@ from tests.helpers.facts import facts_of, log_of, matches
 
 def test_gc_that_is_always_running_is_a_warning_and_then_bad() -> None:
     severities = [
-        [each.severity for each in matches(frequency.gc_always_on, facts_of(log_of(60, every=0.02, mark=mark)))]
+        [
+            each.severity
+            for each in matches(
+                frequency.gc_always_on, facts_of(log_of(60, every=0.02, mark=mark))
+            )
+        ]
         for mark in (5, 12, 19)
-    ]  # fmt: skip
+    ]
     assert severities == [[], ["warn"], ["bad"]]
 
 

@@ -44,9 +44,12 @@ def test_the_time_to_a_known_limit_is_given(name: str) -> None:
 def test_a_steady_heap_does_not_grow() -> None:
     facts = facts_of(log_of(60, every=5))
     for rule in (
-        live_heap.live_heap_growth, live_heap.live_heap_spike, live_heap.live_heap_step,
-        live_heap.low_reclaim, live_heap.ballast_present,
-    ):  # fmt: skip
+        live_heap.live_heap_growth,
+        live_heap.live_heap_spike,
+        live_heap.live_heap_step,
+        live_heap.low_reclaim,
+        live_heap.ballast_present,
+    ):
         assert not matches(rule, facts)
 
 
@@ -85,6 +88,8 @@ def test_a_constant_live_heap_from_the_first_cycle_on_is_a_ballast() -> None:
 def test_few_cycles_show_no_change_of_the_live_heap() -> None:
     facts = facts_of(log_of(4, **growing(50)))
     for rule in (
-        live_heap.live_heap_growth, live_heap.live_heap_spike, live_heap.live_heap_step,
-    ):  # fmt: skip
+        live_heap.live_heap_growth,
+        live_heap.live_heap_spike,
+        live_heap.live_heap_step,
+    ):
         assert not matches(rule, facts)

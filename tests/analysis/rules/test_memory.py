@@ -30,8 +30,15 @@ def dumps(tmp_path: Path, **sizes_mib: int) -> MemoryFacts:
 def test_partly_filled_spans_are_fragmentation(
     allocated: int, found: int, tmp_path: Path
 ) -> None:
-    facts = dumps(tmp_path, HeapSys=400, HeapInuse=400, HeapIdle=0, HeapReleased=0,
-                  HeapAlloc=allocated, Sys=420)  # fmt: skip
+    facts = dumps(
+        tmp_path,
+        HeapSys=400,
+        HeapInuse=400,
+        HeapIdle=0,
+        HeapReleased=0,
+        HeapAlloc=allocated,
+        Sys=420,
+    )
     assert len(list(memory.fragmentation.check(facts))) == found
 
 
@@ -39,8 +46,15 @@ def test_partly_filled_spans_are_fragmentation(
 def test_idle_memory_that_is_not_returned_is_a_warning(
     released: int, found: int, tmp_path: Path
 ) -> None:
-    facts = dumps(tmp_path, HeapSys=400, HeapInuse=100, HeapIdle=300, HeapReleased=released,
-                  HeapAlloc=90, Sys=420)  # fmt: skip
+    facts = dumps(
+        tmp_path,
+        HeapSys=400,
+        HeapInuse=100,
+        HeapIdle=300,
+        HeapReleased=released,
+        HeapAlloc=90,
+        Sys=420,
+    )
     assert len(list(memory.unreleased_idle.check(facts))) == found
 
 

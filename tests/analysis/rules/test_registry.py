@@ -36,7 +36,9 @@ def changed(name: str) -> Thresholds:
     return replace(DEFAULT, **values)
 
 
-MENTIONS = [(rule_id, name) for rule_id in sorted(RULES) for name in sorted(mentioned(RULES[rule_id]))]  # fmt: skip
+MENTIONS = [
+    (rule_id, name) for rule_id in sorted(RULES) for name in sorted(mentioned(RULES[rule_id]))
+]
 
 
 def test_every_id_is_registered() -> None:
@@ -117,8 +119,12 @@ def test_explaining_by_name_is_explaining_by_id() -> None:
     explanation = explain_rule("assist-pressure")
     assert explanation.title == "GC005 assist-pressure"
     assert [label for label, _ in explanation.parts] == [
-        "meaning", "reported if", "what to do", "source", "caused by",
-    ]  # fmt: skip
+        "meaning",
+        "reported if",
+        "what to do",
+        "source",
+        "caused by",
+    ]
 
 
 def test_the_page_of_findings_keeps_the_spelling_of_go_names() -> None:

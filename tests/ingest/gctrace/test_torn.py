@@ -175,9 +175,14 @@ def test_any_record_torn_anywhere_is_joined(
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.sampled_from([*LINES.values(), *APPLICATION]).flatmap(
-    lambda line: st.tuples(st.just(line), st.integers(0, len(line)), st.booleans())
-), max_size=12))  # fmt: skip
+@given(
+    st.lists(
+        st.sampled_from([*LINES.values(), *APPLICATION]).flatmap(
+            lambda line: st.tuples(st.just(line), st.integers(0, len(line)), st.booleans())
+        ),
+        max_size=12,
+    )
+)
 def test_nothing_makes_the_reader_fail_and_no_line_vanishes(
     pieces: list[tuple[str, int, bool]],
 ) -> None:

@@ -179,15 +179,20 @@ def test_journald_verbose_and_export(tmp_path: Path) -> None:
     for record in RECORDS:
         verbose += [
             "Tue 2026-02-03 05:00:00.005000 EST [s=0a;i=1;b=0f;m=1;t=2;x=3]",
-            "    _HOSTNAME=web-1", "    SYSLOG_IDENTIFIER=api", "    _PID=4242",
-            "    _SYSTEMD_UNIT=api.service", f"    MESSAGE={record}",
-        ]  # fmt: skip
+            "    _HOSTNAME=web-1",
+            "    SYSLOG_IDENTIFIER=api",
+            "    _PID=4242",
+            "    _SYSTEMD_UNIT=api.service",
+            f"    MESSAGE={record}",
+        ]
         data = record.encode()
         export += (
             b"__CURSOR=s=1\n__REALTIME_TIMESTAMP=1770112800005000\n_HOSTNAME=web-1\n"
             b"SYSLOG_IDENTIFIER=api\n_PID=4242\n_SYSTEMD_UNIT=api.service\nMESSAGE\n"
-            + len(data).to_bytes(8, "little") + data + b"\n\n"
-        )  # fmt: skip
+            + len(data).to_bytes(8, "little")
+            + data
+            + b"\n\n"
+        )
     who = {**WHO, "unit": "api.service"}
     assert_read(gca.read(logfile(tmp_path / "verbose", verbose)), AT, who)
     (tmp_path / "export").write_bytes(export)
@@ -197,15 +202,31 @@ def test_journald_verbose_and_export(tmp_path: Path) -> None:
 def test_log_services(tmp_path: Path) -> None:
     labels = {"pod": "api-0", "container": "api", "namespace": "shop"}
     ns = ["1770112800005000000", "1770112800020000000"]
-    loki = {"status": "success", "data": {"resultType": "streams", "result": [
-        {"stream": labels, "values": [list(pair) for pair in zip(ns, RECORDS, strict=True)][::-1]},
-    ]}}  # fmt: skip
+    loki = {
+        "status": "success",
+        "data": {
+            "resultType": "streams",
+            "result": [
+                {
+                    "stream": labels,
+                    "values": [list(pair) for pair in zip(ns, RECORDS, strict=True)][::-1],
+                },
+            ],
+        },
+    }
     path = logfile(tmp_path / "loki", [json.dumps(loki)])
     assert_read(gca.read(path), AT, labels)
-    events = {"events": [
-        {"timestamp": 1770112800005 + 15 * n, "message": record, "logStreamName": "ecs/api/1", "ingestionTime": 1}
-        for n, record in enumerate(RECORDS)
-    ]}  # fmt: skip
+    events = {
+        "events": [
+            {
+                "timestamp": 1770112800005 + 15 * n,
+                "message": record,
+                "logStreamName": "ecs/api/1",
+                "ingestionTime": 1,
+            }
+            for n, record in enumerate(RECORDS)
+        ]
+    }
     path = logfile(tmp_path / "cloudwatch", [json.dumps(events, indent=2)])
     assert_read(gca.read(path), AT, {"stream": "ecs/api/1"})
     entries = [filled(JSON["gcp"][0], record) for record in RECORDS]
