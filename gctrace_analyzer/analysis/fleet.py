@@ -126,9 +126,12 @@ def _latest(found: pl.DataFrame) -> pl.DataFrame:
 
 def _services(found: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
     sums = {
-        "gc_s": "gc_cpu_s", "gc_with_idle_s": "gc_cpu_with_idle_s", "all_s": "capacity_cpu_s",
-        "span": "span_s", "assist_s": "assist_s",
-    }  # fmt: skip
+        "gc_s": "gc_cpu_s",
+        "gc_with_idle_s": "gc_cpu_with_idle_s",
+        "all_s": "capacity_cpu_s",
+        "span": "span_s",
+        "assist_s": "assist_s",
+    }
     timed = found.filter(pl.col("gc_cpu_s").is_not_null() & (pl.col("span_s") > 0))
     assist = pl.col("assist_share_of_gc_cpu").fill_null(0) * pl.col("gc_cpu_s")
     by_file = (
@@ -225,11 +228,13 @@ def _thrash(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
         (_known_limit() - pl.col("live_heap_max_mib")) / growth
     )
     state = (
-        pl.when("thrashes_at_end").then(pl.lit("thrashes"))
-        .when(pl.col("thrash_s") > 0).then(pl.lit("thrashed"))
+        pl.when("thrashes_at_end")
+        .then(pl.lit("thrashes"))
+        .when(pl.col("thrash_s") > 0)
+        .then(pl.lit("thrashed"))
         .when(_has("GC015") | (pl.col("hours_to_limit") <= t.hours_to_limit))
         .then(pl.lit("near"))
-    )  # fmt: skip
+    )
     order = pl.col("state").replace_strict({"thrashes": 0, "thrashed": 1, "near": 2})
     return (
         last.with_columns(hours_to_limit=hours, limit_mib=_known_limit())
@@ -237,11 +242,20 @@ def _thrash(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
         .filter(pl.col("state").is_not_null())
         .sort(order, pl.col("gc_cpu_share"), descending=[False, True], nulls_last=True)
         .select(
-            "service", "file", "process", "state", "thrash_s", "limiter", "gc_cpu_share",
-            "effective_gogc_p50", "live_heap_max_mib", "limit_mib", "hours_to_limit",
+            "service",
+            "file",
+            "process",
+            "state",
+            "thrash_s",
+            "limiter",
+            "gc_cpu_share",
+            "effective_gogc_p50",
+            "live_heap_max_mib",
+            "limit_mib",
+            "hours_to_limit",
             "headline",
         )
-    )  # fmt: skip
+    )
 
 
 def _limits(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
@@ -256,23 +270,32 @@ def _limits(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
             | (unknown & (pl.col("effective_gogc_p50") < t.limit_gogc_warn))
         )
         .sort(
-            "live_share_of_limit", "effective_gogc_p50", descending=[True, False],
+            "live_share_of_limit",
+            "effective_gogc_p50",
+            descending=[True, False],
             nulls_last=True,
         )
         .select(
-            "service", "file", "process", "live_heap_max_mib", "limit_mib",
-            "live_share_of_limit", "effective_gogc_p50",
+            "service",
+            "file",
+            "process",
+            "live_heap_max_mib",
+            "limit_mib",
+            "live_share_of_limit",
+            "effective_gogc_p50",
         )
-    )  # fmt: skip
+    )
 
 
 def _version() -> pl.Expr:
     low, high = pl.col("go_version_min"), pl.col("go_version_max")
     text = (
-        pl.when(high.is_null()).then(pl.format("go{}+", low))
-        .when(low == high).then(pl.format("go{}", low))
+        pl.when(high.is_null())
+        .then(pl.format("go{}+", low))
+        .when(low == high)
+        .then(pl.format("go{}", low))
         .otherwise(pl.format("go{}–{}", low, high))
-    )  # fmt: skip
+    )
     return text.fill_null("unknown")
 
 
@@ -280,11 +303,14 @@ def _gogc() -> pl.Expr:
     """Returns the known GOGC, or the one that the heap goals follow."""
     inferred = pl.col("gogc_inferred").round(0).cast(pl.Int64)
     return (
-        pl.when(pl.col("gogc").is_not_null()).then(pl.col("gogc"))
-        .when(_limited()).then(pl.lit("unknown"))
-        .when(inferred.is_not_null()).then(pl.format("{} (inferred)", inferred))
+        pl.when(pl.col("gogc").is_not_null())
+        .then(pl.col("gogc"))
+        .when(_limited())
+        .then(pl.lit("unknown"))
+        .when(inferred.is_not_null())
+        .then(pl.format("{} (inferred)", inferred))
         .otherwise(pl.lit("unknown"))
-    )  # fmt: skip
+    )
 
 
 def _limited() -> pl.Expr:
@@ -295,10 +321,12 @@ def _limited() -> pl.Expr:
 def _limit() -> pl.Expr:
     known = pl.col("memory_limit_mib").round(0).cast(pl.Int64)
     return (
-        pl.when(known.is_not_null()).then(pl.format("{} MiB", known))
-        .when(_limited()).then(pl.lit("some (inferred)"))
+        pl.when(known.is_not_null())
+        .then(pl.format("{} MiB", known))
+        .when(_limited())
+        .then(pl.lit("some (inferred)"))
         .otherwise(pl.lit("none observed"))
-    )  # fmt: skip
+    )
 
 
 def _counted(last: pl.DataFrame, *by: pl.Expr) -> pl.DataFrame:
@@ -307,9 +335,10 @@ def _counted(last: pl.DataFrame, *by: pl.Expr) -> pl.DataFrame:
     names = [each.meta.output_name() for each in by]
     cores = pl.when(pl.col("span_s") > 0).then(pl.col("gc_cpu_s") / pl.col("span_s"))
     counts = keys.group_by(names).agg(
-        processes=pl.len(), services=pl.col("service").n_unique(),
+        processes=pl.len(),
+        services=pl.col("service").n_unique(),
         gc_cores=pl.when(cores.count() > 0).then(cores.sum()),
-    )  # fmt: skip
+    )
     return counts.sort("processes", *names, descending=[True, *(False for _ in names)])
 
 
@@ -347,8 +376,13 @@ def _outlying(replicas: pl.DataFrame, name: str, t: Thresholds) -> pl.DataFrame:
             & pl.col("z").is_finite()
         )
         .select(
-            "service", "file", "process", pl.lit(name).alias("figure"),
-            value.cast(pl.Float64).alias("value"), pl.col("usual").cast(pl.Float64), "z",
+            "service",
+            "file",
+            "process",
+            pl.lit(name).alias("figure"),
+            value.cast(pl.Float64).alias("value"),
+            pl.col("usual").cast(pl.Float64),
+            "z",
             pl.col("replicas").cast(pl.Int64),
         )
-    )  # fmt: skip
+    )

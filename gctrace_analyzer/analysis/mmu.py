@@ -77,12 +77,13 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
         worst = int(used["assisted"].arg_max() or 0)
         rows.append(
             {
-                "process": process, "window_ms": window,
+                "process": process,
+                "window_ms": window,
                 "mmu_share": 1 - min(_maximum(used["stopped"]) / window, 1.0),
                 "mmu_with_assists_share": 1 - min(_maximum(used["assisted"]) / window, 1.0),
                 "start_s": float(inside[worst]) / 1000,
             }
-        )  # fmt: skip
+        )
     return rows
 
 
@@ -104,9 +105,12 @@ def _lost(stretches: pl.DataFrame) -> pl.DataFrame:
 
 def _at(lost: pl.DataFrame, times: pl.Series, name: str) -> pl.Series:
     """Returns the time lost up to each of the times."""
-    joined = pl.DataFrame({"at": times}).with_row_index("row").sort("at").join_asof(
-        lost.select("at", "length", name, f"{name}_before", since="at"), on="at"
-    )  # fmt: skip
+    joined = (
+        pl.DataFrame({"at": times})
+        .with_row_index("row")
+        .sort("at")
+        .join_asof(lost.select("at", "length", name, f"{name}_before", since="at"), on="at")
+    )
     into = pl.min_horizontal(pl.col("at") - pl.col("since"), pl.col("length"))
     total = (pl.col(f"{name}_before") + into * pl.col(name)).fill_null(0.0)
     return joined.with_columns(total=total).sort("row")["total"]

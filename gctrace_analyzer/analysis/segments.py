@@ -67,16 +67,20 @@ def _figures() -> Iterator[pl.Expr]:
     alloc_s = pl.col("interval_s").shift(-1).sum()
     alloc = pl.when(pl.len() > 1).then(ratio(total("alloc_mib"), alloc_s))
     yield from (
-        pl.col("kind").first(), pl.col("start_s").first(), pl.col("end_s").last(),
-        pl.col("gc_num").first().alias("first_gc"), pl.col("gc_num").last().alias("last_gc"),
-        pl.len().alias("cycles"), pl.col("procs").first(),
+        pl.col("kind").first(),
+        pl.col("start_s").first(),
+        pl.col("end_s").last(),
+        pl.col("gc_num").first().alias("first_gc"),
+        pl.col("gc_num").last().alias("last_gc"),
+        pl.len().alias("cycles"),
+        pl.col("procs").first(),
         ratio(pl.len(), span).alias("gc_per_s"),
         ratio(gc, capacity).alias("gc_cpu_share"),
         ratio(total("assist_cpu_ms") / 1000, gc).alias("assist_share_of_gc_cpu"),
         alloc.alias("alloc_mib_per_s"),
         pl.col("heap_live_mib").median().alias("live_heap_p50_mib"),
         pl.col("effective_gogc").median().alias("effective_gogc_p50"),
-    )  # fmt: skip
+    )
 
 
 def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:

@@ -129,13 +129,17 @@ def _standard_errors(
     totals = parts.sum().row(0, named=True)
     known = [name for name in sums if totals[f"{name}/d"]]
     # The block sums of the residuals give the variance of the ratio.
-    residuals = parts.select(
-        (pl.col(f"{name}/n") - totals[f"{name}/n"] / totals[f"{name}/d"] * pl.col(f"{name}/d"))
-        .alias(name)
-        for name in known
-    ).with_columns(started(corrected)).select(
-        pl.col(known) - pl.col(known).mean().over("started")
-    )  # fmt: skip
+    residuals = (
+        parts.select(
+            (
+                pl.col(f"{name}/n")
+                - totals[f"{name}/n"] / totals[f"{name}/d"] * pl.col(f"{name}/d")
+            ).alias(name)
+            for name in known
+        )
+        .with_columns(started(corrected))
+        .select(pl.col(known) - pl.col(known).mean().over("started"))
+    )
     n = len(residuals)
     ring = pl.concat([residuals, residuals.head(length - 1)]) if length > 1 else residuals
     block = ring.select(pl.col(known).rolling_sum(length)).tail(n)

@@ -81,14 +81,16 @@ def differences(
     procs = [_procs(side[1]) for side in (before, after)]
     if procs[0] != procs[1]:
         yield Difference(
-            "incomparable", "procs",
+            "incomparable",
+            "procs",
             f"Different GOMAXPROCS, {procs[0]} → {procs[1]}: shares of CPU have another basis.",
-        )  # fmt: skip
+        )
     if was.go and now.go and was.go != now.go:
         yield Difference(
-            "incomparable", "go_version",
+            "incomparable",
+            "go_version",
             f"Different Go, {was.go} → {now.go}: the garbage collector itself differs.",
-        )  # fmt: skip
+        )
     for what, name, old, new in (
         ("gogc", "GOGC", was.gogc, now.gogc),
         ("memory_limit", "GOMEMLIMIT", was.memory_limit, now.memory_limit),
@@ -111,21 +113,24 @@ def _load_difference(row: Mapping[str, Any], *, load_is_given: bool) -> Iterator
     interval = f"{100 * row['delta'] / was:+.0f} %, {_signed(low)} to {_signed(high)}"
     if not other_load(dict(row)):
         yield Difference(
-            "note", "unclear_load",
+            "note",
+            "unclear_load",
             f"The load may differ, {rates} ({interval}), but the runs are too short to decide: "
             "use longer runs, or several per side.",
-        )  # fmt: skip
+        )
     elif load_is_given:
         yield Difference(
-            "incomparable", "load",
+            "incomparable",
+            "load",
             f"Different load, {rates} ({interval}): it explains a part of each change.",
-        )  # fmt: skip
+        )
     else:
         yield Difference(
-            "note", "throughput",
+            "note",
+            "throughput",
             f"The program allocates as fast as it can, {rates} ({interval}): the rate is a "
             "result, not the load.",
-        )  # fmt: skip
+        )
 
 
 def _signed(percent: float) -> str:
@@ -143,10 +148,11 @@ def _live_heap_difference(row: Mapping[str, Any]) -> Iterator[Difference]:
     if row["verdict"] in (None, "~") or abs(row["delta"]) <= OTHER_LIVE * row["before"]:
         return
     yield Difference(
-        "note", "live_heap",
+        "note",
+        "live_heap",
         f"The live heap of the program itself changed, {row['before']:.3g} → "
         f"{row['after']:.3g} MiB, and with it goal, peak and the cost of a cycle.",
-    )  # fmt: skip
+    )
 
 
 def _length_difference(
@@ -158,10 +164,11 @@ def _length_difference(
         return
     longer = (before, after)[times.index(max(times))][0].label
     yield Difference(
-        "note", "length",
+        "note",
+        "length",
         f"The runs of {longer} are {max(times) / min(times):.0f} times as long, so its peak "
         "and its longest pause are higher by chance.",
-    )  # fmt: skip
+    )
 
 
 def _notes_on_side(label: str, side: Sequence[Measured]) -> Iterator[Difference]:
@@ -170,24 +177,27 @@ def _notes_on_side(label: str, side: Sequence[Measured]) -> Iterator[Difference]
     forced = sum(run.summary.forced_cycles for run in side)
     if missing > MISSING_SHARE * (missing + cycles):
         yield Difference(
-            "note", "missing_cycles",
+            "note",
+            "missing_cycles",
             f"{label}: {missing:,} of {missing + cycles:,} cycles have no line, so CPU, pauses "
             "and allocation are too low by their share.",
-        )  # fmt: skip
+        )
     if forced > FORCED_SHARE * cycles:
         yield Difference(
-            "note", "forced_cycles",
+            "note",
+            "forced_cycles",
             f"{label}: the program forced {forced:,} of {cycles:,} cycles (runtime.GC); no "
             "setting reduces their number.",
-        )  # fmt: skip
+        )
     drifts = [drift for run in side if (drift := _drift(run.corrected)) is not None]
     if drifts and abs(fmean(drifts)) > DRIFT_SHARE:
         yield Difference(
-            "note", "drift",
+            "note",
+            "drift",
             f"{label}: the live heap changes by {100 * fmean(drifts):+.0f} % from the second "
             "quarter to the last (not settled, or a leak), so figures depend on the length of "
             "the run.",
-        )  # fmt: skip
+        )
 
 
 def _drift(corrected: pl.DataFrame) -> float | None:

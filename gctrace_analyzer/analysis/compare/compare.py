@@ -41,8 +41,12 @@ OTHER_LOAD = 0.10
 """Relative difference of the allocation rates. Above it, the load is different."""
 
 PROPORTIONAL = (
-    "gc_per_s", "gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_cpu", "stw_share",
-)  # fmt: skip
+    "gc_per_s",
+    "gc_cpu_share",
+    "gc_cpu_with_idle_share",
+    "assist_share_of_cpu",
+    "stw_share",
+)
 """Metrics that grow in proportion to the allocation rate: with the same live heap and goal,
 each cycle costs the same, and the allocation rate determines how many there are."""
 
@@ -145,14 +149,18 @@ def sweep(settings: Sequence[tuple[str, Sequence[Measured]]]) -> pl.DataFrame:
         for (setting, runs), each in zip(settings, estimates, strict=True):
             rows.append(
                 {
-                    "setting": setting, "metric": metric.name, "unit": metric.unit,
-                    **_interval(metric, each, dof, has_interval=all(run.long_enough for run in
-                    runs)),
+                    "setting": setting,
+                    "metric": metric.name,
+                    "unit": metric.unit,
+                    **_interval(
+                        metric, each, dof, has_interval=all(run.long_enough for run in runs)
+                    ),
                     **_extremes([run.values[metric.name] for run in runs]),
                     "standing": _standing(metric, each, best, dof),
-                    "runs": each.runs if each else 0, "seconds": _seconds(runs),
+                    "runs": each.runs if each else 0,
+                    "seconds": _seconds(runs),
                 }
-            )  # fmt: skip
+            )
     return pl.DataFrame(rows, schema=schema.polars_schema("sweep"))
 
 
@@ -162,11 +170,15 @@ def _row(
     row: dict[str, Any] = dict.fromkeys(schema.names("comparison"))
     (was, now), dof = _estimates(metric, [before, after])
     row |= {
-        "metric": metric.name, "unit": metric.unit,
-        "before": was.value if was else None, "after": now.value if now else None,
-        "before_s": _seconds(before), "after_s": _seconds(after),
-        "before_runs": was.runs if was else 0, "after_runs": now.runs if now else 0,
-    }  # fmt: skip
+        "metric": metric.name,
+        "unit": metric.unit,
+        "before": was.value if was else None,
+        "after": now.value if now else None,
+        "before_s": _seconds(before),
+        "after_s": _seconds(after),
+        "before_runs": was.runs if was else 0,
+        "after_runs": now.runs if now else 0,
+    }
     if was is None or now is None:
         return row
     row |= {"delta": now.value - was.value, "verdict": "~"}
@@ -197,10 +209,13 @@ def _estimates(
     spread of repeated runs scales it, as in a posterior whose prior is worth `PRIOR_RUNS`.
     """
     known = [
-        [(metric.scaled(value), _variance(metric, run)) for run in runs
-         if (value := run.values[metric.name]) is not None]
+        [
+            (metric.scaled(value), _variance(metric, run))
+            for run in runs
+            if (value := run.values[metric.name]) is not None
+        ]
         for runs in sides
-    ]  # fmt: skip
+    ]
     means = [fmean(y for y, _ in runs) if runs else 0.0 for runs in known]
     repeats = sum(len(runs) - 1 for runs in known if runs)
     apart = sum(

@@ -54,11 +54,16 @@ def _consumed(row: Row, tables: Mapping[str, pl.DataFrame]) -> Consumed:
         complete = facts["first_gc"] == 1 and not facts["missing_cycles"]
     peak = row["memory_peak_bytes"]
     return Consumed(
-        unit=row["unit"], cpu_s=row["cpu_s"], wall_s=row["wall_s"],
+        unit=row["unit"],
+        cpu_s=row["cpu_s"],
+        wall_s=row["wall_s"],
         memory_peak_mib=None if peak is None else peak / MIB,
-        process=process, gc_cpu_s=spent, gc_cpu_share=share, complete=complete,
+        process=process,
+        gc_cpu_s=spent,
+        gc_cpu_share=share,
+        complete=complete,
         num_gc=_last_num_gc(row, tables["memstats"]),
-    )  # fmt: skip
+    )
 
 
 def _last_num_gc(row: Row, memstats: pl.DataFrame) -> int | None:

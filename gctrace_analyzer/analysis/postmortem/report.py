@@ -106,12 +106,16 @@ def _states(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
             "kind": _ending(row),
             "proven": bool(row["oom_killed"]),
             "logged_at": row["finished_at"] or row["logged_at"],
-            "comm": None, "container": row["container"], "pod": row["pod"],
-            "name": row["name"] or row["container"], "container_id": row["container_id"],
+            "comm": None,
+            "container": row["container"],
+            "pod": row["pod"],
+            "name": row["name"] or row["container"],
+            "container_id": row["container_id"],
             "limit_bytes": row["memory_limit_bytes"],
             "scope": "memcg" if row["oom_killed"] else None,
-            "source": row["source"], "line_no": row["line_no"],
-        }  # fmt: skip
+            "source": row["source"],
+            "line_no": row["line_no"],
+        }
 
 
 def _ending(row: Row) -> str:
@@ -140,9 +144,13 @@ def _units(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
 def _fatal(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
     for row in tables["runtime_fatal"].iter_rows(named=True):
         yield {
-            **row, "kind": "Go's own out of memory", "proven": True, "killer": "the Go runtime",
-            "comm": row["ident"], "pid": row["log_pid"],
-        }  # fmt: skip
+            **row,
+            "kind": "Go's own out of memory",
+            "proven": True,
+            "killer": "the Go runtime",
+            "comm": row["ident"],
+            "pid": row["log_pid"],
+        }
 
 
 def _post_mortem(
@@ -192,11 +200,18 @@ def _limit(death: Row, settings: Settings) -> Row:
 
 _UNKNOWN: Row = dict.fromkeys(
     (
-        "last_gc_num", "gap_s", "usual_interval_s", "live_before_mib", "live_mib",
+        "last_gc_num",
+        "gap_s",
+        "usual_interval_s",
+        "live_before_mib",
+        "live_mib",
         "heap_end_mib",
-        "goal_mib", "next_goal_mib", "gc_cpu_share", "alloc_mib_per_s",
+        "goal_mib",
+        "next_goal_mib",
+        "gc_cpu_share",
+        "alloc_mib_per_s",
     )
-)  # fmt: skip
+)
 
 
 def _last_cycles(death: Row, cycles: pl.DataFrame) -> Row:
