@@ -41,8 +41,12 @@ OTHER_LOAD = 0.10
 """Relative difference of the allocation rates. Above it, the load is different."""
 
 PROPORTIONAL = (
-    "gc_per_s", "gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_cpu", "stw_share",
-)  # fmt: skip
+    "gc_per_s",
+    "gc_cpu_share",
+    "gc_cpu_with_idle_share",
+    "assist_share_of_cpu",
+    "stw_share",
+)
 """Metrics that grow in proportion to the allocation rate: with the same live heap and goal,
 each cycle costs the same, and the allocation rate determines how many there are."""
 

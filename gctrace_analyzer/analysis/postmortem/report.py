@@ -200,11 +200,18 @@ def _limit(death: Row, settings: Settings) -> Row:
 
 _UNKNOWN: Row = dict.fromkeys(
     (
-        "last_gc_num", "gap_s", "usual_interval_s", "live_before_mib", "live_mib",
+        "last_gc_num",
+        "gap_s",
+        "usual_interval_s",
+        "live_before_mib",
+        "live_mib",
         "heap_end_mib",
-        "goal_mib", "next_goal_mib", "gc_cpu_share", "alloc_mib_per_s",
+        "goal_mib",
+        "next_goal_mib",
+        "gc_cpu_share",
+        "alloc_mib_per_s",
     )
-)  # fmt: skip
+)
 
 
 def _last_cycles(death: Row, cycles: pl.DataFrame) -> Row:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     condition="Without the first quarter of the log, the lower 95 % bound of the live heap's "
     "robust slope (Theil–Sen) is above 0, and the growth over the rest is at least "
     "{t.growth_min_share:.0%} of the median and {t.growth_min_mib:g} MiB. Only a note if the "
-    "log covers less than {t.growth_min_span_s:.0f} s, unless the heap more than doubled. "
+    "log covers less than {t.growth_min_span_s:.0f} s, unless the growth exceeds the median. "
     "Needs at least {t.min_cycles} cycles.",
     advice="Suspect a leak: compare two heap profiles (`go tool pprof -base`).",
     source="our heuristic: the slope of what is live after each collection",

@@ -57,7 +57,7 @@ def log_incomplete(facts: ProcessFacts) -> Iterator[Evidence]:
     "short-log",
     meaning="The log is too short for reliable percentiles, trends and advice.",
     condition="No process has at least {t.short_log_cycles} cycles over at least "
-    "{t.short_log_s:g} s.",
+    "{t.short_log_s:g} s (if its times are unknown, only the cycles count).",
     advice="Run the program longer, under its usual load.",
     source="our heuristic",
 )
