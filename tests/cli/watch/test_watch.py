@@ -481,7 +481,7 @@ def test_a_go_program_at_a_terminal(load: Path) -> None:
     words = [str(load), "-mode", "service", "-dur", "120s", "-live", "10"]
     terminal = Terminal([*WATCH, "--advise", "--", *words])
     terminal.wait_for(b"just now")
-    terminal.wait_for(b"What to set")
+    terminal.wait_for(b"Recommended settings")
     terminal.type(b"\x03")
     terminal.wait_for(b"code 130")
     terminal.wait_for(b"Pauses by phase")
