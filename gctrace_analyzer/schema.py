@@ -803,6 +803,19 @@ LOG_TABLES = (
 """The tables that reading fills; all others are derived."""
 
 
+PlotName = Literal[
+    "timeline",
+    "pauses",
+    "frequency",
+    "assist",
+    "live_heap",
+    "goal",
+    "mmu",
+    "trade_off",
+    "memory",
+]
+"""The plots of a run, by name."""
+
 TableName = Literal[
     "cycles",
     "processes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, cast, get_args
 
 from gctrace_analyzer.cli import exit_codes, fail_on
 from gctrace_analyzer.cli.options import (
@@ -22,6 +22,7 @@ from gctrace_analyzer.cli.progress import reading
 from gctrace_analyzer.cli.screen import to_a_reader
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.files import write_atomically
+from gctrace_analyzer.schema import PlotName, TableName
 
 if TYPE_CHECKING:
     import argparse
@@ -29,24 +30,14 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.run import Run
-    from gctrace_analyzer.schema import TableName
 
 FORMATS = ("text", "json", "jsonl", "csv", "md", "html")
 SUFFIXES = {
     ".txt": "text", ".md": "md", ".json": "json", ".jsonl": "jsonl", ".csv": "csv",
     ".parquet": "parquet", ".html": "html", ".png": "png", ".svg": "svg",
 }  # fmt: skip
-PLOTS = (
-    "timeline", "pauses", "frequency", "assist", "live_heap", "goal", "mmu", "trade_off",
-    "memory",
-)  # fmt: skip
-TABLES = (
-    "cycles", "metrics", "processes", "pauses", "windows", "segments", "mmu", "episodes",
-    "findings", "recommendations",
-    "scavenges", "pacer", "scans",
-    "memstats", "oom_kills", "oom_invocations", "oom_tasks", "unit_events", "container_states",
-    "runtime_fatal", "rejected",
-)  # fmt: skip
+PLOTS: tuple[str, ...] = get_args(PlotName)
+TABLES: tuple[str, ...] = get_args(TableName)
 _PICTURES = ("png", "svg")
 _ROWS_PER_WRITE = 65_536
 

@@ -110,7 +110,7 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
     found.append(("Thrashing", f"{t.thrashing:,} now", f"{near:,} have thrashed or nearly do"))
     if t.advised:
         ends = (t.saved_cores_low, t.saved_cores_high)
-        by = f"of GC CPU with new settings for {count(t.advised, 'process', 'processes')}"
+        by = f"of GC CPU: new settings for {count(t.advised, 'process', 'processes')}"
         found.append(_change(t.saved_cores, ends, "cores", cores, by))
         heap = (t.saved_heap_mib_low, t.saved_heap_mib_high)
         found.append(_change(t.saved_heap_mib, heap, "GiB", _gib, "of heap with them"))

@@ -16,6 +16,7 @@ from gctrace_analyzer.present.plots import (
 )
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import BINS
+from gctrace_analyzer.schema import PlotName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,17 +35,6 @@ if TYPE_CHECKING:
     Target = TypeVar("Target", bound=AxesTarget)
 
 Backend = Literal["plotly", "matplotlib"]
-PlotName = Literal[
-    "timeline",
-    "pauses",
-    "frequency",
-    "assist",
-    "live_heap",
-    "goal",
-    "mmu",
-    "trade_off",
-    "memory",
-]
 
 
 class DrawOptions(TypedDict, total=False):
