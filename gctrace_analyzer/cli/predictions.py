@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FORMATS = ("text", "csv", "json", "jsonl")
 
 _WIDTH = 78
-_LABEL = 8
+_LABEL = 12
 
 
 def write_rows(rows: pl.DataFrame, kind: str) -> None:

@@ -87,8 +87,8 @@ def advice_lines(report: Report) -> Iterator[Line]:
     for label, sentence in advice.reasons(
         report.advice.recommendations, report.advice.baseline.warnings
     ):
-        for index, text in enumerate(wrap(sentence, WIDTH - 13)):
-            yield ((f"  {'' if index else label:<11}", ""), (text, ""))
+        for index, text in enumerate(wrap(sentence, WIDTH - 14)):
+            yield ((f"  {'' if index else label:<12}", ""), (text, ""))
     if shown is not None:
         yield ((f"  {advice.legend(shown)}", "dim"),)
 

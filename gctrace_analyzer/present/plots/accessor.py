@@ -16,9 +16,9 @@ from gctrace_analyzer.present.plots import (
 )
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import BINS
-from gctrace_analyzer.schema import PlotName
 
 if TYPE_CHECKING:
+    from gctrace_analyzer.schema import PlotName
     from collections.abc import Callable, Sequence
     from typing import TypeAlias, TypeVar, Unpack
 
