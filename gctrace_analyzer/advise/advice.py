@@ -6,7 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.baseline import Baseline
+from gctrace_analyzer.advise.model import Setting
 from gctrace_analyzer.advise.recommend import recommend
+from gctrace_analyzer.advise.whatif import trade_off
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,6 +31,14 @@ class Advice:
     def recommendations(self) -> pl.DataFrame:
         """Recommended settings for the `balanced` objective (`schema.RECOMMENDATIONS`)."""
         return recommend(self.baseline)
+
+    @cached_property
+    def trade_off(self) -> pl.DataFrame:
+        """GC CPU against peak heap over GOGC, at the advised limit (`schema.WHATIF`)."""
+        first = self.recommendations.row(0, named=True)
+        ballast = first["ballast_mib"] or 0.0
+        like = Setting(first["gogc"], first["memory_limit_mib"], ballast)
+        return trade_off(self.baseline, like)
 
     @property
     def is_available(self) -> bool:

@@ -143,6 +143,7 @@ class Analysis:
         return summarize(
             log.tables["cycles"],
             log.tables["processes"],
+            corrected=self.corrected,
             impossible=log.impossible,
             said=log.notes,
         )
@@ -154,13 +155,17 @@ class Analysis:
         rows = list(processes.iter_rows(named=True))
         if len(rows) == 1:
             return ((rows[0], self.summary),)
-        parts = self.cycles.partition_by("process", as_dict=True, maintain_order=True)
+        parts, corrected = (
+            table.partition_by("process", as_dict=True, maintain_order=True)
+            for table in (self.cycles, self.corrected)
+        )
         return tuple(
             (
                 row,
                 summarize(
                     parts[(row["process"],)],
                     processes.filter(process=row["process"]),
+                    corrected=corrected[(row["process"],)],
                     impossible=self.log.impossible,
                 ),
             )
@@ -205,6 +210,7 @@ class Analysis:
                 self.settings,
                 self.memory,
                 self.post_mortems,
+                growth_of=self.live_growth,
             )
         )
 

@@ -81,6 +81,7 @@ def summarize(
     cycles: pl.DataFrame,
     processes: pl.DataFrame,
     *,
+    corrected: pl.DataFrame | None = None,
     impossible: Mapping[str, int] | None = None,
     said: Sequence[str] = (),
     thresholds: Thresholds = DEFAULT,
@@ -90,11 +91,13 @@ def summarize(
     Args:
         cycles: `schema.CYCLES`.
         processes: `schema.PROCESSES` of these cycles.
+        corrected: what `correct_durations` returns for these cycles, if it is known already.
         impossible: number of values that were dropped as impossible, by column.
         said: notes from reading the log, which are appended to the warnings.
         thresholds: the end of the warm-up, and the smallest useful live heap.
     """
-    corrected = correct_durations(cycles)
+    if corrected is None:
+        corrected = correct_durations(cycles)
     check = log_check_points(corrected)
     figures = {
         "cycles": len(cycles),

@@ -28,9 +28,10 @@ from gctrace_analyzer.analysis.rules.finding import (
 from gctrace_analyzer.analysis.rules.registry import RULES, Facts, Rule
 from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -128,6 +129,7 @@ def diagnose(
     memories: Sequence[Memory] = (),
     deaths: Sequence[PostMortem] = (),
     thresholds: Thresholds = DEFAULT,
+    growth_of: Callable[[int], LiveGrowth | None] | None = None,
 ) -> list[Finding]:
     """Returns every finding, the worst first and causes before their effects.
 
@@ -140,6 +142,7 @@ def diagnose(
         memories: what MemStats dumps show, for each program.
         deaths: post-mortems.
         thresholds: the limits of all rules.
+        growth_of: returns the growth of the live heap of a process; by default it is computed.
     """
     rows = {row["process"]: row for row in processes.iter_rows(named=True)}
     findings: list[Finding] = []
@@ -154,6 +157,7 @@ def diagnose(
             settings=settings,
             missing_cycles=rows.get(process, {}).get("missing_cycles", 0),
             go_versions=_go_versions(settings, rows.get(process, {})),
+            growth=growth_of(process) if growth_of else live_growth(cycles, thresholds),
         )
         findings += _of_process(facts)
     findings = _without_short_starts(findings, processes=len(summaries))

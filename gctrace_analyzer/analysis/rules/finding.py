@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.thresholds import Thresholds
+    from gctrace_analyzer.analysis.trend import LiveGrowth
 
 Severity = Literal["ok", "info", "warn", "bad"]
 
@@ -42,6 +43,7 @@ class ProcessFacts:
         missing_cycles: cycles without a line.
         go_versions: the oldest and the newest Go release that prints such lines.
         matched: ids of the rules that have matched in this process so far.
+        growth: the growth of the live heap; None if it does not grow for certain.
     """
 
     process: int
@@ -53,6 +55,7 @@ class ProcessFacts:
     missing_cycles: int = 0
     go_versions: tuple[tuple[int, int] | None, tuple[int, int] | None] = (None, None)
     matched: frozenset[str] = frozenset()
+    growth: LiveGrowth | None = None
 
     @cached_property
     def new_pacer(self) -> bool:

@@ -16,7 +16,6 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.analysis.trend import live_growth
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 )
 def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     """Robust slope of the live heap."""
-    t, growth = facts.thresholds, live_growth(facts.cycles, facts.thresholds)
+    t, growth = facts.thresholds, facts.growth
     if growth is None:
         return
     text = (

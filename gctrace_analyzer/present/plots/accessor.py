@@ -18,7 +18,6 @@ from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import BINS
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.schema import PlotName
     from collections.abc import Callable, Sequence
     from typing import TypeAlias, TypeVar, Unpack
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.plots.figure import Figure
     from gctrace_analyzer.present.report import Report
+    from gctrace_analyzer.schema import PlotName
 
     AxesTarget: TypeAlias = Axes | Sequence[Axes]
     Drawn: TypeAlias = PlotlyFigure | MatplotlibFigure | AxesTarget

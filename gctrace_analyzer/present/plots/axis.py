@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import elapsed_s, end_s, with_metrics
+from gctrace_analyzer.analysis.cycles import elapsed_s, end_s
 from gctrace_analyzer.present.format import mib, printable
 from gctrace_analyzer.present.plots.binning import binned
 from gctrace_analyzer.present.plots.figure import (
@@ -112,9 +112,8 @@ def axis_of(report: Report, *, bins: int) -> Axis:
     """
     whole = report.analysis.tables["cycles"]
     shown, is_time = _shown(whole)
-    cycles = with_metrics(whole.filter(pl.col("process").is_in(shown))).with_columns(
-        end_s=end_s()
-    )
+    drawn = pl.col("process").is_in(shown)
+    cycles = report.analysis.metrics.filter(drawn).with_columns(end_s=end_s())
     cycles = cycles.with_columns(
         x=pl.col("wall_time") if is_time else pl.col("start_s"), elapsed_s=elapsed_s()
     )

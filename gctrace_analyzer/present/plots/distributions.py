@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.advise.whatif import trade_off as trade_off_rows
-from gctrace_analyzer.analysis.mmu import mmu as mmu_rows
 from gctrace_analyzer.analysis.pauses import PHASES, single_pauses
-from gctrace_analyzer.analysis.pauses import pauses as by_phase
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import distribution
 from gctrace_analyzer.present.plots.figure import COLORS, Figure, Mark, Panel
-from gctrace_analyzer.present.sections.advice import setting_of, setting_text
+from gctrace_analyzer.present.sections.advice import setting_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,8 +63,7 @@ def pauses(report: Report, axis: Axis) -> Figure:
 
 def mmu(report: Report, axis: Axis) -> Figure:
     """Returns the minimum CPU share left to the program, by window length."""
-    rows = mmu_rows(report.analysis.corrected)
-    rows = rows.filter(pl.col("process").is_in(axis.processes[-1:]))
+    rows = report.analysis.mmu.filter(pl.col("process").is_in(axis.processes[-1:]))
     x = rows["window_ms"]
     marks = (
         Mark("pauses only", x, rows["mmu_share"], color=COLORS["all pauses"]),
@@ -92,10 +88,7 @@ def mmu(report: Report, axis: Axis) -> Figure:
 def trade_off(report: Report, _axis: Axis) -> Figure:
     """Returns GC CPU against peak heap over GOGC, with the present and advised setting."""
     ranked = report.advice.recommendations
-    advised = (
-        setting_of(ranked.row(0, named=True)) if len(ranked) else report.advice.baseline.now
-    )
-    rows = trade_off_rows(report.advice.baseline, advised)
+    rows = report.advice.trade_off
     title = "Recommended settings: GC CPU against peak heap"
     if rows.is_empty() or ranked.is_empty():
         why = report.advice.baseline.refused or "the log is too short"
@@ -216,7 +209,7 @@ def compared(runs: Mapping[str, Report], bins: int) -> Figure:
 
 def across(runs: Mapping[str, Report]) -> Figure:
     """Returns the pauses of several runs side by side."""
-    rows = {name: by_phase(report.analysis.corrected) for name, report in runs.items()}
+    rows = {name: report.analysis.pauses for name, report in runs.items()}
     panels = []
     for phase in PHASES:
         marks = [
