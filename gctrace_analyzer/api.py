@@ -51,8 +51,8 @@ class ProgramFacts(TypedDict, total=False):
     off_heap: str | float | None
 
 
-class ReadKwargs(ProgramFacts, total=False):
-    """The keyword arguments of `read`."""
+class InputOptions(ProgramFacts, total=False):
+    """How inputs are read, and facts about the program; `read` and `fleet` take them."""
 
     strict: bool
     kind: Kind | None
@@ -61,6 +61,11 @@ class ReadKwargs(ProgramFacts, total=False):
     tz: str | None
     start: str | datetime | None
     unpack_limit: str | float | None
+
+
+class ReadKwargs(InputOptions, total=False):
+    """The keyword arguments of `read`."""
+
     progress: Callable[[SourceFacts], None] | None
 
 

@@ -21,9 +21,12 @@ from gctrace_analyzer.fleets.worker import WorkerOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from typing import Unpack
 
     import polars as pl
     from distributed import Client
+
+    from gctrace_analyzer.api import InputOptions
 
 
 def fleet(
@@ -37,10 +40,10 @@ def fleet(
     id: str | None = None,
     overwrite: bool = False,
     retry_errors: bool = False,
-    storage_options: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, object] | None = None,
     stretch: str | float = f"{STRETCH_BYTES >> 20}MiB",
     progress: Callable[[Progress], None] | None = None,
-    **read: Any,
+    **read: Unpack[InputOptions],
 ) -> pl.LazyFrame:
     """Reads the logs of many processes in parallel; returns one row each (`schema.FLEET`).
 
