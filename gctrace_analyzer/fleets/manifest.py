@@ -1,4 +1,4 @@
-"""The manifest of an output: which Parquet files count, and which options they were made with.
+"""The manifest of an output: its valid Parquet files and its options; `output` saves it.
 
 It is a JSON file next to the folder, so that the folder holds nothing but Parquet.
 """

@@ -9,7 +9,7 @@ from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.gctrace import parse, torn
 from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES
 from gctrace_analyzer.ingest.sources import Source
-from gctrace_analyzer.ingest.wrappers.peel import by_depth
+from gctrace_analyzer.ingest.wrappers.strip import by_depth
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.sources import Input

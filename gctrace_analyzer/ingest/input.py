@@ -13,10 +13,10 @@ import polars as pl
 from gctrace_analyzer.ingest import sniff
 from gctrace_analyzer.ingest.evidence import documents, kubernetes
 from gctrace_analyzer.ingest.gctrace import parse, torn
-from gctrace_analyzer.ingest.memstats import csv, exposition, pprof
+from gctrace_analyzer.ingest.memstats import csv, pprof, prometheus
 from gctrace_analyzer.ingest.wrappers import journal
 from gctrace_analyzer.ingest.wrappers.metadata import completed
-from gctrace_analyzer.ingest.wrappers.peel import Peeled, by_depth, peel
+from gctrace_analyzer.ingest.wrappers.strip import Stripped, by_depth, strip_prefixes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -209,7 +209,7 @@ def _read_whole(part: Part, source: Source, columns: Sequence[str] | None, most:
     elif facts.kind == "pprof":
         part.rows["memstats"] = pprof.read(lines)
     elif facts.kind == "metrics":
-        part.rows["memstats"] = exposition.read(lines)
+        part.rows["memstats"] = prometheus.read(lines)
     elif facts.kind == "describe":
         rows, events = kubernetes.describe(lines)
         part.rows["container_states"] = rows
@@ -235,14 +235,14 @@ def _add_lines(part: Part, lines: Iterable[tuple[int, str]]) -> None:
     # Several messages may be on one line of a document; here each has a number of its own.
     part.line_numbers = frame["line_no"]
     frame = frame.with_columns(line_no=pl.int_range(1, pl.len() + 1))
-    peeled = peel(frame)
-    whole = peeled.lines if peeled.depth else completed(peeled.lines).drop("tag")
-    result = parse.parse_messages(Peeled(whole, peeled.wrappers, peeled.depth))
+    stripped = strip_prefixes(frame)
+    whole = stripped.lines if stripped.depth else completed(stripped.lines).drop("tag")
+    result = parse.parse_messages(Stripped(whole, stripped.wrappers, stripped.depth))
     part.add(result)
-    part.wrappers = known or peeled.wrappers
+    part.wrappers = known or stripped.wrappers
     rejected_before = len(part.rejected)
     if result.suspects:
-        add_rejoined(part, result.suspects, by_depth(frame, peeled.depth))
+        add_rejoined(part, result.suspects, by_depth(frame, stripped.depth))
     numbers = part.line_numbers.to_list()
     part.rejected[rejected_before:] = [
         reject._replace(line_no=numbers[reject.line_no - 1])

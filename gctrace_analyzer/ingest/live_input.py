@@ -21,7 +21,7 @@ from gctrace_analyzer.ingest.gctrace import parse
 from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES
 from gctrace_analyzer.ingest.input import Part, add_rejoined
 from gctrace_analyzer.ingest.sources import CHUNK_BYTES
-from gctrace_analyzer.ingest.wrappers.peel import by_depth
+from gctrace_analyzer.ingest.wrappers.strip import by_depth
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.gctrace.chunk import ChunkResult, Suspect

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present.format import printable
 from gctrace_analyzer.present.sections import advice, evidence, findings, overview
-from gctrace_analyzer.present.sections.manifest import manifests
+from gctrace_analyzer.present.sections.deployment import manifests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

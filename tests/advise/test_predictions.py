@@ -14,7 +14,7 @@ from gctrace_analyzer.advise import pacer
 from gctrace_analyzer.advise.load import load_of
 from gctrace_analyzer.advise.model import Setting
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.present.sections.manifest import manifests
+from gctrace_analyzer.present.sections.deployment import manifests
 from tests.conftest import CORPUS, ROOT, SAMPLES
 from tests.helpers.corpus import RUNS, run_of
 

@@ -25,7 +25,7 @@ from gctrace_analyzer.ingest.evidence.systemd import consumed, span_s
 from gctrace_analyzer.ingest.evidence.systemd import read as read_systemd
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Field
 from gctrace_analyzer.ingest.gctrace.parse import parse
-from gctrace_analyzer.ingest.memstats import exposition, pprof
+from gctrace_analyzer.ingest.memstats import pprof, prometheus
 from gctrace_analyzer.ingest.memstats.json import from_record
 from gctrace_analyzer.ingest.wrappers import timestamps
 from gctrace_analyzer.testing import cycles, format_cycle, read_text
@@ -192,7 +192,7 @@ def test_memstats_read_from_a_heap_profile_as_written(dump: dict[str, int]) -> N
 @given(DUMPS)
 def test_memstats_read_from_metrics_as_written(dump: dict[str, int]) -> None:
     lines = [f"go_memstats_{column} {value}" for column, value in expected(dump).items()]
-    assert exposition.read(lines) == [{"line_no": 1, **expected(dump)}]
+    assert prometheus.read(lines) == [{"line_no": 1, **expected(dump)}]
 
 
 @settings(max_examples=30)

@@ -22,7 +22,7 @@ _PARTIAL_LINE_S = 0.3
 """How long the beginning of a line waits for its end before it is printed."""
 
 
-class Dashboard:
+class BottomLines:
     """Lines at the bottom of the screen; output goes above them."""
 
     def __init__(self, file: TextIO, color: str) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.cli.watch.terminal import Dashboard
+    from gctrace_analyzer.cli.watch.terminal import BottomLines
     from gctrace_analyzer.live import LatestWindow, Live
     from gctrace_analyzer.present.report import Report
 
@@ -199,7 +199,7 @@ class _DashboardView:
     """Draws a dashboard; what the program writes goes above it."""
 
     def __init__(self, options: ViewOptions, live: Live, logs: list[_IntervalLog]) -> None:
-        from gctrace_analyzer.cli.watch.terminal import Dashboard
+        from gctrace_analyzer.cli.watch.terminal import BottomLines
 
         self._options, self._live, self._logs = options, live, logs
         self._notice = ""
@@ -207,7 +207,7 @@ class _DashboardView:
         self._arrived_at = self._next_at = self._drawn_at = 0.0
         self._figures: tuple[LatestWindow, Report, pl.DataFrame] | None = None
         self._is_stale = True
-        self._screen: Dashboard = Dashboard(options.out, options.color)
+        self._screen: BottomLines = BottomLines(options.out, options.color)
         # On the same terminal, the program's output would run through the dashboard.
         self.owns_standard_output = options.out is sys.stderr and sys.stdout.isatty()
 

@@ -19,7 +19,7 @@ from gctrace_analyzer.ingest.gctrace.patterns import Frames, add_by_pattern
 from gctrace_analyzer.ingest.gctrace.skeletons import by_skeleton, is_bare, joined, split
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed, detached, origin_of
-from gctrace_analyzer.ingest.wrappers.peel import Peeled, peel
+from gctrace_analyzer.ingest.wrappers.strip import Stripped, strip_prefixes
 from gctrace_analyzer.schema import IDENTITY
 
 _MOSTLY_BARE = 4
@@ -32,9 +32,9 @@ def parse(data: bytes) -> ChunkResult:
     text = pl.col("text")
     bare = is_bare(text)
     whole, rest = lines.filter(bare), lines.filter(~bare)
-    peeled = _peeled(rest, len(whole))
+    stripped = _stripped(rest, len(whole))
     found: Frames = {"cycles": []}
-    suspects = _add_peeled(peeled, found)
+    suspects = _add_stripped(stripped, found)
     context, count = _context_of(lines, suspects), len(lines)
     records, texts = whole.drop("text"), joined(whole)
     # Frees the lines, which are as large as the chunk, before the numbers are read.
@@ -42,10 +42,10 @@ def parse(data: bytes) -> ChunkResult:
     frames, unread = by_skeleton(records, texts)
     found["cycles"] += frames
     suspects += add_by_pattern(unread, found)
-    return _result(found, peeled, suspects, context, count)
+    return _result(found, stripped, suspects, context, count)
 
 
-def _peeled(lines: pl.DataFrame, bare: int) -> Peeled:
+def _stripped(lines: pl.DataFrame, bare: int) -> Stripped:
     """Lines that may contain something we read, without their log prefixes.
 
     `bare` is the number of lines in the chunk that are a record and nothing else.
@@ -56,10 +56,10 @@ def _peeled(lines: pl.DataFrame, bare: int) -> Peeled:
         text.str.contains(f"{patterns.HINT}|{dispatch.HINT}") | long
     )
     if not bare:
-        return peel(everything.collect())
+        return strip_prefixes(everything.collect())
     maybe = lines.filter(text.str.contains(f"{patterns.HINT}|{dispatch.COARSE}") | long)
     if maybe.is_empty():
-        return Peeled(maybe, Counter(), 0)
+        return Stripped(maybe, Counter(), 0)
     payload = maybe["text"].str.contains(dispatch.HINT)
     if payload.any():
         # The rows of an OOM task table have no word that `COARSE` could match.
@@ -67,22 +67,22 @@ def _peeled(lines: pl.DataFrame, bare: int) -> Peeled:
         payload = maybe["text"].str.contains(dispatch.HINT)
     runtime = maybe["text"].str.contains(patterns.RUNTIME)
     if int(runtime.sum()) * _MOSTLY_BARE > bare:
-        return peel(_relevant(maybe))
+        return strip_prefixes(_relevant(maybe))
     # Records have no prefix here: text before one of them is another write.
-    others = peel(maybe.filter(payload & ~runtime))
+    others = strip_prefixes(maybe.filter(payload & ~runtime))
     if not others.depth:
-        return Peeled(_relevant(maybe), Counter(), 0)
+        return Stripped(_relevant(maybe), Counter(), 0)
     plain = completed(_relevant(maybe.filter(~payload | runtime))).drop("tag")
     both = pl.concat([others.lines, plain]).sort("line_no", maintain_order=True)
-    return Peeled(both, others.wrappers, others.depth)
+    return Stripped(both, others.wrappers, others.depth)
 
 
-def parse_messages(peeled: Peeled) -> ChunkResult:
+def parse_messages(stripped: Stripped) -> ChunkResult:
     """Returns what messages contain, which have the columns of `metadata.METADATA`."""
     found: Frames = {"cycles": []}
-    suspects = _add_peeled(peeled, found)
-    no_context = peeled.lines.select("line_no", "text").clear()
-    return _result(found, peeled, suspects, no_context, len(peeled.lines))
+    suspects = _add_stripped(stripped, found)
+    no_context = stripped.lines.select("line_no", "text").clear()
+    return _result(found, stripped, suspects, no_context, len(stripped.lines))
 
 
 def parse_records(records: pl.DataFrame, context: pl.DataFrame) -> ChunkResult:
@@ -94,25 +94,25 @@ def parse_records(records: pl.DataFrame, context: pl.DataFrame) -> ChunkResult:
         metadata = context.unique("line_no", keep="last", maintain_order=True)
         metadata = metadata.select("line_no", "path", *METADATA)
         records = records.join(metadata, on="line_no", how="left", maintain_order="left")
-    return parse_messages(Peeled(records, Counter(), 0))
+    return parse_messages(Stripped(records, Counter(), 0))
 
 
-def _add_peeled(peeled: Peeled, found: Frames) -> list[Suspect]:
+def _add_stripped(stripped: Stripped, found: Frames) -> list[Suspect]:
     """Adds the records in messages to `found`, and returns the suspects."""
-    lines = peeled.lines.select("line_no", "text")
-    if not peeled.is_wrapped:
+    lines = stripped.lines.select("line_no", "text")
+    if not stripped.is_wrapped:
         return add_by_pattern(_relevant(lines), found)
     bare = is_bare(lines["text"])
     whole, lines = lines.filter(bare), lines.filter(~bare)
     frames, unread = by_skeleton(whole.drop("text"), joined(whole))
     found["cycles"] += frames
     suspects = add_by_pattern(_relevant(lines), found) + add_by_pattern(unread, found)
-    return _with_origin(suspects, peeled.lines)
+    return _with_origin(suspects, stripped.lines)
 
 
 def _result(
     found: Frames,
-    peeled: Peeled,
+    stripped: Stripped,
     suspects: list[Suspect],
     context: pl.DataFrame,
     count: int,
@@ -123,13 +123,13 @@ def _result(
         for table, parts in found.items()
         if table != "cycles"
     }
-    if peeled.is_wrapped:
-        metadata = peeled.lines.drop("text")
+    if stripped.is_wrapped:
+        metadata = stripped.lines.drop("text")
         cycles = _with_metadata(cycles, metadata)
         companions = {
             table: _with_metadata(frame, metadata) for table, frame in companions.items()
         }
-    others = peeled.lines.filter(pl.col("text").str.contains(dispatch.HINT))
+    others = stripped.lines.filter(pl.col("text").str.contains(dispatch.HINT))
     messages = detached(others.drop("path", strict=False))
     return ChunkResult(
         count,
@@ -139,8 +139,8 @@ def _result(
         context,
         messages,
         impossible,
-        peeled.wrappers,
-        peeled.depth,
+        stripped.wrappers,
+        stripped.depth,
     )
 
 

@@ -125,7 +125,7 @@ def rejoin(
 
     Args:
         suspects: in line order.
-        context: `line_no text origin` of the lines around them (`peel.by_depth`).
+        context: `line_no text origin` of the lines around them (`strip.by_depth`).
         expected_num: the cycle number that would continue the log at a line.
     """
     lines: dict[str, dict[int, str]] = {}

@@ -12,7 +12,7 @@ from gctrace_analyzer.present.html.parts import WORDS, environment, spark, verdi
 from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.sections import advice, evidence, findings, overview
-from gctrace_analyzer.present.sections.manifest import manifests
+from gctrace_analyzer.present.sections.deployment import manifests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

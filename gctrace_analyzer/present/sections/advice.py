@@ -9,7 +9,7 @@ import polars as pl
 from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.model import Setting
 from gctrace_analyzer.present.format import NONE, duration, mib
-from gctrace_analyzer.present.sections.manifest import environment
+from gctrace_analyzer.present.sections.deployment import environment
 from gctrace_analyzer.present.sections.overview import Table
 
 if TYPE_CHECKING:

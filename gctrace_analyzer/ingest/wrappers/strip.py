@@ -25,7 +25,7 @@ _STEP = " > "
 _QUOTED = "quoted"
 
 
-class Peeled(NamedTuple):
+class Stripped(NamedTuple):
     """Messages without log prefixes.
 
     Attributes:
@@ -45,7 +45,7 @@ class Peeled(NamedTuple):
         return "path" in self.lines.columns
 
 
-def peel(lines: pl.DataFrame, deepest: int = DEEPEST) -> Peeled:
+def strip_prefixes(lines: pl.DataFrame, deepest: int = DEEPEST) -> Stripped:
     """Returns the lines without their prefixes, however many are nested."""
     counts: Counter[str] = Counter()
     # Other lines are rare and may have other wrappers, so they have a sample of their own.
@@ -53,17 +53,17 @@ def peel(lines: pl.DataFrame, deepest: int = DEEPEST) -> Peeled:
     groups = [lines] if record is None else [lines.filter(record), lines.filter(~record)]
     levels = [_level(group, deepest, counts) for group in groups]
     if all(level is None for level in levels):
-        return Peeled(lines, counts, 0)
-    peeled = pl.concat(
+        return Stripped(lines, counts, 0)
+    stripped = pl.concat(
         completed(group) if level is None else level
         for group, level in zip(groups, levels, strict=True)
     )
-    if not peeled["line_no"].is_sorted():
-        peeled = peeled.sort("line_no", maintain_order=True)
-    peeled = _with_pieces_joined(peeled)
-    depth = int(peeled["path"].str.count_matches(_STEP).max() or 0)  # type: ignore[arg-type]
+    if not stripped["line_no"].is_sorted():
+        stripped = stripped.sort("line_no", maintain_order=True)
+    stripped = _with_pieces_joined(stripped)
+    depth = int(stripped["path"].str.count_matches(_STEP).max() or 0)  # type: ignore[arg-type]
     counts.pop(_QUOTED, None)
-    return Peeled(peeled, counts, depth)
+    return Stripped(stripped, counts, depth)
 
 
 def by_depth(lines: pl.DataFrame, depth: int) -> pl.DataFrame:
