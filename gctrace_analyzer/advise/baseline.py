@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise import pacer
-from gctrace_analyzer.advise.load import WARM_UP_S, load_of
+from gctrace_analyzer.advise.load import load_of
 from gctrace_analyzer.advise.model import (
     ALWAYS_MARKING,
     THRASH_GOGC,
@@ -91,7 +91,7 @@ class Baseline:
             return cls(None, Setting(), None, "no GC cycles", (), settings)
         non_heap = _non_heap_mib(analysis.tables["memstats"])
         cycles = analysis.cycles.filter(process=process)
-        steady = cycles.filter(~pl.col("forced") & (pl.col("start_s") >= WARM_UP_S))
+        steady = cycles.filter(~pl.col("forced") & (pl.col("start_s") >= DEFAULT.warm_up_s))
         calm, thrashed = longest_calm_stretch(cycles, analysis.episodes)
         stretch, growth_mib = (calm, None) if thrashed else recent(calm)
         load = load_of(stretch)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.advise.expectation import Expectation, expectation, same_gogc
-from gctrace_analyzer.advise.load import WARM_UP_S
 from gctrace_analyzer.analysis.compare.comparability import (
     Circumstances,
     Difference,
@@ -20,6 +19,7 @@ from gctrace_analyzer.analysis.compare.metrics import METRICS, figures
 from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
 from gctrace_analyzer.analysis.durations import correct_durations
 from gctrace_analyzer.analysis.summary import summarize
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.units import duration_text, size_text
@@ -129,7 +129,7 @@ class Side:
         late = [
             cycles
             for each in self.analyses
-            if len(cycles := each.cycles.filter(pl.col("start_s") >= WARM_UP_S))
+            if len(cycles := each.cycles.filter(pl.col("start_s") >= DEFAULT.warm_up_s))
         ]
         found = [
             figures(summarize(cycles, processes.processes(cycles)), correct_durations(cycles))

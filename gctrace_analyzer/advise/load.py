@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from gctrace_analyzer.advise import pacer
+from gctrace_analyzer.analysis.cycles import true_live_mib
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 
-WARM_UP_S = 0.5
 FEWEST = 3
 ROUNDING = 0.05
 """Relative variation of a steady true live heap, caused by rounding: 0.003 to 0.021 measured."""
@@ -130,7 +131,7 @@ def grown(load: Load, by_mib: float) -> Load:
 def load_of(cycles: pl.DataFrame) -> Load | None:
     """Returns the load of one process; None if it has fewer than three steady cycles."""
     timed = cycles.drop_nulls(["start_s", "heap_live_mib", "assist_cpu_ms", "heap_goal_mib"])
-    steady = timed.filter((pl.col("start_s") >= WARM_UP_S) & ~pl.col("forced"))
+    steady = timed.filter((pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced"))
     if len(steady) < FEWEST or (steady["start_s"][-1] - steady["start_s"][0]) <= 0:
         return None
     phases = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
@@ -149,7 +150,7 @@ def load_of(cycles: pl.DataFrame) -> Load | None:
         in_mark=in_mark.cast(pl.Float64),
         off=(pl.col("heap_start_mib").shift(-1) - pl.col("heap_live_mib")).cast(pl.Float64),
         off_s=pl.col("start_s").shift(-1) - end,
-        true_live=pl.col("heap_live_mib") - in_mark + 0.5,
+        true_live=true_live_mib(),
         room=next_room.cast(pl.Float64),
         gogc=100 * next_room / (pl.col("heap_live_mib") + roots).clip(1),
         runway=(3 * in_mark * (pressure + idle) / (1 - pressure)).rolling_max(5, min_samples=1)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 
-HEAP_MINIMUM_MIB = 4.0
-"""defaultHeapMinimum, at GOGC=100."""
+from gctrace_analyzer.analysis.cycles import HEAP_MINIMUM_MIB
 
 LIMIT_HEADROOM_SHARE = 0.03
 """memoryLimitHeapGoalHeadroomPercent, from Go 1.21 on."""

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import polars as pl
 
-from gctrace_analyzer.advise.load import WARM_UP_S
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 FEWEST_CYCLES = 12
 """With fewer cycles GC CPU is only a rough estimate."""
@@ -68,7 +68,7 @@ def recent(cycles: pl.DataFrame) -> tuple[pl.DataFrame, tuple[float, float] | No
         cycles: the cycles of one process, in order.
     """
     in_mark = pl.col("heap_end_mib") - pl.col("heap_start_mib")
-    steady = cycles.filter(~pl.col("forced") & (pl.col("start_s") >= WARM_UP_S)).select(
+    steady = cycles.filter(~pl.col("forced") & (pl.col("start_s") >= DEFAULT.warm_up_s)).select(
         "start_s", live=pl.col("heap_live_mib") - in_mark
     )
     quarter = len(steady) // 4
