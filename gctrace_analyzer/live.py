@@ -1,4 +1,4 @@
-"""Logs that are still being written: everything so far as a run, or only the newest cycles.
+"""Logs that are still being written: a run of everything so far, or of the newest cycles.
 
 Reading a log piece by piece gives the same run as reading it at once. Memory is bounded: about
 30 bytes per cycle, up to `MOST_CYCLES` cycles; then the oldest are dropped, and the report says
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import end_s
+from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.analysis.settings import Settings
 from gctrace_analyzer.errors import NoDataError, UnreadableInputError
 from gctrace_analyzer.ingest.live_input import RECENT_CYCLES, LiveInput

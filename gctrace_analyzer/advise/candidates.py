@@ -34,7 +34,7 @@ BALLAST_MIB = (16.0, 16_384.0)
 STEP = "{step}"
 """Placeholder for the predicted change against the present setting."""
 
-NEAR_LIMIT = "near the limit cycles become frequent"
+NEAR_LIMIT = "near the limit, GC cycles become frequent"
 
 
 @dataclass(frozen=True, slots=True)

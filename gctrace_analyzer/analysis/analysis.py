@@ -86,7 +86,7 @@ class Analysis:
 
     @cached_property
     def episodes(self) -> pl.DataFrame:
-        """Stretches of cycles that stand out (`schema.EPISODES`)."""
+        """Time ranges in which something unusual happened (`schema.EPISODES`)."""
         return episodes_of.episodes(self.enriched)
 
     @cached_property
@@ -144,7 +144,7 @@ class Analysis:
             log.tables["cycles"],
             log.tables["processes"],
             impossible=log.impossible,
-            said=log.notes,
+            notes=log.notes,
         )
 
     @cached_property
@@ -222,7 +222,7 @@ class Analysis:
 
     @cached_property
     def memory(self) -> tuple[Memory, ...]:
-        """Heap held by the process against heap needed, from MemStats dumps."""
+        """How much heap each program obtained and needed, from MemStats dumps."""
         return tuple(memory.memories(self.log.tables["memstats"]))
 
     @cached_property

@@ -124,7 +124,7 @@ def _logs_by_side(words: list[str]) -> dict[str, list[str]]:
     """The logs of each side, by the name of the side."""
     if len(words) < 2:
         raise BadSettingError(
-            argument="side", value=words[0], expected="two or more: before.log after.log"
+            argument="side", value=words[0], expected="two or more sides: before.log after.log"
         )
     sides: dict[str, list[str]] = {}
     short = _short_names(words)

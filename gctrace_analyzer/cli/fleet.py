@@ -212,7 +212,7 @@ def _rows(args: argparse.Namespace, folder: str | None) -> pl.LazyFrame | None:
         if folder is None or args.inputs:
             raise BadSettingError(
                 argument="inputs",
-                value=" ".join(args.inputs),
+                value=" ".join(args.inputs) or "nothing",
                 expected="an input, or the output of an earlier run: fleet -o fleet.parquet",
             )
         return existing(folder)

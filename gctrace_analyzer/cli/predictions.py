@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 FORMATS = ("text", "csv", "json", "jsonl")
 
 _WIDTH = 78
-_LABEL = 8
+_LABEL = 11
+_LOADS = {
+    "fixed-rate": "a fixed-rate load",
+    "cpu-bound": "a CPU-bound load",
+    "between": "a load between fixed-rate and CPU-bound",
+}
 
 
 def write_rows(rows: pl.DataFrame, kind: str) -> None:
@@ -46,7 +51,7 @@ def basis(run: Run, rows: pl.DataFrame) -> Iterator[Line]:
     if baseline.load is None:
         return
     text = (
-        f"Predicted from {advice.as_text(baseline.now)}, a {baseline.load_model} load, "
+        f"Predicted from {advice.as_text(baseline.now)}, {_LOADS[baseline.load_model]}, "
         f"{baseline.load.cycles} steady cycles; 80 % intervals{advice.horizon_text(rows)}."
     )
     for line in wrap(text, _WIDTH - 2):

@@ -49,6 +49,10 @@ TABLES = (
 )  # fmt: skip
 _PICTURES = ("png", "svg")
 _ROWS_PER_WRITE = 65_536
+_NEXT = (
+    ("Next: ", "bold"),
+    ("-o report.html · recommend · whatif · compare before.log after.log", ""),
+)
 
 _DESCRIPTION = """\
 Shows what the Go garbage collector did to your program: findings, what caused
@@ -188,7 +192,7 @@ def _print(view: Run, kind: str, table: str, color: str) -> None:
         from gctrace_analyzer.cli.screen import show
         from gctrace_analyzer.present.text import lines
 
-        show(lines(view.report()), color)
+        show([*lines(view.report()), (), _NEXT], color)
     else:
         write(view, kind, table, sys.stdout.buffer)
         sys.stdout.buffer.flush()

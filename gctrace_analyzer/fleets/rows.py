@@ -24,7 +24,7 @@ Row: TypeAlias = dict[str, Any]
 WORST_EPISODES = 3
 RANK = {"ok": 0, "info": 1, "warn": 2, "bad": 3}
 HEALTHY, SHORT = "GC044", "GC042"
-"""Findings about a whole log: no problem found, and too short to tell."""
+"""Findings about a whole log: no problem found, and too short for a verdict."""
 
 _LIMITER = ("unlikely", "likely", "certain")
 _ENDS = ("", "_low", "_high")

@@ -1,4 +1,4 @@
-"""Analyses a long log in stretches, one at a time, and joins their results.
+"""Analyses a long log in sections ("stretches"), one at a time, and joins their results.
 
 A stretch has the lines that begin in its range of bytes, so stretches can be read in any order
 and on any machine. Some lines before and after it are read too: to join a record that is torn
@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.fleets import figures, rows
@@ -35,7 +36,9 @@ CONTEXT_BYTES = 1 << 16
 """How much is read around a stretch: hundreds of lines. Torn records end within 32 lines."""
 
 _CYCLE_KEY = ("gc_num", "start_s", "heap_end_mib")
-_ORIGIN = ("host", "ident", "unit", "container", "pod", "namespace", "log_pid")
+_ORIGIN = tuple(name for name in schema.IDENTITY if name not in ("container_id", "stream"))
+"""The identity of a process in a fleet; it may write to two streams."""
+
 _SUMS = ("episodes", "thrash_s", "oom_kills", "repaired_cycles")
 _FROM_FIRST = (
     "service", *_ORIGIN, "started_at", "go_version_min", "go_version_max", "first_gc", "file",
@@ -271,8 +274,8 @@ def _row(parts: Sequence[ProcessPart]) -> Row:
     whole = figures.combined([part.figures for part in parts])
     warnings = dict.fromkeys(text for row in every for text in row["warnings"])
     note = (
-        f"Read in {len(every)} stretches: findings, episodes and settings were determined for "
-        "each stretch separately; the recommendation is based on the last one."
+        f"Read in {len(every)} sections: findings, episodes and settings were determined for "
+        "each section separately; the recommendation is based on the last one."
     )
     return (
         last

@@ -39,7 +39,7 @@ _NOT_LOGS = {
     b"PK\x03\x04": ("a zip archive", "Unpack it and name the log inside."),
     b"LPKSHHRH": (
         "a binary journal",
-        "Let journalctl print it: journalctl --file FILE -o json | gctrace-analyze -",
+        "Convert it first: journalctl --file FILE -o json > journal.json",
     ),
     b"\x7fELF": ("an executable", "Name the log it wrote, not the program."),
 }

@@ -47,7 +47,7 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     "GC010",
     "long-stw-mark-termination",
     meaning="Requests wait because the world stays stopped for long at the end of marking.",
-    condition="Of the mark terminations (Go 1.4 and before: of the whole collections): "
+    condition="Of the mark terminations (Go 1.4 and earlier: of the whole collections): "
     + _LONG,
     advice="Look for many processors on few CPUs and for a CPU quota; with a Go before 1.8, "
     "upgrade.",

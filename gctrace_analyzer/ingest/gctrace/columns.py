@@ -157,7 +157,7 @@ def _without_impossible(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]
             absurd = (frame[name] >= limit).fill_null(value=False)
             impossible[name] = int(absurd.sum())
             frame = frame.with_columns(pl.when(~absurd).then(pl.col(name)).alias(name))
-    # Only Go 1.8 and before print a forced cycle without concurrent marking; its assist,
+    # Only Go 1.8 and earlier print a forced cycle without concurrent marking; its assist,
     # background and idle times are those of the last concurrent cycle (golang/go#15068).
     stale = (pl.col("forced") & (pl.col("concurrent_mark_ms") == 0)).fill_null(value=False)
     if frame["forced"].any() and frame.select(stale.any()).item():

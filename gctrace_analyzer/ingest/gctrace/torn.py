@@ -336,7 +336,7 @@ def _possible_rests(line: str, prefix: str) -> Iterator[str]:
 
 
 def _reason(suspect: Suspect) -> str | None:
-    """Why the line could not be read; None for an application's line that only looks alike."""
+    """Why the line could not be read; None for an application's line that only looks similar."""
     if _holds_two_records(suspect.prefix[-3:] + suspect.text):
         return _INTERLEAVED
     if suspect.kind == "piece" and not _PIECE_WORDS.fullmatch(suspect.text):

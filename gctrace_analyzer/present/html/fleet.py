@@ -47,7 +47,7 @@ def _verdict(answers: Answers) -> tuple[str, str]:
     near = len(answers.thrash)
     if near or len(answers.limits):
         limits = count(len(answers.limits), "memory limit is", "memory limits are")
-        thrashed = f"{near:,} have thrashed or nearly do"
+        thrashed = count(near, "process has", "processes have") + " thrashed or come close"
         return "warn", f"{thrashed}; {limits} too close to the live heap"
     return "ok", "no process is thrashing or close to its memory limit"
 

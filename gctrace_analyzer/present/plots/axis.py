@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import elapsed_s, end_s, with_metrics
+from gctrace_analyzer.analysis.cycles import elapsed_s, with_metrics
+from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.present.format import mib, printable
 from gctrace_analyzer.present.plots.binning import binned
 from gctrace_analyzer.present.plots.figure import (

@@ -140,7 +140,7 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
         labels=labels,
     )
     notes = (
-        "The curve varies GOGC and keeps limit and ballast of the advised setting; the band is "
+        "The curve varies GOGC and keeps the limit and ballast of the recommended setting; the band is "
         "the 80 % interval.",
     )
     return Figure("trade_off", title, (panel,), shared_x=False, notes=notes)
