@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import polars as pl
 
-from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.analysis.settings import Settings
 from gctrace_analyzer.errors import NoDataError, UnreadableInputError
+from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.live_input import RECENT_CYCLES, LiveInput
 from gctrace_analyzer.ingest.read import ReadOptions, complete_part, joined_log
 from gctrace_analyzer.ingest.sources import Source

@@ -90,8 +90,8 @@ def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFram
     rest = lines
     json = rest["text"].str.contains(JSON_LINE)
     if json.any():
-        decoded, others, carried = decode(rest.filter(json))
-        counts += carried
+        decoded, others, wrapped = decode(rest.filter(json))
+        counts += wrapped
         if len(decoded):
             parts.append(_with_inner(decoded, depth, counts, "JSON"))
         rest = pl.concat([rest.filter(~json), others])

@@ -140,8 +140,8 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
         labels=labels,
     )
     notes = (
-        "The curve varies GOGC and keeps the limit and ballast of the recommended setting; the band is "
-        "the 80 % interval.",
+        "The curve varies GOGC and keeps the limit and ballast of the recommended setting; the "
+        "band is the 80 % interval.",
     )
     return Figure("trade_off", title, (panel,), shared_x=False, notes=notes)
 
