@@ -71,7 +71,8 @@ def trigger_1_17(live: float, goal: float, runway: float, lowest: float) -> floa
     """Returns the steady-state trigger of the pacer up to Go 1.17: endCycle.
 
     In the steady state, goal - trigger is what is allocated while marking, times the share of
-    the processors that marked over the goal of 0.30. `lowest` is the least trigger ratio, 0 before Go 1.14.
+    the processors that marked over the goal of 0.30. `lowest` is the lowest trigger ratio,
+    0 before Go 1.14.
     """
     room = goal - live
     return min(max(goal - runway, live + room * lowest), live + room * HIGHEST_TRIGGER_1_17)

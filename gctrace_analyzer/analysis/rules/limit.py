@@ -65,7 +65,7 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
     "GC017",
     "cpu-limiter-likely",
     meaning="The runtime stops mark assists to leave half of the CPU to the program, so the "
-    "heap will pass the memory limit.",
+    "heap will exceed the memory limit.",
     condition="The limiter's bucket, of which the log gives a lower bound, was at least "
     "{t.limiter_likely:.0%} full (certain when full), and there is a limit-thrash episode or a "
     "cycle whose goal was set by the memory limit.",
