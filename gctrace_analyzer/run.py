@@ -414,8 +414,8 @@ def _process_numbers(table: pl.DataFrame) -> str:
     if not numbers:
         return "a log with GC cycles, because this one has no process"
     if len(numbers) == 1:
-        return f"{numbers[0]}, because the log has only one process"
-    return f"one of {numbers[0]} to {numbers[-1]}"
+        return f"{numbers[0]}, the only process"
+    return f"a process from {numbers[0]} to {numbers[-1]}"
 
 
 def _notebook_cell(report: Report) -> str:

@@ -119,7 +119,7 @@ def gomemlimit_mib(text: str) -> float | None:
 
 
 def _in_go_units(text: str, size: float) -> str | None:
-    """The size as Go accepts it: the same number in Go's units, else whole MiB."""
+    """Returns the size as Go accepts it: the same number in Go's units, else whole MiB."""
     match = _SIZE.fullmatch(text)
     unit = match[2][:1].upper() if match else ""
     if match and unit in "KMGT" and match[1].isdigit():

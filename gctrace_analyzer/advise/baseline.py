@@ -209,7 +209,7 @@ def _span_s(steady: pl.DataFrame) -> float:
 
 
 def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
-    """All memory except heap objects, as GOMEMLIMIT counts it (memoryLimitHeapGoal)."""
+    """Returns all memory except heap objects, as GOMEMLIMIT counts it (memoryLimitHeapGoal)."""
     complete = memstats.drop_nulls(["sys_bytes", "heap_idle_bytes", "heap_alloc_bytes"])
     if complete.is_empty():
         return None
@@ -218,7 +218,7 @@ def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
 
 
 def _can_set_goal(load: Load, limit: float) -> bool:
-    """Whether the limit can set these goals: what remains for non-heap memory is plausible."""
+    """Returns whether the limit can set these goals, leaving a plausible non-heap memory."""
     non_heap = limit - load.goal_p50 / (1 - pacer.LIMIT_HEADROOM_SHARE)
     most = NON_HEAP_MIB + Constants().non_heap_per_stack * load.stacks + load.goal_p50
     return -0.05 * limit <= non_heap <= most
@@ -236,7 +236,7 @@ def _why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
 def _refusal(
     load: Load, now: Setting, *, inferred: bool, too_old: bool, by_limit: bool
 ) -> str | None:
-    """Why nothing can be predicted from this load; None if predictions are possible."""
+    """Returns why nothing can be predicted from this load; None if predictions are possible."""
     if load.cycles < FEWEST_CYCLES:
         return (
             f"{load.cycles} steady cycles: at least {FEWEST_CYCLES} are needed, 20 are better"
@@ -260,7 +260,7 @@ def _refusal(
 
 
 def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
-    """Which given setting contradicts the log; None if none does."""
+    """Returns which given setting contradicts the log; None if none does."""
     effective, gogc, limit = load.effective_gogc, now.gogc, now.limit
     if now.ballast >= load.true_live:
         return (

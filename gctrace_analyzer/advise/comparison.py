@@ -281,7 +281,7 @@ def _about_lengths(sides: Sequence[Side]) -> Difference:
 
 
 def _with_same_wording(before: Side, after: Side) -> Circumstances:
-    """The circumstances before, worded as those after where both are the same setting."""
+    """Returns the circumstances before, worded as those after where both are the same setting."""
     was, now = before.circumstances, after.circumstances
     same = same_gogc(before.gogc, after.gogc)
     # A setting known for only one side is not reported as a difference.
@@ -295,7 +295,7 @@ def _with_same_wording(before: Side, after: Side) -> Circumstances:
 
 
 def _expectation(before: Side, after: Side) -> tuple[Expectation, str | None]:
-    """The predicted figures of the new setting by metric, or why there is no prediction."""
+    """Returns the predicted figures of the new setting by metric, or why there is no prediction."""
     baseline, wanted = before.baseline, after.baseline.now
     for side in (before, after):
         if side.by_limit and not side.baseline.now.limit:

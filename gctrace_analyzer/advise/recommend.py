@@ -231,7 +231,7 @@ def _lasts(each: Row) -> str:
 
 
 def _fits(each: Row, baseline: Baseline) -> bool:
-    """Whether the memory stays within what the container leaves to this process."""
+    """Returns whether the memory stays within what the container leaves to this process."""
     room = baseline.room_mib
     if room is None or each["heap_peak_mib_high"] is None:
         return True
@@ -243,7 +243,7 @@ def _fits(each: Row, baseline: Baseline) -> bool:
 
 
 def _clears(each: Row, baseline: Baseline) -> bool:
-    """Whether the limit leaves room for the largest live heap."""
+    """Returns whether the limit leaves room for the largest live heap."""
     limit, least = each["memory_limit_mib"], baseline.least_limit_mib
     return not limit or least is None or bool(limit >= least)
 

@@ -110,7 +110,7 @@ class Analysis:
         return mmu_of.mmu(self.corrected)
 
     def windows(self, length_s: float) -> pl.DataFrame:
-        """The figures of consecutive windows of equal length (`schema.WINDOWS`)."""
+        """Returns the figures of consecutive windows of equal length (`schema.WINDOWS`)."""
         if length_s not in self._windows:
             self._windows[length_s] = windows_of.windows(self.corrected, length_s)
         return self._windows[length_s]
@@ -168,7 +168,7 @@ class Analysis:
         )
 
     def live_growth(self, process: int) -> LiveGrowth | None:
-        """The growth of one process's live heap; None if there is no significant growth."""
+        """Returns the growth of one process's live heap; None if there is no significant growth."""
         if process not in self._growth:
             self._growth[process] = live_growth(self.enriched.filter(process=process))
         return self._growth[process]
@@ -247,7 +247,7 @@ class Analysis:
 
 
 def _go_versions(processes: Iterable[Mapping[str, Any]]) -> str | None:
-    """The Go versions that print lines of the shapes these processes printed: `go1.18+`."""
+    """Returns the Go versions that print lines of the shapes these processes printed: `go1.18+`."""
     spans = {(row["go_version_min"], row["go_version_max"]) for row in processes}
     if len(spans) != 1:
         return f"{len(spans)} Go line formats" if spans else None

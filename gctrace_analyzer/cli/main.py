@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> int:
         code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever reads our output has seen enough, like `head`.
+        # The reader of the output has closed it, like `head`.
         discard_output()
         return 0
     except KeyboardInterrupt:
@@ -68,7 +68,7 @@ def _message(err: Exception) -> str:
 
 
 def _wrapped(message: str) -> str:
-    """The message in lines of at most 80 columns, except commands to copy."""
+    """Returns the message in lines of at most 80 columns, except commands to copy."""
     import textwrap
 
     lines: list[str] = []

@@ -37,14 +37,14 @@ def write_rows(rows: pl.DataFrame, kind: str) -> None:
 
 
 def labelled(sentences: Iterable[tuple[str, str]]) -> Iterator[Line]:
-    """Lines of sentences, each with a label in bold."""
+    """Yields lines of sentences, each with a label in bold."""
     for label, sentence in sentences:
         for index, text in enumerate(wrap(sentence, _WIDTH - 2 - _LABEL)):
             yield ((f"  {'' if index else label:<{_LABEL}}", "bold"), (text, ""))
 
 
 def basis(run: Run, rows: pl.DataFrame) -> Iterator[Line]:
-    """Lines that say which measurements the predictions start from."""
+    """Yields lines that say which measurements the predictions start from."""
     from gctrace_analyzer.present.sections import advice
 
     baseline = run.advice.baseline

@@ -176,7 +176,7 @@ def _read(args: argparse.Namespace) -> Run:
 
 
 def _selected(whole: Run, args: argparse.Namespace) -> Run:
-    """The part of the run that `--process` and `--between` select."""
+    """Returns the part of the run that `--process` and `--between` select."""
     view = whole
     if args.process is not None:
         view = view.process(args.process)

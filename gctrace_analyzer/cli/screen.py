@@ -45,7 +45,7 @@ _ASCII = str.maketrans(
         "\xa0": " ",
     }
 )
-"""What stands for the signs of the reports where only ASCII can be shown."""
+"""ASCII replacements for the special characters of the reports."""
 
 
 def show(lines: Iterable[Line], color: str, file: TextIO | None = None) -> None:

@@ -132,7 +132,7 @@ def _head(report: Report, progress: Progress, width: int) -> Iterator[Line]:
 
 
 def _newest(row: dict[str, Any], age_s: float) -> str:
-    """The newest cycle and its age."""
+    """Returns the newest cycle and its age."""
     ago = "just now" if age_s < JUST_NOW_S else f"{elapsed(age_s)} ago"
     parts = [f"  gc {row['gc_num']:,} {ago}"]
     sizes = [row.get(f"heap_{when}_mib") for when in ("start", "end", "live")]
@@ -151,7 +151,7 @@ def _newest(row: dict[str, Any], age_s: float) -> str:
 def _points(
     trend: pl.DataFrame, now_s: float | None, count: int
 ) -> dict[str, list[float | None]]:
-    """The values of the last `count` windows by column; None for unknown values."""
+    """Returns the values of the last `count` windows by column; None for unknown values."""
     if trend.is_empty():
         return {}
     length = trend["end_s"][0] - trend["start_s"][0]
@@ -180,7 +180,7 @@ def _figure(figure: overview.Figure, values: list[float | None], width: int) -> 
 
 
 def _shortened(note: str, room: int) -> str:
-    """The parts of the note that fit on the line."""
+    """Returns the parts of the note that fit on the line."""
     while len(note) > max(room, 0):
         cut = max(note.rfind("; "), note.rfind(" · "), note.rfind(" ("))
         if cut < 0:

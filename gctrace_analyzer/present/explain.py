@@ -170,7 +170,7 @@ def _parts(shape: Shape, match: re.Match[str]) -> Iterator[Part]:
 
 
 def _derived(match: re.Match[str]) -> Iterator[tuple[str, str]]:
-    """The figures that a person would derive from the line."""
+    """Yields the figures that a person would derive from the line."""
     number = {
         name: float(value)
         for name, value in match.groupdict().items()

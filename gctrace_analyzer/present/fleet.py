@@ -284,7 +284,7 @@ _errors = (
 
 
 def _file(row: Mapping[str, Any]) -> str:
-    """The end of the file name, and the number of the process if it is not the first."""
+    """Returns the end of the file name, and the number of the process if it is not the first."""
     number = f" #{row['process']}" if row["process"] else ""
     return _short(row["file"], _NAME_CHARS - len(number)) + number
 

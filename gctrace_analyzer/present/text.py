@@ -37,7 +37,7 @@ def lines(report: Report) -> Iterator[Line]:
 
 
 def _head(report: Report) -> Iterator[Line]:
-    """The inputs, and the known settings."""
+    """Yields the inputs, and the known settings."""
     for text in _filled(report.facts):
         yield ((text, "bold"),)
     if known := evidence.settings(report):
@@ -134,7 +134,7 @@ def joined(styled: Iterable[Line]) -> str:
 
 
 def _filled(facts: list[str]) -> Iterator[str]:
-    """The facts joined by dots, wrapped at the width."""
+    """Yields the facts joined by dots, wrapped at the width."""
     line = facts[0]
     for fact in facts[1:]:
         if len(line) + 3 + len(fact) > WIDTH:

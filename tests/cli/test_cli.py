@@ -75,7 +75,7 @@ def complaint(
         ([STEADY, "--between", "soon"], "invalid value 'soon' for --between"),
         (
             [STEADY, "--between", "1h..2h"],
-            "'3600s..7200s' for --between.\n  Expected times within the log: the last cycle starts at 1.9",
+            "'3600s..7200s' for --between.\n  Expected a range in which a cycle starts; the log covers 0.010 s to 1.9",
         ),
         ([STEADY, "--process", "7"], "Expected 0, the only process."),
         ([TWO, "--process", "7"], "Expected a process from 0 to 1."),
@@ -464,7 +464,7 @@ def test_recommend_prints_the_settings_and_the_reason(
     assert main(["recommend", STEADY]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"{STEADY} · ")
-    assert "now GOGC=100" in out
+    assert "now     GOGC=100" in out
     assert "\n  Why " in out
     assert max(map(len, out.splitlines())) <= 80
 

@@ -126,7 +126,8 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
     "healthy",
     meaning="No action needed.",
     condition="There is at least one cycle, and no other finding is a warning. The evidence "
-    "compares GC CPU with {t.gc_cpu_warn:.0%} and the pauses with {t.stw_warn_ms:g} ms.",
+    "compares GC CPU with {t.gc_cpu_warn:.0%}, and the pauses with the limit of GC009 and GC010: "
+    "a {t.stw_quantile:.0%} quantile of {t.stw_warn_ms:g} ms.",
     advice="Leave the settings alone.",
     source="the margins are in the evidence",
 )

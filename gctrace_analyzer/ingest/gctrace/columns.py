@@ -78,7 +78,7 @@ def cycle_columns(shape: Shape, given: frozenset[str], **flags: bool) -> list[pl
 
 
 def _old_columns(shape: Shape) -> dict[str, pl.Expr]:
-    """Expressions for the columns that shapes before Go 1.6 print differently."""
+    """Returns expressions for the columns that shapes before Go 1.6 print differently."""
     phases = [field.name for field in shape.fields if field.name.startswith("phase_")]
     if phases:
         # Up to Go 1.4 the world is stopped for the whole collection.
@@ -145,7 +145,7 @@ def companions_frame(table: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _without_impossible(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
-    """The frame with null for every value that fits its type but cannot be true."""
+    """Returns the frame with null for every value that fits its type but cannot be true."""
     limits = {
         "start_s": ABSURD_S,
         "heap_goal_mib": NO_GOAL_MIB,

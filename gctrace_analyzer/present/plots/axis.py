@@ -146,7 +146,7 @@ def axis_of(report: Report, *, bins: int) -> Axis:
 
 
 def _shown(cycles: pl.DataFrame) -> tuple[list[int], bool]:
-    """Which processes are drawn, and whether on wall-clock time."""
+    """Returns which processes are drawn, and whether on wall-clock time."""
     if cycles.is_empty():
         return [], False
     per = (
@@ -167,7 +167,7 @@ def _shown(cycles: pl.DataFrame) -> tuple[list[int], bool]:
 
 
 def _gap(part: pl.DataFrame) -> pl.DataFrame:
-    """A row that breaks the line."""
+    """Returns a row that breaks the line."""
     return part.tail(1).with_columns(
         pl.lit(None, part[name].dtype).alias(name) for name in ("y", "low", "high")
     )
@@ -194,7 +194,7 @@ def bands(report: Report, axis: Axis) -> Iterator[Band]:
 
 
 def _share(axis: Axis, at: Any) -> float:
-    """The position between the ends of the axis, 0–1."""
+    """Returns the position between the ends of the axis, 0–1."""
     first, last = axis.ends or (at, at)
     return float((at - first) / (last - first)) if last != first else 0.0
 

@@ -147,7 +147,7 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
 
 
 def _labelled(rows: pl.DataFrame) -> pl.DataFrame:
-    """The labelled rows: doublings of GOGC, as far as the labels do not overlap."""
+    """Returns the labelled rows: doublings of GOGC, as far as the labels do not overlap."""
     peak = pl.col("heap_peak_mib")
     span = pl.col("heap_peak_mib").max() - pl.col("heap_peak_mib").min()
     doubled = rows.with_columns(span=span).filter(pl.col("gogc").is_in(_LABELLED))

@@ -77,7 +77,7 @@ def memstats_marks(report: Report, axis: Axis) -> Iterator[Mark]:
 
 
 def _dump_axis(dumps: pl.DataFrame) -> tuple[pl.Series, str]:
-    """The x values of the dumps and the axis title."""
+    """Returns the x values of the dumps and the axis title."""
     if dumps["logged_at"].count():
         return dumps["logged_at"], "time (UTC)"
     if dumps["elapsed_s"].count():
