@@ -1,4 +1,4 @@
-"""Comparisons as people use them: they print, and export to every format."""
+"""`Comparison` and `Sweep`: compared runs that print, and export to every format."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Comparison(TwoSides):
         """Checks conditions; each result says whether its condition holds, with the reason.
 
         Args:
-            conditions: as `--fail-on` takes them: `gc_cpu_share>+10%` (a significant change),
+            conditions: for example `gc_cpu_share>+10%` (a significant change),
                 `stw_p99_ms>2` (after), `verdict:worse`, `finding:bad` (after).
 
         Raises:
@@ -177,12 +177,12 @@ def side_of(label: str, runs: Sequence[Run]) -> Side:
 
 
 def compared(before: Side, after: Side) -> Comparison:
-    """Compares two sides."""
+    """Returns the comparison of two sides."""
     found = compare_two(before, after)
     return Comparison(**{each.name: getattr(found, each.name) for each in fields(TwoSides)})
 
 
 def compared_settings(sides: Sequence[Side]) -> Sweep:
-    """Compares several settings."""
+    """Returns the comparison of several settings."""
     found = compare_several(sides)
     return Sweep(**{each.name: getattr(found, each.name) for each in fields(SeveralSides)})

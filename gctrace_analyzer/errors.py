@@ -274,7 +274,7 @@ class UnwritableOutputError(GctraceError, OSError):
     Attributes:
         path: where it was to be written; also `filename`.
         problem: why that failed.
-        kept: whether what was there before is still there.
+        kept: whether the previous content is still there.
     """
 
     def __init__(self, path: str, problem: str, *, kept: bool = False) -> None:
@@ -284,7 +284,7 @@ class UnwritableOutputError(GctraceError, OSError):
     def message(self, spelled: Spelling = python_argument) -> str:
         """Returns the message."""
         del spelled
-        left = "What was there before is unchanged" if self.kept else "Nothing was written"
+        left = "The previous content is unchanged" if self.kept else "Nothing was written"
         return f"{self.path}: cannot be written: {self.problem}.\n  {left}."
 
 

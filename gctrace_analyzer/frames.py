@@ -1,4 +1,4 @@
-"""Converts data frames from and to pandas and Arrow; no other module knows these libraries."""
+"""Converts data frames from and to pandas and Arrow; no other module uses these libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs that are still being written: everything so far as a run, or only the newest cycles.
+"""Logs that are still being written: a run of everything so far, or of the newest cycles.
 
 Reading a log piece by piece gives the same run as reading it at once. Memory is bounded: about
 30 bytes per cycle, up to `MOST_CYCLES` cycles; then the oldest are dropped, and the report says
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import end_s
 from gctrace_analyzer.analysis.settings import Settings
 from gctrace_analyzer.errors import NoDataError, UnreadableInputError
+from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.live_input import RECENT_CYCLES, LiveInput
 from gctrace_analyzer.ingest.read import ReadOptions, complete_part, joined_log
 from gctrace_analyzer.ingest.sources import Source
@@ -222,7 +222,7 @@ class Intervals:
         return math.floor(start_s / self._every_s) > math.floor(last_s / self._every_s)
 
     def _covers(self, cycles: pl.DataFrame, numbers: dict[int, int]) -> bool:
-        """Whether these cycles reach back to the last reported interval or to the beginning."""
+        """Returns whether these cycles reach back to the last reported interval, or to the start."""
         if len(cycles) >= self._live.cycles:
             return True
         first = cycles.group_by("process", maintain_order=True).first()

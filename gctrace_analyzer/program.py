@@ -1,4 +1,4 @@
-"""Builds and runs Go programs with gctrace on: what the pytest fixture `gctrace` returns."""
+"""Builds and runs Go programs with gctrace on, for the pytest fixture `gctrace`."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _run(
                 cwd=cwd,
             )
     except subprocess.TimeoutExpired as err:
-        problem = f"not finished after {duration(timeout_s)}"
+        problem = f"did not finish within {duration(timeout_s)}"
         raise ProgramError(name, problem, output=_last_output(log)) from err
     except OSError as err:
         hint = "Is it built, and in PATH?"
@@ -132,6 +132,6 @@ def _run(
 
 
 def _last_output(log: Path) -> str:
-    """The end of a program's standard error, without gctrace."""
+    """Returns the end of a program's standard error, without gctrace lines."""
     text = log.read_bytes()[-_LAST_BYTES:].decode(errors="replace")
     return "\n".join(line for line in text.splitlines() if not line.startswith("gc "))

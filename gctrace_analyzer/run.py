@@ -1,4 +1,4 @@
-"""A run: the object people hold after reading a log."""
+"""`Run`: what `read` returns."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RunSummary(Summary):
     report: Report = field(repr=False, kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures by name, ready for JSON."""
+        """Returns the figures by name, ready for JSON."""
         return self.report.analysis.summary.to_dict()
 
     def __str__(self) -> str:
@@ -151,7 +151,7 @@ class Run:
 
     @property
     def runtime_lines(self) -> dict[str, int]:
-        """How many lines of each shape the runtime printed besides GC cycles."""
+        """The number of other runtime lines, by line shape."""
         return self._log.runtime_lines
 
     @property
@@ -237,7 +237,7 @@ class Run:
         return self._analysis.windows(units.duration_s(every, argument="window"))
 
     def episodes(self) -> pl.DataFrame:
-        """Returns the stretches of time in which something stood out (`schema.EPISODES`)."""
+        """Returns the time ranges in which something unusual happened (`schema.EPISODES`)."""
         return self._analysis.episodes
 
     def segments(self) -> pl.DataFrame:
@@ -257,7 +257,7 @@ class Run:
         return list(self._analysis.post_mortems)
 
     def memory(self) -> list[Memory]:
-        """Returns heap held against heap needed, for each process with MemStats dumps."""
+        """Returns how much heap each program with MemStats dumps obtained and needed."""
         return list(self._analysis.memory)
 
     @property
@@ -307,7 +307,7 @@ class Run:
         return self._only(inside)
 
     def line_range(self, first: int, last: int) -> Run:
-        """Returns the run of what was read from some lines of the input, both ends included."""
+        """Returns the run of what some lines of the input contain, both ends included."""
         inside = pl.col("line_no").is_between(first, last)
         tables = {
             name: table.filter(inside)
@@ -350,9 +350,9 @@ class Run:
     def recommend(
         self, *, aim: Aim = "balanced", gc_cpu_target: str | float | None = None
     ) -> pl.DataFrame:
-        """Recommends settings (`schema.RECOMMENDATIONS`); rank 1 is the advice.
+        """Recommends settings (`schema.RECOMMENDATIONS`), the best first.
 
-        The present setting is always among the rows. The advice may be not to change it.
+        The present setting is always among the rows, and may be the best.
 
         Args:
             aim: what to optimise for: balanced, cpu, memory or latency.
@@ -371,7 +371,7 @@ class Run:
         """Checks conditions; each result says whether its condition holds, with the reason.
 
         Args:
-            conditions: as `--fail-on` takes them: `stw_p99_ms>2`, `gc_cpu_share>10%`,
+            conditions: for example `stw_p99_ms>2`, `gc_cpu_share>10%`,
                 `finding:bad`, `finding:GC016`.
 
         Raises:
@@ -412,10 +412,10 @@ def _rows(name: str, values: Sequence[PostMortem | Memory]) -> pl.DataFrame:
 def _process_numbers(table: pl.DataFrame) -> str:
     numbers = table["process"].to_list()
     if not numbers:
-        return "a log with GC cycles: this one has no process"
+        return "a log with GC cycles, because this one has no process"
     if len(numbers) == 1:
-        return f"{numbers[0]}: the log holds one process"
-    return f"one of {numbers[0]} to {numbers[-1]}"
+        return f"{numbers[0]}, the only process"
+    return f"a process from {numbers[0]} to {numbers[-1]}"
 
 
 def _notebook_cell(report: Report) -> str:

@@ -40,7 +40,7 @@ _PROCESS = Column(
     "Int64",
     "",
     "0, 1, … for each process in the input",
-    "cycle numbers and times that continue each other",
+    "cycle numbers and times that are consecutive",
 )
 _LOGGED_AT = Column(
     "logged_at",
@@ -53,7 +53,7 @@ _LOGGED_AT = Column(
 _MONOTONIC = Column(
     "monotonic_s", "Float64", "s", "seconds since the host booted", "printk, journald"
 )
-WHOSE = (
+IDENTITY_COLUMNS = (
     Column("host", "String", "", "host", "the log prefix"),
     Column("ident", "String", "", "syslog identifier or program name", "the log prefix"),
     Column("log_pid", "Int64", "", "process id in the log prefix", "the log prefix"),
@@ -64,7 +64,7 @@ WHOSE = (
     Column("namespace", "String", "", "Kubernetes namespace", "the log prefix"),
     Column("stream", "String", "", "stdout or stderr, or the log stream", "the log prefix"),
 )  # fmt: skip
-IDENTITY = tuple(column.name for column in WHOSE)
+IDENTITY = tuple(column.name for column in IDENTITY_COLUMNS)
 """The columns by which a log prefix identifies the process that wrote a line."""
 
 CYCLES = (
@@ -105,7 +105,7 @@ CYCLES = (
     Column("stacks_mib", "Int64", "MiB", "goroutine stacks that count towards the goal", "from Go 1.18"),
     Column("globals_mib", "Int64", "MiB", "scannable global variables", "globalsScan, from Go 1.18"),
     Column("gc_cpu_since_start_pct", "Int64", "%",
-           "share of all CPU that GC used since the start of the process (not now), without idle marking",
+           "share of all CPU that GC has used since the start of the process, without idle marking",
            "memstats.gc_cpu_fraction, truncated"),
     Column("procs", "Int64", "", "GOMAXPROCS at the start of the cycle", "work.maxprocs"),
     Column("format", "Category", "", "format of the line", "gctrace_analyzer.ingest.gctrace.grammar"),
@@ -150,7 +150,7 @@ PROCESSES = (
     Column("cycles", "Int64", "", "number of cycles in the input", _LINE),
     Column("missing_cycles", "Int64", "", "cycles between first_gc and last_gc without a line", "gaps in gc_num"),
     Column("ended_by", "String", "", "restart, or end of input", _LINE),
-    *WHOSE,
+    *IDENTITY_COLUMNS,
 )  # fmt: skip
 
 SCAVENGES = (
@@ -261,7 +261,7 @@ MEMSTATS = (
     Column("gogc_pct", "Int64", "%", "GOGC", "go_gc_gogc_percent"),
     Column("gomemlimit_bytes", "Int64", "B", "GOMEMLIMIT; null: none or unknown", "go_gc_gomemlimit_bytes"),
     Column("resolution_bytes", "Int64", "B", "unit of the last digit of the sizes; null: exact", "as printed"),
-    *WHOSE,
+    *IDENTITY_COLUMNS,
     *WHERE,
 )  # fmt: skip
 
@@ -309,11 +309,11 @@ OOM_KILLS = (
     Column("reaped_shmem_rss_bytes", "Int64", "B", "memory left after that", "oom_reaper"),
     Column("truncated", "Boolean", "", "whether the line of the kill is truncated", _LINE),
     Column("node", "String", "", "Kubernetes node", "events"),
-    Column("age_s", "Float64", "s", "how long ago when the events were listed", "events"),
+    Column("age_s", "Float64", "s", "age of the event when the events were listed", "events"),
     Column("pressure_cgroup", "String", "", "the group under pressure", "systemd-oomd"),
     Column("pressure_pct", "Float64", "%", "memory pressure", "systemd-oomd"),
     Column("pressure_limit_pct", "Float64", "%", "its limit", "systemd-oomd"),
-    Column("pressure_window_s", "Float64", "s", "for so long", "systemd-oomd"),
+    Column("pressure_window_s", "Float64", "s", "how long the pressure lasted", "systemd-oomd"),
     *WHERE,
 )  # fmt: skip
 
@@ -344,7 +344,7 @@ OOM_INVOCATIONS = tuple(
 )
 
 OOM_TASKS = (
-    Column("kill_line_no", "Int64", "", "line of the kill the table stands before; null: none", _LINE),
+    Column("kill_line_no", "Int64", "", "line of the kill that follows the table; null: none", _LINE),
     Column("pid", "Int64", "", "process", _K),
     Column("comm", "String", "", "its name", _K),
     Column("uid", "Int64", "", "its user id", _K),
@@ -416,7 +416,7 @@ RUNTIME_FATAL = (
     Column("kind", "String", "", "out of memory", "runtime.throw"),
     Column("requested_bytes", "Int64", "B", "size of the allocation that failed", "runtime: out of memory"),
     Column("in_use_bytes", "Int64", "B", "memory in use at that time", "runtime: out of memory"),
-    *WHOSE,
+    *IDENTITY_COLUMNS,
     *WHERE,
 )  # fmt: skip
 
@@ -588,27 +588,32 @@ SWEEP = (
     Column("value", "Float64", "its own", "value; of several runs the geometric mean", _COMPARED),
     Column("value_low", "Float64", "its own", "lower end of the 95 % interval; null: not tested", _COMPARED),
     Column("value_high", "Float64", "its own", "upper end", _COMPARED),
-    Column("least", "Float64", "its own", "least of the runs", _COMPARED),
-    Column("most", "Float64", "its own", "most of the runs", _COMPARED),
-    Column("standing", "String", "", "best, ~ (noise could make it the best) or worse; null: not tested", _COMPARED),
+    Column("least", "Float64", "its own", "lowest value of the runs", _COMPARED),
+    Column("most", "Float64", "its own", "highest value of the runs", _COMPARED),
+    Column("standing", "String", "", "best, ~ (not significantly worse than the best) or worse; null: not tested", _COMPARED),
     Column("runs", "Int64", "", "runs", _COMPARED),
-    Column("seconds", "Float64", "s", "time of evidence", _COMPARED),
+    Column("seconds", "Float64", "s", "observed time", _COMPARED),
 )  # fmt: skip
 
-_PATH = "the path (--id), or the log's wrapping"
+_PATH = "the path of the file, or the log prefix"
 _SUMMARY_UNITS = (
     ("cycles", "Int64", "", "GC cycles read"),
-    ("forced_cycles", "Int64", "", "of them asked for by the program"),
+    ("forced_cycles", "Int64", "", "cycles that the program forced"),
     ("missing_cycles", "Int64", "", "cycles without a line"),
-    ("span_s", "Float64", "s", "from the first cycle's start to the last one's end"),
+    ("span_s", "Float64", "s", "time from the start of the first cycle to the end of the last"),
     ("gc_per_s", "Float64", "1/s", "cycles per second"),
     ("gc_interval_p50_ms", "Float64", "ms", "median time from start to start"),
-    ("gc_cpu_share", "Float64", "0–1", "GC CPU over GOMAXPROCS × time, idle marking left out"),
+    ("gc_cpu_share", "Float64", "0–1", "GC CPU over GOMAXPROCS × time, without idle marking"),
     ("gc_cpu_with_idle_share", "Float64", "0–1", "the same with idle marking"),
-    ("gc_cpu_nonidle_share", "Float64", "0–1", "GC CPU over what idle marking leaves"),
+    (
+        "gc_cpu_nonidle_share",
+        "Float64",
+        "0–1",
+        "GC CPU as a share of the CPU that idle marking leaves",
+    ),
     ("gc_active_share", "Float64", "0–1", "share of time in which a cycle was running"),
     ("assist_share_of_gc_cpu", "Float64", "0–1", "share of GC CPU spent in mark assists"),
-    ("assist_share_of_cpu", "Float64", "0–1", "mark assists' part of all CPU"),
+    ("assist_share_of_cpu", "Float64", "0–1", "share of all CPU spent in mark assists"),
     ("stw_total_ms", "Float64", "ms", "all pauses, corrected for truncation"),
     ("stw_share", "Float64", "0–1", "share of time in which the world was stopped"),
     ("stw_p50_ms", "Float64", "ms", "median pause, two per cycle"),
@@ -634,7 +639,7 @@ _SUMMARY_UNITS = (
         "log_check_points",
         "Float64",
         "points",
-        "reconstructed minus printed GC CPU percentage, worst case",
+        "largest difference between reconstructed and printed GC CPU",
     ),
 )
 _SUMMARY = "summary()"
@@ -644,7 +649,7 @@ FLEET = (
     Column("process", "Int64", "", "0, 1, … for each process in the file; null: no process found", "as in cycles"),
     Column("service", "String", "", "service; its replicas are compared with each other", _PATH),
     *(Column(name, "String", "", name, _PATH) for name in ("cluster", "region", "namespace", "pod", "container", "host", "unit")),
-    *(column for column in WHOSE if column.name in ("ident", "log_pid", "container_id")),
+    *(column for column in IDENTITY_COLUMNS if column.name in ("ident", "log_pid", "container_id")),
     *(column for column in PROCESSES if column.name in ("started_at", "ended_at", "go_version_min", "go_version_max", "first_gc", "last_gc", "ended_by")),
     Column("procs", "Int64", "", "GOMAXPROCS of its last cycle", "procs"),
     Column("gogc", "String", "", "GOGC as given or found; off if it is off", "settings"),
@@ -655,8 +660,8 @@ FLEET = (
     Column("capacity_cpu_s", "Float64", "CPU s", "GOMAXPROCS × time", "sum over cycles"),
     Column("gc_cpu_s", "Float64", "CPU s", "GC CPU time, without idle marking", "gc_cpu_share × capacity_cpu_s"),
     Column("gc_cpu_with_idle_s", "Float64", "CPU s", "GC CPU time, with idle marking", "gc_cpu_with_idle_share × capacity_cpu_s"),
-    Column("goal_set_by", "String", "", "what set most heap goals: gogc, memory-limit or heap-minimum", "goal_set_by"),
-    Column("short", "Boolean", "", "whether it has too few cycles for a verdict", "GC042's limit of cycles"),
+    Column("goal_set_by", "String", "", "what sets most heap goals: gogc, memory-limit or heap-minimum", "goal_set_by"),
+    Column("short", "Boolean", "", "True if it has too few cycles for a verdict", "the limit of GC042"),
     Column("severity", "String", "", "its worst finding: ok, info, warn or bad", "findings()"),
     Column("findings", "Strings", "", "ids of its findings, causes first", "findings()"),
     Column("headline", "String", "", "the first finding's evidence", "findings()"),

@@ -13,7 +13,7 @@ from gctrace_analyzer.errors import BadSettingError
 MIB = 1 << 20
 
 MOST_GOGC = 100_000.0
-"""The largest GOGC accepted: a thousand times the live heap is off in all but name."""
+"""The largest GOGC accepted: with a goal of a thousand times the live heap, GC is in effect off."""
 
 _BYTES = {
     "b": 1,
@@ -76,7 +76,7 @@ def memory_limit_mib(value: str | float, *, argument: str = "memory_limit") -> f
     """Returns a memory limit in MiB; None when it is off.
 
     A string is what `GOMEMLIMIT` would be set to, so what Go refuses at startup is refused
-    here: `900M`, `1.5GiB`. (Go reads a number without a unit as bytes, which nobody means.)
+    here: `900M`, `1.5GiB`, and numbers without a unit, which Go reads as bytes.
 
     Raises:
         BadSettingError: neither a size above 0 nor `off`.
@@ -119,7 +119,7 @@ def gomemlimit_mib(text: str) -> float | None:
 
 
 def _in_go_units(text: str, size: float) -> str | None:
-    """The size as Go accepts it: the same number in Go's units, else whole MiB."""
+    """Returns the size as Go accepts it: the same number in Go's units, else whole MiB."""
     match = _SIZE.fullmatch(text)
     unit = match[2][:1].upper() if match else ""
     if match and unit in "KMGT" and match[1].isdigit():

@@ -1,4 +1,4 @@
-"""Makes the Python environment the scripts run in: `.venv` in the checkout."""
+"""Creates the Python environment of the scripts: `.venv` in the checkout."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 
 
 def ensure(extra: str = "") -> None:
-    """Installs the package, editable, with an extra; at once if nothing has changed."""
-    if sys.version_info < (3, 11):  # noqa: UP036  # nothing has looked at pyproject.toml yet
+    """Installs the package in editable mode with an extra, unless that is done already."""
+    if sys.version_info < (3, 11):  # noqa: UP036  # pyproject.toml was not checked yet
         sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}.")
     wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
-    stamp = HOME / f"installed-{extra or 'plain'}"
-    if stamp.exists() and stamp.read_text() == wanted:
+    marker = HOME / f"installed-{extra or 'plain'}"
+    if marker.exists() and marker.read_text() == wanted:
         return
-    say(f"making the environment in {HOME.relative_to(ROOT)} (once) …")
+    say(f"creating the environment in {HOME.relative_to(ROOT)} (once) …")
     if not PYTHON.exists():
         try:
             venv.create(HOME, with_pip=True, clear=HOME.exists())
@@ -34,30 +34,30 @@ def ensure(extra: str = "") -> None:
             )
     target = f"{ROOT}[{extra}]" if extra else str(ROOT)
     run(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", target)
-    for done in {stamp, HOME / "installed-plain"}:
+    for done in {marker, HOME / "installed-plain"}:
         done.write_text(wanted)
 
 
 def inside(extra: str = "") -> None:
-    """Goes on in the environment, for scripts that load the package themselves."""
+    """Restarts the script in the environment, for scripts that import the package."""
     ensure(extra)
     if Path(sys.prefix).resolve() != HOME.resolve():
         os.execv(PYTHON, [str(PYTHON), *sys.argv])
 
 
 def run(*command: str | Path, **settings: object) -> None:
-    """Runs a command in the checkout; ends this script with its exit code if it fails."""
-    code = subprocess.run([str(word) for word in command], cwd=ROOT, check=False, **settings)  # type: ignore[call-overload]  # passed on as they are
+    """Runs a command in the checkout; exits with its exit code if it fails."""
+    code = subprocess.run([str(word) for word in command], cwd=ROOT, check=False, **settings)  # type: ignore[call-overload]  # passed on unchanged
     if code.returncode:
         sys.exit(code.returncode)
 
 
 def browser() -> str | None:
-    """Chromium as Debian names it, or as others do; None if there is none."""
+    """Returns the path of Chromium or Chrome; None if neither is installed."""
     names = ("chromium", "chromium-browser", "google-chrome")
     return next((found for name in names if (found := shutil.which(name))), None)
 
 
 def say(message: str) -> None:
-    """Tells what is going on, apart from results."""
+    """Prints a progress message to standard error."""
     print(message, file=sys.stderr, flush=True)

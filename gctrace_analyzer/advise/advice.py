@@ -24,7 +24,7 @@ class Advice:
 
     @cached_property
     def baseline(self) -> Baseline:
-        """Where predictions start from: the load of the longest process and its settings."""
+        """The load and settings of the longest process, from which predictions start."""
         return Baseline.from_analysis(self._analysis)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Where predictions start from: the load and setting that a log shows, or why there are none."""
+"""The baseline of predictions: the load and setting of a log, or why it allows none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gctrace_analyzer.advise.model import (
     fixed_non_heap,
     predict,
 )
-from gctrace_analyzer.advise.training import DRIFT, DRIFT_MIB, longest_calm_stretch, recent
+from gctrace_analyzer.advise.training import DRIFT, DRIFT_MIB, longest_calm_part, recent
 from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
 from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.trend import LiveGrowth
 
 SAFE_LIMIT = 1.25
-"""Ratio of memory limit to live heap: below it the collector runs almost all the time."""
+"""Ratio of memory limit to live heap. Below it GC runs almost all the time."""
 
 UNSTEADY = 0.15
 """Relative variation of the live heap from cycle to cycle above which the load is not steady."""
@@ -41,7 +41,7 @@ NON_HEAP_MIB = 64.0
 """Under a limit that sets the goal, non-heap memory is at most this plus the goal again."""
 
 UNUSUAL_GOGC = 0.05
-"""Relative distance from every commonly used GOGC at which a value was hardly set by anyone."""
+"""Relative distance from every commonly used GOGC. A value farther away is unlikely to be GOGC."""
 
 FEWEST_CYCLES = 5
 """With fewer steady cycles there is no prediction."""
@@ -56,7 +56,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Where predictions start from.
+    """What predictions start from.
 
     Attributes:
         load: what the program does to the heap; None if the log does not show it.
@@ -67,7 +67,7 @@ class Baseline:
         warnings: what makes the predictions less certain than their intervals.
         settings: all that is known about the program's settings.
         whole: the load of all cycles, if some of them thrashed; `load` is then that of the
-            longest stretch without thrashing.
+            longest time range without thrashing.
         growth: the growth of the live heap, if it is significant.
         observed_s: how long the program was observed.
     """
@@ -92,11 +92,11 @@ class Baseline:
         non_heap = _non_heap_mib(analysis.tables["memstats"])
         cycles = analysis.cycles.filter(process=process)
         steady = cycles.filter(~pl.col("forced") & (pl.col("start_s") >= DEFAULT.warm_up_s))
-        calm, thrashed = longest_calm_stretch(cycles, analysis.episodes)
-        stretch, growth_mib = (calm, None) if thrashed else recent(calm)
-        load = load_of(stretch)
+        calm, thrashed = longest_calm_part(cycles, analysis.episodes)
+        recent_part, growth_mib = (calm, None) if thrashed else recent(calm)
+        load = load_of(recent_part)
         if growth_mib and (load is None or load.effective_gogc < THRASH_GOGC):
-            # It has grown into its limit: its behaviour there says little about other settings.
+            # The heap has grown into its limit, where it says little about other settings.
             load, growth_mib = load_of(calm), None
         if load is None:
             return cls(None, Setting(), non_heap, _why_no_load(cycles, steady), (), settings)
@@ -209,7 +209,7 @@ def _span_s(steady: pl.DataFrame) -> float:
 
 
 def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
-    """All memory except heap objects, as GOMEMLIMIT counts it (memoryLimitHeapGoal)."""
+    """Returns all memory except heap objects, as GOMEMLIMIT counts it (memoryLimitHeapGoal)."""
     complete = memstats.drop_nulls(["sys_bytes", "heap_idle_bytes", "heap_alloc_bytes"])
     if complete.is_empty():
         return None
@@ -218,7 +218,7 @@ def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
 
 
 def _can_set_goal(load: Load, limit: float) -> bool:
-    """Whether the limit can be what sets the goals: it leaves a plausible non-heap memory."""
+    """Returns whether the limit can set these goals, leaving a plausible non-heap memory."""
     non_heap = limit - load.goal_p50 / (1 - pacer.LIMIT_HEADROOM_SHARE)
     most = NON_HEAP_MIB + Constants().non_heap_per_stack * load.stacks + load.goal_p50
     return -0.05 * limit <= non_heap <= most
@@ -228,7 +228,7 @@ def _why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
     if not cycles["assist_cpu_ms"].count():
         if not cycles["start_s"].count():
             return "Go 1.4 and earlier print no CPU times, so nothing can be predicted"
-        return "the lines contain no CPU times of marking"
+        return "the lines contain no CPU times for marking"
     counted = "1 steady cycle" if len(steady) == 1 else f"{len(steady)} steady cycles"
     return f"{counted}: at least {FEWEST_CYCLES} are needed, 20 are better"
 
@@ -236,13 +236,13 @@ def _why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
 def _refusal(
     load: Load, now: Setting, *, inferred: bool, too_old: bool, by_limit: bool
 ) -> str | None:
-    """Why nothing can be predicted from this load; None if predictions are possible."""
+    """Returns why nothing can be predicted from this load; None if predictions are possible."""
     if load.cycles < FEWEST_CYCLES:
         return (
             f"{load.cycles} steady cycles: at least {FEWEST_CYCLES} are needed, 20 are better"
         )
     if load.alloc <= 0:
-        return "the program allocates too little: the log shows sizes in whole MiB"
+        return "the program allocates too little for sizes printed in whole MiB"
     if too_old:
         return "Go 1.9 and earlier have a different pacer, which is not modelled"
     if now.gogc is None and not now.limit:
@@ -260,7 +260,7 @@ def _refusal(
 
 
 def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
-    """Which given setting contradicts the log; None if none does."""
+    """Returns which given setting contradicts the log; None if none does."""
     effective, gogc, limit = load.effective_gogc, now.gogc, now.limit
     if now.ballast >= load.true_live:
         return (
@@ -338,7 +338,7 @@ def _growth_warning(load: Load, growth_mib: tuple[float, float] | None) -> Itera
 
 
 def _quota_warning(load: Load, settings: Settings) -> Iterator[str]:
-    """What a CPU quota below GOMAXPROCS means for the figures."""
+    """Yields a warning if the CPU quota is below GOMAXPROCS."""
     cpus = settings.value("cpu_limit")
     if not cpus or load.procs < 1.5 * cpus or load.procs <= math.ceil(cpus):
         return
@@ -353,11 +353,11 @@ def _quota_warning(load: Load, settings: Settings) -> Iterator[str]:
 
 def _process_warning(number: int) -> Iterator[str]:
     if number > 1:
-        yield f"the log holds {number} processes: predicted from the one with the most cycles"
+        yield f"the log has {number} processes: predicted from the one with the most cycles"
 
 
 def _about_thrashing(baseline: Baseline) -> Baseline:
-    """Adds to the refusal or the warnings what a log with thrashing still shows."""
+    """Adds what a log with thrashing still shows to the refusal or the warnings."""
     load, measured = baseline.load, baseline.measured
     assert load is not None
     assert measured is not None
@@ -370,9 +370,9 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
         return replace(baseline, refused=needed)
     if baseline.whole is None or baseline.refused:
         return baseline
-    stretch = (
+    time_range = (
         f"predicted from {load.begin_s:.1f} s to {load.begin_s + load.span_s:.1f} s, the "
-        f"longest stretch without limit thrashing; the live heap of the whole log reaches "
+        f"longest time range without limit thrashing; the live heap of the whole log reaches "
         f"{most:.0f} MiB, and its peak is higher"
     )
-    return replace(baseline, warnings=(*baseline.warnings, stretch))
+    return replace(baseline, warnings=(*baseline.warnings, time_range))

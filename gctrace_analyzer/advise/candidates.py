@@ -34,7 +34,7 @@ BALLAST_MIB = (16.0, 16_384.0)
 STEP = "{step}"
 """Placeholder for the predicted change against the present setting."""
 
-NEAR_LIMIT = "near the limit cycles become frequent"
+NEAR_LIMIT = "near the limit, GC cycles become frequent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def safe_limit(baseline: Baseline) -> float | None:
 
 
 def has_valid_limit(baseline: Baseline) -> bool:
-    """Whether a memory limit is set that fits into the container."""
+    """Returns whether a memory limit is set that fits into the container."""
     limit, room = baseline.now.limit, baseline.room_mib
     return bool(limit) and (room is None or (limit or 0.0) <= TIGHT * room)
 
@@ -205,7 +205,7 @@ def _squeezed(baseline: Baseline) -> Iterator[Setting]:
 
 
 def _limit_sets_goal(baseline: Baseline) -> bool:
-    """Whether the present limit sets the heap goal."""
+    """Returns whether the present limit sets the heap goal."""
     load, now = baseline.load, baseline.now
     return bool(
         load and has_valid_limit(baseline) and load.effective_gogc < 0.93 * (now.gogc or 1e9)

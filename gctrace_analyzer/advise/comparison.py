@@ -229,7 +229,7 @@ def compare_two(before: Side, after: Side) -> TwoSides:
     )
     rows = {row["metric"]: row for row in frame.iter_rows(named=True)}
     found = differences(
-        (_with_same_words(before, after), before.measured),
+        (_with_same_wording(before, after), before.measured),
         (after.circumstances, after.measured),
         rows,
         load_is_given=given,
@@ -248,7 +248,7 @@ def compare_several(sides: Sequence[Side]) -> SeveralSides:
             elif each.what == "length":
                 found.setdefault(each.what, _about_lengths(sides))
             elif each.kind == "incomparable":
-                sentence = f"{sides[0].label}, {side.label}: {each.sentence}"
+                sentence = f"{sides[0].label} and {side.label}: {each.sentence}"
                 found[sentence] = Difference(each.kind, each.what, sentence)
             elif each.what not in ("gogc", "memory_limit", "ballast", "throughput"):
                 found[each.sentence] = each
@@ -263,8 +263,8 @@ def _measured(analysis: Analysis) -> Measured:
 def _about_live_heaps(frame: pl.DataFrame) -> Difference:
     sizes = frame.filter(metric="true_live_heap_mib")["value"].drop_nulls().sort()
     sentence = (
-        f"The program's own live heap differs, from {sizes[0]:.3g} to {sizes[-1]:.3g} MiB: "
-        "heap goal, peak and the work of a cycle depend on it."
+        f"The live heap of the program itself differs, from {sizes[0]:.3g} to {sizes[-1]:.3g} "
+        "MiB: heap goal, heap peak and cost of a cycle depend on it."
     )
     return Difference("note", "live_heap", sentence)
 
@@ -275,13 +275,13 @@ def _about_lengths(sides: Sequence[Side]) -> Difference:
     )
     sentence = (
         f"The runs differ in length ({lengths}): a longer run has more time to reach its peak "
-        "and its longest pause. If all had the same work to do, compare their times first."
+        "and its longest pause. If all runs did the same work, compare their durations first."
     )
     return Difference("note", "length", sentence)
 
 
-def _with_same_words(before: Side, after: Side) -> Circumstances:
-    """The circumstances before, worded as those after where both are the same setting."""
+def _with_same_wording(before: Side, after: Side) -> Circumstances:
+    """Returns the circumstances before, worded as those after where both are the same setting."""
     was, now = before.circumstances, after.circumstances
     same = same_gogc(before.gogc, after.gogc)
     # A setting known for only one side is not reported as a difference.
@@ -295,7 +295,7 @@ def _with_same_words(before: Side, after: Side) -> Circumstances:
 
 
 def _expectation(before: Side, after: Side) -> tuple[Expectation, str | None]:
-    """The predicted figures of the new setting by metric, or why there is no prediction."""
+    """Returns the predicted figures of the new setting by metric, or why there is no prediction."""
     baseline, wanted = before.baseline, after.baseline.now
     for side in (before, after):
         if side.by_limit and not side.baseline.now.limit:

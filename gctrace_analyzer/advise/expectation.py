@@ -1,4 +1,4 @@
-"""What the what-if predicted for a change that was then made."""
+"""Predicted figures for a change of settings that was then made."""
 
 from __future__ import annotations
 

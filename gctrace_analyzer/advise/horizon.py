@@ -1,4 +1,4 @@
-"""A growing live heap: what settings do in the future, and how long each of them lasts."""
+"""Predictions for a growing live heap, and how long each setting lasts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def refusal(baseline: Baseline, horizon_s: float) -> str | None:
         return None
     grows = "the live heap grows, but " if baseline.growth is not None else ""
     return (
-        f"{grows}{observed_s:.0f} s are too short to extrapolate the live heap: record several "
+        f"{grows}{observed_s:.0f} s is too short to extrapolate the live heap: record several "
         "minutes"
     )
 
@@ -39,7 +39,7 @@ def grown_mib(baseline: Baseline, horizon_s: float) -> tuple[float, float, float
 
 
 def _age_s(baseline: Baseline) -> float:
-    """Time from the middle of the stretch that the load describes to the end of the log."""
+    """Returns the time from the middle of what the load describes to the end of the log."""
     if baseline.load is None or baseline.growth is None:
         return 0.0
     return max(baseline.growth.end_s - baseline.load.begin_s - baseline.load.span_s / 2, 0.0)

@@ -1,4 +1,4 @@
-"""The 80 % intervals of predictions: how far off they may be, and what widens them."""
+"""The 80 % intervals of predictions, from the measured errors of the model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.model import Prediction
 
 _Z80 = 1.2815515655446004
-"""Quantile of the normal distribution: four of five results lie within this many deviations."""
+"""Quantile of the normal distribution: 80 % lies within this many standard deviations."""
 
 _SPREAD: dict[str, tuple[float, ...]] = {
     "gc_per_s": (0.04, 0.05, 0.12, 0.10, 0.14, 0.08, 0.3, 0.1),

@@ -114,7 +114,7 @@ class Load:
 
 
 def grown(load: Load, by_mib: float) -> Load:
-    """Returns the load after the live heap has grown: marking has more to do in proportion."""
+    """Returns the load after the live heap has grown; the cost of marking grows in proportion."""
     marked = load.true_live + load.stacks + load.globals_
     times = max(marked + by_mib, 1.0) / max(marked, 1.0)
     return replace(

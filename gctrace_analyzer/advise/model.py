@@ -1,8 +1,8 @@
 """Predicts the steady state of one setting from the load that a log shows under another.
 
-The quantities depend on each other in a circle: the heap goal on the live heap, the live heap on
-what is allocated during marking, that on how long marking takes, and that on how much was
-allocated since the last cycle. `predict` iterates to the fixed point. The constants were fitted
+The quantities depend on each other: the heap goal on the live heap, the live heap on what is
+allocated during marking, that on how long marking takes, and that on how much was allocated
+since the last cycle. `predict` iterates to the fixed point. The constants were fitted
 on the loads m1 and m3 (docs/predictions.md) and checked on other loads and Go versions.
 """
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.load import Load
 
 THRASH_GOGC = 12.0
-"""Effective GOGC under a limit below which programs thrash: all of 50 such runs were below it."""
+"""Effective GOGC under a limit. Below it programs thrash, as all of 50 such runs did."""
 
 ALWAYS_MARKING = 0.9
-"""Share of time in which marking runs, above which the collector practically never stops."""
+"""Share of time in which marking runs. Above it GC practically never stops."""
 
 SETTLED = 1e-7
-"""Relative change of allocation and work at which the iteration has converged."""
+"""Relative change of allocation and work. Below it the iteration has converged."""
 
 Thrash = Literal["no", "tight", "likely", "certain"]
 
@@ -270,7 +270,7 @@ def _peak(
     thrash: Thrash,
     rate: float,
 ) -> float:
-    """The peak heap: the largest allocation during marking raises the next goal and may recur."""
+    """Returns the peak heap; the largest allocation during marking raises the next goal."""
     most = in_mark * max(load.in_mark_max - 1, load.in_mark) / load.in_mark
     live = true_live + _spread(load, rate) + most
     high = max(_goal(load, setting, live, rest)[0], live)
@@ -282,7 +282,7 @@ def _peak(
 
 
 def _spread(load: Load, rate: float) -> float:
-    """How far the live heap rises above its mean, at most, in the predicted number of cycles."""
+    """Returns how far the live heap rises above its mean in the predicted number of cycles."""
     cycles = max(rate * load.span_s, 1.0)
     at = min(math.log2(cycles + 1), len(load.true_live_top) - 1.0)
     below, above = load.true_live_top[math.floor(at)], load.true_live_top[math.ceil(at)]
@@ -291,7 +291,7 @@ def _spread(load: Load, rate: float) -> float:
 
 
 def _thrash(goal: float, live: float, gogc: float, active: float, *, by_limit: bool) -> Thrash:
-    """Whether the program would thrash: its goal meets the live heap, or nearly so."""
+    """Returns whether the program would thrash: its goal is at, or close to, the live heap."""
     if by_limit and goal <= 1.02 * live:
         return "certain"
     if gogc < THRASH_GOGC or active > ALWAYS_MARKING:

@@ -41,7 +41,7 @@ def goal_from_gogc(
 ) -> float:
     """Returns the heap goal that GOGC sets: gcControllerState.commit.
 
-    `stacks` and `globals_` count from Go 1.18 on; before, leave them 0.
+    `stacks` and `globals_` count from Go 1.18 on; for earlier releases, leave them 0.
     """
     return max(live + (live + stacks + globals_) * gogc / 100, heap_minimum(gogc))
 
@@ -69,8 +69,9 @@ def trigger(live: float, goal: float, runway: float) -> float:
 def trigger_1_17(live: float, goal: float, runway: float, lowest: float) -> float:
     """Returns the steady-state trigger of the pacer up to Go 1.17: endCycle.
 
-    At rest goal - trigger is what is allocated while marking, times the share of the processors
-    that marked over the 0.30 wanted. `lowest` is the least trigger ratio, 0 before Go 1.14.
+    In the steady state, goal - trigger is what is allocated while marking, times the share of
+    the processors that marked over the goal of 0.30. `lowest` is the lowest trigger ratio,
+    0 before Go 1.14.
     """
     room = goal - live
     return min(max(goal - runway, live + room * lowest), live + room * HIGHEST_TRIGGER_1_17)
@@ -164,12 +165,12 @@ DEFAULT = 100.0
 def snapped(gogc: float, live: float = math.inf) -> float:
     """Returns the commonly used GOGC that an inferred value is within error of, else the value.
 
-    That is some points, and on a small live heap the MiB that sizes are cut to.
+    The error is a few points and, on a small live heap, the truncation of sizes to whole MiB.
     """
     if gogc <= 0:
         return gogc
     error = max(0.04, 1.5 / max(live, 1.0))
-    # The default before all others: on a small heap several values are within the error.
+    # The default first: on a small heap several values are within the error.
     usual = (DEFAULT, _nearest(gogc))
     return next((value for value in usual if abs(value / gogc - 1) < error), gogc)
 

@@ -70,7 +70,7 @@ def parse_target(value: str | float | None) -> float | None:
 def recommend(
     baseline: Baseline, *, aim: Aim = "balanced", gc_cpu_target: float | None = None
 ) -> pl.DataFrame:
-    """Returns rows of `schema.RECOMMENDATIONS`; rank 1 is the advice.
+    """Returns rows of `schema.RECOMMENDATIONS`, the best first.
 
     The present setting is always among the rows.
     """
@@ -110,7 +110,7 @@ def recommend(
 def _best(
     scored: list[Row], present: Row, baseline: Baseline, aim: str, target: float | None
 ) -> Row | None:
-    """Returns what is certainly better than the present setting, with the reason, or None."""
+    """Returns the setting that is certainly better than the present one, or None."""
     if not scored:
         return None
     if (longer := _longer(scored, present, baseline)) is not None:
@@ -145,7 +145,7 @@ def _best(
 
 
 def _longer(scored: list[Row], present: Row, baseline: Baseline) -> Row | None:
-    """Returns what lasts longest under a growing live heap, if the present setting fails soon."""
+    """Returns the setting that lasts longest, if the present one fails soon as the heap grows."""
     now = present["lasts_h"]
     if now is None or now >= DEFAULT.hours_to_limit:
         return None
@@ -172,17 +172,19 @@ def _explain_no_change(
 ) -> None:
     """Writes into the present row why no change is recommended."""
     assert baseline.load is not None
-    own, idle = baseline.load.gc_cpu_share, present["gc_cpu_with_idle_share"]
+    gc_cpu, idle = baseline.load.gc_cpu_share, present["gc_cpu_with_idle_share"]
     if not _fits(present, baseline):
         present["why"] = (
-            "no tried setting fits the container: raise its memory limit, or reduce the live heap"
+            "no setting fits the container: raise its memory limit, or reduce the live heap"
         )
         return
-    reason = "no change: no tried setting is better by more than the uncertainty"
-    if target is not None and own <= target:
-        reason = f"no change: GC CPU is {100 * own:.2g} %, within the target"
+    reason = "no change: no other setting is better by more than the uncertainty"
+    if target is not None and gc_cpu <= target:
+        reason = f"no change: GC CPU is {100 * gc_cpu:.2g} %, within the target"
     elif _is_healthy(baseline) and aim == "balanced" and target is None:
-        reason = f"no change: GC CPU is {100 * own:.2g} %, {100 * idle:.2g} % with idle marking"
+        reason = (
+            f"no change: GC CPU is {100 * gc_cpu:.2g} %, {100 * idle:.2g} % with idle marking"
+        )
     if baseline.leaks:
         reason += "; the live heap grows: fix that first, because no setting cures a leak"
     present["why"] = reason
@@ -210,7 +212,7 @@ def _add_risks(first: Row, present: Row, baseline: Baseline) -> None:
     if baseline.leaks and not first["now"]:
         risks.append("the live heap grows, and no setting cures a leak")
     if first["lasts_h"] is not None and baseline.growth is not None:
-        still = f"at {baseline.growth.mib_per_h:,.0f} MiB/h this lasts {_lasts(first)}"
+        still = f"at {baseline.growth.mib_per_h:,.0f} MiB/h this setting lasts {_lasts(first)}"
         if present["lasts_h"] is not None and present is not first:
             still += f", the present setting {_lasts(present)}"
         risks.append(still)
@@ -229,7 +231,7 @@ def _lasts(each: Row) -> str:
 
 
 def _fits(each: Row, baseline: Baseline) -> bool:
-    """Whether the memory stays within what the container leaves to this process."""
+    """Returns whether the memory stays within what the container leaves to this process."""
     room = baseline.room_mib
     if room is None or each["heap_peak_mib_high"] is None:
         return True
@@ -241,7 +243,7 @@ def _fits(each: Row, baseline: Baseline) -> bool:
 
 
 def _clears(each: Row, baseline: Baseline) -> bool:
-    """Whether the limit leaves room for the largest live heap."""
+    """Returns whether the limit leaves room for the largest live heap."""
     limit, least = each["memory_limit_mib"], baseline.least_limit_mib
     return not limit or least is None or bool(limit >= least)
 

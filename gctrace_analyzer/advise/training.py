@@ -1,4 +1,4 @@
-"""The stretch of a log from which predictions start: recent, and without limit thrashing."""
+"""Selects the part of a log from which predictions start: recent, without limit thrashing."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ FEWEST_CYCLES = 12
 """With fewer cycles GC CPU is only a rough estimate."""
 
 
-def longest_calm_stretch(
+def longest_calm_part(
     cycles: pl.DataFrame, episodes: pl.DataFrame
 ) -> tuple[pl.DataFrame, bool]:
-    """Returns the longest stretch without limit thrashing, and whether there was any thrashing.
+    """Returns the longest part without limit thrashing, and whether there was any thrashing.
 
     Returns all cycles if none thrashed, or if too few did not. A program that thrashes allocates
     less than it otherwise would, so its thrashing cycles do not predict other settings.
@@ -32,18 +32,18 @@ def longest_calm_stretch(
     start = pl.col("start_s")
     inside = pl.any_horizontal(start.is_between(begin, end) for begin, end in spans)
     marked = cycles.with_columns(inside=inside.fill_null(value=False)).with_columns(
-        stretch=pl.col("inside").rle_id()
+        part=pl.col("inside").rle_id()
     )
     longest = (
         marked.filter(~pl.col("inside"))
-        .group_by("stretch")
+        .group_by("part")
         .agg(pl.len(), span_s=start.max() - start.min())
         .filter(pl.col("len") >= FEWEST_CYCLES)
-        .sort("span_s", "stretch", descending=[True, False])
+        .sort("span_s", "part", descending=[True, False])
     )
     if longest.is_empty():
         return cycles, True
-    chosen = marked.filter(stretch=longest["stretch"][0])
+    chosen = marked.filter(part=longest["part"][0])
     return chosen.select(cycles.columns), True
 
 
@@ -52,7 +52,7 @@ DRIFT = 0.15
 only the last quarter represents the present."""
 
 DIP = 0.95
-"""Ratio from one quarter to the next: a heap that falls below it goes up and down."""
+"""Ratio from one quarter to the next. A heap that falls below it rises and falls."""
 
 DRIFT_MIB = 2.5
 """Smaller movements are within the rounding of the printed sizes."""

@@ -131,7 +131,7 @@ def row(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> dict[st
 def _alternatives(
     baseline: Baseline, setting: Setting, horizon_s: float
 ) -> tuple[Prediction, list[Prediction]]:
-    """The prediction, and those under other plausible assumptions."""
+    """Returns the prediction, and those under other plausible assumptions."""
     load = baseline.load
     assert load is not None
     c = Constants()

@@ -86,7 +86,7 @@ class Analysis:
 
     @cached_property
     def episodes(self) -> pl.DataFrame:
-        """Stretches of cycles that stand out (`schema.EPISODES`)."""
+        """Time ranges in which something unusual happened (`schema.EPISODES`)."""
         return episodes_of.episodes(self.enriched)
 
     @cached_property
@@ -110,7 +110,7 @@ class Analysis:
         return mmu_of.mmu(self.corrected)
 
     def windows(self, length_s: float) -> pl.DataFrame:
-        """The figures of consecutive windows of equal length (`schema.WINDOWS`)."""
+        """Returns the figures of consecutive windows of equal length (`schema.WINDOWS`)."""
         if length_s not in self._windows:
             self._windows[length_s] = windows_of.windows(self.corrected, length_s)
         return self._windows[length_s]
@@ -145,7 +145,7 @@ class Analysis:
             log.tables["processes"],
             corrected=self.corrected,
             impossible=log.impossible,
-            said=log.notes,
+            notes=log.notes,
         )
 
     @cached_property
@@ -173,7 +173,7 @@ class Analysis:
         )
 
     def live_growth(self, process: int) -> LiveGrowth | None:
-        """The growth of one process's live heap; None if there is no significant growth."""
+        """Returns the growth of one process's live heap; None if there is no significant growth."""
         if process not in self._growth:
             self._growth[process] = live_growth(self.enriched.filter(process=process))
         return self._growth[process]
@@ -228,7 +228,7 @@ class Analysis:
 
     @cached_property
     def memory(self) -> tuple[Memory, ...]:
-        """Heap held by the process against heap needed, from MemStats dumps."""
+        """How much heap each program obtained and needed, from MemStats dumps."""
         return tuple(memory.memories(self.log.tables["memstats"]))
 
     @cached_property
@@ -253,7 +253,7 @@ class Analysis:
 
 
 def _go_versions(processes: Iterable[Mapping[str, Any]]) -> str | None:
-    """The Go versions that print lines of the shapes these processes printed: `go1.18+`."""
+    """Returns the Go versions that print lines of the shapes these processes printed: `go1.18+`."""
     spans = {(row["go_version_min"], row["go_version_max"]) for row in processes}
     if len(spans) != 1:
         return f"{len(spans)} Go line formats" if spans else None

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import gc_cpu_ms, shapes_before
+from gctrace_analyzer.analysis.cycles import gc_cpu_ms
+from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,8 +58,8 @@ def _about_reading(
         )
     if len(processes) > 1:
         yield (
-            f"The figures cover {len(processes)} processes together; `processes` has each one "
-            "separately."
+            f"The figures cover {len(processes)} processes together; the table `processes` lists "
+            "them separately."
         )
     no_goal = impossible.get("heap_goal_mib", 0)
     if no_goal:
@@ -78,9 +79,9 @@ def _about_length(cycles: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]
 
 
 def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
-    if set(cycles["format"].unique()) & shapes_before("1.5"):
+    if cycles["format"].is_in(shapes_before("1.5")).any():
         yield (
-            "Go 1.4 and before print neither times nor CPU time, so there are no rates and no "
+            "Go 1.4 and earlier print neither times nor CPU time, so there are no rates and no "
             "shares."
         )
     # The line does not show what Go 1.20 fixed, but 1.18 and 1.19 are long out of use.

@@ -118,7 +118,9 @@ class ChangeCondition:
         exceeded = bool(_OPERATORS[self.comparison](change, self.limit))
         ends = " to ".join(_change_text(end, relative=self.relative) for end in interval)
         if exceeded and row["verdict"] == "~":
-            return Check(self.text, held=False, reason=f"{reason}, but that is noise ({ends})")
+            return Check(
+                self.text, held=False, reason=f"{reason}, but that is not significant ({ends})"
+            )
         return Check(self.text, exceeded, f"{reason} ({ends})")
 
     def _scaled(self, before: float, delta: float) -> float:
@@ -211,8 +213,7 @@ def condition(text: str, figures: Sequence[str], *, changes: bool = False) -> Co
     if not changes:
         raise _bad_condition(
             text,
-            "a limit without a +: a change needs two sides (compare BEFORE AFTER "
-            f"--fail-on '{text}')",
+            "a limit without a +, because one run has no change; compare two runs instead",
         )
     relative = unit == "%"
     limit = float(number) / 100 if relative else _limit(text, figure, number, unit)
@@ -228,8 +229,8 @@ def _word_condition(
             names = [each.name for each in RULES.values()]
             raise _bad_condition(
                 text,
-                "finding: with a severity (bad, warn, info), an id such as "
-                f"{min(RULES)} or a name such as limit-thrash",
+                "finding: followed by a severity (bad, warn, info), an id such as "
+                f"{min(RULES)}, or a name such as limit-thrash",
                 nearest(value, [*_SEVERITIES, *names, *RULES]),
             )
         return FindingCondition(text, value)

@@ -12,7 +12,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.errors import MissingColumnsError
-from gctrace_analyzer.ingest.gctrace.grammar import SHAPES
+from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
 
 NEEDED = tuple(
     column.name
@@ -24,8 +24,6 @@ NEEDED = tuple(
 
 HEAP_MINIMUM_MIB = 4
 """The heap minimum at GOGC=100; it scales with GOGC (heapMinimum in runtime/mgcpacer.go)."""
-
-_PHASES = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
 
 _CACHED_MIB_PER_P = 0.1
 """MiB that the span cache of a processor holds but has not handed out: about twenty half-used
@@ -67,17 +65,12 @@ def after(name: str) -> pl.Expr:
 
 def wall_ms() -> pl.Expr:
     """Returns the duration of a cycle: both pauses and the concurrent marking."""
-    return pl.sum_horizontal(_PHASES)
+    return pl.sum_horizontal(WALL_PHASES)
 
 
 def pauses_ms() -> pl.Expr:
     """Returns the stop-the-world time of a cycle (one pause up to Go 1.4, two since)."""
     return pl.col("stw_sweep_term_ms").fill_null(0) + pl.col("stw_mark_term_ms")
-
-
-def end_s() -> pl.Expr:
-    """Returns the end of the cycle, in seconds since the process started (as `start_s`)."""
-    return pl.col("start_s") + wall_ms() / 1000
 
 
 def elapsed_s() -> pl.Expr:
@@ -93,7 +86,7 @@ def elapsed_s() -> pl.Expr:
 def gc_cpu_ms() -> pl.Expr:
     """Returns the GC CPU time as the runtime accounts for it, without idle marking.
 
-    Null where the line prints no CPU time (Go 1.4 and before).
+    Null where the line prints no CPU time (Go 1.4 and earlier).
 
     Source: gcMarkTermination in runtime/mgc.go: pauses, assists, dedicated and fractional
     workers.
@@ -286,21 +279,3 @@ def limit_sets_most_goals(metrics: pl.DataFrame) -> bool:
     """Returns True if the memory limit set most of the goals whose setter is known."""
     setters = goal_setters(metrics)
     return 2 * setters.get("memory-limit", 0) > sum(setters.values())
-
-
-def shapes_before(version: str) -> frozenset[str]:
-    """Returns the ids of the line formats that only Go releases before `version` print.
-
-    >>> sorted(shapes_before("1.3"))
-    ['gc10', 'gc11']
-    """
-    limit = _version(version)
-    return frozenset(
-        shape.id
-        for shape in SHAPES.values()
-        if shape.table == "cycles" and shape.go_max and _version(shape.go_max) < limit
-    )
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split("."))

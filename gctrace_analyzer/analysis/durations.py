@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import elapsed_s, end_s
+from gctrace_analyzer.analysis.cycles import elapsed_s
+from gctrace_analyzer.ingest.gctrace.columns import end_s
 
 PAUSES = ("stw_sweep_term", "stw_mark_term")
 
 _WHOLE_MS_SHAPES = ("gc10", "gc11", "gc12x")
-"""Formats whose pause is the sum of three numbers in whole milliseconds (Go 1.2 and before)."""
+"""Formats whose pause is the sum of three numbers in whole milliseconds (Go 1.2 and earlier)."""
 
 _RATIO_MIN_MS = 0.03
 """From this duration on, the CPU time over the duration of a pause gives the number of

@@ -49,22 +49,22 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
         (begin + first, mark, pl.lit(0.0), shared.clip(0, 1)),
         (begin + first + mark, second, whole, whole),
     )
-    stretches = pl.concat(
+    ranges = pl.concat(
         cycles.select(at=at, length=length, stopped=stopped, assisted=assisted)
         for at, length, stopped, assisted in pieces
     )
-    stretches = stretches.filter(pl.col("length") > 0).sort("at")
-    ends = stretches.select(at=pl.col("at") + pl.col("length"))
+    ranges = ranges.filter(pl.col("length") > 0).sort("at")
+    ends = ranges.select(at=pl.col("at") + pl.col("length"))
     # With the time lost up to each boundary, the loss in a window is one difference.
-    boundaries = pl.concat([stretches.select("at"), ends]).unique().sort("at")
-    lost = _lost(stretches)
+    boundaries = pl.concat([ranges.select("at"), ends]).unique().sort("at")
+    lost = _lost(ranges)
     span = float(boundaries["at"][-1] - boundaries["at"][0])
     process = int(cycles["process"][0])
     rows = []
     for window in WINDOWS_MS:
         if window > span:
             break
-        starts = pl.concat([stretches["at"], (ends["at"] - window)]).unique().sort()
+        starts = pl.concat([ranges["at"], (ends["at"] - window)]).unique().sort()
         inside = starts.filter(
             (starts >= boundaries["at"][0]) & (starts <= boundaries["at"][-1] - window)
         )
@@ -91,9 +91,9 @@ def _maximum(values: pl.Series) -> float:
     return float(values.max() or 0)  # type: ignore[arg-type]  # a numeric column
 
 
-def _lost(stretches: pl.DataFrame) -> pl.DataFrame:
-    """Returns the time lost before each stretch, and the share that is lost in it."""
-    return stretches.with_columns(
+def _lost(ranges: pl.DataFrame) -> pl.DataFrame:
+    """Returns the time lost before each range, and the share that is lost in it."""
+    return ranges.with_columns(
         **{
             f"{name}_before": (pl.col(name) * pl.col("length"))
             .cum_sum()

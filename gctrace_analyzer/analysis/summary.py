@@ -83,7 +83,7 @@ def summarize(
     *,
     corrected: pl.DataFrame | None = None,
     impossible: Mapping[str, int] | None = None,
-    said: Sequence[str] = (),
+    notes: Sequence[str] = (),
     thresholds: Thresholds = DEFAULT,
 ) -> Summary:
     """Returns the figures of `cycles`, which may be of several processes.
@@ -93,7 +93,7 @@ def summarize(
         processes: `schema.PROCESSES` of these cycles.
         corrected: what `correct_durations` returns for these cycles, if it is known already.
         impossible: number of values that were dropped as impossible, by column.
-        said: notes from reading the log, which are appended to the warnings.
+        notes: sentences from reading the log, which are appended to the warnings.
         thresholds: the end of the warm-up, and the smallest useful live heap.
     """
     if corrected is None:
@@ -109,8 +109,8 @@ def summarize(
         **_growth(cycles, thresholds),
         "log_check_points": check,
     }
-    notes = caveats(cycles, processes, impossible or {}, check, thresholds)
-    return Summary(**figures, warnings=(*notes, *said))
+    warnings = caveats(cycles, processes, impossible or {}, check, thresholds)
+    return Summary(**figures, warnings=(*warnings, *notes))
 
 
 def _total(values: pl.Expr) -> pl.Expr:

@@ -187,7 +187,7 @@ class Thresholds:
     """Cycles. Goals just above the live heap in between belong to the same episode."""
 
     thrash_join_cycles: int = 4
-    """Cycles. Two stretches of thrashing that are this close are one episode."""
+    """Cycles. Two episodes of thrashing that are this close are joined."""
 
     thrash_gogc: float = 8.0
     """Effective GOGC. Runs whose memory limit was 3 to 8 % above the live heap had medians of

@@ -10,7 +10,7 @@ import polars as pl
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
 POINTS = 200
-"""A longer series is reduced to the medians of this many stretches of time: 19,900 pairs of
+"""A longer series is reduced to the medians of this many time ranges: 19,900 pairs of
 points are quick to compare."""
 
 MIN_POINTS = 8
@@ -22,8 +22,8 @@ _MAX_AUTOCORRELATION = 0.95
 """A series cannot show a higher autocorrelation reliably, and the interval would be
 infinite."""
 
-_STRETCHES = 20
-"""Stretches of time that a live heap is reduced to before its slope is taken."""
+_RANGES = 20
+"""Time ranges that a live heap is reduced to before its slope is taken."""
 
 _END_CYCLES = 5
 """Cycles whose median stands for the live heap at the beginning or at the end."""
@@ -74,13 +74,13 @@ def _thinned(series: pl.DataFrame) -> pl.DataFrame:
     if len(series) <= POINTS:
         return series
     x = pl.col("x")
-    stretch = ((x - x.min()) / (x.max() - x.min()) * POINTS).floor().clip(0, POINTS - 1)
+    part = ((x - x.min()) / (x.max() - x.min()) * POINTS).floor().clip(0, POINTS - 1)
     return (
-        series.with_columns(stretch=stretch)
-        .group_by("stretch")
+        series.with_columns(part=part)
+        .group_by("part")
         .agg(pl.col("x", "y").median())
         .sort("x")
-        .drop("stretch")
+        .drop("part")
     )
 
 
@@ -166,13 +166,13 @@ def _median(values: pl.Series) -> float:
 
 
 def _evenly_spaced(cycles: pl.DataFrame) -> pl.DataFrame:
-    """Returns the medians of equal stretches of time, so that a burst of cycles counts once."""
-    if len(cycles) < _STRETCHES:
+    """Returns the medians of equal time ranges, so that a burst of cycles counts once."""
+    if len(cycles) < _RANGES:
         return cycles
     since = pl.col("start_s") - cycles["start_s"][0]
     span = max(cycles["start_s"][-1] - cycles["start_s"][0], 1e-9)
-    stretch = (since / span * _STRETCHES).floor().clip(0, _STRETCHES - 1)
-    medians = cycles.group_by(stretch.alias("stretch"), maintain_order=True).agg(
+    part = (since / span * _RANGES).floor().clip(0, _RANGES - 1)
+    medians = cycles.group_by(part.alias("part"), maintain_order=True).agg(
         pl.col("start_s").median(), pl.col("heap_live_mib").median()
     )
-    return medians if len(medians) >= _STRETCHES // 2 else cycles
+    return medians if len(medians) >= _RANGES // 2 else cycles

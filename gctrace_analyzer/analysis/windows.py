@@ -43,7 +43,7 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     if not length_s > 0 or span / length_s > MOST_WINDOWS:
         expected = f"a duration that fits the log's {span:g} s"
         raise BadSettingError(argument="window", value=f"{length_s:g}s", expected=expected)
-    pieces = pl.concat([_divided(part, length_s) for part in _stretches(timed)], how="diagonal")
+    pieces = pl.concat([_divided(part, length_s) for part in _ranges(timed)], how="diagonal")
     sums = [name for name in pieces.columns if name not in ("process", "window")]
     totals = pieces.group_by("process", "window").agg(pl.col(sums).sum())
     figures = totals.filter(pl.col("covered_s") > 0).join(
@@ -71,7 +71,7 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     )
 
 
-def _stretches(corrected: pl.DataFrame) -> Iterator[pl.DataFrame]:
+def _ranges(corrected: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yields tables of time ranges with what was spent in them.
 
     They are the cycles, the times between the ends of cycles, and the times between cycles.
@@ -104,15 +104,15 @@ def _stretches(corrected: pl.DataFrame) -> Iterator[pl.DataFrame]:
     )
 
 
-def _divided(stretches: pl.DataFrame, length_s: float) -> pl.DataFrame:
+def _divided(ranges: pl.DataFrame, length_s: float) -> pl.DataFrame:
     """Returns the sums by window, each time range divided at the windows' ends."""
-    sums = [name for name in stretches.columns if name not in ("process", "from_s", "to_s")]
+    sums = [name for name in ranges.columns if name not in ("process", "from_s", "to_s")]
     first = (pl.col("from_s") / length_s).floor().cast(pl.Int64)
     last = pl.max_horizontal(first, (pl.col("to_s") / length_s).ceil().cast(pl.Int64) - 1)
-    stretches = stretches.drop_nulls(["from_s", "to_s"]).with_columns(window=first, last=last)
+    ranges = ranges.drop_nulls(["from_s", "to_s"]).with_columns(window=first, last=last)
     # Nearly all are within one window; only the others have to be divided.
-    inside = stretches.filter(pl.col("window") == pl.col("last"))
-    across = stretches.filter(pl.col("window") < pl.col("last")).with_columns(
+    inside = ranges.filter(pl.col("window") == pl.col("last"))
+    across = ranges.filter(pl.col("window") < pl.col("last")).with_columns(
         pl.int_ranges("window", pl.col("last") + 1).alias("window")
     )
     begin = pl.max_horizontal("from_s", pl.col("window") * length_s)

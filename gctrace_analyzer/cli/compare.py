@@ -121,10 +121,10 @@ def _validate_conditions(args: argparse.Namespace) -> None:
 
 
 def _logs_by_side(words: list[str]) -> dict[str, list[str]]:
-    """The logs of each side, by the name of the side."""
+    """Returns the logs of each side, by the name of the side."""
     if len(words) < 2:
         raise BadSettingError(
-            argument="side", value=words[0], expected="two or more: before.log after.log"
+            argument="side", value=words[0], expected="two or more sides: before.log after.log"
         )
     sides: dict[str, list[str]] = {}
     short = _short_names(words)
@@ -145,7 +145,7 @@ def _logs_by_side(words: list[str]) -> dict[str, list[str]]:
 
 
 def _short_names(words: list[str]) -> dict[str, str]:
-    """Names for sides without one: the file's name, or its folder's if all files share one."""
+    """Returns names for sides without one: the file's, or its folder's if all are the same."""
     from gctrace_analyzer.present.format import short_paths
 
     paths = [word for word in words if "=" not in word or Path(word).exists()]
@@ -156,7 +156,7 @@ def _short_names(words: list[str]) -> dict[str, str]:
 
 
 def _side(word: str) -> tuple[str, list[str]]:
-    """The name and the logs of a side given as LOG or NAME=LOG,LOG,..."""
+    """Returns the name and the logs of a side given as LOG or NAME=LOG,LOG,..."""
     name, equals, logs = word.partition("=")
     if not equals or Path(word).exists():
         return word, [word]
@@ -188,7 +188,7 @@ def _compare(named: dict[str, list[str]], args: argparse.Namespace) -> Compariso
 
 
 def _options_per_side(options: dict[str, Any], sides: int) -> list[dict[str, Any]]:
-    """The options of each side: a single value is for all sides, several are one each."""
+    """Returns the options of each side: a single value is for all sides, several are one each."""
     found: list[dict[str, Any]] = [dict(options) for _ in range(sides)]
     for name in _PER_SIDE:
         if (text := options[name]) is None:

@@ -92,7 +92,7 @@ def _lines(query: str) -> Iterator[Line]:
 
 
 def _is_finding(query: str) -> bool:
-    """Whether the id or name of a finding is meant, if with a typing error."""
+    """Returns whether the id or name of a finding is meant, if with a typing error."""
     if not _RULE_NAME.fullmatch(query):
         return bool(_FINDING.fullmatch(query))
     from gctrace_analyzer.analysis.rules.registry import RULES
@@ -112,7 +112,7 @@ def _rule(query: str) -> Iterator[Line]:
 
 
 def _explained(explanation: Explanation, note: str | None) -> Iterator[Line]:
-    """The lines of an explanation."""
+    """Yields the lines of an explanation."""
     yield ((explanation.record, "bold"),)
     origin = f"{explanation.versions} ({explanation.shape}) · {explanation.printed_by}"
     yield ((origin, "dim"),)

@@ -73,5 +73,5 @@ def _write_junit(checks: Sequence[Check], file: IO[bytes]) -> None:
 
 
 def _escaped(text: str) -> str:
-    """The text as GitHub's workflow commands expect it."""
+    """Returns the text as GitHub's workflow commands expect it."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

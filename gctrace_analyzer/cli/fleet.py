@@ -184,7 +184,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _outputs(names: list[str]) -> tuple[str | None, list[tuple[Path, str]]]:
-    """The folder for the rows, and the reports with their formats."""
+    """Returns the folder for the rows, and the reports with their formats."""
     reports = [
         (Path(name), SUFFIXES[Path(name).suffix])
         for name in names
@@ -203,7 +203,7 @@ def _outputs(names: list[str]) -> tuple[str | None, list[tuple[Path, str]]]:
 
 
 def _rows(args: argparse.Namespace, folder: str | None) -> pl.LazyFrame | None:
-    """The rows; None if the run was interrupted."""
+    """Returns the rows; None if the run was interrupted."""
     from gctrace_analyzer.fleets.fleet import fleet
     from gctrace_analyzer.fleets.output import existing
 
@@ -212,7 +212,7 @@ def _rows(args: argparse.Namespace, folder: str | None) -> pl.LazyFrame | None:
         if folder is None or args.inputs:
             raise BadSettingError(
                 argument="inputs",
-                value=" ".join(args.inputs),
+                value=" ".join(args.inputs) or "nothing",
                 expected="an input, or the output of an earlier run: fleet -o fleet.parquet",
             )
         return existing(folder)
@@ -286,7 +286,7 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
 
 
 def _progress_line(now: Progress) -> str:
-    """How many files are done and how long the rest will take, in one line."""
+    """Returns how many files are done and how long the rest will take, in one line."""
     from gctrace_analyzer.present.format import count, duration
 
     seen = now.bytes + now.part_bytes
@@ -302,7 +302,7 @@ def _progress_line(now: Progress) -> str:
 
 
 def _dumped(rows: pl.DataFrame, found: Answers, kind: str, top: int) -> bytes:
-    """The report, or the rows, in a format."""
+    """Returns the report, or the rows, in a format."""
     from gctrace_analyzer.present import fleet
     from gctrace_analyzer.present.text import joined
 

@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> int:
         code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever reads our output has seen enough, like `head`.
+        # The reader of the output has closed it, like `head`.
         discard_output()
         return 0
     except KeyboardInterrupt:
@@ -48,9 +48,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def is_debugging(words: list[str]) -> bool:
-    """Returns whether `--debug` is among our own options, before any `--`."""
-    own = words[: words.index("--")] if "--" in words else words
-    return "--debug" in own
+    """Returns whether `--debug` is among the options, which end at `--`."""
+    options = words[: words.index("--")] if "--" in words else words
+    return "--debug" in options
 
 
 def _message(err: Exception) -> str:
@@ -68,7 +68,7 @@ def _message(err: Exception) -> str:
 
 
 def _wrapped(message: str) -> str:
-    """The message with long lists of valid values in several lines."""
+    """Returns the message in lines of at most 80 columns, except commands to copy."""
     import textwrap
 
     lines: list[str] = []
@@ -79,7 +79,7 @@ def _wrapped(message: str) -> str:
             continue
         lines += textwrap.wrap(
             line,
-            88,
+            80,
             subsequent_indent="    ",
             break_long_words=False,
             break_on_hyphens=False,

@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {self._plain(message)}\n  Try {self.prog} --help.\n")
 
     def _plain(self, message: str) -> str:
-        """A message of argparse in plain words, with the nearest valid option."""
+        """Returns a message of argparse in plain words, with the nearest valid option."""
         if match := re.match(r"unrecognized arguments: (.*)", message, re.DOTALL):
             word = next((each for each in match[1].split() if each.startswith("-")), "")
             if not word:

@@ -19,6 +19,11 @@ FORMATS = ("text", "csv", "json", "jsonl")
 
 _WIDTH = 78
 _LABEL = 12
+_LOADS = {
+    "fixed-rate": "a fixed-rate load",
+    "cpu-bound": "a CPU-bound load",
+    "between": "a load between fixed-rate and CPU-bound",
+}
 
 
 def write_rows(rows: pl.DataFrame, kind: str) -> None:
@@ -32,21 +37,21 @@ def write_rows(rows: pl.DataFrame, kind: str) -> None:
 
 
 def labelled(sentences: Iterable[tuple[str, str]]) -> Iterator[Line]:
-    """Lines of sentences, each with a label in bold."""
+    """Yields lines of sentences, each with a label in bold."""
     for label, sentence in sentences:
         for index, text in enumerate(wrap(sentence, _WIDTH - 2 - _LABEL)):
             yield ((f"  {'' if index else label:<{_LABEL}}", "bold"), (text, ""))
 
 
 def basis(run: Run, rows: pl.DataFrame) -> Iterator[Line]:
-    """Lines that say which measurements the predictions start from."""
+    """Yields lines that say which measurements the predictions start from."""
     from gctrace_analyzer.present.sections import advice
 
     baseline = run.advice.baseline
     if baseline.load is None:
         return
     text = (
-        f"Predicted from {advice.as_text(baseline.now)}, a {baseline.load_model} load, "
+        f"Predicted from {advice.as_text(baseline.now)}, {_LOADS[baseline.load_model]}, "
         f"{baseline.load.cycles} steady cycles; 80 % intervals{advice.horizon_text(rows)}."
     )
     for line in wrap(text, _WIDTH - 2):

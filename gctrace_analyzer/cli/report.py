@@ -40,6 +40,10 @@ PLOTS: tuple[str, ...] = get_args(PlotName)
 TABLES: tuple[str, ...] = get_args(TableName)
 _PICTURES = ("png", "svg")
 _ROWS_PER_WRITE = 65_536
+_NEXT = (
+    ("Next: ", "bold"),
+    ("-o report.html · recommend · whatif · compare before.log after.log", ""),
+)
 
 _DESCRIPTION = """\
 Shows what the Go garbage collector did to your program: findings, what caused
@@ -163,7 +167,7 @@ def _read(args: argparse.Namespace) -> Run:
 
 
 def _selected(whole: Run, args: argparse.Namespace) -> Run:
-    """The part of the run that `--process` and `--between` select."""
+    """Returns the part of the run that `--process` and `--between` select."""
     view = whole
     if args.process is not None:
         view = view.process(args.process)
@@ -179,7 +183,7 @@ def _print(view: Run, kind: str, table: str, color: str) -> None:
         from gctrace_analyzer.cli.screen import show
         from gctrace_analyzer.present.text import lines
 
-        show(lines(view.report()), color)
+        show([*lines(view.report()), (), _NEXT], color)
     else:
         write(view, kind, table, sys.stdout.buffer)
         sys.stdout.buffer.flush()

@@ -45,7 +45,7 @@ _ASCII = str.maketrans(
         "\xa0": " ",
     }
 )
-"""What stands for the signs of the reports where only ASCII can be shown."""
+"""ASCII replacements for the special characters of the reports."""
 
 
 def show(lines: Iterable[Line], color: str, file: TextIO | None = None) -> None:
@@ -104,7 +104,7 @@ def say(message: str) -> None:
 
 @contextmanager
 def to_a_reader() -> Iterator[None]:
-    """A block whose output may lose its reader; the exit code is then still what it was."""
+    """Ignores a closed pipe in the block, so that the exit code stays the same."""
     try:
         yield
         sys.stdout.flush()

@@ -131,7 +131,7 @@ def _sentences(log: Run, rows: pl.DataFrame) -> Iterator[tuple[str, str]]:
     from gctrace_analyzer.present.sections import advice
 
     for text in dict.fromkeys(rows["refused"].drop_nulls()):
-        yield "Refused", f"{text}."
+        yield "–", f"No prediction: {text}."
     for text in log.advice.baseline.warnings:
         yield "Note", text
     if not log.advice.baseline.refused:

@@ -161,7 +161,7 @@ def _add_seam(found: Row, last: Row, later: StretchFigures) -> float:
 
 
 def _covered_s(every: Sequence[Row]) -> float:
-    """The seconds for which the stretches' allocation rates are known."""
+    """Returns the seconds for which the stretches' allocation rates are known."""
     known = (row for row in every if row["alloc_mib_per_s"])
     return float(sum(row["alloc_total_mib"] / row["alloc_mib_per_s"] for row in known))
 
@@ -194,7 +194,7 @@ def _counts(values: pl.Series) -> pl.DataFrame:
 
 
 def _quantile(stretches: Sequence[StretchFigures], name: str, q: float) -> float | None:
-    """The quantile of counted values, interpolated linearly as Polars does."""
+    """Returns the quantile of counted values, interpolated linearly as Polars does."""
     counted = pl.concat([each.distributions[name] for each in stretches])
     whole = counted.group_by("value").agg(pl.col("count").sum()).sort("value")
     total = int(whole["count"].sum())

@@ -29,7 +29,7 @@ _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_KEY")
 
 
 def is_url(text: str) -> bool:
-    """Whether it is a URL, not a local path."""
+    """Returns whether it is a URL, not a local path."""
     return "://" in text
 
 

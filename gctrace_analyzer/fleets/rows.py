@@ -24,7 +24,7 @@ Row: TypeAlias = dict[str, Any]
 WORST_EPISODES = 3
 RANK = {"ok": 0, "info": 1, "warn": 2, "bad": 3}
 HEALTHY, SHORT = "GC044", "GC042"
-"""Findings about a whole log: no problem found, and too short to tell."""
+"""Findings about a whole log: no problem found, and too short for a verdict."""
 
 _LIMITER = ("unlikely", "likely", "certain")
 _ENDS = ("", "_low", "_high")
@@ -110,7 +110,7 @@ def _process_rows(run: Run) -> Iterator[Row]:
 
 
 def _identity(process: Mapping[str, Any], from_path: Mapping[str, str]) -> Row:
-    """The identity of a process; what the path says takes precedence over the log prefix."""
+    """Returns the identity of a process; the path takes precedence over the log prefix."""
     names = set(schema.names("fleet")) & {*schema.names("processes"), *IDENTITY}
     own: Row = {name: process.get(name) for name in names - {"cycles", "missing_cycles"}}
     own |= from_path
@@ -182,7 +182,7 @@ def strongest_limiter(levels: Sequence[str | None]) -> str | None:
 
 
 def _advice(report: Report) -> Row:
-    """The first recommendation with its prediction, and what it saves."""
+    """Returns the first recommendation with its prediction, and what it saves."""
     rows = report.advice.recommendations.to_dicts()
     if not report.analysis.summary.cycles or not rows:
         return {}

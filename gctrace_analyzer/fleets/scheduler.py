@@ -178,11 +178,11 @@ class FleetRun:
         self._add([item], stretches.rows_of_file(every, item, self._how.identity_of(item)))
 
     def _per_batch(self) -> int:
-        """The number of files in a batch: every worker should get several batches."""
+        """Returns the number of files in a batch: every worker should get several batches."""
         return min(FILES_AT_ONCE, max(len(self._todo) // (4 * max(self._workers(), 1)), 1))
 
     def _workers(self) -> int:
-        """The number of workers, which the scheduler is asked for from time to time."""
+        """Returns the number of workers, which the scheduler is asked for from time to time."""
         now = time.monotonic()
         if now - self._counted_at > WORKERS_S:
             self._counted_at = now
@@ -270,7 +270,7 @@ class FleetRun:
 
 
 def _outcome(future: Any, result: Any) -> list[Any] | BaseException:
-    """The rows of a batch, or the exception with which it failed."""
+    """Returns the rows of a batch, or the exception with which it failed."""
     if isinstance(result, list):
         return result
     error = future.exception() if future.status == "error" else None

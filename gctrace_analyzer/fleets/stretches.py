@@ -1,4 +1,4 @@
-"""Analyses a long log in stretches, one at a time, and joins their results.
+"""Analyses a long log in sections ("stretches"), one at a time, and joins their results.
 
 A stretch has the lines that begin in its range of bytes, so stretches can be read in any order
 and on any machine. Some lines before and after it are read too: to join a record that is torn
@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.fleets import figures, rows
@@ -35,7 +36,9 @@ CONTEXT_BYTES = 1 << 16
 """How much is read around a stretch: hundreds of lines. Torn records end within 32 lines."""
 
 _CYCLE_KEY = ("gc_num", "start_s", "heap_end_mib")
-_ORIGIN = ("host", "ident", "unit", "container", "pod", "namespace", "log_pid")
+_ORIGIN = tuple(name for name in schema.IDENTITY if name not in ("container_id", "stream"))
+"""The identity of a process in a fleet; it may write to two streams."""
+
 _SUMS = ("episodes", "thrash_s", "oom_kills", "repaired_cycles")
 _FROM_FIRST = (
     "service", *_ORIGIN, "started_at", "go_version_min", "go_version_max", "first_gc", "file",
@@ -84,7 +87,7 @@ def stretches_of(source: Source, size: int) -> Iterator[Stretch]:
 
 
 def is_text_log(file: IO[bytes]) -> bool:
-    """Whether ranges of bytes can be read: an uncompressed log in UTF-8, a record per line."""
+    """Returns whether ranges of bytes can be read: an uncompressed UTF-8 log, line by line."""
     file.seek(0)
     head = file.read(SNIFF_BYTES)
     file.seek(0)
@@ -94,7 +97,7 @@ def is_text_log(file: IO[bytes]) -> bool:
 
 
 def is_log(source: Source) -> bool:
-    """Whether the input, compressed or not, has one record per line."""
+    """Returns whether the input, compressed or not, has one record per line."""
     return sniff(*source.head(SNIFF_BYTES)) == "log"
 
 
@@ -105,7 +108,7 @@ def _is_utf16(head: bytes) -> bool:
 
 
 def _stretch(data: bytes, start: int, begin: int, end: int) -> Stretch:
-    """The lines of `data`, which is at `start` of the log, that begin from `begin` to `end`."""
+    """Returns the lines of `data`, which is at `start`, that begin from `begin` to `end`."""
     first = _line_at(data, begin - start) if begin else 0
     last = _line_at(data, end - start)
     low = _line_at(data, first - CONTEXT_BYTES) if first > CONTEXT_BYTES else 0
@@ -119,7 +122,7 @@ def _stretch(data: bytes, start: int, begin: int, end: int) -> Stretch:
 
 
 def _line_at(data: bytes, at: int) -> int:
-    """The offset of the first line that begins at `at` or later; the end if there is none."""
+    """Returns the offset of the first line that begins at `at` or later, else the end."""
     found = data.find(b"\n", at - 1) if at > 0 else -1
     return found + 1 if found >= 0 else (len(data) if at > 0 else 0)
 
@@ -236,7 +239,7 @@ def rows_of_file(
 def _continued(
     part: ProcessPart, chains: Sequence[Sequence[tuple[int, ProcessPart]]], taken: set[int]
 ) -> int | None:
-    """The number of the process that continues in `part`; None if it is a new process.
+    """Returns the number of the process that continues in `part`; None if it is a new process.
 
     It is the one whose last cycle was seen before the seam, else the one that fits best.
     """
@@ -254,7 +257,7 @@ def _continued(
 
 
 def _fits(earlier: ProcessPart, later: ProcessPart) -> bool:
-    """Whether two parts can be of one process, by their origin, cycle numbers and times."""
+    """Returns whether two parts can be of one process, by their origin, cycle numbers and times."""
     if any(earlier.row[name] != later.row[name] for name in _ORIGIN):
         return False
     cycles = pl.concat([earlier.last, later.first])
@@ -262,7 +265,7 @@ def _fits(earlier: ProcessPart, later: ProcessPart) -> bool:
 
 
 def _row(parts: Sequence[ProcessPart]) -> Row:
-    """The row of a process from the rows of its parts."""
+    """Returns the row of a process from the rows of its parts."""
     every = [part.row for part in parts]
     last = every[-1]
     if len(every) == 1:
@@ -271,8 +274,8 @@ def _row(parts: Sequence[ProcessPart]) -> Row:
     whole = figures.combined([part.figures for part in parts])
     warnings = dict.fromkeys(text for row in every for text in row["warnings"])
     note = (
-        f"Read in {len(every)} stretches: findings, episodes and settings were determined for "
-        "each stretch separately; the recommendation is based on the last one."
+        f"Read in {len(every)} sections: findings, episodes and settings were determined for "
+        "each section separately; the recommendation is based on the last one."
     )
     return (
         last
@@ -296,7 +299,7 @@ def _row(parts: Sequence[ProcessPart]) -> Row:
 
 
 def _findings(every: Sequence[Row]) -> list[str]:
-    """The ids of all findings, worst stretch first; healthy only if all stretches are."""
+    """Returns the ids of all findings, worst stretch first; healthy only if all stretches are."""
     order = sorted(every, key=lambda row: -rows.RANK.get(row["severity"], -1))
     ids = list(dict.fromkeys(each for row in order for each in row["findings"]))
     problems = [each for each in ids if each not in (rows.HEALTHY, rows.SHORT)]

@@ -106,7 +106,7 @@ def rows_here(item: Item, how: WorkerOptions) -> list[Row]:
 
 
 def _or_error_row(item: Item, batch: Batch, work: Callable[[Item], list[Any]]) -> list[Any]:
-    """The result of `work`, or a row with the error if the item cannot be read."""
+    """Returns the result of `work`, or a row with the error if the item cannot be read."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GctraceWarning)
@@ -127,7 +127,7 @@ def _rows(item: Item, how: WorkerOptions) -> list[Row]:
 
 
 def _part(item: Item, batch: Batch) -> list[Row] | list[StretchResult]:
-    """The result of a part; a file that cannot be split has all its rows in the first part."""
+    """Returns the result of a part; a file that cannot be split is all in the first part."""
     how = batch.how
     index, _ = batch.part or (0, 1)
     with inputs.opened(item, how.storage) as file:
@@ -140,7 +140,7 @@ def _part(item: Item, batch: Batch) -> list[Row] | list[StretchResult]:
 
 
 def _whole(file: IO[bytes], item: Item, how: WorkerOptions) -> list[Row]:
-    """The rows of an open file; long logs are read in stretches."""
+    """Returns the rows of an open file; long logs are read in stretches."""
     from gctrace_analyzer.api import read
     from gctrace_analyzer.ingest.sources import Source
 

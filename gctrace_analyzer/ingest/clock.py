@@ -77,7 +77,7 @@ def moment(text: str) -> datetime:
 
 
 def falls(at: pl.Series) -> bool:
-    """Whether times run backwards, as from some log services and `journalctl -r`."""
+    """Returns whether times run backwards, as from some log services and `journalctl -r`."""
     steps = at.diff().drop_nulls()
     if at.dtype.is_temporal():
         # Without years, new year looks like a jump of more than half a year.
@@ -121,7 +121,7 @@ def with_logged_at(
 
 
 def _is_utc(frame: pl.DataFrame) -> bool:
-    """Whether every timestamp has an offset."""
+    """Returns whether every timestamp has an offset."""
     if "zone" not in frame.columns:
         return not frame["local_time"].count()
     utc = (frame["zone"].cast(pl.String) == "UTC").sum()
@@ -147,7 +147,7 @@ def _lines(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _instants(lines: pl.DataFrame, clock: Clock) -> pl.Series:
-    """The UTC time of each line, in line order; null if it is unknown."""
+    """Returns the UTC time of each line, in line order; null if it is unknown."""
     if lines["yearless"].any():
         lines = lines.with_columns(local_time=_with_year(lines, clock.year))
     naive, zone = pl.col("local_time"), pl.col("zone")
@@ -220,7 +220,7 @@ def _local(lines: pl.DataFrame, tz: str) -> pl.Series:
 
 
 def _second_time(lines: pl.DataFrame, twice: pl.Series) -> pl.Series:
-    """Whether a time in a repeated hour is the second one; null if unknown."""
+    """Returns whether a time in a repeated hour is the second one; null if unknown."""
     facts = lines.select(
         step=pl.col("local_time").diff().dt.total_microseconds() / 1e6,
         at_step=pl.col("start_s").diff(),
@@ -280,7 +280,7 @@ def with_wall_time(
 
 
 def _starts(cycles: pl.DataFrame, clock: Clock) -> pl.DataFrame:
-    """The start of each process, and how far its timestamps disagree: `drift_s`."""
+    """Returns the start of each process, and how far its timestamps disagree: `drift_s`."""
     begun = pl.col("logged_at") - pl.duration(
         microseconds=(end_s() * 1e6).round().cast(pl.Int64)
     )

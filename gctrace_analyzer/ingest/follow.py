@@ -135,14 +135,14 @@ class Segment:
         return data
 
     def _is_truncated(self) -> bool:
-        """Whether the file is shorter than before, or has another beginning."""
+        """Returns whether the file is shorter than before, or has another beginning."""
         if os.fstat(self._file.fileno()).st_size < self._at:
             return True
         now = os.pread(self._file.fileno(), len(self._head), self._begin)
         return now != self._head
 
     def _is_left(self, since: float) -> bool:
-        """Whether the path is another file now, and this one does not change any more."""
+        """Returns whether the path is another file now, and this one does not change any more."""
         if time.monotonic() - since < QUIET_S:
             return False
         opened = os.fstat(self._file.fileno())

@@ -174,7 +174,7 @@ def add_rejoined(part: Part, suspects: list[Suspect], context: pl.DataFrame) -> 
 
 
 def _inserted(frames: list[pl.DataFrame], rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The frames, which are in line order, with the rows inserted in line order."""
+    """Yields the frames, which are in line order, with the rows inserted in line order."""
     for index, frame in enumerate(frames):
         following = next((f["line_no"][0] for f in frames[index + 1 :] if len(f)), None)
         here = pl.lit(value=True) if following is None else pl.col("line_no") < following

@@ -233,7 +233,7 @@ class LiveInput:
 
 
 def _settled(at: list[int], lines: int) -> int:
-    """How many of the suspects at these lines cannot be affected by later lines."""
+    """Returns how many of the suspects at these lines cannot be affected by later lines."""
     found = 0
     for index, (line, after) in enumerate(pairwise([*at, lines + APART + 1]), start=1):
         if after - line > APART and line + CONTEXT_LINES <= lines:

@@ -80,7 +80,7 @@ def _links(frames: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 def _ends_of_runs(
     frames: Sequence[pl.DataFrame], links: Sequence[pl.DataFrame]
 ) -> tuple[list[_Cycle], list[_Cycle]]:
-    """The first and the last cycle of each run."""
+    """Returns the first and the last cycle of each run."""
     firsts: list[_Cycle] = []
     lasts: list[_Cycle] = []
     for index, (frame, each) in enumerate(zip(frames, links, strict=True)):
@@ -97,7 +97,7 @@ def _rows(frames: Iterable[pl.DataFrame]) -> Iterator[_Cycle]:
 
 
 def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
-    """The columns of `_Cycle`."""
+    """Returns the columns of `_Cycle`."""
     gc_cpu = (
         "stw_sweep_term_cpu_ms",
         "assist_cpu_ms",
@@ -191,7 +191,7 @@ def _less(one: float | None, other: float | None, slack: float) -> bool:
 
 
 def _goal_growth_pct(before: _Cycle, cycle: _Cycle) -> float | None:
-    """How far the goal is above the live heap before it.
+    """Returns how far the goal is above the live heap before it.
 
     Unlike `effective_gogc`, without stacks and globals: it only compares cycles.
     """
@@ -201,7 +201,7 @@ def _goal_growth_pct(before: _Cycle, cycle: _Cycle) -> float | None:
 
 
 def _sequential(firsts: list[_Cycle], lasts: list[_Cycle]) -> list[int] | None:
-    """The process of each run of consecutive numbers; None if processes ran concurrently.
+    """Returns the process of each run of consecutive numbers; None if processes ran concurrently.
 
     They did if a run continues an earlier process better than the last one, or continues the
     last one from before a gap.
@@ -224,7 +224,7 @@ def _sequential(firsts: list[_Cycle], lasts: list[_Cycle]) -> list[int] | None:
 
 
 def _concurrent(cycles: Iterable[_Cycle]) -> list[int]:
-    """The process of each cycle: the one that it continues best, of the most recent ones."""
+    """Returns the process of each cycle: the recent one that it continues best."""
     chains: list[_Chain] = []  # the most recent last
     process: list[int] = []
     count = 0
@@ -247,7 +247,7 @@ def _concurrent(cycles: Iterable[_Cycle]) -> list[int]:
 
 
 def _candidates(chains: list[_Chain], cycle: _Cycle) -> list[tuple[_Chain, float]]:
-    """The processes that the cycle may continue, best first, and the cycles missing."""
+    """Returns the processes that the cycle may continue, best first, and the cycles missing."""
     costs = []
     for age, chain in enumerate(reversed(chains[-OPEN_CHAINS:])):
         missing = chain.missing(cycle)
@@ -349,7 +349,7 @@ def take_cycles(parts: Sequence[Part]) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _in_time_order(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
-    """The cycles of an input in the order in which they happened."""
+    """Returns the cycles of an input in the order in which they happened."""
     if not frames:
         return frames
     at = pl.concat([frame["logged_at"] for frame in frames]).drop_nulls()
@@ -359,7 +359,7 @@ def _in_time_order(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
 
 
 def _numbers_fall(frames: list[pl.DataFrame]) -> bool:
-    """Whether numbers count down, and each cycle starts before the one above it."""
+    """Returns whether numbers count down, and each cycle starts before the one above it."""
     if frames[0]["gc_num"].head(3).is_sorted():
         return False
     facts = pl.concat([frame.select("gc_num", "start_s") for frame in frames])
@@ -370,7 +370,7 @@ def _numbers_fall(frames: list[pl.DataFrame]) -> bool:
 
 
 def _processes_of(frames: list[pl.DataFrame]) -> tuple[list[pl.Series], pl.DataFrame]:
-    """The process of each cycle of each frame, and the identity of each process."""
+    """Returns the process of each cycle of each frame, and the identity of each process."""
     if not any(name in frame.columns for frame in frames for name in IDENTITY):
         return process_of(frames), _no_identities()
     if _has_one_identity(frames):
@@ -381,7 +381,7 @@ def _processes_of(frames: list[pl.DataFrame]) -> tuple[list[pl.Series], pl.DataF
 
 
 def _has_one_identity(frames: list[pl.DataFrame]) -> bool:
-    """Whether all log prefixes give the same identity."""
+    """Returns whether all log prefixes give the same identity."""
     names = [name for name in IDENTITY if name != "stream"]
     seen = set()
     for frame in frames:
@@ -393,7 +393,7 @@ def _has_one_identity(frames: list[pl.DataFrame]) -> bool:
 
 
 def _key(frame: pl.DataFrame) -> pl.Series:
-    """The identity of each line as one text.
+    """Returns the identity of each line as one text.
 
     Without the stream, as a process may write to two.
     """
@@ -405,7 +405,7 @@ def _key(frame: pl.DataFrame) -> pl.Series:
 
 
 def _by_key(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Series]:
-    """The processes within each of several identities, in the order in which they appear."""
+    """Returns the processes within each identity, in the order in which they appear."""
     whole = pl.concat(frames, how="diagonal").with_columns(pl.concat(keys).alias("key"))
     whole = whole.with_row_index("row")
     rows, numbers, so_far = [], [], 0
@@ -426,7 +426,7 @@ def _by_key(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Series
 
 
 def _identities(frames: list[pl.DataFrame], processes: list[pl.Series]) -> pl.DataFrame:
-    """The identity of each process, in the columns of `processes`."""
+    """Returns the identity of each process, in the columns of `processes`."""
     firsts = []
     for frame, process in zip(frames, processes, strict=True):
         given = [name for name in IDENTITY if name in frame.columns]

@@ -218,7 +218,7 @@ def _messages(part: Part) -> list[Message]:
 
 
 def _newest_first(messages: list[pl.DataFrame]) -> bool:
-    """Whether the timestamps of messages, which have no year or zone yet, run backwards."""
+    """Returns whether the timestamps of messages, which have no year or zone yet, run backwards."""
     for clock in ("local_time", "monotonic_s"):
         at = [
             frame.sort("line_no")[clock].drop_nulls()
@@ -241,7 +241,7 @@ def _kill_before_context(texts: pl.Series) -> bool:
 
 
 def _table(table: str, parts: list[Part]) -> pl.DataFrame:
-    """The rows of a table: part after part, in line order."""
+    """Returns the rows of a table: part after part, in line order."""
     frames = []
     types = schema.polars_schema(table)
     for part in parts:
@@ -284,7 +284,7 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 
 def _valid(value: Any, dtype: pl.DataType) -> Any:
-    """The value if it fits the column, else null: inputs may have any number or type."""
+    """Returns the value if it fits the column, else null: inputs may have any number or type."""
     if dtype == pl.Int64:
         whole = int(value) if isinstance(value, float) and value.is_integer() else value
         return whole if isinstance(whole, int) and whole in _INT64 else None
@@ -298,7 +298,7 @@ def _valid(value: Any, dtype: pl.DataType) -> Any:
 
 
 def _companions(table: str, parts: list[Part], cycles: pl.DataFrame) -> pl.DataFrame:
-    """A companion table with the process and cycle of each of its lines."""
+    """Returns a companion table with the process and cycle of each of its lines."""
     frames = [
         frame.with_columns(pl.lit(part.facts.name).cast(pl.Categorical).alias("source"))
         for part in parts

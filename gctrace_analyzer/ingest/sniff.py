@@ -79,7 +79,7 @@ def sniff(raw: bytes, text: str) -> str:
 
 
 def _is_json_lines(lines: Sequence[str], *, cut: bool) -> bool:
-    """Whether most lines are a JSON object each; a few may be damaged."""
+    """Returns whether most lines are a JSON object each; a few may be damaged."""
     sample = lines[:20]
     whole = sum(_is_object(line) for line in sample)
     if len(lines) == 1:

@@ -39,7 +39,7 @@ _NOT_LOGS = {
     b"PK\x03\x04": ("a zip archive", "Unpack it and name the log inside."),
     b"LPKSHHRH": (
         "a binary journal",
-        "Let journalctl print it: journalctl --file FILE -o json | gctrace-analyze -",
+        "Convert it first: journalctl --file FILE -o json > journal.json",
     ),
     b"\x7fELF": ("an executable", "Name the log it wrote, not the program."),
 }
@@ -151,7 +151,7 @@ class Source:
             yield data
 
     def _all_blocks(self) -> Iterator[bytes]:
-        """The unpacked blocks, beginning with those that `head` has read."""
+        """Yields the unpacked blocks, beginning with those that `head` has read."""
         if self._rest is None:
             self._rest = self._unpacked()
         taken, self._head = self._head, []
@@ -239,7 +239,7 @@ def _decoded(blocks: Iterator[bytes], facts: SourceFacts) -> Iterator[bytes]:
 
 
 def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
-    """The open file, whether to close it, and its name for messages."""
+    """Returns the open file, whether to close it, and its name for messages."""
     if origin == "-":
         return sys.stdin.buffer, False, "<stdin>"
     if not isinstance(origin, str | Path):
@@ -272,7 +272,7 @@ def _encoding(head: bytes) -> str:
 
 
 def _cleaned(data: bytes) -> bytes:
-    """The data as valid UTF-8 with Unix line ends and without terminal escapes."""
+    """Returns the data as valid UTF-8 with Unix line ends and without terminal escapes."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     if b"\x1b" in data:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.table import Line
 
 _FIRST = ("live_heap", "unclear_load")
-"""Differences shown first: a different amount of data is a different load."""
+"""Differences shown first: with a different live heap, the load is not the same."""
 _STYLES = {"Improved": "green", "Regressed": "bold red", "Same": "dim"}
 _KINDS = {"incomparable": "bold yellow", "changed": "bold", "note": ""}
 
@@ -132,19 +132,19 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
         few = [part.summary.cycles for part in side.measured if not part.long_enough]
         if few:
             yield (
-                f"{side.label}: {count(min(few), 'cycle')} in a run are too few to compare: at "
-                f"least {MIN_CYCLES} are needed."
+                f"{side.label}: a run has only {count(min(few), 'cycle')}; a comparison needs at "
+                f"least {MIN_CYCLES}."
             )
         if side.processes > len(side.measured):
             runs = count(len(side.measured), "run")
             yield (
-                f"{side.label}: {side.processes} processes in {runs}: the figures are of all of "
+                f"{side.label}: {side.processes} processes in {runs}: the figures cover all of "
                 "them together."
             )
     if any(len(side.measured) < 2 for side in sides):
         yield (
-            "Only one run per side: the difference between runs is estimated from other programs "
-            "(docs/comparison.md). Three runs per side measure it."
+            "Only one run per side: the variation between runs is estimated from other programs "
+            "(docs/comparison.md). Compare three runs per side to measure it."
         )
 
 

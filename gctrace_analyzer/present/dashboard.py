@@ -39,7 +39,7 @@ JUST_NOW_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a dashboard shows besides the figures: title, amounts, newest cycle."""
+    """What a dashboard shows in addition to the figures: title, counts, newest cycle."""
 
     title: str
     cycles: int
@@ -96,7 +96,7 @@ def dashboard(
     Args:
         report: the report on the cycles in the window.
         trend: `schema.WINDOWS` of the same cycles, all of one length.
-        progress: what to show besides the figures.
+        progress: what to show in addition to the figures.
         now_s: the time since the start of the process.
         width: the width of the terminal.
         advise: whether to show recommended settings.
@@ -132,7 +132,7 @@ def _head(report: Report, progress: Progress, width: int) -> Iterator[Line]:
 
 
 def _newest(row: dict[str, Any], age_s: float) -> str:
-    """The newest cycle and its age."""
+    """Returns the newest cycle and its age."""
     ago = "just now" if age_s < JUST_NOW_S else f"{elapsed(age_s)} ago"
     parts = [f"  gc {row['gc_num']:,} {ago}"]
     sizes = [row.get(f"heap_{when}_mib") for when in ("start", "end", "live")]
@@ -151,7 +151,7 @@ def _newest(row: dict[str, Any], age_s: float) -> str:
 def _points(
     trend: pl.DataFrame, now_s: float | None, count: int
 ) -> dict[str, list[float | None]]:
-    """The values of the last `count` windows by column; None for unknown values."""
+    """Returns the values of the last `count` windows by column; None for unknown values."""
     if trend.is_empty():
         return {}
     length = trend["end_s"][0] - trend["start_s"][0]
@@ -180,7 +180,7 @@ def _figure(figure: overview.Figure, values: list[float | None], width: int) -> 
 
 
 def _shortened(note: str, room: int) -> str:
-    """The parts of the note that fit."""
+    """Returns the parts of the note that fit on the line."""
     while len(note) > max(room, 0):
         cut = max(note.rfind("; "), note.rfind(" · "), note.rfind(" ("))
         if cut < 0:
@@ -243,5 +243,6 @@ def interval_line(row: dict[str, Any]) -> str:
 
 
 def episode_line(row: dict[str, Any]) -> str:
-    """Formats an episode (`schema.EPISODES`) that has started."""
-    return f"          {row['severity']}: {row['kind']}: {format.printable(row['reason'])}"
+    """Formats an episode (`schema.EPISODES`) that has started, in lines of 80 columns."""
+    text = f"{row['severity']}: {row['kind']}: {format.printable(row['reason'])}"
+    return "\n".join(wrap(text, 80, " " * 10, " " * 10))

@@ -28,16 +28,16 @@ _TABLE_FILES = {
     "markers": "runtime/proc.go, forcegchelper",
 }
 
-# Fields that are no column of their table.
+# Fields that are not columns of their table.
 _OTHERS = {
     "gc_threads": ("", "threads that took part in the collection (not GOMAXPROCS)"),
-    "phase_1_ms": ("ms", "the world stopped: marking"),
-    "phase_2_ms": ("ms", "the world stopped: sweeping"),
-    "phase_3_ms": ("ms", "the world stopped: stopping it, and everything else"),
-    "phase_1_us": ("µs", "the world stopped: stopping it"),
-    "phase_2_us": ("µs", "the world stopped: finishing the last sweep, starting the helpers"),
-    "phase_3_us": ("µs", "the world stopped: marking on this thread"),
-    "phase_4_us": ("µs", "the world stopped: waiting for the helpers"),
+    "phase_1_ms": ("ms", "stop-the-world: marking"),
+    "phase_2_ms": ("ms", "stop-the-world: sweeping"),
+    "phase_3_ms": ("ms", "stop-the-world: stopping the world, and everything else"),
+    "phase_1_us": ("µs", "stop-the-world: stopping the world"),
+    "phase_2_us": ("µs", "stop-the-world: finishing the last sweep, starting the helpers"),
+    "phase_3_us": ("µs", "stop-the-world: marking on this thread"),
+    "phase_4_us": ("µs", "stop-the-world: waiting for the helpers"),
     "scan_ms": ("ms", "concurrent: scan of roots"),
     "install_barrier_ms": ("ms", "concurrent: installing the write barrier"),
     "mark_ms": ("ms", "concurrent marking, wall time"),
@@ -58,9 +58,9 @@ _OTHERS = {
     "handoff_count": ("", "objects in that work"),
     "steal": ("", "work stolen from another marking thread"),
     "steal_count": ("", "objects in that work"),
-    "procyield": ("", "busy waits of marking threads"),
-    "osyield": ("", "yields to the system of marking threads"),
-    "sleep": ("", "sleeps of marking threads"),
+    "procyield": ("", "how often marking threads busy-waited"),
+    "osyield": ("", "how often marking threads yielded to the OS"),
+    "sleep": ("", "how often marking threads slept"),
 }
 
 
@@ -170,7 +170,7 @@ def _parts(shape: Shape, match: re.Match[str]) -> Iterator[Part]:
 
 
 def _derived(match: re.Match[str]) -> Iterator[tuple[str, str]]:
-    """The figures that a person would derive from the line."""
+    """Yields the figures that a person would derive from the line."""
     number = {
         name: float(value)
         for name, value in match.groupdict().items()

@@ -17,9 +17,11 @@ from gctrace_analyzer.present.format import (
     printable,
     rate,
     share,
+    wrap,
 )
 from gctrace_analyzer.present.format import milliseconds as ms
 from gctrace_analyzer.present.sections.overview import Table
+from gctrace_analyzer.present.table import WIDTH
 from gctrace_analyzer.present.table import table as text_table
 
 if TYPE_CHECKING:
@@ -45,7 +47,9 @@ def lines(answers: Answers, most: int = MOST_ROWS) -> Iterator[Line]:
         yield ((sentence, "bold" if index == 0 else ""),)
     yield ()
     for label, value, note in state(answers):
-        yield ((f"  {label:<12}", ""), (f"{value:>12}", "bold"), (f"  {note}", ""))
+        first, *others = wrap(note, WIDTH - 28)
+        yield ((f"  {label:<12}", ""), (f"{value:>12}", "bold"), (f"  {first}", ""))
+        yield from (((f"{'':28}{line}", ""),) for line in others)
     for table in tables(answers, most):
         yield from text_table(table)
     yield ()
@@ -80,7 +84,7 @@ def _finite(value: Any) -> Any:
 
 
 def facts(answers: Answers) -> list[str]:
-    """Returns what was read, and what could not be."""
+    """Returns how much was read, and what could not be used."""
     t = answers.totals
     read = [
         count(t.files, "file"),
@@ -103,17 +107,21 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
     t = answers.totals
     found = []
     if t.gc_cores is not None:
-        of = f"of {cores(t.cores)}" + (f", {share(t.gc_cores / t.cores)}" if t.cores else "")
+        of = f"of {cores(t.cores)}" + (f" ({share(t.gc_cores / t.cores)})" if t.cores else "")
         with_idle = f"; {cores(t.gc_with_idle_cores)} with idle marking"
         found.append(("GC CPU", f"{cores(t.gc_cores)} cores", of + with_idle))
     near = len(answers.thrash) - t.thrashing
-    found.append(("Thrashing", f"{t.thrashing:,} now", f"{near:,} have thrashed or nearly do"))
+    found.append(
+        ("Thrashing", f"{t.thrashing:,} now", f"{near:,} thrashed earlier or are close to it")
+    )
     if t.advised:
         ends = (t.saved_cores_low, t.saved_cores_high)
         by = f"of GC CPU: new settings for {count(t.advised, 'process', 'processes')}"
         found.append(_change(t.saved_cores, ends, "cores", cores, by))
         heap = (t.saved_heap_mib_low, t.saved_heap_mib_high)
-        found.append(_change(t.saved_heap_mib, heap, "GiB", _gib, "of heap with them"))
+        found.append(
+            _change(t.saved_heap_mib, heap, "GiB", _gib, "of heap for the same processes")
+        )
     elif t.processes:
         unknown = int(answers.services["without_advice"].sum())
         unchanged = int(answers.services["files"].sum()) - unknown
@@ -152,7 +160,7 @@ def notes(answers: Answers) -> list[str]:
     if t.unnamed:
         sentences.append(
             f"{count(t.unnamed, 'process', 'processes')} without a service: "
-            "'{service}/{pod}.log' as id takes it from the paths."
+            "a pattern (id) such as '{service}/{pod}.log' reads it from the paths."
         )
     return sentences
 
@@ -253,7 +261,7 @@ _settings = (
     ),
 )
 _outliers = (
-    ("Unlike its replicas", "figure", "here", "median", "replicas"),
+    ("Different from its replicas", "figure", "value", "median", "replicas"),
     "llrrr",
     lambda row: (
         _file(row),
@@ -275,7 +283,7 @@ _errors = (
 
 
 def _file(row: Mapping[str, Any]) -> str:
-    """The end of the file name, and the number of the process if it is not the first."""
+    """Returns the end of the file name, and the number of the process if it is not the first."""
     number = f" #{row['process']}" if row["process"] else ""
     return _short(row["file"], _NAME_CHARS - len(number)) + number
 

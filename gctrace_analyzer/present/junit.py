@@ -1,4 +1,4 @@
-"""Gates as JUnit XML: a test case each, as CI systems show them."""
+"""Checks as JUnit XML, one test case each, for CI systems."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.checks import Check
 
 
-def dumps(judged: Sequence[Check]) -> bytes:
-    """The conditions as JUnit XML; one that cannot be judged is an error, not a success."""
+def dumps(checks: Sequence[Check]) -> bytes:
+    """Returns the checks as JUnit XML; one whose result is unknown is an error, not a success."""
     suite = ElementTree.Element(
         "testsuite",
         name="gctrace-analyze",
-        tests=str(len(judged)),
-        failures=str(sum(each.held is True for each in judged)),
-        errors=str(sum(each.held is None for each in judged)),
+        tests=str(len(checks)),
+        failures=str(sum(each.held is True for each in checks)),
+        errors=str(sum(each.held is None for each in checks)),
     )
-    for each in judged:
+    for each in checks:
         case = ElementTree.SubElement(
             suite, "testcase", classname="gctrace-analyze", name=each.text
         )

@@ -93,7 +93,7 @@ def _findings(report: Report) -> Iterator[str]:
         place = f" ({code(each.place)})" if each.place else ""
         yield (
             f"- **{escaped(each.name)}** {each.id}, {escaped(each.when)}: "
-            f"{escaped(each.evidence)}{place}."
+            f"{escaped(f'{each.meaning} {each.evidence}')}{place}"
             f"{escaped(effects)} *{escaped(each.advice)}*"
         )
     if good := findings.healthy(report):

@@ -34,15 +34,10 @@ def lines(report: Report) -> Iterator[Line]:
         yield from () if index else ((),)
         for part, text in enumerate(wrap(sentence, WIDTH - 6)):
             yield (("      " if index or part else "Note  ", "bold"), (text, ""))
-    yield ()
-    yield (
-        ("Next: ", "bold"),
-        ("-o report.html · recommend · whatif · compare before.log after.log", ""),
-    )
 
 
 def _head(report: Report) -> Iterator[Line]:
-    """The inputs, and the known settings."""
+    """Yields the inputs, and the known settings."""
     for text in _filled(report.facts):
         yield ((text, "bold"),)
     if known := evidence.settings(report):
@@ -55,7 +50,7 @@ def _head(report: Report) -> Iterator[Line]:
 
 
 def _findings(report: Report) -> Iterator[Line]:
-    """What happened: each problem with its consequences and advice."""
+    """What happened: each problem with its evidence, further effects and advice."""
     problems = findings.problems(report)
     good, minor = findings.healthy(report), findings.minor(report)
     if not (problems or good or minor):
@@ -102,7 +97,7 @@ def _problem(each: findings.Problem) -> Iterator[Line]:
         (f"  {each.id}", "dim"),
         (f"  {right:>{max(WIDTH - len(head) - 9, 0)}}", "dim"),
     )
-    parts = [each.evidence]
+    parts = [f"{each.meaning} {each.evidence}"]
     if each.also_causes:
         parts.append(f"Also caused by this: {each.also_causes}.")
     for part in parts:
@@ -139,7 +134,7 @@ def joined(styled: Iterable[Line]) -> str:
 
 
 def _filled(facts: list[str]) -> Iterator[str]:
-    """The facts joined by dots, wrapped at the width."""
+    """Yields the facts joined by dots, wrapped at the width."""
     line = facts[0]
     for fact in facts[1:]:
         if len(line) + 3 + len(fact) > WIDTH:

@@ -75,7 +75,7 @@ func deep(n int, c chan int) {
 	_ = pad
 }
 
-// serve answers requests out of a cache of -live MiB: JSON in, JSON out.
+// serve answers requests from a cache of -live MiB: JSON in, JSON out.
 func serve(r *rand.Rand) int64 {
 	type item struct {
 		ID   int               `json:"id"`
@@ -130,8 +130,8 @@ func etl(r *rand.Rand) int64 {
 	return n
 }
 
-// refill builds what is held a second time, 1/200 of it per call, as a cache does that is
-// loaded anew before the old one is let go; nil when it is over.
+// refill builds a second copy of the live set, 1/200 of it per call, like a cache that is
+// reloaded before the old one is dropped; it returns nil when the copy is complete.
 func refill(again []*node, wanted bool) []*node {
 	if !wanted {
 		return nil

@@ -11,14 +11,14 @@ import (
 
 const pollEvery = 10 * time.Millisecond
 
-// mapped is the memory the runtime has and has not given back.
+// mapped returns the memory that the runtime has obtained and not returned.
 func mapped() uint64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)
 	return s[0].Value.Uint64() - s[1].Value.Uint64()
 }
 
-// told is what the runtime says of itself.
+// told returns the metrics of the runtime.
 func told() map[string]interface{} {
 	names := []string{"/cpu/classes/gc/total:cpu-seconds", "/cpu/classes/gc/mark/assist:cpu-seconds", "/cpu/classes/gc/mark/dedicated:cpu-seconds",
 		"/cpu/classes/gc/mark/idle:cpu-seconds", "/cpu/classes/gc/pause:cpu-seconds", "/cpu/classes/user:cpu-seconds", "/cpu/classes/total:cpu-seconds",

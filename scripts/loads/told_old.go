@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Reading MemStats stops the world: not too often.
+// Reading MemStats stops the world, so do not read it too often.
 const pollEvery = 200 * time.Millisecond
 
 func mapped() uint64 {

@@ -1,4 +1,4 @@
-"""Reads a log as one does in an evening: a regular expression per line, then a frame."""
+"""Reads a log as a quick script does: a regular expression per line, then a frame."""
 
 import json
 import re

@@ -83,13 +83,13 @@ def differences(
         yield Difference(
             "incomparable",
             "procs",
-            f"Different GOMAXPROCS, {procs[0]} → {procs[1]}: shares of CPU have another basis.",
+            f"GOMAXPROCS differs ({procs[0]} → {procs[1]}), so CPU shares are not comparable.",
         )
     if was.go and now.go and was.go != now.go:
         yield Difference(
             "incomparable",
             "go_version",
-            f"Different Go, {was.go} → {now.go}: the garbage collector itself differs.",
+            f"The Go version differs ({was.go} → {now.go}), and with it the garbage collector.",
         )
     for what, name, old, new in (
         ("gogc", "GOGC", was.gogc, now.gogc),
@@ -110,25 +110,27 @@ def _load_difference(row: Mapping[str, Any], *, load_is_given: bool) -> Iterator
         return
     low, high = (100 * row[end] / was for end in ("delta_low", "delta_high"))
     rates = f"{was:.3g} → {row['after']:.3g} MiB/s allocated"
-    interval = f"{100 * row['delta'] / was:+.0f} %, {_signed(low)} to {_signed(high)}"
+    interval = (
+        f"{100 * row['delta'] / was:+.0f} %, 95 % interval {_signed(low)} to {_signed(high)}"
+    )
     if not other_load(dict(row)):
         yield Difference(
             "note",
             "unclear_load",
-            f"The load may differ, {rates} ({interval}), but the runs are too short to decide: "
-            "use longer runs, or several per side.",
+            f"The load may differ: {rates} ({interval}). The runs are too short to be sure; use "
+            "longer runs, or several per side.",
         )
     elif load_is_given:
         yield Difference(
             "incomparable",
             "load",
-            f"Different load, {rates} ({interval}): it explains a part of each change.",
+            f"The load differs: {rates} ({interval}). This explains part of each change.",
         )
     else:
         yield Difference(
             "note",
             "throughput",
-            f"The program allocates as fast as it can, {rates} ({interval}): the rate is a "
+            f"The program allocates as fast as it can: {rates} ({interval}). The rate is a "
             "result, not the load.",
         )
 
@@ -150,8 +152,8 @@ def _live_heap_difference(row: Mapping[str, Any]) -> Iterator[Difference]:
     yield Difference(
         "note",
         "live_heap",
-        f"The live heap of the program itself changed, {row['before']:.3g} → "
-        f"{row['after']:.3g} MiB, and with it goal, peak and the cost of a cycle.",
+        f"The live heap of the program itself changed ({row['before']:.3g} → "
+        f"{row['after']:.3g} MiB), and with it the heap goal, heap peak and cost of a cycle.",
     )
 
 

@@ -264,8 +264,8 @@ def _more_time(metric: Metric, side: Sequence[Measured], other: Sequence[Measure
 def _above_shorter_peaks(run: Measured, seconds: float) -> float:
     """Returns how far the peak is above that of parts of this length, on the metric's scale."""
     metric = NAMED["heap_peak_mib"]
-    stretch = ((pl.col("start_s") - pl.col("start_s").min()) / max(seconds, 1e-3)).floor()
-    peaks = run.corrected.group_by(stretch.alias("stretch")).agg(pl.col("heap_end_mib").max())
+    part = ((pl.col("start_s") - pl.col("start_s").min()) / max(seconds, 1e-3)).floor()
+    peaks = run.corrected.group_by(part.alias("part")).agg(pl.col("heap_end_mib").max())
     scaled = [metric.scaled(float(peak)) for peak in peaks["heap_end_mib"].drop_nulls()]
     return max(scaled) - fmean(scaled) if scaled else 0.0
 

@@ -71,13 +71,13 @@ def _last_num_gc(row: Row, memstats: pl.DataFrame) -> int | None:
     identifier = row["container_id"]
     if not identifier or memstats.is_empty():
         return None
-    mine = memstats.filter(
+    dumps = memstats.filter(
         pl.any_horizontal(
             pl.lit(identifier).str.starts_with(pl.col(name).fill_null("-"))
             for name in ("ident", "container_id")
         )
     )["num_gc"].drop_nulls()
-    return int(mine[-1]) if len(mine) else None
+    return int(dumps[-1]) if len(dumps) else None
 
 
 SAME_WORK = 0.02

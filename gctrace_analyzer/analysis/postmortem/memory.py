@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.schema import IDENTITY
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_IDENTITY = ("source", "host", "ident", "container", "container_id", "pod")
+_NAMES = tuple(
+    name for name in IDENTITY if name not in ("host", "log_pid", "unit", "namespace", "stream")
+)
+_IDENTITY = ("source", "host", *_NAMES)
+"""The columns that distinguish programs; a restarted program is still the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +25,8 @@ class Memory:
     """The dumps of one program: sizes in MiB, from the last dump unless named `_max`.
 
     `held` is the heap that was obtained from the OS and not returned. `needed` is what the
-    program
-    keeps: its buffer pool if the dumps have one, otherwise the heap in use. `resolution_mib` is
-    the unit of the last printed digit.
+    program keeps: its buffer pool if the dumps have one, otherwise the heap in use.
+    `resolution_mib` is the unit of the last printed digit.
     """
 
     source: str
@@ -103,7 +107,7 @@ def _memory(part: pl.DataFrame) -> Memory:
     resolution = part["resolution_bytes"].max()
     figures: dict[str, Any] = {
         "source": str(part["source"][0]),
-        "of": next((part[name][0] for name in _IDENTITY[2:] if part[name][0]), None),
+        "of": next((part[name][0] for name in _NAMES if part[name][0]), None),
         "dumps": len(part),
         "heap_sys_mib": _last(heap_sys),
         "heap_sys_max_mib": heap_sys.max(),

@@ -2,7 +2,7 @@
 
 Proof of an OOM kill is a record of the kernel or of systemd-oomd, a container state
 `OOMKilled`, the result `oom-kill` of a unit, or the runtime's own `out of memory`. Exit code
-137 alone is SIGKILL from anybody, and counts as not proven.
+137 alone is SIGKILL from any process, and counts as not proven.
 """
 
 from __future__ import annotations

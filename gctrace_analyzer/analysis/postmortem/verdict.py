@@ -69,10 +69,10 @@ def explain_death(
     if not facts["proven"]:
         return Explanation(
             (
-                "Exit code 137 is SIGKILL, from whoever sent it. It is not proven that memory "
-                "was the reason; the kernel's log of that minute would show it.",
+                "Exit code 137 means SIGKILL, which any process may have sent. It does not "
+                "prove that memory was the reason; the kernel's log of that minute does.",
             ),
-            ("Keep `journalctl -k` or `dmesg` of the host for the next time.",),
+            ("Next time, save the output of `journalctl -k` or `dmesg` on the host.",),
             "cannot tell",
         )
     reading = [*_about_limit(facts, death, tables), *_about_runtime(facts)]
@@ -99,7 +99,10 @@ def explain_death(
             f"{grown:,.0f} MiB since then: most of the rest is not the Go heap, and GOMEMLIMIT "
             "does not affect it."
         )
-        advice = "Find out what uses it: cgo, mmap, thread stacks (`pmap -x`, /proc/PID/smaps)."
+        advice = (
+            "Find out what uses this memory: cgo, mmap, thread stacks (`pmap -x`, "
+            "/proc/PID/smaps)."
+        )
         return Explanation(tuple(reading), (advice,), "cannot tell")
     growth = list(_about_growth(facts))
     preventable = "partly"
@@ -111,8 +114,8 @@ def explain_death(
 
 def _about_limit(facts: Row, death: Row, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
     if facts["scope"] == "global":
-        yield "The host ran out of memory; no limit of the program was "
-        f"hit.{_rank(death, tables)}"
+        rank = _rank(death, tables)
+        yield f"The host ran out of memory; the program was within its limits.{rank}"
     elif facts["limit_mib"] is not None and facts["limit_is"]:
         yield f"It reached {facts['limit_is']}: {facts['limit_mib']:,.0f} MiB."
 
@@ -173,10 +176,7 @@ def _small_growth(facts: Row, ceiling: float) -> float | None:
 def _about_growth(facts: Row) -> Iterator[str]:
     first, live = facts["live_before_mib"], facts["live_mib"]
     if first and live and live > GROWTH_TIMES * first and live - first > GROWTH_MIN_MIB:
-        yield (
-            f"The live heap grew from {first:,} to {live:,} MiB in that time; GOMEMLIMIT would "
-            "have delayed this kill, not prevented it."
-        )
+        yield (f"The live heap grew from {first:,} to {live:,} MiB in the last minute.")
 
 
 def _limit_advice(limit: float | None, live: int, settings: Settings) -> Iterator[str]:
@@ -200,6 +200,6 @@ def _needed_input(facts: Row) -> str:
     if facts["live_mib"] is None:
         return "Run the program with GODEBUG=gctrace=1, and add its log to the input."
     return (
-        "Give the container's memory limit, or add the output of `docker inspect` or `kubectl "
+        "Specify the container's memory limit, or add the output of `docker inspect` or `kubectl "
         "describe pod` to the input."
     )

@@ -37,7 +37,7 @@ def _long_cycles(facts: ProcessFacts) -> pl.DataFrame:
     "assist-pressure",
     meaning="Goroutines have to help with marking when they allocate, which slows down "
     "requests.",
-    condition="Mark assists are over {t.assist_warn:.0%} of GC CPU time (Go 1.17 and before: "
+    condition="Mark assists are over {t.assist_warn:.0%} of GC CPU time (Go 1.17 and earlier: "
     "{t.assist_warn_old:.0%}), and also either at least {t.assist_min_cpu_share:.0%} of all "
     "CPU time, or assists and background workers together use at least {t.mark_pressure:.0%} "
     "of the processors while marking (median of the cycles that mark for {t.mark_min_ms:g} ms "
@@ -99,7 +99,7 @@ def assist_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     meaning="Cycles start as early as the pacer may start them, and that is not early enough.",
     condition="The rule assist-pressure (GC005) matches, and after the first {t.warm_up_s:g} s "
     "the median of (heap at start - live heap) / (goal - live heap) is at most "
-    "{t.early_trigger:g} (Go 1.17 and before: {t.early_trigger_old:g}).",
+    "{t.early_trigger:g} (Go 1.17 and earlier: {t.early_trigger_old:g}).",
     advice="Marking cannot keep up with the allocation, which explains the assists: give the "
     "heap more room or allocate less.",
     source="minTriggerRatioDistance in runtime/mgcpacer.go",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Severity = Literal["ok", "info", "warn", "bad"]
 
 MOST_EXAMPLES = 3
-"""Lines that a finding points to. More are hardly ever looked at."""
+"""The most lines that a finding refers to; nobody reads more."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ def levels(summary: Summary, thresholds: Thresholds, *, old_pacer: bool) -> dict
     Args:
         summary: the figures.
         thresholds: their limits.
-        old_pacer: True for Go 1.17 and before, whose pacer plans for some assist time.
+        old_pacer: True for Go 1.17 and earlier, whose pacer plans for some assist time.
     """
     t = thresholds
     result: dict[str, Level] = {}

@@ -27,15 +27,15 @@ _GUIDE = "go.dev/doc/gc-guide"
 @rule(
     "GC016",
     "limit-thrash",
-    meaning="The live heap does not fit under the memory limit, so the program spends most of "
-    "its time in GC.",
+    meaning="The memory limit is too low: the live heap does not fit under it, so the program "
+    "spends most of its time on GC.",
     condition="In lines of Go 1.18 and later, the goal is at or below the live heap of the "
     "cycle before ({t.thrash_min_live_mib:.0f} MiB and more) in at least {t.thrash_min_cycles} "
     "cycles that are not forced, with at most {t.thrash_gap_cycles} others between two of "
     "them. Or, in a window of {t.thrash_window_s:g} s with at least {t.thrash_min_cycles} "
     "cycles, the memory limit sets over {t.thrash_limited_share:.0%} of the goals, the median "
     "effective GOGC is at most {t.thrash_gogc:g}, and GC is running at least "
-    "{t.thrash_active_share:.0%} of the time. Stretches at most {t.thrash_join_cycles} cycles "
+    "{t.thrash_active_share:.0%} of the time. Episodes at most {t.thrash_join_cycles} cycles "
     "apart are one episode.",
     advice="Raise GOMEMLIMIT and the container's limit, or keep less in memory; if you can do "
     "neither, removing GOMEMLIMIT and lowering GOGC does less harm.",
@@ -65,7 +65,7 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
     "GC017",
     "cpu-limiter-likely",
     meaning="The runtime stops mark assists to leave half of the CPU to the program, so the "
-    "heap will pass the memory limit.",
+    "heap will exceed the memory limit.",
     condition="The limiter's bucket, of which the log gives a lower bound, was at least "
     "{t.limiter_likely:.0%} full (certain when full), and there is a limit-thrash episode or a "
     "cycle whose goal was set by the memory limit.",

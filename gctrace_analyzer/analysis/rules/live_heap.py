@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+_RECORD_LONGER = (
+    "Record a longer log. If the live heap still grows, compare two heap profiles "
+    "(`go tool pprof -base`)."
+)
+
+
 @rule(
     "GC021",
     "live-heap-growth",
@@ -32,7 +38,7 @@ if TYPE_CHECKING:
     "{t.growth_min_share:.0%} of the median and {t.growth_min_mib:g} MiB. Only a note if the "
     "log covers less than {t.growth_min_span_s:.0f} s, unless the growth exceeds the median. "
     "Needs at least {t.min_cycles} cycles.",
-    advice="Suspect a leak: compare two heap profiles (`go tool pprof -base`).",
+    advice="Look for a leak: compare two heap profiles (`go tool pprof -base`).",
     source="our heuristic: the slope of what is live after each collection",
 )
 def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -51,13 +57,14 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
             f"{growth.high:,.0f})"
         ) + _time_to_limit(facts, growth.mib_per_h)
     else:
-        text += ", which is too short to tell a leak from a start-up"
+        text += ", which is too short to distinguish a leak from a start-up"
     yield Evidence(
         "warn" if long or growth.gained_mib > growth.median_mib else "info",
         text + ".",
         {"growth_mib_per_h": growth.mib_per_h, "low": growth.low, "high": growth.high},
         start_s=growth.begin_s,
         end_s=growth.end_s,
+        advice=None if long else _RECORD_LONGER,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.cycles import shapes_before
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
     OverallFacts,
@@ -14,6 +13,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ _BETTER_SINCE = (
     "old-go",
     meaning="A newer Go would solve a problem that this log shows.",
     condition="A line has a format from before Go 1.6 (a warning), or the lines are from Go "
-    "1.17 or before and GC005, GC009 or GC010 matches (a note).",
+    "1.17 or earlier and GC005, GC009 or GC010 matches (a note).",
     advice="Upgrade Go: " + "; ".join(words for *_, words in _BETTER_SINCE) + ".",
     source="Go release notes",
 )
@@ -103,10 +103,10 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
     shapes = {str(shape) for shape in facts.cycles["format"].unique()}
     # In the order of the ids.
     helped = [rule_id for rule_id in ("GC005", "GC009", "GC010") if rule_id in facts.matched]
-    if shapes & shapes_before("1.6"):
+    if shapes.intersection(shapes_before("1.6")):
         yield Evidence(
             "warn",
-            "The log is from Go 1.5 or before, whose collector is far slower.",
+            "The log is from Go 1.5 or earlier, whose collector is far slower.",
             {"formats": sorted(shapes)},
             examples=example_lines(facts.cycles),
             advice=advice,
@@ -114,7 +114,7 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
     elif not facts.new_pacer and helped:
         yield Evidence(
             "info",
-            f"The log is from Go 1.17 or before, and newer releases improve on "
+            f"The log is from Go 1.17 or earlier, and newer releases improve on "
             f"{' and '.join(helped)}.",
             {"findings": helped},
             advice=advice,
@@ -126,7 +126,8 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
     "healthy",
     meaning="No action needed.",
     condition="There is at least one cycle, and no other finding is a warning. The evidence "
-    "compares GC CPU with {t.gc_cpu_warn:.0%} and the pauses with {t.stw_warn_ms:g} ms.",
+    "compares GC CPU with {t.gc_cpu_warn:.0%}, and the pauses with the limit of GC009 and GC010: "
+    "a {t.stw_quantile:.0%} quantile of {t.stw_warn_ms:g} ms.",
     advice="Leave the settings alone.",
     source="the margins are in the evidence",
 )
@@ -143,5 +144,7 @@ def healthy(facts: OverallFacts) -> Iterator[Evidence]:
         parts.append(f"GC CPU {percent(max(cpu))} (warns at {percent(t.gc_cpu_warn)})")
     if pauses:
         p99 = duration_text(max(pauses) / 1000)
-        parts.append(f"pauses {p99} p99 (warns at {duration_text(t.stw_warn_ms / 1000)})")
+        limit = duration_text(t.stw_warn_ms / 1000)
+        common = percent(1 - t.stw_quantile)
+        parts.append(f"pauses {p99} p99 (warns if over {common} exceed {limit})")
     yield Evidence("ok", "; ".join(parts) or "nothing stands out")

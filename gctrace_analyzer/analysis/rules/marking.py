@@ -31,7 +31,7 @@ _LARGE_ROOTS = (
     "large-stacks",
     meaning="Goroutine stacks are a large part of what GC has to mark.",
     condition=_LARGE_ROOTS.format(what="the stacks"),
-    advice="Use fewer goroutines, or shallower ones; stacks count toward the heap goal.",
+    advice="Use fewer goroutines, or shallower ones; stacks count towards the heap goal.",
     source="gcControllerState.commit in runtime/mgcpacer.go (Go 1.18 and later)",
 )
 def large_stacks(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -45,7 +45,7 @@ def large_stacks(facts: ProcessFacts) -> Iterator[Evidence]:
     meaning="Global variables are a large part of what GC has to mark.",
     condition=_LARGE_ROOTS.format(what="the globals"),
     advice="Expect a higher heap goal: global variables are marked in every cycle and count "
-    "toward it.",
+    "towards it.",
     source="golang/go#19839",
 )
 def large_globals(facts: ProcessFacts) -> Iterator[Evidence]:

@@ -72,7 +72,7 @@ def _place(facts: DeathFacts) -> tuple[str, ...]:
     meaning="The program was killed because memory ran out.",
     condition="A kernel log, systemd or a container state proves that a process was killed for "
     "memory, or the Go runtime ran out of memory.",
-    advice="Read the post-mortem below.",
+    advice="Read the post-mortem in this report.",
     source="kernel, systemd and container states",
 )
 def oom_kill(facts: DeathFacts) -> Iterator[Evidence]:

@@ -28,9 +28,9 @@ _LONG = (
 @rule(
     "GC009",
     "long-stw-sweep-termination",
-    meaning="Requests wait because stopping the world takes long.",
+    meaning="Requests wait because stopping the world takes a long time.",
     condition="Of the sweep terminations: " + _LONG,
-    advice="Look for too few CPUs for GOMAXPROCS and for a CPU quota; before Go 1.14, loops "
+    advice="Check for a CPU quota, and for fewer CPUs than GOMAXPROCS; before Go 1.14, loops "
     "without function calls could not be stopped either.",
     source="golang/go#17831, #42642, #31222",
     explained_by=("GC013",),
@@ -39,18 +39,17 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Pauses before marking."""
     advice = None
     if not facts.may_be_before(1, 14):
-        advice = "Look for too few CPUs for GOMAXPROCS and for a CPU quota."
+        advice = "Check for a CPU quota, and for fewer CPUs than GOMAXPROCS."
     yield from _long_pauses(facts, "stw_sweep_term_ms", "before marking", advice)
 
 
 @rule(
     "GC010",
     "long-stw-mark-termination",
-    meaning="Requests wait because the world stays stopped for long at the end of marking.",
-    condition="Of the mark terminations (Go 1.4 and before: of the whole collections): "
+    meaning="Requests wait because the world stays stopped for a long time at the end of marking.",
+    condition="Of the mark terminations (Go 1.4 and earlier: of the whole collections): "
     + _LONG,
-    advice="Look for many processors on few CPUs and for a CPU quota; with a Go before 1.8, "
-    "upgrade.",
+    advice="Check for a CPU quota, and for fewer CPUs than GOMAXPROCS; before Go 1.8, upgrade.",
     source="golang/go#42642",
     explained_by=("GC013", "GC043"),
 )
@@ -58,7 +57,7 @@ def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Pauses after marking."""
     advice = None
     if not facts.may_be_before(1, 8):
-        advice = "Look for many processors on few CPUs and for a CPU quota."
+        advice = "Check for a CPU quota, and for fewer CPUs than GOMAXPROCS."
     timed = facts.cycles["stw_sweep_term_ms"].count() > 0
     which = "after marking" if timed else "for a whole collection"
     yield from _long_pauses(facts, "stw_mark_term_ms", which, advice)

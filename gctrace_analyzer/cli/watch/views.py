@@ -190,7 +190,7 @@ class _LinesView:
                 self._options.out.write(f"{begin}{text}\n")
                 self._options.out.flush()
             except OSError:
-                # The program must not end because nobody reads this.
+                # A closed output must not end the program.
                 if self._options.out is sys.stdout:
                     raise
 

@@ -95,7 +95,7 @@ def when(text: str | None) -> datetime | None:
 
 
 def is_event(value: dict[str, Any]) -> bool:
-    """Whether a value is from `docker events --format '{{json .}}'`."""
+    """Returns whether a value is from `docker events --format '{{json .}}'`."""
     action = value.get("Action") or value.get("status")
     return value.get("Type") == "container" and str(action) in _EVENTS
 
@@ -137,7 +137,7 @@ def _event(action: str, container_id: str | None, attributes: Mapping[str, str])
 
 
 def _from_json(value: dict[str, Any]) -> Row:
-    """The row of an event or a state; empty for other objects."""
+    """Returns the row of an event or a state; empty for other objects."""
     try:
         if is_event(value):
             return from_event(value)

@@ -195,14 +195,14 @@ def _kernel(entries: list[Any]) -> list[dict[str, Any]]:
 
 
 def _hits(value: dict[str, Any]) -> list[dict[str, Any]]:
-    """The documents in a search result of Elasticsearch or OpenSearch."""
+    """Returns the documents in a search result of Elasticsearch or OpenSearch."""
     outer = value.get("hits")
     hits = outer.get("hits") if isinstance(outer, dict) else None
     return [source(hit) for hit in hits or [] if isinstance(hit, dict)]
 
 
 def _query_rows(value: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a CloudWatch Logs Insights query, oldest first."""
+    """Returns the rows of a CloudWatch Logs Insights query, oldest first."""
     rows = [
         {
             cell["field"]: cell.get("value")
@@ -221,7 +221,7 @@ def _query_rows(value: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _entry(value: dict[str, Any]) -> dict[str, Any]:
-    """The log entry, with the message out of the payload in which Google Cloud puts it."""
+    """Returns the log entry, with the message out of the payload in which Google Cloud puts it."""
     payload = value.get("jsonPayload")
     if isinstance(payload, dict) and "textPayload" not in value:
         message = payload.get("message") or payload.get("msg") or payload.get("MESSAGE")

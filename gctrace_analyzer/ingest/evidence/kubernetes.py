@@ -101,7 +101,7 @@ def pods(value: dict[str, Any]) -> list[Row]:
 
 
 def _environment(described: dict[str, Any]) -> dict[str, str]:
-    """The environment variables, including those set from the memory limit."""
+    """Returns the environment variables, including those set from the memory limit."""
     found, resources = {}, described.get("resources") or {}
     for variable in described.get("env") or []:
         name, value = variable.get("name"), variable.get("value")
@@ -279,7 +279,7 @@ _DESCRIBES = re.compile(
 
 
 def is_described(text: str) -> bool:
-    """Whether a text looks like `kubectl describe pod`, or part of it."""
+    """Returns whether a text looks like `kubectl describe pod`, or part of it."""
     return len(_DESCRIBES.findall(text)) >= 2
 
 

@@ -327,7 +327,7 @@ def _add_derived(kill: Row) -> None:
 
 
 def _page_size(incident: _Incident) -> int:
-    """The page size, from the resident memory of a kill in kB and in pages."""
+    """Returns the page size, from the resident memory of a kill in kB and in pages."""
     for kill in incident.kills:
         for row in incident.tasks:
             parts = [kill.get(f"{name}_rss_bytes") for name in ("anon", "file", "shmem")]

@@ -78,7 +78,7 @@ def cycle_columns(shape: Shape, given: frozenset[str], **flags: bool) -> list[pl
 
 
 def _old_columns(shape: Shape) -> dict[str, pl.Expr]:
-    """Expressions for the columns that shapes before Go 1.6 print differently."""
+    """Returns expressions for the columns that shapes before Go 1.6 print differently."""
     phases = [field.name for field in shape.fields if field.name.startswith("phase_")]
     if phases:
         # Up to Go 1.4 the world is stopped for the whole collection.
@@ -145,7 +145,7 @@ def companions_frame(table: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _without_impossible(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
-    """The frame with null for every value that fits its type but cannot be true."""
+    """Returns the frame with null for every value that fits its type but cannot be true."""
     limits = {
         "start_s": ABSURD_S,
         "heap_goal_mib": NO_GOAL_MIB,
@@ -157,7 +157,7 @@ def _without_impossible(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]
             absurd = (frame[name] >= limit).fill_null(value=False)
             impossible[name] = int(absurd.sum())
             frame = frame.with_columns(pl.when(~absurd).then(pl.col(name)).alias(name))
-    # Only Go 1.8 and before print a forced cycle without concurrent marking; its assist,
+    # Only Go 1.8 and earlier print a forced cycle without concurrent marking; its assist,
     # background and idle times are those of the last concurrent cycle (golang/go#15068).
     stale = (pl.col("forced") & (pl.col("concurrent_mark_ms") == 0)).fill_null(value=False)
     if frame["forced"].any() and frame.select(stale.any()).item():

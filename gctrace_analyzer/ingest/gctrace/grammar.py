@@ -74,7 +74,7 @@ class Shape:
         return _parsed(self.template)
 
     def is_before(self, version: str) -> bool:
-        """Whether only Go releases before `version` print this shape.
+        """Returns whether only Go releases before `version` print this shape.
 
         >>> SHAPES["gc15"].is_before("1.6"), SHAPES["gc16"].is_before("1.6")
         (True, False)
@@ -286,5 +286,5 @@ def shapes_before(version: str) -> tuple[str, ...]:
 
 @cache
 def any_of(shapes: tuple[Shape, ...]) -> str:
-    """A regular expression, without groups, for a whole record of any of the shapes."""
+    """Returns a regular expression, without groups, for a whole record of any of the shapes."""
     return "|".join(re.sub(r"\?P<\w+>", "?:", shape.pattern) for shape in shapes)

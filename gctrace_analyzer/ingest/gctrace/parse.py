@@ -46,7 +46,7 @@ def parse(data: bytes) -> ChunkResult:
 
 
 def _stripped(lines: pl.DataFrame, bare: int) -> Stripped:
-    """Lines that may contain something we read, without their log prefixes.
+    """Returns lines that may contain something we read, without their log prefixes.
 
     `bare` is the number of lines in the chunk that are a record and nothing else.
     """
@@ -145,7 +145,7 @@ def _result(
 
 
 def _with_metadata(rows: pl.DataFrame, metadata: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the metadata of their lines, without columns that are null throughout."""
+    """Returns the rows with the metadata of their lines, without columns that are all null."""
     columns = metadata.drop("native", "path")
     given = [name for name in columns.columns if columns[name].count()]
     texts = [name for name in given if name in (*IDENTITY, "zone") and name != "log_pid"]
@@ -163,7 +163,7 @@ def _with_origin(suspects: list[Suspect], lines: pl.DataFrame) -> list[Suspect]:
 
 
 def _relevant(lines: pl.DataFrame) -> pl.DataFrame:
-    """The lines that the exact patterns match, of those that a quick search left."""
+    """Returns the lines that the exact patterns match, of those that a quick search left."""
     if lines.is_empty():
         return lines
     text = pl.col("text")
@@ -172,7 +172,7 @@ def _relevant(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _context_of(lines: pl.DataFrame, suspects: list[Suspect]) -> pl.DataFrame:
-    """The lines that may have the other part of a suspect, and both ends of the chunk."""
+    """Returns the lines that may have the other part of a suspect, and both ends of the chunk."""
     count = len(lines)
     spans = [(0, CONTEXT_LINES), (count - CONTEXT_LINES, count)]
     for suspect in suspects:

@@ -70,7 +70,7 @@ def _suspects(rows: pl.DataFrame, kind: str) -> list[Suspect]:
 
 
 def _anchored(lines: pl.DataFrame, head: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The lines that contain `head`, without what precedes it, and the other lines."""
+    """Returns the lines that contain `head`, without what precedes it, and the other lines."""
     lines = lines.with_columns(at=pl.col("text").str.find(head))
     raw, at = pl.col("text").cast(pl.Binary), pl.col("at")
     records = lines.drop_nulls("at").with_columns(
@@ -121,7 +121,7 @@ def _add_records(
 
 
 def _fields(texts: pl.Series, shape: Shape) -> pl.DataFrame:
-    """The fields and flags of `shape` in each text, and the text `after`; null if no match."""
+    """Returns the fields and flags of `shape` in each text, and the text `after`; or nulls."""
     groups = texts.str.extract_groups(f"^{shape.pattern}(?P<after>.*)$").struct.unnest()
     return groups.select(
         *(field_value(field) for field in shape.fields),

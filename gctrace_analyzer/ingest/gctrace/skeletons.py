@@ -40,7 +40,7 @@ class Layout:
     columns: list[int]
 
     def fits_all(self, skeletons: bytes, lines: int) -> bool:
-        """Whether all of these lines, without digits and dots, are this skeleton."""
+        """Returns whether all of these lines, without digits and dots, are this skeleton."""
         line = self.skeleton.encode() + b"\n"
         return len(skeletons) + 1 == len(line) * lines and (line * lines).startswith(skeletons)
 
@@ -95,7 +95,7 @@ def _layout(variant: Variant) -> Layout:
 
 
 def _separators(variant: Variant) -> str:
-    """The fewest characters such that every gap between two numbers contains one."""
+    """Returns the fewest characters such that every gap between two numbers contains one."""
     literals = [part for part in variant.parts if isinstance(part, str)]
     gaps = literals[1:-1] if isinstance(variant.parts[-1], str) else literals[1:]
     chosen = ""
@@ -137,7 +137,7 @@ def joined(lines: pl.DataFrame) -> bytes:
 
 
 def is_bare(text: _Text) -> _Text:
-    """Whether a line is a record and nothing else: it begins and ends like one."""
+    """Returns whether a line is a record and nothing else: it begins and ends like one."""
     # A torn line has only one of the two.
     return text.str.starts_with("gc ") & text.str.ends_with(" P")
 
@@ -172,7 +172,7 @@ def by_skeleton(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame],
 def _numbers(
     records: pl.DataFrame, data: bytes, layout: Layout
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The cycles of records with one skeleton, and the records with a number out of range."""
+    """Returns the cycles of records with one skeleton, and records with a too large number."""
     numbers = layout.read(data)
     unread = records.clear().with_columns(text=pl.lit(None, pl.String))
     if any(column.has_nulls() for column in numbers):

@@ -173,7 +173,7 @@ class _Rejoiner:
         return self.result
 
     def _unused(self, numbers: range) -> list[tuple[int, str]]:
-        """The given lines with their text, without those that belong to a record already."""
+        """Returns the given lines with their text, except those that are part of a record."""
         return [(n, self.lines[n]) for n in numbers if n in self.lines and n not in self.used]
 
     def _after(self, line_no: int) -> list[tuple[int, str]]:
@@ -211,7 +211,7 @@ class _Rejoiner:
         shapes: tuple[Shape, ...],
         tears: int,
     ) -> tuple[str, list[int]] | None:
-        """The record that `begin` and a following line make up, and the lines it took.
+        """Returns the record that `begin` and a following line make up, and the lines it took.
 
         `begin` is the beginning of the record, followed by the text of another write.
         """
@@ -235,7 +235,7 @@ class _Rejoiner:
         shapes: tuple[Shape, ...],
         tears: int,
     ) -> tuple[str, list[int]] | None:
-        """A record whose middle is the beginning of `line`, before one more write."""
+        """Returns a record whose middle is the beginning of `line`, before one more write."""
         if not _MIDDLE.match(line) or _HEAD.match(line):
             return None
         found: dict[int, tuple[str, list[int]]] = {}
@@ -284,7 +284,7 @@ class _Rejoiner:
                         yield number, line[at:], line[:at]
 
     def _most_plausible(self, line_no: int, begin: str, cuts: list[tuple[int, str]]) -> str:
-        """The most plausible of several cuts that give a whole record.
+        """Returns the most plausible of several cuts that give a whole record.
 
         The text of the other write should begin as other lines of the log do; then the record
         should continue the cycle numbers; then its numbers should be ones the runtime prints.
@@ -311,7 +311,7 @@ def _possible_shapes(text: str) -> tuple[Shape, ...]:
 def _unwrapped(
     head: Suspect, following: list[tuple[int, str]], shapes: tuple[Shape, ...]
 ) -> tuple[str, list[int]] | None:
-    """The record that a person or a mail program wrapped, and the lines it took."""
+    """Returns the record that a person or a mail program wrapped, and the lines it took."""
     text, used = head.text.rstrip(), []
     if not _PIECE_WORDS.fullmatch(text) or _record_length(text, shapes) < len(text):
         return None
@@ -336,7 +336,7 @@ def _possible_rests(line: str, prefix: str) -> Iterator[str]:
 
 
 def _reason(suspect: Suspect) -> str | None:
-    """Why the line could not be read; None for an application's line that only looks alike."""
+    """Returns why the line could not be read; None for a similar line of the application."""
     if _holds_two_records(suspect.prefix[-3:] + suspect.text):
         return _INTERLEAVED
     if suspect.kind == "piece" and not _PIECE_WORDS.fullmatch(suspect.text):
@@ -353,7 +353,7 @@ def _reason(suspect: Suspect) -> str | None:
 
 
 def _holds_two_records(text: str) -> bool:
-    """Whether parts of two records are mixed on one line."""
+    """Returns whether parts of two records are mixed on one line."""
     if _TWO_HEADS.search(text):
         return True
     if text.count(" ms clock,") > 1 or text.count(" ms cpu,") > 1:
@@ -366,7 +366,7 @@ def _holds_two_records(text: str) -> bool:
 
 
 def _record_length(text: str, shapes: tuple[Shape, ...]) -> int:
-    """How many characters at the start of `text` may be the beginning of a record."""
+    """Returns how many characters at the start of `text` may be the beginning of a record."""
     matches = (beginning.match(text) for beginning in _beginnings(shapes))
     return max(match.end() for match in matches if match)
 
@@ -390,7 +390,7 @@ def _completions(begin: str, rest: str, shapes: tuple[Shape, ...]) -> Iterator[t
 
 
 def _end_of(skeleton: str, text: str) -> int | None:
-    """Where `text` has spelt out `skeleton`, ignoring digits and dots; None if it does not."""
+    """Returns where `text` completes `skeleton`, ignoring digits and dots; None if it does not."""
     at = 0
     for char in skeleton:
         while at < len(text) and text[at] != char and (text[at].isdigit() or text[at] == "."):
@@ -433,12 +433,12 @@ def _beginnings(shapes: tuple[Shape, ...]) -> tuple[re.Pattern[str], ...]:
 
 @lru_cache(1024)
 def _outline(text: str) -> str:
-    """The text with all digits and all letters made alike: what its line begins like."""
+    """Returns the text with all digits and all letters made alike: what its line begins like."""
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
 
 
 def _implausibility(record: str) -> float:
-    """How far a record's numbers are from what the runtime prints; 0 is quite usual."""
+    """Returns how far a record's numbers are from what the runtime prints; 0 is quite usual."""
     matches = ((shape, re.fullmatch(shape.pattern, record)) for shape in MODERN)
     shape, match = next(((s, m) for s, m in matches if m), (None, None))
     if shape is None or match is None:
@@ -462,7 +462,7 @@ def _cycle_num(record: str) -> int | None:
 
 
 def _is_printable(part: Field, text: str) -> bool:
-    """Whether the runtime prints such a number (fmtNSAsMS in runtime/mgc.go)."""
+    """Returns whether the runtime prints such a number (fmtNSAsMS in runtime/mgc.go)."""
     if part.name == "start_s":
         return bool(re.fullmatch(r"\d+\.\d{3}", text))
     if part.kind == "dec":

@@ -52,13 +52,13 @@ def delimiter(head: str) -> str | None:
 
 
 def _lines_of(head: str) -> list[str]:
-    """The first lines, without comments and a spreadsheet's `sep=;`."""
+    """Returns the first lines, without comments and a spreadsheet's `sep=;`."""
     lines = [line for line in head.split("\n")[:24] if line.strip()]
     return [line for line in lines if not line.startswith(("#", "sep="))][:20]
 
 
 def is_table(head: str, *, cut: bool) -> bool:
-    """Whether this is a table: a header with names, or only numbers."""
+    """Returns whether this is a table: a header with names, or only numbers."""
     lines = _lines_of(head)
     separator = delimiter(head if not cut else head.rpartition("\n")[0])
     if separator is None:
@@ -152,7 +152,7 @@ def _typed(
 
 
 def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
-    """The name of a column, its values, and the size of its last digit in bytes."""
+    """Returns the name of a column, its values, and the size of its last digit in bytes."""
     if fields.plain(given) in fields.ELAPSED:
         return "elapsed_s", text.cast(pl.Float64, strict=False), 1
     column, factor = fields.scaled(given)
@@ -171,7 +171,7 @@ def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
 
 
 def _headerless(texts: pl.Series, separator: str, name: str) -> list[str]:
-    """The recycling program's columns, if the relations between them hold in every row."""
+    """Returns the recycling program's columns, if the relations between them hold in every row."""
     rows = [
         [int(cell) for cell in _cells(line, separator)]
         for line in texts

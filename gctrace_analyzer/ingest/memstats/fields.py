@@ -121,6 +121,6 @@ def scaled(name: str) -> tuple[str | None, int]:
 
 
 def is_field(name: str) -> bool:
-    """Whether a name is a field of `runtime.MemStats`, in any spelling."""
+    """Returns whether a name is a field of `runtime.MemStats`, in any spelling."""
     column, _ = scaled(name)
     return column in OF_GO

@@ -25,7 +25,7 @@ _ABSURD = 1e300
 
 
 def is_record(value: Any) -> bool:
-    """Whether a JSON object has fields of `runtime.MemStats`."""
+    """Returns whether a JSON object has fields of `runtime.MemStats`."""
     if not isinstance(value, dict):
         return False
     return len({scaled(str(key))[0] for key in value} & OF_GO) >= ENOUGH

@@ -60,7 +60,7 @@ def read(lines: list[str]) -> list[Row]:
 
 
 def _number(text: str) -> float | None:
-    """The value of a sample; None if it is not a finite number."""
+    """Returns the value of a sample; None if it is not a finite number."""
     try:
         value = float(text)
     except ValueError:

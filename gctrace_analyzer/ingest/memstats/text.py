@@ -116,7 +116,7 @@ _COCKROACH = re.compile(
 
 
 def _cockroach(text: str) -> dict[str, int]:
-    """The fields of CockroachDB's line of runtime statistics."""
+    """Returns the fields of CockroachDB's line of runtime statistics."""
     if not (found := _COCKROACH.search(text)):
         return {}
     columns = {

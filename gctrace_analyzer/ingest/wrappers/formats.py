@@ -48,7 +48,7 @@ _CLASSES = {"d": "0-9", "w": "A-Za-z0-9_", "s": r" \t"}
 
 
 def ascii_only(pattern: str) -> str:
-    r"""The pattern with `\d`, `\w`, `\s` and `\S` as ASCII: Unicode takes long to compile."""
+    r"""Returns the pattern with ASCII classes, because Unicode ones are slow to compile."""
     found, inside, at = [], False, 0
     while at < len(pattern):
         char = pattern[at]

@@ -140,7 +140,7 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
 
 
 def _sources(texts: pl.Series) -> pl.Series:
-    """The documents within the search hits of a log index."""
+    """Returns the documents within the search hits of a log index."""
     hits = texts.str.contains(_HIT)
     if not hits.any():
         return texts
@@ -186,7 +186,7 @@ def _counted(table: pl.DataFrame) -> Counter[str]:
 
 
 def _fields_of(texts: pl.Series) -> pl.DataFrame:
-    """The known fields of each line, as text."""
+    """Returns the known fields of each line, as text."""
     if (table := _by_polars(texts)) is not None:
         return table
     odd = texts.str.contains(_ODD)
@@ -202,7 +202,7 @@ def _fields_of(texts: pl.Series) -> pl.DataFrame:
 
 
 def _by_polars(texts: pl.Series) -> pl.DataFrame | None:
-    """The fields that a sample of the lines has; None if Polars cannot decode every line."""
+    """Returns the fields of the lines; None if Polars cannot decode every line."""
     step = max(1, len(texts) // SAMPLE_LINES)
     keys: set[str] = set()
     for text in texts.gather_every(step):
@@ -237,7 +237,7 @@ def _by_polars(texts: pl.Series) -> pl.DataFrame | None:
 
 
 def _by_python(texts: pl.Series) -> pl.DataFrame:
-    """The slow way, for invalid JSON and for messages that are arrays of bytes."""
+    """Returns the slow way, for invalid JSON and for messages that are arrays of bytes."""
     names = [
         *_FLAT,
         *(f"kubernetes.{name}" for name in _KUBERNETES),

@@ -83,15 +83,15 @@ def by_depth(lines: pl.DataFrame, depth: int) -> pl.DataFrame:
 
 
 def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFrame | None:
-    """The lines without one level of wrappers; None if no wrapper fits any of them."""
+    """Returns the lines without one level of wrappers; None if no wrapper fits any of them."""
     if lines.is_empty() or not depth:
         return None
     parts: list[pl.DataFrame] = []
     rest = lines
     json = rest["text"].str.contains(JSON_LINE)
     if json.any():
-        decoded, others, carried = decode(rest.filter(json))
-        counts += carried
+        decoded, others, wrapped = decode(rest.filter(json))
+        counts += wrapped
         if len(decoded):
             parts.append(_with_inner(decoded, depth, counts, "JSON"))
         rest = pl.concat([rest.filter(~json), others])
@@ -114,7 +114,7 @@ def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFram
 
 
 def _wrappers_of(lines: pl.DataFrame) -> list[Wrapper]:
-    """The wrappers of a sample of lines: the first, the last, and others evenly between."""
+    """Returns the wrappers of a sample of lines: the first, the last, and others evenly between."""
     step = max(1, len(lines) // SAMPLE_LINES)
     texts = lines["text"].gather_every(step).append(lines["text"].tail(4)).to_list()
     sample = [text[:SAMPLE_CHARS] for text in texts if text]
@@ -130,7 +130,7 @@ def _wrappers_of(lines: pl.DataFrame) -> list[Wrapper]:
 
 
 def _cut(lines: pl.DataFrame, wrapper: Wrapper) -> pl.DataFrame:
-    """Lines with one wrapper removed: its metadata in columns, and the message as `text`."""
+    """Returns lines with one wrapper removed: metadata in columns, and the message as `text`."""
     text = lines["text"]
     groups = text.str.extract_groups(f"^(?P<wrapping>{wrapper.regex[1:]})").struct.unnest()
     parts = pl.DataFrame({"text": text, "wrapping": groups["wrapping"]}).select(
@@ -150,7 +150,7 @@ def _cut(lines: pl.DataFrame, wrapper: Wrapper) -> pl.DataFrame:
 
 
 def _labels(labels: pl.Series) -> pl.DataFrame:
-    """The identity columns in Loki's labels."""
+    """Returns the identity columns in Loki's labels."""
     names = {
         "host": "host|node|hostname|instance",
         "pod": "pod|pod_name",
@@ -170,7 +170,7 @@ def _labels(labels: pl.Series) -> pl.DataFrame:
 def _with_inner(
     outer: pl.DataFrame, depth: int, counts: Counter[str], name: str
 ) -> pl.DataFrame:
-    """The messages of `outer` without inner prefixes; the outer metadata fills in the inner."""
+    """Returns the messages of `outer` without inner prefixes; outer metadata fills the gaps."""
     outer = outer.with_columns(path=pl.lit(_STEP + name))
     inner = _level(outer.select("line_no", "text"), depth - 1, counts)
     if inner is None:
@@ -196,7 +196,7 @@ def _with_inner(
 
 
 def _with_pieces_joined(lines: pl.DataFrame) -> pl.DataFrame:
-    """The lines with pieces rejoined, as container runtimes split lines at 16 KiB."""
+    """Returns the lines with pieces rejoined, as container runtimes split lines at 16 KiB."""
     if not (lines["tag"] == "P").any():
         return lines.drop("tag")
     stream = ["stream", "pod", "container", "container_id"]

@@ -72,7 +72,7 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d(?:[.,](\d+))?(Z|UTC|[+-]
 
 
 def _all_iso(text: pl.Series) -> pl.DataFrame | None:
-    """The timestamps, if all are ISO 8601 of the same layout and zone: the common case."""
+    """Returns the timestamps, if all are ISO 8601 of the same layout and zone: the common case."""
     first = _ISO.fullmatch(text[0] or "") if len(text) else None
     if first is None:
         return None
@@ -115,7 +115,7 @@ def _resolution(groups: pl.DataFrame) -> pl.Expr:
 
 
 def _clock(date: pl.Expr, form: str) -> pl.Expr:
-    """A local time from a date in `form`, `time` and `fraction`, truncated to microseconds."""
+    """Returns a local time from a date in `form`, `time` and `fraction`, to the microsecond."""
     fraction = pl.col("fraction").fill_null("0").str.slice(0, 6).str.pad_end(6, "0")
     text = pl.concat_str(date, pl.lit(" "), pl.col("time"), pl.lit("."), fraction)
     return text.str.to_datetime(f"{form} %H:%M:%S%.f", time_unit="us", strict=False)
@@ -136,7 +136,7 @@ def _iso(groups: pl.DataFrame) -> dict[str, pl.Expr]:
 
 
 def _offset_minutes(zone: str) -> int | None:
-    """The offset `Z`, `+0100`, `-08:00` or `+01` in minutes; None for a name."""
+    """Returns the offset `Z`, `+0100`, `-08:00` or `+01` in minutes; None for a name."""
     if zone in ("Z", "UTC", "GMT"):
         return 0
     digits = zone[1:].replace(":", "")

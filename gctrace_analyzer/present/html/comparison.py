@@ -119,7 +119,7 @@ def _page(sides: Sequence[Side], **values: object) -> str:
 
 
 def _figure(sides: Sequence[Side]) -> Figure:
-    """The runs of the sides in turn, so that the first run of a side has its colour."""
+    """Returns the runs of the sides in turn, so that the first run of a side has its colour."""
     runs: dict[str, Report] = {}
     for number in range(_MOST_RUNS):
         for side in sides:

@@ -62,12 +62,12 @@ def _asset(name: str) -> Markup:
 
 
 def _plotly() -> Markup:
-    """The Plotly script from the plotly package."""
+    """Returns the Plotly script from the plotly package."""
     return Markup(files("plotly").joinpath("package_data/plotly.min.js").read_text("utf-8"))
 
 
 def _policy(*scripts: str) -> str:
-    """The policy: only these scripts may run, and nothing may be loaded."""
+    """Returns the policy: only these scripts may run, and nothing may be loaded."""
     hashes = (
         base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts
     )
@@ -79,7 +79,7 @@ def _policy(*scripts: str) -> str:
 
 
 def _data(charts: Sequence[Chart], zero: datetime | None) -> Markup:
-    """The charts as JSON, with characters escaped that could end the script element."""
+    """Returns the charts as JSON, with characters escaped that could end the script element."""
     whole = {
         "zero": None if zero is None else zero.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "charts": {each.id: {**each.plot, "timed": each.timed} for each in charts},

@@ -36,7 +36,7 @@ def dumps(answers: Answers, most: int = fleet.MOST_ROWS) -> str:
 
 
 def _verdict(answers: Answers) -> tuple[str, str]:
-    """The severity and the most important statement."""
+    """Returns the severity and the most important statement."""
     t = answers.totals
     if not t.processes:
         return "none", "no GC cycles were found"
@@ -47,13 +47,13 @@ def _verdict(answers: Answers) -> tuple[str, str]:
     near = len(answers.thrash)
     if near or len(answers.limits):
         limits = count(len(answers.limits), "memory limit is", "memory limits are")
-        thrashed = f"{near:,} have thrashed or nearly do"
+        thrashed = count(near, "process has", "processes have") + " thrashed or come close"
         return "warn", f"{thrashed}; {limits} too close to the live heap"
     return "ok", "no process is thrashing or close to its memory limit"
 
 
 def _bars(answers: Answers, most: int) -> list[tuple[str, str, str]]:
-    """The services that spend most on GC: name, bar width of 100, and cores."""
+    """Returns the services that spend most on GC: name, bar width of 100, and cores."""
     rows = answers.services.drop_nulls("gc_cores").head(most).to_dicts()
     top = max((row["gc_cores"] for row in rows), default=0.0)
     if top <= 0:

@@ -39,7 +39,7 @@ def verdict(report: Report) -> tuple[str, str]:
     problems = findings.problems(report)
     if problems:
         first = problems[0]
-        return first.severity, f"{first.name}: {first.evidence}"
+        return first.severity, f"{first.meaning} {first.evidence}"
     good = findings.healthy(report)
     if good:
         return "ok", good

@@ -89,7 +89,7 @@ def dumps(report: Report) -> str:
 
 
 def _zero(axis: Axis) -> datetime | None:
-    """The start of the time axis, if the log has timestamps."""
+    """Returns the start of the time axis, if the log has timestamps."""
     zero = axis.at(axis.processes[0], 0.0) if axis.is_time and axis.processes else None
     return zero if isinstance(zero, datetime) else None
 
@@ -99,7 +99,7 @@ def _notes(plots: dict[str, Figure]) -> dict[str, tuple[str, ...]]:
 
 
 def _legend(figure: Figure) -> list[tuple[str, str]]:
-    """The kinds of episodes that are drawn, with their severity."""
+    """Returns the kinds of episodes that are drawn, with their severity."""
     return list(dict.fromkeys((band.name, band.severity) for band in figure.bands))
 
 
@@ -116,7 +116,7 @@ def _href(each: findings.Problem, axis: Axis) -> str | None:
 
 
 def _span(axis: Axis, process: int | None, start_s: float, end_s: float | None) -> str | None:
-    """A link to a range, in seconds from the start of the axis."""
+    """Returns a link to a range, in seconds from the start of the axis."""
     if end_s is None or not axis.processes:
         return None
     begin, end = axis.at(process, start_s), axis.at(process, end_s)

@@ -230,7 +230,7 @@ class Plots:
 
     @property
     def memory(self) -> Drawing:
-        """Heap held against heap needed, from MemStats."""
+        """Heap obtained from the system and heap needed, from MemStats."""
         return Drawing(self._report, "memory")
 
     def draw(self, name: PlotName, **options: Unpack[DrawOptions]) -> Drawn:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import elapsed_s, end_s
+from gctrace_analyzer.analysis.cycles import elapsed_s
+from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.present.format import mib, printable
 from gctrace_analyzer.present.plots.binning import binned
 from gctrace_analyzer.present.plots.figure import (
@@ -144,7 +145,7 @@ def axis_of(report: Report, *, bins: int) -> Axis:
 
 
 def _shown(cycles: pl.DataFrame) -> tuple[list[int], bool]:
-    """Which processes are drawn, and whether on wall-clock time."""
+    """Returns which processes are drawn, and whether on wall-clock time."""
     if cycles.is_empty():
         return [], False
     per = (
@@ -165,7 +166,7 @@ def _shown(cycles: pl.DataFrame) -> tuple[list[int], bool]:
 
 
 def _gap(part: pl.DataFrame) -> pl.DataFrame:
-    """A row that breaks the line."""
+    """Returns a row that breaks the line."""
     return part.tail(1).with_columns(
         pl.lit(None, part[name].dtype).alias(name) for name in ("y", "low", "high")
     )
@@ -192,7 +193,7 @@ def bands(report: Report, axis: Axis) -> Iterator[Band]:
 
 
 def _share(axis: Axis, at: Any) -> float:
-    """The position between the ends of the axis, 0–1."""
+    """Returns the position between the ends of the axis, 0–1."""
     first, last = axis.ends or (at, at)
     return float((at - first) / (last - first)) if last != first else 0.0
 

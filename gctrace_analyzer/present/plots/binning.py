@@ -22,24 +22,24 @@ def binned(points: pl.DataFrame, bins: int) -> pl.DataFrame:
     if len(points) <= bins:
         return points.with_columns(low="y", high="y").drop("weight", strict=False)
     at = pl.col("x").to_physical().cast(pl.Float64)
-    stretch = ((at - at.min()) / (at.max() - at.min()) * bins).floor().clip(0, bins - 1)
+    number = ((at - at.min()) / (at.max() - at.min()) * bins).floor().clip(0, bins - 1)
     weight = pl.col("weight").fill_null(0.0) if "weight" in points.columns else pl.lit(1.0)
     points = points.with_columns(
-        pl.col("y").cast(pl.Float64), stretch=stretch.cast(pl.Int64), weight=weight
+        pl.col("y").cast(pl.Float64), bin=number.cast(pl.Int64), weight=weight
     )
     highest = pl.col("y").arg_max()
-    others = [name for name in points.columns if name not in ("y", "weight", "stretch")]
+    others = [name for name in points.columns if name not in ("y", "weight", "bin")]
     mean = (pl.col("y") * pl.col("weight")).sum() / pl.col("weight").sum()
     return (
-        points.group_by("stretch")
+        points.group_by("bin")
         .agg(
             pl.col(others).get(highest),
             low=pl.col("y").min(),
             high=pl.col("y").max(),
             y=pl.when(pl.col("weight").sum() > 0).then(mean).otherwise(pl.col("y").mean()),
         )
-        .sort("stretch")
-        .drop("stretch")
+        .sort("bin")
+        .drop("bin")
     )
 
 

@@ -133,14 +133,14 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
         labels=labels,
     )
     notes = (
-        "The curve varies GOGC and keeps limit and ballast of the advised setting; the band is "
-        "the 80 % interval.",
+        "The curve varies GOGC and keeps the limit and ballast of the recommended setting; the "
+        "band is the 80 % interval.",
     )
     return Figure("trade_off", title, (panel,), shared_x=False, notes=notes)
 
 
 def _labelled(rows: pl.DataFrame) -> pl.DataFrame:
-    """The labelled rows: doublings of GOGC, as far as the labels do not overlap."""
+    """Returns the labelled rows: doublings of GOGC, as far as the labels do not overlap."""
     peak = pl.col("heap_peak_mib")
     span = pl.col("heap_peak_mib").max() - pl.col("heap_peak_mib").min()
     doubled = rows.with_columns(span=span).filter(pl.col("gogc").is_in(_LABELLED))

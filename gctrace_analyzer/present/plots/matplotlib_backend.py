@@ -64,7 +64,7 @@ def image(figure: Figure, kind: str) -> bytes:
 
 
 def _new_figure(**settings: Any) -> Any:
-    """A figure that pyplot does not manage, so that a notebook shows it only once."""
+    """Returns a figure that pyplot does not manage, so that a notebook shows it only once."""
     plain = extras.load("matplotlib.figure").Figure
 
     class Shown(plain):  # type: ignore[misc, valid-type]  # the class is known at run time only
@@ -220,7 +220,7 @@ def _shade(figure: Figure, ax: Any, *, named: bool) -> None:
 
 
 def _plain(series: pl.Series) -> list[Any]:
-    """Values for Matplotlib, where NaN interrupts a line."""
+    """Returns values for Matplotlib, where NaN interrupts a line."""
     if series.dtype.is_numeric():
         return series.cast(float).fill_null(float("nan")).to_list()
     return series.to_list()

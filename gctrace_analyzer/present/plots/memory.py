@@ -1,4 +1,4 @@
-"""The plot of heap held and heap needed, from MemStats dumps."""
+"""The plot of heap obtained and heap needed, from MemStats dumps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FEWEST_DUMPS = 3
 
 
 def memory(report: Report, _axis: Axis) -> Figure:
-    """Returns the plot of heap held and heap needed."""
+    """Returns the plot of heap obtained and heap needed."""
     by_process = programs(report.analysis.tables["memstats"])
     dumps = max(by_process, key=len, default=report.analysis.tables["memstats"])
     notes = ["From MemStats dumps, as printed."]
@@ -52,7 +52,7 @@ def memory(report: Report, _axis: Axis) -> Figure:
             marks.append(Mark(name, points["x"], points["y"], color=color, dash=dash))
     return Figure(
         "memory",
-        "Heap held and heap needed",
+        "Heap obtained and heap needed",
         (Panel("memory", "MiB", tuple(marks)),),
         x_title=title,
         notes=tuple(notes),
@@ -77,7 +77,7 @@ def memstats_marks(report: Report, axis: Axis) -> Iterator[Mark]:
 
 
 def _dump_axis(dumps: pl.DataFrame) -> tuple[pl.Series, str]:
-    """The x values of the dumps and the axis title."""
+    """Returns the x values of the dumps and the axis title."""
     if dumps["logged_at"].count():
         return dumps["logged_at"], "time (UTC)"
     if dumps["elapsed_s"].count():

@@ -137,7 +137,7 @@ def _place(
 
 
 def _legend_rows(panel: Panel) -> int:
-    """The number of legend rows that do not fit next to the title and go below it."""
+    """Returns the number of legend rows that do not fit next to the title and go below it."""
     names = [len(mark.name) + LEGEND_KEY for mark in panel.marks if mark.y.count()]
     fits = len(names) < 2 or len(panel.title) + sum(names) <= LINE
     return 0 if fits else math.ceil(sum(names) / LINE)

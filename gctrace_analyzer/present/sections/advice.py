@@ -100,7 +100,7 @@ def ballast_notes(baseline: Baseline, rows: pl.DataFrame) -> Iterator[str]:
 
 
 def legend(shown: Table) -> str:
-    """Returns the meaning of the signs that occur in a table of settings."""
+    """Returns the meaning of the signs that a table of settings contains."""
     signs = {row[0][:1] for row in shown.rows}
     words = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
     return " · ".join([_IDLE, *words])
@@ -160,6 +160,6 @@ def reasons(rows: pl.DataFrame, warnings: tuple[str, ...]) -> list[tuple[str, st
     if not first["now"]:
         sentences.append(("Set", as_text(setting_of(first))))
         sentences.append(
-            ("Confidence", f"{first['confidence']}; intervals hold 80 % of results")
+            ("Confidence", f"{first['confidence']}; 80 % of results lie within the intervals")
         )
     return sentences

@@ -73,8 +73,8 @@ _DECIDING = ("gc_cpu_share", "heap_peak_mib")
 
 METHOD = (
     "Change: relative to the value before, with its 95 % interval. ~: not significant. "
-    "Intervals: block bootstrap over the cycles; the difference between runs is measured "
-    "from repeats, or estimated from other programs."
+    "Intervals: block bootstrap over the cycles; the variation between runs is measured "
+    "from repeated runs, or estimated from other programs."
 )
 SWEEP_METHOD = (
     "▸ best; ≈ not significantly worse than the best. ±: 95 % interval over cycles (block "

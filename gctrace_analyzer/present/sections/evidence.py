@@ -31,7 +31,7 @@ _NOUNS = {
     "cycles": ("GC cycle", None),
     "memstats": ("MemStats dump", None),
     "oom_kills": ("OOM kill", None),
-    "oom_invocations": ("OOM without a kill", "OOMs without a kill"),
+    "oom_invocations": ("OOM killer run without a kill", "OOM killer runs without a kill"),
     "oom_tasks": ("task listed", "tasks listed"),
     "unit_events": ("unit event", None),
     "container_states": ("container state", None),
@@ -152,7 +152,7 @@ def _from_to(before: int | None, after: int) -> str:
 
 
 def memory(report: Report) -> Table | None:
-    """Returns heap held and heap needed, from MemStats."""
+    """Returns how much heap each program obtained and needed, from MemStats."""
     known = [
         each
         for each in report.analysis.memory
@@ -215,7 +215,7 @@ def settings(report: Report) -> str | None:
     names = {
         "gogc": "GOGC",
         "memory_limit_mib": "GOMEMLIMIT",
-        "container_limit_mib": "memory limit",
+        "container_limit_mib": "container limit",
         "cpu_limit": "CPU limit",
         "go_version": "Go",
         "ballast_mib": "ballast",

@@ -1,4 +1,4 @@
-"""The findings as rows of text: problems with their consequences, and minor ones."""
+"""The findings as rows of text: problems with their effects, and minor findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A finding as it is shown: time, name, evidence, consequences, advice.
+    """A finding as it is shown: its consequence (`meaning`), evidence, effects and advice.
 
     `start_s` and `end_s` count from the start of `process`.
     """
@@ -29,6 +29,7 @@ class Problem:
     id: str
     name: str
     severity: str
+    meaning: str
     evidence: str
     place: str
     also_causes: str
@@ -64,7 +65,7 @@ def _is_root(finding: Finding) -> bool:
 
 
 def _problem(finding: Finding, every: Sequence[Finding], *, several: bool) -> Problem:
-    consequences = dict.fromkeys(
+    effects = dict.fromkeys(
         other.id
         for other in every
         if other.because_of == finding.id and other.severity != "info"
@@ -81,8 +82,9 @@ def _problem(finding: Finding, every: Sequence[Finding], *, several: bool) -> Pr
         finding.id,
         finding.name,
         finding.severity,
+        RULES[finding.id].meaning,
         printable(finding.evidence),
         finding.examples[0] if finding.examples else "",
-        ", ".join(RULES[each].name for each in consequences),
+        ", ".join(RULES[each].name for each in effects),
         finding.advice or RULES[finding.id].advice,
     )

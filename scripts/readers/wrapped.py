@@ -1,6 +1,6 @@
-"""Reads a carried log with one regular expression per line, and json where lines are JSON.
+"""Reads a wrapped log with one regular expression per line, and json where lines are JSON.
 
-What a careful script does: peel the carrier off, read its time, read the record.
+What a careful script does: remove the log prefix, read its timestamp, read the record.
 """
 
 import json
