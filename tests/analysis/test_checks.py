@@ -62,7 +62,7 @@ def test_a_relative_limit_is_parsed_as_a_share(figure: str, sign: str, percent: 
 
 @given(st.text())
 def test_any_other_text_is_a_bad_setting(text: str) -> None:
-    with pytest.raises(BadSettingError, match="--fail-on"):
+    with pytest.raises(BadSettingError, match="a condition such as"):
         condition(f"{text}?", FIGURES)
 
 

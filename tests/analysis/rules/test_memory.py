@@ -76,7 +76,7 @@ def test_a_kill_is_reported_with_its_off_heap_memory(tmp_path: Path) -> None:
     )
     (finding,) = memory.oom_kill.check(facts)
     assert finding.severity == "bad"
-    assert finding.evidence == "OOM kill of api, 2 s after the last GC cycle."
+    assert finding.evidence == "OOM kill of api, 2.0 s after the last GC cycle."
     (off_heap,) = memory.off_heap_heavy.check(facts)
     assert off_heap.figures["off_heap_mib"] > 400
     assert not list(memory.oom_not_proven.check(facts))
