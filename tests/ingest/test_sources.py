@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import socket
 import subprocess
 import sys
 import zlib
@@ -157,3 +158,50 @@ def test_a_decompression_bomb_is_refused(tmp_path: Path) -> None:
     bomb.write_bytes(gzip.compress(b"\n" * (64 << 20)))
     with pytest.raises(UnreadableInputError, match="unpack_limit="):
         gca.read(bomb, unpack_limit="16MiB")
+
+
+def test_a_document_above_the_limit_is_an_error() -> None:
+    with (
+        sources.Source(io.BytesIO(b"[" + b" " * 100 + b"]")) as source,
+        pytest.raises(gca.UnreadableInputError, match="this kind of input is read whole"),
+    ):
+        source.whole(50)
+
+
+def test_the_first_bytes_may_come_one_by_one() -> None:
+    class Slow(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            return super().read(1 if self.tell() < 20 else size)
+
+    packed = Slow(gzip.compress(LOG))
+    run = gca.read(packed)
+    assert run.sources[0].compression == "gzip"
+    assert len(run.cycles) == CYCLES
+
+
+def test_a_line_that_is_too_long_is_cut_in_every_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(sources, "LONG_LINE_BYTES", 300)
+    with sources.Source(io.BytesIO(b"first\n" + b"x" * 1000 + b"\nlast\n")) as source:
+        lines = b"".join(source.chunks()).split(b"\n")
+    assert [lines[0], *lines[2:]] == [b"first", b"last", b""]
+    assert lines[1] == b"x" * 301
+
+
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LOG)))
+    run = gca.read("-")
+    assert (run.sources[0].name, len(run.cycles)) == ("<stdin>", CYCLES)
+
+
+def test_a_socket_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+        with pytest.raises(gca.UnreadableInputError, match="no such device"):
+            gca.read("socket")
+
+
+def test_an_unknown_kind_is_an_error_with_the_known_ones() -> None:
+    with pytest.raises(gca.BadSettingError, match="journal"):
+        gca.read(io.BytesIO(LOG), kind="jurnal")  # type: ignore[arg-type]

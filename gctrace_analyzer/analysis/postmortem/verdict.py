@@ -111,8 +111,10 @@ def explain_death(
 
 def _about_limit(facts: Row, death: Row, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
     if facts["scope"] == "global":
-        yield "The host ran out of memory; no limit of the program was "
-        f"hit.{_rank(death, tables)}"
+        yield (
+            "The host ran out of memory; no limit of the program was "
+            f"hit.{_rank(death, tables)}"
+        )
     elif facts["limit_mib"] is not None and facts["limit_is"]:
         yield f"It reached {facts['limit_is']}: {facts['limit_mib']:,.0f} MiB."
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.postmortem.match import Match, match_process
+from gctrace_analyzer.schema import IDENTITY
 from tests.helpers.logs import KILL, logfile, records
 
 if TYPE_CHECKING:
@@ -18,6 +23,20 @@ def journal(pid: int, ident: str, kill: str, records: list[str]) -> list[str]:
         f"2026-02-03T10:00:{n:02}Z h {ident}[{pid}]: {line}" for n, line in enumerate(records)
     ]
     return [*lines, f"2026-02-03T10:00:{len(records) + 1:02}Z h kernel: {kill}"]
+
+
+AT = datetime(2026, 2, 3, 10, 1, tzinfo=UTC)
+
+
+def matched(kill: dict[str, Any], *processes: dict[str, Any]) -> Match | None:
+    names = ("process", "started_at", "ended_at", *IDENTITY)
+    rows = [dict.fromkeys(names) | {"process": n} | row for n, row in enumerate(processes)]
+    types = {
+        name: dtype
+        for name, dtype in schema.polars_schema("processes").items()
+        if name in names
+    }
+    return match_process(kill, pl.DataFrame(rows, schema=types))
 
 
 @pytest.mark.parametrize(
@@ -65,3 +84,36 @@ def test_a_kill_on_another_host_is_not_matched_by_pid(tmp_path: Path) -> None:
     lines[-1] = lines[-1].replace(" h kernel", " other kernel")
     (found,) = gca.read(logfile(tmp_path / "log", lines)).post_mortems()
     assert found.match_by in ((), ("time",))
+
+
+def test_a_process_that_started_after_the_kill_is_not_the_killed_one() -> None:
+    kill = {"comm": "api", "logged_at": AT}
+    old = {"ident": "api", "started_at": AT - timedelta(hours=1)}
+    new = {"ident": "api", "started_at": AT + timedelta(seconds=5)}
+    found = matched(kill, old, new)
+    assert found is not None
+    assert found.process == 0
+
+
+def test_a_kill_is_matched_by_unit_and_by_pod() -> None:
+    unit = matched({"unit": "api.service"}, {"unit": "web.service"}, {"ident": "api"})
+    assert unit == Match(1, ("unit",), "high")
+    pod = matched(
+        {"pod": "api-0", "container": "api"},
+        {"pod": "api-0", "container": "proxy"},
+        {"pod": "api-0", "container": "api"},
+    )
+    assert pod is not None
+    assert (pod.process, pod.match_by[0]) == (1, "pod")
+
+
+def test_a_container_is_matched_by_the_beginning_of_its_id() -> None:
+    found = matched(
+        {"container_id": "a" * 64}, {"container_id": "b" * 12}, {"container_id": "a" * 12}
+    )
+    assert found == Match(1, ("container",), "high")
+
+
+def test_the_only_process_is_a_match_of_low_confidence() -> None:
+    assert matched({"pid": 5}, {"log_pid": 7}) == Match(0, ("only program",), "low")
+    assert matched({"pid": 5}, {"log_pid": 7}, {"log_pid": 8}) is None

@@ -73,6 +73,22 @@ POD: dict[str, Any] = {
     },
 }
 
+DESCRIBED = """\
+Name:         api-0
+Containers:
+  api:
+    Restart Count:  1
+    State:          Terminated
+      Reason:       OOMKilled
+      Exit Code:    137
+      Started:      no date
+    Limits:
+      cpu:     500m
+Conditions:
+  Type    Status
+  Ready:  False
+"""
+
 
 @given(st.integers(0, 10**9), st.sampled_from(sorted(KUBERNETES_UNITS)))
 def test_a_kubernetes_quantity_reads_as_written(number: int, unit: str) -> None:
@@ -99,3 +115,45 @@ def test_a_pod_has_its_limits_and_settings(document: dict[str, Any]) -> None:
     assert (row["pod"], row["restart_count"], row["signal"]) == ("api-0", 3, "KILL")
     assert row["memory_limit_bytes"] == row["gomemlimit_bytes"] == 512 << 20
     assert (row["gogc"], row["cpu_limit"], row["oom_killed"]) == ("50", 1.5, True)
+
+
+def test_a_document_that_is_not_a_pod_has_no_containers() -> None:
+    assert kubernetes.pods({"kind": "Service"}) == []
+    assert kubernetes.pods({"kind": "PodList", "items": [5]}) == []
+
+
+def test_an_event_of_a_pod_is_reported_without_a_node() -> None:
+    found = kubernetes.event("5m30s   Warning   BackOff   pod/api-0   Back-off restarting")
+    assert found is not None
+    assert (found.age_s, found.node, found.message) == (330, None, "Back-off restarting")
+    unknown = kubernetes.event("<unknown>  Normal  Pulled  pod/api-0  Image is present")
+    assert unknown is not None
+    assert unknown.age_s is None
+    node = kubernetes.event("2m  Warning  SystemOOM  node/n1  System OOM encountered")
+    assert node is not None
+    assert node.facts() == {"age_s": 120, "reported_by": "kubelet", "node": "n1", "host": "n1"}
+    assert kubernetes.event("no event") is None
+
+
+def test_a_variable_from_a_secret_is_unknown() -> None:
+    variables = [{"name": "GOGC", "valueFrom": {"secretKeyRef": {"name": "gc"}}}]
+    pod = {
+        "kind": "Pod",
+        "spec": {"containers": [{"name": "api", "env": variables}]},
+        "status": {
+            "containerStatuses": [
+                {"name": "api", "state": {"running": {"startedAt": "yesterday"}}}
+            ]
+        },
+    }
+    (row,) = kubernetes.pods(pod)
+    assert "gogc" not in row
+    assert row["started_at"] is None
+
+
+def test_what_follows_the_containers_of_a_description_is_not_a_container() -> None:
+    rows, events = kubernetes.describe(DESCRIBED.splitlines())
+    (row,) = rows
+    assert (row["pod"], row["container"], row["signal"]) == ("api-0", "api", "KILL")
+    assert (row["cpu_limit"], row["started_at"], row["oom_killed"]) == (0.5, None, True)
+    assert events == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -69,3 +70,53 @@ def test_kills_by_systemd_oomd_have_their_reason() -> None:
     assert (pressure["unit"], pressure["pressure_pct"]) == ("api.service", 72.5)
     assert pressure["pressure_window_s"] == 20
     assert (used["reason"], used["usage_bytes"]) == ("memory_used", 900)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("0", 0.0), ("1min 2.5s", 62.5), ("2 hours", 7200), ("350ms", 0.35), ("soon", None)],
+)
+def test_time_spans_in_words_are_read(text: str, seconds: float | None) -> None:
+    assert span_s(text) == seconds
+
+
+def test_what_a_unit_consumed_has_wall_time_and_peaks() -> None:
+    text = (
+        "2min 3.5s CPU time over 1h 2min wall clock time, 1.5G memory peak, "
+        "20.5M memory swap peak."
+    )
+    assert consumed(text) == {
+        "cpu_s": 123.5,
+        "wall_s": 3720.0,
+        "memory_peak_bytes": 3 << 29,
+        "memory_swap_peak_bytes": round(20.5 * (1 << 20)),
+    }
+    assert consumed("a lot") is None
+    assert consumed("much CPU time.") is None
+
+
+def test_journald_has_exact_figures_of_a_unit() -> None:
+    native = {"CPU_USAGE_NSEC": "1234567890", "MEMORY_PEAK": "1048576"}
+    message = Message(1, "a.service: Consumed 1.2s CPU time.", native=json.dumps(native))
+    (row,) = read_systemd([message])["unit_events"]
+    assert (row["cpu_s"], row["memory_peak_bytes"]) == (1.235, 1 << 20)
+    assert "memory_swap_peak_bytes" not in row
+
+
+def test_the_two_lines_of_a_failure_in_systemd_219_are_one_event() -> None:
+    texts = ["Unit a.service entered failed state.", "a.service failed.", "b.service failed."]
+    rows = read_systemd([Message(n, t) for n, t in enumerate(texts, 1)])["unit_events"]
+    assert [(row["unit"], row["event"]) for row in rows] == [
+        ("a.service", "failed"),
+        ("b.service", "failed"),
+    ]
+
+
+def test_a_kill_by_systemd_oomd_without_figures_has_its_unit() -> None:
+    texts = [
+        "Killed /system.slice/api.service due to memory used",
+        "The meeting was moved due to memory problems",
+    ]
+    (row,) = read_systemd([Message(n, t) for n, t in enumerate(texts, 1)])["oom_kills"]
+    assert (row["unit"], row["reason"]) == ("api.service", "memory_used")
+    assert "usage_bytes" not in row

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.errors import UnreadableInputError
+from gctrace_analyzer.ingest.memstats import csv
 from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import logfile, read_lines
 from tests.helpers.memstats import DUMPS, MEMSTATS, row_of
@@ -57,3 +59,34 @@ def test_a_damaged_row_is_kept_with_its_reason(tmp_path: Path) -> None:
         (3, "column HeapAlloc: 'x' is not a number"),
         (4, "2 cells instead of 3"),
     ]
+
+
+def test_a_table_of_comments_has_unknown_columns() -> None:
+    with pytest.raises(UnreadableInputError, match="not MemStats fields"):
+        csv.read("# only\n# comments\n", "empty.csv")
+
+
+def test_a_header_alone_is_an_empty_table() -> None:
+    table, rejected = csv.read("HeapAlloc,HeapSys,NumGC\n", "header.csv")
+    assert (len(table), rejected) == (0, [])
+    assert {"heap_alloc_bytes", "heap_sys_bytes", "num_gc"} <= set(table.columns)
+
+
+def test_a_column_of_seconds_is_the_elapsed_time() -> None:
+    table, _ = csv.read("elapsed,HeapAlloc,HeapSys\n0.5,1,2\n1.5,3,4\n", "t.csv")
+    assert table["elapsed_s"].to_list() == [0.5, 1.5]
+
+
+def test_a_repeated_column_is_read_once() -> None:
+    table, _ = csv.read("HeapAlloc,heap_alloc,HeapSys\n1,2,3\n", "t.csv")
+    assert table["heap_alloc_bytes"].to_list() == [1]
+
+
+def test_sizes_with_decimals_have_a_resolution() -> None:
+    table, _ = csv.read("HeapAlloc (MiB),HeapSys (MiB)\n1.5,2.5\n", "t.csv")
+    assert table["resolution_bytes"].to_list() == [round((1 << 20) / 10)]
+
+
+def test_a_time_column_without_times_keeps_its_name() -> None:
+    table, _ = csv.read("time,HeapAlloc,HeapSys\nearly,1,2\nlate,3,4\n", "t.csv")
+    assert table["time"].to_list() == ["early", "late"]
