@@ -14,7 +14,7 @@ from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import records
 
 
-def test_a_log_whose_clocks_disagree_has_a_note() -> None:
+def test_clocks_that_disagree_give_a_warning() -> None:
     lines = [f"2026-02-03T10:00:{n * 9:02}.000000Z {line}" for n, line in enumerate(records(6))]
     (note,) = [n for n in read_text("\n".join(lines) + "\n").summary().warnings if "clock" in n]
     assert "process 0" in note

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_the_held_heap_is_compared_with_the_needed_heap(tmp_path: Path) -> None:
+def test_the_heap_in_use_is_compared_with_the_live_heap(tmp_path: Path) -> None:
     mb = 1 << 20
     rows = [f"{375 * mb},{150 * mb},{300 * mb},{60 * mb},0,{n}" for n in range(1, 60)]
     (found,) = gca.read(logfile(tmp_path / "seed.csv", rows)).memory()

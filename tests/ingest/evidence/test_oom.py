@@ -162,7 +162,7 @@ def test_a_memcg_constraint_without_a_path_is_a_memcg_kill() -> None:
         (None, None),
     ],
 )
-def test_the_wording_of_a_kill_shows_which_memory_ran_out(
+def test_the_wording_of_a_kill_decides_its_scope(
     message: str | None, expected: str | None
 ) -> None:
     assert scope(message) == expected
