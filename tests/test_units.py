@@ -16,7 +16,9 @@ from gctrace_analyzer import units
 from gctrace_analyzer.present.format import duration, mib
 
 UNITS = {"KiB": 1 / 1024, "MiB": 1, "GiB": 1024, "TiB": 1024 * 1024}
+
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+
 TIME = st.tuples(st.integers(0, 10_000), st.sampled_from(list(SECONDS)))
 
 
@@ -114,6 +116,10 @@ def test_invalid_durations_are_refused(text: str) -> None:
         units.duration_s(text)
 
 
+def test_the_last_unit_of_a_duration_may_be_left_out() -> None:
+    assert units.duration_s("1m30") == 90
+
+
 @given(st.floats(0.001, 1e7))
 def test_a_duration_that_is_printed_can_be_typed(seconds: float) -> None:
     printed = duration(seconds)
@@ -124,3 +130,10 @@ def test_a_duration_that_is_printed_can_be_typed(seconds: float) -> None:
 @given(st.floats(1, 1e6))
 def test_a_size_that_is_printed_can_be_typed(size: float) -> None:
     assert units.size_mib(mib(size).replace(",", "")) == pytest.approx(size, rel=0.06)
+
+
+def test_time_ranges_may_be_open_but_not_reversed() -> None:
+    assert units.span_s("1m..") == (60, math.inf)
+    for text in ("60s", "120s..60s"):
+        with pytest.raises(gca.BadSettingError):
+            units.span_s(text)

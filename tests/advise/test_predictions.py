@@ -1,4 +1,4 @@
-"""The runtime's rules against printed goals, and predictions against what other settings did."""
+"""Predictions, checked against what the same programs did under other settings."""
 
 from __future__ import annotations
 
@@ -14,70 +14,19 @@ from gctrace_analyzer.advise import pacer
 from gctrace_analyzer.advise.load import load_of
 from gctrace_analyzer.advise.model import Setting
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.present.sections.deployment import manifests
-from tests.conftest import CORPUS, ROOT, SAMPLES
-from tests.helpers.corpus import RUNS, run_of
+from tests.conftest import ROOT, SAMPLES
+from tests.helpers.corpus import run_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 ADVICE = ROOT / "tests" / "corpus" / "advice"
+
 LOADS = sorted(path.parent for path in ADVICE.glob("*/gogc100/run.log"))
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_gogc_sets_the_goals_that_are_printed(name: str) -> None:
-    """Goal of line n + 1 from line n, within what the MiB floors leave open."""
-    path = CORPUS / "gctrace" / name / "run.log"
-    if not path.exists() or not RUNS[name] or not RUNS[name].get("gogc_effective"):
-        pytest.skip("no single program with a known GOGC")
-    metrics = gca.read(path).table("metrics")
-    gogc = float(RUNS[name]["gogc_effective"])
-    bound = metrics.filter(pl.col("goal_set_by").cast(pl.String) == "gogc")
-    numbers = dict(metrics.select("gc_num", pl.struct(pl.all())).iter_rows())
-    right = []
-    for row in bound.iter_rows(named=True):
-        before = numbers.get(row["gc_num"] - 1)
-        if before is None:
-            continue
-        low, high = (
-            pacer.goal_from_gogc(
-                before["heap_live_mib"] + more,
-                gogc,
-                stacks=(before["stacks_mib"] or 0) + more * (before["stacks_mib"] is not None),
-                globals_=(before["globals_mib"] or 0)
-                + more * (before["globals_mib"] is not None),
-            )
-            for more in (0, 1)
-        )
-        right.append(low - 1 <= row["heap_goal_mib"] <= high + 1)
-    assert not right or sum(right) >= 0.99 * len(right)
-
-
-def test_two_way_arithmetic() -> None:
-    goal = pacer.goal_from_gogc(100, 100, stacks=2, globals_=1)
-    assert goal == 203
-    limit = pacer.limit_for_gogc(100, 100, 12, stacks=2, globals_=1)
-    assert pacer.goal_from_limit(limit, 12, 100) == pytest.approx(goal)
-    assert pacer.gogc_for_memory(goal + 12, 100, 12, stacks=2, globals_=1) == pytest.approx(100)
-    assert pacer.goal_from_gogc(0.5, 200) == 8
-    assert pacer.goal_from_limit(50, 12, 100) == 100
-    assert pacer.goal_from_limit(113, 12, 50, go_1_21=False) == 100
-    assert pacer.mark_workers(4) == (1, 0.0)
-    assert pacer.mark_workers(2) == (0, 0.25)
-    assert pacer.trigger(100, 200, 1000) == pytest.approx(100 + 100 * 45 / 64)
-
-
-def test_gogc_is_taken_for_what_people_set() -> None:
-    assert pacer.snapped(112, 8) == 100, "within what the MiB of so small a heap leave open"
-    assert pacer.snapped(120, 5.5) == 100
-    assert pacer.snapped(119, 60) == 120
-    assert pacer.snapped(51, 30) == 50
-    assert pacer.snapped(43, 60) == 43
-
-
-def test_the_papers_table_is_closed_loop_arithmetic() -> None:
+def test_a_published_table_follows_from_the_model() -> None:
     """GC CPU 11.9, 6.3, 3.3 %; peaks 45, 60, 90; wall times of 10 s of work."""
     shares = [100 * pacer.closed_loop_share(0.063, 100, gogc) for gogc in (50, 100, 200)]
     assert shares == pytest.approx([11.9, 6.3, 3.3], abs=0.3)
@@ -87,7 +36,7 @@ def test_the_papers_table_is_closed_loop_arithmetic() -> None:
     assert [pacer.goal_from_gogc(30, gogc) for gogc in (50, 100, 200)] == [45, 60, 90]
 
 
-def test_a_ballast_and_what_is_like_it() -> None:
+def test_a_ballast_has_equivalent_settings() -> None:
     """10 GiB of ballast over a small heap: some 99 % fewer cycles."""
     live, ballast = 100.0, 10_240.0
     like = pacer.gogc_like_ballast(100, live, ballast)
@@ -154,7 +103,9 @@ FIGURES: dict[str, tuple[Callable[[Any], float], float, float]] = {
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_predictions_hold(name: str, predicted: list[tuple[dict[str, Any], Any, int]]) -> None:
+def test_predictions_are_within_their_intervals(
+    name: str, predicted: list[tuple[dict[str, Any], Any, int]]
+) -> None:
     measure, median, p90 = FIGURES[name]
     errors, inside = [], []
     for row, real, _ in predicted:
@@ -170,7 +121,7 @@ def test_predictions_hold(name: str, predicted: list[tuple[dict[str, Any], Any, 
     assert 0.75 <= sum(inside) / len(inside) <= 0.97
 
 
-def test_no_thrash_is_missed_and_few_are_cried(
+def test_all_thrashing_is_predicted_with_few_false_alarms(
     predicted: list[tuple[dict[str, Any], Any, int]],
 ) -> None:
     thrashing = [
@@ -185,7 +136,7 @@ def test_no_thrash_is_missed_and_few_are_cried(
     assert all(row["thrash"] != "no" for row, _, on in predicted if on)
 
 
-def test_the_true_live_heap_is_the_programs_own() -> None:
+def test_the_true_live_heap_does_not_depend_on_the_setting() -> None:
     for baseline in LOADS:
         sizes = []
         for folder in baseline.parent.iterdir():
@@ -195,7 +146,7 @@ def test_the_true_live_heap_is_the_programs_own() -> None:
         assert max(sizes) - min(sizes) <= max(0.03 * min(sizes), 1.2)
 
 
-def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
+def test_a_log_that_allows_no_prediction_is_refused(tmp_path: Path) -> None:
     def why(run: gca.Run, **options: Any) -> str:
         return str(run.whatif(**(options or {"gogc": 200}))["refused"][0])
 
@@ -214,7 +165,7 @@ def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
     assert "no CPU" in why(gca.read(ROOT / "samples" / "go1.4.log"))
 
 
-def test_a_grid_has_a_row_for_each(tmp_path: Path) -> None:
+def test_a_grid_has_a_row_for_each_combination(tmp_path: Path) -> None:
     run = run_of(tmp_path, 100)
     rows = run.whatif(gogc=[50, 200], memory_limit=["1GiB", None], ballast=[0, "64MiB"])
     assert len(rows) == 8
@@ -225,13 +176,13 @@ def test_a_grid_has_a_row_for_each(tmp_path: Path) -> None:
         run.whatif(gogc="many")
 
 
-def test_little_cost_is_left_alone(tmp_path: Path) -> None:
+def test_no_change_is_recommended_if_gc_costs_little(tmp_path: Path) -> None:
     rows = run_of(tmp_path, 100).recommend()
     assert rows["now"][0]
     assert "no change" in rows["why"][0]
 
 
-def test_advice_for_a_busy_program() -> None:
+def test_recommendations_for_a_busy_program_are_ranked() -> None:
     run = gca.read(ADVICE / "svc-big" / "gogc100" / "run.log", gogc=100, container_limit="1GiB")
     rows = run.recommend(aim="cpu")
     assert rows["rank"].to_list() == list(range(1, len(rows) + 1))
@@ -261,18 +212,11 @@ def test_after_thrash_the_advice_clears_the_largest_live_heap(container: str | N
     assert any("without limit thrashing" in each for each in run.advice.baseline.warnings)
 
 
-def test_nothing_but_thrash_says_which_limit_it_wants() -> None:
+def test_a_log_that_only_thrashes_has_a_least_memory_limit() -> None:
     run = gca.read(SAMPLES / "thrash-go1.19.log", memory_limit="70MiB")
     assert "it needs a GOMEMLIMIT of at least" in str(run.advice.baseline.refused)
 
 
-def test_a_leak_is_mended_before_settings_are() -> None:
+def test_no_setting_is_recommended_for_a_leak() -> None:
     run = gca.read(SAMPLES / "leak-go1.26.log")
     assert "grows" in run.recommend()["why"][0]
-
-
-def test_settings_can_be_pasted() -> None:
-    made = manifests(Setting(None, 921.6))
-    assert made["environment"] == "export GOGC=off\nexport GOMEMLIMIT=922MiB"
-    assert '  - name: GOMEMLIMIT\n    value: "922MiB"' in made["kubernetes"]
-    assert made["systemd"].startswith("[Service]\nEnvironment=GOGC=off")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.checks import (
     ChangeCondition,
     Check,
@@ -21,10 +22,14 @@ from gctrace_analyzer.analysis.checks import (
 from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.errors import BadSettingError
+from tests.conftest import SAMPLES
 
 comparisons = st.sampled_from([">", ">=", "<", "<=", "=="])
+
 limits = st.decimals(0, 10**6, places=3).map(float)
+
 figures = st.sampled_from(FIGURES)
+
 conditions = st.one_of(
     st.builds(FigureCondition, st.just(""), figures, comparisons, limits),
     st.builds(
@@ -62,7 +67,7 @@ def test_a_relative_limit_is_parsed_as_a_share(figure: str, sign: str, percent: 
 
 @given(st.text())
 def test_any_other_text_is_a_bad_setting(text: str) -> None:
-    with pytest.raises(BadSettingError, match="--fail-on"):
+    with pytest.raises(BadSettingError, match="a condition such as"):
         condition(f"{text}?", FIGURES)
 
 
@@ -131,3 +136,16 @@ def test_what_is_unknown_never_passes() -> None:
         assert checked("gc_per_s>+10%", row).held is None
         assert checked("gc_per_s:better", row).held is None
     assert condition("gc_per_s>1", FIGURES).check(Facts({"gc_per_s": None}, list)).held is None
+
+
+def test_a_figure_and_a_finding_of_a_run_are_checked() -> None:
+    run = gca.read(SAMPLES / "thrash-go1.19.log")
+    figure, bad, named, absent = run.check(
+        "gc_cpu_share>1%", "finding:bad", "finding:limit-thrash", "finding:GC044"
+    )
+    assert figure.held
+    assert figure.reason.startswith("gc_cpu_share is 0.")
+    assert bad.held
+    assert named.held
+    assert "GC016 limit-thrash (bad)" in named.reason
+    assert (absent.held, absent.reason) == (False, "no such finding")

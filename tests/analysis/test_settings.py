@@ -101,3 +101,12 @@ def test_the_container_of_the_same_name_is_the_programs(tmp_path: Path) -> None:
     lines = [f"2026-02-03T10:00:{n:02}Z h api[7]: {line}" for n, line in enumerate(records(5))]
     run = gca.read(logfile(tmp_path / "log", lines), containers)
     assert run.settings.value("container_limit_mib") == 256
+
+
+def test_limits_of_containers_become_settings(tmp_path: Path) -> None:
+    run = gca.read("samples/describe-pod.txt")
+    assert run.settings.value("container_limit_mib") == 512
+    assert run.settings.value("memory_limit_mib") == 400
+    given = gca.read("samples/describe-pod.txt", container_limit="1GiB", gogc="off")
+    assert given.settings.value("container_limit_mib") == 1024
+    assert given.settings.value("gogc") == "off"

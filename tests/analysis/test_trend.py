@@ -62,3 +62,25 @@ def test_a_live_heap_that_grows_all_the_time_is_found(count: int, step: int) -> 
 def test_few_cycles_and_an_empty_heap_have_no_growth() -> None:
     assert growth_of([1, 2, 3]) is None
     assert growth_of([0] * 30) is None
+
+
+@given(st.floats(-5, 5), st.floats(0.01, 2))
+def test_the_slope_of_a_noisy_line_is_found(per_s: float, noise: float) -> None:
+    points = pl.DataFrame({"x": [float(n) for n in range(60)]}).with_columns(
+        y=per_s * pl.col("x") + noise * (pl.col("x") * 2654435761 % 97 / 97 - 0.5)
+    )
+    found = slope(points, x="x", y="y")
+    assert found is not None
+    assert found.low <= per_s + 0.05 * noise
+    assert per_s - 0.05 * noise <= found.high
+    assert found.per_s == pytest.approx(per_s, abs=0.05 * noise)
+
+
+def test_a_million_points_have_a_slope() -> None:
+    points = pl.DataFrame({"x": pl.int_range(10**6, eager=True)}).with_columns(
+        y=pl.col("x") * 2
+    )
+    found = slope(points, x="x", y="y")
+    assert found is not None
+    assert found.per_s == pytest.approx(2)
+    assert slope(points.head(5), x="x", y="y") is None

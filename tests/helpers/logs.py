@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import gctrace_analyzer as gca
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +27,11 @@ def records(count: int) -> list[str]:
 def logfile(path: Path, lines: list[str]) -> Path:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
+
+
+def read_lines(tmp_path: Path, *lines: str, **options: Any) -> gca.Run:
+    """Returns the run of a log with these lines."""
+    return gca.read(logfile(tmp_path / "log", list(lines)), **options)
 
 
 KILL = (

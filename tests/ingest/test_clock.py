@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
+from datetime import UTC, datetime
+
+import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.ingest.clock import Clock, moment
+from gctrace_analyzer.ingest.clock import Clock, falls, moment
 from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import records
 
 
-def test_a_log_whose_clocks_disagree_has_a_note() -> None:
+def test_clocks_that_disagree_give_a_warning() -> None:
     lines = [f"2026-02-03T10:00:{n * 9:02}.000000Z {line}" for n, line in enumerate(records(6))]
     (note,) = [n for n in read_text("\n".join(lines) + "\n").summary().warnings if "clock" in n]
     assert "process 0" in note
@@ -26,3 +30,37 @@ def test_a_text_that_is_not_a_time_is_an_error(text: str) -> None:
 def test_an_unknown_time_zone_is_an_error() -> None:
     with pytest.raises(gca.BadSettingError, match="tz"):
         Clock(tz="Mars/Olympus")
+
+
+def test_a_time_without_an_offset_is_utc() -> None:
+    assert moment("2026-11-21T09:00:00") == datetime(2026, 11, 21, 9, tzinfo=UTC)
+    assert moment("2026-11-21T09:00:00+02:00") == datetime(2026, 11, 21, 7, tzinfo=UTC)
+
+
+def test_a_log_without_timestamps_is_dated_by_the_start_of_its_process() -> None:
+    log = "\n".join(records(3)) + "\n"
+    run = gca.read(io.BytesIO(log.encode()), start="2026-02-03T10:00:00Z")
+    assert run.processes["started_at"][0] == datetime(2026, 2, 3, 10, tzinfo=UTC)
+    assert run.cycles["wall_time"][1] == datetime(2026, 2, 3, 10, 0, 2, 16_000, tzinfo=UTC)
+    assert read_text(log).cycles["wall_time"].null_count() == 3
+
+
+def test_a_timestamp_that_the_time_zone_skips_is_counted() -> None:
+    lines = [f"2026-03-29 02:30:0{n} {line}" for n, line in enumerate(records(3))]
+    run = gca.read(io.BytesIO(("\n".join(lines) + "\n").encode()), tz="Europe/Berlin")
+    assert run.cycles["logged_at"].null_count() == 3
+    assert any(
+        "cannot exist in time zone Europe/Berlin" in each for each in run.summary().warnings
+    )
+
+
+def test_a_log_without_a_year_in_reverse_order_is_dated_forwards() -> None:
+    lines = [f"Feb  3 10:00:0{n} host api[7]: {line}" for n, line in enumerate(records(5))]
+    run = gca.read(io.BytesIO(("\n".join(lines[::-1]) + "\n").encode()), year=2026)
+    assert run.cycles["gc_num"].to_list() == [1, 2, 3, 4, 5]
+    assert run.cycles["logged_at"].is_sorted()
+
+
+def test_only_mostly_falling_times_run_backwards() -> None:
+    assert falls(pl.Series([5.0, 4.0, 3.0]))
+    assert not falls(pl.Series([3.0, 4.0, 5.0, 1.0]))

@@ -7,6 +7,7 @@ import io
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.ingest import sources
 from gctrace_analyzer.ingest.find_line import find_line
 from tests.helpers.lines import LINES
 from tests.helpers.logs import records
@@ -28,3 +29,12 @@ def test_a_line_that_cannot_be_read_has_its_reason() -> None:
 def test_a_line_after_the_end_is_an_error() -> None:
     with pytest.raises(gca.GctraceError, match="3"):
         find_line(io.BytesIO(("\n".join(records(3)) + "\n").encode()), 9)
+
+
+def test_a_line_is_found_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "CHUNK_BYTES", 5000)
+    lines = records(900)
+    log = ("\n".join(lines) + "\n").encode()
+    for number in (1, 450, 900):
+        found = find_line(io.BytesIO(log), number)
+        assert (found.text, found.problem) == (lines[number - 1], None)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import socket
+import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.ingest import follow
 from gctrace_analyzer.ingest.follow import Followed, Pipe, Segment, Stop
 
 if TYPE_CHECKING:
@@ -55,3 +59,102 @@ def test_waiting_for_a_missing_file_can_be_stopped(tmp_path: Path) -> None:
     stop = Stop()
     stop.ask()
     assert list(Followed(str(tmp_path / "absent.log"), stop).segments()) == []
+
+
+def test_a_named_pipe_is_read_like_a_pipe(tmp_path: Path) -> None:
+    path, stop = tmp_path / "fifo", Stop()
+    os.mkfifo(path)
+    # Open for both directions, or opening waits for the other end.
+    both = os.open(path, os.O_RDWR)
+    segments = Followed(str(path), stop).segments()
+    pipe = next(segments)
+    assert isinstance(pipe, Pipe)
+    os.write(both, b"one\n")
+    assert pipe.read(100) == b"one\n"
+    stop.ask()
+    assert pipe.read(100) == b""
+    os.close(both)
+
+
+def test_a_pipe_waits_for_the_first_whole_line() -> None:
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"gc 1 ")
+    pipe = Pipe(read_end, "<pipe>", Stop())
+    rest = threading.Timer(0.2, os.write, (write_end, b"@0.1s\n"))
+    rest.start()
+    assert pipe.read(100) == b"gc 1 @0.1s\n"
+    rest.join()
+    os.write(write_end, b"second")
+    assert pipe.read(100) == b"second"
+    os.write(write_end, b"0123456789")
+    assert pipe.read(4) == b"0123"
+    os.close(read_end)
+    os.close(write_end)
+
+
+def test_a_pipe_that_never_pauses_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "GATHER_S", 0.0)
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"line\n" * 20_000 if False else b"line\n" * 12_000)
+    data = Pipe(read_end, "<pipe>", Stop()).read(1 << 20)
+    assert 0 < len(data) <= 60_000
+    os.close(read_end)
+    os.close(write_end)
+
+
+def test_reading_ends_when_the_time_after_a_stop_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "DRAIN_S", -1.0)
+    path, stop = tmp_path / "run.log", Stop()
+    path.write_bytes(b"unread\n")
+    segments = Followed(str(path), stop).segments()
+    segment = next(segments)
+    stop.ask()
+    stop.ask()
+    assert stop.overdue
+    assert segment.read(100) == b""
+
+
+def test_a_deleted_file_is_followed_until_stopped(tmp_path: Path) -> None:
+    path, stop = tmp_path / "run.log", Stop()
+    path.write_bytes(b"first\n")
+    segments = Followed(str(path), stop).segments()
+    segment = next(segments)
+    assert segment.read(100) == b"first\n"
+    path.unlink()
+    timer = threading.Timer(follow.QUIET_S + 0.2, stop.ask)
+    timer.start()
+    assert segment.read(100) == b""
+    assert stop.asked
+    timer.join()
+
+
+def test_a_file_is_awaited_until_it_exists(tmp_path: Path) -> None:
+    path, stop = tmp_path / "late.log", Stop()
+    timer = threading.Timer(0.1, path.write_bytes, (b"late\n",))
+    timer.start()
+    segments = Followed(str(path), stop).segments()
+    segment = next(segments)
+    assert segment.read(100) == b"late\n"
+    stop.ask()
+    timer.join()
+
+
+def test_a_socket_cannot_be_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+        with pytest.raises(gca.UnreadableInputError, match="no such device"):
+            Followed("socket", Stop())
+
+
+def test_standard_input_is_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"typed\n")
+    os.close(write_end)
+    with os.fdopen(read_end) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        pipe = follow.standard_input(Stop())
+        assert pipe.name == "<stdin>"
+        assert pipe.read(100) == b"typed\n"

@@ -37,7 +37,7 @@ NOTES = {"ts_note", "ts_min"}
 BROKEN_ERRORS = {
     "csv-unknown-columns.csv": ("date", "price", "HeapAlloc"),
     "empty.log": ("0 bytes",),
-    "inspect-invalid.json": ("line 1", "column"),
+    "inspect-invalid.json": ("json:1:", "column"),
 }
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pytest
 
 LINE = LINES["gc18"].replace("gc 1 @0.004s", "gc 31 @31.016s")
+
 LOG = [
     *records(30),
     f"{LINE[:30]}2026/11/21 12:00 flushed",
@@ -83,3 +84,22 @@ def test_the_oldest_frames_are_discarded() -> None:
     assert store.discard(8) == 7
     assert store.rows == 5
     assert store.frames()[0].equals(frames[-1])
+
+
+def test_many_small_pieces_keep_the_newest_cycles() -> None:
+    live = LiveInput(SourceFacts("<stream>"))
+    for line in records(live_input.RECENT_CYCLES // 4 + 400):
+        live.add(f"{line}\n".encode())
+    numbers = [n for frame in live.latest().cycles for n in frame["gc_num"]]
+    assert numbers == sorted(numbers)
+    assert numbers[-1] == live.cycles
+
+
+def test_discarding_reports_how_many_cycles_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_input, "CHUNK_BYTES", 1)
+    live = LiveInput(SourceFacts("<stream>"))
+    for line in records(600):
+        live.add(f"{line}\n".encode())
+    discarded = live.discard(300)
+    assert discarded == live.discarded["cycles"] > 0
+    assert log_of(live).tables["cycles"]["gc_num"][0] == discarded + 1

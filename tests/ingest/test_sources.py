@@ -1,91 +1,28 @@
-"""Inputs of every kind: compressed, encoded, damaged, huge."""
+"""Inputs of every kind: encoded, split, damaged, huge."""
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import io
-import lzma
 import os
+import socket
 import subprocess
 import sys
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest import sources
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
 from tests.helpers.lines import LINES
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 LOG = (SAMPLES / "steady-go1.26.log").read_bytes()
+
 CYCLES = 33
-
-
-def zstd(data: bytes) -> bytes:
-    try:
-        from compression import zstd as library  # type: ignore[import-not-found,unused-ignore]
-    except ModuleNotFoundError:
-        from backports import zstd as library
-    packed: bytes = library.compress(data)
-    return packed
-
-
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "gzip": gzip.compress,
-    "xz": lzma.compress,
-    "bzip2": bz2.compress,
-    "zstd": zstd,
-}
-
-
-@pytest.mark.parametrize("kind", PACKERS)
-def test_compression_is_detected_by_content(kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "run.log"
-    path.write_bytes(PACKERS[kind](LOG))
-    run = gca.read(path)
-    assert len(run.cycles) == CYCLES
-    assert run.sources[0].compression == kind
-
-
-@pytest.mark.parametrize("kind", PACKERS)
-def test_every_member_of_a_compressed_file_is_read(kind: str) -> None:
-    half = LOG.index(b"\n", len(LOG) // 2) + 1
-    packed = PACKERS[kind](LOG[:half]) + PACKERS[kind](LOG[half:])
-    assert len(gca.read(io.BytesIO(packed)).cycles) == CYCLES
-
-
-def test_zeros_after_compressed_data_are_not_damage() -> None:
-    run = gca.read(io.BytesIO(gzip.compress(LOG) + b"\0" * 512))
-    assert len(run.cycles) == CYCLES
-    assert run.sources[0].damage is None
-
-
-def test_the_readable_part_of_a_truncated_file_is_used_and_the_loss_reported() -> None:
-    packed = gzip.compress(os.urandom(40_000).hex().encode() + b"\n" + LOG * 40)
-    run = gca.read(io.BytesIO(packed[:-40]))
-    assert 0 < len(run.cycles) < 40 * CYCLES
-    assert run.sources[0].damage == "truncated: the gzip data ends in the middle"
-    assert "truncated" in str(run.summary())
-
-
-def test_data_before_the_damage_is_used() -> None:
-    packed = bytearray(gzip.compress(LOG, mtime=0) + gzip.compress(LOG, mtime=0))
-    packed[-len(packed) // 4] ^= 0xFF
-    run = gca.read(io.BytesIO(bytes(packed)))
-    assert len(run.cycles) >= CYCLES
-    assert "damaged" in (run.sources[0].damage or "")
-
-
-def test_unreadable_compressed_data_is_an_error() -> None:
-    with pytest.raises(gca.UnreadableInputError, match=r"truncated.*\n.*Fetch the file again"):
-        gca.read(io.BytesIO(zstd(LOG)[:20]))
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
@@ -214,3 +151,57 @@ def test_a_log_of_rejected_lines_is_a_run_without_cycles() -> None:
     assert len(run.cycles) == 0
     assert len(run.rejected) == 1
     assert not run.sources[0].ends_in_newline
+
+
+def test_a_decompression_bomb_is_refused(tmp_path: Path) -> None:
+    bomb = tmp_path / "bomb.gz"
+    bomb.write_bytes(gzip.compress(b"\n" * (64 << 20)))
+    with pytest.raises(UnreadableInputError, match="unpack_limit="):
+        gca.read(bomb, unpack_limit="16MiB")
+
+
+def test_a_document_above_the_limit_is_an_error() -> None:
+    with (
+        sources.Source(io.BytesIO(b"[" + b" " * 100 + b"]")) as source,
+        pytest.raises(gca.UnreadableInputError, match="this kind of input is read whole"),
+    ):
+        source.whole(50)
+
+
+def test_the_first_bytes_may_come_one_by_one() -> None:
+    class Slow(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            return super().read(1 if self.tell() < 20 else size)
+
+    packed = Slow(gzip.compress(LOG))
+    run = gca.read(packed)
+    assert run.sources[0].compression == "gzip"
+    assert len(run.cycles) == CYCLES
+
+
+def test_a_line_that_is_too_long_is_cut_in_every_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(sources, "LONG_LINE_BYTES", 300)
+    with sources.Source(io.BytesIO(b"first\n" + b"x" * 1000 + b"\nlast\n")) as source:
+        lines = b"".join(source.chunks()).split(b"\n")
+    assert [lines[0], *lines[2:]] == [b"first", b"last", b""]
+    assert lines[1] == b"x" * 301
+
+
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LOG)))
+    run = gca.read("-")
+    assert (run.sources[0].name, len(run.cycles)) == ("<stdin>", CYCLES)
+
+
+def test_a_socket_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+        with pytest.raises(gca.UnreadableInputError, match="no such device"):
+            gca.read("socket")
+
+
+def test_an_unknown_kind_is_an_error_with_the_known_ones() -> None:
+    with pytest.raises(gca.BadSettingError, match="journal"):
+        gca.read(io.BytesIO(LOG), kind="jurnal")  # type: ignore[arg-type]

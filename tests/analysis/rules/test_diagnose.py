@@ -27,7 +27,7 @@ def test_a_finding_of_several_processes_is_listed_once() -> None:
     assert "of another process" in read_text(BUSY * 2).findings()["evidence"][0]
 
 
-def test_a_short_start_beside_a_long_process_is_not_reported() -> None:
+def test_a_short_process_next_to_a_long_one_is_not_reported() -> None:
     long = log_of(600)
     assert "GC042" in set(read_text(log_of(5)).findings()["id"])
     assert "GC042" not in set(read_text(log_of(5) + long).findings()["id"])

@@ -23,7 +23,7 @@ def test_a_log_that_contradicts_its_own_percentage_is_incomplete() -> None:
     assert "points less GC CPU" in less.evidence
 
 
-def test_a_short_log_says_how_short_it_is() -> None:
+def test_a_short_log_is_reported_with_its_length() -> None:
     (few,) = matches(log.short_log, facts_of(log_of(5, every=10)))
     assert few.evidence == "The log has only 5 cycles in 50 s."
     (brief,) = matches(log.short_log, facts_of(log_of(30)))

@@ -110,7 +110,7 @@ def test_a_rule_is_found_by_its_id_and_by_its_name(text: str) -> None:
 
 def test_an_unknown_rule_is_not_found() -> None:
     assert find_rule("limit-trash") is None
-    with pytest.raises(BadSettingError, match="or its name"):
+    with pytest.raises(BadSettingError, match="Did you mean limit-thrash"):
         explain_rule("limit-trash")
 
 

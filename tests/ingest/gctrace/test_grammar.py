@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from gctrace_analyzer.ingest.gctrace.grammar import SHAPES
+from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Field
 from gctrace_analyzer.testing import cycles, format_cycle, format_ms, read_text
 from tests.conftest import CORPUS
 from tests.helpers.lines import LINES
@@ -84,3 +85,28 @@ def test_a_cycle_written_as_its_line_reads_the_same(row: dict[str, object]) -> N
 def test_durations_are_printed_as_the_runtime_does() -> None:
     printed = [format_ms(ns) for ns in (0, 999, 1000, 12_000, 123_000, 1_230_000, 12_300_000)]
     assert printed == ["0", "0", "0.001", "0.012", "0.12", "1.2", "12"]
+
+
+@st.composite
+def lines_of(draw: st.DrawFn, shape: str) -> tuple[str, dict[str, int]]:
+    """A line of the shape with all its optional parts, and its integer fields."""
+    text, fields = "", {}
+    for part in SHAPES[shape].variants[-1].parts:
+        if isinstance(part, Field) and part.kind in ("int", "sint"):
+            fields[part.name] = draw(st.integers(0, 10**9))
+            text += str(fields[part.name])
+        else:
+            text += "1" if isinstance(part, Field) else part
+    return text, fields
+
+
+@pytest.mark.parametrize("shape", [n for n, shape in SHAPES.items() if shape.table == "cycles"])
+@settings(max_examples=15)
+@given(data=st.data())
+def test_a_cycle_of_every_shape_reads_as_written(shape: str, data: st.DataObject) -> None:
+    text, fields = data.draw(lines_of(shape))
+    row = read_text(text + "\n").cycles.row(0, named=True)
+    assert row["format"] == shape
+    assert {name: row[name] for name in fields if name in row} == {
+        name: value for name, value in fields.items() if name in row
+    }

@@ -80,7 +80,7 @@ def assert_read(run: gca.Run, at: datetime | None, who: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", TEXT)
-def test_text(name: str, tmp_path: Path) -> None:
+def test_a_line_of_text_with_any_prefix_is_read(name: str, tmp_path: Path) -> None:
     pattern, at, who = TEXT[name]
     path = logfile(tmp_path / "log", [pattern.format(record) for record in RECORDS])
     assert_read(gca.read(path, year=2026, tz="UTC"), at, who)
@@ -124,7 +124,7 @@ def filled(entry: dict[str, Any], record: str) -> dict[str, Any]:
     }
 
 
-def test_results_of_searches(tmp_path: Path) -> None:
+def test_results_of_log_searches_are_read(tmp_path: Path) -> None:
     pod = {"pod": {"name": "api-0"}, "container": {"name": "api"}}
     source = {
         "@timestamp": "2026-02-03T10:00:00.005Z",
@@ -150,7 +150,7 @@ def test_results_of_searches(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", JSON)
 @pytest.mark.parametrize("escaped", [False, True], ids=["plain", "escaped"])
-def test_json_lines(name: str, *, escaped: bool, tmp_path: Path) -> None:
+def test_a_line_of_json_is_read(name: str, *, escaped: bool, tmp_path: Path) -> None:
     entry, at, who = JSON[name]
     lines = [json.dumps(filled(entry, record)) for record in RECORDS]
     if escaped:
@@ -159,7 +159,7 @@ def test_json_lines(name: str, *, escaped: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["pretty", "array", "sse", "seq", "bytes"])
-def test_other_json_of_journald(form: str, tmp_path: Path) -> None:
+def test_every_json_layout_of_journald_is_read(form: str, tmp_path: Path) -> None:
     entry, at, who = JSON["journald"]
     records = [filled(entry, record) for record in RECORDS]
     if form == "bytes":
@@ -174,7 +174,7 @@ def test_other_json_of_journald(form: str, tmp_path: Path) -> None:
     assert_read(gca.read(logfile(tmp_path / "log", lines)), at, who)
 
 
-def test_journald_verbose_and_export(tmp_path: Path) -> None:
+def test_the_multi_line_formats_of_journald_are_read(tmp_path: Path) -> None:
     verbose, export = [], b""
     for record in RECORDS:
         verbose += [
@@ -199,7 +199,7 @@ def test_journald_verbose_and_export(tmp_path: Path) -> None:
     assert_read(gca.read(tmp_path / "export"), AT, who)
 
 
-def test_log_services(tmp_path: Path) -> None:
+def test_exports_of_log_services_are_read(tmp_path: Path) -> None:
     labels = {"pod": "api-0", "container": "api", "namespace": "shop"}
     ns = ["1770112800005000000", "1770112800020000000"]
     loki = {
@@ -264,7 +264,7 @@ def test_logs_in_reverse_order_are_reversed(tmp_path: Path) -> None:
     assert bare.cycles["gc_num"].to_list() == list(range(1, 31))
 
 
-def test_two_services_in_one_journal_are_kept_apart(tmp_path: Path) -> None:
+def test_two_services_in_one_journal_are_two_processes(tmp_path: Path) -> None:
     lines = []
     for n, record in enumerate(RECORDS):
         for unit, pid in (("api", 11), ("web", 12)):
@@ -283,7 +283,7 @@ def test_a_year_and_a_zone_are_never_guessed(tmp_path: Path) -> None:
         assert any("; set `" in note for note in run.summary().warnings)
 
 
-def test_new_year_and_summer_time(tmp_path: Path) -> None:
+def test_new_year_and_daylight_saving_time_are_respected(tmp_path: Path) -> None:
     lines = [
         f"Dec 31 23:59:59 h api[1]: {RECORDS[0]}",
         f"Jan  1 00:00:01 h api[1]: {RECORDS[1]}",

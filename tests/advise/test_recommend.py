@@ -1,4 +1,4 @@
-"""What is advised where: limits, ballasts, memory that Go does not count, heaps that grow."""
+"""Recommendations: limits, ballasts, memory that Go does not count, and growing heaps."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def test_every_rule_says_where_it_comes_from() -> None:
     assert all(rule.source for rule in RULES)
 
 
-def test_no_limit_without_a_container() -> None:
+def test_no_limit_is_recommended_without_a_container_limit() -> None:
     run = gca.read(BUSY, gogc=100)
     assert limits(run) == []
     assert "limit of the container is unknown" in run.recommend(aim="cpu")["risk"][0]
 
 
-def test_memory_that_go_does_not_count_is_taken_off() -> None:
+def test_memory_that_go_does_not_count_is_subtracted_from_the_limit() -> None:
     plain = gca.read(BUSY, gogc=100, container_limit="1GiB")
     less = gca.read(BUSY, gogc=100, container_limit="1GiB", off_heap="200MiB")
     assert limits(plain) == [921.0]
@@ -50,7 +50,7 @@ def test_memory_that_go_does_not_count_is_taken_off() -> None:
     assert now == pytest.approx(was + 200)
 
 
-def test_resident_memory_beyond_gos_is_off_heap(tmp_path: Path) -> None:
+def test_resident_memory_that_go_does_not_count_is_off_heap(tmp_path: Path) -> None:
     dump = tmp_path / "metrics.txt"
     dump.write_text(
         "# TYPE go_memstats_sys_bytes gauge\n"
@@ -67,7 +67,7 @@ def test_resident_memory_beyond_gos_is_off_heap(tmp_path: Path) -> None:
 
 
 def journal(path: Path, others: str = "") -> gca.Run:
-    """The busy program's log and a kernel's kill of it, as journalctl shows them."""
+    """Returns the run of a busy program and its OOM kill, as journalctl prints them."""
     own = [
         f"Mar 29 00:59:5{number // 10 % 9} web-1 leakd[4242]: {line}\n"
         for number, line in enumerate(BUSY.read_text().splitlines())
@@ -79,7 +79,7 @@ def journal(path: Path, others: str = "") -> gca.Run:
     return gca.read(path, year=2026, gogc=100)
 
 
-def test_a_kill_tells_the_containers_limit(tmp_path: Path) -> None:
+def test_the_limit_of_a_container_is_known_from_a_kill(tmp_path: Path) -> None:
     run = journal(tmp_path / "journal.log")
     known = run.settings.to_dict()["container_limit_mib"]
     assert known["value"] == 512
@@ -87,7 +87,7 @@ def test_a_kill_tells_the_containers_limit(tmp_path: Path) -> None:
     assert limits(run) == [460.0]
 
 
-def test_no_limit_where_memory_is_shared(tmp_path: Path) -> None:
+def test_no_limit_is_recommended_where_memory_is_shared(tmp_path: Path) -> None:
     other = (
         "Mar 29 00:59:59 web-1 kernel: [   5151]   997  5151   467108    20480    20000     "
         "1536         0  1335296        0             0 postgres\n"
@@ -99,7 +99,7 @@ def test_no_limit_where_memory_is_shared(tmp_path: Path) -> None:
     assert "other processes under the same limit use 80 MiB (postgres" in risk
 
 
-def test_no_limit_where_the_live_heap_is_near_it() -> None:
+def test_no_limit_is_recommended_near_the_live_heap() -> None:
     run = gca.read(BUSY, gogc=100, container_limit="190MiB")
     assert limits(run) == []
     first = run.recommend().row(0, named=True)
@@ -107,14 +107,14 @@ def test_no_limit_where_the_live_heap_is_near_it() -> None:
     assert "below that the program may thrash" in first["risk"]
 
 
-def test_go_1_18_has_no_limit() -> None:
+def test_no_limit_is_recommended_for_go_1_18() -> None:
     run = gca.read(BUSY, gogc=100, container_limit="1GiB", go_version="1.18.10")
     assert limits(run) == []
     assert "upgrade" in run.whatif(memory_limit="900MiB")["refused"][0]
     assert "requires Go 1.19" in run.recommend(aim="cpu")["risk"][0]
 
 
-def test_a_ballast_is_offered_where_there_is_no_limit() -> None:
+def test_a_ballast_is_recommended_for_go_without_memory_limits() -> None:
     rows = gca.read(OLD).recommend()
     ballasts = rows.filter(pl.col("ballast_mib") > 0)
     assert ballasts["rank"].to_list() == [2]
@@ -131,12 +131,12 @@ def test_a_ballast_is_address_space_until_it_is_written_to() -> None:
     assert some["memory_peak_mib"] == pytest.approx(
         some["heap_peak_mib"] + none["memory_peak_mib"] - none["heap_peak_mib"] - 256, rel=0.2
     )
-    told = list(advice.ballast_notes(run.advice.baseline, run.whatif(ballast="256MiB")))
-    assert "GOGC=" in told[0]
-    assert "GOMEMLIMIT=" in told[0]
+    notes = list(advice.ballast_notes(run.advice.baseline, run.whatif(ballast="256MiB")))
+    assert "GOGC=" in notes[0]
+    assert "GOMEMLIMIT=" in notes[0]
 
 
-def test_a_ballast_can_go_from_go_1_19_on() -> None:
+def test_a_ballast_can_be_replaced_from_go_1_19_on() -> None:
     log = CORPUS / "advice" / "svc-a" / "gogc100-ballast64" / "run.log"
     run = gca.read(log, gogc=100, ballast="64MiB")
     rows = run.recommend().filter(pl.col("why").str.starts_with("the present heap goal"))
@@ -144,7 +144,7 @@ def test_a_ballast_can_go_from_go_1_19_on() -> None:
     assert without["gc_per_s"] == pytest.approx(run.advice.baseline.load.gc_per_s, rel=0.15)  # type: ignore[union-attr]
 
 
-def test_a_quota_below_gomaxprocs_is_told() -> None:
+def test_a_quota_below_gomaxprocs_gives_a_warning() -> None:
     assert any(
         "GOMAXPROCS=1" in each
         for each in gca.read(BUSY, cpu_limit=0.5).advice.baseline.warnings
@@ -173,8 +173,8 @@ def test_a_growing_heap_is_predicted_from_its_end() -> None:
     assert run.advice.baseline.growth_is_known
 
 
-def test_what_it_will_be_later_came_true() -> None:
-    """A leak's log until 85 s, against what the same program did then."""
+def test_the_prediction_at_a_horizon_came_true() -> None:
+    """The log of a leak up to 85 s, compared with the rest of the log."""
     rows = grown(85).whatif(horizon=30).row(0, named=True)
     later = gca.read(LEAK).between(112, 118).cycles
     live = later["heap_live_mib"].mean()
@@ -184,7 +184,7 @@ def test_what_it_will_be_later_came_true() -> None:
     assert rows["thrash"] == "risk"
 
 
-def test_how_long_the_limit_lasts_came_true() -> None:
+def test_the_predicted_time_until_the_limit_came_true() -> None:
     """GOGC in effect fell below 12 between 110 and 122 s."""
     run = grown(85)
     low, middle, high = (
@@ -203,7 +203,7 @@ def test_how_long_the_limit_lasts_came_true() -> None:
     assert "the live heap grows, and no setting cures a leak" in first["risk"]
 
 
-def test_a_limit_that_is_met_soon_is_moved() -> None:
+def test_a_limit_that_is_reached_soon_is_raised() -> None:
     run = gca.read(LEAK, gogc=100, memory_limit="120MiB", container_limit="512MiB")
     first, now = run.recommend().head(2).iter_rows(named=True)
     assert (first["gogc"], first["memory_limit_mib"]) == (100, 460)
@@ -214,13 +214,13 @@ def test_a_limit_that_is_met_soon_is_moved() -> None:
     assert alone["memory_limit_mib"] == 240
 
 
-def test_a_short_log_says_nothing_of_later() -> None:
+def test_a_short_log_has_no_prediction_at_a_horizon() -> None:
     run = gca.read(SAMPLES / "leak-go1.26.log")
     assert "too short" in run.whatif(horizon="1h")["refused"][0]
     assert run.whatif()["lasts_h"][0] is None
 
 
-def test_a_heap_that_does_not_grow_is_the_same_later(tmp_path: Path) -> None:
+def test_a_horizon_changes_nothing_if_the_heap_does_not_grow(tmp_path: Path) -> None:
     path = tmp_path / "long.log"
     path.write_text("".join(prolonged(BUSY.read_text(), 200_000)))
     run = gca.read(path, gogc=100)
@@ -233,7 +233,7 @@ def test_a_heap_that_does_not_grow_is_the_same_later(tmp_path: Path) -> None:
 SERVICE = CORPUS / "advice" / "svc-a"
 
 
-def test_gogc_is_read_from_the_goals_where_the_limit_is_not_felt() -> None:
+def test_gogc_is_inferred_from_the_goals_if_the_limit_is_far_away() -> None:
     run = gca.read(SERVICE / "gogc50" / "run.log", memory_limit="1GiB")
     assert run.advice.baseline.now.gogc == 50
     measured = gca.read(SERVICE / "gogc200" / "run.log").advice.baseline.load
@@ -253,13 +253,15 @@ def test_gogc_is_read_from_the_goals_where_the_limit_is_not_felt() -> None:
     ],
     ids=str,
 )
-def test_what_the_log_denies_is_refused(options: dict[str, Any], words: str) -> None:
+def test_settings_that_contradict_the_log_are_refused(
+    options: dict[str, Any], words: str
+) -> None:
     run = gca.read(SERVICE / "gogc100" / "run.log", **options)
     assert words in str(run.advice.baseline.refused)
     assert run.recommend()["why"][0].startswith("no recommendation: ")
 
 
-def test_what_does_not_fit_is_squeezed() -> None:
+def test_a_setting_that_does_not_fit_the_container_gets_a_limit() -> None:
     run = gca.read(SERVICE / "gogc100" / "run.log", container_limit="80MiB")
     first, now = run.recommend().head(2).iter_rows(named=True)
     assert (now["now"], now["fits"]) == (True, False)
@@ -267,7 +269,7 @@ def test_what_does_not_fit_is_squeezed() -> None:
     assert "thrash as soon as the heap grows" in first["risk"]
 
 
-def test_a_limit_near_the_live_heap_has_the_word() -> None:
+def test_a_limit_near_the_live_heap_warns_of_thrashing() -> None:
     log = SERVICE / "gogc100-limit80" / "run.log"
     for aim in ("balanced", "cpu", "memory"):
         run = gca.read(log, gogc=100, memory_limit="80MiB")
@@ -277,14 +279,14 @@ def test_a_limit_near_the_live_heap_has_the_word() -> None:
             assert row["memory_limit_mib"] >= least or "thrash" in row["risk"]
 
 
-def test_gogc_is_not_raised_without_a_guard() -> None:
+def test_gogc_is_only_raised_together_with_a_limit() -> None:
     rows = gca.read(SERVICE / "gogc100" / "run.log", container_limit="1GiB").recommend(
         aim="cpu"
     )
     assert rows.filter(~pl.col("now"))["memory_limit_mib"].to_list() == [921.0] * 3
 
 
-def test_a_limit_above_the_containers_guards_nothing() -> None:
+def test_a_limit_above_that_of_the_container_is_lowered() -> None:
     run = gca.read(
         SERVICE / "gogc100" / "run.log", gogc=100, memory_limit="1GiB", container_limit="256MiB"
     )
@@ -308,7 +310,7 @@ def test_reasons_fit_the_numbers() -> None:
 
 
 @pytest.mark.parametrize("log", [BUSY, OLD, SAMPLES / "ballast-go1.26.log"], ids=str)
-def test_intervals_hold_their_values(log: Path) -> None:
+def test_values_are_within_their_intervals(log: Path) -> None:
     rows = gca.read(log).whatif(gogc=[1, 10, 25, 100, 800, 10_000], ballast=[0, "1GiB"])
     for name in ("gc_per_s", "gc_cpu_share", "stw_share", "heap_peak_mib", "live_heap_mib"):
         inside = pl.col(name).is_between(pl.col(f"{name}_low"), pl.col(f"{name}_high"))
@@ -317,7 +319,7 @@ def test_intervals_hold_their_values(log: Path) -> None:
             assert (rows[f"{name}_high"] <= 1).all()
 
 
-def test_what_varies_now_varies_later() -> None:
+def test_a_grown_heap_varies_as_much_as_before() -> None:
     now = gca.read(LEAK, gogc=100, memory_limit="120MiB").between(0, 85).advice.baseline.load
     assert now is not None
     later = grown_load(now, 100)

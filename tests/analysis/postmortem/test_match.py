@@ -1,0 +1,119 @@
+"""Kills are matched to the process that was killed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.postmortem.match import Match, match_process
+from gctrace_analyzer.schema import IDENTITY
+from tests.helpers.logs import KILL, logfile, records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def journal(pid: int, ident: str, kill: str, records: list[str]) -> list[str]:
+    lines = [
+        f"2026-02-03T10:00:{n:02}Z h {ident}[{pid}]: {line}" for n, line in enumerate(records)
+    ]
+    return [*lines, f"2026-02-03T10:00:{len(records) + 1:02}Z h kernel: {kill}"]
+
+
+AT = datetime(2026, 2, 3, 10, 1, tzinfo=UTC)
+
+
+def matched(kill: dict[str, Any], *processes: dict[str, Any]) -> Match | None:
+    names = ("process", "started_at", "ended_at", *IDENTITY)
+    rows = [dict.fromkeys(names) | {"process": n} | row for n, row in enumerate(processes)]
+    types = {
+        name: dtype
+        for name, dtype in schema.polars_schema("processes").items()
+        if name in names
+    }
+    return match_process(kill, pl.DataFrame(rows, schema=types))
+
+
+@pytest.mark.parametrize(
+    ("ident", "log_pid", "pid", "comm", "match_by", "confidence"),
+    [
+        ("api", 7, 7, "api", ("pid", "comm"), "high"),
+        ("api", 7, 9, "api", ("comm",), "medium"),
+        ("a-name-longer-than-15", 7, 9, "a-name-longer-t", ("comm",), "medium"),
+        ("api", 7, 9, "other", ("time",), "low"),
+        # dockerd's own pid is no match.
+        ("0f1e2d3c4b5a", 1034, 1034, "other", ("time",), "low"),
+    ],
+)
+def test_a_kill_is_matched_by_what_both_records_have_in_common(
+    ident: str,
+    log_pid: int,
+    pid: int,
+    comm: str,
+    match_by: tuple[str, ...],
+    confidence: str,
+    tmp_path: Path,
+) -> None:
+    lines = journal(log_pid, ident, KILL.format(pid=pid, comm=comm, kb=500_000), records(5))
+    (found,) = gca.read(logfile(tmp_path / "log", lines)).post_mortems()
+    assert (found.match_by, found.confidence) == (match_by, confidence)
+    assert found.last_gc_num == 5
+
+
+def test_a_kill_is_matched_by_its_container_id(tmp_path: Path) -> None:
+    identifier = "0f1e2d3c4b5a" + "6" * 52
+    context = (
+        "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,"
+        f"oom_memcg=/docker/{identifier},task_memcg=/docker/{identifier},task=app,pid=9,uid=0"
+    )
+    lines = journal(
+        1034, identifier[:12], KILL.format(pid=9, comm="app", kb=500_000), records(5)
+    )
+    lines.insert(-1, f"2026-02-03T10:00:06Z h kernel: {context}")
+    (found,) = gca.read(logfile(tmp_path / "log", lines)).post_mortems()
+    assert found.match_by == ("container",)
+
+
+def test_a_kill_on_another_host_is_not_matched_by_pid(tmp_path: Path) -> None:
+    lines = journal(7, "api", KILL.format(pid=7, comm="api", kb=500_000), records(5))
+    lines[-1] = lines[-1].replace(" h kernel", " other kernel")
+    (found,) = gca.read(logfile(tmp_path / "log", lines)).post_mortems()
+    assert found.match_by in ((), ("time",))
+
+
+def test_a_process_that_started_after_the_kill_is_not_the_killed_one() -> None:
+    kill = {"comm": "api", "logged_at": AT}
+    old = {"ident": "api", "started_at": AT - timedelta(hours=1)}
+    new = {"ident": "api", "started_at": AT + timedelta(seconds=5)}
+    found = matched(kill, old, new)
+    assert found is not None
+    assert found.process == 0
+
+
+def test_a_kill_is_matched_by_unit_and_by_pod() -> None:
+    unit = matched({"unit": "api.service"}, {"unit": "web.service"}, {"ident": "api"})
+    assert unit == Match(1, ("unit",), "high")
+    pod = matched(
+        {"pod": "api-0", "container": "api"},
+        {"pod": "api-0", "container": "proxy"},
+        {"pod": "api-0", "container": "api"},
+    )
+    assert pod is not None
+    assert (pod.process, pod.match_by[0]) == (1, "pod")
+
+
+def test_a_container_is_matched_by_the_beginning_of_its_id() -> None:
+    found = matched(
+        {"container_id": "a" * 64}, {"container_id": "b" * 12}, {"container_id": "a" * 12}
+    )
+    assert found == Match(1, ("container",), "high")
+
+
+def test_the_only_process_is_a_match_of_low_confidence() -> None:
+    assert matched({"pid": 5}, {"log_pid": 7}) == Match(0, ("only program",), "low")
+    assert matched({"pid": 5}, {"log_pid": 7}, {"log_pid": 8}) is None

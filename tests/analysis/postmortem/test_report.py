@@ -1,0 +1,176 @@
+"""Post-mortems: kills matched to processes, and what dumps and units show."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gctrace_analyzer as gca
+from tests.helpers.corpus import INPUTS, expectation, named, read
+from tests.helpers.logs import KILL, logfile, read_lines, records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+JOINED = [path for path in INPUTS if expectation(path)["expect"].get("post_mortem")]
+
+
+def unit(*texts: str) -> list[str]:
+    return [
+        f"2026-02-03T10:00:{n:02}Z h systemd[1]: {text}" for n, text in enumerate(texts, 10)
+    ]
+
+
+@pytest.mark.parametrize("path", JOINED, ids=named)
+def test_a_kill_finds_its_program(path: Path) -> None:
+    expected = expectation(path)["expect"]["post_mortem"]
+    (found,) = read(path).post_mortems()
+    assert expected["match_by"] in found.match_by
+    assert found.confidence == "high"
+    assert found.last_gc_num == expected["last_gc_num"]
+    assert found.gap_s == pytest.approx(
+        expected["gap_s_exact"], abs=max(expected["gap_tolerance_s"], 0.001)
+    )
+    assert found.limit_mib == 512
+    assert found.preventable == "for a while"
+
+
+def journal(pid: int, ident: str, kill: str, records: list[str]) -> list[str]:
+    lines = [
+        f"2026-02-03T10:00:{n:02}Z h {ident}[{pid}]: {line}" for n, line in enumerate(records)
+    ]
+    return [*lines, f"2026-02-03T10:00:{len(records) + 1:02}Z h kernel: {kill}"]
+
+
+def test_a_live_heap_that_does_not_fit_cannot_be_prevented_by_go(tmp_path: Path) -> None:
+    line = (
+        "gc {n} @{n}.016s 2%: 0.018+0.19+0.058 ms clock, 0.037+0.058/0.035/0.025+0.11 ms cpu, "
+        "500->505->500 MB, 510 MB goal, 0 MB stacks, 0 MB globals, 2 P"
+    )
+    lines = journal(
+        7,
+        "api",
+        KILL.format(pid=7, comm="api", kb=522_000),
+        [line.format(n=n) for n in range(1, 9)],
+    )
+    run = gca.read(logfile(tmp_path / "log", lines), container_limit="512MiB")
+    (found,) = run.post_mortems()
+    assert found.preventable == "no"
+    assert any("live heap alone" in text for text in found.reading)
+    assert "GOMEMLIMIT=" not in " ".join(found.advice)
+
+
+def test_exit_code_137_alone_proves_nothing(tmp_path: Path) -> None:
+    state = {"Status": "exited", "OOMKilled": False, "ExitCode": 137, "Error": ""}
+    (found,) = gca.read(logfile(tmp_path / "state", [json.dumps(state)])).post_mortems()
+    assert not found.proven
+    assert found.preventable == "cannot tell"
+    assert "not proven" in found.reading[0]
+
+
+def test_the_sources_of_a_service_may_come_in_any_order(tmp_path: Path) -> None:
+    lines = [f"2026-02-03T10:00:{n:02}Z {line}" for n, line in enumerate(records(9))]
+    log = logfile(tmp_path / "run.log", lines)
+    kill = logfile(
+        tmp_path / "kern.log",
+        [f"2026-02-03T10:00:10Z h kernel: {KILL.format(pid=1, comm='app', kb=400_000)}"],
+    )
+    stats = logfile(
+        tmp_path / "stats.csv",
+        ["time,HeapSys,HeapAlloc,Sys", "2026-02-03T10:00:05Z,1000000,500000,2000000"],
+    )
+    for order in ((log, kill, stats), (stats, kill, log)):
+        run = gca.read(*order)
+        assert (len(run.cycles), len(run.oom_kills), len(run.memstats)) == (9, 1, 1)
+        (found,) = run.post_mortems()
+        assert found.last_gc_num == 9
+        assert found.go_other_mib == pytest.approx(1_000_000 / 2**20)
+
+
+def test_a_kill_for_memory_outside_the_heap_is_not_preventable_by_go(tmp_path: Path) -> None:
+    lines = [
+        f"2026-02-03T10:00:{n:02}Z h api[7]: gc {n} @{n}.016s 0%: 0.018+0.19+0.058 ms clock, "
+        "0.037+0.058/0.035/0.025+0.11 ms cpu, 4->4->1 MB, 5 MB goal, 2 P"
+        for n in range(1, 20)
+    ]
+    lines.append(f"2026-02-03T10:00:20Z h kernel: {KILL.format(pid=7, comm='api', kb=523_000)}")
+    (found,) = read_lines(tmp_path, *lines, container_limit="512MiB").post_mortems()
+    assert found.preventable == "cannot tell"
+    assert not any("GOMEMLIMIT=" in text for text in found.advice)
+
+
+def test_a_unit_that_systemd_reports_as_killed_has_one_post_mortem(tmp_path: Path) -> None:
+    lines = unit(
+        "api.service: A process of this unit has been killed by the OOM killer.",
+        "api.service: Failed with result 'oom-kill'.",
+        "web.service: Failed with result 'exit-code'.",
+    )
+    (found,) = gca.read(logfile(tmp_path / "log", lines)).post_mortems()
+    assert (found.kind, found.victim, found.proven) == (
+        "Unit killed for memory",
+        "api.service",
+        True,
+    )
+    assert found.to_dict()["match_by"] == []
+
+
+def test_gos_own_out_of_memory_is_a_death(tmp_path: Path) -> None:
+    fatal = "runtime: out of memory: cannot allocate 4194304-byte block (66977792 in use)"
+    lines = journal(7, "api", KILL.format(pid=9, comm="x", kb=5), records(5))[:-1]
+    lines.append(f"2026-02-03T10:00:09Z h api[7]: {fatal}")
+    (found,) = gca.read(logfile(tmp_path / "log", lines)).post_mortems()
+    assert (found.kind, found.killer) == ("Go's own out of memory", "the Go runtime")
+    assert found.last_gc_num == 5
+
+
+def test_a_kill_for_the_memory_of_the_host_names_its_rank(tmp_path: Path) -> None:
+    head = "[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name"
+    task = "[{pid:7d}]     0 {pid:5d}   200000 {rss:8d}   900000        0             0 {name}"
+    kill = KILL.format(pid=7, comm="api", kb=400_000).replace("Memory cgroup out", "Out")
+    for sizes, expected in (
+        ((100_000, 300), "It was the largest of 2 tasks"),
+        ((100, 9000), "1 of 2 tasks listed were larger"),
+    ):
+        block = [
+            "api invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
+            head,
+            task.format(pid=7, rss=sizes[0], name="api"),
+            task.format(pid=9, rss=sizes[1], name="db"),
+            kill,
+        ]
+        lines = [f"2026-02-03T10:00:06Z h kernel: {line}" for line in block]
+        own = journal(7, "api", "", records(5))[:-1]
+        (found,) = gca.read(logfile(tmp_path / "log", [*own, *lines])).post_mortems()
+        assert found.limit_is == "the host's memory"
+        assert expected in found.reading[0]
+
+
+def test_a_container_state_of_a_recorded_kill_is_not_a_second_death(tmp_path: Path) -> None:
+    identifier = "a" * 64
+    context = (
+        "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,"
+        f"oom_memcg=/docker/{identifier},task_memcg=/docker/{identifier},task=app,pid=9,uid=0"
+    )
+    texts = [context, KILL.format(pid=9, comm="app", kb=500_000)]
+    log = logfile(
+        tmp_path / "kern.log", [f"2026-02-03T10:00:06Z h kernel: {text}" for text in texts]
+    )
+    state: dict[str, Any] = {
+        "Id": identifier,
+        "State": {"Status": "exited", "OOMKilled": True, "ExitCode": 137},
+    }
+    states = logfile(tmp_path / "state.json", [json.dumps(state)])
+    (found,) = gca.read(log, states).post_mortems()
+    assert found.kind == "OOM kill"
+    (alone,) = gca.read(states).post_mortems()
+    assert alone.kind == "Container OOMKilled (exit code 137)"
+
+
+def test_a_kill_before_the_first_cycle_has_no_last_cycle(tmp_path: Path) -> None:
+    lines = journal(7, "api", KILL.format(pid=7, comm="api", kb=500_000), records(5))
+    lines[-1] = lines[-1].replace("10:00:06Z", "09:59:59Z")
+    (found,) = gca.read(logfile(tmp_path / "log", lines)).post_mortems()
+    assert found.last_gc_num is None
+    assert found.gc_cpu_share is None

@@ -1,0 +1,79 @@
+"""Figures of the summary: calculated by hand, and consistent with their parts."""
+
+from __future__ import annotations
+
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.testing import read_text
+from tests.conftest import CORPUS, SAMPLES
+
+TWO = """\
+gc 1 @0.100s 10%: 0.10+20+0.20 ms clock, 0.20+1.0/9.0/5.0+0.40 ms cpu, 40->44->30 MB, 41 MB goal, 0 MB stacks, 0 MB globals, 2 P
+gc 2 @0.200s 8%: 0.10+10+0.20 ms clock, 0.20+1.0/3.0/5.0+0.40 ms cpu, 58->60->30 MB, 60 MB goal, 0 MB stacks, 0 MB globals, 2 P (forced)
+"""
+
+LOGS = sorted(str(path) for path in SAMPLES.glob("*.log"))
+
+
+def test_the_summary_by_hand() -> None:
+    s = read_text(TWO).summary()
+    assert (s.cycles, s.forced_cycles, s.missing_cycles) == (2, 1, 0)
+    assert s.span_s == pytest.approx(0.2103, abs=0.001)
+    assert s.gc_per_s == pytest.approx(10)
+    assert s.gc_interval_p50_ms == pytest.approx(100)
+    # Printed durations stand for intervals: 0.10 for 0.10 to 0.11, 20 for 20 to 21.
+    assert s.stw_total_ms == pytest.approx(2 * (0.105 + 0.205), rel=0.02)
+    assert s.stw_share == pytest.approx(0.62 / 210.8, rel=0.02)
+    assert s.gc_cpu_share == pytest.approx((10.7 + 4.7) / (2 * 210.3), rel=0.02)
+    assert s.gc_cpu_with_idle_share == pytest.approx(
+        (10.7 + 4.7 + 10.1) / (2 * 210.3), rel=0.02
+    )
+    assert s.gc_cpu_nonidle_share == pytest.approx((10.7 + 4.7) / (2 * 210.3 - 10.1), rel=0.02)
+    assert s.gc_active_share == pytest.approx(31.6 / 210.3, rel=0.02)
+    assert s.assist_share_of_gc_cpu == pytest.approx(2.1 / 15.4, rel=0.02)
+    assert s.assist_share_of_cpu == pytest.approx(2.1 / (2 * 210.3), rel=0.02)
+    # 40 before the first cycle, 4 and 2 during marking, 28 between; less what caches hold.
+    assert s.alloc_total_mib == pytest.approx(74 - 0.4)
+    assert (s.live_heap_p50_mib, s.live_heap_max_mib, s.heap_peak_mib) == (30, 30, 60)
+    assert s.live_heap_growth_mib_per_h is None
+
+
+def test_figures_that_a_log_does_not_have_are_none() -> None:
+    s = gca.read(str(CORPUS / "gctrace/pre-1.9/go1.4.log")).summary()
+    absent = [name for name, value in s.to_dict().items() if value is None]
+    assert {
+        "span_s",
+        "gc_per_s",
+        "gc_cpu_share",
+        "assist_share_of_cpu",
+        "alloc_total_mib",
+    } <= set(absent)
+    assert s.stw_max_ms is not None
+
+
+def test_capacity_follows_a_change_of_gomaxprocs() -> None:
+    """Capacity is the sum of each stretch of time times its own GOMAXPROCS."""
+    run = read_text(TWO.replace("2 P (forced)", "4 P (forced)"))
+    s = run.summary()
+    assert s.gc_cpu_share == pytest.approx((10.7 + 4.7) / (2 * 120.8 + 4 * 89.5), rel=0.02)
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_the_processes_of_a_run_add_up_to_the_run(log: str) -> None:
+    run = gca.read(log)
+    parts = [run.process(number) for number in run.processes["process"]]
+    assert sum(part.summary().cycles for part in parts) == run.summary().cycles
+    longest = max(part.summary().stw_max_ms or 0 for part in parts)
+    assert longest == run.summary().stw_max_ms
+    assert run.pauses()["max_ms"].max() == longest
+
+
+def test_a_run_can_be_limited_to_a_time_range() -> None:
+    run = gca.read(str(SAMPLES / "leak-into-limit-go1.24.log"))
+    part = run.between("1s", "2s")
+    assert part.cycles["start_s"].is_between(1, 2).all()
+    assert part.processes["cycles"].to_list() == [len(part.cycles)]
+    assert part.summary().span_s == pytest.approx(1, abs=0.2)
+    with pytest.raises(gca.BadSettingError, match=r"the log covers 0\.012 s to 5\.037 s"):
+        run.between("100s")

@@ -1,0 +1,100 @@
+"""Containers as `docker inspect` and `docker events` print them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gctrace_analyzer.ingest.evidence import docker
+from gctrace_analyzer.ingest.evidence.message import Message
+
+INSTANTS = st.datetimes(datetime(2001, 9, 9, 2), datetime(2038, 1, 1))
+
+NAMES = st.from_regex(r"[a-z][a-z0-9]{0,9}(-[a-z0-9]{1,4})?", fullmatch=True)
+
+
+@given(NAMES, st.integers(4 << 20, 1 << 44), st.integers(1, 10**6), INSTANTS)
+def test_docker_inspect_reads_as_written(
+    name: str, limit: int, gogc: int, start: datetime
+) -> None:
+    row = docker.inspected(
+        {
+            "Id": "f" * 64,
+            "Name": f"/{name}",
+            "State": {
+                "Status": "exited",
+                "ExitCode": 137,
+                "StartedAt": f"{start.isoformat()}Z",
+            },
+            "HostConfig": {"Memory": limit},
+            "Config": {"Env": [f"GOGC={gogc}", "PATH=/bin"]},
+        }
+    )
+    assert (row["name"], row["memory_limit_bytes"], row["gogc"]) == (name, limit, str(gogc))
+    assert (row["signal"], row["started_at"]) == ("KILL", start.replace(tzinfo=UTC))
+
+
+def test_a_docker_event_has_its_signal_and_time() -> None:
+    event = {
+        "Type": "container",
+        "Action": "die",
+        "Actor": {"ID": "a" * 64, "Attributes": {"exitCode": "137", "name": "api"}},
+        "timeNano": 1770112800005000000,
+    }
+    row = docker.from_event(event)
+    assert (row["event"], row["signal"], row["name"]) == ("die", "KILL", "api")
+    assert f"{row['logged_at']:%Y-%m-%d %H:%M:%S.%f}" == "2026-02-03 10:00:00.005000"
+    seconds = docker.from_event({**event, "timeNano": None, "time": 1770112800})
+    assert f"{seconds['logged_at']:%H:%M:%S}" == "10:00:00"
+
+
+def test_a_cpu_quota_is_a_limit() -> None:
+    host = {"CpuQuota": 150_000, "CpuPeriod": 100_000}
+    assert docker.inspected({"State": {}, "HostConfig": host})["cpu_limit"] == 1.5
+    nano = {"NanoCpus": 2_000_000_000}
+    assert docker.inspected({"State": {}, "HostConfig": nano})["cpu_limit"] == 2.0
+
+
+def test_settings_of_the_environment_are_those_that_go_accepts() -> None:
+    given = {"GOGC": "50", "GOMEMLIMIT": "400MiB", "GOMAXPROCS": "3"}
+    assert docker.go_settings(given) == {
+        "gogc": "50",
+        "gomemlimit_bytes": 400 << 20,
+        "gomaxprocs": 3,
+    }
+    assert docker.go_settings({"GOMEMLIMIT": "a lot"}) == {"gomemlimit_bytes": None}
+    assert docker.go_settings({"GOMEMLIMIT": "off", "GOMAXPROCS": "all"}) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["0001-01-01T00:00:00Z", "", None, "today", "2026-02-03T10:00:00"]
+)
+def test_a_time_that_is_not_an_instant_is_unknown(text: str | None) -> None:
+    assert docker.when(text) is None
+
+
+def test_an_event_without_a_time_has_none() -> None:
+    event = {"Type": "container", "status": "start", "id": "a" * 64}
+    assert docker.from_event(event)["logged_at"] is None
+
+
+def test_events_have_the_name_of_their_signal() -> None:
+    texts = [
+        f"container kill {'a' * 64} (name=api, signal=15)",
+        f"container kill {'a' * 64} (name=api, signal=SIGUSR1)",
+        f"container oom {'a' * 64} (name=api)",
+        f"container die {'a' * 64} (execDuration=12, exitCode=143, name=api)",
+        json.dumps({"Type": "container", "Action": "oom", "id": "b" * 64, "time": 1770112800}),
+        '{"broken":',
+        '{"another": "object"}',
+        "no event",
+    ]
+    rows = docker.read(Message(n, text) for n, text in enumerate(texts, 1))
+    assert [row.get("signal") for row in rows] == ["TERM", "SIGUSR1", None, "TERM", None]
+    assert [row["line_no"] for row in rows] == [1, 2, 3, 4, 5]
+    assert [bool(row.get("oom_killed")) for row in rows] == [False, False, True, False, True]
+    assert rows[3]["duration_s"] == 12

@@ -1,0 +1,221 @@
+"""OOM kills in kernel logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gctrace_analyzer.ingest.evidence import oom
+from gctrace_analyzer.ingest.evidence.message import Message, Row
+from gctrace_analyzer.ingest.evidence.oom_lines import scope
+from gctrace_analyzer.testing import read_text
+from tests.helpers.logs import KILL, RECORDS, read_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = st.from_regex(r"[a-z][a-z0-9]{0,9}(-[a-z0-9]{1,4})?", fullmatch=True)
+
+BLOCK = [
+    "kube-proxy invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
+    "CPU: 1 UID: 997 PID: 4245 Comm: kube-proxy Tainted: G        W  OE      6.12.9-200.fc41 #1",
+    "memory: usage 524288kB, limit 524288kB, failcnt 31",
+    "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,"
+    "task_memcg=/a,task=kube-proxy,pid=7,uid=0",
+    KILL.format(pid=7, comm="kube-proxy", kb=5),
+]
+
+CONTEXT = (
+    "oom-kill:constraint={constraint},nodemask=(null),cpuset=/,mems_allowed=0,"
+    "global_oom,task_memcg=/a.service,task=api,pid=7,uid=0"
+)
+
+KILLED = (
+    "Out of memory: Killed process 7 (api) total-vm:900000kB, anon-rss:{kb}kB, file-rss:0kB, "
+    "shmem-rss:0kB, UID:0 pgtables:100kB oom_score_adj:0"
+)
+
+
+def kernel(*texts: str) -> dict[str, list[Row]]:
+    """Returns the rows of messages of the kernel, one second apart."""
+    return oom.read(Message(n, text, monotonic_s=float(n)) for n, text in enumerate(texts, 1))
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 1 << 22), NAMES, st.integers(1, 1 << 40))
+def test_a_kernel_kill_reads_as_printed(pid: int, comm: str, kb: int) -> None:
+    line = "kernel: " + KILL.format(pid=pid, comm=comm[:15], kb=kb)
+    kill = read_text(line + "\n").oom_kills.row(0, named=True)
+    assert (kill["pid"], kill["comm"], kill["scope"]) == (pid, comm[:15], "memcg")
+    assert kill["anon_rss_bytes"] == kb * 1024
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+@pytest.mark.parametrize("prefix", ["[  100.00000{}] ", "Feb  3 10:00:00 h kernel: "])
+def test_a_kill_is_one_row_in_either_direction(
+    prefix: str, newest_first: bool, tmp_path: Path
+) -> None:
+    lines = [prefix.format(n) + line for n, line in enumerate(BLOCK)]
+    (row,) = read_lines(
+        tmp_path, *(lines[::-1] if newest_first else lines)
+    ).oom_kills.to_dicts()
+    assert (row["pid"], row["invoker_comm"], row["order"]) == (7, "kube-proxy", 0)
+    assert (row["usage_bytes"], row["kernel_release"]) == (524288 * 1024, "6.12.9-200.fc41")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-03-01T08:00:00Z INFO supervisor killed process 4123 (worker)",
+        '2026-03-01T08:00:00Z INFO docs: it prints "Out of memory: Killed process 99 (demo) total-vm:1kB, anon-rss:1kB"',
+        "2026-03-01T08:00:00Z INFO batch [12] 10 20 30 40 50 60 70 80 done",
+        "2026-03-01T08:00:00Z INFO recovered error: runtime: out of memory in worker",
+    ],
+)
+def test_an_application_message_about_kills_is_not_a_kill(line: str, tmp_path: Path) -> None:
+    run = read_lines(tmp_path, line, *RECORDS)
+    assert not (len(run.oom_kills) + len(run.oom_tasks) + len(run.runtime_fatal))
+
+
+def test_a_kill_that_the_kubelet_reports_too_is_one_kill(tmp_path: Path) -> None:
+    message = "System OOM encountered, victim process: app, pid: 7"
+    run = read_lines(
+        tmp_path,
+        f"2026-02-03T10:00:00Z h kernel: {KILL.format(pid=7, comm='app', kb=5)}",
+        f'2026-02-03T10:00:00Z h kubelet[1]: "Event occurred" reason="SystemOOM" message="{message}"',
+    )
+    assert len(run.oom_kills) == 1
+
+
+def test_a_group_kill_marks_every_process_of_the_group() -> None:
+    other = KILL.format(pid=8, comm="helper", kb=50)
+    rows = kernel(
+        KILL.format(pid=7, comm="api", kb=100),
+        "Tasks in /a are going to be killed due to memory.oom.group set",
+        KILL.format(pid=7, comm="api", kb=100),
+        other,
+        "oom_reaper: reaped process 7 (api), now anon-rss:1kB, file-rss:0kB, shmem-rss:2kB",
+    )["oom_kills"]
+    assert [(row["pid"], row["oom_group"]) for row in rows] == [(7, True), (8, True)]
+    assert rows[0]["reaped"]
+    assert rows[0]["reaped_shmem_rss_bytes"] == 2048
+
+
+def test_a_kill_that_is_reported_again_adds_its_missing_facts() -> None:
+    line = KILL.format(pid=7, comm="api", kb=100)
+    rows = oom.read(
+        [Message(1, line, monotonic_s=5.0), Message(2, line, ident="kernel", host="node-1")]
+    )["oom_kills"]
+    assert [(row["pid"], row["host"]) for row in rows] == [(7, "node-1")]
+
+
+def test_a_kill_on_two_lines_has_the_sizes_of_the_second() -> None:
+    (row,) = kernel(
+        "Out of memory: Killed process 7 (api)",
+        "  total-vm:900kB, anon-rss:100kB, file-rss:4kB",
+    )["oom_kills"]
+    assert (row["total_vm_bytes"], row["anon_rss_bytes"]) == (900 * 1024, 100 * 1024)
+    assert row["scope"] == "global"
+
+
+def test_an_interrupted_kill_is_truncated_but_counts() -> None:
+    (row,) = kernel(
+        "api invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
+        "CPU: 1 PID: 42 Comm: api Not tainted 5.10.0-8-amd64 #1",
+        CONTEXT.format(constraint="CONSTRAINT_NONE"),
+    )["oom_kills"]
+    assert (row["pid"], row["truncated"], row["scope"]) == (7, True, "global")
+    assert (row["invoker_pid"], row["kernel_release"]) == (42, "5.10.0-8-amd64")
+    assert row["unit"] == "a.service"
+
+
+@pytest.mark.parametrize(
+    ("constraint", "expected"),
+    [
+        ("CONSTRAINT_CPUSET", "cpuset"),
+        ("CONSTRAINT_MEMORY_POLICY", "mempolicy"),
+        ("CONSTRAINT_NONE", "global"),
+    ],
+)
+def test_the_constraint_decides_the_scope_of_a_kill(constraint: str, expected: str) -> None:
+    rows = kernel(CONTEXT.format(constraint=constraint), KILLED.format(kb=100))["oom_kills"]
+    assert [row["scope"] for row in rows] == [expected]
+
+
+def test_a_memcg_constraint_without_a_path_is_a_memcg_kill() -> None:
+    context = CONTEXT.format(constraint="CONSTRAINT_MEMCG").replace("global_oom,", "")
+    (row,) = kernel(context, "Killed process 7 (api) total-vm:9kB, anon-rss:1kB")["oom_kills"]
+    assert row["scope"] == "memcg"
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("Memory cgroup out of memory", "memcg"),
+        ("Out of memory", "global"),
+        ("No available memory (MPOL_BIND)", "mempolicy"),
+        ("No available memory in cpuset", "cpuset"),
+        ("Killed", None),
+        (None, None),
+    ],
+)
+def test_the_wording_of_a_kill_decides_its_scope(
+    message: str | None, expected: str | None
+) -> None:
+    assert scope(message) == expected
+
+
+def test_page_tables_of_the_first_linux_5_4_are_bytes() -> None:
+    line = KILLED.format(kb=100).replace("pgtables:100kB", "pgtables:409600kB")
+    (row,) = kernel(line)["oom_kills"]
+    assert row["pgtables_bytes"] == 409600
+
+
+def test_the_page_size_follows_from_the_killed_task() -> None:
+    head = "[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name"
+    rows = kernel(
+        "api invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
+        head,
+        "[      7]     0     7    20000       100   900000        0             0 api",
+        "[      9]     0     9    20000        10   900000        0             0 sidecar",
+        "[      x]     0",
+        KILL.format(pid=7, comm="api", kb=100 * 64),
+    )["oom_tasks"]
+    assert [row["rss_bytes"] for row in rows] == [100 * 65536, 10 * 65536]
+    assert {row["kill_line_no"] for row in rows} == {6}
+
+
+def test_a_row_of_the_task_table_that_is_cut_short_is_ignored() -> None:
+    rows = kernel("Out of memory: Killed process 7 (api)", "[    7]     0     7    20 x")
+    assert rows["oom_tasks"] == []
+
+
+def test_a_task_table_of_an_old_kernel_has_its_columns() -> None:
+    table = "[ 4242]     0  4242    20000      100   1     -17          -1000 sshd"
+    (row,) = kernel("Out of memory: Killed process 7 (api)", table)["oom_tasks"]
+    assert (row["pid"], row["comm"], row["rss_bytes"]) == (4242, "sshd", 100 * 4096)
+
+
+def test_an_incident_without_a_victim_is_an_invocation() -> None:
+    rows = kernel(
+        "api invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
+        "memory: usage 1024kB, limit 1024kB, failcnt 3",
+        "swap: usage 4kB, limit 9007199254740988kB, failcnt 0",
+        "Out of memory and no killable processes...",
+    )
+    (row,) = rows["oom_invocations"]
+    assert rows["oom_kills"] == []
+    assert (row["scope"], row["failcnt"], row["limit_bytes"]) == ("memcg", 3, 1 << 20)
+    assert (row["swap_usage_bytes"], row["swap_limit_bytes"]) == (4096, None)
+
+
+def test_facts_without_an_incident_are_ignored() -> None:
+    rows = kernel(
+        "CPU: 1 PID: 42 Comm: api Not tainted 5.10.0-8-amd64 #1",
+        "  total-vm:900kB, anon-rss:100kB, file-rss:4kB",
+        "swap: usage 4kB, limit 8kB, failcnt 0",
+    )
+    assert rows == {"oom_kills": [], "oom_invocations": [], "oom_tasks": []}

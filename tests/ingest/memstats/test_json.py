@@ -1,0 +1,44 @@
+"""MemStats from JSON: expvar, documents and log lines."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gctrace_analyzer.ingest.memstats.json import from_record, from_text, is_record
+from gctrace_analyzer.testing import read_text
+from tests.helpers.memstats import DUMPS, MEMSTATS, row_of
+
+
+@settings(max_examples=30)
+@given(DUMPS, st.booleans())
+def test_memstats_read_from_json_as_written(dump: dict[str, int], nested: bool) -> None:
+    document = json.dumps({"memstats": dump} if nested else dump, indent=1)
+    table = read_text(document).memstats
+    assert table.select(MEMSTATS.values()).to_dicts() == [row_of(dump)]
+    assert from_record(dump) == row_of(dump)
+
+
+def test_alloc_is_the_heap_where_go_writes_only_that() -> None:
+    row = from_record({"Alloc": 5, "HeapSys": 9, "time": "2026-02-03T10:00:00Z"})
+    assert row["heap_alloc_bytes"] == 5
+    assert f"{row['logged_at']:%Y-%m-%d}" == "2026-02-03"
+
+
+@pytest.mark.parametrize("text", ["[1]", "{", '{"a": 1}', "5", "[" * 100_000])
+def test_a_text_without_memstats_has_no_row(text: str) -> None:
+    assert from_text(text) is None
+
+
+def test_a_list_is_not_a_record() -> None:
+    assert not is_record(["HeapAlloc", "HeapSys"])
+
+
+def test_the_newest_pause_is_found_in_the_circular_buffer() -> None:
+    dump = {"HeapAlloc": 1, "HeapSys": 2, "NumGC": 258, "PauseNs": list(range(256))}
+    assert from_record(dump)["last_pause_ns"] == 1
+    assert from_record({**dump, "PauseNs": ["x"] * 256})["last_pause_ns"] is None
+    assert "last_pause_ns" not in from_record({**dump, "PauseNs": []})

@@ -1,0 +1,99 @@
+"""Compressed inputs read like plain ones, and damage is reported."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.testing import read_text
+from tests.conftest import SAMPLES
+from tests.helpers.logs import records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+LOG = (SAMPLES / "steady-go1.26.log").read_bytes()
+
+CYCLES = 33
+
+
+def zstd(data: bytes) -> bytes:
+    try:
+        from compression import zstd as library  # type: ignore[import-not-found,unused-ignore]
+    except ModuleNotFoundError:
+        from backports import zstd as library
+    packed: bytes = library.compress(data)
+    return packed
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "xz": lzma.compress,
+    "bzip2": bz2.compress,
+    "zstd": zstd,
+}
+
+
+@settings(max_examples=30)
+@given(st.sampled_from(sorted(PACKERS)), st.integers(1, 40), st.integers(1, 3))
+def test_compressed_logs_read_like_plain_ones(kind: str, count: int, members: int) -> None:
+    log = ("\n".join(records(count)) + "\n").encode()
+    cut = len(log) // members
+    packed = b"".join(
+        PACKERS[kind](log[n * cut : (n + 1) * cut if n + 1 < members else None])
+        for n in range(members)
+    )
+    assert gca.read(io.BytesIO(packed)).cycles.equals(read_text(log).cycles)
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_compression_is_detected_by_content(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_bytes(PACKERS[kind](LOG))
+    run = gca.read(path)
+    assert len(run.cycles) == CYCLES
+    assert run.sources[0].compression == kind
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_every_member_of_a_compressed_file_is_read(kind: str) -> None:
+    half = LOG.index(b"\n", len(LOG) // 2) + 1
+    packed = PACKERS[kind](LOG[:half]) + PACKERS[kind](LOG[half:])
+    assert len(gca.read(io.BytesIO(packed)).cycles) == CYCLES
+
+
+def test_zeros_after_compressed_data_are_not_damage() -> None:
+    run = gca.read(io.BytesIO(gzip.compress(LOG) + b"\0" * 512))
+    assert len(run.cycles) == CYCLES
+    assert run.sources[0].damage is None
+
+
+def test_the_readable_part_of_a_truncated_file_is_used_and_the_loss_reported() -> None:
+    packed = gzip.compress(os.urandom(40_000).hex().encode() + b"\n" + LOG * 40)
+    run = gca.read(io.BytesIO(packed[:-40]))
+    assert 0 < len(run.cycles) < 40 * CYCLES
+    assert run.sources[0].damage == "truncated: the gzip data ends in the middle"
+    assert "truncated" in str(run.summary())
+
+
+def test_data_before_the_damage_is_used() -> None:
+    packed = bytearray(gzip.compress(LOG, mtime=0) + gzip.compress(LOG, mtime=0))
+    packed[-len(packed) // 4] ^= 0xFF
+    run = gca.read(io.BytesIO(bytes(packed)))
+    assert len(run.cycles) >= CYCLES
+    assert "damaged" in (run.sources[0].damage or "")
+
+
+def test_unreadable_compressed_data_is_an_error() -> None:
+    with pytest.raises(gca.UnreadableInputError, match=r"truncated.*\n.*Fetch the file again"):
+        gca.read(io.BytesIO(zstd(LOG)[:20]))
