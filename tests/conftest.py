@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["gctrace_analyzer.testing"]
 
-# How long an example takes is the machine's, not the code's.
+# A slow machine is no reason for a test to fail.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
@@ -26,7 +26,11 @@ GOLDEN = ROOT / "tests" / "golden"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="rewrite the golden files with the current output",
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The house: arrows point one way, and each thing has its one place."""
+"""The architecture: imports point one way, and every fact has one home."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_cycle_numbers_of_a_run_have_no_gap(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_the_go_version_lies_within_what_the_lines_tell(name: str) -> None:
+def test_the_go_version_is_within_the_range_that_the_lines_show(name: str) -> None:
     def key(version: str) -> tuple[int, ...]:
         return tuple(map(int, version.split(".")))
 
@@ -144,7 +144,7 @@ def test_allocation_is_what_the_runtime_measured() -> None:
             assert low <= summary.alloc_total_mib <= high, name
 
 
-def test_sound_logs_agree_with_themselves() -> None:
+def test_undamaged_logs_do_not_contradict_themselves() -> None:
     checks = [summary.log_check_points for _, summary, _ in against_truth()]
     assert max(abs(check) for check in checks if check is not None) < 0.3
 

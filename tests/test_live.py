@@ -76,7 +76,7 @@ def followed(path: Path, every_s: float) -> tuple[Live, list[dict[str, object]]]
 @pytest.mark.parametrize(
     "path", every_log(), ids=lambda path: path.relative_to(path.parents[2]).as_posix()
 )
-def test_what_comes_piece_by_piece_is_reported_as_what_is_read_at_once(path: Path) -> None:
+def test_a_log_read_in_pieces_has_the_same_report_as_the_whole(path: Path) -> None:
     if not is_log(path):
         pytest.skip("not a log of lines")
     with warnings.catch_warnings():
@@ -94,7 +94,9 @@ def test_what_comes_piece_by_piece_is_reported_as_what_is_read_at_once(path: Pat
         )
 
 
-def test_an_interval_of_more_cycles_than_are_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interval_may_have_more_cycles_than_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("gctrace_analyzer.ingest.live_input.RECENT_CYCLES", 10)
     path = SAMPLES / "thrash-go1.19.log"
     whole = gca.read(path).windows(2.0)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def sample(path: Path, *words: str) -> tuple[gca.Run, list[dict[str, Any]]]:
-    """A run of the workload, and what each of its programs measured."""
+    """Returns the run of a workload, and what each of its programs measured itself."""
     script = ROOT / "scripts" / "make-sample"
     done = subprocess.run(
         [sys.executable, script, path, *words], capture_output=True, text=True, check=False
@@ -31,7 +31,7 @@ def sample(path: Path, *words: str) -> tuple[gca.Run, list[dict[str, Any]]]:
     return gca.read(path), tomllib.loads(path.with_suffix(".toml").read_text())["truth"]
 
 
-def test_a_service(tmp_path: Path) -> None:
+def test_a_real_service_is_reported_as_it_measured_itself(tmp_path: Path) -> None:
     run, (truth,) = sample(tmp_path / "run.log", "--scenario", "steady", "--seconds", "3")
     figures = run.summary()
     assert figures.cycles == truth["NumGC"]
@@ -43,12 +43,12 @@ def test_a_service(tmp_path: Path) -> None:
     assert len(run.rejected) == 0
 
 
-def test_restarts_and_neighbours(tmp_path: Path) -> None:
+def test_restarts_of_two_real_services_are_separated(tmp_path: Path) -> None:
     words = ("--scenario", "restart", "--together", "2", "--seconds", "1.5")
     run, truths = sample(tmp_path / "run.log", *words)
-    # Two of the same program at once: a first cycle may look like either's.
+    # Two of the same program at once: a first cycle may fit either of them.
     assert len(truths) == 4
     assert 4 <= len(run.processes) <= 5
-    # Where both programs wrote at the very same time, no one can tell whose the numbers are.
+    # Where both programs wrote at the very same time, the numbers cannot be assigned to either.
     lost = sum(truth["NumGC"] for truth in truths) - run.summary().cycles
     assert 0 <= lost <= 2 * len(run.rejected) + 2

@@ -231,7 +231,7 @@ def test_the_fixture_adds_to_godebug(gctrace: Gctrace, tmp_path: Path) -> None:
     assert (tmp_path / "gctrace-1.log").read_text().startswith("madvdontneed=1,gctrace=1 50\n")
 
 
-def test_the_fixture_tells_what_went_wrong(gctrace: Gctrace, tmp_path: Path) -> None:
+def test_the_fixture_reports_what_went_wrong(gctrace: Gctrace, tmp_path: Path) -> None:
     with pytest.raises(gca.ProgramError, match=r"(?s)bad: exit code 3\..*panic: no"):
         gctrace(program(tmp_path / "bad", "echo 'panic: no' >&2; exit 3"))
     with pytest.raises(gca.ProgramError, match=r"slow: not finished after 200 ms"):

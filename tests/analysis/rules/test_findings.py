@@ -1,4 +1,4 @@
-"""Findings in logs whose true findings are known."""
+"""Findings in logs with known problems."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tests.helpers.facts import facts_of, log_of, matches
 
 
 def with_pauses(count: int, **pauses_ms: str) -> str:
-    """A log whose cycle of a number has another mark termination."""
+    """Returns a log in which one cycle has another mark termination."""
     lines = log_of(count).splitlines()
     for number, pause in pauses_ms.items():
         index = int(number[1:]) - 1

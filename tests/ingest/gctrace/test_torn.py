@@ -35,7 +35,7 @@ COMPARED = (
 
 
 def log_of(*writes: str) -> str:
-    """The writes of the torn record among similar application lines."""
+    """Returns a log with the writes of the torn record between application lines."""
     lines = [f"{line}\n" for line in APPLICATION[:3]]
     return lines[0] + BEFORE + lines[1] + "".join(writes) + lines[2] + AFTER
 
@@ -147,7 +147,7 @@ def test_an_escaped_arrow_is_read_and_counts_as_repaired() -> None:
         ("gc 1" * 300_000, "longer than 1 MiB"),
     ],
 )
-def test_what_cannot_be_read_is_rejected_with_its_reason(line: str, reason: str) -> None:
+def test_an_unreadable_line_is_rejected_with_its_reason(line: str, reason: str) -> None:
     run = read_text(f"{APPLICATION[0]}\n{line}\n")
     assert len(run.cycles) == 0
     row = run.rejected.row(0, named=True)
@@ -183,7 +183,7 @@ def test_any_record_torn_anywhere_is_joined(
         max_size=12,
     )
 )
-def test_nothing_makes_the_reader_fail_and_no_line_vanishes(
+def test_fragments_of_lines_never_make_the_reader_fail(
     pieces: list[tuple[str, int, bool]],
 ) -> None:
     log = "gc 1 @0.001s 0%\n" + "".join(
