@@ -222,7 +222,7 @@ class Intervals:
         return math.floor(start_s / self._every_s) > math.floor(last_s / self._every_s)
 
     def _covers(self, cycles: pl.DataFrame, numbers: dict[int, int]) -> bool:
-        """Returns whether these cycles reach back to the last reported interval, or to the start."""
+        """Returns whether these cycles reach to the last reported interval, or the start."""
         if len(cycles) >= self._live.cycles:
             return True
         first = cycles.group_by("process", maintain_order=True).first()

@@ -62,7 +62,7 @@ def test_a_relative_limit_is_parsed_as_a_share(figure: str, sign: str, percent: 
 
 @given(st.text())
 def test_any_other_text_is_a_bad_setting(text: str) -> None:
-    with pytest.raises(BadSettingError, match="--fail-on"):
+    with pytest.raises(BadSettingError, match="for condition"):
         condition(f"{text}?", FIGURES)
 
 
@@ -117,7 +117,7 @@ def test_a_significant_change_beyond_the_limit_is_a_failure() -> None:
 def test_a_change_that_is_not_significant_is_noise() -> None:
     check = checked("gc_per_s>+10%", {**ROW, "verdict": "~"})
     assert check.held is False
-    assert "but that is noise" in str(check)
+    assert "but that is not significant" in str(check)
 
 
 def test_from_zero_every_increase_is_beyond_every_percentage() -> None:

@@ -70,7 +70,7 @@ def explain_death(
         return Explanation(
             (
                 "Exit code 137 means SIGKILL, which any process may have sent. It does not "
-                "prove that memory was the reason; the kernel's log of that minute does.",
+                "prove that memory was the reason; the kernel's log of that minute would show it.",
             ),
             ("Next time, save the output of `journalctl -k` or `dmesg` on the host.",),
             "cannot tell",
