@@ -2,8 +2,8 @@
 
 A condition describes what must not happen. The figure of one run is compared with a limit. A
 change between two sides must exceed the limit and be statistically significant, so that chance
-fails no build. A condition that the input cannot answer is reported as unknown and never passes
-silently.
+does not fail a build. A condition that the input cannot answer is reported as unknown and
+never passes silently.
 """
 
 from __future__ import annotations

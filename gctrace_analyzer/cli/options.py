@@ -24,7 +24,7 @@ _NOT_OPTIONS = {
     "settings": "SIDE",
     "stdin": "-",
 }
-"""Arguments in Python whose option has another name, or that are no option."""
+"""Arguments in Python whose option has another name, or that are not options."""
 
 
 def as_option(argument: str, value: str | None = None) -> str:
