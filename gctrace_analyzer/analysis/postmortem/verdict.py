@@ -21,7 +21,7 @@ MOST_OF_LIMIT = 0.9
 """Share of the limit. A live heap above it leaves less than a tenth to everything else."""
 
 OFF_HEAP_SHARE = 0.3
-"""Share of the limit. More than this outside the Go heap is a cause of its own."""
+"""Share of the limit. More than this outside the Go heap is a separate cause."""
 
 TIGHT_LIMIT = 0.95
 """Share of the container's limit. A higher GOMEMLIMIT leaves no room for memory that Go does
