@@ -340,7 +340,7 @@ def overlay(
     panel: str | None = None,
     bins: int = BINS,
 ) -> Drawn:
-    """Draws several runs over each other: pauses, times between cycles, GC CPU, live heap.
+    """Draws several runs in the same charts: pauses, times between cycles, GC CPU, live heap.
 
     Args:
         runs: the runs by name: `{"before": run, "after": other}`.

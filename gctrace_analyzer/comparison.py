@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import frames
@@ -14,7 +14,7 @@ from gctrace_analyzer.advise.comparison import (
     compare_several,
     compare_two,
 )
-from gctrace_analyzer.analysis.checks import Check, Facts, condition
+from gctrace_analyzer.analysis.checks import Facts, condition
 from gctrace_analyzer.analysis.compare.metrics import METRICS
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.present import comparison as text
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from gctrace_analyzer.analysis.checks import Check
     from gctrace_analyzer.present.table import Line
     from gctrace_analyzer.run import Run
 
@@ -120,7 +121,7 @@ class Sweep(SeveralSides):
             BadSettingError: a condition is not valid.
         """
         return [
-            Check(f"{side.label}: {each.text}", each.held, each.reason)
+            replace(each, text=f"{side.label}: {each.text}")
             for side in self.sides[1:]
             for each in compared(self.sides[0], side).check(*conditions)
         ]

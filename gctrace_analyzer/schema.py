@@ -667,7 +667,7 @@ FLEET = (
     Column("headline", "String", "", "the first finding's evidence", "findings()"),
     Column("episodes", "Int64", "", "number of episodes", "episodes()"),
     Column("worst_episodes", "Episodes", "", "the three worst: kind, severity, start_s, end_s, reason", "episodes()"),
-    Column("thrash_s", "Float64", "s", "time in limit-thrash", "episodes()"),
+    Column("thrash_s", "Float64", "s", "time spent in limit thrashing", "episodes()"),
     Column("thrashes_at_end", "Boolean", "", "whether it was thrashing at the end", "episodes()"),
     Column("limiter", "String", "", "whether the GC CPU limiter was active: unlikely, likely or certain; null: no thrashing", "episodes()"),
     Column("oom_kills", "Int64", "", "OOM kills of this process", "post_mortems()"),

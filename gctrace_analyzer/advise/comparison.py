@@ -171,7 +171,7 @@ class TwoSides:
         before: one side, with the analyses of its runs.
         after: the other side.
         frame: `schema.COMPARISON`, one row per metric.
-        differences: what differs besides the figures; what makes the comparison unfair first.
+        differences: other differences; those that make the comparison unfair come first.
         no_expectation: why the change cannot be predicted; None if it was, or if the settings
             are the same.
         load_is_given: False if the program is CPU-bound: its allocation rate is then a result.
@@ -201,7 +201,7 @@ class SeveralSides:
     Attributes:
         sides: the settings, in the order given.
         frame: `schema.SWEEP`, one row per setting and metric.
-        differences: what differs from the first setting's runs besides settings and figures.
+        differences: other differences from the runs of the first setting.
     """
 
     sides: tuple[Side, ...]

@@ -2,8 +2,8 @@
 
 A condition describes what must not happen. The figure of one run is compared with a limit. A
 change between two sides must exceed the limit and be statistically significant, so that chance
-fails no build. A condition that the input cannot answer is reported as unknown and never passes
-silently.
+does not fail a build. A condition that the input cannot answer is reported as unknown and
+never passes silently.
 """
 
 from __future__ import annotations
@@ -57,12 +57,14 @@ class Facts:
 class Check:
     """A condition and whether it is met (`held`; None if unknown), with the reason.
 
-    A condition that is met is a failure: it describes what must not happen.
+    A condition that is met is a failure: it describes what must not happen. `is_noise` is True
+    if a change exceeds its limit but is not statistically significant.
     """
 
     text: str
     held: bool | None
     reason: str
+    is_noise: bool = False
 
     def __str__(self) -> str:
         return f"{self.text}: {self.reason}"
@@ -118,9 +120,8 @@ class ChangeCondition:
         exceeded = bool(_OPERATORS[self.comparison](change, self.limit))
         ends = " to ".join(_change_text(end, relative=self.relative) for end in interval)
         if exceeded and row["verdict"] == "~":
-            return Check(
-                self.text, held=False, reason=f"{reason}, but that is not significant ({ends})"
-            )
+            text = f"{reason}, but that is not significant ({ends})"
+            return Check(self.text, held=False, reason=text, is_noise=True)
         return Check(self.text, exceeded, f"{reason} ({ends})")
 
     def _scaled(self, before: float, delta: float) -> float:

@@ -92,7 +92,7 @@ def _lines(query: str) -> Iterator[Line]:
 
 
 def _is_finding(query: str) -> bool:
-    """Returns whether the id or name of a finding is meant, if with a typing error."""
+    """Returns whether the query is the id or name of a finding, even if misspelled."""
     if not _RULE_NAME.fullmatch(query):
         return bool(_FINDING.fullmatch(query))
     from gctrace_analyzer.analysis.rules.registry import RULES

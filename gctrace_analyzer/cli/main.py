@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from gctrace_analyzer.cli import exit_codes
-from gctrace_analyzer.cli.options import as_option
+from gctrace_analyzer.cli.options import as_option, wrapped
 from gctrace_analyzer.cli.screen import discard_output, say
 from gctrace_analyzer.errors import (
     BadSettingError,
@@ -55,7 +55,7 @@ def is_debugging(words: list[str]) -> bool:
 
 def _message(err: Exception) -> str:
     if isinstance(err, BadSettingError):
-        return _wrapped(err.message(as_option))
+        return wrapped(err.message(as_option))
     if isinstance(err, GctraceError):
         return err.message(as_option)
     if _is_about_standard_output(err):
@@ -65,26 +65,6 @@ def _message(err: Exception) -> str:
         f"a bug in gctrace-analyzer: {type(err).__name__}: {err}\n"
         "  Please report it with the traceback that --debug prints."
     )
-
-
-def _wrapped(message: str) -> str:
-    """Returns the message in lines of at most 80 columns, except commands to copy."""
-    import textwrap
-
-    lines: list[str] = []
-    for line in message.splitlines():
-        if "gctrace-analyze " in line:
-            # A command that should be copied.
-            lines.append(line)
-            continue
-        lines += textwrap.wrap(
-            line,
-            80,
-            subsequent_indent="    ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    return "\n".join(lines)
 
 
 def _exit_code(err: Exception) -> int:

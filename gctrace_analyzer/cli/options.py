@@ -24,7 +24,7 @@ _NOT_OPTIONS = {
     "settings": "SIDE",
     "stdin": "-",
 }
-"""Arguments in Python whose option has another name, or that are no option."""
+"""Arguments in Python whose option has another name, or that are not options."""
 
 
 def as_option(argument: str, value: str | None = None) -> str:
@@ -35,6 +35,26 @@ def as_option(argument: str, value: str | None = None) -> str:
     """
     option = _NOT_OPTIONS.get(argument, "--" + argument.replace("_", "-"))
     return option if value is None else f"{option} {value}"
+
+
+def wrapped(message: str) -> str:
+    """Returns a message in lines of at most 80 columns, except commands to copy."""
+    import textwrap
+
+    lines: list[str] = []
+    for line in message.splitlines():
+        if "gctrace-analyze " in line:
+            # A command that should be copied.
+            lines.append(line)
+            continue
+        lines += textwrap.wrap(
+            line,
+            80,
+            subsequent_indent="    ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
 
 
 class Parser(argparse.ArgumentParser):
@@ -53,7 +73,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exits with code 2 after one message that says what to change."""
-        self.exit(2, f"{self.prog}: {self._plain(message)}\n  Try {self.prog} --help.\n")
+        text = wrapped(f"{self.prog}: {self._plain(message)}")
+        self.exit(2, f"{text}\n  Try {self.prog} --help.\n")
 
     def _plain(self, message: str) -> str:
         """Returns a message of argparse in plain words, with the nearest valid option."""

@@ -107,11 +107,10 @@ def _parser() -> argparse.ArgumentParser:
 def _lines(log: Run, rows: pl.DataFrame) -> Iterator[Line]:
     from gctrace_analyzer.present.sections import advice
     from gctrace_analyzer.present.table import WIDTH, table
+    from gctrace_analyzer.present.text import fact_lines
 
-    # Lines are broken between facts, not within one.
-    facts = " · ".join(fact.replace(" ", "\xa0") for fact in log.report().facts)
-    for text in wrap(facts, WIDTH, subsequent_indent="  "):
-        yield ((text.replace("\xa0", " "), "bold"),)
+    for text in fact_lines(log.report().facts):
+        yield ((text, "bold"),)
     baseline = log.advice.baseline
     if baseline.refused or not baseline.load:
         yield ()

@@ -77,8 +77,8 @@ def show(lines: Iterable[Line], color: str, file: TextIO | None = None) -> None:
 def is_ascii_only(file: TextIO) -> bool:
     """Returns whether a stream can show only ASCII: by its encoding, or by a C locale.
 
-    A C locale counts only if it was chosen: containers often have no locale at all, and show
-    Unicode all the same. (Python itself writes UTF-8 in either case.)
+    A C locale counts only if it was chosen: containers often have no locale, and show Unicode
+    nevertheless. (Python itself writes UTF-8 in either case.)
     """
     try:
         "▁·".encode(getattr(file, "encoding", None) or "utf-8")

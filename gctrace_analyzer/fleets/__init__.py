@@ -1,1 +1,1 @@
-"""Many processes: the same analysis on a Dask cluster, a row each."""
+"""Analyses the logs of many processes in parallel, on a Dask cluster."""

@@ -1,6 +1,6 @@
 """Reads inputs into tables.
 
-The way of an input through the package:
+An input takes these steps:
 
 1. `sources` opens it, and returns its bytes decompressed and cleaned, in chunks of whole lines.
 2. `sniff` detects its format.

@@ -166,8 +166,8 @@ class _Chain:
             return math.inf  # the heap cannot shrink between cycles
         return apart - 1
 
-    def unlikeness(self, cycle: _Cycle) -> tuple[float, bool]:
-        """Returns how unlike this process the cycle is, and whether GOMAXPROCS differs."""
+    def mismatch(self, cycle: _Cycle) -> tuple[float, bool]:
+        """Returns how badly the cycle fits this process, and whether GOMAXPROCS differs."""
         growth, usual = _goal_growth_pct(self.last, cycle), self.goal_growth_pct
         odd = abs(math.log((growth + 1) / (usual + 1))) if growth and usual else 0.0
         odd += abs((cycle.stacks or 0) - (self.last.stacks or 0)) / 4
@@ -252,7 +252,7 @@ def _candidates(chains: list[_Chain], cycle: _Cycle) -> list[tuple[_Chain, float
     for age, chain in enumerate(reversed(chains[-OPEN_CHAINS:])):
         missing = chain.missing(cycle)
         if missing < math.inf:
-            costs.append(((missing, chain.unlikeness(cycle), age), chain))
+            costs.append(((missing, chain.mismatch(cycle), age), chain))
     return [(chain, cost[0]) for cost, chain in sorted(costs, key=lambda each: each[0])]
 
 

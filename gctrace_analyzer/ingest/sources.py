@@ -187,7 +187,7 @@ class Source:
         except DamagedError as err:
             self.facts.damage = str(err)
             if not produced:
-                hint = "Nothing of it could be read. Fetch the file again."
+                hint = "No data could be read from it. Fetch the file again."
                 raise UnreadableInputError(self.facts.name, str(err), hint) from err
 
     def _refuse_bomb(self, produced: int) -> None:

@@ -38,7 +38,7 @@ def lines(report: Report) -> Iterator[Line]:
 
 def _head(report: Report) -> Iterator[Line]:
     """Yields the inputs, and the known settings."""
-    for text in _filled(report.facts):
+    for text in fact_lines(report.facts):
         yield ((text, "bold"),)
     if known := evidence.settings(report):
         indent = "  "
@@ -133,8 +133,8 @@ def joined(styled: Iterable[Line]) -> str:
     return "\n".join("".join(text for text, _ in line).rstrip() for line in styled)
 
 
-def _filled(facts: list[str]) -> Iterator[str]:
-    """Yields the facts joined by dots, wrapped at the width."""
+def fact_lines(facts: list[str]) -> Iterator[str]:
+    """Yields the facts separated by dots, in lines of at most 80 columns."""
     line = facts[0]
     for fact in facts[1:]:
         if len(line) + 3 + len(fact) > WIDTH:

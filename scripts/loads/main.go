@@ -219,7 +219,7 @@ func main() {
 	atomic.StoreInt32(&stop, 1)
 	<-done
 	if *truth != "" {
-		m := told()
+		m := runtimeMetrics()
 		var ms runtime.MemStats
 		runtime.ReadMemStats(&ms)
 		m["NumGC"], m["GCCPUFraction"], m["PauseTotalNs"] = ms.NumGC, ms.GCCPUFraction, ms.PauseTotalNs

@@ -199,7 +199,7 @@ def test_the_predicted_time_until_the_limit_came_true() -> None:
         0, 85
     )
     first = held.recommend(aim="cpu").row(0, named=True)
-    assert "MiB/h this lasts" in first["risk"]
+    assert "MiB/h this setting lasts" in first["risk"]
     assert "the live heap grows, and no setting cures a leak" in first["risk"]
 
 

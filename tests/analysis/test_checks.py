@@ -122,7 +122,7 @@ def test_a_significant_change_beyond_the_limit_is_a_failure() -> None:
 def test_a_change_that_is_not_significant_is_noise() -> None:
     check = checked("gc_per_s>+10%", {**ROW, "verdict": "~"})
     assert check.held is False
-    assert "but that is noise" in str(check)
+    assert "but that is not significant" in str(check)
 
 
 def test_from_zero_every_increase_is_beyond_every_percentage() -> None:

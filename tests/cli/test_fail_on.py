@@ -132,7 +132,7 @@ def test_noise_fails_nothing_and_is_reported(capsys: pytest.CaptureFixture[str])
     limit = "gc_cpu_share>+1%"
     before, after = sorted(NOISE, key=lambda path: gca.read(path).summary().gc_cpu_share or 0)
     assert main(["compare", before, after, "--fail-on", limit]) == 0
-    assert "but that is noise" in capsys.readouterr().err
+    assert "but that is not significant" in capsys.readouterr().err
 
 
 def test_zero_before_and_after_is_not_a_change(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_the_fixture_adds_to_godebug(gctrace: Gctrace, tmp_path: Path) -> None:
 def test_the_fixture_reports_what_went_wrong(gctrace: Gctrace, tmp_path: Path) -> None:
     with pytest.raises(gca.ProgramError, match=r"(?s)bad: exit code 3\..*panic: no"):
         gctrace(program(tmp_path / "bad", "echo 'panic: no' >&2; exit 3"))
-    with pytest.raises(gca.ProgramError, match=r"slow: not finished after 200 ms"):
+    with pytest.raises(gca.ProgramError, match=r"slow: did not finish within 200 ms"):
         gctrace(program(tmp_path / "slow", "exec sleep 20"), timeout_s=0.2)
     with pytest.raises(gca.ProgramError, match="did not start: No such file"):
         gctrace(tmp_path / "absent")

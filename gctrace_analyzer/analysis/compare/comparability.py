@@ -35,7 +35,7 @@ leaks."""
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference between the sides besides the figures.
+    """A difference between the sides, other than in their figures.
 
     `kind` is `incomparable` (it changes figures by itself), `changed` (a setting, perhaps the
     one that was to be compared) or `note`.

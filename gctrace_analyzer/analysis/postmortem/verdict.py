@@ -21,7 +21,7 @@ MOST_OF_LIMIT = 0.9
 """Share of the limit. A live heap above it leaves less than a tenth to everything else."""
 
 OFF_HEAP_SHARE = 0.3
-"""Share of the limit. More than this outside the Go heap is a cause of its own."""
+"""Share of the limit. More than this outside the Go heap is a separate cause."""
 
 TIGHT_LIMIT = 0.95
 """Share of the container's limit. A higher GOMEMLIMIT leaves no room for memory that Go does
@@ -70,7 +70,7 @@ def explain_death(
         return Explanation(
             (
                 "Exit code 137 means SIGKILL, which any process may have sent. It does not "
-                "prove that memory was the reason; the kernel's log of that minute does.",
+                "prove that memory was the reason; the kernel's log of that minute would show it.",
             ),
             ("Next time, save the output of `journalctl -k` or `dmesg` on the host.",),
             "cannot tell",

@@ -1,4 +1,4 @@
-"""Rules about marking: what has to be marked besides the heap, by whom, and how fast."""
+"""Rules about marking: what is marked in addition to the heap, by which workers, and how fast."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
     t = facts.thresholds
     spent_ms = pl.col("assist_cpu_ms") + pl.col("background_cpu_ms") + pl.col("idle_cpu_ms")
     roots = pl.col("stacks_mib").fill_null(0) + pl.col("globals_mib").fill_null(0)
-    # The sizes are truncated to whole MiB: 1 MiB makes up for it.
+    # The sizes are truncated to whole MiB, which 1 MiB compensates for.
     rate = (pl.col("heap_live_mib") + roots + 1) / spent_ms * 1000
     slow = (
         facts.cycles.filter((pl.col("concurrent_mark_ms") >= t.slow_mark_ms) & (spent_ms > 0))

@@ -75,7 +75,7 @@ def run(words: list[str]) -> int:
     _validate(parser, args, command)
     outputs = [(path, format_of(path, SUFFIXES)) for path in args.output]
     if sys.stderr is None:
-        # It was closed by whoever started us; the program must run all the same.
+        # Our parent closed it; the program must run nevertheless.
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # until the process ends
     out = sys.stderr if command else sys.stdout
     with ExitStack() as stack:

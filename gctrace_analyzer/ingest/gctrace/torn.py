@@ -433,7 +433,7 @@ def _beginnings(shapes: tuple[Shape, ...]) -> tuple[re.Pattern[str], ...]:
 
 @lru_cache(1024)
 def _outline(text: str) -> str:
-    """Returns the text with all digits and all letters made alike: what its line begins like."""
+    """Returns the text with digits and letters replaced, to compare how lines begin."""
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
 
 

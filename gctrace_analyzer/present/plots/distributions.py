@@ -82,7 +82,8 @@ def mmu(report: Report, axis: Axis) -> Figure:
     note = (
         "Assists are assumed to be spread evenly over marking: the log has no times for them."
     )
-    return Figure("mmu", "Minimum mutator utilization", (panel,), shared_x=False, notes=(note,))
+    notes = (note,) if len(rows) else ()
+    return Figure("mmu", "Minimum mutator utilization", (panel,), shared_x=False, notes=notes)
 
 
 def trade_off(report: Report, _axis: Axis) -> Figure:

@@ -123,7 +123,7 @@ def conclusion(frame: pl.DataFrame) -> Iterator[tuple[str, str]]:
 
 
 def same(found: TwoSides) -> Iterator[str]:
-    """Yields what is the same on both sides."""
+    """Yields the circumstances that both sides share."""
     rows = found.rows()
     listed = {each.what for each in found.differences} & {"unclear_load", "throughput"}
     alloc = rows["alloc_mib_per_s"]

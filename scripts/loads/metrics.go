@@ -18,8 +18,8 @@ func mapped() uint64 {
 	return s[0].Value.Uint64() - s[1].Value.Uint64()
 }
 
-// told returns the metrics of the runtime.
-func told() map[string]interface{} {
+// runtimeMetrics returns the metrics of the runtime.
+func runtimeMetrics() map[string]interface{} {
 	names := []string{"/cpu/classes/gc/total:cpu-seconds", "/cpu/classes/gc/mark/assist:cpu-seconds", "/cpu/classes/gc/mark/dedicated:cpu-seconds",
 		"/cpu/classes/gc/mark/idle:cpu-seconds", "/cpu/classes/gc/pause:cpu-seconds", "/cpu/classes/user:cpu-seconds", "/cpu/classes/total:cpu-seconds",
 		"/cpu/classes/scavenge/total:cpu-seconds", "/gc/limiter/last-enabled:gc-cycle", "/gc/cycles/total:gc-cycles", "/gc/heap/allocs:bytes"}

@@ -17,4 +17,4 @@ func mapped() uint64 {
 	return ms.Sys - ms.HeapReleased
 }
 
-func told() map[string]interface{} { return map[string]interface{}{} }
+func runtimeMetrics() map[string]interface{} { return map[string]interface{}{} }
