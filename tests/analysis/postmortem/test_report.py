@@ -67,7 +67,7 @@ def test_exit_code_137_alone_proves_nothing(tmp_path: Path) -> None:
     (found,) = gca.read(logfile(tmp_path / "state", [json.dumps(state)])).post_mortems()
     assert not found.proven
     assert found.preventable == "cannot tell"
-    assert "not proven" in found.reading[0]
+    assert "does not prove" in found.reading[0]
 
 
 def test_the_sources_of_a_service_may_come_in_any_order(tmp_path: Path) -> None:
