@@ -488,7 +488,7 @@ EPISODES = (
     Column("severity", "String", "", "info, warn or bad", "episodes()"),
     Column("reason", "String", "", "what happened, as a sentence", "episodes()"),
     Column("gc_per_s", "Float64", "1/s", "cycles per second in it", "episodes()"),
-    Column("gc_cpu_nonidle_share", "Float64", "0–1", "GC CPU as a share of all CPU without idle marking", "limit-thrash"),
+    Column("gc_cpu_nonidle_share", "Float64", "0–1", "GC CPU as a share of the CPU that idle marking leaves", "limit-thrash"),
     Column("effective_gogc_p50", "Float64", "%", "effective GOGC, median", "limit-thrash"),
     Column("goal_at_or_below_live_share", "Float64", "0–1", "share of cycles whose goal was at or below the previous live heap", "limit-thrash"),
     Column("limiter", "String", "", "whether the GC CPU limiter was active: unlikely, likely or certain (a log cannot prove that it was not)", "limit-thrash"),

@@ -67,7 +67,7 @@ def test_the_installed_command(installed: Path, tmp_path: Path) -> None:
     assert picture.returncode == 2
     assert "pip install 'gctrace-analyzer[plot]'" in picture.stderr
     shown = run(installed / "gctrace-analyze", LOG, cwd=tmp_path)
-    assert shown.stdout == f"{gca.read(LOG).summary()}\n"
+    assert shown.stdout.startswith(f"{gca.read(LOG).summary()}\n\nNext: ")
     version = run(installed / "gctrace-analyze", "--version")
     assert version.stdout == f"gctrace-analyze {gca.__version__}\n"
 
@@ -89,7 +89,7 @@ def test_trying_it_shows_the_report_and_says_where_the_results_lie() -> None:
     done = run(sys.executable, ROOT / "scripts" / "try", cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert "GC CPU" in done.stdout
-    assert "report.md, report.json, cycles.parquet in try-out/" in done.stdout + done.stderr
+    assert "report.md, report.json, cycles.parquet: see try-out/" in done.stdout + done.stderr
     assert {"report.md", "report.json", "cycles.parquet"} <= {
         path.name for path in (ROOT / "try-out").iterdir()
     }

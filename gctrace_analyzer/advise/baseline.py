@@ -296,8 +296,8 @@ def _warnings(
     drift = load.true_live_last - load.true_live_first
     if abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
         yield (
-            f"the live heap moved from {load.true_live_first:.0f} to "
-            f"{load.true_live_last:.0f} MiB: predicted for its mean"
+            f"the live heap changed from {load.true_live_first:.0f} to "
+            f"{load.true_live_last:.0f} MiB; the predictions are for its mean"
         )
     elif load.unsteady > UNSTEADY:
         yield (
@@ -324,16 +324,16 @@ def _warnings(
 def _version_warning(load: Load, settings: Settings) -> Iterator[str]:
     if not load.new_pacer and settings.value("go_version") is None:
         yield (
-            "Go 1.6 to 1.17 print lines of this format: predicted for Go 1.10 and later; specify "
-            "the Go version"
+            "Go 1.6 to 1.17 print this line format; the predictions assume Go 1.10 to 1.17: "
+            "specify the Go version"
         )
 
 
 def _growth_warning(load: Load, growth_mib: tuple[float, float] | None) -> Iterator[str]:
     if growth_mib is not None:
         yield (
-            f"the live heap grew from {growth_mib[0]:.0f} to {growth_mib[1]:.0f} MiB: predicted "
-            f"from the end of the log, from {load.begin_s:.4g} s on"
+            f"the live heap grew from {growth_mib[0]:.0f} to {growth_mib[1]:.0f} MiB; the "
+            f"predictions use only the log from {load.begin_s:.4g} s on"
         )
 
 

@@ -214,7 +214,7 @@ def _limit_sets_goal(baseline: Baseline) -> bool:
 
 def _why_within(baseline: Baseline, _: Setting) -> str:
     if _limit_sets_goal(baseline):
-        return f"more room than the present limit leaves, within {_ninety_percent(baseline)}"
+        return f"a higher limit makes GC less frequent and stays within {_ninety_percent(baseline)}"
     return f"{STEP}, limited to {_ninety_percent(baseline)}"
 
 

@@ -281,7 +281,7 @@ def _about_lengths(sides: Sequence[Side]) -> Difference:
 
 
 def _with_same_wording(before: Side, after: Side) -> Circumstances:
-    """Returns the circumstances before, worded as those after where both are the same setting."""
+    """Returns the circumstances before, with the setting after where it is equal or unknown."""
     was, now = before.circumstances, after.circumstances
     same = same_gogc(before.gogc, after.gogc)
     # A setting known for only one side is not reported as a difference.

@@ -48,7 +48,7 @@ def longest_calm_part(
 
 
 DRIFT = 0.15
-"""Relative growth of the live heap, from the first quarter of the cycles to the last, from which
+"""If the live heap grew by more than this share, from the first quarter of the cycles to the last,
 only the last quarter represents the present."""
 
 DIP = 0.95

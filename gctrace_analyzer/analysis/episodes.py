@@ -214,8 +214,8 @@ def gc_burst(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         rate = (len(part) - 1) / span if span else 0.0
         if rate >= t.burst_min_per_s:
             reason = (
-                f"GC ran {len(part):,} times at {rate:.1f} cycles per second; usual are "
-                f"{1 / usual:.1f}."
+                f"GC ran {len(part):,} times at {rate:.1f} cycles per second; the usual "
+                f"rate is {1 / usual:.1f}."
             )
             yield _episode(part, "gc-burst", "info", reason, gc_per_s=rate)
 
@@ -245,8 +245,8 @@ def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
             longest = float(part[name].max() or 0)  # type: ignore[arg-type]
             severity = "bad" if longest > t.stw_bad_ms else "warn"
             reason = (
-                f"{words} took {duration_text(longest / 1000)}; usual are "
-                f"{duration_text(typical / 1000)}."
+                f"{words} took {duration_text(longest / 1000)}; the usual "
+                f"pause is {duration_text(typical / 1000)}."
             )
             yield _episode(part, "pause-outlier", severity, reason, stw_max_ms=longest)
 
@@ -261,7 +261,9 @@ def allocation_surge(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         part = cycles[first : last + 1]
         span = part["end_s"][-1] - part["start_s"][0]
         rate = float(part["alloc_mib"].sum()) / span if span else 0.0
-        reason = f"The program allocated {rate:,.0f} MiB/s; usual are {usual:,.0f}."
+        reason = (
+            f"The program allocated {rate:,.0f} MiB/s; the usual rate is {usual:,.0f} MiB/s."
+        )
         yield _episode(part, "allocation-surge", "info", reason, alloc_mib_per_s=rate)
 
 

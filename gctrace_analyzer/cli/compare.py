@@ -44,7 +44,8 @@ version or settings.
 
 A SIDE is a log, or NAME=LOG,LOG,... for several runs of the same program with
 the same settings; a quoted pattern stands for all matching files. More than
-two sides make a table with one row each and the best row marked."""
+two sides make a table with one row each; the best value of each metric is
+marked."""
 
 _EPILOG = """\
 examples:

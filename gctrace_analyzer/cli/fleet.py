@@ -41,10 +41,10 @@ _CLEAR_LINE = "\r\033[K"
 _REDRAW_S = 0.2
 
 _DESCRIPTION = """\
-Reads the logs of many processes, one row each, and answers questions about all
-of them: which services spend the most CPU on GC, which thrash or soon will,
-where GOMEMLIMIT is too close to the live heap, what the recommended settings
-would save, and which replicas differ from the others.
+Reads the logs of many processes, writes one row for each, and answers questions
+about all of them: which services spend the most CPU on GC, which thrash or soon
+will, where GOMEMLIMIT is too close to the live heap, what the recommended
+settings would save, and which replicas differ from the others.
 
   gctrace-analyze fleet 'logs/**/*.log*' -o fleet.parquet
 
@@ -72,8 +72,8 @@ examples:
   gctrace-analyze fleet -o fleet.parquet -f json     report on existing results
 
 A file that cannot be read becomes a row with its error. A file that crashes
-its worker is retried alone and then becomes such a row. Ctrl-C keeps the files
-that are finished.
+its worker is retried alone; if it crashes again, it becomes such a row. Ctrl-C
+keeps the files that are finished.
 
 exit codes: 0 analysed, 2 wrong usage, 3 no input could be read, or the
 scheduler or store was lost, 70 internal error, 130 interrupted"""

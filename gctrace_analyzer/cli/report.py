@@ -231,6 +231,12 @@ def _write_table(frame: pl.DataFrame, kind: str, file: IO[bytes]) -> None:
     if kind == "parquet":
         frame.write_parquet(file)
         return
+    if kind == "csv":
+        import polars as pl
+
+        # A CSV field cannot hold a list.
+        lists = [name for name, dtype in frame.schema.items() if dtype == pl.List]
+        frame = frame.with_columns(pl.col(lists).list.join("; ")) if lists else frame
     # In pieces that Python writes, because its error shows that a pipe was closed.
     for begin in range(0, max(len(frame), 1), _ROWS_PER_WRITE):
         part = frame.slice(begin, _ROWS_PER_WRITE)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SUFFIX = ".manifest.json"
-"""Is appended to the name of the output."""
+"""The suffix that is appended to the name of the output."""
 
 FORMAT = 1
 """The version of this format; an output in another version is not resumed."""

@@ -61,6 +61,13 @@ _OTHERS = {
     "procyield": ("", "how often marking threads busy-waited"),
     "osyield": ("", "how often marking threads yielded to the OS"),
     "sleep": ("", "how often marking threads slept"),
+    "h_t": ("", "growth over the live heap at which the cycle was triggered"),
+    "h_a": ("", "growth over the live heap at mark termination"),
+    "h_g": ("", "growth over the live heap up to the heap goal"),
+    "work": ("B", "scan work done in the cycle"),
+    "goal_delta": ("", "growth from the trigger to the heap goal: h_g - h_t"),
+    "actual_delta": ("", "growth from the trigger to mark termination: h_a - h_t"),
+    "utilization_ratio": ("", "CPU share of marking / the share that the pacer aimed at"),
 }
 
 

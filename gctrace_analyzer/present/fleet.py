@@ -193,7 +193,7 @@ def _table(
 
 
 _services = (
-    ("Services by GC CPU", "files", "GC cores", "of CPU", "assists", "live heap", "pauses p99"),
+    ("Services by GC CPU", "files", "GC cores", "GC CPU", "assists", "live heap", "pauses p99"),
     "lrrrrrr",
     lambda row: (
         _short(row["service"]),
@@ -216,7 +216,15 @@ _savings = (
     ),
 )
 _thrash = (
-    ("Thrashing or close to it", "state", "GC CPU", "eff. GOGC", "live", "limit", "limiter"),
+    (
+        "Thrashing or close to it",
+        "state",
+        "GC CPU",
+        "eff. GOGC",
+        "live",
+        "limit",
+        "limiter / in",
+    ),
     "llrrrrl",
     lambda row: (
         _file(row),

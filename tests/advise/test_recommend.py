@@ -169,7 +169,9 @@ def test_a_growing_heap_is_predicted_from_its_end() -> None:
     run = grown(85)
     assert run.advice.baseline.load is not None
     assert run.advice.baseline.load.begin_s > 60
-    assert any("predicted from the end" in each for each in run.advice.baseline.warnings)
+    assert any(
+        "predictions use only the log from" in each for each in run.advice.baseline.warnings
+    )
     assert run.advice.baseline.growth_is_known
 
 

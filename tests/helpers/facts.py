@@ -12,6 +12,7 @@ from gctrace_analyzer.analysis.rules.finding import ProcessFacts
 from gctrace_analyzer.analysis.settings import Known, Settings
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.trend import live_growth
 from gctrace_analyzer.testing import read_text
 from tests.helpers.corpus import LINE, live
 
@@ -56,6 +57,7 @@ def facts_of_run(run: gca.Run, **settings: Any) -> ProcessFacts:
         summary=summarize(run.cycles, run.processes),
         episodes=episodes(enriched),
         thresholds=DEFAULT,
+        growth=live_growth(enriched),
         settings=Settings(**{name: Known(value, "test") for name, value in settings.items()}),
     )
 

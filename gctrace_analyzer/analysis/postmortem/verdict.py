@@ -153,8 +153,8 @@ def _about_last_minute(facts: Row, ceiling: float) -> Iterator[str]:
     rest = facts["off_heap_mib"]
     if rest is not None and rest > OFF_HEAP_SHARE * ceiling:
         yield (
-            f"{rest:,.0f} MiB of the resident memory are not the Go heap of the last cycle: "
-            "they were allocated since, or are off-heap (cgo, mmap, stacks)."
+            f"{rest:,.0f} MiB of the resident memory is not in the Go heap of the last cycle: "
+            "it was allocated since then, or it is outside the heap (stacks, cgo, mmap)."
         )
     goal = facts["next_goal_mib"]
     if goal is not None and goal > ceiling:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     condition="The allocation rate while marking is under {t.slowed_rate:g} of the rate "
     "between cycles, after the first {t.warm_up_s:g} s, and GC takes over "
     "{t.slowed_gc_cpu:.0%} of the CPU.",
-    advice="Make cycles rarer (a higher GOGC or memory limit), because each one adds latency.",
+    advice="Make cycles less frequent (a higher GOGC or memory limit), because each one adds "
+    "latency.",
     source="measured: 0.84 to 0.95 in calm runs, 0.18 to 0.46 in saturated ones",
     explained_by=("GC016", "GC015", "GC001", "GC005"),
 )
@@ -50,8 +51,8 @@ def mutator_slowed_in_gc(facts: ProcessFacts) -> Iterator[Evidence]:
 @rule(
     "GC035",
     "high-alloc-rate",
-    meaning="The program allocates very fast, and each allocation costs CPU twice: when it is "
-    "made and when it is collected.",
+    meaning="The program allocates very fast, which costs CPU for every allocation and "
+    "makes GC run more often.",
     condition="The allocation rate is over {t.alloc_mib_per_s_per_proc:.0f} MiB/s per "
     "processor (GOMAXPROCS).",
     advice="Profile the allocations: `go tool pprof -sample_index=alloc_space`.",

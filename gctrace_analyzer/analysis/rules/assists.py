@@ -44,7 +44,7 @@ def _long_cycles(facts: ProcessFacts) -> pl.DataFrame:
     "and longer). A warning from {t.assist_warn_cpu_share:.0%} of all CPU time on.",
     advice="Give the pacer more room (a higher GOGC or memory limit), or avoid bursts of "
     "allocation.",
-    source="golang/go#40225, #56966; the pacer of Go 1.10 to 1.17 plans for 5 % of assists",
+    source="golang/go#40225, #56966; the pacer of Go 1.10 to 1.17 plans for 5 % of CPU in assists",
     explained_by=("GC016", "GC015", "GC024", "GC001"),
 )
 def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -71,8 +71,8 @@ def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
 @rule(
     "GC006",
     "assist-spike",
-    meaning="In single cycles most processors mark for goroutines that allocate, so requests "
-    "of that moment are slow.",
+    meaning="In some cycles, mark assists take most of the processors, so requests at that "
+    "time are slow.",
     condition="Assists / (marking time × GOMAXPROCS) is over {t.assist_spike:.0%} in a cycle "
     "that marks for at least {t.mark_min_ms:g} ms.",
     advice="Find out what allocates at these times.",

@@ -108,7 +108,8 @@ def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:
             yield Evidence(
                 "warn",
                 f"GOMAXPROCS is {procs}, but the CPU limit is {cpus:g}: the program uses up "
-                "its quota early in a period and is then stopped, pauses included.",
+                "its quota early in each period and is then throttled, also in the middle of "
+                "a pause.",
                 {"procs": procs, "cpu_limit": cpus},
             )
         return

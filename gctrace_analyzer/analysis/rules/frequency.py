@@ -79,10 +79,10 @@ def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
 @rule(
     "GC024",
     "forced-gc",
-    meaning="The program forces GC, so it runs at times at which the pacer saw no need for it.",
+    meaning="The program forces GC, so GC runs when the pacer would not have started it.",
     condition="Over {t.forced_share:.0%} of the cycles, and at least {t.forced_min_cycles}, "
     "are forced.",
-    advice="Remove the calls of `runtime.GC` and `debug.FreeOSMemory` from the running "
+    advice="Remove the calls to `runtime.GC` and `debug.FreeOSMemory` from the running "
     "program.",
     source="each forced cycle is a full collection beyond what the pacer planned",
 )
@@ -104,8 +104,8 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     "GC025",
     "periodic-only",
     meaning="The program is idle: GC runs only because two minutes have passed.",
-    condition="Over {t.periodic_share:.0%} of the intervals between cycles, and there are at "
-    "least 2, last {t.periodic_s[0]:g} to {t.periodic_s[1]:g} s.",
+    condition="There are at least 2 intervals between cycles, and over {t.periodic_share:.0%} of "
+    "them last {t.periodic_s[0]:g} to {t.periodic_s[1]:g} s.",
     advice="No action needed.",
     source="forcegcperiod in runtime/proc.go",
 )

@@ -70,8 +70,8 @@ def goal_overshoot(facts: ProcessFacts) -> Iterator[Evidence]:
     if facts.live_heap_mib >= t.gogc_min_live_mib:
         yield Evidence(
             "info",
-            f"The heap ends {percent(high - 1)} above its goal or more in "
-            f"{percent(1 - t.overshoot_quantile)} of the cycles.",
+            f"In {percent(1 - t.overshoot_quantile)} of the cycles the heap ends at least "
+            f"{percent(high - 1)} above its goal.",
             {"overshoot_p95": high - 1},
             examples=example_lines(cycles, "overshoot_share"),
         )
@@ -80,7 +80,8 @@ def goal_overshoot(facts: ProcessFacts) -> Iterator[Evidence]:
 @rule(
     "GC019",
     "gogc-off-no-limit",
-    meaning="Nothing starts GC, so the heap grows until the program is killed.",
+    meaning="GOGC is off and there is no memory limit: only `runtime.GC` starts GC, so the heap "
+    "can grow until the program is killed.",
     condition="Over {t.no_goal_share:.0%} of the cycles, and at least {t.min_cycles}, have no "
     "heap goal.",
     advice="Set GOMEMLIMIT, or do not set GOGC=off.",
@@ -109,7 +110,7 @@ def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
     "consecutive cycles with a relative standard deviation under {t.level_spread:.0%} and "
     "separated by jumps of over {t.level_jump:.0%}; the highest is over {t.level_ratio:g} "
     "times the lowest. Counts cycles with a live heap of at least {t.gogc_min_live_mib:.0f} "
-    "MiB that were not forced and whose goal was not set by the memory limit, at least twice "
+    "MiB that were not forced and whose goal was not set by the memory limit; needs 2 × "
     "{t.level_cycles} of them.",
     advice="Check whether a tuner or `debug.SetGCPercent` is intended, and look at the "
     "segments one by one.",

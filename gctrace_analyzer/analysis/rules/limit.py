@@ -65,11 +65,12 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
     "GC017",
     "cpu-limiter-likely",
     meaning="The runtime stops mark assists to leave half of the CPU to the program, so the "
-    "heap will exceed the memory limit.",
+    "heap can exceed the memory limit.",
     condition="The limiter's bucket, of which the log gives a lower bound, was at least "
     "{t.limiter_likely:.0%} full (certain when full), and there is a limit-thrash episode or a "
     "cycle whose goal was set by the memory limit.",
-    advice="Act now, because an OOM kill is near: give the program more memory, or restart it.",
+    advice="Act soon: memory can now grow past GOMEMLIMIT up to the container's limit. Give the "
+    "program more memory, or restart it.",
     source="runtime/mgclimit.go",
     explained_by=("GC016",),
 )
@@ -107,7 +108,7 @@ def limit_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     yield Evidence(
         "info",
         f"The memory limit set the goal in {len(limited):,} of "
-        f"{cycles_text(len(facts.cycles))}; it is at least {largest_goal:,.0f} MiB.",
+        f"{cycles_text(len(facts.cycles))}; the limit is at least {largest_goal:,.0f} MiB.",
         {"cycles": len(limited), "implied_limit_low_mib": largest_goal},
     )
 
@@ -127,8 +128,8 @@ def _effective_gogc(facts: ProcessFacts) -> float | None:
     condition="In the cycles whose goal was set by the memory limit (at least "
     "{t.level_cycles}), the median effective GOGC is under {t.limit_gogc_warn:.0f}; bad under "
     "{t.limit_gogc_bad:.0f}.",
-    advice="Raise the memory limit, or keep less in memory: with every MiB less room, GC runs "
-    "more often.",
+    advice="Raise the memory limit, or keep less in memory: the less room is left, the more "
+    "often GC runs.",
     source="golang/go#58106",
     explained_by=("GC016",),
 )
@@ -148,8 +149,8 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
 @rule(
     "GC020",
     "gogc-off-idle",
-    meaning="With GOGC=off nothing collects an idle program: garbage stays, finalizers do not "
-    "run.",
+    meaning="With GOGC=off, GC does not run while the program is idle: garbage is kept, and "
+    "finalizers do not run.",
     condition="The memory limit sets the goal of most cycles, and no cycle ran for over "
     "{t.periodic_s[1]:g} s.",
     advice="Expect memory to stay in use while the program is idle; set GOGC if that is a "
@@ -163,8 +164,8 @@ def gogc_off_idle(facts: ProcessFacts) -> Iterator[Evidence]:
         longest = maximum(long["interval_s"])
         yield Evidence(
             "info",
-            f"No GC cycle ran for {duration_text(longest)}, although the runtime forces one "
-            "after two minutes unless GOGC=off.",
+            f"No GC cycle ran for {duration_text(longest)}, so GOGC is probably off: otherwise "
+            "the runtime forces a cycle every two minutes.",
             {"interval_s": longest},
         )
 
@@ -173,7 +174,7 @@ def gogc_off_idle(facts: ProcessFacts) -> Iterator[Evidence]:
     "GC018",
     "limit-without-headroom",
     meaning="GOMEMLIMIT leaves no room for memory that Go does not count, so the container can "
-    "be killed although Go keeps to its limit.",
+    "be killed even though Go stays within its limit.",
     condition="GOMEMLIMIT is at least {t.limit_headroom:.0%} of the container's memory limit.",
     advice="Set GOMEMLIMIT to 90 % of the container's limit, or less if the program uses cgo "
     "or mmap.",

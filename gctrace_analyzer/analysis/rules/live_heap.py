@@ -83,7 +83,7 @@ def _time_to_limit(facts: ProcessFacts, mib_per_h: float) -> str:
 @rule(
     "GC023",
     "live-heap-spike",
-    meaning="The live heap was far larger for a moment, and the next heap goal with it.",
+    meaning="The live heap was far larger for a short time, and so was the next heap goal.",
     condition="In some cycles the live heap is over {t.spike_times:g} times the median of the "
     "half of the log around it and over {t.growth_min_mib:g} MiB above it; the last cycle is "
     "not one of them and is under {t.spike_back_times:g} times the median of the whole log. "
@@ -187,8 +187,8 @@ def low_reclaim(facts: ProcessFacts) -> Iterator[Evidence]:
     condition="The live heap is at least {t.ballast_min_mib:.0f} MiB from the first or second "
     "cycle on and varies by at most {t.ballast_spread:.0%} of its minimum, and the memory "
     "limit does not set most goals. Needs at least {t.min_cycles} cycles.",
-    advice="Replace the ballast by a higher GOGC with GOMEMLIMIT (Go 1.19 and later), which "
-    "does the same without it.",
+    advice="Replace the ballast with a higher GOGC and GOMEMLIMIT (Go 1.19 and later), which "
+    "have the same effect.",
     source="blog.twitch.tv, Go memory ballast",
 )
 def ballast_present(facts: ProcessFacts) -> Iterator[Evidence]:

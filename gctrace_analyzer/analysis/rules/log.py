@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     condition="Cycle numbers are missing, or the GC CPU share that the lines add up to differs "
     "from the printed one by over {t.check_points_old:g} points (Go 1.18 and later: "
     "{t.check_points_new:g}).",
-    advice="Use the complete stderr of one single program.",
+    advice="Use the complete stderr of a single program.",
     source="self-check of the log",
 )
 def log_incomplete(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -106,7 +106,7 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
     if shapes.intersection(shapes_before("1.6")):
         yield Evidence(
             "warn",
-            "The log is from Go 1.5 or earlier, whose collector is far slower.",
+            "The log is from Go 1.5 or earlier, which stops the program for much longer.",
             {"formats": sorted(shapes)},
             examples=example_lines(facts.cycles),
             advice=advice,
@@ -141,10 +141,11 @@ def healthy(facts: OverallFacts) -> Iterator[Evidence]:
     pauses = [s.stw_p99_ms for s in summaries if s.stw_p99_ms is not None]
     parts = []
     if cpu:
-        parts.append(f"GC CPU {percent(max(cpu))} (warns at {percent(t.gc_cpu_warn)})")
+        most = "at most " * (len(cpu) > 1)
+        parts.append(f"GC CPU {most}{percent(max(cpu))} (warns at {percent(t.gc_cpu_warn)})")
     if pauses:
         p99 = duration_text(max(pauses) / 1000)
         limit = duration_text(t.stw_warn_ms / 1000)
         common = percent(1 - t.stw_quantile)
-        parts.append(f"pauses {p99} p99 (warns if over {common} exceed {limit})")
+        parts.append(f"pauses {p99} p99 (warns if more than {common} of pauses exceed {limit})")
     yield Evidence("ok", "; ".join(parts) or "nothing stands out")

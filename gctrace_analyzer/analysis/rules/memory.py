@@ -42,8 +42,8 @@ def fragmentation(facts: MemoryFacts) -> Iterator[Evidence]:
     meaning="The process keeps memory that its heap does not use.",
     condition="HeapIdle - HeapReleased is over {t.idle_share:.0%} of Sys (HeapSys if Sys is "
     "unknown) and over {t.memory_min_mib:.0f} MiB.",
-    advice="Set a memory limit (Go 1.19 and later), so that the runtime returns memory in "
-    "time; with Go 1.12 to 1.15, set GODEBUG=madvdontneed=1.",
+    advice="Set a memory limit (Go 1.19 and later), so that the runtime returns memory "
+    "sooner; with earlier releases, call `debug.FreeOSMemory` after a peak.",
     source="golang/go#33376",
 )
 def unreleased_idle(facts: MemoryFacts) -> Iterator[Evidence]:
@@ -133,8 +133,8 @@ def off_heap_heavy(facts: DeathFacts) -> Iterator[Evidence]:
     if off_heap > facts.thresholds.off_heap_share * resident:
         yield Evidence(
             "info",
-            f"{off_heap:,.0f} of {resident:,.0f} MiB of resident memory are not the Go heap of "
-            "the last cycle.",
+            f"{off_heap:,.0f} of {resident:,.0f} MiB of resident memory is not in the Go heap "
+            "of the last cycle.",
             {"off_heap_mib": off_heap},
             process=death.process,
         )

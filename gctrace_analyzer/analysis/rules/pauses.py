@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LONG = (
-    "its {t.stw_quantile:.0%} quantile is over {t.stw_warn_ms:g} ms, or one took over "
-    "{t.stw_single_ms:g} ms; bad if one took over {t.stw_bad_ms:g} ms."
+    "the {t.stw_quantile:.0%} quantile is over {t.stw_warn_ms:g} ms, or the longest over "
+    "{t.stw_single_ms:g} ms; bad if the longest is over {t.stw_bad_ms:g} ms."
 )
 
 
@@ -29,7 +29,7 @@ _LONG = (
     "GC009",
     "long-stw-sweep-termination",
     meaning="Requests wait because stopping the world takes a long time.",
-    condition="Of the sweep terminations: " + _LONG,
+    condition="Sweep-termination pauses: " + _LONG,
     advice="Check for a CPU quota, and for fewer CPUs than GOMAXPROCS; before Go 1.14, loops "
     "without function calls could not be stopped either.",
     source="golang/go#17831, #42642, #31222",
@@ -47,8 +47,7 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     "GC010",
     "long-stw-mark-termination",
     meaning="Requests wait because the world stays stopped for a long time at the end of marking.",
-    condition="Of the mark terminations (Go 1.4 and earlier: of the whole collections): "
-    + _LONG,
+    condition="Mark-termination pauses (Go 1.4 and earlier: whole collections): " + _LONG,
     advice="Check for a CPU quota, and for fewer CPUs than GOMAXPROCS; before Go 1.8, upgrade.",
     source="golang/go#42642",
     explained_by=("GC013", "GC043"),
@@ -88,8 +87,8 @@ def _long_pauses(
     "the program.",
     condition="A pause takes over {t.outlier_times:g} times the median of its phase and over "
     "{t.stw_warn_ms:g} ms, in a log of at least {t.short_log_cycles} cycles. A warning if it "
-    "took over {t.stw_single_ms:g} ms, or if GC009 or GC010 matches. The evidence names the "
-    "host if the rank correlation of the pauses with live heap, stacks and GOMAXPROCS is at "
+    "took over {t.stw_single_ms:g} ms, or if GC009 or GC010 matches. The evidence points to "
+    "the host if the rank correlation of the pauses with live heap, stacks and GOMAXPROCS is at "
     "most {t.pause_correlation:g}.",
     advice="Compare the times with other work on the host, CPU quotas and page migration.",
     source="our heuristic: nothing in such a log explains the spread of its pauses",

@@ -23,7 +23,7 @@ from gctrace_analyzer.ingest.wrappers.strip import Stripped, strip_prefixes
 from gctrace_analyzer.schema import IDENTITY
 
 _MOSTLY_BARE = 4
-"""A log counts as unwrapped if this many times more records have no prefix than have one."""
+"""A log has no log prefix if bare records outnumber prefixed ones by this factor."""
 
 
 def parse(data: bytes) -> ChunkResult:

@@ -237,7 +237,7 @@ def _by_polars(texts: pl.Series) -> pl.DataFrame | None:
 
 
 def _by_python(texts: pl.Series) -> pl.DataFrame:
-    """Returns the slow way, for invalid JSON and for messages that are arrays of bytes."""
+    """Decodes the lines in Python, which is slower: for invalid JSON and byte-array messages."""
     names = [
         *_FLAT,
         *(f"kubernetes.{name}" for name in _KUBERNETES),

@@ -85,8 +85,8 @@ LOAD_NOTE = (
     "number of cycles follows the allocation rate."
 )
 EXPECTED_NOTE = (
-    'Predicted from the "before" run for the same load; 80 % interval. Measured without the '
-    "first 0.5 s, as predicted."
+    'Predicted from the "before" run for the same load; 80 % interval. Both values leave out '
+    "the first 0.5 s."
 )
 
 
@@ -269,15 +269,15 @@ def _interval(row: dict[str, Any]) -> str:
     if row["delta_low"] is None or not row["before"]:
         return NONE
     low, high = (percent(row[end] / row["before"]) for end in ("delta_low", "delta_high"))
-    return f"{low.removesuffix(' %')} to {high}"
+    return f"{low.removesuffix(' %') if high.endswith(' %') else low} to {high}"
 
 
 def _explained(part: float | None, verdict: str | None) -> str:
     if part is None or verdict in (None, "~"):
         return "not significant"
     if part < 0:
-        return "the opposite"
-    return "more than all" if part > 1 else f"{100 * part:.0f} % of it"
+        return "opposite direction"
+    return "more than 100 % of it" if part > 1 else f"{100 * part:.0f} % of it"
 
 
 def _cell(row: dict[str, Any], times: float) -> str:
