@@ -245,7 +245,7 @@ class Intervals:
     ) -> tuple[dict[int, int], dict[tuple[str, int], int]]:
         """Maps process numbers among these cycles to numbers among all cycles so far.
 
-        The second map has the newest line of each process, which identifies it next time.
+        The second map has the newest line of each process, by which the next call recognises it.
         """
         at = pl.struct(pl.col("source").cast(pl.String), "line_no")
         known = cycles.select("process", at=at).group_by("process", maintain_order=True).all()

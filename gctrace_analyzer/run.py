@@ -307,7 +307,7 @@ class Run:
         return self._only(inside)
 
     def line_range(self, first: int, last: int) -> Run:
-        """Returns the run of what some lines of the input contain, both ends included."""
+        """Returns the run of a range of input lines, first and last line included."""
         inside = pl.col("line_no").is_between(first, last)
         tables = {
             name: table.filter(inside)

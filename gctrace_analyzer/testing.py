@@ -78,8 +78,7 @@ def read_text(text: str | bytes) -> Run:
 def prolonged(text: str, size: int) -> Iterator[str]:
     """Yields the log of one process, extended to about `size` bytes, in pieces.
 
-    The records are repeated with increasing numbers and times, except for the first third,
-    where a program is starting up.
+    Repeats the records after the first third (start-up) with increasing numbers and times.
     """
     records = list(_RECORD.finditer(text))
     nums, starts = [int(each[1]) for each in records], [float(each[2]) for each in records]

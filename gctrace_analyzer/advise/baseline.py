@@ -96,7 +96,7 @@ class Baseline:
         recent_part, growth_mib = (calm, None) if thrashed else recent(calm)
         load = load_of(recent_part)
         if growth_mib and (load is None or load.effective_gogc < THRASH_GOGC):
-            # The heap has grown into its limit, where it says little about other settings.
+            # The heap has reached its limit; cycles there say little about other settings.
             load, growth_mib = load_of(calm), None
         if load is None:
             return cls(None, Setting(), non_heap, _why_no_load(cycles, steady), (), settings)
@@ -357,7 +357,7 @@ def _process_warning(number: int) -> Iterator[str]:
 
 
 def _about_thrashing(baseline: Baseline) -> Baseline:
-    """Adds what a log with thrashing still shows to the refusal or the warnings."""
+    """Adds to the refusal or the warnings what a log with thrashing still shows."""
     load, measured = baseline.load, baseline.measured
     assert load is not None
     assert measured is not None
@@ -372,7 +372,7 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
         return baseline
     time_range = (
         f"predicted from {load.begin_s:.1f} s to {load.begin_s + load.span_s:.1f} s, the "
-        f"longest time range without limit thrashing; the live heap of the whole log reaches "
-        f"{most:.0f} MiB, and its peak is higher"
+        f"longest time range without limit thrashing; over the whole log the live heap "
+        f"reaches {most:.0f} MiB, and the heap peak is higher still"
     )
     return replace(baseline, warnings=(*baseline.warnings, time_range))

@@ -263,7 +263,7 @@ def _measured(analysis: Analysis) -> Measured:
 def _about_live_heaps(frame: pl.DataFrame) -> Difference:
     sizes = frame.filter(metric="true_live_heap_mib")["value"].drop_nulls().sort()
     sentence = (
-        f"The live heap of the program itself differs, from {sizes[0]:.3g} to {sizes[-1]:.3g} "
+        f"The true live heap differs, from {sizes[0]:.3g} to {sizes[-1]:.3g} "
         "MiB: heap goal, heap peak and cost of a cycle depend on it."
     )
     return Difference("note", "live_heap", sentence)

@@ -1,8 +1,8 @@
 """Submits batches of files to Dask and saves the rows that come back.
 
 Dask queues, places and repeats tasks. This module adds two things: when Dask gives up a batch,
-its files are tried one by one while nothing else runs, which identifies a file that crashes
-workers without harm to others; and a store that no longer answers ends the run.
+its files are tried one by one while nothing else runs, which finds a file that crashes workers
+and spares the others; and a store that no longer answers ends the run.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class FleetRun:
         del self._results[item.name]
         self.progress.part_bytes -= item.size or 0
         if ready := [each for each in every if isinstance(each, dict)]:
-            # The file cannot be split, or a part of it is unreadable; then all of it is.
+            # It cannot be split, or one part is unreadable: then the file counts as unreadable.
             failed = [row for row in ready if row["error_kind"]]
             self._add([item], failed[:1] or ready)
             return

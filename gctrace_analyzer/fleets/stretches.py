@@ -108,7 +108,7 @@ def _is_utf16(head: bytes) -> bool:
 
 
 def _stretch(data: bytes, start: int, begin: int, end: int) -> Stretch:
-    """Returns the lines of `data`, which is at `start`, that begin from `begin` to `end`."""
+    """Returns the lines that begin from `begin` to `end`; `data` starts at offset `start`."""
     first = _line_at(data, begin - start) if begin else 0
     last = _line_at(data, end - start)
     low = _line_at(data, first - CONTEXT_BYTES) if first > CONTEXT_BYTES else 0

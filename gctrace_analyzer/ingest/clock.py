@@ -299,7 +299,8 @@ def _starts(cycles: pl.DataFrame, clock: Clock) -> pl.DataFrame:
     )
     low, high, latest = pl.col("low"), pl.col("high"), pl.col("latest")
     spans = spans.with_columns(
-        # The middle of the common interval; without one, the earliest, as delay only adds.
+        # The middle of the common interval; if there is none, the earliest start, because
+        # delays only add.
         started_at=pl.when(latest <= high)
         .then(latest + (high - latest) / 2)
         .otherwise(low + (high - low) / 2),

@@ -203,8 +203,8 @@ def _goal_growth_pct(before: _Cycle, cycle: _Cycle) -> float | None:
 def _sequential(firsts: list[_Cycle], lasts: list[_Cycle]) -> list[int] | None:
     """Returns the process of each run of consecutive numbers; None if processes ran concurrently.
 
-    They did if a run continues an earlier process better than the last one, or continues the
-    last one from before a gap.
+    Processes ran concurrently if a run continues an earlier process better than the last one, or
+    continues the last one from before a gap.
     """
     chains: list[_Chain] = []
     before_gap = None
@@ -231,7 +231,7 @@ def _concurrent(cycles: Iterable[_Cycle]) -> list[int]:
     for cycle, upcoming in _with_lookahead(cycles):
         found = None
         for chain, missing in _candidates(chains, cycle):
-            # Not after a gap if the next cycle of this process is still to come.
+            # Skip a process whose next cycle appears later: this cycle would leave a gap.
             if not missing or not any(chain.missing(later) == 0 for later in upcoming):
                 found = chain
                 break
@@ -395,7 +395,7 @@ def _has_one_identity(frames: list[pl.DataFrame]) -> bool:
 def _key(frame: pl.DataFrame) -> pl.Series:
     """Returns the identity of each line as one text.
 
-    Without the stream, as a process may write to two.
+    The stream (stdout or stderr) is left out, because one process may write to both.
     """
     names = [name for name in IDENTITY if name != "stream" and name in frame.columns]
     if not names:

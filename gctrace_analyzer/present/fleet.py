@@ -111,9 +111,7 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
         with_idle = f"; {cores(t.gc_with_idle_cores)} with idle marking"
         found.append(("GC CPU", f"{cores(t.gc_cores)} cores", of + with_idle))
     near = len(answers.thrash) - t.thrashing
-    found.append(
-        ("Thrashing", f"{t.thrashing:,} now", f"{near:,} thrashed earlier or are close to it")
-    )
+    found.append(("Thrashing", f"{t.thrashing:,} now", f"{near:,} earlier or nearly"))
     if t.advised:
         ends = (t.saved_cores_low, t.saved_cores_high)
         by = f"of GC CPU: new settings for {count(t.advised, 'process', 'processes')}"
@@ -223,7 +221,7 @@ _thrash = (
         "eff. GOGC",
         "live",
         "limit",
-        "limiter / in",
+        "limiter / due in",
     ),
     "llrrrrl",
     lambda row: (

@@ -21,7 +21,7 @@ def test_a_comparison_of_settings_notes_what_else_differs() -> None:
     kinds = {each.what for each in found.differences}
     assert "live_heap" in kinds
     (sentence,) = [each.sentence for each in found.differences if each.what == "live_heap"]
-    assert "The live heap of the program itself differs, from" in sentence
+    assert "The true live heap differs, from" in sentence
 
 
 def test_findings_of_both_sides_can_be_conditions() -> None:

@@ -38,8 +38,8 @@ def _long_cycles(facts: ProcessFacts) -> pl.DataFrame:
     meaning="Goroutines have to help with marking when they allocate, which slows down "
     "requests.",
     condition="Mark assists are over {t.assist_warn:.0%} of GC CPU time (Go 1.17 and earlier: "
-    "{t.assist_warn_old:.0%}), and also either at least {t.assist_min_cpu_share:.0%} of all "
-    "CPU time, or assists and background workers together use at least {t.mark_pressure:.0%} "
+    "{t.assist_warn_old:.0%}), and either they are at least {t.assist_min_cpu_share:.0%} of "
+    "all CPU time, or together with background workers they use at least {t.mark_pressure:.0%} "
     "of the processors while marking (median of the cycles that mark for {t.mark_min_ms:g} ms "
     "and longer). A warning from {t.assist_warn_cpu_share:.0%} of all CPU time on.",
     advice="Give the pacer more room (a higher GOGC or memory limit), or avoid bursts of "

@@ -56,7 +56,7 @@ def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     condition="After the first {t.warm_up_s:g} s, the {t.overshoot_quantile:.0%} quantile of "
     "heap at end / goal is over {t.overshoot:.2f}. Needs at least {t.min_cycles} cycles and a "
     "median live heap of {t.gogc_min_live_mib:.0f} MiB.",
-    advice="Allocation is faster than marking: leave that much more headroom below any limit.",
+    advice="Allocation is faster than marking: leave room for the overshoot below any limit.",
     source="maxOvershoot (1.1) in runtime/mgcpacer.go",
     explained_by=("GC016", "GC015", "GC005"),
 )

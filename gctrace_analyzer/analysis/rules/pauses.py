@@ -30,8 +30,8 @@ _LONG = (
     "long-stw-sweep-termination",
     meaning="Requests wait because stopping the world takes a long time.",
     condition="Sweep-termination pauses: " + _LONG,
-    advice="Check for a CPU quota, and for fewer CPUs than GOMAXPROCS; before Go 1.14, loops "
-    "without function calls could not be stopped either.",
+    advice="Check for a CPU quota, and for fewer CPUs than GOMAXPROCS; before Go 1.14, a "
+    "loop without function calls also delays the stop.",
     source="golang/go#17831, #42642, #31222",
     explained_by=("GC013",),
 )
@@ -48,7 +48,8 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     "long-stw-mark-termination",
     meaning="Requests wait because the world stays stopped for a long time at the end of marking.",
     condition="Mark-termination pauses (Go 1.4 and earlier: whole collections): " + _LONG,
-    advice="Check for a CPU quota, and for fewer CPUs than GOMAXPROCS; before Go 1.8, upgrade.",
+    advice="Check for a CPU quota, and for fewer CPUs than GOMAXPROCS; with Go 1.7 and earlier, "
+    "upgrade.",
     source="golang/go#42642",
     explained_by=("GC013", "GC043"),
 )

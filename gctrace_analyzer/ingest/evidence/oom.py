@@ -1,7 +1,8 @@
 """Reads kernel OOM kills: an incident of up to thousands of lines becomes one row.
 
 The line `Killed process` makes a kill; the lines around it (the invoking process, the limit,
-the task table, the reaper) add to its row. An incident without a kill becomes an invocation.
+the task table, the reaper) add to its row. An incident without a kill is kept as an
+invocation of the OOM killer.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ class _Reader:
             incident.kills[-1].update(sizes(found.string))
 
     def at(self, step: str, about: Row, after: set[str] | None = None) -> _Incident:
-        """Returns the incident of a step: the open one, unless it is past the step."""
+        """Returns the open incident, or a new one if the open one already has a later line."""
         incident = self.open.get(about["host"])
         past = incident and (incident.seen - (after or set())) & _BEFORE.get(step, set())
         if incident is None or past:

@@ -235,7 +235,7 @@ class _Rejoiner:
         shapes: tuple[Shape, ...],
         tears: int,
     ) -> tuple[str, list[int]] | None:
-        """Returns a record whose middle is the beginning of `line`, before one more write."""
+        """Returns a record that a second write cut again: `line` begins with its middle part."""
         if not _MIDDLE.match(line) or _HEAD.match(line):
             return None
         found: dict[int, tuple[str, list[int]]] = {}
@@ -329,14 +329,14 @@ def _unwrapped(
 
 
 def _possible_rests(line: str, prefix: str) -> Iterator[str]:
-    """Yields the line as the rest of a record: whole, and without a prefix like the head's."""
+    """Yields what may be the rest of a record: the line, and the line without its prefix."""
     for text in (line, line[len(prefix) :] if prefix else ""):
         if text.strip() and not _HEAD.match(text) and not _HEAD.match(line):
             yield text.rstrip()
 
 
 def _reason(suspect: Suspect) -> str | None:
-    """Returns why the line could not be read; None for a similar line of the application."""
+    """Returns why the line could not be read; None if it is probably an application line."""
     if _holds_two_records(suspect.prefix[-3:] + suspect.text):
         return _INTERLEAVED
     if suspect.kind == "piece" and not _PIECE_WORDS.fullmatch(suspect.text):
@@ -418,7 +418,7 @@ def _variants(shapes: tuple[Shape, ...]) -> tuple[Variant, ...]:
 
 @cache
 def _beginnings(shapes: tuple[Shape, ...]) -> tuple[re.Pattern[str], ...]:
-    """For each variant, a pattern that matches as much of its beginning as there is."""
+    """Returns, for each variant, a pattern that matches any beginning of it."""
     patterns = []
     for variant in _variants(shapes):
         steps: list[str] = []
@@ -438,7 +438,7 @@ def _outline(text: str) -> str:
 
 
 def _implausibility(record: str) -> float:
-    """Returns how far a record's numbers are from what the runtime prints; 0 is quite usual."""
+    """Returns how unlike the runtime's output a record's numbers are; 0: nothing unusual."""
     matches = ((shape, re.fullmatch(shape.pattern, record)) for shape in MODERN)
     shape, match = next(((s, m) for s, m in matches if m), (None, None))
     if shape is None or match is None:

@@ -1,4 +1,4 @@
-"""Reads MemStats from CSV: with a header, or the headerless table of the recycling program."""
+"""Reads MemStats from CSV: with a header, or the headerless table of buffer-recycling demos."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Rejected = tuple[int, str, str]
 
 
 def delimiter(head: str) -> str | None:
-    """Returns the separator, if nearly all of the first lines have the same number of it."""
+    """Returns the separator that occurs equally often in nearly all first lines, or None."""
     lines = _lines_of(head)
     if not lines or " clock, " in head[:4096]:
         return None

@@ -96,7 +96,7 @@ _KIND = (
 
 
 def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
-    """Returns messages (`metadata.completed`), lines without one, and counts by wrapper."""
+    """Returns messages (`metadata.completed`), lines without a message, and counts."""
     texts = _sources(lines["text"].str.strip_prefix("data: ").str.strip_chars("\x1e, \t"))
     fields = _fields_of(texts)
     given = set(fields.columns)
