@@ -166,7 +166,7 @@ def _instants(lines: pl.DataFrame, clock: Clock) -> pl.Series:
 
 
 def _with_year(lines: pl.DataFrame, year: int | None) -> pl.Series:
-    """Timestamps with years: `year` for the first line, another after a jump of the month."""
+    """Returns the times with a year: `year` at first; a large jump of the month changes it."""
     if year is None:
         return lines.select(
             pl.when(~pl.col("yearless")).then("local_time").alias("local_time")
@@ -190,7 +190,7 @@ def _with_year(lines: pl.DataFrame, year: int | None) -> pl.Series:
     text = pl.concat_str(
         (year + years).cast(pl.String), pl.lit("-"), at.strftime("%m-%d %H:%M:%S%.6f")
     )
-    # February 29 does not exist in other years.
+    # February 29 becomes null in a year that is not a leap year.
     moved = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
     return lines.select(
         pl.when("yearless")
@@ -239,7 +239,7 @@ def _second_time(lines: pl.DataFrame, twice: pl.Series) -> pl.Series:
         before=pl.col("step").first().over("run"),
         after=pl.col("step").shift(-1).last().over("run"),
     )
-    # Without such a step, the offset of the nearer neighbour applies.
+    # If no step shows that the clock fell back, the offset of the nearer neighbour applies.
     before, after = pl.col("before"), pl.col("after")
     near_before = before.is_not_null() & (before.abs() <= after.abs().fill_null(float("inf")))
     nearer = pl.when(before.is_not_null() | after.is_not_null()).then(~near_before)
@@ -252,8 +252,8 @@ def with_wall_time(
     """Finds the start of each process from its lines with timestamps.
 
     A line is written at the end of its cycle and `@` is the start of the cycle, so a process
-    started at timestamp - @ - wall time, minus some delay. A timestamp in whole seconds gives
-    an interval; together they give a narrow one.
+    started at timestamp - @ - wall time, minus some delay. A timestamp in whole seconds
+    only gives an interval for the start; the intervals of all lines have a narrow one in common.
 
     Returns the cycles with `wall_time`, the start and end of each process, and a note for each
     process whose clocks disagree.

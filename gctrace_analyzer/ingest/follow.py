@@ -1,7 +1,7 @@
 """Follows inputs that grow: a pipe, or a file through rotation and truncation.
 
-Each has the `read` that `sources.Source` needs: it waits for data and returns all there is, and
-`b""` at the end of the input or after `Stop.ask`.
+Each of them has the `read` method that `sources.Source` needs. It waits for data and returns what
+has arrived, or `b""` at the end of the input or after `Stop.ask`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GATHER_S = 0.05
 """How long to collect bytes that arrive one after another: parsing has a cost per piece."""
 
 QUIET_S = 0.3
-"""How long a rotated file must be unchanged, as its program writes to it for a while."""
+"""How long a rotated file must be unchanged before it is left: its program may still write."""
 
 DRAIN_S = 1.0
 """How long reading the existing data may take after the input was stopped."""

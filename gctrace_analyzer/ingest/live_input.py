@@ -47,7 +47,7 @@ _MOST_FRAMES = 64
 
 
 class _Pieces:
-    """A part that still grows, with the suspects whose other part may still arrive."""
+    """A `Part` that still grows, and the suspects whose missing text may still arrive."""
 
     def __init__(self, facts: SourceFacts, lines: int = 0) -> None:
         self.part = Part(facts)
@@ -219,7 +219,7 @@ class LiveInput:
         old = sum(
             not len(frame) or frame["line_no"][-1] + APART < wanted for frame in part.cycles
         )
-        # The last cycle before a torn record helps to find its number.
+        # Keeps the last cycle before a torn record: it helps to find the number of that record.
         self._stores["cycles"].add(part.cycles[: max(old - 1, 0)])
         part.cycles = part.cycles[max(old - 1, 0) :]
         for table, frames in {**part.companions, "messages": part.messages}.items():

@@ -1,8 +1,8 @@
 """Assigns each cycle to a process, and summarises the processes.
 
 Lines with different hosts, units, containers or process ids in their log prefix belong to
-different processes. Within one such identity, numbers and times decide: those of one process
-only grow, and each cycle begins after the previous one has ended. A number that falls is a
+different processes. Within one such identity, cycle numbers and times decide: in one process
+both only grow, and no cycle begins before the last one has ended. A number that falls is a
 restart, unless an older process continues afterwards: then several processes share the stream
 (`go test` and the compiler it runs), and each cycle goes to the process that it continues best.
 A change of GOMAXPROCS never starts a process.
@@ -63,7 +63,8 @@ def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
 def _links(frames: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """Yields whether each cycle `follows` the previous row, and whether it `begins` a run.
 
-    A cycle follows another if one process may have printed both. A run has consecutive numbers.
+    A cycle follows another if one process may have printed both. A run is a series of
+    cycles with consecutive numbers.
     """
     num, later = pl.col("num"), pl.col("start") >= pl.col("end").shift() - CLOCK_SLACK_S
     follows = (num > num.shift()) & later.fill_null(value=True)
@@ -191,9 +192,9 @@ def _less(one: float | None, other: float | None, slack: float) -> bool:
 
 
 def _goal_growth_pct(before: _Cycle, cycle: _Cycle) -> float | None:
-    """Returns how far the goal is above the live heap before it.
+    """Returns by how many percent the goal exceeds the live heap of the cycle before.
 
-    Unlike `effective_gogc`, without stacks and globals: it only compares cycles.
+    Unlike in `effective_gogc`, stacks and globals are ignored: this only serves to compare cycles.
     """
     if not before.live or cycle.goal is None or cycle.goal <= before.live:
         return None
@@ -203,8 +204,8 @@ def _goal_growth_pct(before: _Cycle, cycle: _Cycle) -> float | None:
 def _sequential(firsts: list[_Cycle], lasts: list[_Cycle]) -> list[int] | None:
     """Returns the process of each run of consecutive numbers; None if processes ran concurrently.
 
-    Processes ran concurrently if a run continues an earlier process better than the last one, or
-    continues the last one from before a gap.
+    Processes ran concurrently if a run continues an earlier process with fewer missing cycles
+    than it continues the newest process, or if it fits into a gap of the newest process.
     """
     chains: list[_Chain] = []
     before_gap = None

@@ -50,9 +50,9 @@ _BEFORE_THEIR_CYCLE = ("pacer_assist", "pacer_new", "pacer_old")
 class Log:
     """The contents of the inputs: tables by name (`schema.TABLES`), and facts of each input.
 
-    `runtime_lines` counts the other runtime lines by shape, `impossible` the values that became
-    null because they cannot be true by column; `notes` are sentences about the clock and the
-    inputs.
+    `runtime_lines` counts the other runtime lines by shape. `impossible` counts, by column, the
+    values that became null because they cannot be true. `notes` are sentences about the clock
+    and the inputs.
     """
 
     tables: dict[str, pl.DataFrame]

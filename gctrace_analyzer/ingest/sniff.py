@@ -57,7 +57,7 @@ def checked(kind: str | None) -> str | None:
 
 
 def sniff(raw: bytes, text: str) -> str:
-    """Returns the kind of an input, from its first bytes and the same as text."""
+    """Returns the kind of an input, from its first bytes, given raw and as text."""
     if journal.EXPORT_FIRST.search(raw[:4096]):
         return "journal-export"
     if _PPROF.search(text[:4096]):

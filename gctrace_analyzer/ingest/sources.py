@@ -262,7 +262,7 @@ def _encoding(head: bytes) -> str:
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     sample = head[:4096]
-    # ASCII in UTF-16 has a NUL in every other byte; a run of NULs has them in all.
+    # ASCII in UTF-16 has a NUL in every other byte; in a run of NULs, every byte is one.
     odd, even = sample[1::2].count(0), sample[::2].count(0)
     if odd > len(sample) * 0.3 > even * 3:
         return "utf-16-le"

@@ -44,7 +44,7 @@ def read(text: str, name: str) -> Values:
     """Returns the contents of a document: one value, several, or a fragment of one.
 
     Raises:
-        UnreadableInputError: no value can be read; it says where.
+        UnreadableInputError: no value can be read; the error says where the problem is.
     """
     values = Values()
     if FRAGMENT.match(text):

@@ -83,7 +83,7 @@ class _Reader:
 
     def read(self, messages: Iterable[Message]) -> Rows:
         for message in messages:
-            # A number with thousands of digits is not the kernel's.
+            # Python refuses numbers with thousands of digits, which the kernel never prints.
             with suppress(ValueError):
                 self.line(message)
         for incident in list(self.open.values()):
@@ -297,7 +297,7 @@ _BEFORE = {
     "no kill": {"killed", "announced", "no kill"},
     "group": {"no kill"},
 }
-"""For each step, the steps after which it belongs to another incident."""
+"""For each step, the steps that, if the open incident has one, make it begin a new incident."""
 
 
 def read(messages: Iterable[Message]) -> Rows:

@@ -162,7 +162,7 @@ def _native(message: Message) -> Row:
     given = json_values.loads(message.native)
     row: Row = {}
     if used := given.get("CPU_USAGE_NSEC"):
-        # To the millisecond, as the text has it.
+        # Rounded to milliseconds, the precision that the text of the message has.
         row["cpu_s"] = round(int(used) / 1e9, 3)
     for field, column in (
         ("MEMORY_PEAK", "memory_peak_bytes"),
@@ -186,7 +186,7 @@ def _oomd_kill(text: str) -> Row | None:
     if found := _USED.search(text):
         row = _of_cgroup(found["cgroup"]) | {"reason": "memory_used"}
         if found["used"]:
-            # The host's memory, not a limit of the unit's.
+            # This is the memory used on the whole host, not by the unit.
             row |= {"usage_bytes": int(found["used"]), "scope": "global"}
         return row
     return None

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections import Counter
 
 CONTEXT_LINES = 32
-"""How many lines apart the parts of a torn record may be: one write of an application."""
+"""How many lines apart the parts of a torn record may be: the lines of a write in between."""
 
 REJECTED_CHARS = 500
 
@@ -67,7 +67,7 @@ class ChunkResult:
 class Suspect(NamedTuple):
     """A line that looks like runtime output but is not a record, from its first word on.
 
-    Kinds: `head`, the beginning of a record; `headless`, the rest of one from the time or
+    Kinds: `head`, the beginning of a record; `headless`, the rest of a record from the time or
     percentage on; `piece`, some other part; `glued`, a record that was read, followed by other
     text; `range`, a record with a number out of range; `long`, a line over the length limit.
     `origin` separates the streams that a log collector merged into one file.

@@ -20,7 +20,7 @@ NO_GOAL_MIB = 1 << 40
 """The runtime prints a goal of this size or more for "no goal" (GOGC=off)."""
 
 ABSURD_MS = 1e12
-"""A negative difference printed as unsigned nanoseconds starts at 1.8e13 ms."""
+"""Durations from here on are impossible: a negative one, printed unsigned, is about 1.8e13 ms."""
 
 ABSURD_S = 1e9
 """Thirty years; an `@` that wrapped around prints 18446744073 s."""
@@ -65,7 +65,7 @@ def cycle_columns(shape: Shape, given: frozenset[str], **flags: bool) -> list[pl
         "line_no": pl.col("line_no").cast(pl.Int64),
         "format": pl.lit(shape.id).cast(pl.Categorical),
         "leak_check": pl.lit(shape.id == "gc26"),
-        # Go 1.4 and earlier print no `forced`; complete lines are not repaired.
+        # False unless given: Go 1.4 and earlier never print `forced`; whole lines need no repair.
         **{name: pl.lit(value=False) for name in ("forced", "repaired") if name not in given},
         **{flag: pl.lit(value=on) for flag, on in flags.items()},
         **_old_columns(shape),

@@ -60,7 +60,7 @@ Part = str | Field | Optional
 
 @dataclass(frozen=True)
 class Shape:
-    """One line shape; Go `go_min` to `go_max` print it (None: the newest release still does)."""
+    """One line shape, printed by Go `go_min` to `go_max` (None: up to the newest release)."""
 
     id: str
     table: str

@@ -27,7 +27,7 @@ _MOSTLY_BARE = 4
 
 
 def parse(data: bytes) -> ChunkResult:
-    """Returns what whole lines of clean UTF-8 contain (`ingest.sources`), numbered from 1."""
+    """Parses whole lines of clean UTF-8 (see `ingest.sources`), which are numbered from 1."""
     lines = split(data).with_row_index("line_no", offset=1)
     text = pl.col("text")
     bare = is_bare(text)
@@ -62,13 +62,13 @@ def _stripped(lines: pl.DataFrame, bare: int) -> Stripped:
         return Stripped(maybe, Counter(), 0)
     payload = maybe["text"].str.contains(dispatch.HINT)
     if payload.any():
-        # The rows of an OOM task table have no word that `COARSE` could match.
+        # `COARSE` misses the rows of an OOM task table, so the lines found by `HINT` are used.
         maybe = everything.collect()
         payload = maybe["text"].str.contains(dispatch.HINT)
     runtime = maybe["text"].str.contains(patterns.RUNTIME)
     if int(runtime.sum()) * _MOSTLY_BARE > bare:
         return strip_prefixes(_relevant(maybe))
-    # Records have no prefix here: text before one of them is another write.
+    # In this log records have no prefix: text before a record comes from another write.
     others = strip_prefixes(maybe.filter(payload & ~runtime))
     if not others.depth:
         return Stripped(_relevant(maybe), Counter(), 0)
@@ -163,7 +163,7 @@ def _with_origin(suspects: list[Suspect], lines: pl.DataFrame) -> list[Suspect]:
 
 
 def _relevant(lines: pl.DataFrame) -> pl.DataFrame:
-    """Returns the lines that the exact patterns match, of those that a quick search left."""
+    """Returns the lines of a quick search that exact patterns match or that are too long."""
     if lines.is_empty():
         return lines
     text = pl.col("text")

@@ -1,6 +1,6 @@
 """Reads records by the regular expressions of their shapes, and finds suspects.
 
-For records after a prefix, before other text, or of a rare shape. Other lines that look like
+These are records after a prefix, before other text, or of a rare shape. Other lines that look like
 runtime output are suspects, which `torn` joins with their other parts or rejects.
 """
 
@@ -49,7 +49,7 @@ def add_by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
     lines = lines.with_columns(prefix=pl.lit(""))
     suspects = _suspects(lines.filter(long), "long")
     rest = lines.filter(~long).with_columns(
-        # An arrow escaped by HTML or JSON is read, and the record counts as repaired.
+        # The `->` may be escaped as in HTML or JSON; such a record is read and counts as repaired.
         repaired=text.str.contains_any(list(_ESCAPED)),
         text=text.str.replace_many(_ESCAPED),
     )

@@ -22,7 +22,7 @@ _ZLIB_FIRST_BYTE = b"x"
 _Text = TypeVar("_Text", pl.Expr, pl.Series)
 
 NUMERIC = b"0123456789."
-"""The characters of a number; a line without them is its skeleton."""
+"""The characters of a number; deleting them from a line leaves its skeleton."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Layout:
 def layouts() -> tuple[Layout, ...]:
     """Returns a layout for each variant of the shapes of Go 1.5 and later, common first."""
     variants = [variant for shape in MODERN for variant in shape.variants]
-    # A forced cycle is the exception, and so is the `#` of the 2015 development tree.
+    # Optional parts, such as ` (forced)` or the `#` of the 2015 development tree, are rare.
     variants.sort(key=lambda variant: sum(present for _, present in variant.choices))
     return tuple(_layout(variant) for variant in variants)
 
@@ -113,7 +113,7 @@ def _separators(variant: Variant) -> str:
 
 def split(data: bytes) -> pl.DataFrame:
     """Returns the lines of `data` in the column `text`; an empty line is null."""
-    # The CSV reader splits lines at memory speed. The separator must not occur in any of them,
+    # The CSV reader splits lines at memory speed. Its separator must not occur in any line,
     # and the data must not begin like compressed data.
     if _SEPARATOR in data:
         data = data.replace(_SEPARATOR, b" ")
@@ -138,7 +138,7 @@ def joined(lines: pl.DataFrame) -> bytes:
 
 def is_bare(text: _Text) -> _Text:
     """Returns whether a line is a record and nothing else: it begins and ends like one."""
-    # A torn line has only one of the two.
+    # A line torn from a record has the beginning or the end, but not both.
     return text.str.starts_with("gc ") & text.str.ends_with(" P")
 
 

@@ -64,12 +64,12 @@ _MAX_HEADS = 256
 """How many places before the rest of a record are tried as its beginning."""
 
 _MAX_HEADS_OF_A_LINE = 16
-"""How many beginnings of records on one line are joined; more are not a Go program's output."""
+"""How many beginnings of records on one line are joined; a Go program prints no more."""
 
 _HEAD = re.compile(MODERN_HEAD)
 _BARE_GC = re.compile(r"gc (?:#?\d*)|gc$")
 _MIDDLE = re.compile(r"^[-\d.+/>@%: s]*(?:%|ms c|MB|->)")
-# Two numbers in their places, `gc 12 @0.345` at least, are not a coincidence.
+# Text with two numbers where a record has them, such as `gc 12 @0.345`, is no coincidence.
 _CERTAINLY_A_RECORD = re.compile(r"^(?:gc #?\d+ @\d+\.\d{3}|(?!gc #?\d+ ).*?\d\D+\d)")
 _RECORD_WORDS = re.compile(r" ms cpu| MB |\d P\b")
 _PIECE_WORDS = re.compile(
@@ -80,7 +80,7 @@ _HEAD_START = re.compile(r"gc #?\d+ @")
 _NEXT_CYCLE = re.compile(r"gc \d")
 
 _NUMERIC = re.compile(r"[\d.]+")
-# A number that may be half written, with more digits than 64 bits can hold.
+# Match a number that may be cut short; they allow more digits than 64 bits can hold.
 _PARTIAL_NUMBER = {
     "int": r"\d{0,24}",
     "sint": r"-?\d{0,24}",
@@ -273,7 +273,7 @@ class _Rejoiner:
     def _heads_before(self, line_no: int) -> Iterator[tuple[int, str, str]]:
         """Yields each possible bare `gc N` before a line: line number, text from it, prefix.
 
-        The nearest first, those at the start of a line before all others.
+        Those at the start of a line come before all others; otherwise the nearest comes first.
         """
         before = self._unused(range(line_no - 1, line_no - 1 - CONTEXT_LINES, -1))
         for at_start in (True, False):
@@ -286,8 +286,8 @@ class _Rejoiner:
     def _most_plausible(self, line_no: int, begin: str, cuts: list[tuple[int, str]]) -> str:
         """Returns the most plausible of several cuts that give a whole record.
 
-        The text of the other write should begin as other lines of the log do; then the record
-        should continue the cycle numbers; then its numbers should be ones the runtime prints.
+        Three criteria, the most important first: the text of the other write begins like nearby
+        lines, the record has the expected cycle number, the runtime could print its numbers.
         """
         if len(cuts) == 1:
             return cuts[0][1]
@@ -358,7 +358,7 @@ def _holds_two_records(text: str) -> bool:
         return True
     if text.count(" ms clock,") > 1 or text.count(" ms cpu,") > 1:
         return True
-    # A head, and after it another cycle's number, time and percentage.
+    # The beginning of one record, followed by the number, time and percentage of another.
     first = _HEAD_START.search(text)
     second = first and _NEXT_CYCLE.search(text, first.end())
     at = text.find("@", second.end()) if second else -1

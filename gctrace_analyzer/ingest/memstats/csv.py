@@ -152,7 +152,7 @@ def _typed(
 
 
 def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
-    """Returns the name of a column, its values, and the size of its last digit in bytes."""
+    """Returns the name of a column, its values, and how many bytes its last digit counts."""
     if fields.plain(given) in fields.ELAPSED:
         return "elapsed_s", text.cast(pl.Float64, strict=False), 1
     column, factor = fields.scaled(given)

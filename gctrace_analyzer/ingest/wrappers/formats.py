@@ -3,7 +3,7 @@
 A pattern describes the text before the message. Its groups have the names of the columns they
 fill: `at` (a timestamp), `epoch_s` or `monotonic_s` or `monotonic_us`, `host ident log_pid unit
 container container_id pod namespace stream`, and `tag` (CRI: `P` for a partial line).
-They are tried in this order, so a wrapper that another one's pattern also matches comes first.
+Formats are tried in this order: if two patterns match a line, the more specific one comes first.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ WRAPPERS = (
         r'(?:(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?msg="?)?',
     ),
     Wrapper("CSV export", rf'"(?P<at>{_ISO}|{_KIBANA})"[,;\t] ?"?'),
-    # A comma may also begin a fraction; a message with commas is quoted.
+    # A comma must be followed by a quote, because a comma alone may begin a fraction of a second.
     Wrapper("CSV export", rf'(?P<at>{_ISO})(?:,"|;"?)'),
     Wrapper("table", rf"\| *(?P<at>{_ISO}) *\| *"),
     Wrapper("timestamp", rf"\[?(?P<at>{_ISO})\]?(?:[ \t]+|: )"),
@@ -132,7 +132,7 @@ WRAPPERS = (
     Wrapper(
         "stern",
         r"(?P<pod>[a-z0-9][a-z0-9.-]*-[a-z0-9]{4,10}) "
-        # Not `kube-proxy invoked oom-killer`.
+        # No name that begins with `in`, to exclude `kube-proxy invoked oom-killer`.
         r"(?P<container>(?:[a-hj-z0-9]|i[a-mo-z0-9])[a-z0-9-]*) "
         rf"(?:(?P<at>{_ISO}) )?",
     ),

@@ -103,7 +103,7 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
     if not given & set(_MESSAGES):
         return completed(lines.clear()), lines, Counter()
     table = lines.select("line_no", whole="text").hstack(fields)
-    # An entry that has MemStats as its fields is its own message.
+    # If the fields of an entry are MemStats, the whole entry is taken as the message.
     holds = texts.str.contains_any(["HeapAlloc", "heap_alloc"])
     own = (
         pl.when(pl.col("whole").str.contains(_MEMSTATS)).then("whole") if holds.any() else None

@@ -13,7 +13,7 @@ METADATA = {
     **{name: pl.Int64() if name == "log_pid" else pl.String() for name in IDENTITY},
     "native": pl.String(),
 }
-"""The columns that removing prefixes adds to `line_no text`; null if no prefix has them.
+"""The columns that removing prefixes adds to `line_no text`; null where no prefix gives a value.
 
 `native` is JSON of fields that only journald's structured records have.
 """

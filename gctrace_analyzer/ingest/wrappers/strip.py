@@ -1,8 +1,8 @@
 """Removes log prefixes from lines, which leaves the message and its metadata.
 
 Wrappers nest (CRI lines that contain journald text), so prefixes are removed repeatedly. A
-sample of the lines shows which wrappers occur; then each line is matched by itself, and one
-that matches none of them stays unchanged.
+sample of the lines shows which wrappers occur; then each line is matched by itself, and a line
+that matches none of these wrappers stays unchanged.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Stripped(NamedTuple):
 def strip_prefixes(lines: pl.DataFrame, deepest: int = DEEPEST) -> Stripped:
     """Returns the lines without their prefixes, however many are nested."""
     counts: Counter[str] = Counter()
-    # Other lines are rare and may have other wrappers, so they have a sample of their own.
+    # Lines without a record are sampled separately: they are rare, with perhaps other wrappers.
     record = lines["text"].str.contains(_RECORD) if len(lines) > SAMPLE_LINES else None
     groups = [lines] if record is None else [lines.filter(record), lines.filter(~record)]
     levels = [_level(group, deepest, counts) for group in groups]
@@ -142,7 +142,7 @@ def _cut(lines: pl.DataFrame, wrapper: Wrapper) -> pl.DataFrame:
     cut = parts.to_series()
     metadata = groups.drop("wrapping")
     if wrapper.name == _QUOTED:
-        # An e-mail may be quoted again, and a comment indented.
+        # Quote marks may be repeated (a reply to a reply), and a quoted comment may be indented.
         cut = cut.str.replace(r"^(?:> ?|[ \t])+", "")
     if "labels" in metadata.columns:
         metadata = metadata.hstack(_labels(metadata["labels"]))
