@@ -345,9 +345,10 @@ def overlay(
     Args:
         runs: the runs by name: `{"before": run, "after": other}`.
         backend: `plotly` or `matplotlib`.
-        ax: Matplotlib axes to draw on: one per panel, or one together with `panel`.
+        ax: Matplotlib axes to draw on: one per panel, or a single one if `panel` is given.
         panel: draw only this panel.
-        bins: points per series; if there are more cycles, each bin keeps its extremes.
+        bins: the number of bins; if a run has more cycles than this, each bin keeps its lowest
+            and highest value.
 
     Raises:
         BadSettingError: there is no such panel or backend, or too few axes.

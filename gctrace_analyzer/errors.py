@@ -138,7 +138,7 @@ class UnreadableInputError(GctraceError, OSError):
         hint: what to do about it.
         line_no: the line where the problem is, if there is one.
         argument: the argument of `read` that would help, if there is one.
-        argument_value: what to pass for it, for example.
+        argument_value: an example of a value for this argument.
     """
 
     def __init__(

@@ -35,8 +35,8 @@ def write_atomically(
     partial = (folder or target.parent) / f".{path.name}.{os.urandom(4).hex()}.partial"
     try:
         try:
-            # Not tempfile, whose files only the owner may read: these get the usual
-            # permissions, without a look at the umask.
+            # tempfile is not used, because only the owner may read its files. Files opened
+            # here get the usual permissions, and the umask need not be read.
             handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
             with os.fdopen(handle, "wb") as file:
                 write(file)

@@ -38,7 +38,8 @@ UNSTEADY = 0.15
 """Relative variation of the live heap from cycle to cycle above which the load is not steady."""
 
 NON_HEAP_MIB = 64.0
-"""Under a limit that sets the goal, non-heap memory is at most this plus the goal again."""
+"""MiB. Where a memory limit sets the goal, non-heap memory is at most the size of the goal plus
+this, plus an allowance for stacks."""
 
 UNUSUAL_GOGC = 0.05
 """Relative distance from every commonly used GOGC. A value farther away is unlikely to be GOGC."""

@@ -110,7 +110,7 @@ def has_valid_limit(baseline: Baseline) -> bool:
 
 
 def why_no_limit(baseline: Baseline) -> str | None:
-    """Returns why no memory limit is recommended; None if one is, or if none is expected."""
+    """Returns why no memory limit is recommended; None if that needs no explanation."""
     room = baseline.room_mib
     if room is None or has_valid_limit(baseline) or safe_limit(baseline) is not None:
         return None
@@ -253,7 +253,7 @@ RULES: tuple[Rule, ...] = (
         "the program may use that much memory", "guide: memory limit",
     ),
     Rule(
-        # If the container allows a memory limit, GOGC is never raised without one.
+        # If the container allows a memory limit, GOGC is never raised without setting it.
         "gogc-steps", lambda b: has_valid_limit(b) or safe_limit(b) is None, _steps,
         lambda _b, _s: STEP, "", "guide: GOGC",
     ),

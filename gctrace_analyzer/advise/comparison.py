@@ -281,7 +281,10 @@ def _about_lengths(sides: Sequence[Side]) -> Difference:
 
 
 def _with_same_wording(before: Side, after: Side) -> Circumstances:
-    """Returns the circumstances before, with the setting after where it is equal or unknown."""
+    """Returns the circumstances of `before`, changed so that only real differences remain.
+
+    Where GOGC is the same, or a setting is known for only one side, it is copied from `after`.
+    """
     was, now = before.circumstances, after.circumstances
     same = same_gogc(before.gogc, after.gogc)
     # A setting known for only one side is not reported as a difference.

@@ -21,8 +21,8 @@ _METRICS = (
     "stw_share",
     "heap_peak_mib",
 )
-"""The metrics that are compared with predictions. The live heap is not: the prediction is a
-mean, the report's figure a median."""
+"""The metrics that are compared with predictions. The live heap is not compared, because
+its prediction is a mean and the report's figure is a median."""
 
 Expectation: TypeAlias = dict[str, dict[str, float | None]]
 

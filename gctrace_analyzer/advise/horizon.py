@@ -30,7 +30,7 @@ def refusal(baseline: Baseline, horizon_s: float) -> str | None:
 
 
 def grown_mib(baseline: Baseline, horizon_s: float) -> tuple[float, float, float]:
-    """Returns the growth of the live heap until then: lower end, middle, upper end (95 %)."""
+    """Returns the live heap's growth until the horizon: lower end, middle, upper end (95 %)."""
     growth = baseline.growth
     if growth is None or not horizon_s:
         return 0.0, 0.0, 0.0
@@ -39,7 +39,7 @@ def grown_mib(baseline: Baseline, horizon_s: float) -> tuple[float, float, float
 
 
 def _age_s(baseline: Baseline) -> float:
-    """Returns the time from the middle of what the load describes to the end of the log."""
+    """Returns the time from the middle of the range that the load describes to the log's end."""
     if baseline.load is None or baseline.growth is None:
         return 0.0
     return max(baseline.growth.end_s - baseline.load.begin_s - baseline.load.span_s / 2, 0.0)

@@ -44,7 +44,8 @@ class Constants:
     """Measured constants that the runtime's source does not define."""
 
     work_exponent: float = 0.20
-    """Marking CPU grows with the bytes allocated between cycles: colder caches (0.06 to 0.35)."""
+    """An exponent: marking CPU grows with the bytes allocated between cycles, because caches are
+    colder (0.06 to 0.35)."""
 
     assist_exponent: float = 0.45
     """Assist CPU grows with the size allocated during marking, relative to the room left."""
@@ -58,13 +59,16 @@ class Constants:
     """Non-heap memory if nothing shows it: 8 MiB + 2.3 × stacks + 7 % of the goal."""
 
     limit_gap: float = 0.03
-    """Under a limit the goal in effect at the trigger is lower than the printed one, relative."""
+    """Relative difference. Under a memory limit, the goal in effect when a cycle is triggered is
+    this much lower than the printed goal."""
 
     gap_floor: float = 0.2
-    """The bytes between cycles count as at least this share of the live heap."""
+    """Share of the live heap. If less is allocated between cycles, the work of marking is
+    calculated as if it were this much."""
 
     background_prior: float = 0.5
-    """Weight of the typical share of background workers against the measured one."""
+    """Weight of the typical share of background workers; the measured share has the remaining
+    weight."""
 
     limit_peak: float = 0.97
     thrash_peak: float = 1.15
@@ -144,8 +148,8 @@ def predict(
         goal, set_by = _goal(load, other, live, rest)
         goal = max(goal, live)
         at_trigger = goal - (rest.gap * goal if set_by == "memory-limit" else 0.0)
-        # The pacer before Go 1.18 learns from what the program would allocate during marking,
-        # not from what its own trigger left room for.
+        # The pacer before Go 1.18 learns from what the program would allocate during marking
+        # if it had the room, even where the trigger leaves less room than that.
         expected = in_mark if load.new_pacer else wanted_mib
         start = _trigger(load, live, max(at_trigger, live), runway * expected / load.in_mark)
         room = max(goal - start, 0.02 * goal + 0.3)
@@ -211,7 +215,8 @@ def predict(
 def _trigger(load: Load, live: float, goal: float, runway: float) -> float:
     if load.new_pacer:
         return pacer.trigger(live, goal, runway)
-    # Go 1.13 and earlier have no lowest ratio but print the same lines, so the log decides.
+    # Go 1.13 and earlier have no lowest trigger ratio, but their lines look the same. So a lower
+    # ratio in the log takes precedence.
     lowest = min(pacer.LOWEST_TRIGGER_1_17, load.trigger_share)
     return pacer.trigger_1_17(live, goal, runway, lowest)
 
@@ -246,7 +251,7 @@ def _goal(load: Load, setting: Setting, live: float, rest: _NonHeap) -> tuple[fl
             live, setting.gogc, stacks=load.stacks, globals_=load.globals_
         )
     if setting.limit:
-        # The part of the non-heap that grows with the goal is solved for.
+        # Part of the non-heap memory grows with the goal, so the equation is solved for the goal.
         kept = 1 - pacer.LIMIT_HEADROOM_SHARE
         # A ballast is one object, so it causes no fragmentation.
         other = rest.fixed - rest.share * setting.ballast

@@ -25,7 +25,7 @@ GOAL_UTILIZATION_1_17 = 0.30
 """gcGoalUtilization, Go 1.10 to 1.17: it includes a budget for assists."""
 
 LEAST_RUNWAY_MIB = 4.0
-"""defaultHeapMinimum again: the trigger may be this close below the goal."""
+"""defaultHeapMinimum in a second role: the trigger may always come this close to the goal."""
 
 BACKGROUND_SHARE = 0.25
 """gcBackgroundUtilization."""
@@ -163,7 +163,7 @@ DEFAULT = 100.0
 
 
 def snapped(gogc: float, live: float = math.inf) -> float:
-    """Returns the commonly used GOGC that an inferred value is within error of, else the value.
+    """Returns the commonly used GOGC that equals an inferred one within error, else the value.
 
     The error is a few points and, on a small live heap, the truncation of sizes to whole MiB.
     """

@@ -86,7 +86,7 @@ def recommend(
     rows = [each for each in rows if each["thrash"] == "no" and _fits(each, baseline)]
     if baseline.whole is not None:
         rows = [each for each in rows if _clears(each, baseline)]
-    # GOGC does the same without code, so a ballast is offered but never the advice.
+    # GOGC has the same effect without a code change, so a ballast is listed, never advised.
     scored = sorted(
         rows,
         key=lambda each: (
@@ -158,7 +158,7 @@ def _longer(scored: list[Row], present: Row, baseline: Baseline) -> Row | None:
         and each["lasts_h_low"] > present["lasts_h_high"]
     ]
     longest = max((each["lasts_h"] for each in lasting), default=0.0)
-    # GOGC hardly changes how long a setting lasts: prefer the one that changes least.
+    # GOGC hardly changes how long a setting lasts, so prefer a setting with the present GOGC.
     similar = [each for each in lasting if each["lasts_h"] >= HEADROOM * longest]
     same = [each for each in similar if each["gogc"] == baseline.now.gogc]
     best = next(iter(same or similar), None)

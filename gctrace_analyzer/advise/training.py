@@ -52,7 +52,8 @@ DRIFT = 0.15
 only the last quarter represents the present."""
 
 DIP = 0.95
-"""Ratio from one quarter to the next. A heap that falls below it rises and falls."""
+"""Ratio of the live heap in one quarter to that in the quarter before. If a ratio is lower than
+this, the heap does not simply grow: it rises and falls."""
 
 DRIFT_MIB = 2.5
 """Smaller movements are within the rounding of the printed sizes."""

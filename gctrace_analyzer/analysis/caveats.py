@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.thresholds import Thresholds
 
 _CHECK_FROM_S = 0.1
-"""Seconds since the process started. Earlier, the rounding of `@` to milliseconds moves the
-percentage by a point."""
+"""Seconds since the process started. Before this time, the rounding of `@` to milliseconds
+can change the percentage by a point."""
 
 
 def caveats(
@@ -104,12 +104,14 @@ def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
 def log_check_points(corrected: pl.DataFrame) -> float | None:
     """Returns the largest difference between reconstructed and printed GC CPU, in points.
 
-    The printed percentage is cumulative and truncated to a whole number, so a difference of 0
-    to 1 is agreement; it is subtracted, and 0 means that the log agrees with itself. From Go
+    The printed percentage is cumulative and truncated to a whole number, so a reconstructed
+    value up to 1 point above it agrees with it. Only what goes beyond that is returned: 0 means
+    that the log agrees with itself. From Go
     1.23 on the runtime accounts for the stopping part of a pause with the CPU time that was
     really lost, so the truth lies between not counting pauses and counting them on every
     processor. In a log that starts after cycle 1, the first printed percentage is assumed to be
-    right. Missing lines and mixed programs show here. None if nothing can be compared.
+    right. Missing lines and mixed programs cause a difference. Returns None if nothing can
+    be compared.
 
     Args:
         corrected: what `correct_durations` returns.
@@ -129,7 +131,7 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
         (pl.col("procs") * pl.col("start_s")).first().over("process").alias("before_s"),
         pl.col("gc_cpu_since_start_pct").first().over("process").alias("first_printed"),
     ).filter(pl.col("end_s") >= _CHECK_FROM_S)
-    # If the beginning of the log is missing, its GC CPU is known to half a point.
+    # If the beginning of the log is missing, the GC CPU of that part is known to half a point.
     before_s = pl.when("complete").then(0.0).otherwise("before_s")
     total_s = before_s + pl.col("capacity_s")
     earlier_s = before_s * (pl.col("first_printed") + 0.5) / 100

@@ -33,7 +33,8 @@ Our heuristic, from 160 measured runs on two processors: 0.1 to 0.4 MiB per cycl
 """
 
 _CACHED_MAX_SHARE = 0.08
-"""Share of what a cycle allocates: the cache of an idle processor is empty."""
+"""Upper bound of what these caches hold, as a share of what a cycle allocates: the cache of an
+idle processor is empty."""
 
 _TOP_QUANTILE = 0.95
 """Quantile of the effective GOGC that stands for GOGC where the memory limit sets most
@@ -41,11 +42,12 @@ goals."""
 
 _AT_TOP_SHARE = 0.03
 _AT_TOP_POINTS = 2
-"""An effective GOGC this close to the top value is at it: rounding moves it that far."""
+"""An effective GOGC that differs from the top value by this share or less (or by this many
+points, if that is more) counts as equal to it: rounding alone can move it that far."""
 
 _BELOW_TOP = (0.85, 0.97)
-"""Range just below the top value, relative to it. If many values are in it, they are a tail
-rather than a step at GOGC."""
+"""Range just below the top value, relative to it. If many values are in this range, the top
+values are the tail of a distribution rather than a step at GOGC."""
 
 _GOGC_TOLERANCE = 0.02
 """Relative difference from GOGC that a goal set by GOGC may have, beyond rounding."""
@@ -150,9 +152,9 @@ def alloc_before_mib() -> pl.Expr:
 def true_live_mib() -> pl.Expr:
     """Returns the live heap without what was allocated, and therefore kept, during marking.
 
-    A constant of the program: equal within 2 % for every GOGC and limit, where the marked live
-    heap varies by a third. Each of the three sizes is truncated to whole MiB, which lowers the
-    mean by half a MiB.
+    This is a constant of the program: it is equal within 2 % for every GOGC and limit, whereas
+    the marked live heap varies by a third. Each of the three sizes is truncated to whole MiB,
+    which lowers the mean by half a MiB.
     """
     return pl.col("heap_live_mib") + 0.5 - alloc_while_marking_mib()
 
@@ -226,8 +228,8 @@ def _inferred_gogc(thresholds: Thresholds) -> list[pl.Expr]:
     gogc = pl.col("_usable_gogc")
     median = gogc.median()
     constant = (gogc - median).abs().median() / median <= thresholds.gogc_spread
-    # A limit only lowers goals: where it sets most of them, GOGC is the step at the top, if
-    # any.
+    # A limit only lowers goals. So where it sets most goals, GOGC is the step at the highest
+    # values, if there is such a step.
     top = gogc.quantile(_TOP_QUANTILE)
     tolerance = (_AT_TOP_SHARE * top).clip(lower_bound=_AT_TOP_POINTS)
     at_top = ((gogc - top).abs() <= tolerance).sum()

@@ -20,12 +20,12 @@ _WHOLE_MS_SHAPES = ("gc10", "gc11", "gc12x")
 """Formats whose pause is the sum of three numbers in whole milliseconds (Go 1.2 and earlier)."""
 
 _RATIO_MIN_MS = 0.03
-"""From this duration on, the CPU time over the duration of a pause gives the number of
-processors within a tenth."""
+"""Milliseconds. For a pause of at least this length, CPU time divided by duration gives the
+number of stopped processors, accurate to a tenth."""
 
 _ALL_PROCS_SHARE = 0.95
-"""A pause that stopped at least this share of GOMAXPROCS stopped all of them; the rest is
-rounding."""
+"""Share of GOMAXPROCS. A pause that seems to have stopped more than this stopped all
+processors; the difference is rounding."""
 
 
 def correct_durations(cycles: pl.DataFrame) -> pl.DataFrame:

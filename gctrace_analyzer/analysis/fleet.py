@@ -259,7 +259,11 @@ def _thrash(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
 
 
 def _limits(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
-    """Returns processes whose known limit is close, or whose effective GOGC under it is low."""
+    """Returns processes whose memory limit leaves the live heap too little room.
+
+    That is: the known limit is close to the live heap, or the effective GOGC under the limit is
+    low.
+    """
     share = pl.col("live_heap_max_mib") / pl.col("limit_mib")
     unknown = pl.col("limit_mib").is_null() & (pl.col("goal_set_by") == "memory-limit")
     return (

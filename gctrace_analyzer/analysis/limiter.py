@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 Verdict = Literal["certain", "likely", "unlikely"]
 
 _BACKGROUND = 0.25
-"""gcBackgroundUtilization: what marking is charged with, whatever the workers really took."""
+"""gcBackgroundUtilization: the share of the processors that the limiter counts as used by
+marking, whatever the workers really took."""
 
 
 def fills(corrected: pl.DataFrame) -> pl.Series:
@@ -55,7 +56,7 @@ def fills(corrected: pl.DataFrame) -> pl.Series:
     )
     capacity = pl.col("procs").cast(pl.Float64)
     if steps.select((pl.col("fill") > capacity).any()).item():
-        # A full bucket cannot get fuller. Only then the steps have to be taken one by one.
+        # A full bucket cannot get fuller, so the steps have to be added one by one.
         parts = [
             part.with_columns(
                 pl.Series("fill", _capped(part["step"].to_list(), part["procs"].to_list()))

@@ -17,8 +17,8 @@ WINDOWS_MS = (1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0)
 def mmu(corrected: pl.DataFrame) -> pl.DataFrame:
     """Returns the smallest share left to the program, by window length (`schema.MMU`).
 
-    The worst window begins where a pause or marking begins, or ends where one ends, so no other
-    window has to be considered.
+    The worst window begins where a pause or a marking phase begins, or ends where a pause or a
+    marking phase ends, so no other window has to be considered.
 
     Args:
         corrected: what `correct_durations` returns.

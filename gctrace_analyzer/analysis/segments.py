@@ -1,8 +1,9 @@
 """The segments of a run: start-up, phases of different load, idle times, changed settings.
 
-A figure over several of them describes none of them, so each segment has its own. A segment
-ends where GOMAXPROCS changes, where periodic (two-minute) cycles begin or end, and where the
-allocation rate or the effective GOGC moves to another level for ten cycles or more.
+A figure calculated over several segments describes none of them, so each segment has its own
+figures. A segment ends where GOMAXPROCS changes, where periodic (two-minute) cycles begin or
+end, and where the allocation rate or the effective GOGC moves to another level for ten cycles
+or more.
 """
 
 from __future__ import annotations
@@ -100,8 +101,9 @@ def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
 def _level_changes(values: pl.Series, times: float, min_cycles: int) -> pl.Series:
     """Returns True where the level changes.
 
-    There the medians of the `min_cycles` before and after differ by more than a factor of
-    `times`; of neighbouring places only the one with the largest difference counts.
+    The level changes where the medians of the `min_cycles` values before and after differ by
+    more than a factor of `times`. Of neighbouring places where this is so, only the one with
+    the largest difference counts.
     """
     nothing = pl.repeat(value=False, n=len(values), eager=True)
     if len(values) < 2 * min_cycles:

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 
 NEIGHBOUR_SHARE = 0.05
-"""Share of the limit. A process that uses less leaves the limit to the program."""
+"""Share of the limit. Other processes that use less than this are ignored: the
+program has nearly the whole limit to itself."""
 
 OFF_HEAP_MIN_MIB = 32.0
-"""MiB. Less is the code of the program, or two values from different moments."""
+"""MiB. A smaller difference is the code of the program, or comes from comparing values of
+different moments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,7 @@ def _of_metrics(memstats: pl.DataFrame) -> dict[str, Known]:
 
 
 def _of_kill(kill: dict[str, Any], tables: Mapping[str, pl.DataFrame]) -> dict[str, Known]:
-    """Returns the limit in the kill of the program, and the memory of others under it."""
+    """Returns the limit that the program's OOM kill shows, and other processes' memory under it."""
     limit = kill["limit_bytes"]
     if kill["scope"] != "memcg" or not limit or not match_process(kill, tables["processes"]):
         return {}

@@ -138,8 +138,8 @@ class Thresholds:
     at least 0.116 where the memory limit did."""
 
     gogc_step_cycles: int = 15
-    """Cycles at one effective GOGC above all others. This is GOGC; lower values are the memory
-    limit's."""
+    """Cycles. If at least this many have the same highest effective GOGC, that value is GOGC;
+    lower values come from the memory limit."""
 
     gogc_declared_points: float = 3.0
     """Points of GOGC. Smaller differences from the declared GOGC are rounding."""
@@ -184,7 +184,8 @@ class Thresholds:
     state."""
 
     thrash_gap_cycles: int = 8
-    """Cycles. Goals just above the live heap in between belong to the same episode."""
+    """Cycles. Up to this many goals just above the live heap, between goals below it, belong to
+    the same episode."""
 
     thrash_join_cycles: int = 4
     """Cycles. Two episodes of thrashing that are this close are joined."""
@@ -197,8 +198,8 @@ class Thresholds:
     """Share of cycles. The memory limit sets the goal of most of them."""
 
     thrash_active_share: float = 0.65
-    """Share of time. GC was running at least 0.7 of the time in those runs, and 0.5 under a
-    limit that was merely tight."""
+    """Share of time. GC was running at least 0.7 of the time in the runs measured for
+    `thrash_gogc`, and 0.5 of the time under a limit that was merely tight."""
 
     thrash_window_s: float = 2.0
     """Seconds. The limiter's bucket takes one second of all processors to fill."""
@@ -228,7 +229,7 @@ class Thresholds:
     """Times the median of the surrounding cycles. A spike doubles the heap goal as well."""
 
     spike_back_times: float = 1.5
-    """Times the median. A live heap above this at the end has not come back."""
+    """Times the median. If the live heap is above this at the end, it has not come back down."""
 
     reclaim_gogc: float = 80.0
     """Effective GOGC. With less headroom, a high survival is to be expected."""
@@ -262,7 +263,7 @@ class Thresholds:
     """MiB. Below this, rounding to whole MiB decides."""
 
     idle_mark_share: float = 0.5
-    """Share of all marking. Idle processors do more of it than all others together."""
+    """Share of all marking. Idle workers do more of the marking than all others together."""
 
     mark_mib_per_cpu_s: float = 100.0
     """MiB per CPU second. Trees of pointers were marked at 1,800 MiB per CPU second."""

@@ -74,7 +74,8 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
 def _ranges(corrected: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yields tables of time ranges with what was spent in them.
 
-    They are the cycles, the times between the ends of cycles, and the times between cycles.
+    The first table has the cycles; the second, the times from the end of each cycle to the end
+    of the next; the third, the times from the end of each cycle to the start of the next.
     """
     pauses_s = pauses_ms() / 1000
     yield corrected.select(
@@ -110,7 +111,7 @@ def _divided(ranges: pl.DataFrame, length_s: float) -> pl.DataFrame:
     first = (pl.col("from_s") / length_s).floor().cast(pl.Int64)
     last = pl.max_horizontal(first, (pl.col("to_s") / length_s).ceil().cast(pl.Int64) - 1)
     ranges = ranges.drop_nulls(["from_s", "to_s"]).with_columns(window=first, last=last)
-    # Nearly all are within one window; only the others have to be divided.
+    # Nearly all ranges are within one window; only the others have to be divided.
     inside = ranges.filter(pl.col("window") == pl.col("last"))
     across = ranges.filter(pl.col("window") < pl.col("last")).with_columns(
         pl.int_ranges("window", pl.col("last") + 1).alias("window")

@@ -38,7 +38,7 @@ Kind = Literal[
 ]
 
 RETRIED = ("missing", "denied", "unreachable", "library")
-"""Failures to get a file, rather than of the file itself: the next run tries again."""
+"""Failures to reach a file, not faults of the file itself: the next run tries again."""
 
 _LIBRARIES = {
     "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs",

@@ -91,7 +91,7 @@ class Output:
             )
 
     def add(self, rows: Sequence[Mapping[str, Any]], files: int) -> None:
-        """Saves rows, for each file all at once; `files` is the number of files of the run."""
+        """Saves rows, all of a file in one call; `files` is the number of files of the run."""
         groups: dict[str, list[Mapping[str, Any]]] = {}
         for row in rows:
             error = row["error_kind"]

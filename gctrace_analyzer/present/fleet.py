@@ -221,7 +221,7 @@ _thrash = (
         "eff. GOGC",
         "live",
         "limit",
-        "limiter / due in",
+        "limiter/due",
     ),
     "llrrrrl",
     lambda row: (

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PACER_MEMORY = 5
-"""Cycles. The pacer's runway is the maximum over five cycles, so these are correlated."""
+"""Cycles. The pacer's runway is the maximum over five cycles, so that many successive
+cycles are correlated."""
 
 _MIN_BLOCKS = 5
 """Blocks. With fewer, the variance of their sums is unknown."""
@@ -37,8 +38,9 @@ _SMOOTHED_CYCLES = 3
 """Cycles. A median of three removes single outliers without a delay."""
 
 _Z95 = 1.959964
-"""The 97.5 % quantile of the normal distribution. Pauses come in two groups, and a narrower
-range of shares would not reach across the gap between them."""
+"""The 97.5 % quantile of the normal distribution. Pauses come in two groups. With a
+smaller factor, the range of shares around a quantile would not reach across the gap between
+the groups."""
 
 
 def block_cycles(cycles: int) -> int:
@@ -82,10 +84,10 @@ def spreads(
 def started(corrected: pl.DataFrame) -> pl.Series:
     """Returns True for the cycles after the start-up of their process.
 
-    A start-up is different in the same way each time, so it is not part of the noise: the two
-    parts of a run are each compared with their own mean. The start-up ends when the live heap
-    first reaches its level in the second half. If that takes over a third of the run, there is
-    none.
+    Every start-up differs from the rest of its run in the same way, so this difference is not
+    noise: the start-up and the rest are each compared with their own mean. The start-up ends
+    when the live heap first reaches its level in the second half. If that takes over a third
+    of the time, no cycle counts as start-up.
     """
     time, live = pl.col("start_s"), pl.col("heap_live_mib").cast(pl.Float64)
     begin, end = time.min(), time.max()

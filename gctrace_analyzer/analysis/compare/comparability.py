@@ -19,8 +19,8 @@ OTHER_LIVE = 0.10
 """Relative difference of the live heaps. Above it, the programs hold different data."""
 
 MUCH_LONGER = 3.0
-"""Ratio of lengths. Above it, the maxima of the longer side are higher for that reason
-alone."""
+"""Ratio of lengths. Above it, the longer side has higher maxima merely because it is
+longer."""
 
 MISSING_SHARE = 0.01
 """Share of cycles. With more missing lines, totals are noticeably too low."""

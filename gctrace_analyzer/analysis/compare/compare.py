@@ -2,7 +2,8 @@
 
 A figure of a run varies for two reasons: chance within the run (which its cycles show, see
 `bootstrap`), and differences between runs of the same program (which no single run shows, see
-`Metric.noise`). Repeated runs show both, and replace the calibrated noise the more there are.
+`Metric.noise`). Repeated runs show both: the more runs there are, the less the calibrated noise
+counts.
 Method and calibration: docs/comparison.md.
 """
 
@@ -48,7 +49,7 @@ PROPORTIONAL = (
     "stw_share",
 )
 """Metrics that grow in proportion to the allocation rate: with the same live heap and goal,
-each cycle costs the same, and the allocation rate determines how many there are."""
+each cycle costs the same, and the allocation rate determines how many cycles there are."""
 
 
 _REVERSED = {"better": "worse", "worse": "better"}
@@ -205,8 +206,9 @@ def _estimates(
 ) -> tuple[list[Estimate | None], int]:
     """Returns the estimate for each side, and the degrees of freedom of their variances.
 
-    The variance of a run is that within it plus the calibrated one between runs. The actual
-    spread of repeated runs scales it, as in a posterior whose prior is worth `PRIOR_RUNS`.
+    The variance of a run is the variance within the run plus the calibrated variance between
+    runs. This sum is scaled by the actual spread of repeated runs, as in a posterior whose
+    prior is worth `PRIOR_RUNS`.
     """
     known = [
         [

@@ -3,7 +3,7 @@
 What both records have in common decides, the most certain first: process id, unit, container,
 pod, name, and last that only one process ended within a minute before the kill. Docker's
 journald driver logs the process id of dockerd, and process ids inside a container differ from
-those of the kernel, so neither ever matches.
+those of the kernel, so these two kinds of process ids never match.
 """
 
 from __future__ import annotations

@@ -60,7 +60,8 @@ class Memory:
 
 
 HELD_TIMES = 1.5
-"""Times what is needed. A heap that is half as large again is worth a sentence."""
+"""Held heap over needed heap. If a program holds half as much again as it needs, that is worth
+a sentence."""
 
 MIN_IDLE_MIB = 64.0
 """MiB. Less idle memory is not worth returning."""

@@ -28,16 +28,16 @@ TIGHT_LIMIT = 0.95
 not count."""
 
 QUIET_TIMES = 2.0
-"""Times the usual interval. After such a time without a cycle, memory grew between two
-cycles."""
+"""Times the usual interval between cycles. If no cycle ran for that long before the death,
+memory grew between two cycles."""
 
 GROWTH_TIMES = 1.5
 GROWTH_MIN_MIB = 16
 """A live heap that grew by this factor and this much in the last minute is a cause."""
 
 EXPLAINED_TIMES = 3
-"""Times what the heap can have grown. If off-heap memory is more, the heap does not explain
-it."""
+"""A factor. If off-heap memory is more than this many times what the heap can have grown since
+the last cycle, heap growth does not explain it."""
 
 TIMESTAMP_S = 1.0
 """Seconds. Timestamps may be truncated to seconds."""
@@ -165,7 +165,10 @@ def _about_last_minute(facts: Row, ceiling: float) -> Iterator[str]:
 
 
 def _small_growth(facts: Row, ceiling: float) -> float | None:
-    """Returns what the heap can have grown since the last cycle, if that explains little."""
+    """Returns how much the heap can have grown since the last cycle.
+
+    None unless that is far too little to explain the off-heap memory.
+    """
     rest, gap, rate = facts["off_heap_mib"], facts["gap_s"], facts["alloc_mib_per_s"]
     if rest is None or gap is None or rate is None or rest <= OFF_HEAP_SHARE * ceiling:
         return None

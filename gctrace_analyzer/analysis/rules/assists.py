@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 def _long_cycles(facts: ProcessFacts) -> pl.DataFrame:
-    """Returns the cycles whose marking is long enough for shares of it.
+    """Returns the cycles whose marking is long enough to calculate reliable shares.
 
-    `pressure` is the share of the processors that marked, `assisted` the part of the assists.
+    `pressure` is the share of the processors that marked; `assisted` is the part of this share
+    that assists account for.
     """
     processor_ms = pl.col("concurrent_mark_ms") * pl.col("procs")
     marking = pl.col("assist_cpu_ms") + pl.col("background_cpu_ms")

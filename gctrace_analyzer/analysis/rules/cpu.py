@@ -98,7 +98,7 @@ def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
     source="golang/go#59715, #73193; istio/istio#10855",
 )
 def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:
-    """GOMAXPROCS against the CPU limit; without one, long pauses with a small heap."""
+    """GOMAXPROCS against the CPU limit; if no limit is known, long pauses with a small heap."""
     t, cycles = facts.thresholds, facts.cycles
     procs = cycles["procs"].max()
     if not isinstance(procs, int):

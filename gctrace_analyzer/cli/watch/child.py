@@ -84,7 +84,8 @@ class StderrFilter:
         lines, self._incomplete = data[:end], data[end:]
         lines = _RECORD.sub(b"", lines)
         if not self._incomplete.startswith(_RECORD_START[: len(self._incomplete)]):
-            # This cannot become a record: a prompt does not have to wait for its line end.
+            # This cannot become a record, so it is forwarded before its line ends: it may be a
+            # prompt.
             lines, self._incomplete = lines + self._incomplete, b""
         if lines:
             self._sink(lines)
@@ -228,9 +229,10 @@ class Child:
 
 
 class _Terminal:
-    """Which process group may read from the terminal, if standard input is one.
+    """Which process group may read from the terminal, if standard input is a terminal.
 
-    While the program's group has it, we write from the background; SIGTTOU would stop us.
+    While the program's group has the terminal, we write to it from the background. SIGTTOU
+    would stop us then, so it is ignored.
     """
 
     def __init__(self) -> None:
@@ -238,13 +240,13 @@ class _Terminal:
         self._on_sigttou: Any = signal.SIG_DFL
 
     def give_to(self, group: int) -> None:
-        """Makes a process group the foreground group, if we are it."""
+        """Makes a process group the foreground group, if our own group is that now."""
         with suppress(OSError):
             if not self.given and os.tcgetpgrp(0) == os.getpgrp():
                 self._on_sigttou = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
                 os.tcsetpgrp(0, group)
                 self.given = True
-                # It may have been stopped for reading before it was in the foreground.
+                # It may have been stopped because it read from the terminal in the background.
                 os.killpg(group, signal.SIGCONT)
 
     def take_back(self) -> None:

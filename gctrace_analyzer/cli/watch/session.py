@@ -118,7 +118,7 @@ class _ReaderThread:
 
 
 class _StopOnSignal:
-    """A signal handler that ends reading; the second signal ends it at once."""
+    """A signal handler: the first signal asks reading to end, the second interrupts it at once."""
 
     def __init__(self, stop: Stop) -> None:
         self._stop = stop

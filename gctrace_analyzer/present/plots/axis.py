@@ -31,7 +31,8 @@ MOST_BANDS = 60
 """The most bands that are drawn: the most severe and longest ones."""
 
 LABEL_ROOM = 0.13
-"""Share of the axis that a band's label needs; of two closer bands the worse one is labelled."""
+"""Share of the axis that a band's label needs. If two bands are closer than this, only the worse
+one is labelled."""
 
 _GRAVITY = {"bad": 0, "warn": 1, "info": 2}
 

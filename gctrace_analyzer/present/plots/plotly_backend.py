@@ -79,7 +79,7 @@ def described(figure: Figure) -> dict[str, Any]:
 def panel_alone(figure: Figure, panel: Panel, *, last: bool = True) -> dict[str, Any]:
     """Returns one panel as a plot of its own, without its title.
 
-    Of panels that share their axis only the `last` one names it.
+    Of the panels that share an axis, only the `last` one shows the title of that axis.
     """
     layout: dict[str, Any] = {
         "margin": {"l": 56, "r": 12, "t": 8, "b": 40},
@@ -256,7 +256,7 @@ def _traces(
 
 
 def _top(mark: Mark) -> pl.Series:
-    """Points show the highest value of their bin, because nobody sees a mean pause."""
+    """Points show the highest value of their bin, because a mean would hide long pauses."""
     return mark.high if mark.kind == "points" and mark.high is not None else mark.y
 
 
