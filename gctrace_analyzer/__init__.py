@@ -81,7 +81,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when first used: importing the package loads no frame library.
+    # A name is loaded when it is first used, so that importing the package loads no frame
+    # library.
     if name not in __all__:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)

@@ -1,4 +1,4 @@
-"""`python -m gctrace_analyzer` is `gctrace-analyze`."""
+"""Makes `python -m gctrace_analyzer` run the command `gctrace-analyze`."""
 
 import sys
 

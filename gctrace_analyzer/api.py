@@ -148,7 +148,10 @@ def live(
     ballast: str | float | None = None,
     off_heap: str | float | None = None,
 ) -> Live:
-    """Returns an empty log to be filled while it is written; options as in `read`."""
+    """Returns an empty log, to which lines are added as the program writes them.
+
+    The options are those of `read`.
+    """
     given = given_settings(
         gogc, memory_limit, container_limit, cpu_limit, go_version, ballast, off_heap
     )
@@ -192,9 +195,10 @@ def compare(before: Runs, after: Runs) -> Comparison:
     """Compares runs before and after a change: what is better, worse, or not significant.
 
     Args:
-        before: a run, a path, a pattern such as `before-*.log`, or several of them. Each run
-            and each file is one run of the same program under the same setting.
-        after: the other side, likewise.
+        before: the runs before the change: a run, a path, a pattern such as `before-*.log`, or
+            several of them. Each run and each file counts as one run of the same program under
+            the same setting.
+        after: the runs after the change, in the same form.
 
     Raises:
         NoDataError: a run has no cycle.
@@ -215,7 +219,7 @@ def sweep(settings: Mapping[str, Runs]) -> Sweep:
     """Compares several settings of one program, each with one or more runs; marks the best.
 
     Args:
-        settings: for each setting's name, what `compare` takes as a side.
+        settings: the runs of each setting by its name, in the form that `compare` takes.
 
     Raises:
         BadSettingError: there are fewer than two settings.
@@ -232,11 +236,11 @@ def sweep(settings: Mapping[str, Runs]) -> Sweep:
 
 
 def runs_of(side: Runs, **options: Unpack[ReadKwargs]) -> list[Run]:
-    """Returns the runs of a side: those given, and one for each path and file of a pattern.
+    """Returns the runs of one side of a comparison; paths and patterns are read.
 
     Args:
         side: a run, path, pattern or open file, or several of them.
-        options: as `read` takes them, for what must be read.
+        options: the options of `read`, for every file that is read here.
 
     Raises:
         UnreadableInputError: no file matches a pattern.

@@ -1,4 +1,4 @@
-"""`Comparison` and `Sweep`: compared runs that print, and export to every format."""
+"""`Comparison` and `Sweep`: results of comparing runs, to be printed or exported."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 class Comparison(TwoSides):
-    """Two sides compared; printing it shows the same as the command line.
+    """The comparison of two sides; it prints the same text as the command line.
 
-    `comparison["gc_per_s"]` is the change of one metric, `frame` has all of them.
+    `comparison["gc_per_s"]` is the change of one metric; `frame` has the changes of all.
     """
 
     def __getitem__(self, metric: str) -> Change:
@@ -51,8 +51,9 @@ class Comparison(TwoSides):
         """Checks conditions; each result says whether its condition holds, with the reason.
 
         Args:
-            conditions: for example `gc_cpu_share>+10%` (a significant change),
-                `stw_p99_ms>2` (after), `verdict:worse`, `finding:bad` (after).
+            conditions: for example `gc_cpu_share>+10%` (it rose significantly, by over 10 %),
+                `stw_p99_ms>2` (after the change), `verdict:worse`, `finding:bad` (after the
+                change).
 
         Raises:
             BadSettingError: a condition is not valid.
@@ -109,7 +110,7 @@ class Comparison(TwoSides):
 
 
 class Sweep(SeveralSides):
-    """Several settings compared; printing it shows the same as the command line."""
+    """The comparison of several settings; it prints the same text as the command line."""
 
     def check(self, *conditions: str) -> list[Check]:
         """Checks conditions on each setting against the first one.

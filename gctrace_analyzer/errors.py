@@ -55,7 +55,7 @@ def nearest(value: str, valid: Iterable[str]) -> str | None:
     >>> nearest("timline", ["timeline", "pauses"]), nearest("x", ["timeline", "pauses"])
     ('timeline', None)
     """
-    # Imported only for an error: it would slow down every start.
+    # difflib is imported only when there is an error, because it would slow down every start.
     from difflib import get_close_matches
 
     names = {name.lower(): name for name in valid}
@@ -71,7 +71,8 @@ class GctraceError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # OSError and ImportError pickle only their own arguments. Attributes and parameters
-        # have the same names in every class here, so the attributes are enough to rebuild it.
+        # have the same names in every class here, so the attributes are enough to rebuild the
+        # error.
         facts = dict(vars(self))
         notes = facts.pop("__notes__", None)
         return partial(type(self), **facts), (), {"__notes__": notes} if notes else None
@@ -171,14 +172,14 @@ class MissingInputError(UnreadableInputError, FileNotFoundError):
 
 
 class NoDataError(GctraceError, ValueError):
-    """An input with nothing to work with: empty, nothing recognised, or not a single GC cycle.
+    """An input without data: it is empty, no line was recognised, or it has no GC cycle.
 
     Attributes:
         path: the input's name.
         problem: what it lacks.
         hint: what to do about it.
         lines: how many lines it has, if that was counted; 0 for an empty input.
-        first: its first line, if it has one and was not recognised.
+        first: its first line, if no line of the input was recognised.
     """
 
     def __init__(
@@ -295,8 +296,9 @@ class ProgramError(GctraceError, RuntimeError):
         program: its name.
         problem: what happened.
         hint: what to do about it, if it did not start.
-        output: the end of its standard error, without gctrace.
-        code: the exit code that a shell gives then: 127 not found, 126 not executable.
+        output: the end of its standard error, without the gctrace lines.
+        code: the exit code of a shell in this case: 127 if the program was not found, 126 if
+            it is not executable.
     """
 
     def __init__(

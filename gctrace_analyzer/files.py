@@ -1,4 +1,4 @@
-"""Writes files so that a reader never sees half of one."""
+"""Writes files so that a reader never sees a half-written file."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def write_atomically(
     Args:
         path: where the file goes; its folder must exist.
         write: writes the content to the open file.
-        folder: where the file is until it is complete, on the same file system; by default
-            the folder of `path`.
+        folder: where the file is written before it is moved; must be on the same file system.
+            By default, the folder of `path`.
         sync: wait until the content is on the disk.
 
     Raises:
@@ -35,8 +35,8 @@ def write_atomically(
     partial = (folder or target.parent) / f".{path.name}.{os.urandom(4).hex()}.partial"
     try:
         try:
-            # tempfile is not used, because only the owner may read its files. Files opened
-            # here get the usual permissions, and the umask need not be read.
+            # tempfile is not used, because only the owner can read the files it creates. A
+            # file opened like this gets the usual permissions, and the umask need not be read.
             handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
             with os.fdopen(handle, "wb") as file:
                 write(file)

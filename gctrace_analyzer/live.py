@@ -1,8 +1,8 @@
-"""Logs that are still being written: a run of everything so far, or of the newest cycles.
+"""Reads logs that are still being written; a run can be made of them at any time.
 
-Reading a log piece by piece gives the same run as reading it at once. Memory is bounded: about
-30 bytes per cycle, up to `MOST_CYCLES` cycles; then the oldest are dropped, and the report says
-so.
+The run has everything read so far, or only the newest cycles. Reading a log piece by piece
+gives the same run as reading it at once. Memory is bounded: about 30 bytes per cycle, up to
+`MOST_CYCLES` cycles; then the oldest are dropped, and the report says so.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Readable(Protocol):
 
 
 MOST_CYCLES = 500_000
-"""How many cycles are kept: an hour of 140 GC cycles per second. They take 15 MiB of memory,
-and about 700 MiB while they are reported."""
+"""How many cycles are kept: an hour of a program with 140 GC cycles per second. They take
+15 MiB of memory, and about 700 MiB while a report is made."""
 
 Row: TypeAlias = dict[str, Any]
-"""A row of a table, by column."""
+"""A row of a table: its values by column name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class LatestWindow:
     """The newest cycles of the process that wrote last.
 
     Attributes:
-        run: the cycles of the window.
+        run: the run of the cycles in the window.
         end_s: when the last of them ended, in seconds since the start of that process.
         gc_num: the number of the last of them.
     """
@@ -141,7 +141,7 @@ class Live:
         return next((found for each in reversed(self._inputs) if (found := each.newest)), None)
 
     def recent(self) -> Run | None:
-        """Returns the newest cycles of all processes; None before the first cycle."""
+        """Returns a run of the newest cycles of all processes; None before the first cycle."""
         parts: list[Part] = []
         for each in reversed(self._inputs):
             parts.insert(0, each.latest())
@@ -154,7 +154,10 @@ class Live:
         return Run(joined_log(parts, self._options, ()), self._settings)
 
     def latest(self, window_s: float) -> LatestWindow | None:
-        """Returns the cycles of the last `window_s` seconds; None before the first cycle."""
+        """Returns the last `window_s` seconds of the process that wrote the newest cycle.
+
+        Returns None before the first cycle.
+        """
         recent = self.recent()
         if recent is None:
             return None
@@ -193,7 +196,7 @@ class Intervals:
             return []
         numbers, lines = self._numbers(recent.cycles)
         if not self._covers(recent.cycles, numbers):
-            # An interval has more cycles than `recent` returns.
+            # An interval has more cycles than `recent()` returns, so all of them are needed.
             recent = self._live.run()
             numbers, lines = self._numbers(recent.cycles)
         silent = {
@@ -222,7 +225,10 @@ class Intervals:
         return math.floor(start_s / self._every_s) > math.floor(last_s / self._every_s)
 
     def _covers(self, cycles: pl.DataFrame, numbers: dict[int, int]) -> bool:
-        """Returns whether the cycles reach back to the last reported interval or the start."""
+        """Returns whether the cycles of each process reach back far enough.
+
+        They must reach back to the interval reported last, or to the start of the process.
+        """
         if len(cycles) >= self._live.cycles:
             return True
         first = cycles.group_by("process", maintain_order=True).first()
@@ -243,9 +249,10 @@ class Intervals:
     def _numbers(
         self, cycles: pl.DataFrame
     ) -> tuple[dict[int, int], dict[tuple[str, int], int]]:
-        """Maps process numbers among these cycles to numbers among all cycles so far.
+        """Maps process numbers of these cycles to numbers that stay the same between calls.
 
-        The second map has the newest line of each process, by which the next call recognises it.
+        The second map has these numbers by the input and line of the newest cycle of each
+        process, by which the next call recognises the process.
         """
         at = pl.struct(pl.col("source").cast(pl.String), "line_no")
         known = cycles.select("process", at=at).group_by("process", maintain_order=True).all()

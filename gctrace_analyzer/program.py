@@ -24,7 +24,7 @@ _BUILD_TIMEOUT_S = 600.0
 
 
 class Gctrace:
-    """Builds and runs Go programs; their logs stay in its folder."""
+    """Builds and runs Go programs; their logs stay in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -46,7 +46,7 @@ __all__ = [
 
 _Function = TypeVar("_Function", bound="Callable[..., object]")
 Row: TypeAlias = "dict[str, Any]"
-"""A row of the cycles table, by column."""
+"""A row of the cycles table: its values by column name."""
 
 _RECORD = re.compile(r"\bgc (\d+) @(\d+\.\d+)s")
 
@@ -148,7 +148,7 @@ def cycles() -> SearchStrategy[Row]:
     """Returns a strategy for rows of the cycles table, as Go 1.6 or later can print them."""
     from hypothesis import strategies as st
 
-    # Only durations that do not change when they are truncated to two digits.
+    # Draws only durations that do not change when they are truncated to two digits.
     duration = st.integers(0, 10**11).map(lambda ns: float(format_ms(ns)))
     size = st.integers(0, 1 << 39)
 

@@ -34,7 +34,7 @@ _DURATION_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 
 
 def size_mib(value: str | float, *, argument: str = "size") -> float:
-    """Returns a size in MiB: a number is MiB already, a string needs its unit.
+    """Returns a size in MiB; a number is read as MiB, and a string must have a unit.
 
     Raises:
         BadSettingError: not a number, or the unit is missing or unknown.
@@ -128,7 +128,7 @@ def _in_go_units(text: str, size: float) -> str | None:
 
 
 def duration_s(value: str | float, *, argument: str = "duration") -> float:
-    """Returns a duration in seconds: a number is seconds already.
+    """Returns a duration in seconds; a number is read as seconds.
 
     Raises:
         BadSettingError: not a duration, or a negative one.
@@ -201,7 +201,9 @@ def digits(value: float, significant: int, most_decimals: int = 6) -> str:
 
 
 def span_s(value: str, *, argument: str = "range") -> tuple[float, float]:
-    """Returns the two ends of `60s..120s` in seconds; an end left out is open.
+    """Returns both ends of a range such as `60s..120s`, in seconds.
+
+    A missing beginning is 0, and a missing end is infinity.
 
     Raises:
         BadSettingError: no `..`, or the end lies before the beginning.

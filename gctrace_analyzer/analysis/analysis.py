@@ -101,7 +101,7 @@ class Analysis:
 
     @cached_property
     def worst_cycles(self) -> pl.DataFrame:
-        """The cycles with the longest pauses."""
+        """The cycles that cost the program most time, by pauses and mark assists."""
         return pauses_of.worst_cycles(self.corrected, WORST_CYCLES)
 
     @cached_property
@@ -253,7 +253,10 @@ class Analysis:
 
 
 def _go_versions(processes: Iterable[Mapping[str, Any]]) -> str | None:
-    """Returns the Go versions that print lines of the shapes these processes printed: `go1.18+`."""
+    """Returns the Go versions that print the line formats of these processes: `go1.18+`.
+
+    If the formats differ, returns how many there are; None if no version is known.
+    """
     spans = {(row["go_version_min"], row["go_version_max"]) for row in processes}
     if len(spans) != 1:
         return f"{len(spans)} Go line formats" if spans else None

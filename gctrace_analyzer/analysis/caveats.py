@@ -1,4 +1,4 @@
-"""What makes the figures of a log less certain than they look, and its self-check."""
+"""Reasons why the figures of a log are less certain than they look, and a check of the log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _CHECK_FROM_S = 0.1
 """Seconds since the process started. Before this time, the rounding of `@` to milliseconds
-can change the percentage by a point."""
+can change the GC CPU percentage by a point."""
 
 
 def caveats(
@@ -84,7 +84,8 @@ def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
             "Go 1.4 and earlier print neither times nor CPU time, so there are no rates and no "
             "shares."
         )
-    # The line does not show what Go 1.20 fixed, but 1.18 and 1.19 are long out of use.
+    # The line does not show whether Go has the fix made in 1.20, but the versions without it,
+    # 1.18 and 1.19, are long out of use.
     forced = cycles.filter(pl.col("forced") & (pl.col("format") == "gc16"))
     if len(forced):
         yield (
@@ -106,12 +107,12 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
 
     The printed percentage is cumulative and truncated to a whole number, so a reconstructed
     value up to 1 point above it agrees with it. Only what goes beyond that is returned: 0 means
-    that the log agrees with itself. From Go
-    1.23 on the runtime accounts for the stopping part of a pause with the CPU time that was
-    really lost, so the truth lies between not counting pauses and counting them on every
-    processor. In a log that starts after cycle 1, the first printed percentage is assumed to be
-    right. Missing lines and mixed programs cause a difference. Returns None if nothing can
-    be compared.
+    that the log agrees with itself. From Go 1.23 on, the runtime counts for the stopping part
+    of a pause only the CPU time that was really lost. So the true value lies between not
+    counting pauses at all and counting them on every processor. This range is used from Go
+    1.18 on, because the lines do not show which version it is. In a log that starts after
+    cycle 1, the first printed percentage is assumed to be right. Missing lines and mixed
+    programs cause a difference. Returns None if nothing can be compared.
 
     Args:
         corrected: what `correct_durations` returns.

@@ -44,7 +44,7 @@ class Facts:
 
     Attributes:
         figures: figures by name; of the "after" side if two sides are compared.
-        findings: returns the findings, which are needed by some conditions only.
+        findings: a function that returns the findings; only some conditions call it.
         changes: rows of `schema.COMPARISON` by metric, if two sides are compared.
     """
 
@@ -72,7 +72,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class FigureCondition:
-    """A figure compared with a limit in its own unit."""
+    """The condition that a figure is above, below or equal to a limit in its own unit."""
 
     text: str
     figure: str
@@ -83,7 +83,7 @@ class FigureCondition:
         return f"{self.figure}{self.comparison}{self.limit!r}"
 
     def check(self, facts: Facts) -> Check:
-        """Returns whether the figure exceeds the limit."""
+        """Returns whether the comparison of the figure with the limit is true, and why."""
         value = facts.figures[self.figure]
         if value is None:
             return Check(self.text, None, f"{self.figure} is unknown for this log")
@@ -93,7 +93,10 @@ class FigureCondition:
 
 @dataclass(frozen=True, slots=True)
 class ChangeCondition:
-    """A change from before to after compared with a limit, relative or in the figure's unit."""
+    """The condition that the change from before to after exceeds a limit.
+
+    The limit is a share of the value before if `relative`, else in the unit of the figure.
+    """
 
     text: str
     figure: str
@@ -125,7 +128,7 @@ class ChangeCondition:
         return Check(self.text, exceeded, f"{reason} ({ends})")
 
     def _scaled(self, before: float, delta: float) -> float:
-        """Returns the change in the unit of the limit; from 0, every increase is infinite."""
+        """Returns the change in the limit's unit; a relative change from 0 is infinite."""
         if not self.relative:
             return delta
         if before:
@@ -135,7 +138,7 @@ class ChangeCondition:
 
 @dataclass(frozen=True, slots=True)
 class FindingCondition:
-    """A finding with a severity (or a worse one), with an id, or with a name."""
+    """The condition that there is a finding of a severity (or a worse one), id or name."""
 
     text: str
     wanted: str
@@ -163,7 +166,7 @@ class FindingCondition:
 
 @dataclass(frozen=True, slots=True)
 class VerdictCondition:
-    """A verdict on one figure, or on any figure if `figure` is None."""
+    """The condition that a figure has a verdict; any figure if `figure` is None."""
 
     text: str
     figure: str | None
@@ -173,7 +176,7 @@ class VerdictCondition:
         return f"{self.figure or 'verdict'}:{self.verdict}"
 
     def check(self, facts: Facts) -> Check:
-        """Returns whether a figure has this verdict."""
+        """Returns whether the figure, or any figure, has this verdict."""
         changes = facts.changes or {}
         candidates = [self.figure] if self.figure else list(changes)
         matching = [name for name in candidates if changes[name]["verdict"] == self.verdict]
@@ -188,7 +191,7 @@ Condition = FigureCondition | ChangeCondition | FindingCondition | VerdictCondit
 
 
 def condition(text: str, figures: Sequence[str], *, changes: bool = False) -> Condition:
-    """Returns the condition that a text describes; `str` of it is an equal text.
+    """Parses the text of a condition; `str()` of the result is a text with the same meaning.
 
     Args:
         text: `stw_p99_ms>2`, `gc_cpu_share>10%`, `finding:bad`, `finding:GC016`; for a change

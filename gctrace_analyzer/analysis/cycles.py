@@ -1,8 +1,8 @@
 """Columns derived cycle by cycle (`schema.METRICS`), and what set each heap goal.
 
 All are Polars expressions, so they work on eager and lazy frames. The neighbours of a cycle are
-the cycles of its process with the numbers before and after it: where a line is missing,
-whatever needs both is null.
+the cycles of its process with the numbers before and after it. If the line of a neighbour is
+missing, every column that needs this neighbour is null.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ HEAP_MINIMUM_MIB = 4
 """The heap minimum at GOGC=100; it scales with GOGC (heapMinimum in runtime/mgcpacer.go)."""
 
 _CACHED_MIB_PER_P = 0.1
-"""MiB that the span cache of a processor holds but has not handed out: about twenty half-used
-spans.
+"""MiB that the span cache of a processor has taken from the heap but not yet handed out to the
+program: about twenty half-used spans.
 
-Our heuristic, from 160 measured runs on two processors: 0.1 to 0.4 MiB per cycle.
+Our heuristic: 160 measured runs on two processors had 0.1 to 0.4 MiB per cycle.
 """
 
 _CACHED_MAX_SHARE = 0.08
-"""Upper bound of what these caches hold, as a share of what a cycle allocates: the cache of an
-idle processor is empty."""
+"""Upper bound of what these caches hold, as a share of what a cycle allocates. It is needed
+because the cache of an idle processor is empty."""
 
 _TOP_QUANTILE = 0.95
-"""Quantile of the effective GOGC that stands for GOGC where the memory limit sets most
-goals."""
+"""If the memory limit sets most goals, only the highest values of the effective GOGC can show
+GOGC; this quantile is taken as the highest value."""
 
 _AT_TOP_SHARE = 0.03
 _AT_TOP_POINTS = 2
@@ -76,7 +76,7 @@ def pauses_ms() -> pl.Expr:
 
 
 def elapsed_s() -> pl.Expr:
-    """Returns the time from the end of the previous line to the end of this cycle.
+    """Returns the time from the end of the previous cycle in the log to the end of this one.
 
     This is the time that a cycle's share of CPU refers to. The first cycle counts from the
     start of the process if it is number 1, and from its own start otherwise.
@@ -104,7 +104,7 @@ def effective_gogc() -> pl.Expr:
 
     From Go 1.18 on stacks and globals count as well. The printed sizes are truncated to whole
     MiB, so the middle of the range is used; the remaining error is at most
-    100 × (1 + GOGC/100) / live points.
+    100 × (1 + GOGC/100) / (live heap in MiB) percentage points.
 
     Source: gcControllerState.commit, runtime/mgcpacer.go.
     """
@@ -150,9 +150,9 @@ def alloc_before_mib() -> pl.Expr:
 
 
 def true_live_mib() -> pl.Expr:
-    """Returns the live heap without what was allocated, and therefore kept, during marking.
+    """Returns the live heap without what was allocated during marking, which is always kept.
 
-    This is a constant of the program: it is equal within 2 % for every GOGC and limit, whereas
+    This depends only on the program: it is equal within 2 % for every GOGC and limit, whereas
     the marked live heap varies by a third. Each of the three sizes is truncated to whole MiB,
     which lowers the mean by half a MiB.
     """
@@ -207,8 +207,8 @@ def with_goal_set_by(frame: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> p
     """Returns the cycles with `goal_set_by`: `gogc`, `memory-limit`, `heap-minimum` or null.
 
     A goal at or below the previous live heap can only come from the memory limit. A goal that
-    stays while the live heap moves comes from the limit or the heap minimum. A goal that is a
-    constant multiple of the live heap comes from GOGC. Needs `effective_gogc`.
+    stays the same while the live heap changes comes from the limit or the heap minimum. A goal
+    that is a constant multiple of the live heap comes from GOGC. Needs `effective_gogc`.
     """
     usable = pl.col("_live") >= thresholds.gogc_min_live_mib
     known = frame.with_columns(_live=before("heap_live_mib")).with_columns(
@@ -224,12 +224,12 @@ def with_goal_set_by(frame: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> p
 
 
 def _inferred_gogc(thresholds: Thresholds) -> list[pl.Expr]:
-    """Returns GOGC as most goals of a process show it, and whether they agree on one."""
+    """Returns the GOGC that most goals of a process suggest, and whether they agree on it."""
     gogc = pl.col("_usable_gogc")
     median = gogc.median()
     constant = (gogc - median).abs().median() / median <= thresholds.gogc_spread
-    # A limit only lowers goals. So where it sets most goals, GOGC is the step at the highest
-    # values, if there is such a step.
+    # A memory limit only lowers goals. So if it sets most goals, GOGC is the highest effective
+    # value, provided that enough goals have it: then there is a step at this value.
     top = gogc.quantile(_TOP_QUANTILE)
     tolerance = (_AT_TOP_SHARE * top).clip(lower_bound=_AT_TOP_POINTS)
     at_top = ((gogc - top).abs() <= tolerance).sum()
@@ -271,7 +271,7 @@ def _setter(thresholds: Thresholds) -> pl.Expr:
 
 
 def goal_setters(metrics: pl.DataFrame) -> dict[str, int]:
-    """Returns how many cycles had their goal set by what (`goal_set_by`), most common first."""
+    """Returns the number of cycles for each value of `goal_set_by`, the most common first."""
     counts = metrics["goal_set_by"].drop_nulls().value_counts()
     counts = counts.sort("count", "goal_set_by", descending=[True, False])
     return {str(setter): int(number) for setter, number in counts.iter_rows()}

@@ -24,8 +24,8 @@ _RATIO_MIN_MS = 0.03
 number of stopped processors, accurate to a tenth."""
 
 _ALL_PROCS_SHARE = 0.95
-"""Share of GOMAXPROCS. A pause that seems to have stopped more than this stopped all
-processors; the difference is rounding."""
+"""Share of GOMAXPROCS. If a pause seems to have stopped a larger share, it stopped all
+processors, and the difference is rounding."""
 
 
 def correct_durations(cycles: pl.DataFrame) -> pl.DataFrame:
@@ -52,9 +52,10 @@ def corrected_ms(name: str) -> pl.Expr:
 
 
 def stopped_procs() -> pl.Expr:
-    """Returns how many processors a pause stopped: min(GOMAXPROCS, CPUs), from both pauses.
+    """Returns how many processors a pause stopped, which is min(GOMAXPROCS, CPUs).
 
-    Needs `process`, `procs` and the pauses.
+    This is estimated from the durations and CPU times of both pauses. Needs `process`, `procs`
+    and the columns of the pauses.
 
     Source: stwprocs in gcStart, runtime/mgc.go.
     """

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _SEVERAL_BURSTS = 4
-"""Times the length of the shortest burst. A shorter log has no usual frequency."""
+"""A log needs this many times the cycles of the shortest burst. In a shorter log there is no
+usual frequency that a burst could be compared with."""
 
 
 def episodes(enriched: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
@@ -109,7 +110,11 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
 
 
 def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]:
-    """Returns the windows in which the limit is tight and GC is running most of the time."""
+    """Returns the windows in which the memory limit leaves little headroom.
+
+    GC is also running most of the time in them. Each window is given by the indices of its
+    first and last cycle.
+    """
     by_limit = pl.col("goal_set_by").cast(pl.String) == "memory-limit"
     windows = (
         cycles.with_row_index("row")

@@ -1,9 +1,9 @@
 """Answers about a fleet, from the rows of `schema.FLEET`.
 
-Cores: the processes of a file ran one after the other, those of different files at the same
-time. So the GC CPU time of a file is divided by its duration, and the results of the files are
-added. Savings refer to the last process of each file, because only its settings can still be
-changed.
+How cores are counted: the processes in one file ran one after the other, and those in
+different files ran at the same time. So the GC CPU time of a file is divided by the file's
+duration, and the results of all files are added. Savings refer to the last process of each
+file, because only its settings can still be changed.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Totals:
     """Counts and sums over the whole fleet; None if no file has the figure.
 
     `gc_cores` are the cores spent on GC, without idle marking. `saved_*` is what applying the
-    recommendations saves, with 80 % intervals: the errors of a service's replicas are assumed
-    to be the same, those of different services to be independent.
+    recommendations saves, with 80 % intervals. For these intervals, the prediction errors of a
+    service's replicas are assumed to be equal, and those of different services independent.
     """
 
     files: int
@@ -200,7 +200,10 @@ def _sum(values: pl.Series) -> float | None:
 
 
 def _interval(services: pl.DataFrame, name: str) -> dict[str, float]:
-    """Returns the sum with its interval: the services' errors are added as squares."""
+    """Returns the sum over all services with its interval.
+
+    The errors of different services are independent, so their squares are added.
+    """
     middle = services[name].fill_null(0)
     ends = {
         end: math.sqrt(float(((services[f"{name}{end}"].fill_null(0) - middle) ** 2).sum()))
@@ -261,8 +264,8 @@ def _thrash(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
 def _limits(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     """Returns processes whose memory limit leaves the live heap too little room.
 
-    That is: the known limit is close to the live heap, or the effective GOGC under the limit is
-    low.
+    Either the live heap takes most of the known limit, or the limit is unknown and the
+    effective GOGC under it is low.
     """
     share = pl.col("live_heap_max_mib") / pl.col("limit_mib")
     unknown = pl.col("limit_mib").is_null() & (pl.col("goal_set_by") == "memory-limit")
@@ -304,7 +307,7 @@ def _version() -> pl.Expr:
 
 
 def _gogc() -> pl.Expr:
-    """Returns the known GOGC, or the one that the heap goals follow."""
+    """Returns GOGC as text: the known value, else the one inferred from the heap goals."""
     inferred = pl.col("gogc_inferred").round(0).cast(pl.Int64)
     return (
         pl.when(pl.col("gogc").is_not_null())
@@ -334,7 +337,7 @@ def _limit() -> pl.Expr:
 
 
 def _counted(last: pl.DataFrame, *by: pl.Expr) -> pl.DataFrame:
-    """Counts the last processes of the files by `by`, with their services and GC cores."""
+    """Counts the processes by the values of `by`; adds their services and GC cores."""
     keys = last.with_columns(by)
     names = [each.meta.output_name() for each in by]
     cores = pl.when(pl.col("span_s") > 0).then(pl.col("gc_cpu_s") / pl.col("span_s"))

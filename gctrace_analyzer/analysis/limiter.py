@@ -1,4 +1,4 @@
-"""A lower bound of the GC CPU limiter's bucket, as far as the log shows it.
+"""A lower bound of how full the bucket of the runtime's GC CPU limiter is.
 
 The bucket holds one CPU second per processor. GC fills it, the program drains it, and when it
 is full, the runtime stops mark assists. The log shows neither how long processors were idle nor

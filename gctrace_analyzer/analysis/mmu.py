@@ -1,4 +1,4 @@
-"""Minimum mutator utilization (MMU): the smallest share of any window left to the program.
+"""Minimum mutator utilization (MMU): the smallest share of a time window left to the program.
 
 Pauses take all processors. Assists are printed as the CPU time of a whole cycle, so it is
 assumed that they are distributed evenly over its marking.
@@ -55,7 +55,8 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
     )
     ranges = ranges.filter(pl.col("length") > 0).sort("at")
     ends = ranges.select(at=pl.col("at") + pl.col("length"))
-    # With the time lost up to each boundary, the loss in a window is one difference.
+    # With a running total of the time lost, the loss in a window is the difference of the
+    # totals at its two ends.
     boundaries = pl.concat([ranges.select("at"), ends]).unique().sort("at")
     lost = _lost(ranges)
     span = float(boundaries["at"][-1] - boundaries["at"][0])
@@ -92,7 +93,7 @@ def _maximum(values: pl.Series) -> float:
 
 
 def _lost(ranges: pl.DataFrame) -> pl.DataFrame:
-    """Returns the time lost before each range, and the share that is lost in it."""
+    """Returns the ranges with the milliseconds lost before each of them (`…_before`)."""
     return ranges.with_columns(
         **{
             f"{name}_before": (pl.col(name) * pl.col("length"))
@@ -104,7 +105,10 @@ def _lost(ranges: pl.DataFrame) -> pl.DataFrame:
 
 
 def _at(lost: pl.DataFrame, times: pl.Series, name: str) -> pl.Series:
-    """Returns the time lost up to each of the times."""
+    """Returns the milliseconds lost from the first range to each of `times`.
+
+    `name` is `stopped` (only by pauses) or `assisted` (by pauses and mark assists).
+    """
     joined = (
         pl.DataFrame({"at": times})
         .with_row_index("row")

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 OTHER_RATE = 2.0
-"""Times the allocation rate. A larger change is another phase of the load."""
+"""If the allocation rate changes by more than this factor, another load phase begins."""
 
 OTHER_GOGC = 1.2
-"""Times the effective GOGC. A larger change means that GOGC was set to another value."""
+"""If the effective GOGC changes by more than this factor, GOGC was set to another value."""
 
 
 def segments(enriched: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
@@ -30,7 +30,8 @@ def segments(enriched: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.Dat
 
     Args:
         enriched: what `episodes.enrich` returns.
-        thresholds: the length of a level, and the smallest useful live heap.
+        thresholds: how many cycles make a level, and the smallest live heap at which the
+            effective GOGC is accurate.
     """
     timed = enriched.filter(pl.col("start_s").is_not_null())
     parts = [
@@ -87,7 +88,7 @@ def _figures() -> Iterator[pl.Expr]:
 def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
     low, high = t.periodic_s
     idle = pl.col("interval_s").is_between(low, high)
-    # The cycle before the first periodic one ends the time of load.
+    # Only periodic cycles are idle time; the cycle before the first of them still is load.
     return cycles.select(
         pl.when(pl.col("start_s") < t.warm_up_s)
         .then(pl.lit("start-up"))

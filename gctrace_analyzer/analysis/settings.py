@@ -23,8 +23,8 @@ NEIGHBOUR_SHARE = 0.05
 program has nearly the whole limit to itself."""
 
 OFF_HEAP_MIN_MIB = 32.0
-"""MiB. A smaller difference is the code of the program, or comes from comparing values of
-different moments."""
+"""MiB. If resident memory exceeds Go's mapped memory by less than this, the difference is the
+code of the program, or the two values are from different moments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,11 @@ class Settings:
 
 
 def _container(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Any] | None:
-    """Returns the container of the program: one of its name, else one that was OOM-killed."""
+    """Returns the container that most probably runs the program; None if there is none.
+
+    A container with the program's name comes first, then one that was OOM-killed, then the one
+    with the most known settings.
+    """
     rows = containers.to_dicts()
     names = {
         name
@@ -155,7 +159,7 @@ def _given(value: Any, parse: Callable[[Any], Any]) -> Known | None:
 
 
 def known(given: Settings, tables: Mapping[str, pl.DataFrame]) -> Settings:
-    """Returns the given settings, completed from container states, OOM kills and dumps."""
+    """Returns the given settings, completed from container states, OOM kills and MemStats."""
     found = {field.name: getattr(given, field.name) for field in fields(given)}
     memstats = tables["memstats"]
     for source in (

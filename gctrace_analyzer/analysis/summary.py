@@ -183,7 +183,7 @@ def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
 
 
 def _growth(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
-    """Returns the live heap's growth, for one process: over several it would mean nothing."""
+    """Returns the growth of the live heap; None if the cycles are of several processes."""
     name = "live_heap_growth_mib_per_h"
     steady = cycles.filter(pl.col("start_s") >= thresholds.warm_up_s)
     one = cycles["process"].n_unique() == 1

@@ -21,7 +21,7 @@ class Thresholds:
     """Cycles. Fewer say nothing about a distribution."""
 
     min_span_s: float = 0.4
-    """Seconds. A shorter log is a start-up, whatever it costs."""
+    """Seconds. A shorter log shows only a start-up, whose cost does not matter."""
 
     short_log_cycles: int = 20
     """Cycles. Fewer are not enough for percentiles or for advice."""
@@ -33,21 +33,21 @@ class Thresholds:
     """Share of CPU. A program that spends a tenth of its CPU on GC has something to gain."""
 
     gc_cpu_bad: float = 0.25
-    """Share of CPU. The pacer's budget while it marks (gcBackgroundUtilization), spent all the
-    time."""
+    """Share of CPU. The pacer plans to spend this much only while it marks
+    (gcBackgroundUtilization); here it is spent all the time."""
 
     active_warn: float = 0.5
-    """Share of time. A GC cycle is running more often than not (golang/go#14812)."""
+    """Share of time. Above it, a GC cycle is running more often than not (golang/go#14812)."""
 
     active_bad: float = 0.9
-    """Share of time. There is hardly any time without a GC cycle."""
+    """Share of time. Above it, there is hardly any time without a GC cycle."""
 
     frequent_warn_ms: float = 100.0
     """Milliseconds between cycles. People report ten cycles a second and more as a problem
     (golang/go#23044: 15 per second)."""
 
     frequent_bad_ms: float = 20.0
-    """Milliseconds between cycles. Fifty cycles a second."""
+    """Milliseconds between cycles. This is fifty cycles a second."""
 
     assist_warn: float = 0.20
     """Share of GC CPU. From Go 1.18 on, assists only correct mispredictions (mgcpacer.go)."""
@@ -57,8 +57,8 @@ class Thresholds:
     utilization."""
 
     assist_min_cpu_share: float = 0.01
-    """Share of all CPU. Below it assists cost next to nothing, even as a large part of the GC
-    CPU."""
+    """Share of all CPU. Below it, assists cost next to nothing, even if they are a large part
+    of the GC CPU."""
 
     assist_warn_cpu_share: float = 0.03
     """Share of all CPU. From here on assists are worth a warning rather than a note."""
@@ -71,8 +71,8 @@ class Thresholds:
     """Milliseconds of marking. Below this, rounding dominates the printed durations."""
 
     assist_spike: float = 0.5
-    """Share of the processors while marking. More than half of them mark instead of running the
-    program (golang/go#27732)."""
+    """Share of the processors while marking. Above it, more than half of them mark instead of
+    running the program (golang/go#27732)."""
 
     early_trigger: float = 0.72
     """Share of the way from the live heap to the goal. From Go 1.19 on 45/64 is the earliest
@@ -108,17 +108,18 @@ class Thresholds:
     """Share of GOMAXPROCS. Below this, fewer processors were stopped than GOMAXPROCS says."""
 
     quota_times: float = 2.0
-    """Times the CPU limit. Such a GOMAXPROCS uses up the quota in half of each period."""
+    """Times the CPU limit. A GOMAXPROCS this high can use up the quota in half of each
+    period."""
 
     many_procs: int = 8
-    """Processors. From here on a CPU quota below GOMAXPROCS is common, and idle marking is a
-    lot of CPU."""
+    """Processors. With at least this many, a CPU quota below GOMAXPROCS is common, and idle
+    marking takes a lot of CPU."""
 
     small_heap_mib: float = 64.0
     """MiB. Stopping the world for a live heap below this takes far less than `stw_bad_ms`."""
 
     heap_minimum_share: float = 0.5
-    """Share of cycles. The heap minimum, not GOGC, sets the frequency of GC."""
+    """Share of cycles. Above it, the heap minimum, not GOGC, sets the frequency of GC."""
 
     overshoot: float = 1.10
     """Times the goal. The pacer itself allows for 1.1 times the goal (maxOvershoot)."""
@@ -127,7 +128,8 @@ class Thresholds:
     """Quantile. A goal missed by one cycle in twenty is not chance."""
 
     no_goal_share: float = 0.5
-    """Share of cycles without a heap goal. More than half is a setting, not a phase."""
+    """Share of cycles without a heap goal. If more than half have none, GOGC is off by setting
+    and not only for a phase."""
 
     gogc_min_live_mib: float = 20.0
     """MiB. Below this, the rounding of sizes to whole MiB moves the effective GOGC by more than
@@ -180,8 +182,8 @@ class Thresholds:
     limit."""
 
     thrash_min_cycles: int = 3
-    """Cycles. One or two goals below the live heap are a jump of the live heap, not a lasting
-    state."""
+    """Cycles. One or two goals below the live heap come from a jump of the live heap; they are
+    not a lasting state."""
 
     thrash_gap_cycles: int = 8
     """Cycles. Up to this many goals just above the live heap, between goals below it, belong to
@@ -195,7 +197,7 @@ class Thresholds:
     5.6 and 7.8."""
 
     thrash_limited_share: float = 0.5
-    """Share of cycles. The memory limit sets the goal of most of them."""
+    """Share of cycles. Above it, the memory limit sets the goal of most of them."""
 
     thrash_active_share: float = 0.65
     """Share of time. GC was running at least 0.7 of the time in the runs measured for
@@ -232,13 +234,13 @@ class Thresholds:
     """Times the median. If the live heap is above this at the end, it has not come back down."""
 
     reclaim_gogc: float = 80.0
-    """Effective GOGC. With less headroom, a high survival is to be expected."""
+    """Effective GOGC. With less headroom, a high survival rate is to be expected."""
 
     survival_share: float = 0.8
     """Share of the heap that survives a cycle. At GOGC=100 a steady program keeps half."""
 
     forced_min_cycles: int = 4
-    """Cycles. Fewer forced cycles are a start-up or a test."""
+    """Cycles. Fewer forced cycles come from a start-up or a test."""
 
     forced_share: float = 0.2
     """Share of cycles. Go 1.9 to 1.19 print `(forced)` too often, so a tenth is not enough."""
@@ -254,26 +256,28 @@ class Thresholds:
     """MiB. A smaller constant live heap need not be a ballast."""
 
     ballast_spread: float = 0.1
-    """Share of the smallest live heap. A program that uses its memory varies more."""
+    """Share of the smallest live heap. The live heap of a program that uses its memory varies
+    more."""
 
     roots_share: float = 0.1
     """Share of the live heap. Smaller stacks and globals hardly move the heap goal."""
 
     roots_min_mib: float = 2.0
-    """MiB. Below this, rounding to whole MiB decides."""
+    """MiB. Below this, the size is mostly rounding to whole MiB."""
 
     idle_mark_share: float = 0.5
-    """Share of all marking. Idle workers do more of the marking than all others together."""
+    """Share of all marking. Above it, idle workers mark more than all others together."""
 
     mark_mib_per_cpu_s: float = 100.0
-    """MiB per CPU second. Trees of pointers were marked at 1,800 MiB per CPU second."""
+    """MiB per CPU second. Marking below this rate is slow: even trees of pointers were marked
+    at 1,800 MiB per CPU second."""
 
     slow_mark_ms: float = 100.0
     """Milliseconds of marking. In shorter cycles the rate is too imprecise."""
 
     slowed_rate: float = 0.5
-    """Allocation rate while marking over the rate between cycles. Measured: 0.84 to 0.95 in
-    calm runs, 0.18 to 0.46 in saturated ones."""
+    """Allocation rate while marking, divided by the rate between cycles. Measured: 0.84 to
+    0.95 in calm runs, 0.18 to 0.46 in saturated ones."""
 
     slowed_gc_cpu: float = 0.05
     """Share of CPU. With less GC CPU a slowdown while marking does not matter."""
@@ -288,7 +292,8 @@ class Thresholds:
     """Share of the heap in use. Ordinary programs waste less on partly filled spans."""
 
     idle_share: float = 0.25
-    """Share of the memory obtained from the OS. Go returns idle memory when it is more."""
+    """Share of the memory obtained from the OS. Normally Go returns idle memory before it is
+    more than this."""
 
     off_heap_share: float = 0.2
     """Share of resident memory. GOMEMLIMIT has to leave room for a part of this size."""
@@ -307,7 +312,7 @@ class Thresholds:
     difference stayed within 0.3."""
 
     storm_assist_share: float = 0.5
-    """Share of GC CPU. The program does more of the marking than the workers."""
+    """Share of GC CPU. Above it, the program does more of the marking than the workers."""
 
     storm_min_cycles: int = 5
     """Cycles. Fewer are a spike."""
@@ -344,8 +349,8 @@ class Thresholds:
     """Share of the median. Replicas this similar differ only by chance and rounding."""
 
     fleet_limit_share: float = 0.8
-    """Live heap over memory limit. Above it GC cycles run one after the other (SAFE_LIMIT, 1.25
-    times the live heap)."""
+    """Live heap divided by the memory limit. Above it, GC cycles run one after the other: a
+    safe limit is at least 1.25 times the live heap (SAFE_LIMIT)."""
 
 
 DEFAULT = Thresholds()

@@ -19,14 +19,15 @@ MIN_POINTS = 8
 _Z95 = 1.959964
 
 _MAX_AUTOCORRELATION = 0.95
-"""A series cannot show a higher autocorrelation reliably, and the interval would be
-infinite."""
+"""A series cannot show a higher autocorrelation reliably. Without this bound, the interval
+could become infinite."""
 
 _RANGES = 20
-"""Time ranges that a live heap is reduced to before its slope is taken."""
+"""The live heap is reduced to the medians of this many time ranges before its slope is
+calculated."""
 
 _END_CYCLES = 5
-"""Cycles whose median stands for the live heap at the beginning or at the end."""
+"""The live heap at the beginning and at the end is the median of this many cycles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,10 @@ def _thinned(series: pl.DataFrame) -> pl.DataFrame:
 
 
 def _inflation(points: pl.DataFrame, per_s: float) -> float:
-    """Returns how much the variance grows by autocorrelation r: (1 + r) / (1 - r)."""
+    """Returns the factor by which autocorrelation r increases the variance.
+
+    It is (1 + r) / (1 - r).
+    """
     residual = pl.col("y") - per_s * pl.col("x")
     residual = residual - residual.median()
     sums = points.select(
@@ -123,15 +127,15 @@ class LiveGrowth:
 
     @property
     def gained_mib(self) -> float:
-        """The growth over the time range, by the slope."""
+        """The growth over the time range, calculated from the slope."""
         return self.mib_per_h * self.span_s / 3600
 
 
 def live_growth(cycles: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> LiveGrowth | None:
-    """Returns the growth of a process's live heap; None if it does not grow for certain.
+    """Returns the growth of a process's live heap; None if it is small or not significant.
 
     Args:
-        cycles: those of one process, in order, with `end_s`.
+        cycles: the cycles of one process, in order, with `end_s`.
         thresholds: the smallest growth that counts.
     """
     t = thresholds
@@ -139,7 +143,8 @@ def live_growth(cycles: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> LiveG
     if len(timed) < t.min_cycles:
         return None
     begin, end = timed["start_s"][0], timed["end_s"][-1]
-    # The start-up is a quarter of the time or of the cycles, whichever leaves more cycles.
+    # The first quarter of the time or of the cycles is skipped as the start-up, whichever
+    # leaves more cycles.
     by_time = timed.filter(pl.col("start_s") >= begin + (end - begin) / 4)
     by_count = timed[len(timed) // 4 :]
     later = by_time if len(by_time) >= len(by_count) else by_count

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_WINDOWS = 1_000_000
-"""Rows. More are asked for only by mistake, with a wrong unit."""
+"""More windows than this are requested only by mistake, for example with a wrong unit."""
 
 
 def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> pl.DataFrame:
@@ -106,7 +106,7 @@ def _ranges(corrected: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def _divided(ranges: pl.DataFrame, length_s: float) -> pl.DataFrame:
-    """Returns the sums by window, each time range divided at the windows' ends."""
+    """Divides the time ranges at the ends of the windows and returns the sums by window."""
     sums = [name for name in ranges.columns if name not in ("process", "from_s", "to_s")]
     first = (pl.col("from_s") / length_s).floor().cast(pl.Int64)
     last = pl.max_horizontal(first, (pl.col("to_s") / length_s).ceil().cast(pl.Int64) - 1)

@@ -112,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _validate_conditions(args: argparse.Namespace) -> None:
-    """Refuses wrong conditions and files before anything is read."""
+    """Raises an error for invalid conditions and files before any log is read."""
     fail_on.validate(args)
     from gctrace_analyzer.analysis.checks import condition
     from gctrace_analyzer.analysis.compare.metrics import NAMED
@@ -146,7 +146,10 @@ def _logs_by_side(words: list[str]) -> dict[str, list[str]]:
 
 
 def _short_names(words: list[str]) -> dict[str, str]:
-    """Returns names for sides without one: the file's, or its folder's if all are the same."""
+    """Returns names for the sides that have none, by path.
+
+    A name is the name of the file, or that of its folder if all files have the same name.
+    """
     from gctrace_analyzer.present.format import short_paths
 
     paths = [word for word in words if "=" not in word or Path(word).exists()]
@@ -189,7 +192,10 @@ def _compare(named: dict[str, list[str]], args: argparse.Namespace) -> Compariso
 
 
 def _options_per_side(options: dict[str, Any], sides: int) -> list[dict[str, Any]]:
-    """Returns the options of each side: a single value is for all sides, several are one each."""
+    """Returns the options of each side.
+
+    A single value applies to all sides; of several values, each applies to one side.
+    """
     found: list[dict[str, Any]] = [dict(options) for _ in range(sides)]
     for name in _PER_SIDE:
         if (text := options[name]) is None:

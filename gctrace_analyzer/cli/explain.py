@@ -101,7 +101,7 @@ def _is_finding(query: str) -> bool:
 
 
 def _rule(query: str) -> Iterator[Line]:
-    """What a finding means, when it is reported, what to do, and where that comes from."""
+    """Yields the lines about a finding: its meaning, condition, advice and source."""
     from gctrace_analyzer.present.explain import explain_rule
 
     explanation = explain_rule(query)

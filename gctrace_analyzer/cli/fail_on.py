@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def add_checks(parser: argparse.ArgumentParser, examples: str) -> None:
-    """Adds the options."""
+    """Adds the options `--fail-on` and `--junit`."""
     group = parser.add_argument_group("checks for CI")
     group.add_argument(
         "--fail-on",
@@ -48,7 +48,7 @@ def validate(args: argparse.Namespace) -> None:
 
 
 def report_checks(args: argparse.Namespace, checks: Sequence[Check]) -> int:
-    """Prints the conditions that are true, unknown or noise, and returns the exit code."""
+    """Prints each condition that is true, unknown or only noise; returns the exit code."""
     code = 0
     for each in checks:
         if each.held:
@@ -73,5 +73,5 @@ def _write_junit(checks: Sequence[Check], file: IO[bytes]) -> None:
 
 
 def _escaped(text: str) -> str:
-    """Returns the text as GitHub's workflow commands expect it."""
+    """Escapes a text for GitHub's workflow commands."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -9,7 +9,7 @@ from gctrace_analyzer.errors import nearest
 
 
 def run(words: list[str]) -> int:
-    """Prints the help of a command, by default that of the main job."""
+    """Prints the help of a command, by default that of the report."""
     name = next((word for word in words if not word.startswith("-")), "report")
     if name in ("report", "help"):
         return run_command("report", ["--help"])

@@ -19,7 +19,7 @@ from gctrace_analyzer.errors import (
 )
 
 VERBS = ("compare", "explain", "fleet", "help", "recommend", "watch", "whatif")
-"""Words that are commands in first place; a file of that name is `./compare`."""
+"""Words that are commands if they come first. A file of that name is given as `./compare`."""
 
 _USAGE_ERRORS = (BadSettingError, MissingExtraError, UnwritableOutputError)
 
@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> int:
         code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of the output has closed it, like `head`.
+        # Whoever reads the output has closed it, as `head` does.
         discard_output()
         return 0
     except KeyboardInterrupt:
@@ -93,7 +93,7 @@ def _run(words: list[str]) -> int:
 
 
 def run_command(name: str, words: list[str]) -> int:
-    """Runs a verb, or `report`, the main job without a verb."""
+    """Runs one of `VERBS`, or `report`, the command that users call without a name."""
     # Imported only now, so that `--help` does not wait for the frame library.
     code: int = import_module(f"gctrace_analyzer.cli.{name}").run(words)
     return code

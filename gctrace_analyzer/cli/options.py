@@ -24,7 +24,7 @@ _NOT_OPTIONS = {
     "settings": "SIDE",
     "stdin": "-",
 }
-"""Arguments in Python whose option has another name, or that are not options."""
+"""What users type for a Python argument that is not an option or whose option is different."""
 
 
 def as_option(argument: str, value: str | None = None) -> str:
@@ -44,7 +44,7 @@ def wrapped(message: str) -> str:
     lines: list[str] = []
     for line in message.splitlines():
         if "gctrace-analyze " in line:
-            # A command that should be copied.
+            # This line is a command to copy, so it must not be wrapped.
             lines.append(line)
             continue
         lines += textwrap.wrap(
@@ -72,7 +72,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        """Exits with code 2 after one message that says what to change."""
+        """Prints one message that says what to change, and exits with code 2."""
         text = wrapped(f"{self.prog}: {self._plain(message)}")
         self.exit(2, f"{text}\n  Try {self.prog} --help.\n")
 
@@ -176,7 +176,8 @@ def add_facts(parser: argparse.ArgumentParser, *, suffix: str = "", per_side: st
 
     Args:
         parser: where to add them.
-        suffix: what follows the names of the settings, as in `--gogc-now`.
+        suffix: what to append to the options for GOGC, memory limit and ballast: `-now` makes
+            `--gogc-now`.
         per_side: what to add to the help of options that take one value per side.
     """
     facts = parser.add_argument_group(
@@ -203,7 +204,11 @@ def add_facts(parser: argparse.ArgumentParser, *, suffix: str = "", per_side: st
 def add_reading(
     parser: argparse.ArgumentParser, *, growing: bool = False
 ) -> argparse._ArgumentGroup:
-    """Adds the options for how inputs are read; `growing` inputs can only be logs."""
+    """Adds the options for how inputs are read.
+
+    An input that is still `growing` can only be a log, so the options for other inputs are
+    left out then.
+    """
     group = parser.add_argument_group("how to read the inputs")
     group.add_argument(
         "--year",

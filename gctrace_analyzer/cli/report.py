@@ -1,4 +1,4 @@
-"""The main job: `gctrace-analyze run.log`."""
+"""The report, which is the command without a name: `gctrace-analyze run.log`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ exit codes: 0 analysed, 1 a --fail-on condition is true, 2 wrong usage,
 
 
 def run(words: list[str]) -> int:
-    """Runs the main job and returns its exit code."""
+    """Prints or writes the report and returns the exit code."""
     args = _parser().parse_args(words)
     outputs = [(path, format_of(path, SUFFIXES)) for path in args.output]
     table = args.table or "cycles"
@@ -150,7 +150,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _validate_conditions(args: argparse.Namespace) -> None:
-    """Refuses wrong conditions and files before anything is read."""
+    """Raises an error for invalid conditions and files before any log is read."""
     fail_on.validate(args)
     from gctrace_analyzer.analysis.checks import condition
     from gctrace_analyzer.analysis.summary import FIGURES
@@ -237,7 +237,8 @@ def _write_table(frame: pl.DataFrame, kind: str, file: IO[bytes]) -> None:
         # A CSV field cannot hold a list.
         lists = [name for name, dtype in frame.schema.items() if dtype == pl.List]
         frame = frame.with_columns(pl.col(lists).list.join("; ")) if lists else frame
-    # In pieces that Python writes, because its error shows that a pipe was closed.
+    # Written in pieces by Python itself rather than by the library, because only Python's
+    # error shows that the pipe was closed.
     for begin in range(0, max(len(frame), 1), _ROWS_PER_WRITE):
         part = frame.slice(begin, _ROWS_PER_WRITE)
         text = (

@@ -75,10 +75,10 @@ def show(lines: Iterable[Line], color: str, file: TextIO | None = None) -> None:
 
 
 def is_ascii_only(file: TextIO) -> bool:
-    """Returns whether a stream can show only ASCII: by its encoding, or by a C locale.
+    """Returns whether a stream can show only ASCII, because of its encoding or a C locale.
 
-    A C locale counts only if it was chosen: containers often have no locale, and show Unicode
-    nevertheless. (Python itself writes UTF-8 in either case.)
+    A C locale counts only if the environment sets it: containers often set no locale, but can
+    show Unicode. (Python itself writes UTF-8 in either case.)
     """
     try:
         "▁·".encode(getattr(file, "encoding", None) or "utf-8")
@@ -89,7 +89,7 @@ def is_ascii_only(file: TextIO) -> bool:
 
 
 def to_ascii(text: str) -> str:
-    """Returns the text with the reports' own signs in ASCII.
+    """Returns the text with ASCII replacements for the special characters of the reports.
 
     >>> to_ascii("▁▄█ · 3–6 µs …")
     '_=@ | 3-6 us ...'
@@ -104,7 +104,7 @@ def say(message: str) -> None:
 
 @contextmanager
 def to_a_reader() -> Iterator[None]:
-    """Ignores a closed pipe in the block, so that the exit code stays the same."""
+    """Ignores a closed standard output while the block runs, so that the exit code is kept."""
     try:
         yield
         sys.stdout.flush()
@@ -113,8 +113,8 @@ def to_a_reader() -> Iterator[None]:
 
 
 def discard_output() -> None:
-    """Sends what is still buffered for standard output nowhere.
+    """Discards what is still buffered for standard output.
 
-    Otherwise Python reports at its exit that it could not be written.
+    Otherwise Python would report at exit that it could not be written.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

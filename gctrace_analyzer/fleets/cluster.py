@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MEMORY = "1GiB"
-"""Memory limit per worker: enough for any file, because long ones are read in stretches."""
+"""Memory limit per worker: enough for any file, because long files are read in sections."""
 
 CONNECT_S = 30
 """How long to wait for a scheduler, and for its first worker."""
@@ -29,7 +29,7 @@ SETTINGS: dict[str, Any] = {
     # Dask's profiler samples every stack each 10 ms and keeps the samples: 5 % of the CPU, and
     # 50 KiB per file that are never freed.
     "distributed.worker.profile.enabled": False,
-    # One thread each: the parallelism is in the workers.
+    # Polars gets one thread in each worker, because the workers already run in parallel.
     "distributed.nanny.pre-spawn-environ.POLARS_MAX_THREADS": "1",
     # Shares of the memory limit at which a worker moves results to disk, spills, starts no
     # further task, and is terminated before the kernel kills it.
@@ -88,7 +88,7 @@ def connected(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silences Dask's logger for the time being: what matters is reported by this package."""
+    """Silences Dask's logger while the block runs; this package reports what matters."""
     logger = logging.getLogger("distributed")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

@@ -1,9 +1,9 @@
-"""Combines the figures of a process whose log was analysed in several stretches.
+"""Combines the figures of a process whose log was analysed in several sections ("stretches").
 
-Counts, sums, maxima, shares and rates are the same as if the log had been read in one piece:
-what lies at the seam between two stretches is added here. Percentiles are calculated from
-counted values, the slope of the live heap from medians. Episodes, findings and recommendations
-are not combined.
+Counts, sums, maxima, shares and rates are the same as if the log had been read in one piece,
+because whatever lies between two stretches (at the seam) is added here. Percentiles are
+calculated from counted values, the slope of the live heap from medians. Episodes, findings and
+recommendations are not combined.
 """
 
 from __future__ import annotations
@@ -46,15 +46,16 @@ _GROWTH = "live_heap_growth_mib_per_h"
 
 @dataclass(frozen=True, slots=True)
 class StretchFigures:
-    """What is needed of one stretch of a process to combine it with others.
+    """The figures of one process in one stretch, with what is needed to combine stretches.
 
     Attributes:
-        figures: those of the summary, and `capacity_cpu_s gc_cpu_s gc_cpu_with_idle_s`.
+        figures: the figures of the summary, and `capacity_cpu_s gc_cpu_s gc_cpu_with_idle_s`.
         first: number and times of the first cycle.
         last: number and times of the last cycle.
         distributions: values and how often they occur, by name.
         live: the live heap over time, thinned out: `start_s heap_live_mib`.
-        seam_alloc_mib: allocated between the last cycle before the stretch and its first one.
+        seam_alloc_mib: MiB allocated between the last cycle before the stretch and the first
+            cycle in it.
         true_live: sum and count of the estimates whose mean is `true_live_heap_mib`.
     """
 
@@ -70,11 +71,11 @@ class StretchFigures:
 def of_stretch(
     corrected: pl.DataFrame, own: pl.Expr, figures: Row, t: Thresholds = DEFAULT
 ) -> StretchFigures:
-    """Returns what is needed of the cycles of one process in a stretch.
+    """Returns the figures of one process in one stretch, ready to be combined.
 
     Args:
         corrected: the cycles, and some before and after them, with corrected durations.
-        own: selects those that belong to the stretch.
+        own: selects the cycles that belong to the stretch.
         figures: the figures of the stretch alone.
         t: thresholds for warm-up and small heaps.
     """
@@ -84,7 +85,7 @@ def of_stretch(
         "interval_ms": ((pl.col("start_s") - before("start_s")) * 1000).round(3),
         "live_mib": pl.col("heap_live_mib"),
         "goal_mib": pl.col("heap_goal_mib"),
-        # With more digits, hardly any two values would be equal.
+        # Rounded, so that values can be counted: otherwise hardly any two would be equal.
         "gogc": pl.when(is_large).then(effective_gogc()).round(6),
         "true_live": pl.when(steady).then(true_live_mib()),
     }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 IDENTITY = (
     "service", "cluster", "region", "namespace", "pod", "container", "host", "unit",
 )  # fmt: skip
-"""What can be read from a path."""
+"""The names that a pattern for paths may contain."""
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>)\]]+")
 _SIGNED = re.compile(
@@ -29,7 +29,7 @@ _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_KEY")
 
 
 def is_url(text: str) -> bool:
-    """Returns whether it is a URL, not a local path."""
+    """Returns whether `text` is a URL and not a local path."""
     return "://" in text
 
 
@@ -54,7 +54,7 @@ def public(url: str) -> str:
 
 
 def without_secrets(text: str, url: str = "") -> str:
-    """Returns a message with the URLs and credentials it may quote made safe to show."""
+    """Returns a message without secrets: URLs are shortened, and credentials become `***`."""
     parts = urlsplit(url) if is_url(url) else None
     secrets = [parts.query, parts.netloc.rpartition("@")[0]] if parts else []
     if parts:
@@ -109,7 +109,7 @@ _REPLICA_SUFFIX = re.compile(
 
 
 def service_of(row: Mapping[str, object]) -> str | None:
-    """Returns the service according to the log prefix; None if it does not say.
+    """Returns the service according to the log prefix; None if the prefix does not name it.
 
     It is the container, unit or program, else the pod without the suffix that Kubernetes adds
     (rand.SafeEncodeString, or the ordinal of a stateful set).

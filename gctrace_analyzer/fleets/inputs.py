@@ -38,7 +38,8 @@ Kind = Literal[
 ]
 
 RETRIED = ("missing", "denied", "unreachable", "library")
-"""Failures to reach a file, not faults of the file itself: the next run tries again."""
+"""Kinds of failures to reach a file. They are no faults of the file itself, so the next run
+reads such files again."""
 
 _LIBRARIES = {
     "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs",
@@ -91,7 +92,7 @@ def _local(text: str) -> Iterator[Item]:
         # Patterns may be absolute, which Path.glob does not accept.
         names = glob.glob(str(path), recursive=True)  # noqa: PTH207
     else:
-        # Named explicitly, so it gets a row even if it does not exist.
+        # The user named this file, so it gets a row even if it does not exist.
         yield Item(str(path), str(path), path.stat().st_size if path.is_file() else None)
         return
     yield from (Item(name, name, Path(name).stat().st_size) for name in names if _is_file(name))

@@ -45,7 +45,7 @@ class Manifest(TypedDict):
 
 
 def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what the rows of an output depend on: the options, this format, this version."""
+    """Returns what the rows depend on: options, manifest format and version of the package."""
     return {"format": FORMAT, "made_by": __version__, **options}
 
 

@@ -1,8 +1,9 @@
 """Saves the rows of a fleet run: a folder of Parquet files, and a manifest next to it.
 
-A Parquet file is written to a temporary place and moved, then the manifest likewise. A file
-that the manifest does not list does not count, so a run can be interrupted at any moment and
-the next one resumes from what the manifest lists. (In an object store, a PUT is atomic anyway.)
+A Parquet file is written to a temporary place and then moved; after that, the manifest is
+written in the same way. A file that the manifest does not list is ignored, so a run can be
+interrupted at any moment, and the next run resumes from what the manifest lists. (In an object
+store, a PUT is atomic anyway.)
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.fleets.manifest import Part
 
 _ROWS, _ERRORS, _RETRIED = "rows", "errors", "again"
-"""Kinds of Parquet files: results, unreadable files, and files that the next run retries."""
+"""Kinds of Parquet files: results, unreadable files, and files that are tried again later."""
 
 
 class Output:
@@ -39,7 +40,8 @@ class Output:
         options: what the rows depend on; an output made with other options is not resumed.
         storage_options: options for fsspec.
         overwrite: discard what is there.
-        retry: also discard the rows of files that could not be read.
+        retry: also discard the rows of files that could not be read, so that they are read
+            again.
 
     Raises:
         BadSettingError: something else is there, or it was made with other options.
@@ -91,7 +93,12 @@ class Output:
             )
 
     def add(self, rows: Sequence[Mapping[str, Any]], files: int) -> None:
-        """Saves rows, all of a file in one call; `files` is the number of files of the run."""
+        """Saves rows; all rows of a file must be given in the same call.
+
+        Args:
+            rows: rows of `schema.FLEET`.
+            files: the number of files in the whole run, for the manifest.
+        """
         groups: dict[str, list[Mapping[str, Any]]] = {}
         for row in rows:
             error = row["error_kind"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.run import Run
 
 Row: TypeAlias = dict[str, Any]
-"""A row of the fleet table, by column (`schema.FLEET`)."""
+"""A row of the fleet table (`schema.FLEET`): its values by column name."""
 
 WORST_EPISODES = 3
 RANK = {"ok": 0, "info": 1, "warn": 2, "bad": 3}
@@ -64,7 +64,10 @@ def error_row(item: Item, kind: Kind, problem: str, identity: Mapping[str, str])
 
 
 def row_of(run: Run, *, alone: bool = True) -> Row:
-    """Returns the figures of one process; `alone`: all OOM kills in the file are its own."""
+    """Returns the figures of one process.
+
+    If it is `alone` in its file, all OOM kills in the file are counted as its own.
+    """
     report = run.report()
     summary = report.analysis.summary
     process = report.analysis.per_process[0][0] if report.analysis.per_process else None
@@ -118,7 +121,7 @@ def _identity(process: Mapping[str, Any], from_path: Mapping[str, str]) -> Row:
 
 
 def _capacity_s(corrected: pl.DataFrame) -> float | None:
-    """GOMAXPROCS × time, the denominator of the shares in the summary."""
+    """Returns GOMAXPROCS × time, the denominator of the CPU shares in the summary."""
     per_s = corrected["elapsed_s"] * corrected["procs"]
     return float(per_s.sum()) if per_s.count() else None
 
@@ -177,7 +180,7 @@ def worst(episodes: Sequence[Row]) -> list[Row]:
 
 
 def strongest_limiter(levels: Sequence[str | None]) -> str | None:
-    """Returns the strongest of several statements about the CPU limiter."""
+    """Returns the highest of several verdicts on the CPU limiter (see `_LIMITER`)."""
     return max(filter(None, levels), key=_LIMITER.index, default=None)
 
 

@@ -1,8 +1,8 @@
 """Submits batches of files to Dask and saves the rows that come back.
 
-Dask queues, places and repeats tasks. This module adds two things: when Dask gives up a batch,
-its files are tried one by one while nothing else runs, which finds a file that crashes workers
-and spares the others; and a store that no longer answers ends the run.
+Dask queues, places and repeats tasks. This module adds two things. When Dask gives up a batch,
+its files are read one by one while nothing else runs, so that only the file that crashes
+workers is reported as unreadable. And if a store no longer answers, the run ends.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 FILES_AT_ONCE = 16
 BYTES_AT_ONCE = 16 << 20
-"""The size of a batch: large enough to make Dask's millisecond per task negligible, and small
-enough to lose."""
+"""The size of a batch: large enough to make Dask's millisecond per task negligible, and so
+small that little is lost if a batch fails."""
 
 SAVE_S = 5.0
 SAVE_ROWS = 2_000
@@ -113,13 +113,14 @@ class FleetRun:
 
         Raises:
             FleetStoppedError: the scheduler or the store was lost; finished files are kept.
-            KeyboardInterrupt: finished files are kept, too.
+            KeyboardInterrupt: the user pressed Ctrl-C; finished files are kept.
         """
         try:
             suspects = self._run_batches()
             self._run_one_by_one(suspects)
         finally:
-            # Also when the run is interrupted: no finished file should be read again.
+            # This happens even if the run is interrupted, so that no finished file is read
+            # again.
             self._save()
         self._output.finish(len(self._items))
 
@@ -171,7 +172,8 @@ class FleetRun:
         del self._results[item.name]
         self.progress.part_bytes -= item.size or 0
         if ready := [each for each in every if isinstance(each, dict)]:
-            # It cannot be split, or one part is unreadable: then the file counts as unreadable.
+            # There are rows instead of parts: either the file cannot be split, or a part could
+            # not be read. In the second case the whole file counts as unreadable.
             failed = [row for row in ready if row["error_kind"]]
             self._add([item], failed[:1] or ready)
             return

@@ -2,7 +2,7 @@
 
 A stretch has the lines that begin in its range of bytes, so stretches can be read in any order
 and on any machine. Some lines before and after it are read too: to join a record that is torn
-at the seam, and to find out which process continues there.
+where two stretches meet (at the seam), and to find out which process continues there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ CONTEXT_BYTES = 1 << 16
 
 _CYCLE_KEY = ("gc_num", "start_s", "heap_end_mib")
 _ORIGIN = tuple(name for name in schema.IDENTITY if name not in ("container_id", "stream"))
-"""The identity of a process in a fleet; it may write to two streams."""
+"""The columns that identify a process in a fleet. A process may write to two streams, so the
+stream is not one of them."""
 
 _SUMS = ("episodes", "thrash_s", "oom_kills", "repaired_cycles")
 _FROM_FIRST = (
@@ -70,7 +71,7 @@ def stretch_of_range(file: IO[bytes], begin: int, end: int) -> Stretch:
 
 
 def stretches_of(source: Source, size: int) -> Iterator[Stretch]:
-    """Yields all lines of an input, in ranges of `size` bytes of its text."""
+    """Yields the stretches of an input: its lines in ranges of `size` bytes of its text."""
     data, start, begin = b"", 0, 0
     for chunk in source.chunks():
         data += chunk
@@ -108,7 +109,10 @@ def _is_utf16(head: bytes) -> bool:
 
 
 def _stretch(data: bytes, start: int, begin: int, end: int) -> Stretch:
-    """Returns the lines that begin from `begin` to `end`; `data` starts at offset `start`."""
+    """Returns the stretch of lines that begin at an offset from `begin` up to `end`.
+
+    `data` is the text around it, which starts at offset `start`.
+    """
     first = _line_at(data, begin - start) if begin else 0
     last = _line_at(data, end - start)
     low = _line_at(data, first - CONTEXT_BYTES) if first > CONTEXT_BYTES else 0
@@ -129,7 +133,7 @@ def _line_at(data: bytes, at: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ProcessPart:
-    """The part of a process that is in one stretch.
+    """What one stretch shows of one process.
 
     Attributes:
         row: its row, as if the stretch were the whole log.
@@ -155,7 +159,7 @@ class StretchResult:
         parts: the parts of the processes in it.
         without_cycles: its row, if it has no GC cycle.
         rejected: the number of rejected lines.
-        nothing: why nothing was recognised in it.
+        nothing: why nothing was recognised in it, if that is so.
     """
 
     index: int
@@ -241,7 +245,8 @@ def _continued(
 ) -> int | None:
     """Returns the number of the process that continues in `part`; None if it is a new process.
 
-    It is the one whose last cycle was seen before the seam, else the one that fits best.
+    It is the process whose last cycle was read just before this stretch. If no such cycle was
+    read, it is the process that fits with the fewest missing cycles.
     """
     free = [number for number in range(len(chains)) if number not in taken]
     if part.before is not None:

@@ -116,7 +116,7 @@ def _or_error_row(item: Item, batch: Batch, work: Callable[[Item], list[Any]]) -
     except BaseException as err:  # A panic in Polars is not an Exception.
         kind, problem = inputs.kind_of(err), inputs.problem_of(err, item.url)
     if kind == "unreachable" and batch.retry:
-        # From None: the cause has the URL with its secrets, and workers log it.
+        # `from None`, because the cause has the URL with its secrets, and workers log it.
         raise StoreUnreachableError(": ".join((item.name, problem))) from None
     return [rows.error_row(item, kind, problem, batch.how.identity_of(item))]
 

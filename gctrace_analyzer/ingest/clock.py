@@ -1,9 +1,10 @@
 """Converts timestamps to UTC, and finds the wall-clock start of each process.
 
-A timestamp without a year needs `year`, one without a time zone `tz`; without them the time is
-null, never a guess. The order of the lines gives the rest: a month that falls back is a new
-year, and a local hour that occurs twice is resolved by the neighbouring lines and the process's
-own clock. The start of a process, from its lines with timestamps, dates all its cycles.
+A timestamp without a year needs `year`, and one without a time zone needs `tz`; without them
+the time is null, never a guess. The order of the lines shows the rest: a month that falls back
+is a new year, and a local hour that occurs twice is resolved by the neighbouring lines and the
+process's own clock. The start of a process is calculated from its lines with timestamps; from
+it, all its cycles get a wall-clock time.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _OFFSET_MIN = {
     "ACST": 570, "ACDT": 630, "AWST": 480, "NZST": 720, "NZDT": 780, "SAST": 120, "EAT": 180,
     "WIB": 420, "PKT": 300,
 }  # fmt: skip
-"""Zone abbreviations that mean one offset; CST, IST, BST and others mean several."""
+"""Offsets in minutes of zone abbreviations with one meaning; CST, IST, BST and others have
+several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Clock:
 
 
 def moment(text: str) -> datetime:
-    """Returns the instant that a text gives, in UTC unless it has an offset.
+    """Returns the time that a text gives, in UTC; a text without an offset is read as UTC.
 
     Raises:
         BadSettingError: not a time.
@@ -121,7 +123,7 @@ def with_logged_at(
 
 
 def _is_utc(frame: pl.DataFrame) -> bool:
-    """Returns whether every timestamp has an offset."""
+    """Returns whether every timestamp is in UTC already and has a year."""
     if "zone" not in frame.columns:
         return not frame["local_time"].count()
     utc = (frame["zone"].cast(pl.String) == "UTC").sum()
@@ -166,7 +168,10 @@ def _instants(lines: pl.DataFrame, clock: Clock) -> pl.Series:
 
 
 def _with_year(lines: pl.DataFrame, year: int | None) -> pl.Series:
-    """Returns the times with a year: `year` at first; a large jump of the month changes it."""
+    """Returns the times with a year.
+
+    The first line is from `year`; if the month jumps by over half a year, the year changes.
+    """
     if year is None:
         return lines.select(
             pl.when(~pl.col("yearless")).then("local_time").alias("local_time")
@@ -202,7 +207,7 @@ def _with_year(lines: pl.DataFrame, year: int | None) -> pl.Series:
 
 
 def _local(lines: pl.DataFrame, tz: str) -> pl.Series:
-    """Local times of a zone in UTC; the order of lines resolves hours that occur twice."""
+    """Converts local times to UTC; the order of the lines resolves hours that occur twice."""
     early, late = (
         lines.select(
             pl.col("local_time").dt.replace_time_zone(tz, ambiguous=fold, non_existent="null")
@@ -226,7 +231,8 @@ def _second_time(lines: pl.DataFrame, twice: pl.Series) -> pl.Series:
         at_step=pl.col("start_s").diff(),
     )
     step, own = pl.col("step"), pl.col("at_step")
-    # The wall clock fell back by an hour, compared with the last line or the process's clock.
+    # True where the wall clock fell back by an hour, compared with the line before or with the
+    # process's own clock.
     fell = step.is_between(-1.5 * _HOUR_S, -0.3 * _HOUR_S) | (
         (own > 0) & ((own - step - _HOUR_S).abs() < 0.05 * _HOUR_S)
     )
@@ -239,7 +245,8 @@ def _second_time(lines: pl.DataFrame, twice: pl.Series) -> pl.Series:
         before=pl.col("step").first().over("run"),
         after=pl.col("step").shift(-1).last().over("run"),
     )
-    # If no step shows that the clock fell back, the offset of the nearer neighbour applies.
+    # If no step shows that the clock fell back, the offset of the nearer line before or after
+    # the repeated hour applies.
     before, after = pl.col("before"), pl.col("after")
     near_before = before.is_not_null() & (before.abs() <= after.abs().fill_null(float("inf")))
     nearer = pl.when(before.is_not_null() | after.is_not_null()).then(~near_before)
@@ -253,7 +260,7 @@ def with_wall_time(
 
     A line is written at the end of its cycle and `@` is the start of the cycle, so a process
     started at timestamp - @ - wall time, minus some delay. A timestamp in whole seconds
-    only gives an interval for the start; the intervals of all lines have a narrow one in common.
+    only gives an interval for the start; the intervals of all lines overlap in a narrow one.
 
     Returns the cycles with `wall_time`, the start and end of each process, and a note for each
     process whose clocks disagree.

@@ -24,7 +24,7 @@ class DamagedError(Exception):
 
 
 class _Engine(Protocol):
-    """The interface of bz2, lzma and zstd, and of `_Zlib`."""
+    """The interface that the decompressors of bz2, lzma, zstd and `_Zlib` have in common."""
 
     @property
     def eof(self) -> bool: ...
@@ -61,10 +61,10 @@ def compression(head: bytes) -> str | None:
 
 
 def unpacked(kind: str, blocks: Iterator[bytes], step: int) -> Iterator[bytes]:
-    """Yields the decompressed bytes of all members, in pieces of at most `step`.
+    """Yields the decompressed bytes of all members, in pieces of at most `step` bytes.
 
     Raises:
-        DamagedError: after everything before the damage was yielded.
+        DamagedError: the data is damaged; everything before the damage has been yielded.
     """
     make, failures = _engine(kind)
     engine = make()

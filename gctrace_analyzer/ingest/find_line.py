@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FoundLine:
-    """A line as it was written, the record it is part of if it was torn, and any problem."""
+    """A line of an input.
+
+    Attributes:
+        text: the line as it was written.
+        joined: the whole record, if the line is a part of a torn record.
+        problem: why the line cannot be read, if it looks like a record.
+    """
 
     text: str
     joined: str | None = None

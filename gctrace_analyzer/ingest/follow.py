@@ -25,10 +25,12 @@ POLL_S = 0.03
 """How often the size of a file is checked; cheap, and fast enough to look immediate."""
 
 GATHER_S = 0.05
-"""How long to collect bytes that arrive one after another: parsing has a cost per piece."""
+"""How long to collect bytes that arrive one after another, because parsing has a cost for each
+piece."""
 
 QUIET_S = 0.3
-"""How long a rotated file must be unchanged before it is left: its program may still write."""
+"""How long a rotated file must be unchanged before it is left: the program may still write to
+it."""
 
 DRAIN_S = 1.0
 """How long reading the existing data may take after the input was stopped."""
@@ -45,7 +47,7 @@ class Stop:
         self._until = float("inf")
 
     def ask(self) -> None:
-        """Asks the input to end; data that is still being written has a time limit."""
+        """Asks the input to end; reading the existing data may take `DRAIN_S` at most."""
         if not self._asked.is_set():
             self._until = time.monotonic() + DRAIN_S
             self._asked.set()
@@ -88,7 +90,7 @@ class Pipe:
                 break
             found.append(data)
             got += len(data)
-            # The format is detected by the first bytes, so they must contain a line.
+            # The format is detected from the first bytes, so they must contain a whole line.
             self._first = self._first and b"\n" not in data
             until = min(until, time.monotonic() + GATHER_S)
             if time.monotonic() >= until and not self._first:
@@ -142,7 +144,7 @@ class Segment:
         return now != self._head
 
     def _is_left(self, since: float) -> bool:
-        """Returns whether the path is another file now, and this one does not change any more."""
+        """Returns whether the path names another file now and this one no longer changes."""
         if time.monotonic() - since < QUIET_S:
             return False
         opened = os.fstat(self._file.fileno())
@@ -154,7 +156,7 @@ class Segment:
 
 
 class Followed:
-    """A path that is followed: until it exists, and through rotation and truncation.
+    """A path that is followed: waits for the file, and continues after rotation or truncation.
 
     Raises:
         UnreadableInputError: a directory, or no permission.

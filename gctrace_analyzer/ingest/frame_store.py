@@ -35,7 +35,7 @@ class FrameStore:
 
     def frames(self) -> list[pl.DataFrame]:
         """Returns all frames, decompressed."""
-        # A copy, as another thread may add frames at the same time.
+        # `tuple` makes a copy, because another thread may add frames at the same time.
         return [pl.read_ipc(io.BytesIO(each.data)) for each in tuple(self._packed)]
 
     def discard(self, rows: int) -> int:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.sources import Source, SourceFacts
 
 WORKERS = 3
-"""Chunks parsed in parallel. Polars and the interpreter alternate, so that three keep two
-processors busy; more need more memory and gain nothing."""
+"""How many chunks are parsed in parallel. Each is parsed partly by Polars and partly by the
+interpreter, so that three keep two processors busy. More need more memory and gain nothing."""
 
 WHOLE_BYTES = 512 << 20
 """The largest document that is read; documents must fit in memory."""
@@ -37,8 +37,9 @@ WHOLE_BYTES = 512 << 20
 class Part:
     """What one input contains.
 
-    `cycles`, `companions` and `messages` have the metadata of their log prefixes; `rows` are
-    rows of other tables. `line_numbers` maps the messages of a document to its lines.
+    `companions` has the lines of other traces (scavenger, pacer, scans), and `messages` all
+    other lines that may matter. They and `cycles` have the metadata of their log prefixes.
+    `rows` are rows of other tables. `line_numbers` has the line of each message of a document.
     """
 
     facts: SourceFacts
@@ -105,8 +106,9 @@ def read_part(
     """Returns what an input contains; without `kind`, its format is detected.
 
     Raises:
-        UnreadableInputError: it is of a kind that cannot be read, or not whole.
-        NoDataError: 0 bytes.
+        UnreadableInputError: the input is of a kind that cannot be read, or is too large to be
+            read whole.
+        NoDataError: the input has 0 bytes.
     """
     part = Part(source.facts)
     raw, text = source.head(sniff.SNIFF_BYTES)
@@ -150,7 +152,13 @@ def _chunks(source: Source) -> Iterator[ChunkResult]:
 
 
 def add_rejoined(part: Part, suspects: list[Suspect], context: pl.DataFrame) -> None:
-    """Adds the records that the suspects make up to the part, and the rejected lines."""
+    """Rejoins torn records and adds them, and the rejected lines, to the part.
+
+    Args:
+        part: where to add them.
+        suspects: the lines that look like parts of torn records.
+        context: the lines around the suspects.
+    """
     numbers = pl.concat([frame.select("line_no", "gc_num") for frame in part.cycles])
 
     def expected_num(line_no: int) -> int | None:
@@ -232,7 +240,7 @@ def _add_lines(part: Part, lines: Iterable[tuple[int, str]]) -> None:
     if frame.is_empty():
         return
     known = part.wrappers.copy()
-    # Several messages may be on one line of a document; here each has a number of its own.
+    # Several messages may be on one line of a document, so each message gets its own number.
     part.line_numbers = frame["line_no"]
     frame = frame.with_columns(line_no=pl.int_range(1, pl.len() + 1))
     stripped = strip_prefixes(frame)

@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.sources import SourceFacts
 
 APART = 2 * CONTEXT_LINES
-"""Suspects further apart than this have no context line in common."""
+"""A number of lines. Suspects (lines that may be parts of torn records) that are further apart
+have no context line in common."""
 
 MOST_SUSPECTS = 1000
-"""How many suspects may wait for their other parts before the first are rejoined."""
+"""How many suspects may wait for the other parts of their record before the first are
+rejoined."""
 
 _FEW_SUSPECTS = 8
 
@@ -47,7 +49,7 @@ _MOST_FRAMES = 64
 
 
 class _Pieces:
-    """A `Part` that still grows, and the suspects whose missing text may still arrive."""
+    """A `Part` that still grows, and the suspects, whose other parts may still arrive."""
 
     def __init__(self, facts: SourceFacts, lines: int = 0) -> None:
         self.part = Part(facts)
@@ -99,7 +101,7 @@ class _Pieces:
         self.context = [frame for frame, end in ends if end > first - APART]
 
     def keep_newest(self, cycles: int) -> None:
-        """Discards everything except the newest cycles, at least those of the last piece."""
+        """Discards everything except the newest cycles, and keeps all of the last piece."""
         part = self.part
         part.messages.clear()
         part.companions.clear()
@@ -114,7 +116,7 @@ class _Pieces:
         part.cycles = frames
 
     def rejoin_all(self) -> Part:
-        """Rejoins or rejects all suspects that wait, and returns the part."""
+        """Rejoins or rejects all torn lines that still wait, and returns the part."""
         if self.suspects:
             self._rejoin(self.suspects)
         return self.part
@@ -127,7 +129,7 @@ class _Pieces:
 
 
 class LiveInput:
-    """One input that grows; `add` is called by one thread, all else by another."""
+    """One input that grows; one thread calls `add`, another may call everything else."""
 
     def __init__(self, facts: SourceFacts) -> None:
         self.facts = facts
@@ -142,12 +144,12 @@ class LiveInput:
 
     @property
     def lines(self) -> int:
-        """Lines so far."""
+        """The number of lines so far."""
         return self._fresh.lines
 
     @property
     def cycles(self) -> int:
-        """Cycles so far, without torn records."""
+        """The number of cycles so far, without torn records."""
         return self._all_cycles
 
     @property
@@ -157,7 +159,7 @@ class LiveInput:
         return frames[-1].row(-1, named=True) if frames else None
 
     def add(self, data: bytes) -> None:
-        """Adds the next whole, clean lines (`sources.Source.chunks`)."""
+        """Adds the next lines, which are whole and clean, as `Source.chunks` yields them."""
         now = parse.parse(data)
         self._rest.append(data)
         whole = None
@@ -191,7 +193,7 @@ class LiveInput:
         return discarded
 
     def whole(self) -> Part:
-        """Returns all that is kept, as reading the whole input would."""
+        """Returns everything that is kept, in the form that reading the whole input gives."""
         with self._lock:
             pieces = self._read.copy()
             rest = b"".join(self._rest)
@@ -207,13 +209,13 @@ class LiveInput:
         return part
 
     def latest(self) -> Part:
-        """Returns the newest cycles: `RECENT_CYCLES`, and at least those of the last piece."""
+        """Returns the newest cycles: about `RECENT_CYCLES`, with all of the last piece."""
         with self._lock:
             fresh = self._fresh.copy()
         return fresh.rejoin_all()
 
     def _store(self) -> None:
-        """Compresses everything that no suspect needs any more."""
+        """Compresses everything that is no longer needed to rejoin torn records."""
         part = self._read.part
         wanted = min((each.line_no for each in self._read.suspects), default=self._read.lines)
         old = sum(
@@ -233,7 +235,7 @@ class LiveInput:
 
 
 def _settled(at: list[int], lines: int) -> int:
-    """Returns how many of the suspects at these lines cannot be affected by later lines."""
+    """Returns how many of the suspects at these lines are not affected by later lines."""
     found = 0
     for index, (line, after) in enumerate(pairwise([*at, lines + APART + 1]), start=1):
         if after - line > APART and line + CONTEXT_LINES <= lines:

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.input import Part
 
 CLOCK_SLACK_S = 0.002
-"""Tolerance for times, as `@` and the phases are truncated to a millisecond or two digits."""
+"""Tolerance for times, because `@` is truncated to a millisecond and phases to two digits."""
 
 OPEN_CHAINS = 64
-"""How many of the last processes a cycle may continue; limits the cost of crash loops."""
+"""Only this many of the last processes can get more cycles; limits the cost of crash loops."""
 
 LOOKAHEAD = 32
 """How many cycles of other processes may come between two of one process."""
@@ -105,7 +105,7 @@ def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
         "background_cpu_ms",
         "stw_mark_term_cpu_ms",
     )
-    # A process prints one shape only, except for cycles that check for goroutine leaks.
+    # A process prints one line format only, except for cycles that check for goroutine leaks.
     plain = pl.lit("gc18").cast(pl.Categorical)
     shape = pl.when(pl.col("format") == "gc26").then(plain).otherwise("format")
     return cycles.select(
@@ -141,7 +141,7 @@ class _Cycle(NamedTuple):
 
 @dataclass(slots=True)
 class _Chain:
-    """A process: its last cycle, its GC CPU time so far in seconds, and its goal growth."""
+    """What is known of a process so far: last cycle, GC CPU time in seconds, goal growth."""
 
     process: int
     last: _Cycle
@@ -156,7 +156,10 @@ class _Chain:
             self.cpu = capacity * ((self.last.share or 0) + 0.5) / 100
 
     def missing(self, cycle: _Cycle) -> float:
-        """Returns the cycles missing before `cycle`; infinite if it cannot follow."""
+        """Returns how many cycles are missing between the last cycle and `cycle`.
+
+        The number is infinite if `cycle` cannot be of this process.
+        """
         last = self.last
         apart = cycle.num - last.num
         if apart < 1 or cycle.kind != last.kind:
@@ -225,14 +228,15 @@ def _sequential(firsts: list[_Cycle], lasts: list[_Cycle]) -> list[int] | None:
 
 
 def _concurrent(cycles: Iterable[_Cycle]) -> list[int]:
-    """Returns the process of each cycle: the recent one that it continues best."""
+    """Returns the process of each cycle: the recent process that it continues best."""
     chains: list[_Chain] = []  # the most recent last
     process: list[int] = []
     count = 0
     for cycle, upcoming in _with_lookahead(cycles):
         found = None
         for chain, missing in _candidates(chains, cycle):
-            # Skip a process whose next cycle appears later: this cycle would leave a gap.
+            # A process whose own next cycle comes later is skipped, because with this cycle it
+            # would have a gap.
             if not missing or not any(chain.missing(later) == 0 for later in upcoming):
                 found = chain
                 break
@@ -248,7 +252,10 @@ def _concurrent(cycles: Iterable[_Cycle]) -> list[int]:
 
 
 def _candidates(chains: list[_Chain], cycle: _Cycle) -> list[tuple[_Chain, float]]:
-    """Returns the processes that the cycle may continue, best first, and the cycles missing."""
+    """Returns the processes that this cycle may belong to, most likely first.
+
+    Each comes with the number of cycles missing between its last cycle and this one.
+    """
     costs = []
     for age, chain in enumerate(reversed(chains[-OPEN_CHAINS:])):
         missing = chain.missing(cycle)
@@ -258,7 +265,7 @@ def _candidates(chains: list[_Chain], cycle: _Cycle) -> list[tuple[_Chain, float
 
 
 def _with_lookahead(cycles: Iterable[_Cycle]) -> Iterator[tuple[_Cycle, deque[_Cycle]]]:
-    """Yields each cycle with the next few."""
+    """Yields each cycle with the `LOOKAHEAD` cycles after it."""
     rest = iter(cycles)
     upcoming = deque(islice(rest, LOOKAHEAD))
     while upcoming:
@@ -314,7 +321,10 @@ def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> 
 
 
 def go_versions(formats: Iterable[str]) -> tuple[str | None, str | None]:
-    """Returns the oldest and newest Go that print all these shapes; None: no upper limit."""
+    """Returns the oldest and the newest Go release that print all these line formats.
+
+    The newest is None if there is no upper limit; both are None if there is no format.
+    """
     shapes = [SHAPES[name] for name in formats if name in SHAPES]
     low = max((shape.go_min for shape in shapes), key=version_key, default=None)
     high = min(
@@ -324,10 +334,11 @@ def go_versions(formats: Iterable[str]) -> tuple[str | None, str | None]:
 
 
 def take_cycles(parts: Sequence[Part]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Takes the cycles out of the parts: one frame with their `process`, and identities.
+    """Removes the cycles from the parts; returns them with the identities of the processes.
 
-    Returns the cycles, and one row per process with the identity that the log prefix gives.
-    The frame is not made contiguous, which would need twice the memory.
+    The cycles are one frame with a `process` column. The identities are one row per process,
+    with host, unit, container and so on from the log prefix. The frame of cycles is not made
+    contiguous, because that would need twice the memory.
     """
     frames = []
     for part in parts:
@@ -406,7 +417,10 @@ def _key(frame: pl.DataFrame) -> pl.Series:
 
 
 def _by_key(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Series]:
-    """Returns the processes within each identity, in the order in which they appear."""
+    """Returns the process of each cycle, found among the cycles with the same key.
+
+    The processes are numbered in the order in which they appear in the log.
+    """
     whole = pl.concat(frames, how="diagonal").with_columns(pl.concat(keys).alias("key"))
     whole = whole.with_row_index("row")
     rows, numbers, so_far = [], [], 0

@@ -42,7 +42,7 @@ _TABLES_OF_MESSAGES = (
     "runtime_fatal",
 )
 
-# Lines of these shapes precede the record of their cycle; all others follow it.
+# Lines of these formats precede the record of their cycle; all others follow it.
 _BEFORE_THEIR_CYCLE = ("pacer_assist", "pacer_new", "pacer_old")
 
 
@@ -50,9 +50,9 @@ _BEFORE_THEIR_CYCLE = ("pacer_assist", "pacer_new", "pacer_old")
 class Log:
     """The contents of the inputs: tables by name (`schema.TABLES`), and facts of each input.
 
-    `runtime_lines` counts the other runtime lines by shape. `impossible` counts, by column, the
-    values that became null because they cannot be true. `notes` are sentences about the clock
-    and the inputs.
+    `runtime_lines` counts the runtime lines other than cycles by line format. `impossible`
+    counts, by column, the values that became null because they cannot be true. `notes` are
+    sentences about the clock and the inputs.
     """
 
     tables: dict[str, pl.DataFrame]
@@ -79,7 +79,7 @@ def read_log(
     *,
     progress: Callable[[SourceFacts], None] | None = None,
 ) -> Log:
-    """Returns the log that the inputs make up, in this order.
+    """Reads inputs, which are parts of one log in this order, and returns the log.
 
     Args:
         origins: paths, `-` for standard input, or open files.
@@ -102,7 +102,7 @@ def read_log(
 
 
 def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) -> Log:
-    """Returns the parts as one log with the notes; takes the cycles out of the parts."""
+    """Joins the parts, one per input, to one log with the notes; empties their `cycles`."""
     cycles, identities = processes.take_cycles(parts)
     cycles, spans, drifts = clocks.with_wall_time(cycles, options.clock)
     companions = {table: _companions(table, parts, cycles) for table in _COMPANIONS}
@@ -298,7 +298,10 @@ def _valid(value: Any, dtype: pl.DataType) -> Any:
 
 
 def _companions(table: str, parts: list[Part], cycles: pl.DataFrame) -> pl.DataFrame:
-    """Returns a companion table with the process and cycle of each of its lines."""
+    """Returns a table of other trace lines, each with the process and the cycle it belongs to.
+
+    These tables are `scavenges`, `pacer` and `scans`; the result is empty without such lines.
+    """
     frames = [
         frame.with_columns(pl.lit(part.facts.name).cast(pl.Categorical).alias("source"))
         for part in parts

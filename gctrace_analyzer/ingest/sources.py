@@ -1,8 +1,8 @@
 """Opens inputs and returns their bytes in chunks of whole, clean lines.
 
-The only module that opens inputs. Compression and encoding are detected by content, not by
-name. The lines are UTF-8 with Unix line ends, without NUL bytes (from a log that was truncated
-while it was written to) and without terminal escape sequences.
+This is the only module that opens inputs. Compression and encoding are detected by content,
+not by name. The lines are UTF-8 with Unix line ends, without NUL bytes (from a log that was
+truncated while it was written to) and without terminal escape sequences.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class Source:
             )
 
     def _line_blocks(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
-        """Blocks that end in a line end; a line over the limit is truncated."""
+        """Yields blocks that end at a line end; lines over `LONG_LINE_BYTES` are truncated."""
         carry, skipping = b"", False
         for block in blocks:
             data = block

@@ -1,1 +1,1 @@
-"""Turns figures into text, JSON and Markdown."""
+"""Turns figures into text, JSON, Markdown, HTML and plots."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.table import Line
 
 _FIRST = ("live_heap", "unclear_load")
-"""Differences shown first: with a different live heap, the load is not the same."""
+"""Differences that are shown first: with a different live heap, the load is not the same."""
 _STYLES = {"Improved": "green", "Regressed": "bold red", "Same": "dim"}
 _KINDS = {"incomparable": "bold yellow", "changed": "bold", "note": ""}
 
@@ -127,7 +127,7 @@ def source(side: Side, *, label: bool = False) -> str:
 
 
 def notes(sides: Sequence[Side]) -> Iterator[str]:
-    """Yields what limits the figures of the inputs."""
+    """Yields sentences about what limits the figures of the sides."""
     for side in sides:
         few = [part.summary.cycles for part in side.measured if not part.long_enough]
         if few:
@@ -157,7 +157,10 @@ def further_notes(found: TwoSides) -> Iterator[str]:
 
 
 def circumstances(found: TwoSides) -> Iterator[tuple[str, str, str]]:
-    """Yields label, sentence and style: is it fair, what changed, what was predicted."""
+    """Yields statements about a comparison, each as label, sentence and style.
+
+    They say whether it is fair, which settings changed, and what was predicted.
+    """
     broken = [each for each in found.differences if each.kind == "incomparable"]
     other = [each for each in found.differences if each.what in _FIRST]
     changed = [each.sentence for each in found.differences if each.kind == "changed"]

@@ -34,7 +34,7 @@ _COLUMNS = 100
 """The terminal width from which whole notes fit next to the bars."""
 
 JUST_NOW_S = 1.0
-"""The age below which the newest cycle ended "just now"."""
+"""If the newest cycle is younger than this, its age is shown as "just now"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _points(
     length = trend["end_s"][0] - trend["start_s"][0]
     at = (trend["start_s"] / length).round().cast(pl.Int64)
     last = int(at[-1]) if now_s is None else max(math.floor(now_s / length), int(at[-1]))
-    # Start at the first window: until the line is full, it grows from the left.
+    # Starts at the first window, so that the line grows from the left until it is full.
     first = max(last - count + 1, int(at[0]))
     wanted = pl.DataFrame({"at": range(first, last + 1)}, schema={"at": pl.Int64})
     table = wanted.join(trend.with_columns(at=at), on="at", how="left", maintain_order="left")

@@ -144,7 +144,7 @@ def _change(
 
 
 def notes(answers: Answers) -> list[str]:
-    """Returns how the figures were computed."""
+    """Returns sentences about how the figures were computed."""
     t = answers.totals
     sentences = [
         "GC cores: CPU seconds spent on GC per second, without idle marking, summed over all "

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def dumps(checks: Sequence[Check]) -> bytes:
-    """Returns the checks as JUnit XML; one whose result is unknown is an error, not a success."""
+    """Returns the checks as JUnit XML; a check with an unknown result becomes an error."""
     suite = ElementTree.Element(
         "testsuite",
         name="gctrace-analyze",

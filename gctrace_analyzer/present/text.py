@@ -50,7 +50,7 @@ def _head(report: Report) -> Iterator[Line]:
 
 
 def _findings(report: Report) -> Iterator[Line]:
-    """What happened: each problem with its evidence, further effects and advice."""
+    """Yields what happened: each problem with its evidence, further effects and advice."""
     problems = findings.problems(report)
     good, minor = findings.healthy(report), findings.minor(report)
     if not (problems or good or minor):
@@ -108,7 +108,7 @@ def _problem(each: findings.Problem) -> Iterator[Line]:
 
 
 def _evidence(report: Report) -> Iterator[Line]:
-    """Deaths, memory from MemStats, CPU time of systemd units."""
+    """Yields deaths, memory from MemStats, and the CPU time of systemd units."""
     for title, sentences in evidence.deaths(report):
         yield ()
         for text in wrap(title, WIDTH):

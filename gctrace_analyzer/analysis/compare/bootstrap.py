@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PACER_MEMORY = 5
-"""Cycles. The pacer's runway is the maximum over five cycles, so that many successive
-cycles are correlated."""
+"""Cycles. The pacer's runway is the maximum over the last five cycles, so up to five
+successive cycles are correlated."""
 
 _MIN_BLOCKS = 5
 """Blocks. With fewer, the variance of their sums is unknown."""
 
 _LEVEL_SHARE = 0.10
-"""Relative difference from the second half of the run, below which the live heap has
-settled."""
+"""Relative difference. The live heap has settled when it differs by less than this from its
+median in the second half of the run."""
 
 _LEVEL_MIB = 2.0
 """MiB. A smaller difference is rounding and floating garbage."""
@@ -44,7 +44,11 @@ the groups."""
 
 
 def block_cycles(cycles: int) -> int:
-    """Returns the length of a block: the cube root of the cycles, or the pacer's memory."""
+    """Returns the length of a block in cycles.
+
+    It is the cube root of the number of cycles, but at least as many cycles as the pacer looks
+    back. It is shorter if there would be fewer than `_MIN_BLOCKS` blocks otherwise.
+    """
     wanted = max(_PACER_MEMORY, round(math.cbrt(cycles)))
     return max(min(wanted, cycles // _MIN_BLOCKS), 1)
 
@@ -100,7 +104,7 @@ def started(corrected: pl.DataFrame) -> pl.Series:
 
 
 class _Sum:
-    """A ratio of sums over the cycles where both parts are known."""
+    """A ratio of two sums over the cycles in which numerator and denominator are known."""
 
     def __init__(self, numerator: pl.Expr, denominator: pl.Expr) -> None:
         known = numerator.is_not_null() & denominator.is_not_null()
@@ -109,7 +113,7 @@ class _Sum:
 
 
 def _below(columns: tuple[str, ...], value: float) -> _Sum:
-    """Returns how many values of a cycle are below `value`; equal ones count half."""
+    """Returns the share of values below `value` as a ratio of sums; equal ones count half."""
     below = pl.sum_horizontal(
         (pl.col(column) < value).cast(pl.Float64).fill_null(0)
         + 0.5 * (pl.col(column) == value).cast(pl.Float64).fill_null(0)
@@ -167,7 +171,7 @@ def _woodruff(corrected: pl.DataFrame, name: str, error: float) -> float:
 
 
 def _peak_error(corrected: pl.DataFrame) -> float | None:
-    """Returns the error of the peak: half its distance to the 90 % quantile."""
+    """Returns the standard error of the heap peak: half its distance to the 90 % quantile."""
     ends = corrected["heap_end_mib"].drop_nulls().cast(pl.Float64)
     if ends.is_empty():
         return None

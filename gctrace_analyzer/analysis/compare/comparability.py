@@ -37,8 +37,8 @@ leaks."""
 class Difference:
     """A difference between the sides, other than in their figures.
 
-    `kind` is `incomparable` (it changes figures by itself), `changed` (a setting, perhaps the
-    one that was to be compared) or `note`.
+    `kind` is `incomparable` (the difference changes figures by itself), `changed` (a setting
+    differs, perhaps the one that was to be compared) or `note`.
     """
 
     kind: Literal["incomparable", "changed", "note"]

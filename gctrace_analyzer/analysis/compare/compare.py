@@ -87,9 +87,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The metric of a side: the geometric mean of its runs.
+    """The value of a metric for a side: the geometric mean of its runs.
 
-    `scaled` and `variance` are on the metric's scale.
+    `value` is in the metric's unit; `scaled` and `variance` are on the metric's scale.
     """
 
     value: float
@@ -264,7 +264,10 @@ def _more_time(metric: Metric, side: Sequence[Measured], other: Sequence[Measure
 
 
 def _above_shorter_peaks(run: Measured, seconds: float) -> float:
-    """Returns how far the peak is above that of parts of this length, on the metric's scale."""
+    """Returns how far the peak of a run is above the mean peak of parts of this length.
+
+    The difference is on the metric's scale.
+    """
     metric = NAMED["heap_peak_mib"]
     part = ((pl.col("start_s") - pl.col("start_s").min()) / max(seconds, 1e-3)).floor()
     peaks = run.corrected.group_by(part.alias("part")).agg(pl.col("heap_end_mib").max())
@@ -315,7 +318,9 @@ def _seconds(runs: Sequence[Measured]) -> float:
 
 
 def _t(dof: int) -> float:
-    """Returns Student's t for the confidence, by its expansion in 1/dof (0.1 % off from 6 on).
+    """Returns Student's t for `CONFIDENCE`, from its expansion in 1/dof.
+
+    From 6 degrees of freedom on, it is off by at most 0.1 %.
 
     >>> [round(_t(dof), 2) for dof in (6, 10, 30)]
     [2.45, 2.23, 2.04]

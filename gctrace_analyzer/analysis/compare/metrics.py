@@ -1,7 +1,7 @@
 """The metrics of a comparison: unit, direction, and how much runs differ by chance.
 
-Metrics are compared on the scale log(value + floor): changes are factors, and values below the
-floor do not differ from zero in practice.
+Metrics are compared on the scale log(value + floor), so changes are factors, and values below
+the floor do not differ from zero in practice.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class Metric:
     """A figure that is compared.
 
     Attributes:
-        name: as in the summary.
-        unit: of the values.
+        name: the name of the figure.
+        unit: the unit of its values.
         floor: differences of this size, in `unit`, are rounding or too small to matter.
         noise: how much runs of the same program and setting differ, beyond the standard error
-            within each run: standard deviation of the logarithm. None: the metric has no
-            interval and no verdict.
+            within each run, as the standard deviation of the logarithm. If it is None, the
+            metric has no interval and no verdict.
         limited_noise: the same if a memory limit sets the goal, which amplifies differences.
-        better: `lower`, or `by load`: lower if the load is given, higher for a program that
-            does as much work as it can.
+        better: `lower` if a lower value is better. `by load` if that depends: lower is better
+            if the load is given, higher for a program that does as much work as it can.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Metric:
         return math.log(max(value, 0.0) + self.floor)
 
     def unscaled(self, scaled: float) -> float:
-        """Returns the value for a number on that scale."""
+        """Returns the value for a number on the scale of the comparison."""
         return max(math.exp(scaled) - self.floor, 0.0)
 
 
@@ -144,4 +144,4 @@ QUANTILES: dict[str, tuple[tuple[str, ...], float]] = {
     "live_heap_p50_mib": (("heap_live_mib",), 0.5),
     "heap_goal_p50_mib": (("heap_goal_mib",), 0.5),
 }
-"""The metrics that are quantiles: of which columns together, and which quantile."""
+"""The metrics that are quantiles: the columns whose values are pooled, and the quantile."""

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """One run of a unit: its CPU time, and how much of it was GC if its cycles are known.
+    """One run of a unit: its CPU time and, if its cycles are known, the part spent on GC.
 
-    `gc_cpu_share` is GC CPU time (without idle marking) over the CPU time used, not over that
-    of all CPUs. `complete` is True if the log has all cycles of the run.
+    `gc_cpu_share` is GC CPU time (without idle marking) divided by the CPU time that the unit
+    used, not by the time of all CPUs. `complete` is True if the log has all cycles of the run.
     """
 
     unit: str
@@ -84,11 +84,15 @@ SAME_WORK = 0.02
 """Relative difference of the total allocation. Below it, two runs did the same work."""
 
 MANY_TIMES = 3.0
-"""Times the GC cycles. For the same work, this is not chance."""
+"""If two runs did the same work and one has this many times the GC cycles of the other, that
+is not chance."""
 
 
 def compared(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
-    """Yields runs that did the same work with far more GC, according to dumps and units."""
+    """Yields a sentence for each pair of runs that did the same work, one with far more GC.
+
+    GC cycles and allocation come from MemStats dumps, the CPU time from systemd units.
+    """
     dumps = tables["memstats"].drop_nulls(["total_alloc_bytes", "num_gc"])
     if dumps.is_empty():
         return

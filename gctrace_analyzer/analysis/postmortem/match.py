@@ -42,7 +42,10 @@ class Match:
 
 
 def match_process(kill: Row, processes: pl.DataFrame) -> Match | None:
-    """Returns the process that `kill`, a row of `oom_kills`, has killed; None if unknown."""
+    """Returns the process that was killed according to `kill`, a row of `oom_kills`.
+
+    Returns None if it is unknown.
+    """
     matches: list[tuple[tuple[str, ...], int]] = []
     rows = processes.to_dicts()
     for row in rows:
@@ -54,7 +57,7 @@ def match_process(kill: Row, processes: pl.DataFrame) -> Match | None:
         if agrees:
             matches.append((agrees, row["process"]))
     if matches:
-        # In a crash loop, the last start is the one that was killed.
+        # In a crash loop, the process that started last is the one that was killed.
         best = min(
             matches, key=lambda each: (_CERTAINTY.index(each[0][0]), -len(each[0]), -each[1])
         )

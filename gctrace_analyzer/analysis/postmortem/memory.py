@@ -17,7 +17,7 @@ _NAMES = tuple(
     name for name in IDENTITY if name not in ("host", "log_pid", "unit", "namespace", "stream")
 )
 _IDENTITY = ("source", "host", *_NAMES)
-"""The columns that distinguish programs; a restarted program is still the same."""
+"""The columns that distinguish programs; a restarted program still counts as the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Memory:
 
 
 HELD_TIMES = 1.5
-"""Held heap over needed heap. If a program holds half as much again as it needs, that is worth
+"""Held heap divided by needed heap. If a program holds 1.5 times what it needs, that is worth
 a sentence."""
 
 MIN_IDLE_MIB = 64.0

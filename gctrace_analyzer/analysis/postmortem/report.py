@@ -89,7 +89,8 @@ def _states(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
     """Yields containers that were killed, unless there is a record of that kill already."""
     kills = tables["oom_kills"]
     seen_ids: set[str] = set()
-    # If one event of a container proves the kill, its other events need not.
+    # Events that prove the kill come first; the other events of the same container are then
+    # skipped.
     states = tables["container_states"].sort("oom_killed", descending=True, nulls_last=True)
     for row in states.iter_rows(named=True):
         if not row["oom_killed"] and row["exit_code"] != 137:
@@ -245,7 +246,7 @@ def _last_cycles(death: Row, cycles: pl.DataFrame) -> Row:
 
 
 def _next_goal(minute: pl.DataFrame, last: Row) -> int | None:
-    """Returns the goal of the cycle that was due next, by the effective GOGC."""
+    """Returns the heap goal (MiB) of the next cycle, calculated from the effective GOGC."""
     gogc = minute.filter(pl.col("goal_set_by").cast(pl.String) == "gogc")[
         "effective_gogc"
     ].median()
@@ -265,9 +266,10 @@ def _gap_s(death: Row, last: Row) -> float | None:
 
 
 def _memory_at_death(death: Row, facts: Row, memstats: pl.DataFrame) -> Row:
-    """Returns the resident memory at death as Go heap, other Go memory and the rest.
+    """Returns the resident memory at death, split into Go heap, other Go memory and the rest.
 
-    The heap is that at the end of the last cycle, so the rest includes later allocations.
+    The Go heap is its size at the end of the last cycle, so the rest includes whatever was
+    allocated after that.
     """
     resident = death.get("anon_rss_bytes")
     shared = death.get("shmem_rss_bytes") or 0

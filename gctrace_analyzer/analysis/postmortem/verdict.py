@@ -33,7 +33,8 @@ memory grew between two cycles."""
 
 GROWTH_TIMES = 1.5
 GROWTH_MIN_MIB = 16
-"""A live heap that grew by this factor and this much in the last minute is a cause."""
+"""If the live heap grew by this factor and by this many MiB in the last minute, that is a
+cause."""
 
 EXPLAINED_TIMES = 3
 """A factor. If off-heap memory is more than this many times what the heap can have grown since
@@ -121,7 +122,10 @@ def _about_limit(facts: Row, death: Row, tables: Mapping[str, pl.DataFrame]) -> 
 
 
 def _rank(death: Row, tables: Mapping[str, pl.DataFrame]) -> str:
-    """Returns how large the program was among the tasks that the kernel listed."""
+    """Returns a sentence about the program's rank by size among the tasks that were listed.
+
+    Returns an empty string if the kernel did not list the program.
+    """
     tasks = listed_tasks(death, tables["oom_tasks"]).sort(
         "rss_bytes", descending=True, nulls_last=True
     )
@@ -165,9 +169,9 @@ def _about_last_minute(facts: Row, ceiling: float) -> Iterator[str]:
 
 
 def _small_growth(facts: Row, ceiling: float) -> float | None:
-    """Returns how much the heap can have grown since the last cycle.
+    """Returns how many MiB the heap can have grown since the last cycle.
 
-    None unless that is far too little to explain the off-heap memory.
+    Returns None if this growth may explain the off-heap memory, or is unknown.
     """
     rest, gap, rate = facts["off_heap_mib"], facts["gap_s"], facts["alloc_mib_per_s"]
     if rest is None or gap is None or rate is None or rest <= OFF_HEAP_SHARE * ceiling:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     explained_by=("GC016", "GC015", "GC001", "GC005"),
 )
 def mutator_slowed_in_gc(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Allocation rate while marking over the rate between cycles."""
+    """Compares the allocation rate while marking with the rate between cycles."""
     t, cycles = facts.thresholds, facts.warmed_up
     while_marking_mib = total(cycles["heap_end_mib"] - cycles["heap_start_mib"])
     marking_s = total(cycles["concurrent_mark_ms"]) / 1000
@@ -59,7 +59,7 @@ def mutator_slowed_in_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     source="our heuristic",
 )
 def high_alloc_rate(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Allocation rate per processor."""
+    """Checks the allocation rate per processor."""
     rate, procs = facts.summary.alloc_mib_per_s, int(maximum(facts.cycles["procs"]))
     if rate is None or not procs:
         return

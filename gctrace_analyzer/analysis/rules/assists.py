@@ -49,7 +49,7 @@ def _long_cycles(facts: ProcessFacts) -> pl.DataFrame:
     explained_by=("GC016", "GC015", "GC024", "GC001"),
 )
 def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Assists over GC CPU, where they also matter for the program."""
+    """Checks the share of assists in GC CPU time, if they also matter for the program."""
     t, summary = facts.thresholds, facts.summary
     share = summary.assist_share_of_gc_cpu
     if share is None or share <= (t.assist_warn if facts.new_pacer else t.assist_warn_old):
@@ -81,7 +81,7 @@ def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
     explained_by=("GC016", "GC015", "GC005"),
 )
 def assist_spike(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Cycles in which assists take most of the processors."""
+    """Looks for cycles in which assists take most of the processors."""
     limit = facts.thresholds.assist_spike
     spikes = _long_cycles(facts).filter(pl.col("assisted") > limit)
     if len(spikes):
@@ -107,7 +107,7 @@ def assist_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     explained_by=("GC005", "GC016", "GC015"),
 )
 def trigger_pinned_low(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Where cycles start between the live heap and the goal."""
+    """Checks at which point between the live heap and the goal cycles start."""
     t = facts.thresholds
     trigger = facts.warmed_up["trigger_share"].median()
     earliest = t.early_trigger if facts.new_pacer else t.early_trigger_old

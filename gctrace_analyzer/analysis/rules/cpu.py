@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     explained_by=("GC016", "GC015", "GC024", "GC004", "GC026"),
 )
 def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
-    """GC CPU time over all CPU time."""
+    """Checks the share of GC in all CPU time."""
     t, share = facts.thresholds, facts.summary.gc_cpu_share
     if is_start_up(facts) or share is None or share <= t.gc_cpu_warn:
         return
@@ -71,7 +71,7 @@ def _cpu_text(facts: ProcessFacts) -> str:
     source="stwprocs in runtime/mgc.go",
 )
 def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Processors that a pause stopped, over GOMAXPROCS."""
+    """Compares the number of processors that a pause stopped with GOMAXPROCS."""
     t = facts.thresholds
     long = facts.cycles.filter(pl.col("stw_sweep_term_ms") >= t.stopped_min_ms)
     stopped = (
@@ -98,7 +98,10 @@ def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
     source="golang/go#59715, #73193; istio/istio#10855",
 )
 def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:
-    """GOMAXPROCS against the CPU limit; if no limit is known, long pauses with a small heap."""
+    """Compares GOMAXPROCS with the CPU limit.
+
+    If no limit is known, looks for long pauses with a small heap.
+    """
     t, cycles = facts.thresholds, facts.cycles
     procs = cycles["procs"].max()
     if not isinstance(procs, int):

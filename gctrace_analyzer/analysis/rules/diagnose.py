@@ -80,7 +80,8 @@ PROCESS_RULES: tuple[Rule[ProcessFacts], ...] = (
     log.log_incomplete,
     log.short_log,
 )
-"""In this order: a rule may depend on the matches of those before it."""
+"""The rules about one process, in the order in which they are checked: a rule may depend on
+the matches of rules before it."""
 
 MEMORY_RULES: tuple[Rule[MemoryFacts], ...] = (memory.fragmentation, memory.unreleased_idle)
 DEATH_RULES: tuple[Rule[DeathFacts], ...] = (
@@ -115,7 +116,8 @@ _MOST_COSTLY_FIRST: tuple[Rule[Any], ...] = (
     frequency.gc_always_on,
     frequency.too_frequent,
 )
-"""The order of findings of the same severity, by what they cost; all others follow."""
+"""The order of findings of the same severity: first those that cost the program most. Findings
+of other rules follow."""
 
 _COST = {each.id: position for position, each in enumerate(_MOST_COSTLY_FIRST)}
 
@@ -192,9 +194,9 @@ def _of_process(facts: ProcessFacts) -> Iterator[Finding]:
 
 
 def _without_short_starts(findings: list[Finding], processes: int) -> list[Finding]:
-    """Drops `short-log` unless it is true of every process.
+    """Drops the finding `short-log` unless every process is short.
 
-    A crash loop or a short first start says nothing about the rest of the log.
+    A few short processes, as in a crash loop, do not make the rest of the log too short.
     """
     short = log.short_log.id
     if sum(each.id == short for each in findings) == processes:
@@ -203,7 +205,7 @@ def _without_short_starts(findings: list[Finding], processes: int) -> list[Findi
 
 
 def _merge_processes(findings: list[Finding]) -> list[Finding]:
-    """Keeps the worst of the findings that several processes share, with their number."""
+    """Keeps the worst finding of each rule, and adds how many other processes have it."""
     by_rule: dict[str, list[Finding]] = {}
     for each in findings:
         by_rule.setdefault(each.id, []).append(each)

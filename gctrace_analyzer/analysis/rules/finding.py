@@ -40,10 +40,10 @@ class ProcessFacts:
         episodes: `schema.EPISODES` of this process.
         thresholds: the limits of all rules.
         settings: GOGC, limits and other known settings.
-        missing_cycles: cycles without a line.
+        missing_cycles: the number of cycles without a line in the log.
         go_versions: the oldest and the newest Go release that prints such lines.
         matched: ids of the rules that have matched in this process so far.
-        growth: the growth of the live heap; None if it does not grow for certain.
+        growth: the growth of the live heap; None if it is small or not significant.
     """
 
     process: int
@@ -129,7 +129,7 @@ class Evidence:
     """One match of a rule.
 
     `text` says what happened, in numbers; `figures` has these numbers by name. `advice`
-    replaces the rule's advice where the input allows for a more specific one.
+    replaces the rule's advice if the input allows for more specific advice.
     """
 
     severity: Severity

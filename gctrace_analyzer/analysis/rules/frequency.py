@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     explained_by=("GC016", "GC015", "GC024", "GC004", "GC001"),
 )
 def gc_always_on(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Time with a running cycle over all time."""
+    """Checks the share of the time in which a cycle is running."""
     t, share = facts.thresholds, facts.summary.gc_active_share
     if is_start_up(facts) or facts.summary.cycles < t.short_log_cycles:
         return
@@ -60,7 +60,7 @@ def gc_always_on(facts: ProcessFacts) -> Iterator[Evidence]:
     explained_by=("GC016", "GC015", "GC004", "GC024", "GC026"),
 )
 def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Median interval between cycles."""
+    """Checks the median time from one cycle to the next."""
     t, summary = facts.thresholds, facts.summary
     interval_ms = summary.gc_interval_p50_ms
     if is_start_up(facts) or interval_ms is None or interval_ms >= t.frequent_warn_ms:
@@ -87,7 +87,7 @@ def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
     source="each forced cycle is a full collection beyond what the pacer planned",
 )
 def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Share of forced cycles."""
+    """Checks the share of forced cycles."""
     t, summary = facts.thresholds, facts.summary
     forced = summary.forced_cycles
     if forced >= t.forced_min_cycles and forced > t.forced_share * summary.cycles:
@@ -110,7 +110,7 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     source="forcegcperiod in runtime/proc.go",
 )
 def periodic_only(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Share of intervals of two minutes."""
+    """Checks whether nearly all intervals between cycles last two minutes."""
     t, intervals = facts.thresholds, facts.cycles["interval_s"].drop_nulls()
     periodic = intervals.is_between(*t.periodic_s).mean() if len(intervals) >= 2 else None
     if isinstance(periodic, float) and periodic > t.periodic_share:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     source="heapMinimum in runtime/mgcpacer.go; golang/go#22743",
 )
 def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Share of goals that are the heap minimum."""
+    """Checks how many goals are the heap minimum."""
     t, known = facts.thresholds, facts.goal_set_by.drop_nulls()
     at_minimum = int((known == "heap-minimum").sum())
     if len(known) >= t.min_cycles and at_minimum > t.heap_minimum_share * len(known):
@@ -61,7 +61,7 @@ def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     explained_by=("GC016", "GC015", "GC005"),
 )
 def goal_overshoot(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Heap at the end of marking over its goal."""
+    """Compares the heap at the end of marking with its goal."""
     t, cycles = facts.thresholds, facts.warmed_up
     of_goal = cycles["heap_end_mib"] / cycles["heap_goal_mib"]
     high = of_goal.quantile(t.overshoot_quantile, "linear")
@@ -88,7 +88,7 @@ def goal_overshoot(facts: ProcessFacts) -> Iterator[Evidence]:
     source="gcPercent < 0 in runtime/mgcpacer.go",
 )
 def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Cycles without a heap goal."""
+    """Counts the cycles without a heap goal."""
     t = facts.thresholds
     without = pl.col("heap_goal_mib").is_null() & pl.col("start_s").is_not_null()
     count = len(facts.cycles.filter(without))
@@ -117,7 +117,7 @@ def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
     source="debug.SetGCPercent",
 )
 def nonconstant_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Levels of the effective GOGC."""
+    """Looks for several levels of the effective GOGC."""
     t = facts.thresholds
     usable = (
         (facts.cycles["heap_live_mib"] >= t.gogc_min_live_mib)
@@ -155,9 +155,10 @@ def nonconstant_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     source="ethereum/go-ethereum#31441",
 )
 def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Declared against effective GOGC."""
+    """Compares the declared GOGC with the effective GOGC."""
     t, declared = facts.thresholds, facts.settings.value("gogc")
-    # Under a memory limit the effective GOGC is lower than GOGC, as it should be.
+    # Under a memory limit the effective GOGC is rightly lower than GOGC, so only goals that
+    # GOGC set are compared.
     by_gogc = facts.cycles.filter(facts.goal_set_by == "gogc")
     effective = by_gogc["effective_gogc"].median()
     if not isinstance(declared, (int, float)) or not isinstance(effective, float):

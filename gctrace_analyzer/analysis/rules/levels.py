@@ -53,9 +53,9 @@ _RULES = {
 
 
 def agreed(levels: dict[str, Level], findings: Iterable[Finding]) -> dict[str, Level]:
-    """Returns the levels that agree with the findings, so that a report is consistent.
+    """Returns the levels changed to agree with the findings, so that a report is consistent.
 
-    A figure that no finding warns of is `ok`, if its level is known at all.
+    A figure with a known level is `ok` if no finding warns about it.
     """
     every = list(findings)
     result: dict[str, Level] = {}

@@ -42,7 +42,7 @@ _GUIDE = "go.dev/doc/gc-guide"
     source=f"{_GUIDE}; golang/go#58106, #59324; measured on runs with a known limiter state",
 )
 def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
-    """One match for each episode of thrashing."""
+    """Yields one match for each episode of thrashing."""
     names = (
         "goal_at_or_below_live_share",
         "effective_gogc_p50",
@@ -75,7 +75,7 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
     explained_by=("GC016",),
 )
 def cpu_limiter_likely(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Fill of the GC CPU limiter's bucket."""
+    """Checks how full the bucket of the GC CPU limiter was."""
     t, fill = facts.thresholds, facts.cycles["limiter_fill"].max()
     if not isinstance(fill, float) or fill < t.limiter_likely:
         return
@@ -100,7 +100,7 @@ def cpu_limiter_likely(facts: ProcessFacts) -> Iterator[Evidence]:
     explained_by=("GC016", "GC015"),
 )
 def limit_bound(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Cycles whose goal was set by the memory limit."""
+    """Counts the cycles whose goal was set by the memory limit."""
     if _effective_gogc(facts) is None:
         return
     limited = facts.limited_cycles
@@ -134,7 +134,7 @@ def _effective_gogc(facts: ProcessFacts) -> float | None:
     explained_by=("GC016",),
 )
 def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Effective GOGC under the memory limit."""
+    """Checks the effective GOGC under the memory limit."""
     t, gogc = facts.thresholds, _effective_gogc(facts)
     if gogc is not None and gogc < t.limit_gogc_warn:
         yield Evidence(
@@ -158,7 +158,7 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
     source="gcTriggerTime in runtime/mgc.go",
 )
 def gogc_off_idle(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Long times without a cycle under a memory limit."""
+    """Looks for long times without a cycle under a memory limit."""
     long = facts.cycles.filter(pl.col("interval_s") > facts.thresholds.periodic_s[1])
     if facts.limit_sets_most_goals and len(long):
         longest = maximum(long["interval_s"])
@@ -181,10 +181,10 @@ def gogc_off_idle(facts: ProcessFacts) -> Iterator[Evidence]:
     source=f"{_GUIDE}; authzed/spicedb#2427",
 )
 def limit_without_headroom(facts: ProcessFacts) -> Iterator[Evidence]:
-    """GOMEMLIMIT against the container's limit."""
+    """Compares GOMEMLIMIT with the container's limit."""
     limit = facts.settings.value("memory_limit_mib")
     container = facts.settings.value("container_limit_mib")
-    # "off" is no size: there is no memory limit then.
+    # If the memory limit is off, its value is not a number.
     if not isinstance(limit, (int, float)) or not limit or not container:
         return
     if limit >= facts.thresholds.limit_headroom * container:

@@ -42,7 +42,7 @@ _RECORD_LONGER = (
     source="our heuristic: the slope of what is live after each collection",
 )
 def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Robust slope of the live heap."""
+    """Reports the growth of the live heap (its robust slope), if there is any."""
     t, growth = facts.thresholds, facts.growth
     if growth is None:
         return
@@ -69,7 +69,10 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
 
 
 def _time_to_limit(facts: ProcessFacts, mib_per_h: float) -> str:
-    """Returns when the live heap reaches its limit; empty if there is no known limit."""
+    """Returns a sentence about when the live heap reaches its limit.
+
+    It is empty if no limit is known, or if the live heap is above it already.
+    """
     names = ("memory_limit_mib", "container_limit_mib")
     sizes = (facts.settings.value(name) for name in names)
     limit = next((size for size in sizes if isinstance(size, (int, float)) and size), None)
@@ -92,7 +95,7 @@ def _time_to_limit(facts: ProcessFacts, mib_per_h: float) -> str:
     source="golang/go#14735",
 )
 def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Cycles whose live heap is far above the surrounding ones."""
+    """Looks for cycles whose live heap is far above that of the cycles around them."""
     t, timed = facts.thresholds, _timed(facts)
     if len(timed) < t.short_log_cycles:
         return
@@ -125,7 +128,7 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     explained_by=("GC021",),
 )
 def live_heap_step(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Levels of the live heap in the two halves of the log."""
+    """Compares the live heap in the two halves of the log."""
     t, timed = facts.thresholds, _timed(facts)
     if len(timed) < t.short_log_cycles:
         return
@@ -165,7 +168,7 @@ def _timed(facts: ProcessFacts) -> pl.DataFrame:
     explained_by=("GC021", "GC022"),
 )
 def low_reclaim(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Share of the heap that survives a cycle."""
+    """Checks the share of the heap that survives a cycle."""
     t = facts.thresholds
     roomy = facts.warmed_up.filter(pl.col("effective_gogc") >= t.reclaim_gogc)
     survival = roomy["survival_share"].median()
@@ -192,7 +195,7 @@ def low_reclaim(facts: ProcessFacts) -> Iterator[Evidence]:
     source="blog.twitch.tv, Go memory ballast",
 )
 def ballast_present(facts: ProcessFacts) -> Iterator[Evidence]:
-    """A live heap that is constant from the start."""
+    """Checks whether the live heap is large and constant from the start."""
     t, live = facts.thresholds, facts.cycles["heap_live_mib"].drop_nulls()
     if len(live) < t.min_cycles or not facts.cycles["start_s"].count():
         return

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     source="self-check of the log",
 )
 def log_incomplete(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Missing cycles, and the log's own percentage."""
+    """Checks for missing cycles, and that the lines add up to the GC CPU the log prints."""
     t, check, missing = facts.thresholds, facts.summary.log_check_points, facts.missing_cycles
     limit = t.check_points_new if facts.new_pacer else t.check_points_old
     parts = []
@@ -62,7 +62,7 @@ def log_incomplete(facts: ProcessFacts) -> Iterator[Evidence]:
     source="our heuristic",
 )
 def short_log(facts: ProcessFacts) -> Iterator[Evidence]:
-    """A short process; `diagnose` drops these if another process is long enough."""
+    """Reports a short process; `diagnose` drops this if another process is long enough."""
     t, cycles, span = facts.thresholds, facts.summary.cycles, facts.summary.span_s
     if cycles < t.short_log_cycles or (span is not None and span < t.short_log_s):
         time = "" if span is None else f" in {duration_text(span)}"
@@ -92,7 +92,7 @@ _BETTER_SINCE = (
     source="Go release notes",
 )
 def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Formats of old Go releases, and problems that newer ones have solved."""
+    """Looks for line formats of old Go releases, and problems that newer ones have solved."""
     newest = facts.go_versions[1]
     better = [
         words
@@ -101,7 +101,7 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
     ]
     advice = f"Upgrade Go: {'; '.join(better)}."
     shapes = {str(shape) for shape in facts.cycles["format"].unique()}
-    # In the order of the ids.
+    # `matched` is a set, but the text lists the rules in the order of their ids.
     helped = [rule_id for rule_id in ("GC005", "GC009", "GC010") if rule_id in facts.matched]
     if shapes.intersection(shapes_before("1.6")):
         yield Evidence(
@@ -132,7 +132,7 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
     source="the margins are in the evidence",
 )
 def healthy(facts: OverallFacts) -> Iterator[Evidence]:
-    """Whether no finding needs action, with the distance to the thresholds."""
+    """Reports that no finding needs action, and compares figures with their thresholds."""
     t = facts.thresholds
     if any(each.needs_action for each in facts.findings):
         return

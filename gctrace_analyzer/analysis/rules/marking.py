@@ -35,7 +35,7 @@ _LARGE_ROOTS = (
     source="gcControllerState.commit in runtime/mgcpacer.go (Go 1.18 and later)",
 )
 def large_stacks(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Stacks against the live heap."""
+    """Compares the stacks with the live heap."""
     yield from _large_roots(facts, "stacks_mib", "Goroutine stacks take")
 
 
@@ -49,7 +49,7 @@ def large_stacks(facts: ProcessFacts) -> Iterator[Evidence]:
     source="golang/go#19839",
 )
 def large_globals(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Globals against the live heap."""
+    """Compares the globals with the live heap."""
     yield from _large_roots(facts, "globals_mib", "Global variables take")
 
 
@@ -78,7 +78,7 @@ def _large_roots(facts: ProcessFacts, column: str, words: str) -> Iterator[Evide
     source="golang/go#19393",
 )
 def idle_mark_heavy(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Share of idle workers in marking."""
+    """Checks the share of idle workers in marking."""
     t = facts.thresholds
     assist, background, idle = (
         total(facts.cycles[f"{who}_cpu_ms"]) for who in ("assist", "background", "idle")
@@ -106,11 +106,11 @@ def idle_mark_heavy(facts: ProcessFacts) -> Iterator[Evidence]:
     explained_by=("GC016",),
 )
 def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Memory marked per CPU second."""
+    """Looks for cycles that mark little memory per CPU second."""
     t = facts.thresholds
     spent_ms = pl.col("assist_cpu_ms") + pl.col("background_cpu_ms") + pl.col("idle_cpu_ms")
     roots = pl.col("stacks_mib").fill_null(0) + pl.col("globals_mib").fill_null(0)
-    # The sizes are truncated to whole MiB, which 1 MiB compensates for.
+    # The sizes are truncated to whole MiB; adding 1 MiB compensates for that.
     rate = (pl.col("heap_live_mib") + roots + 1) / spent_ms * 1000
     slow = (
         facts.cycles.filter((pl.col("concurrent_mark_ms") >= t.slow_mark_ms) & (spent_ms > 0))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     source="golang/go#18896",
 )
 def fragmentation(facts: MemoryFacts) -> Iterator[Evidence]:
-    """Heap in use without objects."""
+    """Checks how much of the heap in use holds no objects."""
     t, memory = facts.thresholds, facts.memory
     in_use = (memory.held_mib or 0) - (memory.idle_unreleased_mib or 0)
     wasted = memory.fragmentation_mib
@@ -47,7 +47,7 @@ def fragmentation(facts: MemoryFacts) -> Iterator[Evidence]:
     source="golang/go#33376",
 )
 def unreleased_idle(facts: MemoryFacts) -> Iterator[Evidence]:
-    """Idle heap that was not returned to the operating system."""
+    """Checks how much idle heap was not returned to the operating system."""
     t, memory = facts.thresholds, facts.memory
     idle, total = memory.idle_unreleased_mib, memory.sys_mib or memory.heap_sys_mib
     if idle is None or not total:
@@ -76,7 +76,7 @@ def _place(facts: DeathFacts) -> tuple[str, ...]:
     source="kernel, systemd and container states",
 )
 def oom_kill(facts: DeathFacts) -> Iterator[Evidence]:
-    """Deaths that were certainly for memory."""
+    """Reports a death that was certainly caused by a lack of memory."""
     death = facts.death
     if not death.proven:
         return
@@ -103,7 +103,7 @@ def oom_kill(facts: DeathFacts) -> Iterator[Evidence]:
     source="moby/moby#15621",
 )
 def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
-    """Deaths by SIGKILL without a record of an OOM kill."""
+    """Reports a death by SIGKILL for which there is no record of an OOM kill."""
     if not facts.death.proven:
         yield Evidence(
             "warn",
@@ -125,7 +125,7 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
     source="golang/go#71150",
 )
 def off_heap_heavy(facts: DeathFacts) -> Iterator[Evidence]:
-    """Resident memory at death that is not Go's."""
+    """Checks how much of the resident memory at death was not Go's."""
     death = facts.death
     off_heap, resident = death.off_heap_mib, death.resident_mib
     if not death.proven or off_heap is None or not resident:

@@ -36,7 +36,7 @@ _LONG = (
     explained_by=("GC013",),
 )
 def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Pauses before marking."""
+    """Checks the pauses before marking."""
     advice = None
     if not facts.may_be_before(1, 14):
         advice = "Check for a CPU quota, and for fewer CPUs than GOMAXPROCS."
@@ -54,7 +54,7 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     explained_by=("GC013", "GC043"),
 )
 def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Pauses after marking."""
+    """Checks the pauses after marking."""
     advice = None
     if not facts.may_be_before(1, 8):
         advice = "Check for a CPU quota, and for fewer CPUs than GOMAXPROCS."
@@ -96,7 +96,7 @@ def _long_pauses(
     explained_by=("GC009", "GC010", "GC016"),
 )
 def pause_outliers(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Episodes of pauses that are far from the median."""
+    """Reports the episodes in which pauses were far longer than the median."""
     outliers = facts.episodes.filter(kind="pause-outlier")
     if outliers.is_empty():
         return
@@ -113,7 +113,7 @@ def pause_outliers(facts: ProcessFacts) -> Iterator[Evidence]:
 
 
 def _unexplained(facts: ProcessFacts) -> str:
-    """Returns a hint at the host if nothing in the log varies with the pauses."""
+    """Returns a hint at the host if the pauses do not depend on anything in the log."""
     if len(facts.cycles) < facts.thresholds.short_log_cycles:
         return ""
     names = ("heap_live_mib", "stacks_mib", "procs")

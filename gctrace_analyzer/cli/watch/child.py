@@ -1,9 +1,10 @@
-"""A program started with gctrace on: its streams, its signals, its exit.
+"""Starts a program with gctrace on; handles its streams, its signals and its exit.
 
 The program gets a process group of its own, so that every signal reaches it once: signals sent
-to us are forwarded, and signals from the terminal go to the group in the foreground, which is
-the program's if we were in the foreground. It can read from the terminal as if it had been
-started directly, and can be stopped with Ctrl-Z and continued.
+to this process are forwarded, and signals from the terminal go to the foreground group. If
+this process is in the foreground, it gives the foreground to the program's group. So the
+program can read from the terminal as if it had been started directly, and can be stopped with
+Ctrl-Z and continued.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ FORWARDED_SIGNALS = (
 )  # fmt: skip
 
 DUPLICATE_S = 0.05
-"""Within this time, the same signal again is a duplicate: some senders signal a process and
-then its group."""
+"""If the same signal arrives again within this time, it is a duplicate: some senders signal a
+process and then its group."""
 
 _PIECE_BYTES = 1 << 16
 _MOST_PIECES = 256
@@ -46,7 +47,7 @@ keep its streams open."""
 _RECORD = re.compile(f"^(?:{any_of(MODERN)})\r?\n".encode(), re.MULTILINE)
 _RECORD_START = b"gc "
 _CANNOT_EXECUTE, _NOT_FOUND = 126, 127
-"""What a shell returns if a program cannot be started."""
+"""The exit codes of a shell if a program cannot be started."""
 
 
 def with_gctrace(godebug: str) -> str:
@@ -75,7 +76,7 @@ class StderrFilter:
         self._incomplete = b""
 
     def __call__(self, data: bytes) -> None:
-        """Takes the next bytes."""
+        """Takes the next bytes and forwards them, by default without gctrace records."""
         if self._records:
             self._sink(data)
             return
@@ -84,8 +85,8 @@ class StderrFilter:
         lines, self._incomplete = data[:end], data[end:]
         lines = _RECORD.sub(b"", lines)
         if not self._incomplete.startswith(_RECORD_START[: len(self._incomplete)]):
-            # This cannot become a record, so it is forwarded before its line ends: it may be a
-            # prompt.
+            # The incomplete line cannot become a gctrace record. It may be a prompt, so it is
+            # forwarded before it ends.
             lines, self._incomplete = lines + self._incomplete, b""
         if lines:
             self._sink(lines)
@@ -154,7 +155,7 @@ class Child:
                     break
                 continue
             if not data:
-                # Kept for the next call, which must find the end again.
+                # The mark for the end is put back, because the next call must find it too.
                 self._pieces.put(data)
                 break
             found.append(data)
@@ -177,7 +178,7 @@ class Child:
             return "ended"
         pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
         if not pid:
-            # We may have been brought to the foreground since.
+            # This process may have been brought to the foreground since the last call.
             self._terminal.give_to(self.pid)
             return "running"
         if os.WIFSTOPPED(status):
@@ -189,7 +190,7 @@ class Child:
         return "ended"
 
     def suspend(self) -> None:
-        """Stops this process, as Ctrl-Z would stop the program; both continue together."""
+        """Stops this process after Ctrl-Z stopped the program; both continue together."""
         self._terminal.take_back()
         os.kill(os.getpid(), signal.SIGSTOP)
         self._terminal.give_to(self.pid)
@@ -229,10 +230,10 @@ class Child:
 
 
 class _Terminal:
-    """Which process group may read from the terminal, if standard input is a terminal.
+    """Sets which process group may read from the terminal, if standard input is a terminal.
 
-    While the program's group has the terminal, we write to it from the background. SIGTTOU
-    would stop us then, so it is ignored.
+    While the program's group is in the foreground, this process writes to the terminal from
+    the background. SIGTTOU would stop it then, so this signal is ignored.
     """
 
     def __init__(self) -> None:
@@ -240,13 +241,14 @@ class _Terminal:
         self._on_sigttou: Any = signal.SIG_DFL
 
     def give_to(self, group: int) -> None:
-        """Makes a process group the foreground group, if our own group is that now."""
+        """Makes a process group the foreground group, if ours is the foreground group now."""
         with suppress(OSError):
             if not self.given and os.tcgetpgrp(0) == os.getpgrp():
                 self._on_sigttou = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
                 os.tcsetpgrp(0, group)
                 self.given = True
-                # It may have been stopped because it read from the terminal in the background.
+                # The program may have been stopped because it read from the terminal while it
+                # was in the background.
                 os.killpg(group, signal.SIGCONT)
 
     def take_back(self) -> None:

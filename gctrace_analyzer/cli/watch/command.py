@@ -75,7 +75,7 @@ def run(words: list[str]) -> int:
     _validate(parser, args, command)
     outputs = [(path, format_of(path, SUFFIXES)) for path in args.output]
     if sys.stderr is None:
-        # Our parent closed it; the program must run nevertheless.
+        # The parent process closed standard error; the program must run nevertheless.
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # until the process ends
     out = sys.stderr if command else sys.stdout
     with ExitStack() as stack:
@@ -180,7 +180,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """Our own options, and the program with its arguments, which follow `--`."""
+    """Returns our own options, and the program with its arguments, which follow `--`."""
     if "--" not in words:
         return words, []
     at = words.index("--")
@@ -281,7 +281,7 @@ def _watch(args: argparse.Namespace, command: list[str], out: TextIO) -> Outcome
 
 
 def _gogc_from(environment: dict[str, str]) -> str | None:
-    """GOGC of the environment, if it is valid; Go ignores an invalid one."""
+    """Returns GOGC from the environment; None if it is invalid, because Go ignores it then."""
     from gctrace_analyzer.units import gogc_percent
 
     value = environment.get("GOGC")
@@ -293,7 +293,7 @@ def _gogc_from(environment: dict[str, str]) -> str | None:
 
 
 def _memory_limit_from(environment: dict[str, str]) -> str | float | None:
-    """GOMEMLIMIT of the environment, if it is valid; Go exits with an invalid one."""
+    """Returns GOMEMLIMIT from the environment; None if it is invalid (Go exits then)."""
     from gctrace_analyzer.units import gomemlimit_mib
 
     value = environment.get("GOMEMLIMIT")
@@ -311,7 +311,7 @@ def _can_draw(out: TextIO) -> bool:
 
 
 def _print_report(args: argparse.Namespace, whole: Run, out: TextIO) -> None:
-    """Prints the full report in the format of what was shown before."""
+    """Prints the full report: as JSON after JSON lines, otherwise as text."""
     report = whole.report()
     try:
         if args.format == "jsonl":
@@ -354,7 +354,7 @@ def _print_nothing_found(
 
 
 def _die_by_signal(number: int) -> NoReturn:
-    """Ends this process as the program ended, so that our parent sees the same."""
+    """Ends this process by a signal, so that the parent process sees how the program ended."""
     import resource
 
     sys.stdout.flush()
@@ -364,5 +364,5 @@ def _die_by_signal(number: int) -> NoReturn:
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
-    # Process 1 ignores its own signals.
+    # Process 1 is still running here, because it ignores signals that it sends to itself.
     os._exit(128 + number)

@@ -36,8 +36,8 @@ class Program:
         command: the program and its arguments.
         environment: its environment.
         log: where to keep its standard error.
-        records: show its gctrace records too.
-        debug: show tracebacks.
+        records: whether to show its gctrace records too.
+        debug: whether to show tracebacks.
     """
 
     command: Sequence[str]
@@ -61,7 +61,7 @@ class Outcome:
     Attributes:
         live: everything that was read.
         code: the program's exit code.
-        signal: the signal that ended the program, or that asked us to end.
+        signal: the signal that ended the program, or that asked this process to end.
     """
 
     live: Live
@@ -150,7 +150,7 @@ def _watch_log(live: Live, view: View, source: LogInput) -> Outcome:
             view.tick()
     if reader.error is not None:
         raise reader.error
-    # Ctrl-C is the normal way to stop watching a file; any other signal should kill us.
+    # Ctrl-C is the normal way to stop watching a file; any other signal ends this process.
     return Outcome(live, signal=None if on_signal.signal == signal.SIGINT else on_signal.signal)
 
 
@@ -180,7 +180,7 @@ class _SignalForwarder:
             self._child.signal(number)
 
     def started(self, child: Child) -> None:
-        """Forwards to this program from now on."""
+        """Forwards signals to this program from now on, also those that came before."""
         self._child = child
         for number in self._early:
             child.signal(number)
@@ -202,7 +202,7 @@ def _watch_program(live: Live, view: View, program: Program) -> Outcome:
         try:
             _watch_child(live, view, child, debug=program.debug)
         except BaseException:
-            # A bug in this program must not leave the other one running.
+            # A bug in gctrace-analyze must not leave the watched program running.
             child.signal(signal.SIGTERM)
             raise
     code = child.code or 0
@@ -219,7 +219,7 @@ def _watch_child(live: Live, view: View, child: Child, *, debug: bool) -> None:
             live.follow(child, added)
         except Exception as err:
             reader.error = err
-            # The program must be able to go on writing, whatever happens here.
+            # The rest is read and discarded: the program would block if nobody read it.
             while child.read(1 << 20):
                 pass
 
@@ -237,7 +237,7 @@ def _watch_child(live: Live, view: View, child: Child, *, debug: bool) -> None:
 
 
 def _show(view: View, reader: _ReaderThread, *, debug: bool) -> bool:
-    """Shows what is new; after an error it prints that and returns False."""
+    """Updates the view and returns True; after an error, prints it and returns False."""
     try:
         if reader.error is not None:
             raise reader.error
@@ -258,7 +258,7 @@ def _show(view: View, reader: _ReaderThread, *, debug: bool) -> bool:
 
 @contextmanager
 def _handling(handler: Callable[[int, object], None], names: Sequence[str]) -> Iterator[None]:
-    """Handles these signals, except those that are ignored already (nohup)."""
+    """Handles these signals while the block runs, except those ignored already (nohup)."""
     before = {}
     for name in names:
         number = getattr(signal, name, None)

@@ -82,7 +82,8 @@ class BottomLines:
             if self._live is None or (lines == self._shown and size == self._size):
                 return
             self._shown, self._size = lines, size
-            # The terminal echoes what is typed, also ^C, at the cursor: leave it an empty line.
+            # The terminal echoes what is typed, also ^C, at the cursor, so the last line is
+            # left empty.
             shown = [*lines[: max(self.height - 2, 1)], ()]
             text = Text("\n").join(Text.assemble(*line) for line in shown)
             text.no_wrap, text.overflow = True, "crop"

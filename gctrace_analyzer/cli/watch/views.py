@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 PAUSE_FACTOR = 3
-"""After calculating figures for a second, pause for three: at most a quarter of a processor."""
+"""After each calculation of the figures, the view waits for this many times its duration, so
+that calculating uses a quarter of a processor (more if `MOST_PAUSE_S` cuts the wait short)."""
 
 MOST_PAUSE_S = 1.0
-"""The first calculation is slow because libraries are loaded; do not wait longer for that."""
+"""The longest wait: the first calculation is slow because libraries are loaded, and the second
+one should not be delayed by that."""
 
 AGE_REDRAW_S = 0.5
 """How often the age of the newest cycle is redrawn."""
@@ -61,7 +63,8 @@ class ViewOptions:
 class View(Protocol):
     """Shows a program or log while it is watched.
 
-    `owns_standard_output`: the program's standard output has to go through `write` as well.
+    `owns_standard_output` is True if the program's standard output has to go through `write`,
+    like its standard error.
     """
 
     owns_standard_output: bool
@@ -85,7 +88,7 @@ class View(Protocol):
         """Uses the terminal again."""
 
     def end(self) -> None:
-        """Leaves nothing on the screen but what the program wrote."""
+        """Writes the last intervals, and removes a dashboard from the screen."""
 
 
 def create_view(options: ViewOptions, live: Live) -> View:
@@ -146,10 +149,10 @@ class _LinesView:
             self._midline = not data.endswith(b"\n")
 
     def pause(self) -> None:
-        """Does nothing: a line needs no terminal."""
+        """Does nothing, because printed lines do not occupy the terminal."""
 
     def resume(self) -> None:
-        """Does nothing: a line needs no terminal."""
+        """Does nothing, because printed lines do not occupy the terminal."""
 
     def end(self) -> None:
         if not self._ended:
@@ -183,14 +186,14 @@ class _LinesView:
 
     def _print(self, text: str) -> None:
         with self._lock:
-            # The program may have written only part of a line.
+            # If the program has written only part of a line, a new line is begun.
             begin = "\n" if self._midline and self._options.out is sys.stderr else ""
             self._midline = False
             try:
                 self._options.out.write(f"{begin}{text}\n")
                 self._options.out.flush()
             except OSError:
-                # A closed output must not end the program.
+                # A closed standard error must not end the program.
                 if self._options.out is sys.stdout:
                     raise
 
@@ -208,7 +211,7 @@ class _DashboardView:
         self._figures: tuple[LatestWindow, Report, pl.DataFrame] | None = None
         self._is_stale = True
         self._screen: BottomLines = BottomLines(options.out, options.color)
-        # On the same terminal, the program's output would run through the dashboard.
+        # If both are on the same terminal, the program's output would mix with the dashboard.
         self.owns_standard_output = options.out is sys.stderr and sys.stdout.isatty()
 
     def added(self) -> None:

@@ -1,4 +1,4 @@
-"""Reads `docker inspect`, whole or in part, and `docker events`."""
+"""Reads the output of `docker inspect`, whole or in part, and of `docker events`."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def with_signal(row: Row) -> Row:
 
 
 def when(text: str | None) -> datetime | None:
-    """Returns the time of a Docker timestamp; `0001-01-01` means never."""
+    """Returns the time of a Docker timestamp; None for `0001-01-01`, which means never."""
     if not text or text.startswith(_NEVER):
         return None
     try:

@@ -27,7 +27,14 @@ _BLANK = re.compile(r"[\s,]*")
 
 @dataclass(slots=True)
 class Values:
-    """The contents of JSON documents: rows by table, log records as JSON lines, cut values."""
+    """The contents of JSON documents.
+
+    Attributes:
+        rows: rows by table.
+        records: log records as lines of JSON.
+        cut: values that are incomplete or of unexpected types: line, reason and text.
+        kinds: the name of each format that was recognised, once per row or value.
+    """
 
     rows: Rows = field(default_factory=dict)
     records: list[NumberedLine] = field(default_factory=list)
@@ -183,7 +190,7 @@ def _loki(streams: list[dict[str, Any]]) -> list[str]:
 
 
 def _kernel(entries: list[Any]) -> list[dict[str, Any]]:
-    """Kernel messages, with times in seconds since boot."""
+    """Returns the messages of `dmesg --json` as journald records, with times since boot."""
     return [
         {
             "message": each["msg"],
@@ -214,14 +221,14 @@ def _query_rows(value: dict[str, Any]) -> list[dict[str, Any]]:
     ]
     rows = [row for row in rows if "@message" in row]
     for row in rows:
-        # The times are UTC without saying so.
+        # The times are in UTC, but have no offset.
         if at := row.get("@timestamp"):
             row["@timestamp"] = f"{str(at).removesuffix('Z')}Z"
     return sorted(rows, key=lambda row: row.get("@timestamp") or "")
 
 
 def _entry(value: dict[str, Any]) -> dict[str, Any]:
-    """Returns the log entry, with the message out of the payload in which Google Cloud puts it."""
+    """Returns a log entry; a message in Google Cloud's `jsonPayload` is moved out of it."""
     payload = value.get("jsonPayload")
     if isinstance(payload, dict) and "textPayload" not in value:
         message = payload.get("message") or payload.get("msg") or payload.get("MESSAGE")

@@ -38,7 +38,7 @@ class Event:
     node: str | None
 
     def facts(self) -> Row:
-        """Returns the facts about a kill."""
+        """Returns what the event adds to the row of a kill: age, reporter and node."""
         about: Row = {"age_s": self.age_s, "reported_by": _REPORTERS.get(self.reason)}
         return about | ({"node": self.node, "host": self.node} if self.node else {})
 
@@ -159,7 +159,10 @@ _SECTIONS = {"limits", "requests", "environment", "state", "last state"}
 def describe(
     lines: list[str], first_line_no: int = 1
 ) -> tuple[list[Row], list[tuple[int, str]]]:
-    """Returns the containers of `kubectl describe pod`, or part of it, and the event lines."""
+    """Reads `kubectl describe pod`, whole or in part.
+
+    Returns one row per container, and the lines about events with their numbers.
+    """
     reader = _Described()
     events: list[tuple[int, str]] = []
     in_events = False

@@ -88,7 +88,8 @@ class _Reader:
                 self.line(message)
         for incident in list(self.open.values()):
             self.close(incident)
-        # Most kills that the kubelet reports are also in the kernel's messages.
+        # Most kills that the kubelet reports are also in the kernel's messages, and only the
+        # others are added.
         known = {(kill["pid"], kill["comm"]) for kill in self.rows["oom_kills"]}
         self.rows["oom_kills"] += [
             kill for kill in self.by_kubelet if (kill["pid"], kill["comm"]) not in known
@@ -109,7 +110,7 @@ class _Reader:
             if found := pattern.search(text):
                 handle(found, about)
                 return
-        # Other programs print tables too; this one is the kernel's.
+        # Other programs print similar tables, so only those of the kernel are read.
         is_kernel = self.kernel or about["host"] in self.open
         columns = self.columns.get(about["host"])
         if is_kernel and (found := TASK.search(text)) and (row := task(found, columns)):
@@ -156,7 +157,7 @@ class _Reader:
             incident.kills[-1].update(sizes(found.string))
 
     def at(self, step: str, about: Row, after: set[str] | None = None) -> _Incident:
-        """Returns the open incident, or a new one if the open one already has a later line."""
+        """Returns the open incident, or a new one if the open one is past this step."""
         incident = self.open.get(about["host"])
         past = incident and (incident.seen - (after or set())) & _BEFORE.get(step, set())
         if incident is None or past:
@@ -297,7 +298,7 @@ _BEFORE = {
     "no kill": {"killed", "announced", "no kill"},
     "group": {"no kill"},
 }
-"""For each step, the steps that, if the open incident has one, make it begin a new incident."""
+"""For each step: if the open incident already has one of these steps, a new one begins."""
 
 
 def read(messages: Iterable[Message]) -> Rows:
@@ -323,7 +324,7 @@ def _add_derived(kill: Row) -> None:
     kill["container_id"], kill["pod_uid"] = cgroups.container_id(path), cgroups.pod_uid(path)
     vm, tables = kill.get("total_vm_bytes"), kill.get("pgtables_bytes")
     if vm and tables and tables > vm / 64 and tables // 1024 % PAGE == 0:
-        # The first Linux 5.4 printed bytes and called them kB.
+        # The first release of Linux 5.4 printed bytes but called them kB.
         kill["pgtables_bytes"] = tables // 1024
 
 

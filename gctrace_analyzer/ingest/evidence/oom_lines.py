@@ -146,7 +146,10 @@ def width(cells: list[str]) -> int:
 
 
 def task(found: re.Match[str], columns: list[str] | None) -> Row | None:
-    """Returns a row of the task table, by its header or its number of columns."""
+    """Returns a row of the task table.
+
+    Without a header (`columns`), the columns follow from their number.
+    """
     cells = found["rest"].split()
     columns = columns or TABLES_BY_WIDTH.get(width(cells), OLD_TABLE)
     if len(cells) < len(columns):

@@ -1,6 +1,7 @@
-"""Reads systemd's messages about units: exits, kills, restarts, CPU consumed.
+"""Reads systemd's messages about units: exits, kills, restarts and consumed CPU time.
 
-Wordings of systemd 219 to 257; systemd-oomd's kills join the kernel's.
+The patterns cover the wordings of systemd 219 to 257. Kills by systemd-oomd go to the same
+table as kills by the kernel.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def read(messages: Iterable[Message]) -> Rows:
         elif row := _event(text):
             key = (message.host, row["unit"])
             if row.pop("again", False):
-                # systemd 219 prints two lines.
+                # systemd 219 prints two lines for one failure, and the second is skipped.
                 if failed.get(key) == len(events) - 1 and events:
                     continue
                 failed[key] = len(events)
@@ -156,7 +157,7 @@ def span_s(text: str) -> float | None:
 
 
 def _native(message: Message) -> Row:
-    """Exact figures from journald's structured records."""
+    """Returns exact figures from the fields of a journald record."""
     if not message.native:
         return {}
     given = json_values.loads(message.native)

@@ -2,7 +2,7 @@
 
 A chunk of a log takes these steps, in this order:
 
-1. `grammar` defines every line shape once, as a template.
+1. `grammar` defines every line format (a "shape") once, as a template.
 2. `parse` finds the runtime's lines in the chunk and has the log prefixes removed.
 3. `skeletons` reads the lines whose punctuation matches a known shape, without regular
    expressions.

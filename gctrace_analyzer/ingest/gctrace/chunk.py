@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from collections import Counter
 
 CONTEXT_LINES = 32
-"""How many lines apart the parts of a torn record may be: the lines of a write in between."""
+"""How many lines apart the parts of a torn record may be: another write, of several lines, may
+have come in between."""
 
 REJECTED_CHARS = 500
 
 SUSPECT_CHARS = 4096
-"""How much of a suspect, and of a line around it, is searched for parts of a record.
+"""How many characters of a suspect, and of a line around it, are searched for a record.
 
 No record is longer than `torn.RECORD_CHARS`; this keeps long lines cheap.
 """
@@ -31,7 +32,8 @@ class ChunkResult:
         cycles: the cycles: `line_no`, the columns that a line itself gives
             (`columns.LINE_COLUMNS`), and the metadata of its log prefix, if it has one.
         companions: lines of other traces by table, with the same columns added.
-        suspects: lines that look like runtime output and could not be read alone.
+        suspects: lines that look like runtime output but could not be read alone, because they
+            may be parts of torn records.
         context: the lines around the suspects, and those at both ends of the chunk.
         messages: lines that other readers may understand (`evidence.dispatch`).
         impossible: how many values became null because they cannot be true, by column.
@@ -65,7 +67,9 @@ class ChunkResult:
 
 
 class Suspect(NamedTuple):
-    """A line that looks like runtime output but is not a record, from its first word on.
+    """A line that looks like runtime output but is not a whole record; it may be part of one.
+
+    `text` is the line from the place on where a record seems to begin; `prefix` precedes it.
 
     Kinds: `head`, the beginning of a record; `headless`, the rest of a record from the time or
     percentage on; `piece`, some other part; `glued`, a record that was read, followed by other

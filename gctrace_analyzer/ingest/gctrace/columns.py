@@ -53,10 +53,10 @@ def cycles_frame(parts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, Counter[s
 
 @cache
 def cycle_columns(shape: Shape, given: frozenset[str], **flags: bool) -> list[pl.Expr]:
-    """Returns expressions for `LINE_COLUMNS`, from the fields of a shape.
+    """Returns expressions for `LINE_COLUMNS`, from the fields of a line format.
 
     Args:
-        shape: the shape of the lines.
+        shape: the format of the lines.
         given: the columns that the frame already has.
         flags: columns that have the same value on all lines.
     """
@@ -78,14 +78,14 @@ def cycle_columns(shape: Shape, given: frozenset[str], **flags: bool) -> list[pl
 
 
 def _old_columns(shape: Shape) -> dict[str, pl.Expr]:
-    """Returns expressions for the columns that shapes before Go 1.6 print differently."""
+    """Returns expressions for the columns that formats before Go 1.6 print differently."""
     phases = [field.name for field in shape.fields if field.name.startswith("phase_")]
     if phases:
         # Up to Go 1.4 the world is stopped for the whole collection.
         pause = pl.sum_horizontal(pl.col(phases).cast(pl.Float64))
         columns = {"stw_mark_term_ms": pause / 1000 if phases[0].endswith("_us") else pause}
         if shape.is_before("1.3"):
-            # These sweep during the pause: the heap after it is the live heap.
+            # These releases sweep during the pause, so the heap after it is the live heap.
             columns["heap_live_mib"] = pl.col("heap_end_mib")
         return columns
     if shape.is_before("1.6"):
@@ -123,7 +123,7 @@ def field_value(field: Field) -> pl.Expr:
 
 
 def companion_fields(shape: Shape) -> list[pl.Expr]:
-    """Returns the shape's id, and its sizes in the unit of the table."""
+    """Returns expressions for the id of a line format and its sizes in the table's unit."""
     columns = schema.names(shape.table) if shape.table in schema.TABLES else []
     mib = [field.name for field in shape.fields if field.name.endswith("_mib")]
     kib = {name: name.removesuffix("_mib") + "_kib" for name in mib}
@@ -132,7 +132,10 @@ def companion_fields(shape: Shape) -> list[pl.Expr]:
 
 
 def companions_frame(table: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Returns the lines of one companion table in line order; markers have `line_no format`."""
+    """Returns the lines of other traces for one table, in line order.
+
+    Of `markers`, only the columns `line_no` and `format` are returned.
+    """
     frame = pl.concat(parts, how="diagonal_relaxed").sort("line_no", maintain_order=True)
     if table == "markers":
         return frame.select("line_no", "format")

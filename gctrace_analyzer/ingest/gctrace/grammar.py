@@ -1,4 +1,4 @@
-"""The line shapes that the Go runtime prints, from Go 1.0 to 1.27, each defined once.
+"""The line formats ("shapes") that Go 1.0 to 1.27 print, each defined once.
 
 A shape is a template: literal text, `{field:kind}`, and `«…»` for an optional part
 (`«…|flag»` sets a flag if it is present). The regular expression derives from the template, and
@@ -60,7 +60,7 @@ Part = str | Field | Optional
 
 @dataclass(frozen=True)
 class Shape:
-    """One line shape, printed by Go `go_min` to `go_max` (None: up to the newest release)."""
+    """One line format, printed by Go `go_min` to `go_max` (None: up to the newest release)."""
 
     id: str
     table: str
@@ -98,7 +98,7 @@ class Shape:
 
     @cached_property
     def flags(self) -> tuple[str, ...]:
-        """The names of the flags."""
+        """The names of the flags that the optional parts set."""
         return tuple(p.flag for p in self.parts if isinstance(p, Optional) and p.flag)
 
     @cached_property
@@ -222,7 +222,7 @@ GCTRACE = (
           f"{_CPU_1}+{{scan_cpu_ms:dec}}+{{install_barrier_cpu_ms:dec}}+{_WORKERS}+{_CPU_2} ms cpu, {_HEAP}«{_GOAL}»{_END}"),
     Shape("gc14", "cycles", "1.4", "1.4", f"{_OLD_US}{_OLD_HEAP}, {_OBJECTS}, {{goroutines:int}} goroutines, {_SWEEPS}, {_STEAL}"),
     Shape("gc13", "cycles", "1.3", "1.3", f"{_OLD_US}{_OLD_HEAP}, {_OBJECTS}, {_SWEEPS}, {_STEAL}"),
-    # The development tree between 1.2 and 1.3, and gccgo.
+    # Printed by the development tree between 1.2 and 1.3, and by gccgo.
     Shape("gc12x", "cycles", "1.2", "1.3", f"{_OLD_MS}, {_OLD_HEAP}, {_OBJECTS}, {_SWEEPS}, {_STEAL}"),
     Shape("gc11", "cycles", "1.1", "1.2", f"{_OLD_MS}, {_OLD_HEAP} {_OBJECTS_FREED}, {_STEAL}"),
     Shape("gc10", "cycles", "1.0", "1.0", f"{_OLD_MS} {_OLD_HEAP} {_OBJECTS_FREED} {{handoff:int}} handoff"),
@@ -269,14 +269,14 @@ COMPANIONS = (
 SHAPES = {shape.id: shape for shape in (*GCTRACE, *COMPANIONS)}
 
 MODERN = tuple(shape for shape in GCTRACE if shape.template.startswith("gc «#»"))
-"""The shapes of Go 1.5 and later: `gc N @Ts P%: …`."""
+"""The formats of Go 1.5 and later: `gc N @Ts P%: …`."""
 
 OLD = tuple(shape for shape in GCTRACE if shape.is_before("1.5"))
-"""The shapes of Go 1.4 and earlier: `gcN(threads): …`."""
+"""The formats of Go 1.4 and earlier: `gcN(threads): …`."""
 
 
 def shapes_before(version: str) -> tuple[str, ...]:
-    """Returns the ids of the cycle shapes that only Go releases before `version` print.
+    """Returns the ids of the cycle formats that only Go releases before `version` print.
 
     >>> shapes_before("1.5")
     ('gc14', 'gc13', 'gc12x', 'gc11', 'gc10')

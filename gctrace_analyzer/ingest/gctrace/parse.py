@@ -46,7 +46,7 @@ def parse(data: bytes) -> ChunkResult:
 
 
 def _stripped(lines: pl.DataFrame, bare: int) -> Stripped:
-    """Returns lines that may contain something we read, without their log prefixes.
+    """Returns the lines that may contain something useful, without their log prefixes.
 
     `bare` is the number of lines in the chunk that are a record and nothing else.
     """
@@ -78,7 +78,7 @@ def _stripped(lines: pl.DataFrame, bare: int) -> Stripped:
 
 
 def parse_messages(stripped: Stripped) -> ChunkResult:
-    """Returns what messages contain, which have the columns of `metadata.METADATA`."""
+    """Parses messages without log prefixes, which have the columns of `metadata.METADATA`."""
     found: Frames = {"cycles": []}
     suspects = _add_stripped(stripped, found)
     no_context = stripped.lines.select("line_no", "text").clear()
@@ -86,9 +86,9 @@ def parse_messages(stripped: Stripped) -> ChunkResult:
 
 
 def parse_records(records: pl.DataFrame, context: pl.DataFrame) -> ChunkResult:
-    """Returns the records in `line_no text`, which `torn` has rejoined.
+    """Parses records (`line_no text`) that `torn` has rejoined.
 
-    `context` has the metadata of their lines.
+    `context` has the metadata of the lines with these numbers.
     """
     if "path" in context.columns:
         metadata = context.unique("line_no", keep="last", maintain_order=True)
@@ -98,7 +98,10 @@ def parse_records(records: pl.DataFrame, context: pl.DataFrame) -> ChunkResult:
 
 
 def _add_stripped(stripped: Stripped, found: Frames) -> list[Suspect]:
-    """Adds the records in messages to `found`, and returns the suspects."""
+    """Adds every record that can be parsed to `found`.
+
+    Returns the lines that may still turn out to be parts of records (suspects).
+    """
     lines = stripped.lines.select("line_no", "text")
     if not stripped.is_wrapped:
         return add_by_pattern(_relevant(lines), found)
@@ -163,7 +166,7 @@ def _with_origin(suspects: list[Suspect], lines: pl.DataFrame) -> list[Suspect]:
 
 
 def _relevant(lines: pl.DataFrame) -> pl.DataFrame:
-    """Returns the lines of a quick search that exact patterns match or that are too long."""
+    """Returns the lines of a quick search that match exact patterns too, or are too long."""
     if lines.is_empty():
         return lines
     text = pl.col("text")
@@ -172,7 +175,10 @@ def _relevant(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _context_of(lines: pl.DataFrame, suspects: list[Suspect]) -> pl.DataFrame:
-    """Returns the lines that may have the other part of a suspect, and both ends of the chunk."""
+    """Returns the lines that may have the other part of a torn record.
+
+    The lines at both ends of the chunk are included.
+    """
     count = len(lines)
     spans = [(0, CONTEXT_LINES), (count - CONTEXT_LINES, count)]
     for suspect in suspects:

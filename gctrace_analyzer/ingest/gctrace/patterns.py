@@ -1,7 +1,7 @@
-"""Reads records by the regular expressions of their shapes, and finds suspects.
+"""Reads records by the regular expressions of their line formats, and finds suspects.
 
-These are records after a prefix, before other text, or of a rare shape. Other lines that look like
-runtime output are suspects, which `torn` joins with their other parts or rejects.
+Records that are read here have text before or after them, or a rare format. Suspects are other
+lines that look like runtime output; `torn` joins them with their other parts or rejects them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PIECE = r"\d ms (?:clock|cpu),|\d->\d+ MB|\d MB (?:goal|stacks|globals),"
 RUNTIME = "|".join([*(head for head, _ in _HEADS), _HEADLESS, _PIECE])
 _ESCAPED = {"-&gt;": "->", r"-\u003e": "->"}
 
-# Another write that followed a record before the runtime wrote the line end.
+# Matches text of another write that came before the runtime wrote the line end of a record.
 _GLUED = r"^[^\s\"'\\`]*[A-Za-z0-9]"
 _NO_WORDS = r"^[^A-Za-z0-9]*$"
 
@@ -41,7 +41,10 @@ Frames = dict[str, list[pl.DataFrame]]
 
 
 def add_by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
-    """Adds the records in the lines to `found`, and returns the suspects."""
+    """Appends every record that can be parsed to `found`.
+
+    Returns the lines that may still turn out to be parts of records (suspects).
+    """
     if lines.is_empty():
         return []
     text = pl.col("text")
@@ -86,7 +89,10 @@ def _anchored(lines: pl.DataFrame, head: str) -> tuple[pl.DataFrame, pl.DataFram
 def _add_records(
     records: pl.DataFrame, shapes: tuple[Shape, ...], found: Frames
 ) -> list[Suspect]:
-    """Adds the records that can be read to `found`, and returns the suspects."""
+    """Appends every record that can be parsed to `found`.
+
+    Returns the lines that may still turn out to be parts of records (suspects).
+    """
     if shapes is MODERN:
         frames, records = by_skeleton(records.drop("text"), joined(records))
         found["cycles"] += frames
@@ -121,7 +127,10 @@ def _add_records(
 
 
 def _fields(texts: pl.Series, shape: Shape) -> pl.DataFrame:
-    """Returns the fields and flags of `shape` in each text, and the text `after`; or nulls."""
+    """Returns the fields and flags of `shape` in each text, and the text `after` the record.
+
+    Fields and `after` are null if the text is not such a record.
+    """
     groups = texts.str.extract_groups(f"^{shape.pattern}(?P<after>.*)$").struct.unnest()
     return groups.select(
         *(field_value(field) for field in shape.fields),

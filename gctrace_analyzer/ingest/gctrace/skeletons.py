@@ -1,9 +1,9 @@
 """Reads records by their skeleton: the record without digits and dots.
 
-Nearly every record's skeleton is one of a few constant strings, each of them a variant of a
-shape. A `Layout` says how to read such records: the few punctuation characters that separate
-the numbers become commas, every other character except digits and dots is deleted, and Polars'
-CSV reader reads the numbers from known columns.
+Nearly every record's skeleton is one of a few constant strings, each of which belongs to one
+variant of a line format. A `Layout` says how to read such records: the few punctuation
+characters that separate the numbers become commas, every other character except digits and
+dots is deleted, and Polars' CSV reader reads the numbers from known columns.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ NUMERIC = b"0123456789."
 
 @dataclass(frozen=True)
 class Layout:
-    """How to read the records of one variant of a shape.
+    """Reads the records of one line format with a fixed choice of its optional parts.
 
-    `table` and `delete` are for `bytes.translate`; `types` and `columns` for the CSV reader.
+    `table` and `delete` are arguments of `bytes.translate`, `types` and `columns` arguments of
+    the CSV reader.
     """
 
     variant: Variant
@@ -40,12 +41,12 @@ class Layout:
     columns: list[int]
 
     def fits_all(self, skeletons: bytes, lines: int) -> bool:
-        """Returns whether all of these lines, without digits and dots, are this skeleton."""
+        """Returns whether each of the `lines` lines in `skeletons` is this skeleton."""
         line = self.skeleton.encode() + b"\n"
         return len(skeletons) + 1 == len(line) * lines and (line * lines).startswith(skeletons)
 
     def read(self, data: bytes) -> pl.DataFrame:
-        """Returns the numbers of records with this skeleton; null where one is out of range."""
+        """Returns the numbers of records with this skeleton; numbers out of range are null."""
         cells = data.translate(self.table, self.delete)
         return pl.read_csv(
             cells,
@@ -59,7 +60,7 @@ class Layout:
 
 @cache
 def layouts() -> tuple[Layout, ...]:
-    """Returns a layout for each variant of the shapes of Go 1.5 and later, common first."""
+    """Returns a layout for each variant of the formats since Go 1.5, the common ones first."""
     variants = [variant for shape in MODERN for variant in shape.variants]
     # Optional parts, such as ` (forced)` or the `#` of the 2015 development tree, are rare.
     variants.sort(key=lambda variant: sum(present for _, present in variant.choices))
@@ -67,7 +68,7 @@ def layouts() -> tuple[Layout, ...]:
 
 
 COMMON = 3
-"""The first of `layouts()`, which fit nearly every record: Go 1.6 and later, not forced."""
+"""This many of the first `layouts()` fit nearly every record: Go 1.6 and later, not forced."""
 
 
 def _layout(variant: Variant) -> Layout:
@@ -153,7 +154,7 @@ def by_skeleton(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame],
         return [], records.with_columns(text=pl.lit(None, pl.String))
     skeletons = data.translate(None, NUMERIC)
     for layout in layouts()[:COMMON]:
-        # Usually all lines have the same shape: one comparison of memory.
+        # Usually all lines have the same skeleton, so one comparison of memory is enough.
         if layout.fits_all(skeletons, len(records)):
             frame, unread = _numbers(records, data, layout)
             return [frame], unread
@@ -172,7 +173,7 @@ def by_skeleton(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame],
 def _numbers(
     records: pl.DataFrame, data: bytes, layout: Layout
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Returns the cycles of records with one skeleton, and records with a too large number."""
+    """Returns the cycles of records with one skeleton, and records with too large numbers."""
     numbers = layout.read(data)
     unread = records.clear().with_columns(text=pl.lit(None, pl.String))
     if any(column.has_nulls() for column in numbers):

@@ -69,7 +69,7 @@ _MAX_HEADS_OF_A_LINE = 16
 _HEAD = re.compile(MODERN_HEAD)
 _BARE_GC = re.compile(r"gc (?:#?\d*)|gc$")
 _MIDDLE = re.compile(r"^[-\d.+/>@%: s]*(?:%|ms c|MB|->)")
-# Text with two numbers where a record has them, such as `gc 12 @0.345`, is no coincidence.
+# Text with two numbers where a record has them, such as `gc 12 @0.345`, is part of a record.
 _CERTAINLY_A_RECORD = re.compile(r"^(?:gc #?\d+ @\d+\.\d{3}|(?!gc #?\d+ ).*?\d\D+\d)")
 _RECORD_WORDS = re.compile(r" ms cpu| MB |\d P\b")
 _PIECE_WORDS = re.compile(
@@ -80,7 +80,7 @@ _HEAD_START = re.compile(r"gc #?\d+ @")
 _NEXT_CYCLE = re.compile(r"gc \d")
 
 _NUMERIC = re.compile(r"[\d.]+")
-# Match a number that may be cut short; they allow more digits than 64 bits can hold.
+# These match a number that may be cut short, with more digits than 64 bits can hold.
 _PARTIAL_NUMBER = {
     "int": r"\d{0,24}",
     "sint": r"-?\d{0,24}",
@@ -90,7 +90,7 @@ _PARTIAL_NUMBER = {
 
 
 class Joined(NamedTuple):
-    """A record whose parts stood on several lines; `line_no` is where it begins."""
+    """A record whose parts were on several lines; `line_no` is the line where it begins."""
 
     line_no: int
     text: str
@@ -106,7 +106,7 @@ class Reject(NamedTuple):
 
 @dataclass(slots=True)
 class Rejoined:
-    """What became of the suspects of one input.
+    """The records that torn lines of one input make up, and the lines that were rejected.
 
     `forced` has the lines of complete records whose ` (forced)` was found on a later line.
     """
@@ -121,12 +121,12 @@ def rejoin(
     context: pl.DataFrame,
     expected_num: Callable[[int], int | None],
 ) -> Rejoined:
-    """Returns the suspects of one input, joined where they belong together or else rejected.
+    """Joins the lines of one input that are parts of the same record; rejects the others.
 
     Args:
-        suspects: in line order.
+        suspects: the lines that look like parts of records, in line order.
         context: `line_no text origin` of the lines around them (`strip.by_depth`).
-        expected_num: the cycle number that would continue the log at a line.
+        expected_num: returns the cycle number that would continue the log at a line.
     """
     lines: dict[str, dict[int, str]] = {}
     for number, text, origin in context.select("line_no", "text", "origin").iter_rows():
@@ -143,7 +143,7 @@ def rejoin(
 
 
 class _Rejoiner:
-    """Joins the suspects of one origin; a line is used for one record at most."""
+    """Joins the torn lines of one origin (see `Suspect`); each is used at most once."""
 
     def __init__(
         self, lines: dict[int, str], expected_num: Callable[[int], int | None]
@@ -271,7 +271,7 @@ class _Rejoiner:
                 return
 
     def _heads_before(self, line_no: int) -> Iterator[tuple[int, str, str]]:
-        """Yields each possible bare `gc N` before a line: line number, text from it, prefix.
+        """Yields each possible bare `gc N` before a line: line, text from it on, and prefix.
 
         Those at the start of a line come before all others; otherwise the nearest comes first.
         """
@@ -358,7 +358,7 @@ def _holds_two_records(text: str) -> bool:
         return True
     if text.count(" ms clock,") > 1 or text.count(" ms cpu,") > 1:
         return True
-    # The beginning of one record, followed by the number, time and percentage of another.
+    # Looks for the start of one record before the number, time and percentage of another.
     first = _HEAD_START.search(text)
     second = first and _NEXT_CYCLE.search(text, first.end())
     at = text.find("@", second.end()) if second else -1
@@ -449,7 +449,7 @@ def _implausibility(record: str) -> float:
     score += int(match["heap_start_mib"]) > int(match["heap_end_mib"]) + 1
     score += int(match["heap_live_mib"]) > int(match["heap_end_mib"]) + 1
     for phase in ("stw_sweep_term", "stw_mark_term"):
-        # The CPU time of a pause is its length times the processors stopped.
+        # The CPU time of a pause is its length times the number of processors stopped.
         expected = float(match[f"{phase}_ms"]) * int(match["procs"])
         printed = float(match[f"{phase}_cpu_ms"])
         score += min(abs(math.log((printed + 0.001) / (expected + 0.001))), 5)

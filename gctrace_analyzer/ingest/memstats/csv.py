@@ -79,8 +79,8 @@ def read(
     """Returns the rows of a table, with unknown columns unchanged, and the damaged rows.
 
     Raises:
-        UnreadableInputError: its columns are not MemStats fields, or it has no header and
-            could be anything.
+        UnreadableInputError: its columns are not MemStats fields, or it has no header and its
+            numbers are not those of a known program.
     """
     lines = pl.DataFrame({"text": text.split("\n")}).with_row_index("line_no", offset=1)
     lines = lines.filter(~pl.col("text").str.contains(r"^\s*(?:#.*|sep=.)?$"))

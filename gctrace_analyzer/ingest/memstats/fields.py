@@ -22,7 +22,7 @@ _OWN = {
     "gcnum": "num_gc",
 }
 NAMES: dict[str, str] = {}
-"""Columns by spelling, without case, `_`, `-`, blanks and unit."""
+"""The columns by each spelling of their names, without case, `_`, `-`, blanks and unit."""
 
 TIMES = (
     "time",

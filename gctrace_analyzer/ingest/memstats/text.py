@@ -27,7 +27,10 @@ _BINARY = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def read(messages: Iterable[Message]) -> list[Row]:
-    """Returns one row per dump: one line, or nearby lines until a field is repeated."""
+    """Returns one row per dump.
+
+    A dump is one line, or several nearby lines up to the first field that is repeated.
+    """
     rows: list[Row] = []
     building: dict[object, Row] = {}
     for message in messages:
@@ -74,7 +77,10 @@ _MEMORY_FIELDS = {
 
 
 def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
-    """Yields the fields that a line prints, in bytes, and the unit of the last digit."""
+    """Yields column and value of each field on a line; sizes are in bytes.
+
+    If sizes are printed in a larger unit, `resolution_bytes` is the unit of the last digit.
+    """
     resolution, seen = 1, set[str]()
     for found in _PAIR.finditer(text):
         column = fields.NAMES.get(fields.plain(found["key"]))

@@ -40,7 +40,7 @@ class Wrapper:
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
-        """The same for Python, which compiles it faster."""
+        """The same regular expression for Python, which compiles it faster."""
         return re.compile(self.regex)
 
 
@@ -144,4 +144,4 @@ WRAPPERS = (
         r"(?P<container>[a-z0-9][a-z0-9-]*) ",
     ),
 )
-"""Wrappers of text, specific ones before general ones."""
+"""The formats that wrap a line in a text prefix, specific ones before general ones."""

@@ -23,7 +23,7 @@ _LENGTH_BYTES = 8
 
 
 def export(data: bytes) -> Iterator[NumberedLine]:
-    """Yields the first line and the JSON of each record of `journalctl -o export`."""
+    """Yields first line number and JSON of each record of `journalctl -o export`."""
     at, line_no, begins = 0, 1, 1
     record: dict[str, str] = {}
     while at < len(data):
@@ -52,7 +52,7 @@ def export(data: bytes) -> Iterator[NumberedLine]:
 
 
 def verbose(text: str) -> Iterator[NumberedLine]:
-    """Yields the first line and the JSON of each record of `journalctl -o verbose`."""
+    """Yields first line number and JSON of each record of `journalctl -o verbose`."""
     record: dict[str, str] = {}
     begins, last = 1, ""
     for number, line in enumerate(text.split("\n"), start=1):

@@ -96,7 +96,11 @@ _KIND = (
 
 
 def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
-    """Returns messages (`metadata.completed`), lines without a message, and counts."""
+    """Decodes lines of JSON.
+
+    Returns the messages with their metadata (`metadata.completed`), the lines without a
+    message, and the number of messages by log format.
+    """
     texts = _sources(lines["text"].str.strip_prefix("data: ").str.strip_chars("\x1e, \t"))
     fields = _fields_of(texts)
     given = set(fields.columns)
@@ -140,7 +144,7 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
 
 
 def _sources(texts: pl.Series) -> pl.Series:
-    """Returns the documents within the search hits of a log index."""
+    """Replaces each search hit of a log index by the document that it contains."""
     hits = texts.str.contains(_HIT)
     if not hits.any():
         return texts

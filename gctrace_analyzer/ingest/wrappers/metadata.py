@@ -61,5 +61,5 @@ def origin_of() -> pl.Expr:
 
 
 def detached(lines: pl.DataFrame) -> pl.DataFrame:
-    """Returns the lines with a copy of `text`: a slice would keep the whole chunk in memory."""
+    """Copies `text`, because a slice of it would keep the whole chunk in memory."""
     return lines.with_columns(pl.Series("text", lines["text"].to_list(), pl.String))

@@ -1,8 +1,8 @@
 """Removes log prefixes from lines, which leaves the message and its metadata.
 
-Wrappers nest (CRI lines that contain journald text), so prefixes are removed repeatedly. A
-sample of the lines shows which wrappers occur; then each line is matched by itself, and a line
-that matches none of these wrappers stays unchanged.
+Log formats that add a prefix ("wrappers") can be nested, as when CRI lines contain journald
+text, so prefixes are removed repeatedly. A sample of the lines shows which wrappers occur.
+Then each line is matched by itself, and a line that matches none of them stays unchanged.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Stripped(NamedTuple):
 def strip_prefixes(lines: pl.DataFrame, deepest: int = DEEPEST) -> Stripped:
     """Returns the lines without their prefixes, however many are nested."""
     counts: Counter[str] = Counter()
-    # Lines without a record are sampled separately: they are rare, with perhaps other wrappers.
+    # Lines without a record are sampled separately, because they are rare and may have other
+    # wrappers.
     record = lines["text"].str.contains(_RECORD) if len(lines) > SAMPLE_LINES else None
     groups = [lines] if record is None else [lines.filter(record), lines.filter(~record)]
     levels = [_level(group, deepest, counts) for group in groups]
@@ -114,7 +115,7 @@ def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFram
 
 
 def _wrappers_of(lines: pl.DataFrame) -> list[Wrapper]:
-    """Returns the wrappers of a sample of lines: the first, the last, and others evenly between."""
+    """Returns the wrappers that occur in a sample: evenly spaced lines and the last four."""
     step = max(1, len(lines) // SAMPLE_LINES)
     texts = lines["text"].gather_every(step).append(lines["text"].tail(4)).to_list()
     sample = [text[:SAMPLE_CHARS] for text in texts if text]
@@ -170,7 +171,10 @@ def _labels(labels: pl.Series) -> pl.DataFrame:
 def _with_inner(
     outer: pl.DataFrame, depth: int, counts: Counter[str], name: str
 ) -> pl.DataFrame:
-    """Returns the messages of `outer` without inner prefixes; outer metadata fills the gaps."""
+    """Returns the messages of `outer` without inner prefixes.
+
+    Metadata of the outer prefix takes precedence; that of inner prefixes fills the gaps.
+    """
     outer = outer.with_columns(path=pl.lit(_STEP + name))
     inner = _level(outer.select("line_no", "text"), depth - 1, counts)
     if inner is None:
@@ -178,7 +182,8 @@ def _with_inner(
     inner = inner.join(
         outer.drop("text"), on="line_no", how="left", suffix="_outer", maintain_order="left"
     )
-    # The outermost wrapper has a better clock than the application's own text.
+    # The outer wrapper has a better clock than the application's own text, so its time is used
+    # unless it lacks a time zone.
     own = pl.col("local_time").is_null() | pl.col("zone_outer").is_not_null()
     take = pl.col("local_time_outer").is_not_null() & own
     times = [
@@ -196,7 +201,7 @@ def _with_inner(
 
 
 def _with_pieces_joined(lines: pl.DataFrame) -> pl.DataFrame:
-    """Returns the lines with pieces rejoined, as container runtimes split lines at 16 KiB."""
+    """Rejoins the pieces of long lines, because container runtimes split lines at 16 KiB."""
     if not (lines["tag"] == "P").any():
         return lines.drop("tag")
     stream = ["stream", "pod", "container", "container_id"]

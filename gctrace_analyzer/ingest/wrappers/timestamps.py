@@ -72,7 +72,10 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d(?:[.,](\d+))?(Z|UTC|[+-]
 
 
 def _all_iso(text: pl.Series) -> pl.DataFrame | None:
-    """Returns the timestamps, if all are ISO 8601 of the same layout and zone: the common case."""
+    """Returns the timestamps in the common case: all are ISO 8601 with one layout and zone.
+
+    Returns None in all other cases.
+    """
     first = _ISO.fullmatch(text[0] or "") if len(text) else None
     if first is None:
         return None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BINS = 500
 _MOST_RUNS = 3
-"""Runs per side that are drawn: more would hide each other."""
+"""How many runs of each side are drawn; more would hide each other."""
 
 
 def dumps(found: TwoSides) -> str:
@@ -119,7 +119,10 @@ def _page(sides: Sequence[Side], **values: object) -> str:
 
 
 def _figure(sides: Sequence[Side]) -> Figure:
-    """Returns the runs of the sides in turn, so that the first run of a side has its colour."""
+    """Returns a figure of all runs.
+
+    The sides take turns, so that the first run of each side gets the colour of the side.
+    """
     runs: dict[str, Report] = {}
     for number in range(_MOST_RUNS):
         for side in sides:

@@ -67,7 +67,7 @@ def _plotly() -> Markup:
 
 
 def _policy(*scripts: str) -> str:
-    """Returns the policy: only these scripts may run, and nothing may be loaded."""
+    """Returns the content security policy: only these scripts run, and nothing is loaded."""
     hashes = (
         base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts
     )

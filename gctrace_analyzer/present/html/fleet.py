@@ -53,7 +53,7 @@ def _verdict(answers: Answers) -> tuple[str, str]:
 
 
 def _bars(answers: Answers, most: int) -> list[tuple[str, str, str]]:
-    """Returns the services that spend most on GC: name, bar width of 100, and cores."""
+    """Returns the services that spend most on GC: name, width of the bar in %, and cores."""
     rows = answers.services.drop_nulls("gc_cores").head(most).to_dicts()
     top = max((row["gc_cores"] for row in rows), default=0.0)
     if top <= 0:

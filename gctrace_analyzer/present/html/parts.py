@@ -1,4 +1,4 @@
-"""Shared by HTML pages and notebook cells: the templates, the verdict, small trend lines."""
+"""What HTML pages and notebook cells share: templates, the verdict, and small trend lines."""
 
 from __future__ import annotations
 

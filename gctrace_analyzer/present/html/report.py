@@ -116,7 +116,7 @@ def _href(each: findings.Problem, axis: Axis) -> str | None:
 
 
 def _span(axis: Axis, process: int | None, start_s: float, end_s: float | None) -> str | None:
-    """Returns a link to a range, in seconds from the start of the axis."""
+    """Returns a link to a time range of the charts; None if it is not on the time axis."""
     if end_s is None or not axis.processes:
         return None
     begin, end = axis.at(process, start_s), axis.at(process, end_s)

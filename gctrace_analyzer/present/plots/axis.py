@@ -72,7 +72,10 @@ class Axis:
     def series(
         self, column: str, *, weight: str | None = None, only: pl.Expr | None = None
     ) -> pl.DataFrame:
-        """Returns `x low y high where` of a column, binned, with gaps between processes."""
+        """Returns a column as points to draw (`x low y high where`).
+
+        The points are binned, and a row without values separates the processes.
+        """
         chosen = self.cycles if only is None else self.cycles.filter(only)
         extra = [] if weight is None else [pl.col(weight).alias("weight")]
         points = chosen.select(
@@ -89,7 +92,11 @@ class Axis:
         return whole.with_columns(where=_where())
 
     def mark(self, name: str, column: str, color: str, **settings: Any) -> Mark:
-        """Returns a column as a line: the mean, and if binned a band from lowest to highest."""
+        """Returns a column as a line.
+
+        If it was binned, the line shows the mean of each bin, and a band its lowest and its
+        highest value.
+        """
         found = self.series(
             column, weight=settings.pop("weight", None), only=settings.pop("only", None)
         )
@@ -146,7 +153,7 @@ def axis_of(report: Report, *, bins: int) -> Axis:
 
 
 def _shown(cycles: pl.DataFrame) -> tuple[list[int], bool]:
-    """Returns which processes are drawn, and whether on wall-clock time."""
+    """Returns which processes are drawn, and whether the axis shows wall-clock time."""
     if cycles.is_empty():
         return [], False
     per = (
@@ -200,7 +207,7 @@ def _share(axis: Axis, at: Any) -> float:
 
 
 def moments(report: Report, axis: Axis) -> Iterator[Moment]:
-    """Yields deaths and restarts."""
+    """Yields the moments to mark on the axis: deaths and restarts."""
     for death in report.analysis.post_mortems:
         at = death.logged_at if axis.is_time else _death_at(axis, death.process, death.gap_s)
         if at is not None:

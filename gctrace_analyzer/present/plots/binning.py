@@ -50,7 +50,8 @@ def distribution(values: pl.Series, bins: int) -> tuple[pl.Series, pl.Series]:
     rank = pl.Series(range(1, count + 1), dtype=pl.Float64) if count <= bins else None
     if rank is not None:
         return ordered, rank / count
-    # Half at equal steps, half the largest values: the tail of pauses matters most.
+    # Half of the points are taken at equal steps, and the other half are the largest values,
+    # because the tail of the pauses matters most.
     steps = [round(i * (count - 1) / (bins // 2)) for i in range(bins // 2 + 1)]
     chosen = sorted({*steps, *range(count - bins // 2, count)})
     return ordered.gather(chosen), (pl.Series(chosen, dtype=pl.Float64) + 1) / count

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 _SMALLEST_MS = 0.001
-"""The finest printed duration is 1 µs; a logarithmic axis has no 0."""
+"""Shorter durations are drawn at 1 µs, the shortest one that is printed, because a logarithmic
+axis has no 0."""
 
 _LABELLED = (25.0, 50.0, 100.0, 200.0, 400.0, 800.0)
 
@@ -29,7 +30,7 @@ _ECDF_NOTE = (
 
 
 def pauses(report: Report, axis: Axis) -> Figure:
-    """Returns pauses by phase: their distribution, and over time."""
+    """Returns the plot of pauses by phase: their distribution, and over time."""
     corrected = report.analysis.corrected
     series = {
         phase: corrected[column]
@@ -62,7 +63,7 @@ def pauses(report: Report, axis: Axis) -> Figure:
 
 
 def mmu(report: Report, axis: Axis) -> Figure:
-    """Returns the minimum CPU share left to the program, by window length."""
+    """Returns the plot of the minimum CPU share left to the program, by window length."""
     rows = report.analysis.mmu.filter(pl.col("process").is_in(axis.processes[-1:]))
     x = rows["window_ms"]
     marks = (
@@ -87,7 +88,10 @@ def mmu(report: Report, axis: Axis) -> Figure:
 
 
 def trade_off(report: Report, _axis: Axis) -> Figure:
-    """Returns GC CPU against peak heap over GOGC, with the present and advised setting."""
+    """Returns the plot of GC CPU against peak heap for different values of GOGC.
+
+    It also shows the present and the recommended setting.
+    """
     ranked = report.advice.recommendations
     rows = report.advice.trade_off
     title = "Recommended settings: GC CPU against peak heap"
@@ -149,7 +153,7 @@ def _labelled(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def compared(runs: Mapping[str, Report], bins: int) -> Figure:
-    """Returns several runs in one plot: pauses, times between cycles, GC CPU, live heap."""
+    """Returns a plot of several runs: pauses, times between cycles, GC CPU, live heap."""
     colors = _palette(runs)
     corrected = {name: report.analysis.corrected for name, report in runs.items()}
     pauses_ = [
@@ -209,7 +213,7 @@ def compared(runs: Mapping[str, Report], bins: int) -> Figure:
 
 
 def across(runs: Mapping[str, Report]) -> Figure:
-    """Returns the pauses of several runs side by side."""
+    """Returns a plot of the pauses of several runs side by side."""
     rows = {name: report.analysis.pauses for name, report in runs.items()}
     panels = []
     for phase in PHASES:

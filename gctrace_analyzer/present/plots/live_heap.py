@@ -27,7 +27,7 @@ def live_heap(report: Report, axis: Axis) -> Figure:
 
 
 def _trend(report: Report, axis: Axis) -> tuple[list[Mark], tuple[str, ...]]:
-    """Returns the growth as a line through the middle, and its meaning."""
+    """Returns the growth as a line through the median point, and sentences about it."""
     s = report.analysis.summary
     growth = s.live_heap_growth_mib_per_h
     low, high = s.live_heap_growth_mib_per_h_low, s.live_heap_growth_mib_per_h_high
@@ -65,7 +65,7 @@ def _trend(report: Report, axis: Axis) -> tuple[list[Mark], tuple[str, ...]]:
 
 
 def _time_left(report: Report, live: float) -> Iterator[str]:
-    """Yields the time to the nearest limit, at the upper and lower end of the growth."""
+    """Yields a sentence with the time to the nearest limit, at both ends of the interval."""
     s = report.analysis.summary
     low, high = s.live_heap_growth_mib_per_h_low, s.live_heap_growth_mib_per_h_high
     rooms = [

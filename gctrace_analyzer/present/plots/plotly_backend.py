@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GRID = "rgba(127,127,127,0.22)"
 PANEL_HEIGHT = 230
 LINE, LEGEND_KEY = 100, 7
-"""Characters that fit above a panel, and that a legend entry takes besides its name."""
+"""How many characters fit above a panel, and how many a legend entry takes beyond its name."""
 LEGEND_ROW = 20
 
 _DIGITS = 5
@@ -180,7 +180,7 @@ def _log(ticks: list[float]) -> dict[str, Any]:
 
 
 def _hover(figure: Figure) -> str:
-    """Over time one hover box shows all series; elsewhere each point has its own."""
+    """Returns the hover mode: one box for all series over time, else one for each point."""
     return "x unified" if figure.shared_x and figure.x_range else "closest"
 
 
@@ -188,7 +188,7 @@ def _all_traces(panel: Panel, *, index: int, shared: bool, legend: str) -> list[
     traces: list[dict[str, Any]] = []
     named: list[pl.Series] = []
     for mark in panel.marks:
-        # Repeated names of cycles would make up most of the size of a page.
+        # Equal names of cycles are stored once: they would make up most of the size of a page.
         again = mark.where is not None and any(mark.where.equals(each) for each in named)
         if mark.where is not None:
             named.append(mark.where)
@@ -256,7 +256,10 @@ def _traces(
 
 
 def _top(mark: Mark) -> pl.Series:
-    """Points show the highest value of their bin, because a mean would hide long pauses."""
+    """Returns the values to draw.
+
+    Points show the highest value of their bin, because a mean would hide long pauses.
+    """
     return mark.high if mark.kind == "points" and mark.high is not None else mark.y
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def timeline(report: Report, axis: Axis) -> Figure:
-    """Returns heap, GC CPU, mark assist, pauses and allocation over time, with episodes."""
+    """Returns the plot of heap, GC CPU, assists, pauses and allocation over time."""
     panels = (
         _heap(report, axis),
         _gc_cpu(axis),
@@ -29,7 +29,7 @@ def timeline(report: Report, axis: Axis) -> Figure:
 
 
 def frequency(report: Report, axis: Axis) -> Figure:
-    """Returns the time between cycles: over time, and its distribution."""
+    """Returns the plot of the time between cycles: over time, and its distribution."""
     intervals = axis.cycles["interval_s"]
     values, share = distribution(intervals.filter(intervals > 0), axis.bins)
     cycles = axis.mark(
@@ -61,7 +61,7 @@ def frequency(report: Report, axis: Axis) -> Figure:
 
 
 def assist(report: Report, axis: Axis) -> Figure:
-    """Returns mark assist together with the allocation rate that causes it."""
+    """Returns the plot of mark assist together with the allocation rate that causes it."""
     found = axis.cycles.select("alloc_mib_per_s", "assist_share", "gc_num", "source", "line_no")
     against = found.drop_nulls(["alloc_mib_per_s", "assist_share"])
     notes: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ def assist(report: Report, axis: Axis) -> Figure:
 
 
 def goal(report: Report, axis: Axis) -> Figure:
-    """Returns the heap goal, what sets it, and the effective GOGC."""
+    """Returns the plot of the heap goal, what sets it, and the effective GOGC."""
     setters = axis.cycles["goal_set_by"].drop_nulls().unique().sort().to_list()
     goals = tuple(
         axis.mark(

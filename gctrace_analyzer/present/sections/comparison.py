@@ -201,7 +201,7 @@ def expected_and_measured(frame: pl.DataFrame) -> str | None:
 
 
 def settings(frame: pl.DataFrame) -> list[Table]:
-    """Returns one row per setting: the main figures, then the others."""
+    """Returns tables with one row per setting: first the main figures, then the others."""
     names = frame["setting"].unique(maintain_order=True).to_list()
     rows = {(row["setting"], row["metric"]): row for row in frame.iter_rows(named=True)}
     tables = []

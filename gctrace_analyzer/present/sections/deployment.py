@@ -12,7 +12,10 @@ GIB = 1024.0
 
 
 def environment(setting: Setting, *, shown: bool = False) -> list[str]:
-    """Returns the setting as environment variables; `shown` writes whole GiB as such."""
+    """Returns the setting as environment variables.
+
+    For people (`shown`), a limit of whole GiB is written in GiB, any other in MiB.
+    """
     lines = [f"GOGC={'off' if setting.gogc is None else f'{setting.gogc:.0f}'}"]
     if setting.limit:
         whole = shown and setting.limit % GIB == 0

@@ -179,7 +179,7 @@ def _memory(each: Memory) -> tuple[str, ...]:
 
 
 def memory_notes(report: Report) -> list[str]:
-    """Returns what the figures of the dumps mean."""
+    """Returns sentences about what the figures of the dumps mean."""
     return [text for each in report.analysis.memory for text in each.advice] + list(
         report.analysis.unit_cpu_comparisons
     )

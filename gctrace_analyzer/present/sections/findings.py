@@ -54,7 +54,7 @@ def minor(report: Report) -> str | None:
 
 
 def healthy(report: Report) -> str | None:
-    """Returns the margins of a healthy run; None if there is a problem."""
+    """Returns how far a healthy run is from its thresholds; None if there is a problem."""
     return next(
         (each.evidence for each in report.analysis.findings if each.severity == "ok"), None
     )

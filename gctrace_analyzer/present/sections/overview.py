@@ -28,7 +28,7 @@ MOST_PROCESSES = 12
 MOST_REJECTED = 5
 MOST_PHASES = 8
 SHORT_PHASE = 0.05
-"""Share of the time span below which a phase is a transition and not listed."""
+"""Share of the time span. A shorter phase is only a transition, which is not listed."""
 
 _SETTERS = {
     "gogc": "GOGC",
@@ -150,7 +150,7 @@ def pauses(report: Report) -> Table:
 
 
 def worst(report: Report) -> Table:
-    """Returns the cycles with the longest pauses."""
+    """Returns the cycles that cost the program most time, by pauses and mark assists."""
     head = ("Worst cycles", "at", "pauses", "mark", "assists", "heap MiB", "line")
     rows = [_cycle(row) for row in report.analysis.worst_cycles.iter_rows(named=True)]
     return Table(head, "lrrrrlr", rows)
@@ -178,7 +178,7 @@ def processes(report: Report) -> Table | None:
 
 
 def rejected(report: Report) -> Table | None:
-    """Returns why lines were skipped."""
+    """Returns the reasons why lines were skipped, with the number of lines."""
     if report.analysis.rejected.is_empty():
         return None
     head = (
