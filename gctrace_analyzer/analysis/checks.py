@@ -95,7 +95,8 @@ class FigureCondition:
 class ChangeCondition:
     """The condition that the change from before to after exceeds a limit.
 
-    The limit is a share of the value before if `relative`, else in the unit of the figure.
+    If `relative`, the limit is a share of the value of the side before; otherwise it is in the
+    unit of the figure.
     """
 
     text: str

@@ -2,7 +2,7 @@
 
 The runtime truncates a duration to two significant digits, at most three decimals, and to whole
 milliseconds from 10 ms on (`fmtNSAsMS`, runtime/mgc.go). A sum of printed pauses is therefore
-0.4 to 4.8 % too small (measured against PauseTotalNs). The middle of the interval that a
+0.4 to 4.8 % too small (measured against PauseTotalNs). Using the middle of the interval that a
 printed value stands for removes this error. The CPU time of a pause, which is the pause times
 the number of stopped processors, narrows the interval further.
 """

@@ -143,8 +143,8 @@ def live_growth(cycles: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> LiveG
     if len(timed) < t.min_cycles:
         return None
     begin, end = timed["start_s"][0], timed["end_s"][-1]
-    # The first quarter of the time or of the cycles is skipped as the start-up, whichever
-    # leaves more cycles.
+    # The start-up is skipped: the first quarter of the time or the first quarter of the cycles,
+    whichever leaves more cycles.
     by_time = timed.filter(pl.col("start_s") >= begin + (end - begin) / 4)
     by_count = timed[len(timed) // 4 :]
     later = by_time if len(by_time) >= len(by_count) else by_count

@@ -233,7 +233,7 @@ def _read_whole(part: Part, source: Source, columns: Sequence[str] | None, most:
 
 
 def _add_lines(part: Part, lines: Iterable[tuple[int, str]]) -> None:
-    """Adds the messages of a document, one per line, to the part."""
+    """Adds the messages of a document to the part of the input that is being read, one per line."""
     frame = pl.DataFrame(
         list(lines), schema={"line_no": pl.Int64, "text": pl.String}, orient="row"
     )

@@ -87,7 +87,7 @@ class _Pieces:
         return other
 
     def rejoin_settled(self, most: int) -> None:
-        """Rejoins torn records that later lines cannot change, if more than `most` wait."""
+        """Rejoins the torn records that no later line can change, if more than `most` wait."""
         at = [suspect.line_no for suspect in self.suspects]
         if len(at) > most:
             done = _settled(at, self.lines)

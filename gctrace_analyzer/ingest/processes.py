@@ -228,7 +228,7 @@ def _sequential(firsts: list[_Cycle], lasts: list[_Cycle]) -> list[int] | None:
 
 
 def _concurrent(cycles: Iterable[_Cycle]) -> list[int]:
-    """Returns the process of each cycle: the recent process that it continues best."""
+    """Returns the process of each cycle: the recent process that the cycle fits best."""
     chains: list[_Chain] = []  # the most recent last
     process: list[int] = []
     count = 0

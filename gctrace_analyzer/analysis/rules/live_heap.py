@@ -91,7 +91,8 @@ def _time_to_limit(facts: ProcessFacts, mib_per_h: float) -> str:
     "half of the log around it and over {t.growth_min_mib:g} MiB above it; the last cycle is "
     "not one of them and is under {t.spike_back_times:g} times the median of the whole log. "
     "Needs at least {t.short_log_cycles} cycles.",
-    advice="Find out what was in memory at that time; a memory limit caps the goal after it.",
+    advice="Find out what was in memory at that time. If it must be there, set a memory limit: it "
+    "caps the heap goal that follows.",
     source="golang/go#14735",
 )
 def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:

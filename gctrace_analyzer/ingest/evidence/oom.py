@@ -204,7 +204,8 @@ class _Reader:
             if same == (other["pid"], other["comm"], *sizes_of) and (
                 other.get("host") in (row.get("host"), None)
             ):
-                # Group kills and the node problem detector repeat the line of a kill.
+                # The line of a kill is repeated by kills of a whole cgroup, and by the node
+                # problem detector.
                 new = {name: value for name, value in row.items() if other.get(name) is None}
                 other.update(new)
                 if incident.group:

@@ -38,7 +38,7 @@ _MARK_CPU = ("assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms")
 
 
 def cycles_frame(parts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, Counter[str]]:
-    """Returns the frames as one in line order, and the number of impossible values by column.
+    """Returns the frames as one frame in line order, and the number of impossible values by column.
 
     Impossible values, which fit their type but cannot be true, become null.
     """

@@ -213,7 +213,7 @@ _STEAL = (
 )
 
 GCTRACE = (
-    # The newest first: most logs have it.
+    # The newest format comes first, because most logs have it.
     Shape("gc18", "cycles", "1.18", None, f"{_HEAD}: {_TIMES}{_HEAP}{_GOAL}{_SCANNABLE}{_END}"),
     Shape("gc26", "cycles", "1.26", None, f"{_HEAD} (checking for goroutine leaks): {_TIMES}{_HEAP}{_GOAL}{_SCANNABLE}{_END}"),
     Shape("gc16", "cycles", "1.6", "1.17", f"{_HEAD}: {_TIMES}{_HEAP}{_GOAL}{_END}"),

@@ -80,7 +80,7 @@ _HEAD_START = re.compile(r"gc #?\d+ @")
 _NEXT_CYCLE = re.compile(r"gc \d")
 
 _NUMERIC = re.compile(r"[\d.]+")
-# These match a number that may be cut short, with more digits than 64 bits can hold.
+# These match any number, even one that is cut short or too long for 64 bits.
 _PARTIAL_NUMBER = {
     "int": r"\d{0,24}",
     "sint": r"-?\d{0,24}",

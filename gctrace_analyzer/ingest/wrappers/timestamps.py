@@ -90,7 +90,7 @@ def _all_iso(text: pl.Series) -> pl.DataFrame | None:
     clock = text.str.slice(0, end)
     form = f"%Y-%m-%d{between}%H:%M:%S"
     if fraction:
-        # Polars accepts only a point.
+        # Polars accepts only a decimal point, not a comma.
         clock = clock.str.replace(",", ".", literal=True) if first[0][19] == "," else clock
         form += "%.f"
     times = clock.str.to_datetime(form, time_unit="us", strict=False)
