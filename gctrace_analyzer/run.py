@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from gctrace_analyzer.advise.baseline import Baseline
     from gctrace_analyzer.advise.objective import Aim
     from gctrace_analyzer.advise.whatif import GogcValues, Present, SizeValues
     from gctrace_analyzer.analysis.checks import Check
@@ -151,7 +152,7 @@ class Run:
 
     @property
     def runtime_lines(self) -> dict[str, int]:
-        """The number of other runtime lines, by line shape."""
+        """The number of runtime lines other than cycles, by line format."""
         return self._log.runtime_lines
 
     @property
@@ -207,7 +208,7 @@ class Run:
         return self._log.tables[name]
 
     def to_pandas(self, table: TableName = "cycles") -> pd.DataFrame:
-        """Returns a table as a pandas frame; integers with gaps stay integers.
+        """Returns a table as a pandas frame; integer columns with nulls stay integers.
 
         Raises:
             BadSettingError: there is no such table.
@@ -282,7 +283,7 @@ class Run:
 
         Args:
             begin: seconds since the start of each process, or a duration such as `"60s"`.
-            end: likewise; by default the end of the log.
+            end: in the same form; by default the end of the log.
 
         Raises:
             BadSettingError: a time is not a duration, or no cycle started in the range.
@@ -324,6 +325,7 @@ class Run:
         ballast: SizeValues | Present = PRESENT,
         *,
         horizon: str | float | None = None,
+        evidence: Sequence[Run] = (),
     ) -> pl.DataFrame:
         """Predicts the figures under other settings (`schema.WHATIF`), with 80 % intervals.
 
@@ -331,16 +333,19 @@ class Run:
             gogc: one or several values of GOGC; None or "off" means off. If left out, the
                 present setting.
             memory_limit: one or several limits, as "1GiB" or in MiB; None or "off" means off.
-            ballast: one or several ballast sizes, likewise.
+            ballast: one or several ballast sizes, in the same form.
             horizon: predict this far ahead, as "12h" or in seconds, extrapolating the growth
                 of the live heap. By default, now.
+            evidence: runs of the same program at other settings. Predictions are the mean of
+                those from each log; the nearer its setting, the more a log counts.
 
         Raises:
             BadSettingError: a value is not a valid setting.
         """
-        now = self._advice.baseline.now
+        baseline = self._with_evidence(evidence)
+        now = baseline.now
         return grid(
-            self._advice.baseline,
+            baseline,
             parse_settings(gogc, now.gogc, "gogc"),
             parse_settings(memory_limit, now.limit, "memory_limit"),
             [value or 0.0 for value in parse_settings(ballast, now.ballast, "ballast")],
@@ -348,7 +353,11 @@ class Run:
         )
 
     def recommend(
-        self, *, aim: Aim = "balanced", gc_cpu_target: str | float | None = None
+        self,
+        *,
+        aim: Aim = "balanced",
+        gc_cpu_target: str | float | None = None,
+        evidence: Sequence[Run] = (),
     ) -> pl.DataFrame:
         """Recommends settings (`schema.RECOMMENDATIONS`), the best first.
 
@@ -357,15 +366,21 @@ class Run:
         Args:
             aim: what to optimise for: balanced, cpu, memory or latency.
             gc_cpu_target: the GC CPU share to aim for, as 0.03 or "3%".
+            evidence: runs of the same program at other settings; see `whatif`.
 
         Raises:
             BadSettingError: there is no such aim, or the target is not a share.
         """
         objective = parse_objective(aim)
-        if objective == "balanced" and gc_cpu_target is None:
+        if objective == "balanced" and gc_cpu_target is None and not evidence:
             return self._advice.recommendations
         target = parse_target(gc_cpu_target)
-        return recommend(self._advice.baseline, aim=objective, gc_cpu_target=target)
+        baseline = self._with_evidence(evidence)
+        return recommend(baseline, aim=objective, gc_cpu_target=target)
+
+    def _with_evidence(self, evidence: Sequence[Run]) -> Baseline:
+        others = tuple(run.advice.baseline for run in evidence)
+        return replace(self._advice.baseline, evidence=others)
 
     def check(self, *conditions: str) -> list[Check]:
         """Checks conditions; each result says whether its condition holds, with the reason.
@@ -390,7 +405,7 @@ class Run:
         return Report(self._analysis, self._advice)
 
     def _only(self, which: pl.Expr) -> Run:
-        """Returns the run of some of the cycles."""
+        """Returns the run of the cycles that match a condition."""
         cycles = self.cycles.filter(which)
         tables = dict(self._log.tables)
         kept = pl.col("process").is_in(cycles["process"].unique().implode())
@@ -419,7 +434,7 @@ def _process_numbers(table: pl.DataFrame) -> str:
 
 
 def _notebook_cell(report: Report) -> str:
-    # Imported when a notebook asks for it: loading the templates takes 0.1 s.
+    # Imported only when a notebook shows a report, because loading the templates takes 0.1 s.
     from gctrace_analyzer.present.html import cell
 
     return cell.dumps(report)

@@ -517,12 +517,13 @@ _PREDICTED = (
     ("gc_per_s", "1/s", "cycles per second"),
     ("gc_cpu_share", "0–1", "GC CPU as a share of all CPU, without idle marking"),
     ("gc_cpu_with_idle_share", "0–1", "GC CPU as a share of all CPU, with idle marking"),
+    ("gc_cpu_cores", "cores", "GC CPU with idle marking, in CPU seconds per second"),
     ("assist_share_of_gc_cpu", "0–1", "share of GC CPU spent in mark assists"),
     ("heap_peak_mib", "MiB", "largest heap at a mark termination, in a run as long as the log"),
     ("live_heap_mib", "MiB", "marked live heap"),
     ("stw_share", "0–1", "share of time in which the world is stopped"),
 )
-_MODEL = "gctrace_analyzer.advise.model"
+_MODEL = "gctrace_analyzer.advise.prediction.model"
 
 WHATIF = (
     Column("gogc", "Float64", "%", "GOGC; null: off", "the caller"),
@@ -535,6 +536,7 @@ WHATIF = (
         for end, words in (("", ""), ("_low", ", lower end of the 80 % interval"), ("_high", ", upper end"))
     ),
     Column("thrash", "String", "", "whether it would thrash: no, risk or certain", _MODEL),
+    Column("thrash_share", "Float64", "0–1", "share of the time with hardly any room between live heap and limit", _MODEL),
     Column("refused", "String", "", "why there is no prediction; null: there is one", _MODEL),
     Column("heap_goal_mib", "Float64", "MiB", "heap goal", _MODEL),
     Column("goal_set_by", "String", "", "gogc or memory-limit", _MODEL),
@@ -556,6 +558,9 @@ RECOMMENDATIONS = (
     Column("why", "String", "", "the reason", "gctrace_analyzer.advise.recommend"),
     Column("risk", "String", "", "what may go wrong", "gctrace_analyzer.advise.recommend"),
     Column("confidence", "String", "", "high, medium, low or none", "gctrace_analyzer.advise.recommend"),
+    Column("gain_gc_cpu_share", "Float64", "0–1", "share of all CPUs that it saves, with idle marking; null: the present setting", "gctrace_analyzer.advise.prediction.gain"),
+    Column("gain_gc_cpu_share_low", "Float64", "0–1", "lower end of the 80 % interval", "gctrace_analyzer.advise.prediction.gain"),
+    Column("gain_gc_cpu_share_high", "Float64", "0–1", "upper end", "gctrace_analyzer.advise.prediction.gain"),
     *WHATIF[3:],
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.baseline import Baseline
-from gctrace_analyzer.advise.model import Setting
+from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.recommend import recommend
 from gctrace_analyzer.advise.whatif import trade_off
 

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.advise import pacer
-from gctrace_analyzer.advise.load import load_of
-from gctrace_analyzer.advise.model import (
+from gctrace_analyzer.advise.prediction import pacer
+from gctrace_analyzer.advise.prediction.intervals import FACTORS
+from gctrace_analyzer.advise.prediction.load import load_of, with_hidden_roots
+from gctrace_analyzer.advise.prediction.model import (
     ALWAYS_MARKING,
+    CONSTANTS,
     THRASH_GOGC,
     Constants,
+    Model,
     Setting,
-    fixed_non_heap,
-    predict,
 )
-from gctrace_analyzer.advise.training import DRIFT, DRIFT_MIB, longest_calm_part, recent
+from gctrace_analyzer.advise.prediction.training import longest_calm_part
 from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
 from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from gctrace_analyzer.advise.load import Load
+    from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.trend import LiveGrowth
@@ -43,6 +44,15 @@ this, plus an allowance for stacks."""
 
 UNUSUAL_GOGC = 0.05
 """Relative distance from every commonly used GOGC. A value farther away is unlikely to be GOGC."""
+
+OWN_GAP = 0.25
+"""Logarithm of the difference between the replay of the log's own setting and the log."""
+
+DRIFT = 0.15
+"""Relative change of the live heap from the log's first to its last quarter that is mentioned."""
+
+DRIFT_MIB = 2.5
+"""Smaller changes are within the rounding of the printed sizes."""
 
 FEWEST_CYCLES = 5
 """With fewer steady cycles there is no prediction."""
@@ -71,6 +81,9 @@ class Baseline:
             longest time range without thrashing.
         growth: the growth of the live heap, if it is significant.
         observed_s: how long the program was observed.
+        model: the load, ready for predictions; None if there is no load.
+        factors: factor on the width of the intervals, by quantity.
+        evidence: other logs of the same program, at other settings.
     """
 
     load: Load | None
@@ -82,9 +95,12 @@ class Baseline:
     whole: Load | None = None
     growth: LiveGrowth | None = None
     observed_s: float = 0.0
+    model: Model | None = None
+    factors: Mapping[str, float] = field(default_factory=lambda: FACTORS)
+    evidence: tuple[Baseline, ...] = ()
 
     @classmethod
-    def from_analysis(cls, analysis: Analysis) -> Baseline:
+    def from_analysis(cls, analysis: Analysis, constants: Constants = CONSTANTS) -> Baseline:
         """Returns the baseline of the process with the most cycles."""
         process = analysis.longest_process
         settings = analysis.settings
@@ -94,25 +110,32 @@ class Baseline:
         cycles = analysis.cycles.filter(process=process)
         steady = cycles.filter(~pl.col("forced") & (pl.col("start_s") >= DEFAULT.warm_up_s))
         calm, thrashed = longest_calm_part(cycles, analysis.episodes)
-        recent_part, growth_mib = (calm, None) if thrashed else recent(calm)
-        load = load_of(recent_part)
-        if growth_mib and (load is None or load.effective_gogc < THRASH_GOGC):
-            # The heap has reached its limit; cycles there say little about other settings.
-            load, growth_mib = load_of(calm), None
+        cpus = settings.value("cpu_limit")
+        load = load_of(calm, cpus)
         if load is None:
             return cls(None, Setting(), non_heap, _why_no_load(cycles, steady), (), settings)
         own = analysis.enriched.filter(process=process)
         by_limit = limit_sets_most_goals(own)
         rows = analysis.tables["processes"]
         now, inferred = present_setting(load, settings, by_limit=by_limit)
+        if now.gogc and not by_limit and load.new_pacer:
+            load = with_hidden_roots(load, calm, now.gogc)
         newest = rows.filter(process=process)["go_version_max"][0]
         version = go_version(settings.value("go_version") or newest)
         too_old = version is not None and version < (1, 10)
         refused = _refusal(load, now, inferred=inferred, too_old=too_old, by_limit=by_limit)
+        growth = analysis.live_growth(process)
+        # Without GOGC and limit there is no goal to replay: the goals must come from somewhere.
+        modelled = now if now.gogc or now.limit else replace(now, gogc=load.effective_gogc)
+        model = Model(
+            load, modelled, non_heap=non_heap, constants=constants,
+            headroom_share=0.0 if version is not None and version < (1, 21)
+            else pacer.LIMIT_HEADROOM_SHARE,
+            growth_mib=growth.mib_per_h * load.span_s / 3600 if growth else 0.0,
+        )  # fmt: skip
         warnings = (
-            *_warnings(load, now, non_heap, inferred=inferred, refused=bool(refused)),
+            *_warnings(load, model, inferred=inferred, refused=bool(refused)),
             *_version_warning(load, settings),
-            *_growth_warning(load, growth_mib),
             *_quota_warning(load, settings),
             *_process_warning(len(rows)),
         )
@@ -123,11 +146,21 @@ class Baseline:
             refused,
             warnings,
             settings,
-            load_of(cycles) if thrashed else None,
-            analysis.live_growth(process),
+            load_of(cycles, cpus) if thrashed else None,
+            growth,
             _span_s(steady),
+            model,
         )
         return _about_thrashing(baseline)
+
+    @property
+    def no_evidence(self) -> str | None:
+        """Why this log does not help to predict another log's program; None if it does."""
+        if self.load is None or self.refused:
+            return self.refused
+        if self.settings.gogc is None and is_unusual(self.load, self.now):
+            return "its goals do not show GOGC: a memory limit may set them"
+        return None
 
     @property
     def has_limit(self) -> bool:
@@ -168,11 +201,10 @@ class Baseline:
 
     @property
     def non_heap_mib(self) -> float:
-        """Non-heap memory that counts towards the limit: from MemStats, else an estimate."""
-        if self.non_heap is not None or self.load is None:
+        """Non-heap memory that counts towards the limit, at the present goals."""
+        if self.model is None:
             return self.non_heap or 0.0
-        c = Constants()
-        return fixed_non_heap(self.load, c) + c.fragmentation * self.load.goal
+        return self.model.non_heap.at(self.model.load.goal, self.now.ballast)
 
     def memory_mib(self, heap_peak: float, non_heap: float, ballast: float) -> float:
         """Returns the memory of the process; an untouched ballast is only address space."""
@@ -184,6 +216,17 @@ class Baseline:
         if self.measured is None:
             return None
         return SAFE_LIMIT * self.measured.marked_live_max + self.non_heap_mib
+
+    def near_live_heap(self, setting: Setting) -> str | None:
+        """Returns the warning for a limit under which a slightly larger live heap would thrash."""
+        least = self.least_limit_mib
+        if not setting.limit or least is None or setting.limit >= least:
+            return None
+        assert self.measured is not None
+        return (
+            f"less than 25 % above the largest live heap of {self.measured.marked_live_max:,.0f} "
+            "MiB: the program may thrash"
+        )
 
     @property
     def load_model(self) -> str:
@@ -221,7 +264,7 @@ def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
 def _can_set_goal(load: Load, limit: float) -> bool:
     """Returns whether the limit can set these goals, leaving a plausible non-heap memory."""
     non_heap = limit - load.goal_p50 / (1 - pacer.LIMIT_HEADROOM_SHARE)
-    most = NON_HEAP_MIB + Constants().non_heap_per_stack * load.stacks + load.goal_p50
+    most = NON_HEAP_MIB + CONSTANTS.non_heap_per_stack * load.stacks + load.goal_p50
     return -0.05 * limit <= non_heap <= most
 
 
@@ -288,38 +331,47 @@ def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
     return f"GOGC={given} was given, but the effective GOGC is {effective:.0f}{far}: correct it"
 
 
-def _warnings(
-    load: Load, now: Setting, non_heap: float | None, *, inferred: bool, refused: bool
-) -> Iterator[str]:
+def _warnings(load: Load, model: Model, *, inferred: bool, refused: bool) -> Iterator[str]:
     """What makes the predictions less certain than their intervals."""
+    now = model.now
     if load.cycles < FEW_CYCLES:
         yield f"only {load.cycles} steady cycles: GC CPU is a rough estimate"
     drift = load.true_live_last - load.true_live_first
     if abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
         yield (
             f"the live heap changed from {load.true_live_first:.0f} to "
-            f"{load.true_live_last:.0f} MiB; the predictions are for its mean"
+            f"{load.true_live_last:.0f} MiB; the predictions are for the whole log"
         )
-    elif load.unsteady > UNSTEADY:
+    elif load.variation > UNSTEADY:
         yield (
-            f"the live heap varies by {100 * load.unsteady:.0f} %: all figures are rough "
+            f"the live heap varies by {100 * load.variation:.0f} %: all figures are rough "
             "estimates"
         )
-    distance = pacer.from_usual(now.gogc) if now.gogc is not None else 0.0
-    unusual = distance > max(UNUSUAL_GOGC, 3 / load.marked_live)
-    if inferred and unusual and load.marked_live > DEFAULT.gogc_min_live_mib:
+    if inferred and is_unusual(load, now):
         yield (
             f"the heap goals look like GOGC={now.gogc:.0f}, an unusual value: if a memory limit "
             "or a tuner sets them, specify the real limit or GOGC"
         )
     if refused:
         return
-    again = predict(load, now, now, non_heap=non_heap)
-    if abs(math.log(max(again.gc_per_s, 1e-9) / load.gc_per_s)) > 0.18:
+    if load.is_contended:
         yield (
-            f"for the present setting the model gives {again.gc_per_s:.3g} cycles/s, but "
-            f"{load.gc_per_s:.3g} were measured"
+            f"pauses take {load.stw_ms:.2g} ms per cycle: other work probably competes for the "
+            "CPUs, and GC CPU then looks 1.3 to 2.6 times as high as on a quiet machine"
         )
+    off = model.own.gap / load.gap_mib
+    if abs(math.log(off)) > OWN_GAP:
+        yield (
+            f"replayed under its own setting, the log would have {1 / off:.2g} times as many "
+            "cycles as it has: predictions far from the present setting are rough"
+        )
+
+
+def is_unusual(load: Load, now: Setting) -> bool:
+    """Returns whether the inferred GOGC differs from every usual value by more than its error."""
+    distance = pacer.from_usual(now.gogc) if now.gogc is not None else 0.0
+    large = load.marked_live > DEFAULT.gogc_min_live_mib
+    return large and distance > max(UNUSUAL_GOGC, 3 / load.marked_live)
 
 
 def _version_warning(load: Load, settings: Settings) -> Iterator[str]:
@@ -330,17 +382,15 @@ def _version_warning(load: Load, settings: Settings) -> Iterator[str]:
         )
 
 
-def _growth_warning(load: Load, growth_mib: tuple[float, float] | None) -> Iterator[str]:
-    if growth_mib is not None:
-        yield (
-            f"the live heap grew from {growth_mib[0]:.0f} to {growth_mib[1]:.0f} MiB; the "
-            f"predictions use only the log from {load.begin_s:.4g} s on"
-        )
-
-
 def _quota_warning(load: Load, settings: Settings) -> Iterator[str]:
-    """Yields a warning if the CPU quota is below GOMAXPROCS."""
+    """Yields a warning if GOMAXPROCS is above the CPU quota, or above the CPUs of the machine."""
     cpus = settings.value("cpu_limit")
+    if not cpus and load.cpus < load.procs:
+        yield (
+            f"GOMAXPROCS is {load.procs}, but a pause stops only {load.cpus:.0f} processors, so "
+            f"the machine has {load.cpus:.0f} CPUs: set GOMAXPROCS={load.cpus:.0f} and measure "
+            f"again; the shares here are of {load.cpus:.0f} CPUs"
+        )
     if not cpus or load.procs < 1.5 * cpus or load.procs <= math.ceil(cpus):
         return
     # runtime/cgroup_linux.go: Go 1.25 follows the quota, but not below 2.
@@ -348,7 +398,7 @@ def _quota_warning(load: Load, settings: Settings) -> Iterator[str]:
     yield (
         f"GOMAXPROCS is {load.procs} under a quota of {cpus:g} CPU{'s' * (cpus != 1)}, which "
         f"marking alone can use up: set GOMAXPROCS={math.ceil(cpus)}{automatic} and measure "
-        f"again; the shares here are of {load.procs} processors"
+        f"again; the shares here are of {cpus:g} CPU{'s' * (cpus != 1)}"
     )
 
 

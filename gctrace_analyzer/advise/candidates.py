@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise import pacer
-from gctrace_analyzer.advise.model import Setting
+from gctrace_analyzer.advise.prediction import pacer
+from gctrace_analyzer.advise.prediction.model import Setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,7 +49,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Settings to try if a condition holds; `why` may use figures of the baseline."""
+    """Settings to try if a condition holds; `why` may use figures of the baseline.
+
+    `is_near` if `risk` already says that the limit is close to the live heap.
+    """
 
     name: str
     when: Callable[[Baseline], bool]
@@ -57,6 +60,7 @@ class Rule:
     why: Callable[[Baseline, Setting], str]
     risk: str
     source: str
+    is_near: bool = False
 
 
 def candidates(baseline: Baseline, gc_cpu_target: float | None) -> dict[Setting, Candidate]:
@@ -65,9 +69,8 @@ def candidates(baseline: Baseline, gc_cpu_target: float | None) -> dict[Setting,
     for rule in RULES:
         for setting in rule.settings(baseline) if rule.when(baseline) else ():
             if setting != baseline.now:
-                risk = "; ".join(
-                    filter(None, (rule.risk, _near_live_heap(baseline, setting, rule)))
-                )
+                near = None if rule.is_near else baseline.near_live_heap(setting)
+                risk = "; ".join(filter(None, (rule.risk, near)))
                 each = Candidate(setting, rule.why(baseline, setting), risk, rule.name)
                 found.setdefault(setting, each)
     load, now = baseline.load, baseline.now
@@ -78,14 +81,6 @@ def candidates(baseline: Baseline, gc_cpu_target: float | None) -> dict[Setting,
             aimed = Setting(float(round(wanted / 5) * 5), guard, now.ballast)
             found.setdefault(aimed, Candidate(aimed, "chosen to meet the CPU target", ""))
     return found
-
-
-def _near_live_heap(baseline: Baseline, setting: Setting, rule: Rule) -> str:
-    """Returns the warning for a limit under which a slightly larger live heap would thrash."""
-    least = baseline.least_limit_mib
-    if not setting.limit or least is None or setting.limit >= least or "thrash" in rule.risk:
-        return ""
-    return "less than 25 % above the live heap: the program may thrash"
 
 
 def highest_limit(baseline: Baseline) -> float | None:
@@ -266,6 +261,7 @@ RULES: tuple[Rule, ...] = (
         lambda b, _: f"the highest limit that fits: {_ninety_percent(b)}",
         "less than 25 % above the live heap: the program will thrash as soon as the heap grows",
         "limit at 1.25 times the live heap, if the container has no room for it",
+        is_near=True,
     ),
     Rule(
         "limit-as-guard", lambda b: safe_limit(b) is not None,
@@ -277,6 +273,7 @@ RULES: tuple[Rule, ...] = (
         "with GOGC=off an idle program may not run GC for hours, and a live heap near the limit "
         "thrashes",
         "guide: GOGC=off with a limit; mgcpacer.go: no periodic cycle without GOGC",
+        is_near=True,
     ),
     Rule(
         "ballast", lambda b: not b.has_limit and not b.now.ballast and bool(b.now.gogc),

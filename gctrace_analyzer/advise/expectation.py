@@ -8,7 +8,7 @@ from gctrace_analyzer.advise.whatif import row
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.baseline import Baseline
-    from gctrace_analyzer.advise.model import Setting
+    from gctrace_analyzer.advise.prediction.model import Setting
 
 SAME_GOGC = 0.08
 """Relative difference below which two values of GOGC, if inferred, are the same setting."""

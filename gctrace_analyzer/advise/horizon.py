@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.model import predict
+from gctrace_analyzer.advise.prediction.model import SOMETIMES
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.baseline import Baseline
-    from gctrace_analyzer.advise.model import Setting
+    from gctrace_analyzer.advise.prediction.model import Setting
 
-_HALVINGS = 24
-"""Steps of the bisection: to a ten-millionth of the available memory."""
+_HALVINGS = 10
+"""Steps of the bisection: to a thousandth of the available memory."""
 
 
 def refusal(baseline: Baseline, horizon_s: float) -> str | None:
@@ -30,19 +30,15 @@ def refusal(baseline: Baseline, horizon_s: float) -> str | None:
 
 
 def grown_mib(baseline: Baseline, horizon_s: float) -> tuple[float, float, float]:
-    """Returns the live heap's growth until the horizon: lower end, middle, upper end (95 %)."""
+    """Returns the live heap's growth from the log's end until the horizon: low, middle, high.
+
+    The interval is that of the growth (95 %).
+    """
     growth = baseline.growth
     if growth is None or not horizon_s:
         return 0.0, 0.0, 0.0
-    hours = (horizon_s + _age_s(baseline)) / 3600
+    hours = horizon_s / 3600
     return hours * growth.low, hours * growth.mib_per_h, hours * growth.high
-
-
-def _age_s(baseline: Baseline) -> float:
-    """Returns the time from the middle of the range that the load describes to the log's end."""
-    if baseline.load is None or baseline.growth is None:
-        return 0.0
-    return max(baseline.growth.end_s - baseline.load.begin_s - baseline.load.span_s / 2, 0.0)
 
 
 def lasts(baseline: Baseline, setting: Setting) -> dict[str, float]:
@@ -61,17 +57,17 @@ def lasts(baseline: Baseline, setting: Setting) -> dict[str, float]:
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if _fails(baseline, setting, middle) else (middle, high)
-    age_h = _age_s(baseline) / 3600
     rates = {"": growth.mib_per_h, "_low": growth.high, "_high": growth.low}
-    return {f"lasts_h{end}": max(low / rate - age_h, 0.0) for end, rate in rates.items()}
+    return {f"lasts_h{end}": low / rate for end, rate in rates.items()}
 
 
 def _fails(baseline: Baseline, setting: Setting, grown: float) -> bool:
-    assert baseline.load is not None
-    found = predict(
-        baseline.load, baseline.now, setting, non_heap=baseline.non_heap, grown_mib=grown
-    )
-    if found.thrash in ("likely", "certain"):
+    """Returns whether the grown heap would thrash or no longer fit into the container."""
+    model = baseline.model
+    assert model is not None
+    found = model.look(setting, grown)
+    if setting.limit and found.no_room >= SOMETIMES:
         return True
-    memory = baseline.memory_mib(found.heap_peak, found.non_heap, setting.ballast)
+    non_heap = model.non_heap.at(found.goal, setting.ballast)
+    memory = baseline.memory_mib(found.peak, non_heap, setting.ballast)
     return baseline.room_mib is not None and memory > baseline.room_mib

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.advise.prediction.gain import Gain
 
 Row: TypeAlias = dict[str, Any]
 Aim = Literal["balanced", "cpu", "memory", "latency"]
 
 AIMS: tuple[Aim, ...] = get_args(Aim)
 
-NEGLIGIBLE_CPU = 0.03
-"""A GC CPU share (with idle marking) below this is not worth optimising."""
+LEAST_GAIN = 1.15
+"""Ratio of the present figure to the predicted one. A smaller gain is not worth a change."""
+
+LEAST_SAVING = 0.005
+"""Share of the CPUs. A smaller saving is not worth a change."""
+
+CERTAIN = 0.90
+"""Probability of `LEAST_GAIN` from which on a gain counts as certain."""
+
+NEAR_EQUAL = 1.3
+"""Ratio to the best setting's figure within which a setting with less memory is preferred."""
 
 
 def cost(each: Row, aim: str) -> float:
@@ -24,16 +36,6 @@ def cost(each: Row, aim: str) -> float:
         assists = (each["gc_cpu_share"] or 0) * (each["assist_share_of_gc_cpu"] or 0)
         return float((each["stw_share"] or 0) + assists)
     return 0.0
-
-
-def cost_high(each: Row, aim: str) -> float:
-    """Returns the upper end of what the aim minimises."""
-    if aim == "memory":
-        return float(each["heap_peak_mib_high"] - (each["ballast_mib"] or 0.0))
-    if aim == "latency":
-        assists = each["gc_cpu_share_high"] * each["assist_share_of_gc_cpu"]
-        return float(each["stw_share_high"] + assists)
-    return float(each["gc_cpu_with_idle_share_high"])
 
 
 def peak_of(each: Row) -> float:
@@ -55,26 +57,50 @@ def score(each: Row, present: Row, aim: str, target: float | None) -> float:
     return float(10 * cpu + peak / present_peak)
 
 
-def is_better(
-    best: Row,
-    present: Row,
-    aim: str,
-    target: float | None,
-    *,
-    healthy: bool,
-) -> bool:
-    """Returns whether the gain over the present setting exceeds the uncertainty of both."""
-    if present["thrash"] != "no":
-        return True
-    if target is not None:
-        return (
-            bool(best["gc_cpu_share"] < present["gc_cpu_share"])
-            and present["gc_cpu_share"] > target
-        )
-    if aim == "balanced" and healthy:
-        return False
-    if aim == "cpu" and present["gc_cpu_with_idle_share"] < NEGLIGIBLE_CPU:
-        return False
-    wanted = "cpu" if aim == "balanced" else aim
-    gains = cost_high(best, aim) < cost(present, wanted)
-    return gains and score(best, present, aim, target) < score(present, present, aim, target)
+QUANTITY: dict[str, str] = {
+    "balanced": "gc_cpu_with_idle_share",
+    "cpu": "gc_cpu_with_idle_share",
+    "memory": "heap_peak_mib",
+    "latency": "stw_share",
+}
+"""The quantity whose gain an aim is judged by."""
+
+
+class Failed(NamedTuple):
+    """The test that a setting failed: later tests are closer to a change."""
+
+    number: int
+    reason: str
+
+
+def failed_test(each: Row, present: Row, gain: Gain, aim: str) -> Failed | None:
+    """Returns why a setting is not worth changing to; None if it is.
+
+    Args:
+        each: the setting.
+        present: the present setting.
+        gain: the gain of the setting in the quantity of the aim.
+        aim: what to optimise for.
+    """
+    quantity = QUANTITY[aim]
+    low, middle, high = gain.saved(present[quantity])
+    times = 1 if quantity == "heap_peak_mib" else 100
+    what = {
+        "gc_cpu_with_idle_share": "points of the CPUs",
+        "heap_peak_mib": "MiB",
+        "stw_share": "points of the time stopped",
+    }[quantity]
+    saving = f"{times * middle:,.2g} {what}" if times == 100 else f"{middle:,.0f} {what}"
+    if gain.ratio < LEAST_GAIN:
+        return Failed(0, f"it would gain less than {100 * (1 - 1 / LEAST_GAIN):.0f} %")
+    if aim in ("balanced", "cpu") and middle < LEAST_SAVING:
+        return Failed(1, f"it would save only {saving}")
+    if gain.certainty(LEAST_GAIN) < CERTAIN:
+        ends = f"{times * low:,.2g} to {times * high:,.2g}"
+        return Failed(2, f"its gain is not certain: {ends} {what}")
+    if aim == "balanced" and score(each, present, aim, None) >= score(
+        present, present, aim, None
+    ):
+        more = 100 * (peak_of(each) / peak_of(present) - 1)
+        return Failed(3, f"saving {saving} is not worth {more:.0f} % more heap")
+    return None

@@ -18,8 +18,17 @@ from gctrace_analyzer.advise.candidates import (
     has_valid_limit,
     why_no_limit,
 )
-from gctrace_analyzer.advise.objective import AIMS, cost, is_better, peak_of, score
-from gctrace_analyzer.advise.whatif import row
+from gctrace_analyzer.advise.objective import (
+    AIMS,
+    NEAR_EQUAL,
+    QUANTITY,
+    cost,
+    failed_test,
+    peak_of,
+    score,
+)
+from gctrace_analyzer.advise.prediction.gain import Gain, gain
+from gctrace_analyzer.advise.whatif import outcome
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.units import duration_text
@@ -27,6 +36,7 @@ from gctrace_analyzer.units import duration_text
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.baseline import Baseline
     from gctrace_analyzer.advise.objective import Aim, Row
+    from gctrace_analyzer.advise.whatif import Outcome
 
 ENOUGH_CYCLES = 20
 """With fewer cycles the confidence is low."""
@@ -82,7 +92,10 @@ def recommend(
             "confidence": "none",
         }
         return _frame([present])
-    rows = [_row(baseline, each) for each in candidates(baseline, gc_cpu_target).values()]
+    rows = [
+        _row(baseline, each, present=present)
+        for each in candidates(baseline, gc_cpu_target).values()
+    ]
     rows = [each for each in rows if each["thrash"] == "no" and _fits(each, baseline)]
     if baseline.whole is not None:
         rows = [each for each in rows if _clears(each, baseline)]
@@ -94,9 +107,9 @@ def recommend(
             score(each, present, aim, gc_cpu_target),
         ),
     )
-    best = _best(scored, present, baseline, aim, gc_cpu_target)
+    best, reason = _best(scored, present, baseline, aim, gc_cpu_target)
     if best is None:
-        _explain_no_change(present, baseline, aim, gc_cpu_target)
+        _explain_no_change(present, baseline, reason)
         ranked = [present, *_others(_useful(scored, present, baseline, aim), 3)]
     else:
         rest = [each for each in scored if each is not best]
@@ -109,27 +122,34 @@ def recommend(
 
 def _best(
     scored: list[Row], present: Row, baseline: Baseline, aim: str, target: float | None
-) -> Row | None:
-    """Returns the setting that is certainly better than the present one, or None."""
+) -> tuple[Row | None, str]:
+    """Returns the setting that is worth changing to, or None and why there is none."""
     if not scored:
-        return None
+        return None, "no other setting fits"
     if (longer := _longer(scored, present, baseline)) is not None:
-        return longer
-    tight = not _fits(present, baseline)
-    if tight or is_better(scored[0], present, aim, target, healthy=_is_healthy(baseline)):
-        if tight:
-            scored[0]["why"] += (
-                f"; the present peak of {present['memory_peak_mib']:,.0f} MiB does not fit into "
-                f"90 % of the container's {baseline.room_mib:,.0f} MiB"
-            )
-        if target is not None:
-            share = scored[0]["gc_cpu_share"]
-            meets = "within" if share <= target else "as close as possible to"
-            scored[0]["why"] += (
-                f": GC CPU {100 * share:.2g} % without idle marking, {meets} the target of "
-                f"{100 * target:.2g} %"
-            )
-        return scored[0]
+        return longer, ""
+    best, reason = scored[0], ""
+    if not _fits(present, baseline):
+        best["why"] += (
+            f"; the present peak of {present['memory_peak_mib']:,.0f} MiB does not fit into "
+            f"90 % of the container's {baseline.room_mib:,.0f} MiB"
+        )
+        return _towards(best, target), ""
+    if present["thrash"] == "certain":
+        return _towards(best, target), ""
+    if target is not None:
+        now = present["gc_cpu_share"]
+        if now > target and best["gc_cpu_share"] < now:
+            return _towards(best, target), ""
+        reason = (
+            f"GC CPU is {100 * now:.2g} %, within the target"
+            if now <= target
+            else "no other setting has less GC CPU"
+        )
+    else:
+        found, reason = _worth_it(scored, present, aim)
+        if found is not None:
+            return found, ""
     guard = _guard(scored, present, baseline)
     if guard is not None:
         guard["why"] = (
@@ -141,7 +161,51 @@ def _best(
                 f"; the present limit of {baseline.now.limit:,.0f} MiB exceeds the container's "
                 f"{baseline.room_mib:,.0f} MiB"
             )
-    return guard
+    return guard, reason
+
+
+def _towards(best: Row, target: float | None) -> Row:
+    if target is not None:
+        share = best["gc_cpu_share"]
+        meets = "within" if share <= target else "as close as possible to"
+        best["why"] += (
+            f": GC CPU {100 * share:.2g} % without idle marking, {meets} the target of "
+            f"{100 * target:.2g} %"
+        )
+    return best
+
+
+def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, str]:
+    """Returns the setting whose gain is certain and worth a change, or why none is.
+
+    Among settings that are nearly as good as the best one, the one with the least memory.
+    """
+    usual = [each for each in scored if each["rule"] != "ballast"]
+    if not usual:
+        return None, "no other setting fits"
+    failed = {
+        number: failed_test(each, present, each["gains"][QUANTITY[aim]], aim)
+        for number, each in enumerate(usual)
+    }
+    passing = [usual[number] for number, test in failed.items() if test is None]
+    if not passing:
+        number, test = max(
+            ((number, test) for number, test in failed.items() if test is not None),
+            key=lambda item: (item[1].number, -item[0]),
+        )
+        best = _as_text(usual[number])
+        return None, f"of the other settings, {best} is the best, but {test.reason}"
+    quantity = QUANTITY[aim]
+    least = min(each[quantity] for each in passing)
+    near = [each for each in passing if each[quantity] <= NEAR_EQUAL * least]
+    # A balanced choice has weighed CPU against memory already.
+    return passing[0] if aim == "balanced" else min(near, key=peak_of), ""
+
+
+def _as_text(each: Row) -> str:
+    gogc = "off" if each["gogc"] is None else f"{each['gogc']:g}"
+    limit = each["memory_limit_mib"]
+    return f"GOGC={gogc}" + (f" with GOMEMLIMIT={limit:.0f}MiB" if limit else "")
 
 
 def _longer(scored: list[Row], present: Row, baseline: Baseline) -> Row | None:
@@ -167,31 +231,18 @@ def _longer(scored: list[Row], present: Row, baseline: Baseline) -> Row | None:
     return best
 
 
-def _explain_no_change(
-    present: Row, baseline: Baseline, aim: str, target: float | None
-) -> None:
+def _explain_no_change(present: Row, baseline: Baseline, reason: str) -> None:
     """Writes into the present row why no change is recommended."""
-    assert baseline.load is not None
-    gc_cpu, idle = baseline.load.gc_cpu_share, present["gc_cpu_with_idle_share"]
     if not _fits(present, baseline):
         present["why"] = (
             "no setting fits the container: raise its memory limit, or reduce the live heap"
         )
         return
-    reason = "no change: no other setting is better by more than the uncertainty"
-    if target is not None and gc_cpu <= target:
-        reason = f"no change: GC CPU is {100 * gc_cpu:.2g} %, within the target"
-    elif _is_healthy(baseline) and aim == "balanced" and target is None:
-        reason = (
-            f"no change: GC CPU is {100 * gc_cpu:.2g} %, {100 * idle:.2g} % with idle marking"
-        )
+    present["why"] = f"no change: {reason}"
     if baseline.leaks:
-        reason += "; the live heap grows: fix that first, because no setting cures a leak"
-    present["why"] = reason
-
-
-def _is_healthy(baseline: Baseline) -> bool:
-    return baseline.load is not None and baseline.load.gc_cpu_share < DEFAULT.gc_cpu_warn
+        present["why"] += (
+            "; the live heap grows: fix that first, because no setting cures a leak"
+        )
 
 
 def _others(rows: list[Row], most: int) -> list[Row]:
@@ -263,22 +314,45 @@ def _guard(rows: list[Row], present: Row, baseline: Baseline) -> Row | None:
     return next(same, None)
 
 
-def _row(baseline: Baseline, candidate: Candidate, *, now: bool = False) -> Row:
-    found = row(baseline, candidate.setting)
-    load = baseline.load
+def _row(
+    baseline: Baseline, candidate: Candidate, *, now: bool = False, present: Row | None = None
+) -> Row:
+    whole = outcome(baseline, candidate.setting)
+    found, load = dict(whole.row), baseline.load
     few = load is None or load.cycles < ENOUGH_CYCLES or load.span_s < DEFAULT.short_log_s
     far = bool(load and found["gc_per_s"] and not 0.2 <= found["gc_per_s"] / load.gc_per_s <= 5)
     confidence = "low" if few or far else "medium" if baseline.warnings else "high"
-    if now and load is not None:
-        found |= _measured(baseline)
     return {
         **found,
+        **_gains(baseline, whole, present),
         "rank": None,
         "now": now,
         "rule": candidate.rule,
         "why": candidate.why.replace(STEP, _step(found, baseline)),
         "risk": candidate.risk or None,
         "confidence": confidence,
+    }
+
+
+def _gains(baseline: Baseline, whole: Outcome, present: Row | None) -> Row:
+    """Returns what a setting saves, as columns, and its gains by quantity."""
+    if present is None or whole.center is None or baseline.load is None:
+        return {}
+
+    def of(quantity: str) -> Gain:
+        assert baseline.load is not None
+        assert whole.center is not None
+        return gain(
+            quantity, present[quantity], whole.row[quantity], baseline.load, whole.center,
+            whole.others,
+        )  # fmt: skip
+
+    low, middle, high = of("gc_cpu_with_idle_share").saved(present["gc_cpu_with_idle_share"])
+    return {
+        "gains": {quantity: of(quantity) for quantity in QUANTITY.values()},
+        "gain_gc_cpu_share": middle,
+        "gain_gc_cpu_share_low": low,
+        "gain_gc_cpu_share_high": high,
     }
 
 
@@ -291,35 +365,6 @@ def _step(found: Row, baseline: Baseline) -> str:
     if fewer:
         return "fewer cycles for a larger heap" if larger else "fewer cycles"
     return "more cycles" if larger else "a smaller heap for more CPU"
-
-
-def _measured(baseline: Baseline) -> Row:
-    """Returns the measured figures of the present setting, which replace the predicted ones."""
-    load = baseline.measured
-    assert load is not None
-    spent = load.assist_ms + load.background_ms + load.stw_cpu_ms
-    values = {
-        "gc_per_s": load.gc_per_s,
-        "gc_cpu_share": load.gc_cpu_share,
-        "gc_cpu_with_idle_share": load.gc_per_s * (spent + load.idle_ms) / 1000 / load.procs,
-        "assist_share_of_gc_cpu": load.assist_ms / max(spent, 1e-9),
-        "heap_peak_mib": load.heap_end_max,
-        "live_heap_mib": load.marked_live,
-        "stw_share": load.gc_per_s * load.stw_ms / 1000,
-    }
-    ends = {
-        f"{name}{end}": value for name, value in values.items() for end in ("_low", "_high")
-    }
-    memory = baseline.memory_mib(load.heap_end_max, baseline.non_heap_mib, baseline.now.ballast)
-    return (
-        values
-        | ends
-        | {
-            "memory_peak_mib": memory,
-            "thrash": "certain" if baseline.whole else "no",
-            "fits": None if baseline.room_mib is None else memory <= baseline.room_mib,
-        }
-    )
 
 
 def _frame(rows: list[Row]) -> pl.DataFrame:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from enum import Enum
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -12,8 +13,8 @@ import polars as pl
 
 from gctrace_analyzer import schema, units
 from gctrace_analyzer.advise import horizon
-from gctrace_analyzer.advise.intervals import QUANTITIES, interval
-from gctrace_analyzer.advise.model import Constants, Prediction, Setting, predict
+from gctrace_analyzer.advise.prediction.intervals import QUANTITIES, interval
+from gctrace_analyzer.advise.prediction.model import SOMETIMES, Prediction, Setting
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.baseline import Baseline
@@ -35,7 +36,7 @@ SizeValues: TypeAlias = SizeValue | Sequence[SizeValue]
 CURVE = (25.0, 35.0, 50.0, 70.0, 100.0, 140.0, 200.0, 280.0, 400.0, 560.0, 800.0)
 """GOGC values of the trade-off curve, in equal ratios."""
 
-_THRASH = {"no": "no", "tight": "no", "likely": "risk", "certain": "certain"}
+Row: TypeAlias = dict[str, Any]
 
 
 def parse_settings(
@@ -74,6 +75,7 @@ def grid(
 ) -> pl.DataFrame:
     """Returns a row of `schema.WHATIF` for each combination, now or at the horizon."""
     rows = [row(baseline, Setting(*each), horizon_s) for each in product(gogc, limit, ballast)]
+    _agree(rows)
     return pl.DataFrame(rows, schema=schema.polars_schema("whatif"), orient="row")
 
 
@@ -88,9 +90,50 @@ def trade_off(baseline: Baseline, like: Setting) -> pl.DataFrame:
     return rows.drop_nulls(["heap_peak_mib", "gc_cpu_with_idle_share"])
 
 
-def row(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> dict[str, Any]:
+def row(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> Row:
     """Returns the predicted figures of one setting as a row of `schema.WHATIF`."""
-    found: dict[str, Any] = dict.fromkeys(schema.names("whatif"))
+    return outcome(baseline, setting, horizon_s).row
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a setting would do.
+
+    Attributes:
+        row: its row of `schema.WHATIF`.
+        center: the prediction; None if there is none.
+        others: predictions under other plausible assumptions.
+    """
+
+    row: Row
+    center: Prediction | None = None
+    others: tuple[Prediction, ...] = ()
+
+
+def outcome(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> Outcome:
+    """Returns what one setting would do, now or at the horizon."""
+    found = _predicted(baseline, setting, horizon_s)
+    if found.center is None:
+        return found
+    row_ = found.row
+    as_now = not horizon_s or baseline.growth is None
+    if not row_["refused"]:
+        if baseline.evidence and not horizon_s:
+            _with_evidence(baseline, found, setting)
+        if setting == baseline.now and as_now:
+            row_ |= _measured(baseline)
+    memory_mib = baseline.memory_mib(
+        row_["heap_peak_mib"], found.center.non_heap, setting.ballast
+    )
+    row_["memory_peak_mib"] = memory_mib
+    if baseline.room_mib is not None:
+        row_["fits"] = memory_mib <= baseline.room_mib
+    return found
+
+
+def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcome:
+    """Returns what one setting would do, predicted from one log."""
+    found: Row = dict.fromkeys(schema.names("whatif"))
     found |= {
         "gogc": setting.gogc,
         "memory_limit_mib": setting.limit,
@@ -98,65 +141,147 @@ def row(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> dict[st
         "load": baseline.load_model if baseline.load else None,
         "horizon_s": horizon_s,
         "refused": _refusal(baseline, setting) or horizon.refusal(baseline, horizon_s),
-        "warnings": "; ".join(baseline.warnings) or None,
+        "warnings": "; ".join(
+            filter(None, (baseline.near_live_heap(setting), *baseline.warnings))
+        )
+        or None,
     }
     is_unbounded = setting.gogc is None and not setting.limit
     is_impossible = setting.limit and not baseline.has_limit
     if baseline.load is None or is_impossible or is_unbounded:
-        return found
+        return Outcome(found)
     if horizon_s and found["refused"]:
-        return found
+        return Outcome(found)
     center, others = _alternatives(baseline, setting, horizon_s)
-    memory_mib = baseline.memory_mib(center.heap_peak, center.non_heap, setting.ballast)
     found |= {
-        "thrash": _THRASH[center.thrash],
+        "thrash": _thrash(center, others),
+        "thrash_share": center.thrash_share,
         "heap_goal_mib": center.goal,
         "effective_gogc": center.effective_gogc,
         "goal_set_by": center.set_by,
         "true_live_heap_mib": center.true_live,
-        "memory_peak_mib": memory_mib,
     }
-    if baseline.room_mib is not None:
-        found["fits"] = memory_mib <= baseline.room_mib
     if not found["refused"]:
         found |= horizon.lasts(baseline, setting)
     for name in QUANTITIES:
         if found["refused"] and name not in ("heap_peak_mib", "live_heap_mib"):
             continue
-        low, middle, high = interval(name, baseline.load, center, others)
+        low, middle, high = interval(name, baseline.load, center, others, baseline.factors)
         found |= {name: middle, f"{name}_low": low, f"{name}_high": high}
-    return found
+    return Outcome(found, center, others)
+
+
+def _with_evidence(baseline: Baseline, own: Outcome, setting: Setting) -> None:
+    """Changes a row's predictions to the mean of those from several logs of the program.
+
+    A log gets more weight the closer its setting is to the predicted one, measured in MiB allocated
+    per cycle. The intervals do not get narrower, because the errors of the logs have common causes.
+    """
+    found = [(baseline, own)]
+    found += [
+        (each, _predicted(each, setting, 0.0))
+        for each in baseline.evidence
+        if each.no_evidence is None
+    ]
+    if len(found) == 1:
+        return
+    weights = []
+    for each, other in found:
+        assert each.load is not None
+        assert other.center is not None
+        distance = math.log(other.center.gap / each.load.gap_mib)
+        weights.append(1 / (distance**2 + SAME_SETTING))
+    nearest = found[max(range(len(found)), key=weights.__getitem__)][1].row
+    own.row.update({name: nearest[name] for name in ("thrash", "thrash_share")})
+    for name in QUANTITIES:
+        for end in ("", "_low", "_high"):
+            values = [max(other.row[f"{name}{end}"] or 0.0, 1e-9) for _, other in found]
+            logs = (
+                weight * math.log(value) for weight, value in zip(weights, values, strict=True)
+            )
+            own.row[f"{name}{end}"] = math.exp(sum(logs) / sum(weights))
+
+
+SAME_SETTING = 0.1
+"""What a log of the very setting is worth: its weight is 1 / this. A log at a distance of ×2 in MiB
+allocated per cycle has a sixth of it."""
+
+
+def _measured(baseline: Baseline) -> Row:
+    """Returns the measured figures of the present setting, which replace the predicted ones."""
+    load = baseline.measured
+    assert load is not None
+    values = {
+        "gc_per_s": load.gc_per_s,
+        "gc_cpu_share": load.gc_cpu_share,
+        "gc_cpu_with_idle_share": load.gc_cpu_with_idle_share,
+        "gc_cpu_cores": load.gc_cpu_with_idle_cores,
+        "assist_share_of_gc_cpu": load.assist_ms / max(load.spent_ms, 1e-9),
+        "heap_peak_mib": load.heap_end_max,
+        "live_heap_mib": load.marked_live,
+        "stw_share": load.gc_per_s * load.stw_ms / 1000,
+    }
+    ends = {
+        f"{name}{end}": value for name, value in values.items() for end in ("_low", "_high")
+    }
+    thrash = "no"
+    if baseline.whole:
+        thrash = "certain"
+    elif baseline.now.limit and load.no_room_share >= SOMETIMES:
+        thrash = "risk"
+    return values | ends | {"thrash": thrash, "thrash_share": load.no_room_share}
+
+
+def _agree(rows: list[Row]) -> None:
+    """Makes the rows of a grid agree: more GOGC never has a smaller heap, all else equal.
+
+    The replays of neighbouring settings differ by a little noise, and the present setting's row
+    is measured.
+    """
+    places: dict[tuple[float | None, float], list[Row]] = {}
+    for each in rows:
+        if each["heap_peak_mib"] is not None:
+            places.setdefault((each["memory_limit_mib"], each["ballast_mib"]), []).append(each)
+    for group in places.values():
+        group.sort(key=lambda each: math.inf if each["gogc"] is None else each["gogc"])
+        for name in (
+            "heap_peak_mib",
+            "heap_peak_mib_low",
+            "heap_peak_mib_high",
+            "memory_peak_mib",
+        ):
+            most = 0.0
+            for each in group:
+                most = each[name] = max(most, each[name])
 
 
 def _alternatives(
     baseline: Baseline, setting: Setting, horizon_s: float
-) -> tuple[Prediction, list[Prediction]]:
+) -> tuple[Prediction, tuple[Prediction, ...]]:
     """Returns the prediction, and those under other plausible assumptions."""
-    load = baseline.load
-    assert load is not None
-    c = Constants()
-    grown_low, grown, grown_high = horizon.grown_mib(baseline, horizon_s)
+    model = baseline.model
+    assert model is not None
+    grown_low, middle, grown_high = horizon.grown_mib(baseline, horizon_s)
+    grown = middle if horizon_s and baseline.growth is not None else None
+    center = model.predict(setting, grown_mib=grown)
+    others = []
+    if setting.limit:
+        others = [
+            model.predict(setting, shift=shift, grown_mib=grown)
+            for shift in model.non_heap.ranges
+        ]
+    if grown is not None:
+        others += [model.predict(setting, grown_mib=each) for each in (grown_low, grown_high)]
+    return center, tuple(others)
 
-    def with_(
-        constants: Constants = c, fragmentation_times: float = 1.0, grown_mib: float = grown
-    ) -> Prediction:
-        return predict(
-            load,
-            baseline.now,
-            setting,
-            non_heap=baseline.non_heap,
-            constants=constants,
-            fragmentation_times=fragmentation_times,
-            grown_mib=grown_mib,
-        )
 
-    center = with_()
-    others = [with_(replace(c, work_exponent=c.work_exponent + by)) for by in (-0.12, 0.12)]
-    if center.non_heap_source == "assumed" and setting.limit:
-        others += [with_(fragmentation_times=times) for times in (0.4, 3.0)]
-    if horizon_s:
-        others += [with_(grown_mib=grown_mib) for grown_mib in (grown_low, grown_high)]
-    return center, others
+def _thrash(center: Prediction, others: Sequence[Prediction]) -> str:
+    """Returns whether the setting thrashes, or may do so under a plausible assumption."""
+    if center.thrash == "no" and any(other.thrash != "no" for other in others):
+        return "risk"
+    if center.thrash == "certain" and any(other.thrash != "certain" for other in others):
+        return "risk"
+    return center.thrash
 
 
 def _refusal(baseline: Baseline, setting: Setting) -> str | None:

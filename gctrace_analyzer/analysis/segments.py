@@ -89,7 +89,7 @@ def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
     low, high = t.periodic_s
     idle = pl.col("interval_s").is_between(low, high)
     # Only periodic cycles mean that the program was idle; the cycle before the first of them was
-    still caused by load.
+    # still caused by load.
     return cycles.select(
         pl.when(pl.col("start_s") < t.warm_up_s)
         .then(pl.lit("start-up"))

@@ -144,7 +144,7 @@ def live_growth(cycles: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> LiveG
         return None
     begin, end = timed["start_s"][0], timed["end_s"][-1]
     # The start-up is skipped: the first quarter of the time or the first quarter of the cycles,
-    whichever leaves more cycles.
+    # whichever leaves more cycles.
     by_time = timed.filter(pl.col("start_s") >= begin + (end - begin) / 4)
     by_count = timed[len(timed) // 4 :]
     later = by_time if len(by_time) >= len(by_count) else by_count

@@ -38,7 +38,7 @@ def as_option(argument: str, value: str | None = None) -> str:
 
 
 def wrapped(message: str) -> str:
-    """Returns a message in lines of at most 80 columns, except commands to copy."""
+    """Returns a message in lines of at most 80 columns; commands to copy are not broken."""
     import textwrap
 
     lines: list[str] = []

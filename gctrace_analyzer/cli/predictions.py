@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.cli.progress import reading
 from gctrace_analyzer.present.format import wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    import argparse
+    from collections.abc import Iterable, Iterator, Sequence
 
     import polars as pl
 
@@ -24,6 +26,36 @@ _LOADS = {
     "cpu-bound": "a CPU-bound load",
     "between": "a load between fixed-rate and CPU-bound",
 }
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Adds the inputs, and whether each is a run of its own."""
+    group = parser.add_argument_group("input")
+    group.add_argument(
+        "inputs", nargs="+", metavar="FILE", help="a log, or - for standard input"
+    )
+    group.add_argument(
+        "--separate",
+        action="store_true",
+        help="each FILE is a run of the program under its own settings: the first one has the "
+        "present settings, and all of them together make the predictions",
+    )
+
+
+def read_separately(args: argparse.Namespace, options: dict[str, Any]) -> tuple[Run, list[Run]]:
+    """Reads the inputs: the run to predict from, and the runs that are further evidence.
+
+    Settings given as options are those of the first run.
+    """
+    from gctrace_analyzer.api import read
+
+    first, others = args.inputs, []
+    with reading() as progress:
+        if args.separate:
+            first, others = args.inputs[:1], args.inputs[1:]
+        run = read(*first, progress=progress, **options)
+        own = {**options, **dict.fromkeys(("gogc", "memory_limit", "ballast"))}
+        return run, [read(each, progress=progress, **own) for each in others]
 
 
 def write_rows(rows: pl.DataFrame, kind: str) -> None:
@@ -43,7 +75,7 @@ def labelled(sentences: Iterable[tuple[str, str]]) -> Iterator[Line]:
             yield ((f"  {'' if index else label:<{_LABEL}}", "bold"), (text, ""))
 
 
-def basis(run: Run, rows: pl.DataFrame) -> Iterator[Line]:
+def basis(run: Run, rows: pl.DataFrame, evidence: Sequence[Run] = ()) -> Iterator[Line]:
     """Yields lines that say which measurements the predictions start from."""
     from gctrace_analyzer.present.sections import advice
 
@@ -52,7 +84,25 @@ def basis(run: Run, rows: pl.DataFrame) -> Iterator[Line]:
         return
     text = (
         f"Predicted from {advice.as_text(baseline.now)}, {_LOADS[baseline.load_model]}, "
-        f"{baseline.load.cycles} steady cycles; 80 % intervals{advice.horizon_text(rows)}."
+        f"{baseline.load.cycles} steady cycles{_also(evidence)}; 80 % intervals"
+        f"{advice.horizon_text(rows)}."
     )
     for line in wrap(text, _WIDTH - 2):
         yield ((f"  {line}", "dim"),)
+
+
+def _also(evidence: Sequence[Run]) -> str:
+    """Returns the settings of the other runs; those that cannot be used, with the reason."""
+    from gctrace_analyzer.present.sections import advice
+
+    parts = []
+    for run in evidence:
+        baseline = run.advice.baseline
+        if baseline.load is None or baseline.no_evidence:
+            name = run.sources[0].name
+            parts.append(f" ({name} is not used: {baseline.no_evidence})")
+        else:
+            parts.append(
+                f" and from {advice.as_text(baseline.now)}, {baseline.load.cycles} steady cycles"
+            )
+    return "".join(parts)

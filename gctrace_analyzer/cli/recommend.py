@@ -16,8 +16,14 @@ from gctrace_analyzer.cli.options import (
     one_of,
     read_options,
 )
-from gctrace_analyzer.cli.predictions import FORMATS, basis, labelled, write_rows
-from gctrace_analyzer.cli.progress import reading
+from gctrace_analyzer.cli.predictions import (
+    FORMATS,
+    add_inputs,
+    basis,
+    labelled,
+    read_separately,
+    write_rows,
+)
 from gctrace_analyzer.cli.screen import show
 from gctrace_analyzer.present.format import wrap
 
@@ -52,6 +58,7 @@ examples:
   gctrace-analyze recommend run.log --container-limit 2GiB --cpu-limit 1.5
   gctrace-analyze recommend run.log --aim memory
   gctrace-analyze recommend run.log --gc-cpu-target 3%
+  gctrace-analyze recommend now.log gogc400.log --separate
   kubectl logs api-7d9f | gctrace-analyze recommend -
   gctrace-analyze recommend run.log -f json | jq '.[0].memory_limit_mib'
 
@@ -62,13 +69,10 @@ exit codes: 0 analysed, 2 wrong usage, 3 no usable input, 70 internal error,
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
     args = _parser().parse_args(words)
-    from gctrace_analyzer.api import read
-
-    with reading() as progress:
-        log = read(*args.inputs, progress=progress, **read_options(args))
-    rows = log.recommend(aim=args.aim, gc_cpu_target=args.gc_cpu_target)
+    log, others = read_separately(args, read_options(args))
+    rows = log.recommend(aim=args.aim, gc_cpu_target=args.gc_cpu_target, evidence=others)
     if args.format in (None, "text"):
-        show(_lines(log, rows), args.color, sys.stdout)
+        show(_lines(log, rows, others), args.color, sys.stdout)
     else:
         write_rows(rows, args.format)
     return 0 if not log.is_empty else exit_codes.INPUT
@@ -81,9 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EPILOG,
     )
-    parser.add_argument_group("input").add_argument(
-        "inputs", nargs="+", metavar="FILE", help="a log, or - for standard input"
-    )
+    add_inputs(parser)
     goal = parser.add_argument_group("what to optimise for")
     goal.add_argument(
         "--aim",
@@ -104,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _lines(log: Run, rows: pl.DataFrame) -> Iterator[Line]:
+def _lines(log: Run, rows: pl.DataFrame, evidence: list[Run]) -> Iterator[Line]:
     from gctrace_analyzer.present.sections import advice
     from gctrace_analyzer.present.table import WIDTH, table
     from gctrace_analyzer.present.text import fact_lines
@@ -122,6 +124,6 @@ def _lines(log: Run, rows: pl.DataFrame) -> Iterator[Line]:
     yield from table(shown)
     yield from labelled(advice.reasons(rows, baseline.warnings))
     yield from labelled(("Ballast", text) for text in advice.ballast_notes(baseline, rows))
-    yield from basis(log, rows)
+    yield from basis(log, rows, evidence)
     if shown is not None:
         yield ((f"  {advice.legend(shown)}", "dim"),)

@@ -13,8 +13,14 @@ from gctrace_analyzer.cli.options import (
     add_reading,
     read_options,
 )
-from gctrace_analyzer.cli.predictions import FORMATS, basis, labelled, write_rows
-from gctrace_analyzer.cli.progress import reading
+from gctrace_analyzer.cli.predictions import (
+    FORMATS,
+    add_inputs,
+    basis,
+    labelled,
+    read_separately,
+    write_rows,
+)
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
@@ -54,15 +60,15 @@ exit codes: 0 predicted, 2 wrong usage, 3 no usable input, 70 internal error,
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
     args = _parser().parse_args(words)
-    log = _read(args)
+    log, others = _read(args)
     tried = {name: text.split(",") for name in SETTINGS if (text := getattr(args, name))}
     if not tried:
         tried = {"gogc": DEFAULT_GOGC.split(",")}
-    rows = log.whatif(**tried, horizon=args.horizon)
+    rows = log.whatif(**tried, horizon=args.horizon, evidence=others)
     if args.format in (None, "text"):
         from gctrace_analyzer.cli.screen import show
 
-        show(_lines(log, rows), args.color)
+        show(_lines(log, rows, others), args.color)
     else:
         write_rows(rows, args.format)
     return 0 if not log.is_empty else exit_codes.INPUT
@@ -75,9 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EPILOG,
     )
-    parser.add_argument_group("input").add_argument(
-        "inputs", nargs="+", metavar="FILE", help="a log, or - for standard input"
-    )
+    add_inputs(parser)
     tried = parser.add_argument_group("settings to try")
     tried.add_argument(
         "--gogc", metavar="PERCENT", help=f"GOGC values, for example {DEFAULT_GOGC} or off"
@@ -101,21 +105,18 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _read(args: argparse.Namespace) -> Run:
+def _read(args: argparse.Namespace) -> tuple[Run, list[Run]]:
     """Reads the inputs, with the facts that the `...-now` options state."""
-    from gctrace_analyzer.api import read
-
     facts = {name: getattr(args, f"{name}_now") for name in SETTINGS}
     try:
-        with reading() as progress:
-            return read(*args.inputs, progress=progress, **{**read_options(args), **facts})
+        return read_separately(args, {**read_options(args), **facts})
     except BadSettingError as err:
         if err.argument in SETTINGS:
             err.argument += "_now"
         raise
 
 
-def _lines(log: Run, rows: pl.DataFrame) -> Iterator[Line]:
+def _lines(log: Run, rows: pl.DataFrame, evidence: list[Run]) -> Iterator[Line]:
     from gctrace_analyzer.present.sections import advice
     from gctrace_analyzer.present.table import table
 
@@ -123,7 +124,7 @@ def _lines(log: Run, rows: pl.DataFrame) -> Iterator[Line]:
     yield from table(shown)
     yield from labelled(_sentences(log, rows))
     if log.advice.baseline.load:
-        yield from basis(log, rows)
+        yield from basis(log, rows, evidence)
         yield ((f"  {advice.legend(shown)}", "dim"),)
 
 
@@ -134,6 +135,9 @@ def _sentences(log: Run, rows: pl.DataFrame) -> Iterator[tuple[str, str]]:
         yield "–", f"No prediction: {text}."
     for text in log.advice.baseline.warnings:
         yield "Note", text
+    for setting in map(advice.setting_of, rows.iter_rows(named=True)):
+        if near := log.advice.baseline.near_live_heap(setting):
+            yield "Note", f"{advice.as_text(setting)}: {near}"
     if not log.advice.baseline.refused:
         for text in advice.ballast_notes(log.advice.baseline, rows):
             yield "Ballast", text

@@ -10,7 +10,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.advise import horizon
 from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.expectation import expectation
-from gctrace_analyzer.advise.model import Setting
+from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.whatif import trade_off
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS

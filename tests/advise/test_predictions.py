@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.advise import pacer
-from gctrace_analyzer.advise.load import load_of
-from gctrace_analyzer.advise.model import Setting
+from gctrace_analyzer.advise.prediction import pacer
+from gctrace_analyzer.advise.prediction.load import load_of
+from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.errors import BadSettingError
 from tests.conftest import ROOT, SAMPLES
 from tests.helpers.corpus import run_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gctrace_analyzer.advise.model import Setting
+from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.present.sections.deployment import manifests
 
 

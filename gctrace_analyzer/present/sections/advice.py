@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.advise.candidates import without_ballast
-from gctrace_analyzer.advise.model import Setting
+from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.present.format import NONE, duration, mib
 from gctrace_analyzer.present.sections.deployment import environment
 from gctrace_analyzer.present.sections.overview import Table
@@ -44,7 +44,7 @@ _IDLE = "* with idle marking"
 
 
 def advice(rows: pl.DataFrame) -> Table | None:
-    """Returns the recommended and the present setting with their figures."""
+    """Returns a table of the recommended and the present setting with their figures."""
     if rows.is_empty():
         return None
     body = []
@@ -55,17 +55,17 @@ def advice(rows: pl.DataFrame) -> Table | None:
 
 
 def predictions(rows: pl.DataFrame) -> Table:
-    """Returns every row of a what-if."""
+    """Returns a table of every prediction of a what-if."""
     marks = any(_mark(row) != " " for row in rows.iter_rows(named=True))
-    body = [
-        (f"{_mark(row)} {setting_text(row)}" if marks else setting_text(row), *_figures(row))
-        for row in rows.iter_rows(named=True)
-    ]
+    body = []
+    for row in rows.iter_rows(named=True):
+        name = setting_text(row) + (" (now)" if _is_measured(row) else "")
+        body.append((f"{_mark(row)} {name}" if marks else name, *_figures(row)))
     return Table(("What if", *_HEAD), "lrrr", body)
 
 
 def lasting(rows: pl.DataFrame) -> Iterator[str]:
-    """Yields how long each setting lasts, if the live heap grows."""
+    """Yields how long each setting is sufficient if the live heap grows."""
     for row in rows.drop_nulls("lasts_h").iter_rows(named=True):
         if not row["lasts_h"]:
             yield f"{setting_text(row)}: already exceeded."
@@ -110,7 +110,7 @@ _SIGNS = {"✗": "thrashes", "?": "may thrash", "!": "does not fit the container
 
 
 def _mark(row: dict[str, Any]) -> str:
-    """Returns the sign before a setting: it thrashes, does not fit, or is the advice."""
+    """Returns the sign before a setting that thrashes, does not fit, or is recommended."""
     if row["thrash"] in _THRASH:
         return _THRASH[row["thrash"]]
     if row["fits"] is False:
@@ -135,10 +135,16 @@ def _interval(row: dict[str, Any], name: str, times: float) -> str:
     # A ballast takes no physical memory, so the peak is shown without it.
     ballast = (row["ballast_mib"] or 0.0) if name == "heap_peak_mib" else 0.0
     value = _number(times * row[name] - ballast)
-    if row.get("now"):
-        return value  # measured, not predicted
+    if _is_measured(row):
+        return value
     low, high = (_number(times * row[f"{name}_{end}"] - ballast) for end in ("low", "high"))
     return f"{value} ({low}–{high})"
+
+
+def _is_measured(row: dict[str, Any]) -> bool:
+    """Returns whether a row shows the present setting, which is measured, not predicted."""
+    low, high = row["heap_peak_mib_low"], row["heap_peak_mib_high"]
+    return low is not None and low == high
 
 
 def _number(value: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.advise.model import Setting
+    from gctrace_analyzer.advise.prediction.model import Setting
 
 
 GIB = 1024.0

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.advise import pacer
+from gctrace_analyzer.advise.prediction import pacer
 from tests.conftest import CORPUS
 from tests.helpers.corpus import RUNS
 

@@ -1,0 +1,142 @@
+"""The 80 % intervals of predictions, from the errors measured on real programs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gctrace_analyzer.advise.prediction.load import Load
+    from gctrace_analyzer.advise.prediction.model import Prediction
+
+
+class Width(NamedTuple):
+    """Terms of the standard deviation of the logarithm of an error; they add in quadrature.
+
+    Attributes:
+        always: the error at any distance.
+        distance: times |ln| of the ratio of MiB allocated per cycle, then and now.
+        cycles: times 1/√cycles of the log.
+        target: times 1/√cycles of the predicted run.
+        bound: times how CPU-bound the program is.
+        variation: times the variation of the live heap.
+        phases: times the spread over the phases of the replay.
+        rounding: times 1/MiB allocated per cycle, then and now: sizes are in whole MiB.
+        contended: if other work seems to compete for the CPUs.
+        old_pacer: times how CPU-bound the program is, under the pacer of Go 1.17 and earlier.
+    """
+
+    always: float
+    distance: float
+    cycles: float
+    target: float
+    bound: float
+    variation: float
+    phases: float
+    rounding: float
+    contended: float
+    old_pacer: float
+
+
+WIDTHS = {
+    "gc_per_s": Width(.04, .10, .10, .05, .10, .20, .3, .3, .0, .1),
+    "gc_cpu_share": Width(.17, .08, .20, .20, .10, .05, .3, .45, .10, .0),
+    "gc_cpu_with_idle_share": Width(.13, .06, .10, .10, .0, .05, .3, .45, .10, .0),
+    "gc_cpu_cores": Width(.13, .06, .10, .10, .0, .05, .3, .45, .10, .0),
+    "assist_share_of_gc_cpu": Width(.24, .32, .60, 1.1, .0, .0, .0, .45, .10, .0),
+    "heap_peak_mib": Width(.03, .05, .20, .20, .03, .15, 1.0, .0, .0, .25),
+    "live_heap_mib": Width(.009, .02, .01, .02, .05, .10, .3, .0, .0, .12),
+    "stw_share": Width(.20, .14, .40, .40, .0, .08, .3, .45, .10, .0),
+}  # fmt: skip
+"""The standard deviation of the logarithm of the error of each quantity."""
+
+FACTORS: dict[str, float] = {
+    "gc_per_s": 1.22,
+    "gc_cpu_share": 1.34,
+    "gc_cpu_with_idle_share": 1.34,
+    "gc_cpu_cores": 1.34,
+    "assist_share_of_gc_cpu": 1.28,
+    "heap_peak_mib": 1.28,
+    "live_heap_mib": 1.28,
+    "stw_share": 1.28,
+}
+"""Factor on it so that 80 % of real results lie inside (conformal: `scripts/validate --fit`)."""
+
+QUANTITIES = tuple(WIDTHS)
+"""The predicted quantities that have an interval."""
+
+_TRUNCATION_MIB = 0.5
+"""The log truncates sizes to whole MiB."""
+
+_SHARES = ("gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_gc_cpu", "stw_share")
+_ATTRIBUTES = {"heap_peak_mib": "heap_peak", "live_heap_mib": "marked_live"}
+
+_THRASHING = 0.3
+"""Added to the standard deviation of a program that thrashes; its speed hardly can be known."""
+
+
+def interval(
+    quantity: str,
+    load: Load,
+    center: Prediction,
+    others: Sequence[Prediction],
+    factors: Mapping[str, float] = FACTORS,
+) -> tuple[float, float, float]:
+    """Returns the lower end, the value and the upper end of a predicted quantity.
+
+    Args:
+        quantity: one of `QUANTITIES`.
+        load: the load that the prediction starts from.
+        center: the prediction.
+        others: predictions under other plausible assumptions; the interval covers them.
+        factors: factor on the standard deviation, by quantity.
+    """
+    value = value_of(quantity, center)
+    by = factors[quantity] * deviation(quantity, load, center)
+    below, above = apart(quantity, center, others)
+    low, high = -math.hypot(by, below), math.hypot(by, above)
+    truncation = _TRUNCATION_MIB if quantity.endswith("_mib") else 0.0
+    most = 1.0 if quantity in _SHARES else math.inf
+    ends = (value * math.exp(low) - truncation, value, value * math.exp(high) + truncation)
+    low, value, high = (min(max(each, 0.0), most) for each in ends)
+    return low, value, high
+
+
+def apart(
+    quantity: str, center: Prediction, others: Sequence[Prediction]
+) -> tuple[float, float]:
+    """Returns how far the other predictions lie below and above, as logarithms of the ratio."""
+    value = value_of(quantity, center)
+    ratios = [0.0, *(math.log(value_of(quantity, other) / value) for other in others)]
+    return min(ratios), max(ratios)
+
+
+def deviation(quantity: str, load: Load, center: Prediction) -> float:
+    """Returns the standard deviation of the logarithm of the error, without `apart`."""
+    width = WIDTHS[quantity]
+    target_cycles = max(center.gc_per_s * load.span_s, 1.5)
+    distance = abs(math.log(center.gap / load.gap_mib))
+    spread = center.peak_spread if quantity == "heap_peak_mib" else center.gap_spread
+    found = math.sqrt(
+        width.always**2
+        + (width.distance * distance) ** 2
+        + width.cycles**2 / load.cycles
+        + width.target**2 / target_cycles
+        + (width.bound * load.cpu_bound) ** 2
+        + (width.variation * load.variation) ** 2
+        + (width.phases * spread) ** 2
+        + (width.rounding / load.gap_mib) ** 2
+        + (width.rounding / center.gap) ** 2
+        + (width.contended * load.is_contended) ** 2
+        + (0.0 if load.new_pacer else width.old_pacer * load.cpu_bound) ** 2
+    )
+    # Heap sizes stay bounded even then.
+    thrashes = center.thrash != "no" and not quantity.endswith("_mib")
+    return found + (_THRASHING if thrashes else 0.0)
+
+
+def value_of(quantity: str, prediction: Prediction) -> float:
+    """Returns a predicted quantity, above 0."""
+    return max(float(getattr(prediction, _ATTRIBUTES.get(quantity, quantity))), 1e-9)

@@ -1,0 +1,362 @@
+"""Predicts the figures of one setting from a log that was recorded under another.
+
+The program's path through the log (live heap and allocation) is replayed under both settings with
+the runtime's rules for goal and trigger; the ratio of the two replays, times what was measured,
+is the prediction. What is allocated during marking, the live heap and the CPU of marking depend on
+the result and are settled in two short replays. What neither the log nor the runtime's source
+tells is in `Constants`, with the programs it was measured on in docs/predictions.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from gctrace_analyzer.advise.prediction import pacer
+from gctrace_analyzer.advise.prediction.non_heap import NonHeap
+from gctrace_analyzer.advise.prediction.replay import STEPS, Costs, Rules, replay
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.advise.prediction.load import Load
+    from gctrace_analyzer.advise.prediction.path import Path
+    from gctrace_analyzer.advise.prediction.replay import Replay
+
+ALWAYS_MARKING = 0.9
+"""Share of time in which marking runs. Above it GC practically never stops."""
+
+THRASH_GOGC = 12.0
+"""Effective GOGC under a limit below which a program thrashes."""
+
+SOMETIMES, MOSTLY = 0.1, 0.5
+"""Share of the cycles at the limit from which on a program may thrash, and certainly does."""
+
+Thrash = Literal["no", "risk", "certain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """GOGC in percent (None: off), the memory limit in MiB (None: off), the ballast in MiB."""
+
+    gogc: float | None = 100.0
+    limit: float | None = None
+    ballast: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """What neither the log nor the runtime's source tells.
+
+    Attributes:
+        work_exponent_busy: the CPU of marking a MiB grows with the bytes allocated between cycles
+            to this power, in programs that leave little idle CPU: their caches are always cold.
+        work_exponent_idle: the same in programs that leave much, whose caches go cold between
+            cycles.
+        idle_shares: shares of the marking CPU done by idle workers between which the exponent
+            passes from the one to the other.
+        live_exponent: the live heap grows with the bytes between cycles to this power.
+        refill_mib: what a cycle makes the program allocate again (span caches, sync.Pool).
+        non_heap_mib: fixed part of the non-heap memory.
+        non_heap_per_stack: its growth per MiB of stacks.
+        non_heap_per_goal: its growth per MiB of the goal.
+        limit_gap: under a limit the goal in effect at the trigger is this much lower than the
+            printed goal, relative.
+        runway_times: factor on the pacer's own estimate of what is allocated during marking.
+        mark_fixed_mib: the fixed cost of a cycle, as MiB of heap to mark.
+        sweep: time lost to sweeping, as a share of the CPU of marking.
+        assist_exponent: assists grow with what is allocated during marking, relative to the room
+            left, to this power.
+        background_prior: weight of the usual share of background workers against the log's.
+        gap_floor: share of the live heap. If less is allocated between cycles, the CPU of
+            marking is calculated as if it were this much.
+        peak_anchor: how much of the difference between the measured peak and the replayed one is
+            carried over to distant settings.
+    """
+
+    work_exponent_busy: float = -0.08
+    work_exponent_idle: float = 0.20
+    idle_shares: tuple[float, float] = (0.25, 0.45)
+    live_exponent: float = 0.04
+    refill_mib: float = 0.5
+    non_heap_mib: float = 10.5
+    non_heap_per_stack: float = 2.3
+    non_heap_per_goal: float = 0.055
+    limit_gap: float = 0.02
+    runway_times: float = 0.9
+    mark_fixed_mib: float = 2.0
+    sweep: float = 0.12
+    assist_exponent: float = 0.45
+    background_prior: float = 0.5
+    gap_floor: float = 0.2
+    peak_anchor: float = 0.5
+
+
+CONSTANTS = Constants()
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The predicted figures of a setting: shares of all CPUs × time, sizes in MiB.
+
+    Attributes:
+        gap: MiB allocated from the start of a cycle to the start of the next.
+        no_room: share of the cycles with hardly any room below the limit.
+        thrash_share: share of the time that these cycles take.
+        gap_spread: standard deviation of the logarithm of `gap`, over the phases of the replay.
+        peak_spread: the same of `heap_peak`.
+    """
+
+    goal: float
+    set_by: str
+    true_live: float
+    marked_live: float
+    gap: float
+    gc_per_s: float
+    gc_cpu_share: float
+    gc_cpu_with_idle_share: float
+    gc_cpu_cores: float
+    assist_share_of_gc_cpu: float
+    stw_share: float
+    heap_peak: float
+    effective_gogc: float
+    thrash: Thrash
+    thrash_share: float
+    no_room: float
+    non_heap: float
+    gap_spread: float
+    peak_spread: float
+
+
+class Model:
+    """The load of a log, ready to be replayed under other settings.
+
+    Args:
+        load: what the program does to the heap.
+        now: the setting of the log.
+        non_heap: memory outside the heap in MiB, if it is known.
+        constants: the model's constants.
+        headroom_share: the headroom below a memory limit, as a share (0 in Go 1.19 and 1.20).
+        growth_mib: by how much the live heap grew from the load's first cycle to its last one,
+            if it grows steadily.
+    """
+
+    def __init__(
+        self,
+        load: Load,
+        now: Setting,
+        *,
+        non_heap: float | None = None,
+        constants: Constants = CONSTANTS,
+        headroom_share: float = pacer.LIMIT_HEADROOM_SHARE,
+        growth_mib: float = 0.0,
+    ) -> None:
+        self.load, self.now, self.constants = load, now, constants
+        self._given, self._headroom, self._growth_mib = non_heap, headroom_share, growth_mib
+        self.non_heap = self._non_heap(non_heap)
+        self.own = self._replay(now, self.non_heap)
+
+    def with_constants(self, constants: Constants) -> Model:
+        """Returns the model of the same load with other constants."""
+        return Model(
+            self.load,
+            self.now,
+            non_heap=self._given,
+            constants=constants,
+            headroom_share=self._headroom,
+            growth_mib=self._growth_mib,
+        )
+
+    @property
+    def work_exponent(self) -> float:
+        """The exponent of the CPU of marking: see `Constants`."""
+        c, (low, high) = self.constants, self.constants.idle_shares
+        share = self.load.idle_ms / max(self.load.work_ms, 1e-9)
+        weight = min(max((share - low) / (high - low), 0.0), 1.0)
+        return c.work_exponent_busy + weight * (c.work_exponent_idle - c.work_exponent_busy)
+
+    def look(self, setting: Setting, grown_mib: float) -> Replay:
+        """Returns a short replay of the program after its live heap has grown."""
+        return self._replay(setting, self.non_heap, grown_mib, steps=STEPS // 8)
+
+    def predict(
+        self,
+        other: Setting,
+        *,
+        shift: tuple[float, float] = (0.0, 0.0),
+        grown_mib: float | None = None,
+    ) -> Prediction:
+        """Returns the figures under another setting.
+
+        Args:
+            other: the setting to predict.
+            shift: what to add to the non-heap memory: MiB, and a share of the goal.
+            grown_mib: by how much the live heap will have grown since the log's end; None: as
+                in the log.
+        """
+        load, c, own = self.load, self.constants, self.own
+        beside = self.non_heap.shifted(shift) if shift != (0.0, 0.0) else self.non_heap
+        gap_0, work_0, rate_0 = load.gap_mib, load.work_ms, load.gc_per_s
+        lost_in_mark = max(
+            load.mark_ms / 1000 * (1 - load.alloc_in / max(load.alloc_off, 1e-9)), 0.0
+        )
+        floor = c.gap_floor * max(load.true_live, 1.0)
+        exponent = self.work_exponent
+        in_mark_times = live_times = 1.0
+        for steps in (STEPS // 4, STEPS // 4, STEPS):
+            found = self._replay(other, beside, grown_mib, steps, in_mark_times, live_times)
+            gap = found.gap * gap_0 / own.gap
+            work = found.work / own.work * work_0
+            work *= (max(gap, floor) / max(gap_0, floor)) ** exponent
+            free = max(1 / rate_0 - lost_in_mark, 0.25 / rate_0)
+            period = free * gap / gap_0 + lost_in_mark * work / work_0
+            speed = gap / period / (rate_0 * gap_0)
+            in_mark_times = work / work_0 * max(speed, 0.3) ** load.cpu_bound
+            live_times = min(max((gap / gap_0) ** c.live_exponent, 0.95), 1.25)
+        rate = self._rate(gap, work, lost_in_mark)
+        active = rate * load.mark_ms * work / work_0 / 1000
+        set_by = "memory-limit" if found.by_limit >= 0.5 else "gogc"
+        marked = found.marked * load.marked_live / own.marked
+        assist, background, idle = self._shares_of_work(found, work)
+        spent = assist + background + load.stw_cpu_ms
+        gogc = 100 * max(found.goal - found.marked, 0.0) / max(found.marked + load.roots, 1.0)
+        cores = min(rate * (spent + idle) / 1000, load.cpus)
+        thrash: Thrash = "no"
+        if other.limit and found.no_room >= MOSTLY:
+            thrash = "certain"
+        elif (
+            other.limit and (found.no_room >= SOMETIMES or found.goal <= found.marked_max)
+        ) or active > ALWAYS_MARKING:
+            thrash = "risk"
+        return Prediction(
+            goal=found.goal,
+            set_by=set_by,
+            true_live=found.marked - found.in_mark,
+            marked_live=marked,
+            gap=gap,
+            gc_per_s=rate,
+            gc_cpu_share=min(rate * spent / 1000 / load.cpus, 1.0),
+            gc_cpu_with_idle_share=cores / load.cpus,
+            gc_cpu_cores=cores,
+            assist_share_of_gc_cpu=assist / max(spent, 1e-9),
+            stw_share=min(rate * load.stw_ms / 1000, 1.0),
+            heap_peak=self._peak(other, found, gap),
+            effective_gogc=gogc,
+            thrash=thrash,
+            thrash_share=found.no_room_time if other.limit else 0.0,
+            no_room=found.no_room if other.limit else 0.0,
+            non_heap=beside.at(found.goal, other.ballast),
+            gap_spread=found.gap_spread,
+            peak_spread=found.peak_spread,
+        )
+
+    def _rate(self, gap: float, work: float, lost_in_mark: float) -> float:
+        """Returns the cycles per second.
+
+        Of a program that keeps its allocation rate, of one that runs as fast as it can, or of one
+        between the two.
+        """
+        load, c = self.load, self.constants
+        gap_0, rate_0, times = load.gap_mib, load.gc_per_s, work / load.work_ms
+        refill = min(c.refill_mib, 0.5 * gap, 0.5 * gap_0)
+        alloc = gap_0 * rate_0
+        keeps = max(alloc - refill * rate_0, 0.1 * alloc) / (gap - refill)
+        stw_s, sweep_s = load.stw_ms / 1000, c.sweep * load.work_ms / 1000
+        lost = lost_in_mark + sweep_s + stw_s
+        free = max(1 / rate_0 - lost, 0.25 / rate_0)
+        closed: float = 1 / (free * (gap - refill) / (gap_0 - refill) + lost * times)
+        rate = closed**load.cpu_bound * keeps ** (1 - load.cpu_bound)
+        # A cycle cannot start before the last one's spans are swept.
+        most = 1 / max(times * (load.mark_ms / 1000 + sweep_s) + stw_s, 1e-6)
+        return float(min(rate, max(most, rate_0)))
+
+    def _shares_of_work(self, found: Replay, work: float) -> tuple[float, float, float]:
+        """Returns the CPU of assists, background workers and idle workers, in ms per cycle."""
+        load, c, own = self.load, self.constants, self.own
+        pressed = (found.in_mark / found.room) / max(own.in_mark / own.room, 1e-9)
+        assist = (
+            load.assist_ms * (work / load.work_ms) * max(pressed, 1e-9) ** c.assist_exponent
+        )
+        assist = min(assist, max(0.45 * work, load.assist_ms))
+        usual = (0.25 if load.cpus >= 4 else 0.19) * load.cpus
+        mark_ms = load.mark_ms * work / load.work_ms
+        share = load.background_ms / load.mark_ms
+        # The log's own share holds at its own setting, the usual one far from it.
+        far = min(abs(math.log(work / load.work_ms)), 1.0) * c.background_prior
+        background = min(((1 - far) * share + far * usual) * mark_ms, max(work - assist, 0.0))
+        return assist, background, max(work - assist - background, 0.0)
+
+    def _peak(self, other: Setting, found: Replay, gap: float) -> float:
+        load, c = self.load, self.constants
+        near = math.exp(-abs(math.log(gap / load.gap_mib)))
+        anchor = c.peak_anchor + (1 - c.peak_anchor) * near
+        peak: float = found.peak * (load.heap_end_max / self.own.peak) ** anchor
+        if other.limit and found.by_limit >= 0.5:
+            if found.no_room >= SOMETIMES:
+                return max(peak, 1.25 * found.goal)
+            return max(min(peak, 1.12 * found.goal), 0.97 * found.goal)
+        return peak
+
+    def _replay(
+        self,
+        setting: Setting,
+        beside: NonHeap,
+        grown_mib: float | None = None,
+        steps: int = STEPS,
+        in_mark_times: float = 1.0,
+        live_times: float = 1.0,
+    ) -> Replay:
+        load, c = self.load, self.constants
+        path: Path = load.path
+        if grown_mib is not None:
+            path = path.grown(self._growth_mib, grown_mib)
+        if setting.ballast != self.now.ballast:
+            path = path.shifted(setting.ballast - self.now.ballast)
+        cap = None
+        if setting.limit:
+            cap = beside.cap(setting.limit, setting.ballast, self._headroom)
+        in_mark = max(load.in_mark, 0.05)
+        rules = Rules(
+            gogc=None if setting.gogc is None else setting.gogc / 100,
+            cap=cap,
+            roots=load.roots,
+            runway=load.runway * (c.runway_times if load.new_pacer else 1.0) / in_mark,
+            limit_gap=c.limit_gap,
+            # Go 1.13 and earlier have no lowest trigger ratio, but their lines look the same.
+            # So a lower ratio in the log takes precedence.
+            lowest_trigger=None
+            if load.new_pacer
+            else min(pacer.LOWEST_TRIGGER_1_17, load.trigger_share),
+        )
+        marks = max(load.marked_live - self.now.ballast, 0.5) + load.roots + c.mark_fixed_mib
+        costs = Costs(
+            fixed=c.mark_fixed_mib,
+            ballast=setting.ballast,
+            mark_s_per_mib=load.mark_ms / 1000 / marks,
+            mib_per_s=load.alloc_off if load.alloc_off > 0 else max(load.alloc, 1e-6),
+            least_off=0.3 + 0.02 * in_mark,
+        )
+        return replay(
+            path,
+            rules,
+            costs,
+            steps=steps,
+            in_mark_times=in_mark_times,
+            live_times=live_times,
+        )
+
+    def _non_heap(self, given: float | None) -> NonHeap:
+        load, c, now = self.load, self.constants, self.now
+        fixed = c.non_heap_mib + c.non_heap_per_stack * load.stacks
+        share = c.non_heap_per_goal
+        if given is not None:
+            # What exceeds the fixed part is taken to be fragmentation, which grows with the heap.
+            rest = max(given - fixed, 0.0) / max(load.goal - now.ballast, 1.0)
+            return NonHeap(min(fixed, given), rest, "given")
+        limited = now.limit and (now.gogc is None or load.effective_gogc < 0.93 * now.gogc)
+        if now.limit and limited and load.goal_p50 > 1.03 * load.marked_live_p50:
+            goal = load.goal_p50
+            measured = now.limit - goal / (1 - pacer.LIMIT_HEADROOM_SHARE)
+            if measured > 0:
+                share = min(share, measured / goal)
+                return NonHeap(measured - share * goal, share, "the log's own limit")
+        return NonHeap(fixed, share, "assumed")

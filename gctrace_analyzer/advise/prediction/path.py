@@ -1,0 +1,81 @@
+"""The path of a program through its log: live heap and allocation, cycle by cycle.
+
+A path belongs to the program, not to its settings: after so many bytes allocated, so much of the
+heap was live. A replay (`advise/prediction/replay.py`) walks along it under another setting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+import polars as pl
+
+LEAST_LIVE_MIB = 0.3
+LEAST_GAP_MIB = 0.05
+"""Sizes are printed in whole MiB, so a difference of 0 stands for a part of one."""
+
+HALF = 0.5
+"""MiB. Sizes are truncated to whole MiB, so half of one is added."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Path:
+    """Live heap and allocation of one process, one entry per cycle.
+
+    Attributes:
+        at: MiB allocated from the first cycle's start to each cycle's start.
+        live: the true live heap at that point: without what was allocated during marking.
+        in_mark: MiB allocated during that cycle's marking.
+    """
+
+    at: tuple[float, ...]
+    live: tuple[float, ...]
+    in_mark: tuple[float, ...]
+
+    @property
+    def length_mib(self) -> float:
+        """MiB allocated from the first cycle's start to the last one's."""
+        return self.at[-1]
+
+    def shifted(self, by_mib: float) -> Path:
+        """Returns the path with a live heap that is larger throughout, as with a ballast."""
+        return replace(self, live=tuple(each + by_mib for each in self.live))
+
+    def grown(self, along_mib: float, since_mib: float) -> Path:
+        """Returns the path at a later time of a live heap that grows steadily.
+
+        Args:
+            along_mib: growth from the first cycle to the last one, which is taken out.
+            since_mib: growth since the last cycle, which is added throughout.
+        """
+        times = along_mib / max(self.length_mib, 1e-9)
+        end = self.length_mib
+        live = (
+            max(each + times * (end - at) + since_mib, LEAST_LIVE_MIB)
+            for each, at in zip(self.live, self.at, strict=True)
+        )
+        return replace(self, live=tuple(live))
+
+
+def path_of(steady: pl.DataFrame) -> Path:
+    """Returns the path of the steady cycles of one process, in order (at least two)."""
+    grown = (pl.col("heap_end_mib") - pl.col("heap_start_mib")).cast(pl.Float64).clip(0)
+    sizes = steady.select(
+        num="gc_num",
+        live=(pl.col("heap_live_mib") + HALF - grown).clip(LEAST_LIVE_MIB),
+        in_mark=grown,
+        start=pl.col("heap_start_mib") + HALF,
+    )
+    gaps = sizes.select(
+        cycles=pl.col("num").shift(-1) - pl.col("num"),
+        mib=(pl.col("start").shift(-1) - pl.col("live")).clip(LEAST_GAP_MIB),
+    ).head(-1)
+    # A cycle that is missing, or left out because it was forced, counts as a usual one.
+    usual = gaps.filter(pl.col("cycles") == 1)["mib"].mean() or gaps["mib"].mean()
+    mib = pl.when(pl.col("cycles") == 1).then("mib").otherwise(pl.col("cycles") * usual)
+    return Path(
+        tuple(accumulate(gaps.select(mib).to_series().to_list(), initial=0.0)),
+        tuple(sizes["live"].to_list()),
+        tuple(sizes["in_mark"].to_list()),
+    )

@@ -1,0 +1,354 @@
+"""Replays a program's path under another setting: the runtime's rules, cycle by cycle.
+
+At the end of each marking the goal and the trigger of the next cycle follow from the marked live
+heap; the next cycle starts where the program has allocated up to the trigger. What the program
+does to its heap meanwhile is taken from its path. A long path is not walked as a whole: blocks
+of a few cycles at equal distances give the means, and blocks at the largest live heaps the peak.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from statistics import fmean, pstdev
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.advise.prediction import pacer
+from gctrace_analyzer.advise.prediction.load import NO_ROOM
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.advise.prediction.path import Path
+
+PHASES = 8
+"""How often a short path is walked, each time with a different first trigger."""
+
+STEPS = 400
+"""Cycles that a replay walks in all; a quarter of them where the result is an intermediate one."""
+
+BLOCK = 10
+"""Cycles in a block of a path that is too long to be walked as a whole."""
+
+TOPS = 3
+"""Number of largest live heaps at which the peak of a long path is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What decides goal and trigger of each cycle, in MiB.
+
+    Attributes:
+        gogc: GOGC / 100; None: off.
+        cap: the goal that the memory limit sets; None: no limit.
+        roots: stacks and globals, which count towards the goal from Go 1.18 on.
+        runway: the pacer's estimate of what is allocated during marking, per MiB that was.
+        limit_gap: how much lower than the printed goal the goal in effect is under a limit,
+            relative.
+        lowest_trigger: the lowest trigger ratio up to Go 1.17; None from Go 1.18 on.
+    """
+
+    gogc: float | None
+    cap: float | None
+    roots: float
+    runway: float
+    limit_gap: float
+    lowest_trigger: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a cycle costs on the way: sizes in MiB, times in seconds.
+
+    Attributes:
+        fixed: the fixed cost of a cycle, as MiB of heap to mark.
+        ballast: size of the ballast, which costs nothing to mark.
+        mark_s_per_mib: duration of marking.
+        mib_per_s: allocation rate while nothing is marked.
+        least_off: the least that is allocated between two cycles.
+    """
+
+    fixed: float
+    ballast: float
+    mark_s_per_mib: float
+    mib_per_s: float
+    least_off: float
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The figures of a replay: means over its cycles, in MiB, unless stated otherwise.
+
+    Attributes:
+        gap: allocated from the start of a cycle to the start of the next.
+        work: what a cycle marks: live heap, stacks, globals and the fixed cost.
+        peak: largest heap; the geometric mean over the phases.
+        goal: the median heap goal.
+        marked: the live heap after marking.
+        marked_max: the largest one.
+        in_mark: allocated during marking.
+        trigger: heap at the start of marking.
+        room: from the trigger to the goal.
+        by_limit: share of the cycles whose goal the memory limit set.
+        no_room: share of the cycles with hardly any room (`NO_ROOM`) below the limit.
+        no_room_time: share of the time that these cycles take.
+        gap_spread: standard deviation of the logarithm of `gap`, over the phases.
+        peak_spread: the same of `peak`.
+    """
+
+    gap: float
+    work: float
+    peak: float
+    goal: float
+    marked: float
+    marked_max: float
+    in_mark: float
+    trigger: float
+    room: float
+    by_limit: float
+    no_room: float
+    no_room_time: float
+    gap_spread: float
+    peak_spread: float
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The sums over the cycles of one walk."""
+
+    cycles: int
+    mib: float
+    work: float
+    peak: float
+    marked: float
+    marked_max: float
+    in_mark: float
+    trigger: float
+    room: float
+    by_limit: float
+    no_room: float
+    seconds: float
+    no_room_s: float
+    goals: list[float]
+
+
+def replay(
+    path: Path,
+    rules: Rules,
+    costs: Costs,
+    *,
+    steps: int = STEPS,
+    in_mark_times: float = 1.0,
+    live_times: float = 1.0,
+) -> Replay:
+    """Walks a path under the rules of a setting.
+
+    Args:
+        path: the program's path, at the setting's ballast.
+        rules: goal and trigger.
+        costs: what a cycle costs.
+        steps: about how many cycles to walk in all.
+        in_mark_times: factor on what is allocated during marking.
+        live_times: factor on the live heap.
+    """
+    times = (in_mark_times, live_times)
+    usual = _usual_gap(path, rules, costs, times)
+    expected = max(path.length_mib / usual, 1.0)
+    if expected * 2 <= steps:
+        phases = int(min(PHASES, max(2, steps // expected)))
+        walks = [
+            _walk(path, rules, costs, times, begin=0.0, phase=number / phases)
+            for number in range(phases)
+        ]
+        peaks = [walk.peak for walk in walks]
+        spread, largest = 1.0, 0.0
+    else:
+        phases = 2
+        blocks = max(steps // BLOCK, phases)
+        walks = [
+            _walk(
+                path, rules, costs, times, most=BLOCK,
+                begin=path.length_mib * number / blocks,
+                phase=number % phases / phases,
+            )
+            for number in range(blocks)
+        ]  # fmt: skip
+        tops = [
+            _walk(path, rules, costs, times, begin=begin, phase=number / phases, most=3)
+            for begin in _before_largest(path, usual)
+            for number in range(phases)
+        ]
+        peaks = [
+            max(walk.peak for walk in (*tops[number::phases], *walks[number::phases]))
+            for number in range(phases)
+        ]
+        largest = max(walk.marked_max for walk in tops)
+        spread = 1 / math.sqrt(blocks)
+    return _figures(walks, peaks, largest, spread)
+
+
+def _figures(walks: list[_Walk], peaks: list[float], largest: float, spread: float) -> Replay:
+    cycles = sum(walk.cycles for walk in walks)
+    gap = sum(walk.mib for walk in walks) / cycles
+    goals = sorted(goal for walk in walks for goal in walk.goals)
+    seconds = sum(walk.seconds for walk in walks)
+    gaps = [math.log(max(walk.mib, 1e-9) / walk.cycles) for walk in walks]
+    logs = [math.log(max(peak, 0.5)) for peak in peaks]
+
+    def mean(name: str) -> float:
+        return float(sum(getattr(walk, name) for walk in walks)) / cycles
+
+    return Replay(
+        gap=gap,
+        work=mean("work"),
+        peak=math.exp(fmean(logs)),
+        goal=goals[len(goals) // 2],
+        marked=mean("marked"),
+        marked_max=max(largest, *(walk.marked_max for walk in walks)),
+        in_mark=mean("in_mark"),
+        trigger=mean("trigger"),
+        room=mean("room"),
+        by_limit=mean("by_limit"),
+        no_room=mean("no_room"),
+        no_room_time=sum(walk.no_room_s for walk in walks) / max(seconds, 1e-9),
+        gap_spread=pstdev(gaps) * spread,
+        peak_spread=pstdev(logs),
+    )
+
+
+def _usual_gap(path: Path, rules: Rules, costs: Costs, times: tuple[float, float]) -> float:
+    """Returns roughly how much is allocated per cycle: that of the mean live heap."""
+    inside = fmean(path.in_mark) * times[0]
+    marked = fmean(path.live) * times[1] + inside
+    goal = math.inf if rules.cap is None else max(rules.cap, marked)
+    if rules.gogc is not None:
+        goal = min(goal, marked + (marked + rules.roots) * rules.gogc)
+    return max(goal - marked, 0.0) * 0.9 + min(inside, costs.least_off) + costs.least_off
+
+
+def _before_largest(path: Path, usual: float) -> Iterator[float]:
+    """Yields where to begin so that a cycle ends near each of the largest live heaps."""
+    sizes = [live + inside for live, inside in zip(path.live, path.in_mark, strict=True)]
+    order = sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)
+    for at in order[:TOPS]:
+        yield max(path.at[at] - 1.5 * usual, 0.0)
+
+
+def _walk(  # noqa: C901  one loop without calls, because it is the innermost one
+    path: Path,
+    rules: Rules,
+    costs: Costs,
+    times: tuple[float, float],
+    *,
+    begin: float,
+    phase: float,
+    most: int = 4 * STEPS,
+) -> _Walk:
+    """Walks from a point of the path to its end, or for `most` cycles.
+
+    `phase` is how much earlier than usual the first cycle starts, relative. This is the innermost
+    loop of every prediction: it uses local names and hardly any functions.
+    """
+    at, live, in_mark = path.at, path.live, path.in_mark
+    in_mark_times, live_times = times
+    end, last = at[-1], len(at) - 2
+    roots, runway, lowest = rules.roots, rules.runway, rules.lowest_trigger
+    extra, in_effect = roots + costs.fixed - costs.ballast, 1 - rules.limit_gap
+    ratio, cap = rules.gogc, math.inf if rules.cap is None else rules.cap
+    least_goal = 0.0 if ratio is None else pacer.heap_minimum(100 * ratio)
+    v, j = begin, min(max(bisect_right(at, begin) - 1, 0), max(last, 0))
+    inside = wanted = in_mark[j] * in_mark_times
+    marked = live[j] * live_times + inside
+    marked_0, alone = marked, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False)
+    cycles = by_limit = no_room = 0
+    work = peak = most_marked = marked_sum = in_mark_sum = trigger_sum = room_sum = 0.0
+    seconds = no_room_s = 0.0
+    first, previous, goals = -1.0, -1.0, []
+    while True:
+        goal, limited = math.inf, False
+        if ratio is not None:
+            goal = marked + (marked + roots) * ratio
+            if goal < least_goal:
+                goal = least_goal
+        if cap < goal:
+            floor = cap if cap > marked else marked
+            if floor < goal:
+                goal, limited = floor, True
+        aim = goal * in_effect if limited else goal
+        span = aim - marked
+        if span < 0.0:
+            span = 0.0
+        if lowest is None:
+            low = marked + span * pacer.LOWEST_TRIGGER
+            high = marked + span * pacer.HIGHEST_TRIGGER
+            if aim - pacer.LEAST_RUNWAY_MIB > high:
+                high = aim - pacer.LEAST_RUNWAY_MIB
+            if high < low:
+                high = low
+            trigger = aim - runway * inside
+        else:
+            low, high = marked + span * lowest, marked + span * pacer.HIGHEST_TRIGGER_1_17
+            trigger = aim - runway * wanted
+        trigger = low if trigger < low else min(trigger, high)
+        off = trigger - marked
+        if off < costs.least_off:
+            off = costs.least_off
+        if first < 0.0:
+            off *= 1 - phase
+        here, start = v + off, marked + off
+        if here >= end and cycles > 0:
+            break
+        while j < last and at[j + 1] <= here:
+            j = j + 1 if at[j + 2] > here else bisect_right(at, here, j) - 1
+            if j > last:
+                j = last
+        width = at[j + 1] - at[j]
+        weight = (here - at[j]) / width if width > 0 else 0.0
+        weight = 1.0 if weight > 1.0 else max(weight, 0.0)
+        wanted = in_mark[j if weight < 0.5 else j + 1] * in_mark_times
+        room = goal - marked
+        inside = min(wanted, max(goal - start, 0.02 * goal + 0.3, 0.03 * marked + 0.3))
+        if inside < 0.02:
+            inside = 0.02
+        after = (live[j] + (live[j + 1] - live[j]) * weight) * live_times + inside
+        if after > most_marked:
+            most_marked = after
+        heap = start + inside
+        if heap > peak:
+            peak = heap
+        marks = after + extra
+        period = off / costs.mib_per_s + marks * costs.mark_s_per_mib
+        if first < 0.0:
+            # The first cycle only finds its place: it counts if it is the only one.
+            first, alone = here, (marks, after, inside, start, goal, period, limited)
+        else:
+            cycles += 1
+            seconds += period
+            if limited:
+                by_limit += 1
+                if room <= NO_ROOM * (marked + roots):
+                    no_room += 1
+                    no_room_s += period
+            work += marks if marks > 0.5 else 0.5
+            marked_sum += after
+            in_mark_sum += inside
+            trigger_sum += start
+            room_sum += max(goal - start, 0.5)
+            goals.append(goal)
+        previous = here
+        v, marked = here + inside, after
+        if cycles >= most or v >= end:
+            break
+    if cycles:
+        return _Walk(
+            cycles, previous - first, work, peak, marked_sum, most_marked, in_mark_sum,
+            trigger_sum, room_sum, by_limit, no_room, seconds, no_room_s, goals,
+        )  # fmt: skip
+    # A path that is shorter than a cycle shows at most one: its length is the least gap.
+    marks, after, inside, start, goal, period, limited = alone
+    tight = limited and goal - marked_0 <= NO_ROOM * (marked_0 + roots)
+    return _Walk(
+        1, max(end - begin, off), max(marks, 0.5), peak, after, after, inside, start,
+        max(goal - start, 0.5), float(limited), float(tight), period, period * tight, [goal],
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""The lab of scripts/services: real Go programs, their builds, inputs, loads and recordings."""

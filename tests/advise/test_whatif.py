@@ -1,0 +1,121 @@
+"""What-if rows: they agree with each other, with what was measured, and with other logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+import gctrace_analyzer as gca
+from tests.conftest import CORPUS, SAMPLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REAL = sorted((CORPUS / "real").glob("*/*/run.log.gz"))
+SERVICE = CORPUS / "advice" / "svc-a"
+GOGC = [10, 25, 50, 75, 95, 100, 105, 150, 200, 400, 800]
+
+
+def name_of(path: Path) -> str:
+    return "-".join(path.parts[-3:-1])
+
+
+@pytest.mark.parametrize("log", REAL, ids=name_of)
+def test_less_gogc_never_needs_more_memory(log: Path) -> None:
+    run = gca.read(log)
+    if run.advice.baseline.refused:
+        pytest.skip("no predictions")
+    rows = run.whatif(gogc=GOGC).sort("gogc")
+    for column in ("heap_peak_mib", "heap_peak_mib_low", "heap_peak_mib_high"):
+        assert rows[column].is_sorted(), column
+
+
+def test_the_present_setting_shows_what_was_measured() -> None:
+    run = gca.read(SERVICE / "gogc100" / "run.log", gogc=100)
+    now = run.whatif().row(0, named=True)
+    late = run.between(0.5).summary()
+    assert now["gc_per_s"] == pytest.approx(late.gc_per_s, rel=0.02)
+    assert now["heap_peak_mib"] == pytest.approx(late.heap_peak_mib, abs=1)
+    assert now["gc_per_s_low"] == now["gc_per_s"] == now["gc_per_s_high"]
+    near = run.whatif(gogc=[99, 101])
+    assert near["gc_per_s"].to_list() == pytest.approx([now["gc_per_s"]] * 2, rel=0.03)
+
+
+def test_a_limit_below_the_largest_live_heap_always_carries_a_warning() -> None:
+    run = gca.read(SAMPLES / "refill" / "service.log.gz", gogc=100, memory_limit="104MiB")
+    largest = run.cycles["heap_live_mib"].max()
+    assert isinstance(largest, int)
+    rows = run.whatif(gogc="off", memory_limit=[largest - 20, largest, largest + 5])
+    assert "no" not in rows["thrash"].to_list()
+    assert rows["warnings"].str.contains("above the largest live heap").all()
+
+
+def test_thrash_share_is_a_share_of_the_time() -> None:
+    run = gca.read(SERVICE / "gogc100" / "run.log", gogc=100)
+    rows = run.whatif(gogc="off", memory_limit=["20MiB", "70MiB", "100MiB", "1GiB"])
+    shares = rows["thrash_share"].to_list()
+    assert shares[0] == 1
+    assert shares[-1] == 0
+    assert all(0 <= share <= 1 for share in shares)
+    assert rows["thrash"][0] == "certain"
+    assert rows["thrash"][3] == "no"
+
+
+def test_cores_are_the_share_of_all_cpus() -> None:
+    row = (
+        gca.read(SERVICE / "gogc100" / "run.log", gogc=100).whatif(gogc=200).row(0, named=True)
+    )
+    assert row["gc_cpu_cores"] == pytest.approx(2 * row["gc_cpu_with_idle_share"])
+
+
+def test_more_procs_than_cpus_count_as_the_cpus_there_are() -> None:
+    """128 processors on a machine with two: a pause stops only two."""
+    log = CORPUS / "real" / "badger" / "gogc50" / "run.log.gz"
+    load = gca.read(log, gogc=50).advice.baseline.load
+    assert load is not None
+    assert (load.procs, load.cpus) == (128, 2)
+    assert 0.01 < load.gc_cpu_with_idle_share < 0.2
+    limited = gca.read(log, gogc=50, cpu_limit=1).advice.baseline.load
+    assert limited is not None
+    assert limited.cpus == 1
+
+
+def test_long_pauses_are_a_sign_of_a_crowded_machine() -> None:
+    quiet, crowded = (
+        gca.read(CORPUS / "real" / "etcd" / name / "run.log.gz")
+        for name in ("gogc200-r2", "gogc400")
+    )
+    assert not any("competes for the CPUs" in each for each in quiet.advice.baseline.warnings)
+    assert any("competes for the CPUs" in each for each in crowded.advice.baseline.warnings)
+
+
+def test_a_second_log_makes_predictions_near_it_better() -> None:
+    now = gca.read(SERVICE / "gogc100" / "run.log", gogc=100)
+    other = gca.read(SERVICE / "gogc400" / "run.log", gogc=400)
+    alone, both = (now.whatif(gogc=400, evidence=each) for each in ([], [other]))
+    measured = other.whatif().row(0, named=True)
+    for name in ("gc_per_s", "heap_peak_mib"):
+        errors = [abs(rows[name][0] / measured[name] - 1) for rows in (alone, both)]
+        assert errors[1] < errors[0], name
+    assert now.whatif(evidence=[other]).equals(now.whatif())
+    assert now.recommend(aim="cpu", evidence=[other])["gain_gc_cpu_share"].null_count() == 1
+
+
+def test_a_log_whose_goals_do_not_show_gogc_is_no_evidence() -> None:
+    now = gca.read(SERVICE / "gogc100" / "run.log", gogc=100)
+    unclear = gca.read(SERVICE / "off-limit137" / "run.log")
+    assert "do not show GOGC" in str(unclear.advice.baseline.no_evidence)
+    assert now.whatif(gogc=200, evidence=[unclear]).equals(now.whatif(gogc=200))
+
+
+def test_gains_have_intervals_around_them() -> None:
+    rows = gca.read(CORPUS / "advice" / "svc-big" / "gogc100" / "run.log", gogc=100).recommend(
+        aim="cpu"
+    )
+    others = rows.filter(~pl.col("now"))
+    low, middle, high = (others[f"gain_gc_cpu_share{end}"] for end in ("_low", "", "_high"))
+    assert (low < middle).all()
+    assert (middle < high).all()
+    assert middle[0] > 0
