@@ -19,6 +19,7 @@ from gctrace_analyzer.cli.options import (
     read_options,
     whole_number,
 )
+from gctrace_analyzer.cli.output import format_of, without_lists
 from gctrace_analyzer.cli.screen import say, show
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.files import write_atomically
@@ -185,12 +186,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 def _outputs(names: list[str]) -> tuple[str | None, list[tuple[Path, str]]]:
     """Returns the folder for the rows, and the reports with their formats."""
-    reports = [
-        (Path(name), SUFFIXES[Path(name).suffix])
-        for name in names
-        if Path(name).suffix in SUFFIXES
-    ]
-    folders = [name for name in names if Path(name).suffix not in SUFFIXES]
+    reports = [Path(name) for name in names if Path(name).suffix.lower() in SUFFIXES]
+    folders = [name for name in names if Path(name).suffix.lower() not in SUFFIXES]
     wrong = [name for name in folders if Path(name.rstrip("/")).suffix not in ("", ".parquet")]
     if len(folders) > 1 or wrong:
         raise BadSettingError(
@@ -199,7 +196,8 @@ def _outputs(names: list[str]) -> tuple[str | None, list[tuple[Path, str]]]:
             expected="one folder for the rows such as fleet.parquet, and reports ending in "
             + ", ".join(SUFFIXES),
         )
-    return (folders[0] if folders else None), reports
+    folder = folders[0] if folders else None
+    return folder, [(path, format_of(path, SUFFIXES)) for path in reports]
 
 
 def _rows(args: argparse.Namespace, folder: str | None) -> pl.LazyFrame | None:
@@ -318,10 +316,4 @@ def _dumped(rows: pl.DataFrame, found: Answers, kind: str, top: int) -> bytes:
         return f"{joined(fleet.lines(found, top))}\n".encode()
     if kind == "jsonl":
         return rows.write_ndjson().encode()
-    import polars as pl
-
-    flat = rows.with_columns(
-        pl.col("findings", "warnings").list.join("; "),
-        pl.col("worst_episodes").list.eval(pl.element().struct.json_encode()).list.join("; "),
-    )
-    return flat.write_csv().encode()
+    return without_lists(rows).write_csv().encode()

@@ -17,7 +17,7 @@ from gctrace_analyzer.cli.options import (
     read_options,
     whole_number,
 )
-from gctrace_analyzer.cli.output import format_of
+from gctrace_analyzer.cli.output import format_of, without_lists
 from gctrace_analyzer.cli.progress import reading
 from gctrace_analyzer.cli.screen import to_a_reader
 from gctrace_analyzer.errors import NoDataError
@@ -232,11 +232,7 @@ def _write_table(frame: pl.DataFrame, kind: str, file: IO[bytes]) -> None:
         frame.write_parquet(file)
         return
     if kind == "csv":
-        import polars as pl
-
-        # A CSV field cannot hold a list.
-        lists = [name for name, dtype in frame.schema.items() if dtype == pl.List]
-        frame = frame.with_columns(pl.col(lists).list.join("; ")) if lists else frame
+        frame = without_lists(frame)
     # In pieces that Python writes, because its error shows that a pipe was closed.
     for begin in range(0, max(len(frame), 1), _ROWS_PER_WRITE):
         part = frame.slice(begin, _ROWS_PER_WRITE)

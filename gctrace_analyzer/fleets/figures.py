@@ -25,7 +25,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.trend import POINTS, slope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 Row: TypeAlias = dict[str, Any]
 
@@ -39,7 +39,8 @@ _SUMS = (
     "cycles", "forced_cycles", "missing_cycles", "span_s", "stw_total_ms", "alloc_total_mib",
     "capacity_cpu_s", "gc_cpu_s", "gc_cpu_with_idle_s",
 )  # fmt: skip
-_MAXIMA = ("stw_max_ms", "live_heap_max_mib", "heap_peak_mib", "log_check_points")
+_MAXIMA = ("stw_max_ms", "live_heap_max_mib", "heap_peak_mib")
+_CHECK = "log_check_points"
 _SEAM_COLUMNS = ("gc_num", "start_s", "end_s", "procs")
 _GROWTH = "live_heap_growth_mib_per_h"
 
@@ -110,7 +111,8 @@ def combined(stretches: Sequence[StretchFigures]) -> Row:
     """Returns the figures of one process from its stretches, which are in order."""
     every = [each.figures for each in stretches]
     found: Row = {name: _total(every, name) for name in _SUMS}
-    found |= {name: _extreme(every, name, max) for name in _MAXIMA}
+    found |= {name: max(_known(every, name), default=None) for name in _MAXIMA}
+    found[_CHECK] = max(_known(every, _CHECK), key=abs, default=None)
     covered = _covered_s(every)
     for one, other in pairwise(stretches):
         covered += _add_seam(found, one.last, other)
@@ -167,12 +169,12 @@ def _covered_s(every: Sequence[Row]) -> float:
 
 
 def _total(every: Sequence[Row], name: str) -> Any:
-    known = [row[name] for row in every if row[name] is not None]
+    known = _known(every, name)
     return sum(known) if known else None
 
 
-def _extreme(every: Sequence[Row], name: str, which: Callable[..., Any]) -> Any:
-    return which((row[name] for row in every if row[name] is not None), default=None)
+def _known(every: Sequence[Row], name: str) -> list[Any]:
+    return [row[name] for row in every if row[name] is not None]
 
 
 def _weighted(every: Sequence[Row], share: str, of: str) -> float | None:

@@ -9,6 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest.evidence.docker import go_settings, with_signal
+from gctrace_analyzer.ingest.json_values import iso_utc
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row
@@ -138,16 +139,9 @@ def _states(now: dict[str, Any], last: dict[str, Any]) -> Row:
         "oom_killed": ended.get("reason") == "OOMKilled",
     }
     running = now.get("running") or {}
-    row["started_at"] = _iso(ended.get("startedAt") or running.get("startedAt"))
-    row["finished_at"] = _iso(ended.get("finishedAt"))
+    row["started_at"] = iso_utc(ended.get("startedAt") or running.get("startedAt"))
+    row["finished_at"] = iso_utc(ended.get("finishedAt"))
     return row
-
-
-def _iso(text: str | None) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC) if text else None
-    except ValueError:
-        return None
 
 
 _KEY = re.compile(
@@ -288,7 +282,10 @@ def _int(text: str | None) -> int | None:
 
 
 def _date(text: str | None) -> datetime | None:
+    if not text:
+        return None
     try:
-        return parsedate_to_datetime(text).astimezone(UTC) if text else None
-    except ValueError:
+        time = parsedate_to_datetime(text)
+        return time.astimezone(UTC) if time.tzinfo else None
+    except (ValueError, OverflowError):
         return None
