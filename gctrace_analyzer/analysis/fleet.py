@@ -100,22 +100,22 @@ class Answers:
         }
 
 
-def answers(rows: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> Answers:
+def answers(rows: pl.DataFrame) -> Answers:
     """Returns the answers for the rows of `schema.FLEET`."""
     service = pl.col("service").fill_null(NO_SERVICE)
     read = rows.filter(pl.col("error_kind").is_null()).with_columns(service=service)
     found = read.filter(pl.col("process").is_not_null())
     last = _latest(found)
     services = _services(found, last)
-    thrash = _thrash(last, thresholds)
+    thrash = _thrash(last, DEFAULT)
     return Answers(
         totals=_totals(rows, found, services, thrash),
         services=services,
         thrash=thrash,
-        limits=_limits(last, thresholds),
+        limits=_limits(last, DEFAULT),
         versions=_counted(last, _version().alias("go")),
         settings=_counted(last, _gogc().alias("gogc"), _limit().alias("limit")),
-        outliers=outliers(last.filter(pl.col("service") != NO_SERVICE), thresholds),
+        outliers=outliers(last.filter(pl.col("service") != NO_SERVICE), DEFAULT),
         errors=_errors(rows),
     )
 

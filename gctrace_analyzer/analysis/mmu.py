@@ -70,10 +70,7 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
         )
         if inside.is_empty():
             continue
-        used = {
-            name: _at(lost, inside + window, name) - _at(lost, inside, name)
-            for name in ("stopped", "assisted")
-        }
+        used = _lost_until(lost, inside + window) - _lost_until(lost, inside)
         worst = int(used["assisted"].arg_max() or 0)
         rows.append(
             {
@@ -103,14 +100,11 @@ def _lost(ranges: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _at(lost: pl.DataFrame, times: pl.Series, name: str) -> pl.Series:
-    """Returns the time lost up to each of the times."""
-    joined = (
-        pl.DataFrame({"at": times})
-        .with_row_index("row")
-        .sort("at")
-        .join_asof(lost.select("at", "length", name, f"{name}_before", since="at"), on="at")
-    )
+def _lost_until(lost: pl.DataFrame, times: pl.Series) -> pl.DataFrame:
+    """Returns the time lost up to each of the times, which are in order."""
+    joined = times.to_frame("at").join_asof(lost.with_columns(since="at"), on="at")
     into = pl.min_horizontal(pl.col("at") - pl.col("since"), pl.col("length"))
-    total = (pl.col(f"{name}_before") + into * pl.col(name)).fill_null(0.0)
-    return joined.with_columns(total=total).sort("row")["total"]
+    return joined.select(
+        (pl.col(f"{name}_before") + into * pl.col(name)).fill_null(0.0).alias(name)
+        for name in ("stopped", "assisted")
+    )

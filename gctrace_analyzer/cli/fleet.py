@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import contextmanager
-from functools import partial
+from operator import methodcaller
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli import exit_codes
 from gctrace_analyzer.cli.options import (
@@ -20,6 +20,7 @@ from gctrace_analyzer.cli.options import (
     whole_number,
 )
 from gctrace_analyzer.cli.output import format_of, without_lists
+from gctrace_analyzer.cli.progress import CLEAR_LINE
 from gctrace_analyzer.cli.screen import say, show
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.files import write_atomically
@@ -38,7 +39,6 @@ SUFFIXES = {
     ".md": "md", ".html": "html", ".json": "json", ".csv": "csv", ".jsonl": "jsonl",
     ".txt": "text",
 }  # fmt: skip
-_CLEAR_LINE = "\r\033[K"
 _REDRAW_S = 0.2
 
 _DESCRIPTION = """\
@@ -92,7 +92,7 @@ def run(words: list[str]) -> int:
     table = rows.collect()
     found = answers(table)
     for path, kind in reports:
-        write_atomically(path, partial(_write, _dumped(table, found, kind, args.top)))
+        write_atomically(path, methodcaller("write", _dumped(table, found, kind, args.top)))
     if args.format in (None, "text") and (not reports or args.format):
         from gctrace_analyzer.present.fleet import lines
 
@@ -101,10 +101,6 @@ def run(words: list[str]) -> int:
         sys.stdout.buffer.write(_dumped(table, found, args.format, args.top))
         sys.stdout.buffer.flush()
     return exit_codes.INPUT if found.totals.files == found.totals.unread else 0
-
-
-def _write(data: bytes, file: IO[bytes]) -> None:
-    file.write(data)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -274,13 +270,13 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
         if time.monotonic() - last < _REDRAW_S and now.done < now.files:
             return
         last = time.monotonic()
-        print(f"{_CLEAR_LINE}{_progress_line(now)}", end="", file=sys.stderr, flush=True)
+        print(f"{CLEAR_LINE}{_progress_line(now)}", end="", file=sys.stderr, flush=True)
 
-    print(f"{_CLEAR_LINE}starting …", end="", file=sys.stderr, flush=True)
+    print(f"{CLEAR_LINE}starting …", end="", file=sys.stderr, flush=True)
     try:
         yield progress
     finally:
-        print(_CLEAR_LINE, end="", file=sys.stderr, flush=True)
+        print(CLEAR_LINE, end="", file=sys.stderr, flush=True)
 
 
 def _progress_line(now: Progress) -> str:
@@ -302,7 +298,7 @@ def _progress_line(now: Progress) -> str:
 def _dumped(rows: pl.DataFrame, found: Answers, kind: str, top: int) -> bytes:
     """Returns the report, or the rows, in a format."""
     from gctrace_analyzer.present import fleet
-    from gctrace_analyzer.present.text import joined
+    from gctrace_analyzer.present.table import joined
 
     if kind == "md":
         return fleet.dumps(found, top).encode()

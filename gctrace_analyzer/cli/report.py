@@ -38,7 +38,7 @@ SUFFIXES = {
 }  # fmt: skip
 PLOTS: tuple[str, ...] = get_args(PlotName)
 TABLES: tuple[str, ...] = get_args(TableName)
-_PICTURES = ("png", "svg")
+PICTURES = ("png", "svg")
 _ROWS_PER_WRITE = 65_536
 _NEXT = (
     ("Next: ", "bold"),
@@ -93,7 +93,7 @@ def run(words: list[str]) -> int:
     if args.fail_on or args.junit:
         code = fail_on.report_checks(args, view.check(*args.fail_on)) or code
     for path, kind in outputs:
-        name = args.plot if kind in _PICTURES else table
+        name = args.plot if kind in PICTURES else table
         write_atomically(path, partial(write, view, kind, name))
     if not outputs or args.format:
         with to_a_reader():
@@ -207,7 +207,7 @@ def write(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
         from gctrace_analyzer.present.html import report
 
         file.write(report.dumps(view.report()).encode("utf-8", "replace"))
-    elif kind in _PICTURES:
+    elif kind in PICTURES:
         _write_plot(view, kind, name, file)
     else:
         _write_table(view.table(cast("TableName", name)), kind, file)

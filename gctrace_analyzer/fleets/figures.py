@@ -21,7 +21,8 @@ from gctrace_analyzer.analysis.cycles import (
     true_live_mib,
 )
 from gctrace_analyzer.analysis.pauses import single_pauses
-from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.analysis.summary import ratio
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import POINTS, slope
 
 if TYPE_CHECKING:
@@ -68,17 +69,15 @@ class StretchFigures:
     true_live: tuple[float, int]
 
 
-def of_stretch(
-    corrected: pl.DataFrame, own: pl.Expr, figures: Row, t: Thresholds = DEFAULT
-) -> StretchFigures:
+def of_stretch(corrected: pl.DataFrame, own: pl.Expr, figures: Row) -> StretchFigures:
     """Returns what is needed of the cycles of one process in a stretch.
 
     Args:
         corrected: the cycles, and some before and after them, with corrected durations.
         own: selects those that belong to the stretch.
         figures: the figures of the stretch alone.
-        t: thresholds for warm-up and small heaps.
     """
+    t = DEFAULT
     steady = (pl.col("start_s") >= t.warm_up_s) & ~pl.col("forced")
     is_large = before("heap_live_mib") >= t.gogc_min_live_mib
     values = {
@@ -125,19 +124,19 @@ def combined(stretches: Sequence[StretchFigures]) -> Row:
         found
         | {name: _quantile(stretches, *what) for name, what in _QUANTILES.items()}
         | {
-            "gc_per_s": _ratio(
+            "gc_per_s": ratio(
                 _difference(last["gc_num"], first["gc_num"]),
                 _difference(last["start_s"], first["start_s"]),
             ),
-            "gc_cpu_share": _ratio(gc, capacity),
-            "gc_cpu_with_idle_share": _ratio(found["gc_cpu_with_idle_s"], capacity),
-            "gc_cpu_nonidle_share": _ratio(gc, _difference(capacity, idle)),
-            "gc_active_share": _ratio(_weighted(every, "gc_active_share", "span_s"), span),
-            "assist_share_of_gc_cpu": _ratio(assist, gc),
-            "assist_share_of_cpu": _ratio(assist, capacity),
-            "stw_share": _ratio(found["stw_total_ms"], None if span is None else span * 1000),
-            "alloc_mib_per_s": _ratio(found["alloc_total_mib"], covered),
-            "true_live_heap_mib": _ratio(live, count),
+            "gc_cpu_share": ratio(gc, capacity),
+            "gc_cpu_with_idle_share": ratio(found["gc_cpu_with_idle_s"], capacity),
+            "gc_cpu_nonidle_share": ratio(gc, _difference(capacity, idle)),
+            "gc_active_share": ratio(_weighted(every, "gc_active_share", "span_s"), span),
+            "assist_share_of_gc_cpu": ratio(assist, gc),
+            "assist_share_of_cpu": ratio(assist, capacity),
+            "stw_share": ratio(found["stw_total_ms"], None if span is None else span * 1000),
+            "alloc_mib_per_s": ratio(found["alloc_total_mib"], covered),
+            "true_live_heap_mib": ratio(live, count),
         }
         | _growth(stretches)
     )
@@ -184,10 +183,6 @@ def _weighted(every: Sequence[Row], share: str, of: str) -> float | None:
 
 def _difference(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one - other
-
-
-def _ratio(part: float | None, whole: float | None) -> float | None:
-    return part / whole if part is not None and whole else None
 
 
 def _counts(values: pl.Series) -> pl.DataFrame:

@@ -184,8 +184,7 @@ def limit_without_headroom(facts: ProcessFacts) -> Iterator[Evidence]:
     """GOMEMLIMIT against the container's limit."""
     limit = facts.settings.value("memory_limit_mib")
     container = facts.settings.value("container_limit_mib")
-    # "off" is no size: there is no memory limit then.
-    if not isinstance(limit, (int, float)) or not limit or not container:
+    if not limit or not container:
         return
     if limit >= facts.thresholds.limit_headroom * container:
         yield Evidence(

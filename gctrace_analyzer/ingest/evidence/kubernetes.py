@@ -150,14 +150,12 @@ _KEY = re.compile(
 _SECTIONS = {"limits", "requests", "environment", "state", "last state"}
 
 
-def describe(
-    lines: list[str], first_line_no: int = 1
-) -> tuple[list[Row], list[tuple[int, str]]]:
+def describe(lines: list[str]) -> tuple[list[Row], list[tuple[int, str]]]:
     """Returns the containers of `kubectl describe pod`, or part of it, and the event lines."""
     reader = _Described()
     events: list[tuple[int, str]] = []
     in_events = False
-    for number, line in enumerate(lines, start=first_line_no):
+    for number, line in enumerate(lines, start=1):
         if line.startswith(("Name:", "Events:")):
             in_events = line.strip() == "Events:"
         if in_events:
