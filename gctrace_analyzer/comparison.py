@@ -19,6 +19,7 @@ from gctrace_analyzer.analysis.compare.metrics import METRICS
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.present import comparison as text
 from gctrace_analyzer.present.json import written
+from gctrace_analyzer.present.table import joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -101,7 +102,7 @@ class Comparison(TwoSides):
         return f"<Comparison of {self.before.label} and {self.after.label}: {verdicts}>"
 
     def __str__(self) -> str:
-        return text.plain(self.lines())
+        return joined(self.lines())
 
     def _repr_html_(self) -> str:
         from gctrace_analyzer.present.html import comparison
@@ -161,7 +162,7 @@ class Sweep(SeveralSides):
         return f"<Sweep over {', '.join(side.label for side in self.sides)}>"
 
     def __str__(self) -> str:
-        return text.plain(self.lines())
+        return joined(self.lines())
 
     def _repr_html_(self) -> str:
         from gctrace_analyzer.present.html import comparison

@@ -217,14 +217,12 @@ class Analysis:
     @cached_property
     def levels(self) -> dict[str, Level]:
         """Whether each headline figure is ok, a warning or bad."""
-        old_pacer = not self.cycles["stacks_mib"].count()
-        found = levels.levels(self.summary, DEFAULT, old_pacer=old_pacer)
-        return levels.agreed(found, self.findings)
+        return levels.levels(self.summary, self.findings, DEFAULT)
 
     @cached_property
     def post_mortems(self) -> tuple[PostMortem, ...]:
         """An explanation of every process killed for memory."""
-        return tuple(report.post_mortems(self.log.tables, self.settings))
+        return tuple(report.post_mortems(self.log.tables, self.settings, lambda: self.metrics))
 
     @cached_property
     def memory(self) -> tuple[Memory, ...]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import units
+from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
 from gctrace_analyzer.errors import BadSettingError, nearest
 
@@ -34,7 +35,9 @@ _OPERATORS = {
     "<=": operator.le,
     "==": operator.eq,
 }
-_SEVERITIES = {"bad": ("bad",), "warn": ("warn", "bad"), "info": ("info", "warn", "bad")}
+_PROBLEMS = SEVERITIES[:0:-1]
+"""The severities that can be asked for, the worst first."""
+
 _VERDICTS = ("better", "worse")
 
 
@@ -149,13 +152,13 @@ class FindingCondition:
 
     def check(self, facts: Facts) -> Check:
         """Returns whether there is such a finding."""
-        severities = _SEVERITIES.get(self.wanted)
+        at = _PROBLEMS.index(self.wanted) if self.wanted in _PROBLEMS else None
         matching = [
             each
             for each in facts.findings()
             if (
-                each.severity in severities
-                if severities
+                each.severity in _PROBLEMS[: at + 1]
+                if at is not None
                 else self.wanted in (each.id, each.name)
             )
         ]
@@ -230,13 +233,13 @@ def _word_condition(
 ) -> Condition:
     if subject == "finding":
         rule = find_rule(value)
-        if value not in _SEVERITIES and (rule is None or value not in (rule.id, rule.name)):
+        if value not in _PROBLEMS and (rule is None or value not in (rule.id, rule.name)):
             names = [each.name for each in RULES.values()]
             raise _bad_condition(
                 text,
                 "finding: followed by a severity (bad, warn, info), an id such as "
                 f"{min(RULES)}, or a name such as limit-thrash",
-                nearest(value, [*_SEVERITIES, *names, *RULES]),
+                nearest(value, [*_PROBLEMS, *names, *RULES]),
             )
         return FindingCondition(text, value)
     if not changes:

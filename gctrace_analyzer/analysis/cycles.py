@@ -203,22 +203,22 @@ def with_metrics(cycles: pl.DataFrame) -> pl.DataFrame:
     return with_goal_set_by(derived)
 
 
-def with_goal_set_by(frame: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
+def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
     """Returns the cycles with `goal_set_by`: `gogc`, `memory-limit`, `heap-minimum` or null.
 
     A goal at or below the previous live heap can only come from the memory limit. A goal that
     stays the same while the live heap changes comes from the limit or the heap minimum. A goal
     that is a constant multiple of the live heap comes from GOGC. Needs `effective_gogc`.
     """
-    usable = pl.col("_live") >= thresholds.gogc_min_live_mib
+    usable = pl.col("_live") >= DEFAULT.gogc_min_live_mib
     known = frame.with_columns(_live=before("heap_live_mib")).with_columns(
         _usable_gogc=pl.when(usable).then(pl.col("effective_gogc"))
     )
-    per_process = known.group_by("process").agg(_inferred_gogc(thresholds))
+    per_process = known.group_by("process").agg(_inferred_gogc(DEFAULT))
     joined = known.join(
         per_process, on="process", how="left", nulls_equal=True, maintain_order="left"
     )
-    return joined.with_columns(_setter(thresholds)).drop(
+    return joined.with_columns(_setter(DEFAULT)).drop(
         "_live", "_usable_gogc", "_gogc", "_gogc_known"
     )
 

@@ -22,19 +22,18 @@ _SEVERAL_BURSTS = 4
 usual frequency that a burst could be compared with."""
 
 
-def episodes(enriched: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
+def episodes(enriched: pl.DataFrame) -> pl.DataFrame:
     """Returns every episode (`schema.EPISODES`), ordered by process and start.
 
     Args:
         enriched: what `enrich` returns.
-        thresholds: what counts as unusual.
     """
     rows: list[Row] = []
     for part in enriched.partition_by("process", maintain_order=True):
         timed = part.filter(pl.col("start_s").is_not_null())
         if len(timed) > 1:
             for find in _KINDS:
-                rows += find(timed, thresholds)
+                rows += find(timed, DEFAULT)
     frame = pl.DataFrame(rows, schema=schema.polars_schema("episodes"))
     return frame.sort("process", "start_s", "kind")
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from gctrace_analyzer.analysis.settings import MEMORY_LIMITS
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
 NO_SERVICE = "(no name)"
@@ -99,22 +100,22 @@ class Answers:
         }
 
 
-def answers(rows: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> Answers:
+def answers(rows: pl.DataFrame) -> Answers:
     """Returns the answers for the rows of `schema.FLEET`."""
     service = pl.col("service").fill_null(NO_SERVICE)
     read = rows.filter(pl.col("error_kind").is_null()).with_columns(service=service)
     found = read.filter(pl.col("process").is_not_null())
     last = _latest(found)
     services = _services(found, last)
-    thrash = _thrash(last, thresholds)
+    thrash = _thrash(last, DEFAULT)
     return Answers(
         totals=_totals(rows, found, services, thrash),
         services=services,
         thrash=thrash,
-        limits=_limits(last, thresholds),
+        limits=_limits(last, DEFAULT),
         versions=_counted(last, _version().alias("go")),
         settings=_counted(last, _gogc().alias("gogc"), _limit().alias("limit")),
-        outliers=outliers(last.filter(pl.col("service") != NO_SERVICE), thresholds),
+        outliers=outliers(last.filter(pl.col("service") != NO_SERVICE), DEFAULT),
         errors=_errors(rows),
     )
 
@@ -222,14 +223,19 @@ def _has(*ids: str) -> pl.Expr:
 
 
 def _known_limit() -> pl.Expr:
-    return pl.min_horizontal("memory_limit_mib", "container_limit_mib")
+    return pl.min_horizontal(*MEMORY_LIMITS)
+
+
+def _hours_to_limit() -> pl.Expr:
+    """Returns the time to the `nearest_limit`; 0 above all limits, null without growth."""
+    live = pl.col("live_heap_max_mib")
+    above = [pl.when(pl.col(name) > live).then(pl.col(name)) for name in MEMORY_LIMITS]
+    hours = (pl.min_horizontal(above) - live) / pl.col("live_heap_growth_mib_per_h")
+    grows = pl.col("live_heap_growth_mib_per_h_low") > 0
+    return pl.when(grows & _known_limit().is_not_null()).then(hours.fill_null(0.0))
 
 
 def _thrash(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
-    growth = pl.col("live_heap_growth_mib_per_h")
-    hours = pl.when(pl.col("live_heap_growth_mib_per_h_low") > 0).then(
-        (_known_limit() - pl.col("live_heap_max_mib")) / growth
-    )
     state = (
         pl.when("thrashes_at_end")
         .then(pl.lit("thrashes"))
@@ -240,7 +246,7 @@ def _thrash(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     )
     order = pl.col("state").replace_strict({"thrashes": 0, "thrashed": 1, "near": 2})
     return (
-        last.with_columns(hours_to_limit=hours, limit_mib=_known_limit())
+        last.with_columns(hours_to_limit=_hours_to_limit(), limit_mib=_known_limit())
         .with_columns(state=state)
         .filter(pl.col("state").is_not_null())
         .sort(order, pl.col("gc_cpu_share"), descending=[False, True], nulls_last=True)

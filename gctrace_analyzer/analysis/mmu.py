@@ -71,10 +71,7 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
         )
         if inside.is_empty():
             continue
-        used = {
-            name: _at(lost, inside + window, name) - _at(lost, inside, name)
-            for name in ("stopped", "assisted")
-        }
+        used = _lost_until(lost, inside + window) - _lost_until(lost, inside)
         worst = int(used["assisted"].arg_max() or 0)
         rows.append(
             {
@@ -104,17 +101,14 @@ def _lost(ranges: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _at(lost: pl.DataFrame, times: pl.Series, name: str) -> pl.Series:
-    """Returns the milliseconds lost from the first range to each of `times`.
+def _lost_until(lost: pl.DataFrame, times: pl.Series) -> pl.DataFrame:
+    """Returns the milliseconds lost from the first range to each of `times`, which are in order.
 
-    `name` is `stopped` (only by pauses) or `assisted` (by pauses and mark assists).
+    Column `stopped` counts only pauses, `assisted` pauses and mark assists.
     """
-    joined = (
-        pl.DataFrame({"at": times})
-        .with_row_index("row")
-        .sort("at")
-        .join_asof(lost.select("at", "length", name, f"{name}_before", since="at"), on="at")
-    )
+    joined = times.to_frame("at").join_asof(lost.with_columns(since="at"), on="at")
     into = pl.min_horizontal(pl.col("at") - pl.col("since"), pl.col("length"))
-    total = (pl.col(f"{name}_before") + into * pl.col(name)).fill_null(0.0)
-    return joined.with_columns(total=total).sort("row")["total"]
+    return joined.select(
+        (pl.col(f"{name}_before") + into * pl.col(name)).fill_null(0.0).alias(name)
+        for name in ("stopped", "assisted")
+    )

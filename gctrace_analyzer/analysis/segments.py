@@ -25,18 +25,15 @@ OTHER_GOGC = 1.2
 """If the effective GOGC changes by more than this factor, GOGC was set to another value."""
 
 
-def segments(enriched: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
+def segments(enriched: pl.DataFrame) -> pl.DataFrame:
     """Returns the segments of each process (`schema.SEGMENTS`).
 
     Args:
         enriched: what `episodes.enrich` returns.
-        thresholds: how many cycles make a level, and the smallest live heap at which the
-            effective GOGC is accurate.
     """
     timed = enriched.filter(pl.col("start_s").is_not_null())
     parts = [
-        _numbered(part, thresholds)
-        for part in timed.partition_by("process", maintain_order=True)
+        _numbered(part, DEFAULT) for part in timed.partition_by("process", maintain_order=True)
     ]
     types = schema.polars_schema("segments")
     if not parts:

@@ -27,6 +27,10 @@ OFF_HEAP_MIN_MIB = 32.0
 code of the program, or the two values are from different moments."""
 
 
+MEMORY_LIMITS = {"memory_limit_mib": "GOMEMLIMIT", "container_limit_mib": "container"}
+"""The settings that limit the heap, and their names in a sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """A setting's value and its source."""
@@ -89,6 +93,28 @@ def _container(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str, A
         )
 
     return max(rows, key=rank, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLimit:
+    """A known memory limit, its name, and how far the live heap is below it."""
+
+    mib: float
+    name: str
+    room_mib: float
+
+
+def nearest_limit(settings: Settings, live_mib: float) -> MemoryLimit | None:
+    """Returns the lowest known limit above the live heap; None if there is none.
+
+    A live heap above GOMEMLIMIT, which is a soft limit, next reaches the container's limit.
+    """
+    known = ((settings.value(key), name) for key, name in MEMORY_LIMITS.items())
+    above = [(mib, name) for mib, name in known if mib is not None and mib > live_mib]
+    if not above:
+        return None
+    mib, name = min(above)
+    return MemoryLimit(mib, name, mib - live_mib)
 
 
 def given_settings(
@@ -180,9 +206,20 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
         "memory_limit_mib": _mib(row["gomemlimit_bytes"]),
         "container_limit_mib": _mib(row["memory_limit_bytes"]),
         "cpu_limit": row["cpu_limit"],
-        "gogc": row["gogc"],
+        "gogc": _gogc(row["gogc"]),
     }
     return {name: Known(value, where) for name, value in values.items() if value is not None}
+
+
+def _gogc(variable: str | None) -> float | str | None:
+    """Returns GOGC from its environment variable; None if it is invalid, as Go ignores it then."""
+    if variable is None:
+        return None
+    try:
+        percent = units.gogc_percent(variable)
+    except BadSettingError:
+        return None
+    return "off" if percent is None else percent
 
 
 def _of_metrics(memstats: pl.DataFrame) -> dict[str, Known]:

@@ -84,7 +84,6 @@ def summarize(
     corrected: pl.DataFrame | None = None,
     impossible: Mapping[str, int] | None = None,
     notes: Sequence[str] = (),
-    thresholds: Thresholds = DEFAULT,
 ) -> Summary:
     """Returns the figures of `cycles`, which may be of several processes.
 
@@ -94,7 +93,6 @@ def summarize(
         corrected: what `correct_durations` returns for these cycles, if it is known already.
         impossible: number of values that were dropped as impossible, by column.
         notes: sentences from reading the log, which are appended to the warnings.
-        thresholds: the end of the warm-up, and the smallest useful live heap.
     """
     if corrected is None:
         corrected = correct_durations(cycles)
@@ -105,11 +103,11 @@ def summarize(
         "missing_cycles": int(processes["missing_cycles"].sum()),
         **_time_and_cpu(corrected),
         **_single_pauses(corrected),
-        **_heap(corrected, thresholds),
-        **_growth(cycles, thresholds),
+        **_heap(corrected, DEFAULT),
+        **_growth(cycles, DEFAULT),
         "log_check_points": check,
     }
-    warnings = caveats(cycles, processes, impossible or {}, check, thresholds)
+    warnings = caveats(cycles, processes, impossible or {}, check, DEFAULT)
     return Summary(**figures, warnings=(*warnings, *notes))
 
 
@@ -138,20 +136,21 @@ def _time_and_cpu(corrected: pl.DataFrame) -> dict[str, Any]:
     idle = sums["idle_s"] or 0.0
     return {
         "span_s": span,
-        "gc_per_s": _share(sums["steps"], sums["steps_s"]),
+        "gc_per_s": ratio(sums["steps"], sums["steps_s"]),
         "gc_interval_p50_ms": sums["gc_interval_p50_ms"],
-        "gc_cpu_share": _share(gc_cpu, capacity),
-        "gc_cpu_with_idle_share": _share(None if gc_cpu is None else gc_cpu + idle, capacity),
-        "gc_cpu_nonidle_share": _share(gc_cpu, None if capacity is None else capacity - idle),
-        "gc_active_share": _share(sums["active_s"], span),
-        "assist_share_of_gc_cpu": _share(sums["assist_s"], gc_cpu),
-        "assist_share_of_cpu": _share(sums["assist_s"], capacity),
+        "gc_cpu_share": ratio(gc_cpu, capacity),
+        "gc_cpu_with_idle_share": ratio(None if gc_cpu is None else gc_cpu + idle, capacity),
+        "gc_cpu_nonidle_share": ratio(gc_cpu, None if capacity is None else capacity - idle),
+        "gc_active_share": ratio(sums["active_s"], span),
+        "assist_share_of_gc_cpu": ratio(sums["assist_s"], gc_cpu),
+        "assist_share_of_cpu": ratio(sums["assist_s"], capacity),
         "stw_total_ms": sums["stw_total_ms"],
-        "stw_share": _share(sums["stw_total_ms"], None if span is None else span * 1000),
+        "stw_share": ratio(sums["stw_total_ms"], None if span is None else span * 1000),
     }
 
 
-def _share(part: float | None, whole: float | None) -> float | None:
+def ratio(part: float | None, whole: float | None) -> float | None:
+    """Returns the quotient; None if one of the two is unknown or the whole is 0."""
     return part / whole if part is not None and whole else None
 
 
@@ -179,7 +178,7 @@ def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
         effective_gogc_p50=effective_gogc().filter(large_enough).median(),
     ).row(0, named=True)
     covered = row.pop("covered_s")
-    return {**row, "alloc_mib_per_s": _share(row["alloc_total_mib"], covered)}
+    return {**row, "alloc_mib_per_s": ratio(row["alloc_total_mib"], covered)}
 
 
 def _growth(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:

@@ -209,9 +209,6 @@ class Thresholds:
     growth_min_span_s: float = 60.0
     """Seconds. Growth over a shorter time can be the start-up."""
 
-    growth_warn_per_h: float = 0.10
-    """Share of the live heap per hour. At this rate it doubles within a working day."""
-
     growth_min_share: float = 0.10
     """Share of the median live heap, gained within the log. Less does not matter yet."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 POINTS = 200
 """A longer series is reduced to the medians of this many time ranges: 19,900 pairs of
@@ -16,7 +16,8 @@ points are quick to compare."""
 MIN_POINTS = 8
 """With fewer points the interval says nothing."""
 
-_Z95 = 1.959964
+Z95 = 1.959964
+"""The 97.5 % quantile of the normal distribution."""
 
 _MAX_AUTOCORRELATION = 0.95
 """A series cannot show a higher autocorrelation reliably. Without this bound, the interval
@@ -65,7 +66,7 @@ def slope(series: pl.DataFrame, *, x: str, y: str) -> Slope | None:
     tied = pl.len() * (pl.len() - 1) * (2 * pl.len() + 5)
     ties = points.group_by("y").agg(tied.alias("tied"))["tied"].sum()
     variance = (n * (n - 1) * (2 * n + 5) - float(ties)) / 18
-    half = _Z95 * math.sqrt(max(variance, 0) * _inflation(points, median)) / 2
+    half = Z95 * math.sqrt(max(variance, 0) * _inflation(points, median)) / 2
     low, high = 0.5 - half / len(slopes), 0.5 + half / len(slopes)
     return Slope(median, _quantile(slopes, low), _quantile(slopes, high))
 
@@ -131,14 +132,13 @@ class LiveGrowth:
         return self.mib_per_h * self.span_s / 3600
 
 
-def live_growth(cycles: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> LiveGrowth | None:
+def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
     """Returns the growth of a process's live heap; None if it is small or not significant.
 
     Args:
         cycles: the cycles of one process, in order, with `end_s`.
-        thresholds: the smallest growth that counts.
     """
-    t = thresholds
+    t = DEFAULT
     timed = cycles.drop_nulls(["start_s", "heap_live_mib"])
     if len(timed) < t.min_cycles:
         return None

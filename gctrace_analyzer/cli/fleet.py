@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import contextmanager
-from functools import partial
+from operator import methodcaller
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli import exit_codes
 from gctrace_analyzer.cli.options import (
@@ -19,6 +19,8 @@ from gctrace_analyzer.cli.options import (
     read_options,
     whole_number,
 )
+from gctrace_analyzer.cli.output import format_of, without_lists
+from gctrace_analyzer.cli.progress import CLEAR_LINE
 from gctrace_analyzer.cli.screen import say, show
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.files import write_atomically
@@ -37,7 +39,6 @@ SUFFIXES = {
     ".md": "md", ".html": "html", ".json": "json", ".csv": "csv", ".jsonl": "jsonl",
     ".txt": "text",
 }  # fmt: skip
-_CLEAR_LINE = "\r\033[K"
 _REDRAW_S = 0.2
 
 _DESCRIPTION = """\
@@ -91,7 +92,7 @@ def run(words: list[str]) -> int:
     table = rows.collect()
     found = answers(table)
     for path, kind in reports:
-        write_atomically(path, partial(_write, _dumped(table, found, kind, args.top)))
+        write_atomically(path, methodcaller("write", _dumped(table, found, kind, args.top)))
     if args.format in (None, "text") and (not reports or args.format):
         from gctrace_analyzer.present.fleet import lines
 
@@ -100,10 +101,6 @@ def run(words: list[str]) -> int:
         sys.stdout.buffer.write(_dumped(table, found, args.format, args.top))
         sys.stdout.buffer.flush()
     return exit_codes.INPUT if found.totals.files == found.totals.unread else 0
-
-
-def _write(data: bytes, file: IO[bytes]) -> None:
-    file.write(data)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -185,12 +182,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 def _outputs(names: list[str]) -> tuple[str | None, list[tuple[Path, str]]]:
     """Returns the folder for the rows, and the reports with their formats."""
-    reports = [
-        (Path(name), SUFFIXES[Path(name).suffix])
-        for name in names
-        if Path(name).suffix in SUFFIXES
-    ]
-    folders = [name for name in names if Path(name).suffix not in SUFFIXES]
+    reports = [Path(name) for name in names if Path(name).suffix.lower() in SUFFIXES]
+    folders = [name for name in names if Path(name).suffix.lower() not in SUFFIXES]
     wrong = [name for name in folders if Path(name.rstrip("/")).suffix not in ("", ".parquet")]
     if len(folders) > 1 or wrong:
         raise BadSettingError(
@@ -199,7 +192,8 @@ def _outputs(names: list[str]) -> tuple[str | None, list[tuple[Path, str]]]:
             expected="one folder for the rows such as fleet.parquet, and reports ending in "
             + ", ".join(SUFFIXES),
         )
-    return (folders[0] if folders else None), reports
+    folder = folders[0] if folders else None
+    return folder, [(path, format_of(path, SUFFIXES)) for path in reports]
 
 
 def _rows(args: argparse.Namespace, folder: str | None) -> pl.LazyFrame | None:
@@ -276,13 +270,13 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
         if time.monotonic() - last < _REDRAW_S and now.done < now.files:
             return
         last = time.monotonic()
-        print(f"{_CLEAR_LINE}{_progress_line(now)}", end="", file=sys.stderr, flush=True)
+        print(f"{CLEAR_LINE}{_progress_line(now)}", end="", file=sys.stderr, flush=True)
 
-    print(f"{_CLEAR_LINE}starting …", end="", file=sys.stderr, flush=True)
+    print(f"{CLEAR_LINE}starting …", end="", file=sys.stderr, flush=True)
     try:
         yield progress
     finally:
-        print(_CLEAR_LINE, end="", file=sys.stderr, flush=True)
+        print(CLEAR_LINE, end="", file=sys.stderr, flush=True)
 
 
 def _progress_line(now: Progress) -> str:
@@ -304,7 +298,7 @@ def _progress_line(now: Progress) -> str:
 def _dumped(rows: pl.DataFrame, found: Answers, kind: str, top: int) -> bytes:
     """Returns the report, or the rows, in a format."""
     from gctrace_analyzer.present import fleet
-    from gctrace_analyzer.present.text import joined
+    from gctrace_analyzer.present.table import joined
 
     if kind == "md":
         return fleet.dumps(found, top).encode()
@@ -318,10 +312,4 @@ def _dumped(rows: pl.DataFrame, found: Answers, kind: str, top: int) -> bytes:
         return f"{joined(fleet.lines(found, top))}\n".encode()
     if kind == "jsonl":
         return rows.write_ndjson().encode()
-    import polars as pl
-
-    flat = rows.with_columns(
-        pl.col("findings", "warnings").list.join("; "),
-        pl.col("worst_episodes").list.eval(pl.element().struct.json_encode()).list.join("; "),
-    )
-    return flat.write_csv().encode()
+    return without_lists(rows).write_csv().encode()

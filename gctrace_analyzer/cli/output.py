@@ -1,4 +1,4 @@
-"""Output files: the format is chosen by the file name's suffix."""
+"""Output files: the format by the file name's suffix, and tables as CSV."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from gctrace_analyzer.errors import BadSettingError, nearest
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    import polars as pl
 
 
 def format_of(path: Path, suffixes: Mapping[str, str], argument: str = "output") -> str:
@@ -31,3 +33,17 @@ def format_of(path: Path, suffixes: Mapping[str, str], argument: str = "output")
             argument, str(path), f"a file in an existing folder: {path.parent} does not exist"
         )
     return kind
+
+
+def without_lists(frame: pl.DataFrame) -> pl.DataFrame:
+    """Returns the table with its lists as text, because a CSV field cannot hold a list."""
+    import polars as pl
+
+    columns = []
+    for name, dtype in frame.schema.items():
+        if isinstance(dtype, pl.List):
+            records = isinstance(dtype.inner, pl.Struct)
+            as_json = pl.element().struct.json_encode()
+            values = pl.col(name).list.eval(as_json) if records else pl.col(name)
+            columns.append(values.list.join("; "))
+    return frame.with_columns(columns)

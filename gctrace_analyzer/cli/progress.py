@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     OnProgress: TypeAlias = Callable[[SourceFacts], None]
 
 _SHOWN_AFTER_S = 1.0
-_CLEAR_LINE = "\r\033[K"
+CLEAR_LINE = "\r\033[K"
 
 
 @contextmanager
@@ -50,11 +50,11 @@ def _progress_line() -> Iterator[OnProgress | None]:
         path = Path(facts.name)
         size = path.stat().st_size if path.is_file() else 0
         done = f"{100 * facts.bytes / size:3.0f} %" if size else f"{facts.bytes >> 20} MiB"
-        line = f"{_CLEAR_LINE}reading {path.name}: {done}"
+        line = f"{CLEAR_LINE}reading {path.name}: {done}"
         print(line, end="", file=sys.stderr, flush=True)
 
     try:
         yield progress
     finally:
         if shown:
-            print(_CLEAR_LINE, end="", file=sys.stderr, flush=True)
+            print(CLEAR_LINE, end="", file=sys.stderr, flush=True)

@@ -114,10 +114,9 @@ def _lines(log: Run, rows: pl.DataFrame, evidence: list[Run]) -> Iterator[Line]:
     for text in fact_lines(log.report().facts):
         yield ((text, "bold"),)
     baseline = log.advice.baseline
-    if baseline.refused or not baseline.load:
+    if not log.advice.is_available:
         yield ()
-        reason = baseline.refused or "there is no GC cycle to learn from"
-        for text in wrap(f"No recommendation: {reason}.", WIDTH):
+        for text in wrap(f"No recommendation: {baseline.refused}.", WIDTH):
             yield ((text, ""),)
         return
     shown = advice.advice(rows)

@@ -17,7 +17,7 @@ from gctrace_analyzer.cli.options import (
     read_options,
     whole_number,
 )
-from gctrace_analyzer.cli.output import format_of
+from gctrace_analyzer.cli.output import format_of, without_lists
 from gctrace_analyzer.cli.progress import reading
 from gctrace_analyzer.cli.screen import to_a_reader
 from gctrace_analyzer.errors import NoDataError
@@ -38,7 +38,7 @@ SUFFIXES = {
 }  # fmt: skip
 PLOTS: tuple[str, ...] = get_args(PlotName)
 TABLES: tuple[str, ...] = get_args(TableName)
-_PICTURES = ("png", "svg")
+PICTURES = ("png", "svg")
 _ROWS_PER_WRITE = 65_536
 _NEXT = (
     ("Next: ", "bold"),
@@ -93,7 +93,7 @@ def run(words: list[str]) -> int:
     if args.fail_on or args.junit:
         code = fail_on.report_checks(args, view.check(*args.fail_on)) or code
     for path, kind in outputs:
-        name = args.plot if kind in _PICTURES else table
+        name = args.plot if kind in PICTURES else table
         write_atomically(path, partial(write, view, kind, name))
     if not outputs or args.format:
         with to_a_reader():
@@ -207,7 +207,7 @@ def write(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
         from gctrace_analyzer.present.html import report
 
         file.write(report.dumps(view.report()).encode("utf-8", "replace"))
-    elif kind in _PICTURES:
+    elif kind in PICTURES:
         _write_plot(view, kind, name, file)
     else:
         _write_table(view.table(cast("TableName", name)), kind, file)
@@ -232,11 +232,7 @@ def _write_table(frame: pl.DataFrame, kind: str, file: IO[bytes]) -> None:
         frame.write_parquet(file)
         return
     if kind == "csv":
-        import polars as pl
-
-        # A CSV field cannot hold a list.
-        lists = [name for name, dtype in frame.schema.items() if dtype == pl.List]
-        frame = frame.with_columns(pl.col(lists).list.join("; ")) if lists else frame
+        frame = without_lists(frame)
     # Written in pieces by Python itself rather than by the library, because only Python's
     # error shows that the pipe was closed.
     for begin in range(0, max(len(frame), 1), _ROWS_PER_WRITE):

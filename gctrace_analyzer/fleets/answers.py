@@ -6,7 +6,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.fleet import Answers, answers
-from gctrace_analyzer.present import fleet, text
+from gctrace_analyzer.present import fleet
+from gctrace_analyzer.present.table import joined
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,7 +18,7 @@ class FleetAnswers(Answers):
     """Answers about all processes of a fleet; prints like `gctrace-analyze fleet`."""
 
     def __str__(self) -> str:
-        return text.joined(fleet.lines(self))
+        return joined(fleet.lines(self))
 
     def _repr_markdown_(self) -> str:
         return fleet.dumps(self)

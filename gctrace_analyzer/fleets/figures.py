@@ -21,11 +21,12 @@ from gctrace_analyzer.analysis.cycles import (
     true_live_mib,
 )
 from gctrace_analyzer.analysis.pauses import single_pauses
-from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.analysis.summary import ratio
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import POINTS, slope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 Row: TypeAlias = dict[str, Any]
 
@@ -39,7 +40,8 @@ _SUMS = (
     "cycles", "forced_cycles", "missing_cycles", "span_s", "stw_total_ms", "alloc_total_mib",
     "capacity_cpu_s", "gc_cpu_s", "gc_cpu_with_idle_s",
 )  # fmt: skip
-_MAXIMA = ("stw_max_ms", "live_heap_max_mib", "heap_peak_mib", "log_check_points")
+_MAXIMA = ("stw_max_ms", "live_heap_max_mib", "heap_peak_mib")
+_CHECK = "log_check_points"
 _SEAM_COLUMNS = ("gc_num", "start_s", "end_s", "procs")
 _GROWTH = "live_heap_growth_mib_per_h"
 
@@ -68,17 +70,15 @@ class StretchFigures:
     true_live: tuple[float, int]
 
 
-def of_stretch(
-    corrected: pl.DataFrame, own: pl.Expr, figures: Row, t: Thresholds = DEFAULT
-) -> StretchFigures:
+def of_stretch(corrected: pl.DataFrame, own: pl.Expr, figures: Row) -> StretchFigures:
     """Returns the figures of one process in one stretch, ready to be combined.
 
     Args:
         corrected: the cycles, and some before and after them, with corrected durations.
         own: selects the cycles that belong to the stretch.
         figures: the figures of the stretch alone.
-        t: thresholds for warm-up and small heaps.
     """
+    t = DEFAULT
     steady = (pl.col("start_s") >= t.warm_up_s) & ~pl.col("forced")
     is_large = before("heap_live_mib") >= t.gogc_min_live_mib
     values = {
@@ -111,7 +111,8 @@ def combined(stretches: Sequence[StretchFigures]) -> Row:
     """Returns the figures of one process from its stretches, which are in order."""
     every = [each.figures for each in stretches]
     found: Row = {name: _total(every, name) for name in _SUMS}
-    found |= {name: _extreme(every, name, max) for name in _MAXIMA}
+    found |= {name: max(_known(every, name), default=None) for name in _MAXIMA}
+    found[_CHECK] = max(_known(every, _CHECK), key=abs, default=None)
     covered = _covered_s(every)
     for one, other in pairwise(stretches):
         covered += _add_seam(found, one.last, other)
@@ -124,19 +125,19 @@ def combined(stretches: Sequence[StretchFigures]) -> Row:
         found
         | {name: _quantile(stretches, *what) for name, what in _QUANTILES.items()}
         | {
-            "gc_per_s": _ratio(
+            "gc_per_s": ratio(
                 _difference(last["gc_num"], first["gc_num"]),
                 _difference(last["start_s"], first["start_s"]),
             ),
-            "gc_cpu_share": _ratio(gc, capacity),
-            "gc_cpu_with_idle_share": _ratio(found["gc_cpu_with_idle_s"], capacity),
-            "gc_cpu_nonidle_share": _ratio(gc, _difference(capacity, idle)),
-            "gc_active_share": _ratio(_weighted(every, "gc_active_share", "span_s"), span),
-            "assist_share_of_gc_cpu": _ratio(assist, gc),
-            "assist_share_of_cpu": _ratio(assist, capacity),
-            "stw_share": _ratio(found["stw_total_ms"], None if span is None else span * 1000),
-            "alloc_mib_per_s": _ratio(found["alloc_total_mib"], covered),
-            "true_live_heap_mib": _ratio(live, count),
+            "gc_cpu_share": ratio(gc, capacity),
+            "gc_cpu_with_idle_share": ratio(found["gc_cpu_with_idle_s"], capacity),
+            "gc_cpu_nonidle_share": ratio(gc, _difference(capacity, idle)),
+            "gc_active_share": ratio(_weighted(every, "gc_active_share", "span_s"), span),
+            "assist_share_of_gc_cpu": ratio(assist, gc),
+            "assist_share_of_cpu": ratio(assist, capacity),
+            "stw_share": ratio(found["stw_total_ms"], None if span is None else span * 1000),
+            "alloc_mib_per_s": ratio(found["alloc_total_mib"], covered),
+            "true_live_heap_mib": ratio(live, count),
         }
         | _growth(stretches)
     )
@@ -168,12 +169,12 @@ def _covered_s(every: Sequence[Row]) -> float:
 
 
 def _total(every: Sequence[Row], name: str) -> Any:
-    known = [row[name] for row in every if row[name] is not None]
+    known = _known(every, name)
     return sum(known) if known else None
 
 
-def _extreme(every: Sequence[Row], name: str, which: Callable[..., Any]) -> Any:
-    return which((row[name] for row in every if row[name] is not None), default=None)
+def _known(every: Sequence[Row], name: str) -> list[Any]:
+    return [row[name] for row in every if row[name] is not None]
 
 
 def _weighted(every: Sequence[Row], share: str, of: str) -> float | None:
@@ -183,10 +184,6 @@ def _weighted(every: Sequence[Row], share: str, of: str) -> float | None:
 
 def _difference(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one - other
-
-
-def _ratio(part: float | None, whole: float | None) -> float | None:
-    return part / whole if part is not None and whole else None
 
 
 def _counts(values: pl.Series) -> pl.DataFrame:

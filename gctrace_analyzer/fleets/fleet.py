@@ -63,7 +63,8 @@ def fleet(
         retry_errors: read files again that could not be read before.
         storage_options: options for fsspec; by default credentials come from the environment.
         stretch: longer files are read in stretches of this size, in parallel unless they are
-            compressed. A worker needs about 12 times this much memory.
+            compressed. A worker needs about 12 times this much memory. With `year` or `start`,
+            files are read whole.
         progress: called as results arrive.
         read: options of `read` for all files, such as `container_limit="2GiB"`.
 

@@ -105,16 +105,16 @@ def _is_file(name: str) -> bool:
 
 def _remote(url: str, options: Mapping[str, Any]) -> Iterator[Item]:
     try:
-        filesystem, path = _filesystem(url, options)
+        store, path = filesystem(url, options)
         if url.startswith("http") and "*" not in urlsplit(url).path:
             yield Item(url, public(url), None)
             return
         if glob.has_magic(path):
-            entries = filesystem.glob(path, detail=True)
-        elif path.endswith("/") or filesystem.isdir(path):
-            entries = filesystem.find(path, detail=True)
+            entries = store.glob(path, detail=True)
+        elif path.endswith("/") or store.isdir(path):
+            entries = store.find(path, detail=True)
         else:
-            yield Item(url, public(url), filesystem.info(path).get("size"))
+            yield Item(url, public(url), store.info(path).get("size"))
             return
     except FileNotFoundError:
         return
@@ -129,23 +129,31 @@ def _remote(url: str, options: Mapping[str, Any]) -> Iterator[Item]:
         ) from err
     for name, info in entries.items():
         if info.get("type") == "file":
-            full = name if is_url(name) else filesystem.unstrip_protocol(name)
+            full = name if is_url(name) else store.unstrip_protocol(name)
             yield Item(full, public(full), info.get("size"))
 
 
-def _filesystem(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+def filesystem(
+    url: str, options: Mapping[str, Any], *, argument: str = "inputs"
+) -> tuple[Any, str]:
+    """Returns the file system of a URL for fsspec, and the path in it.
+
+    Raises:
+        BadSettingError: there is no such kind of URL; `argument` is what it was given as.
+        MissingExtraError: the library for the store is not installed.
+    """
     scheme = urlsplit(url).scheme
     fsspec = extras.load("fsspec")
     if scheme in _LIBRARIES:
         extras.load(_LIBRARIES[scheme])
     elif scheme not in fsspec.available_protocols():
         raise BadSettingError(
-            argument="inputs",
+            argument=argument,
             value=public(url),
             expected="a path, or a URL: s3://, gs://, abfs:// or http(s)://",
         )
-    filesystem, path = fsspec.core.url_to_fs(url, **options)
-    return filesystem, str(path)
+    store, path = fsspec.core.url_to_fs(url, **options)
+    return store, str(path)
 
 
 @contextmanager
@@ -170,9 +178,9 @@ def opened(item: Item, options: Mapping[str, Any]) -> Iterator[IO[bytes]]:
         with local:
             yield local
         return
-    filesystem, path = _filesystem(item.url, options)
+    store, path = filesystem(item.url, options)
     # Logs, and stretches of them, are read sequentially.
-    file: Any = filesystem.open(path, "rb", cache_type="readahead")
+    file: Any = store.open(path, "rb", cache_type="readahead")
     with file:
         file.name = item.name
         yield file

@@ -10,21 +10,26 @@ from __future__ import annotations
 
 import io
 import secrets
-from functools import partial
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.errors import BadSettingError, UnreadableInputError, UnwritableOutputError
+from gctrace_analyzer.errors import (
+    BadSettingError,
+    GctraceError,
+    UnreadableInputError,
+    UnwritableOutputError,
+)
 from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.fleets import manifest
 from gctrace_analyzer.fleets.identity import is_url, public
-from gctrace_analyzer.fleets.inputs import RETRIED, problem_of
+from gctrace_analyzer.fleets.inputs import RETRIED, filesystem, problem_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gctrace_analyzer.fleets.manifest import Part
 
@@ -45,6 +50,7 @@ class Output:
 
     Raises:
         BadSettingError: something else is there, or it was made with other options.
+        MissingExtraError: the library for the store is not installed.
         UnwritableOutputError: it cannot be written.
     """
 
@@ -66,7 +72,7 @@ class Output:
             existing_output = manifest.load(self._text, self.name)
             self._must_agree(existing_output["asked"])
             self._parts = existing_output["parts"]
-        elif self._folder.list() and not overwrite:
+        elif not overwrite and self._folder.list():
             raise BadSettingError(
                 argument="output",
                 value=self.name,
@@ -147,6 +153,7 @@ def existing(where: str, storage_options: Mapping[str, Any] | None = None) -> pl
 
     Raises:
         UnreadableInputError: there is no such output.
+        MissingExtraError: the library for the store is not installed.
     """
     folder = _folder(where, storage_options)
     text = folder.get_manifest()
@@ -212,62 +219,61 @@ class _Local:
         """Writes a file next to the folder and moves it: readers see only complete files."""
         try:
             self._path.mkdir(parents=True, exist_ok=True)
-            write = partial(_write_bytes, data)
-            write_atomically(path, write, folder=self._path.parent, sync=True)
+            write_atomically(
+                path, lambda file: file.write(data), folder=self._path.parent, sync=True
+            )
         except OSError as err:
             problem = err.strerror or str(err)
             raise UnwritableOutputError(str(self._path), problem, kept=True) from err
-
-
-def _write_bytes(data: bytes, file: IO[bytes]) -> None:
-    file.write(data)
 
 
 class _Remote:
     """A prefix in an object store."""
 
     def __init__(self, where: str, storage_options: Mapping[str, Any]) -> None:
-        import fsspec
-
         self._url = where.rstrip("/")
-        self._filesystem, self._path = fsspec.core.url_to_fs(self._url, **storage_options)
+        with self._reported():
+            self._filesystem, self._path = filesystem(
+                self._url, storage_options, argument="output"
+            )
 
     def get_manifest(self) -> str:
-        try:
+        with self._reported(), suppress(FileNotFoundError):
             return str(self._filesystem.cat_file(self._path + manifest.SUFFIX).decode())
-        except FileNotFoundError:
-            return ""
-        except Exception as err:
-            raise self._failed(err) from err
+        return ""
 
     def put_manifest(self, text: str) -> None:
         self._put(self._path + manifest.SUFFIX, text.encode())
 
     def list(self) -> list[str]:
-        try:
+        with self._reported(), suppress(FileNotFoundError):
             self._filesystem.invalidate_cache()
             entries = self._filesystem.ls(self._path, detail=False)
-        except FileNotFoundError:
-            return []
-        return sorted(entry.rpartition("/")[2] for entry in entries)
+            return sorted(entry.rpartition("/")[2] for entry in entries)
+        return []
 
     def readable(self, name: str) -> io.BytesIO:
-        try:
+        with self._reported():
             return io.BytesIO(self._filesystem.cat_file(f"{self._path}/{name}"))
-        except Exception as err:
-            raise self._failed(err) from err
 
     def remove(self, name: str) -> None:
-        self._filesystem.rm_file(f"{self._path}/{name}")
+        with self._reported(), suppress(FileNotFoundError):
+            self._filesystem.rm_file(f"{self._path}/{name}")
 
     def put(self, name: str, data: bytes) -> None:
         self._put(f"{self._path}/{name}", data)
 
     def _put(self, path: str, data: bytes) -> None:
-        try:
+        with self._reported():
             self._filesystem.pipe_file(path, data)
-        except Exception as err:
-            raise self._failed(err) from err
 
-    def _failed(self, err: Exception) -> UnwritableOutputError:
-        return UnwritableOutputError(public(self._url), problem_of(err, self._url), kept=True)
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Raises errors of the store as ours; each store has its own classes of errors."""
+        try:
+            yield
+        except GctraceError:
+            raise
+        except Exception as err:
+            problem = problem_of(err, self._url)
+            raise UnwritableOutputError(public(self._url), problem, kept=True) from err

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.postmortem.memory import last
+from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.fleets.identity import IDENTITY, service_of
@@ -22,7 +24,7 @@ Row: TypeAlias = dict[str, Any]
 """A row of the fleet table (`schema.FLEET`): its values by column name."""
 
 WORST_EPISODES = 3
-RANK = {"ok": 0, "info": 1, "warn": 2, "bad": 3}
+RANK = {severity: rank for rank, severity in enumerate(SEVERITIES)}
 HEALTHY, SHORT = "GC044", "GC042"
 """Findings about a whole log: no problem found, and too short for a verdict."""
 
@@ -77,7 +79,7 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
     return {
         **{name: getattr(summary, name) for name in FIGURES},
         "warnings": list(summary.warnings),
-        "procs": _last(report.analysis.tables["cycles"]["procs"]),
+        "procs": last(report.analysis.tables["cycles"]["procs"]),
         "capacity_cpu_s": capacity,
         "gc_cpu_s": _times(summary.gc_cpu_share, capacity),
         "gc_cpu_with_idle_s": _times(summary.gc_cpu_with_idle_share, capacity),
@@ -124,11 +126,6 @@ def _capacity_s(corrected: pl.DataFrame) -> float | None:
     """Returns GOMAXPROCS × time, the denominator of the CPU shares in the summary."""
     per_s = corrected["elapsed_s"] * corrected["procs"]
     return float(per_s.sum()) if per_s.count() else None
-
-
-def _last(values: pl.Series) -> Any:
-    known = values.drop_nulls()
-    return known[-1] if len(known) else None
 
 
 def _times(share: float | None, whole: float | None) -> float | None:

@@ -41,8 +41,13 @@ class WorkerOptions:
 
     @property
     def can_split(self) -> bool:
-        """Whether files may be read in stretches; documents must be read whole."""
-        return self.read.get("kind") in (None, "log") and not self.read.get("columns")
+        """Whether files may be read in stretches.
+
+        Documents must be read whole, and so must logs whose first line has a given year or
+        time: in a later stretch, that is not the first line.
+        """
+        whole = any(self.read.get(name) for name in ("columns", "year", "start"))
+        return self.read.get("kind") in (None, "log") and not whole
 
     @property
     def unpack_bytes(self) -> int | None:

@@ -92,7 +92,7 @@ def read_log(
         NoDataError: the inputs are empty, or no line of them is recognised.
     """
     options = options or ReadOptions()
-    sniff.checked(options.kind)
+    sniff.check_kind(options.kind)
     parts, notes = _read_all(origins, options, progress)
     if options.strict and (part := next((part for part in parts if part.rejected), None)):
         line_no, reason, text = part.rejected[0]

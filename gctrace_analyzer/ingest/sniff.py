@@ -45,15 +45,14 @@ _EXPOSITION = re.compile(r"^(?:# (?:HELP|TYPE) \S+|go_memstats_\w+)", re.MULTILI
 _PPROF = re.compile(r"^heap profile: |^# runtime\.MemStats$", re.MULTILINE)
 
 
-def checked(kind: str | None) -> str | None:
-    """Returns the kind, if there is one of that name.
+def check_kind(kind: str | None) -> None:
+    """Refuses a name that is not a kind of input.
 
     Raises:
         BadSettingError: there is no such kind.
     """
     if kind is not None and kind not in KINDS:
         raise BadSettingError.unknown(argument="kind", value=kind, valid=KINDS)
-    return kind
 
 
 def sniff(raw: bytes, text: str) -> str:

@@ -14,7 +14,7 @@ from gctrace_analyzer.present.sections import comparison
 from gctrace_analyzer.present.table import WIDTH, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from gctrace_analyzer.advise.comparison import SeveralSides, Side, TwoSides
     from gctrace_analyzer.present.table import Line
@@ -23,11 +23,6 @@ _FIRST = ("live_heap", "unclear_load")
 """Differences that are shown first: with a different live heap, the load is not the same."""
 _STYLES = {"Improved": "green", "Regressed": "bold red", "Same": "dim"}
 _KINDS = {"incomparable": "bold yellow", "changed": "bold", "note": ""}
-
-
-def plain(lines: Iterable[Line]) -> str:
-    """Returns styled lines as one string without styles."""
-    return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
 
 
 def lines(found: TwoSides) -> Iterator[Line]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.present import format, text
 from gctrace_analyzer.present.format import wrap
 from gctrace_analyzer.present.sections import findings, overview
@@ -191,9 +192,9 @@ def _shortened(note: str, room: int) -> str:
 
 def current_episodes(report: Report, gc_num: int) -> list[dict[str, Any]]:
     """Returns the episodes that include the newest cycle, the worst first."""
-    rank = pl.col("severity").replace_strict({"bad": 0, "warn": 1}, default=2)
-    now = report.analysis.episodes.filter(pl.col("last_gc") >= gc_num - 1).sort(rank, "start_s")
-    return now.to_dicts()
+    now = report.analysis.episodes.filter(pl.col("last_gc") >= gc_num - 1)
+    severity = pl.col("severity").cast(pl.Enum(SEVERITIES))
+    return now.sort(severity, "start_s", descending=[True, False]).to_dicts()
 
 
 def _now(report: Report, progress: Progress, width: int) -> Iterator[Line]:

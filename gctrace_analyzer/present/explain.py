@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.cycles import HEAP_MINIMUM_MIB, goal_mib
 from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError, nearest
+from gctrace_analyzer.ingest.gctrace.columns import NO_GOAL_MIB
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
 
 if TYPE_CHECKING:
@@ -225,7 +228,7 @@ def _cpu(number: dict[str, float], mark_ms: float) -> Iterator[tuple[str, str]]:
         )
     stopped = (
         number["stw_sweep_term_cpu_ms"] / number["stw_sweep_term_ms"]
-        if number["stw_sweep_term_ms"] >= 0.05
+        if number["stw_sweep_term_ms"] >= DEFAULT.stopped_min_ms
         else None
     )
     if stopped and stopped < 0.9 * number["procs"]:
@@ -241,10 +244,10 @@ def _heap(number: dict[str, float]) -> Iterator[tuple[str, str]]:
             f"{end - live:.0f} MiB found, {100 * live / end:.0f} % of the heap survived",
         )
     goal = number.get("heap_goal_mib")
-    if goal and goal < 1 << 40 and end > goal:
+    if goal and goal < NO_GOAL_MIB and end > goal:
         yield "Overshoot", f"the heap ended {end - goal:.0f} MiB above its goal"
-    scannable = live + number.get("stacks_mib", 0) + number.get("globals_mib", 0)
-    next_goal = max(live + scannable, 4)
+    roots = number.get("stacks_mib", 0) + number.get("globals_mib", 0)
+    next_goal = max(goal_mib(live, roots, gogc=100), HEAP_MINIMUM_MIB)
     yield "Next goal", f"{next_goal:.0f} MiB at GOGC=100 without a memory limit"
 
 

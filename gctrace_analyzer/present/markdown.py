@@ -33,15 +33,10 @@ def _lines(report: Report) -> Iterator[str]:
         state = [(f.label, f.value, f.note, f.level) for f in overview.state(report)]
         yield from table(overview.Table(("Figure", "value", "", "verdict"), "lrll", state))
     yield from _findings(report)
-    if (
-        report.analysis.summary.cycles
-        and report.advice.baseline.load
-        and not report.advice.baseline.refused
-    ):
+    if report.advice.is_available:
         yield from _advice(report)
     elif report.analysis.summary.cycles:
-        refused = report.advice.baseline.refused or "too few steady cycles"
-        yield f"\n**No recommendation:** {escaped(refused)}."
+        yield f"\n**No recommendation:** {escaped(str(report.advice.baseline.refused))}."
     for each in overview.about_cycles(report):
         yield from table(each)
     yield from _evidence(report)

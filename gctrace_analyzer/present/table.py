@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from gctrace_analyzer.present.format import NONE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from gctrace_analyzer.present.sections.overview import Table
 
@@ -17,6 +17,11 @@ Line: TypeAlias = tuple[tuple[str, str], ...]
 """A line of text: its parts, each with its style."""
 
 VERDICT_STYLES = {"better": "green", "worse": "bold red", "~": "dim", NONE: "dim"}
+
+
+def joined(styled: Iterable[Line]) -> str:
+    """Returns lines as one string without styles."""
+    return "\n".join("".join(text for text, _ in line).rstrip() for line in styled)
 
 
 def table(shown: Table | None, *, verdict: int | None = None) -> Iterator[Line]:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present.format import sparkline, wrap
 from gctrace_analyzer.present.sections import advice, evidence, findings, overview
-from gctrace_analyzer.present.table import WIDTH, table
+from gctrace_analyzer.present.table import WIDTH, joined, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.present.table import Line
@@ -71,7 +71,7 @@ def advice_lines(report: Report) -> Iterator[Line]:
     """Yields the recommended settings, if the log has cycles."""
     if not report.analysis.summary.cycles:
         return
-    if report.advice.baseline.load is None or report.advice.baseline.refused:
+    if not report.advice.is_available:
         yield ()
         yield (("Recommended settings", "bold"),)
         for text in wrap(f"No recommendation: {report.advice.baseline.refused}.", WIDTH - 2):
@@ -126,11 +126,6 @@ def _evidence(report: Report) -> Iterator[Line]:
 def plain(report: Report) -> str:
     """Returns the report as one string without styles."""
     return joined(lines(report))
-
-
-def joined(styled: Iterable[Line]) -> str:
-    """Returns lines as one string without styles."""
-    return "\n".join("".join(text for text, _ in line).rstrip() for line in styled)
 
 
 def fact_lines(facts: list[str]) -> Iterator[str]:

@@ -78,6 +78,22 @@ def test_processes_near_their_limit_are_listed() -> None:
     assert found.limits["file"].to_list() == ["0.log", "5.log"]
 
 
+def test_the_hours_to_the_nearest_limit_above_the_live_heap_are_given() -> None:
+    grows = {
+        "live_heap_max_mib": 100.0,
+        "live_heap_growth_mib_per_h": 10.0,
+        "live_heap_growth_mib_per_h_low": 5.0,
+    }
+    found = answers(
+        rows(
+            {"memory_limit_mib": 90.0, "container_limit_mib": 150.0, **grows},
+            {"memory_limit_mib": 90.0, "container_limit_mib": 95.0, **grows},
+        )
+    )
+    hours = found.thrash.select("file", "hours_to_limit").iter_rows()
+    assert dict(hours) == {"0.log": 5.0, "1.log": 0.0}
+
+
 def test_settings_and_versions_are_known_inferred_or_unknown() -> None:
     found = answers(
         rows(

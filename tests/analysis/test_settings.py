@@ -103,6 +103,21 @@ def test_the_container_of_the_same_name_is_the_programs(tmp_path: Path) -> None:
     assert run.settings.value("container_limit_mib") == 256
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("50", 50), ("-1", "off"), ("off", "off"), ("bogus", None), ("", None)],
+)
+def test_gogc_of_a_container_is_read_as_go_reads_it(
+    variable: str, value: float | str | None, tmp_path: Path
+) -> None:
+    state = {"Id": "a" * 64, "State": {"Status": "running"}}
+    containers = tmp_path / "inspect.json"
+    containers.write_text(json.dumps([state | {"Config": {"Env": [f"GOGC={variable}"]}}]))
+    run = gca.read(logfile(tmp_path / "log", records(30)), containers)
+    assert run.settings.value("gogc") == value
+    assert run.report()
+
+
 def test_limits_of_containers_become_settings(tmp_path: Path) -> None:
     run = gca.read("samples/describe-pod.txt")
     assert run.settings.value("container_limit_mib") == 512

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
-from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
+from gctrace_analyzer.errors import (
+    BadSettingError,
+    MissingExtraError,
+    UnreadableInputError,
+    UnwritableOutputError,
+)
 from gctrace_analyzer.fleets.output import Output, existing
 from tests.helpers.fleet import row
 
@@ -69,3 +75,40 @@ def test_a_missing_part_is_an_error(tmp_path: Path) -> None:
 def test_a_missing_output_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInputError, match="not an output of fleet"):
         existing(str(tmp_path / "none.parquet"))
+
+
+def test_an_unknown_kind_of_store_is_refused() -> None:
+    pytest.importorskip("fsspec")
+    with pytest.raises(BadSettingError, match=r"for output\.\n.*s3://"):
+        Output("nosuch://bucket/out.parquet", {})
+
+
+def test_a_missing_library_of_a_store_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fsspec")
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    with pytest.raises(MissingExtraError, match="gcs"):
+        existing("gs://bucket/out.parquet")
+
+
+@pytest.mark.parametrize("method", ["ls", "rm_file", "cat_file", "pipe_file"])
+def test_a_store_that_fails_is_an_error(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = pytest.importorskip("fsspec.implementations.memory").MemoryFileSystem
+    where = f"memory://{method}/out.parquet"
+    output = Output(where, {})
+    output.add([row("a")], 1)
+    memory().pipe_file(f"/{method}/out.parquet/unlisted.parquet", b"")
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("the store is down")  # noqa: EM101
+
+    monkeypatch.setattr(memory, method, fail)
+    with pytest.raises(UnwritableOutputError, match="the store is down"):
+        Output(where, {})
+
+
+def test_other_content_in_a_store_is_left_alone() -> None:
+    memory = pytest.importorskip("fsspec.implementations.memory").MemoryFileSystem
+    memory().pipe_file("/other/out.parquet/notes.txt", b"")
+    with pytest.raises(BadSettingError, match="something else"):
+        Output("memory://other/out.parquet", {})
+    assert memory().exists("/other/out.parquet/notes.txt")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import math
-from typing import TYPE_CHECKING
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from gctrace_analyzer.testing import prolonged
 from tests.helpers.fleet import item, rows_of, sample
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from gctrace_analyzer.fleets.rows import Row
@@ -108,6 +111,29 @@ def test_every_line_belongs_to_one_stretch(tmp_path: Path) -> None:
                 for at in range(0, size, step)
             )
         assert own == 301
+
+
+def dated(lines: list[str]) -> Iterator[str]:
+    """The lines with times of syslog, around New Year."""
+    begin = datetime(2025, 12, 31, 23, 59, 40, tzinfo=UTC)
+    for line in lines:
+        if at := re.search(r"@([0-9.]+)s", line):
+            yield f"{begin + timedelta(seconds=float(at[1])):%b %d %H:%M:%S} h api[7]: {line}"
+
+
+def test_a_given_year_or_start_is_that_of_the_first_line_only(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    lines = "".join(prolonged(sample(), 150_000)).splitlines(keepends=True)
+    logs: list[tuple[list[str], dict[str, Any]]] = [
+        ([*dated(lines)], {"year": 2025, "tz": "UTC"}),
+        (lines * 2, {"start": "2025-12-31T23:00:00Z"}),
+    ]
+    for text, option in logs:
+        path.write_text("".join(text))
+        whole = rows_of(path, read=option)
+        cut = rows_of(path, read=option, stretch=60_000)
+        assert whole[0]["ended_at"] is not None
+        assert [row["ended_at"] for row in cut] == [row["ended_at"] for row in whole]
 
 
 def test_a_long_compressed_file_is_read_by_one_task(tmp_path: Path) -> None:

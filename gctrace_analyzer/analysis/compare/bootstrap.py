@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.compare.metrics import METRICS, NAMED, QUANTILES, ratios
+from gctrace_analyzer.analysis.trend import Z95
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,11 +37,6 @@ _LEVEL_MIB = 2.0
 
 _SMOOTHED_CYCLES = 3
 """Cycles. A median of three removes single outliers without a delay."""
-
-_Z95 = 1.959964
-"""The 97.5 % quantile of the normal distribution. Pauses come in two groups. With a
-smaller factor, the range of shares around a quantile would not reach across the gap between
-the groups."""
 
 
 def block_cycles(cycles: int) -> int:
@@ -163,11 +159,13 @@ def _woodruff(corrected: pl.DataFrame, name: str, error: float) -> float:
     columns, share = QUANTILES[name]
     metric = NAMED[name]
     values = pl.concat([corrected[column].drop_nulls().cast(pl.Float64) for column in columns])
+    # Pauses come in two groups. With a smaller factor, the range of shares would not reach
+    # across the gap between the groups.
     low, high = (
         metric.scaled(values.quantile(min(max(each, 0.0), 1.0), "linear") or 0.0)
-        for each in (share - _Z95 * error, share + _Z95 * error)
+        for each in (share - Z95 * error, share + Z95 * error)
     )
-    return (high - low) / (2 * _Z95)
+    return (high - low) / (2 * Z95)
 
 
 def _peak_error(corrected: pl.DataFrame) -> float | None:

@@ -110,31 +110,32 @@ def _memory(part: pl.DataFrame) -> Memory:
         "source": str(part["source"][0]),
         "of": next((part[name][0] for name in _NAMES if part[name][0]), None),
         "dumps": len(part),
-        "heap_sys_mib": _last(heap_sys),
+        "heap_sys_mib": last(heap_sys),
         "heap_sys_max_mib": heap_sys.max(),
-        "held_mib": _last(held),
+        "held_mib": last(held),
         "held_max_mib": held.max(),
-        "needed_mib": _last(needed),
+        "needed_mib": last(needed),
         "needed_max_mib": needed.max(),
         "needed_is": needed_is if needed.count() else None,
-        "idle_unreleased_mib": _last(idle - released),
-        "fragmentation_mib": _last(in_use - alloc),
-        "sys_mib": _last(sys),
-        "off_heap_go_mib": _last(sys - heap_sys),
-        "alloc_mib": _last(alloc),
-        "rss_mib": _last(mib("rss_bytes")),
-        "num_gc": _last(part["num_gc"]),
+        "idle_unreleased_mib": last(idle - released),
+        "fragmentation_mib": last(in_use - alloc),
+        "sys_mib": last(sys),
+        "off_heap_go_mib": last(sys - heap_sys),
+        "alloc_mib": last(alloc),
+        "rss_mib": last(mib("rss_bytes")),
+        "num_gc": last(part["num_gc"]),
         "gcs_between": _difference(part["num_gc"]),
-        "elapsed_s": _last(part["elapsed_s"]),
-        "makes": _last(part["makes"]),
-        "frees": _last(part["frees"]) if part["makes"].count() else None,
+        "elapsed_s": last(part["elapsed_s"]),
+        "makes": last(part["makes"]),
+        "frees": last(part["frees"]) if part["makes"].count() else None,
         "pool_hit_share": _hits(part),
         "resolution_mib": resolution / MIB if isinstance(resolution, int) else None,
     }
     return Memory(**figures, advice=tuple(_advice(figures)))
 
 
-def _last(values: pl.Series) -> Any:
+def last(values: pl.Series) -> Any:
+    """Returns the last known value of a column; None if there is none."""
     given = values.drop_nulls()
     return given[-1] if len(given) else None
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import goal_mib, with_metrics
+from gctrace_analyzer.analysis.cycles import goal_mib
 from gctrace_analyzer.analysis.postmortem.match import match_process
 from gctrace_analyzer.analysis.postmortem.verdict import explain_death
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from gctrace_analyzer.analysis.settings import Settings
@@ -73,11 +73,20 @@ class PostMortem:
         return {**asdict(self), **lists}
 
 
-def post_mortems(tables: Mapping[str, pl.DataFrame], settings: Settings) -> list[PostMortem]:
-    """Returns the post-mortem of every death in the tables of a log, in their order."""
+def post_mortems(
+    tables: Mapping[str, pl.DataFrame],
+    settings: Settings,
+    metrics: Callable[[], pl.DataFrame],
+) -> list[PostMortem]:
+    """Returns the post-mortem of every death in the tables of a log, in their order.
+
+    Args:
+        tables: the tables of the log.
+        settings: GOGC, limits and other known settings.
+        metrics: returns what `with_metrics` returns; only called if there is a death.
+    """
     deaths = [*_kills(tables), *_states(tables), *_units(tables), *_fatal(tables)]
-    metrics = with_metrics(tables["cycles"]) if deaths else tables["cycles"]
-    return [_post_mortem(death, tables, metrics, settings) for death in deaths]
+    return [_post_mortem(death, tables, metrics(), settings) for death in deaths]
 
 
 def _kills(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:

@@ -19,6 +19,7 @@ from gctrace_analyzer.analysis.rules import (
     pauses,
 )
 from gctrace_analyzer.analysis.rules.finding import (
+    SEVERITIES,
     DeathFacts,
     Finding,
     MemoryFacts,
@@ -27,8 +28,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import RULES, Facts, Rule
 from gctrace_analyzer.analysis.settings import go_version
-from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.report import PostMortem
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.summary import Summary
+    from gctrace_analyzer.analysis.trend import LiveGrowth
 
 PROCESS_RULES: tuple[Rule[ProcessFacts], ...] = (
     limit.limit_thrash,
@@ -99,8 +100,6 @@ ALL_RULES: tuple[Rule[Any], ...] = (
 )
 """Every rule, in the order in which they are checked."""
 
-_SEVERITIES = ("bad", "warn", "info", "ok")
-
 _MOST_COSTLY_FIRST: tuple[Rule[Any], ...] = (
     limit.limit_thrash,
     memory.oom_kill,
@@ -130,8 +129,8 @@ def diagnose(
     settings: Settings,
     memories: Sequence[Memory] = (),
     deaths: Sequence[PostMortem] = (),
-    thresholds: Thresholds = DEFAULT,
-    growth_of: Callable[[int], LiveGrowth | None] | None = None,
+    *,
+    growth_of: Callable[[int], LiveGrowth | None],
 ) -> list[Finding]:
     """Returns every finding, the worst first and causes before their effects.
 
@@ -143,8 +142,7 @@ def diagnose(
         settings: GOGC, limits and other known settings.
         memories: what MemStats dumps show, for each program.
         deaths: post-mortems.
-        thresholds: the limits of all rules.
-        growth_of: returns the growth of the live heap of a process; by default it is computed.
+        growth_of: returns the growth of the live heap of a process.
     """
     rows = {row["process"]: row for row in processes.iter_rows(named=True)}
     findings: list[Finding] = []
@@ -155,20 +153,20 @@ def diagnose(
             cycles=cycles,
             summary=summaries[process],
             episodes=episodes.filter(process=process),
-            thresholds=thresholds,
+            thresholds=DEFAULT,
             settings=settings,
             missing_cycles=rows.get(process, {}).get("missing_cycles", 0),
             go_versions=_go_versions(settings, rows.get(process, {})),
-            growth=growth_of(process) if growth_of else live_growth(cycles, thresholds),
+            growth=growth_of(process),
         )
         findings += _of_process(facts)
     findings = _without_short_starts(findings, processes=len(summaries))
     for each_memory in memories:
-        findings += _check(MEMORY_RULES, MemoryFacts(each_memory, thresholds))
+        findings += _check(MEMORY_RULES, MemoryFacts(each_memory, DEFAULT))
     for death in deaths:
-        findings += _check(DEATH_RULES, DeathFacts(death, thresholds))
+        findings += _check(DEATH_RULES, DeathFacts(death, DEFAULT))
     if enriched.height:
-        findings += _check(OVERALL_RULES, OverallFacts(summaries, findings, thresholds))
+        findings += _check(OVERALL_RULES, OverallFacts(summaries, findings, DEFAULT))
     return _by_cause(_merge_processes(findings))
 
 
@@ -215,7 +213,7 @@ def _merge_processes(findings: list[Finding]) -> list[Finding]:
         if not others:
             merged += same
             continue
-        worst = min(same, key=lambda each: _SEVERITIES.index(each.severity))
+        worst = max(same, key=lambda each: SEVERITIES.index(each.severity))
         more = "another process" if others == 1 else f"{others:,} other processes"
         merged.append(replace(worst, evidence=f"{worst.evidence} The same is true of {more}."))
     return merged
@@ -231,7 +229,7 @@ def _by_cause(findings: list[Finding]) -> list[Finding]:
     return sorted(
         explained,
         key=lambda each: (
-            _SEVERITIES.index(each.severity),
+            -SEVERITIES.index(each.severity),
             each.because_of is not None,
             _COST.get(each.id, len(_COST)),
         ),

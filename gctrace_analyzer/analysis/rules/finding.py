@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import polars as pl
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.trend import LiveGrowth
 
 Severity = Literal["ok", "info", "warn", "bad"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""The severities, the worst last."""
+
 
 MOST_EXAMPLES = 3
 """The most lines that a finding refers to; nobody reads more."""

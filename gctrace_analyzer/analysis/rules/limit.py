@@ -184,8 +184,7 @@ def limit_without_headroom(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares GOMEMLIMIT with the container's limit."""
     limit = facts.settings.value("memory_limit_mib")
     container = facts.settings.value("container_limit_mib")
-    # If the memory limit is off, its value is not a number.
-    if not isinstance(limit, (int, float)) or not limit or not container:
+    if not limit or not container:
         return
     if limit >= facts.thresholds.limit_headroom * container:
         yield Evidence(

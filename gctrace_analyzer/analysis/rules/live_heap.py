@@ -16,6 +16,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.analysis.settings import nearest_limit
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -69,18 +70,15 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
 
 
 def _time_to_limit(facts: ProcessFacts, mib_per_h: float) -> str:
-    """Returns a sentence about when the live heap reaches its limit.
+    """Returns a sentence about when the live heap reaches its nearest limit.
 
-    It is empty if no limit is known, or if the live heap is above it already.
+    It is empty if no limit is known, or if the live heap is above all of them already.
     """
-    names = ("memory_limit_mib", "container_limit_mib")
-    sizes = (facts.settings.value(name) for name in names)
-    limit = next((size for size in sizes if isinstance(size, (int, float)) and size), None)
     live = facts.cycles["heap_live_mib"].drop_nulls()
-    if limit is None or not len(live) or live[-1] >= limit:
+    if not len(live) or (limit := nearest_limit(facts.settings, live[-1])) is None:
         return ""
-    seconds = 3600 * (limit - live[-1]) / mib_per_h
-    return f". At this rate it reaches {limit:,.0f} MiB in {duration_text(seconds)}"
+    seconds = 3600 * limit.room_mib / mib_per_h
+    return f". At this rate it reaches {limit.mib:,.0f} MiB in {duration_text(seconds)}"
 
 
 @rule(

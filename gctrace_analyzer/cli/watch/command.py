@@ -21,7 +21,7 @@ from gctrace_analyzer.cli.options import (
     read_options,
 )
 from gctrace_analyzer.cli.output import format_of
-from gctrace_analyzer.cli.report import SUFFIXES, write
+from gctrace_analyzer.cli.report import PICTURES, SUFFIXES, write
 from gctrace_analyzer.cli.screen import say
 from gctrace_analyzer.errors import BadSettingError, UnwritableOutputError
 from gctrace_analyzer.files import write_atomically
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.run import Run
 
 FORMATS = ("dashboard", "lines", "jsonl")
-_PICTURES = ("png", "svg")
 _EXECUTABLE_STARTS = (b"\x7fELF", b"#!")
 
 _DESCRIPTION = """\
@@ -89,7 +88,7 @@ def run(words: list[str]) -> int:
     if whole is not None and has_data:
         _print_report(args, whole, out)
         for path, kind in outputs:
-            name = "timeline" if kind in _PICTURES else "cycles"
+            name = "timeline" if kind in PICTURES else "cycles"
             write_atomically(path, partial(write, whole, kind, name))
     else:
         _print_nothing_found(outcome, command, args)

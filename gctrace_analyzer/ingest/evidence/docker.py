@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Message, Row
 
 _SIGNALS = {137: "KILL", 143: "TERM", 134: "ABRT", 139: "SEGV", 130: "INT"}
-_NEVER = "0001-01-01"
 _EVENTS = ("oom", "die", "kill", "start", "stop", "restart", "destroy", "create")
 _EVENT = re.compile(
     r"container (?P<event>oom|die|kill|start|stop|restart|destroy|create) "
@@ -45,8 +44,8 @@ def inspected(value: dict[str, Any]) -> Row:
         "oom_killed": state.get("OOMKilled"),
         "exit_code": state.get("ExitCode"),
         "error": state.get("Error"),
-        "started_at": when(state.get("StartedAt")),
-        "finished_at": when(state.get("FinishedAt")),
+        "started_at": json_values.iso_utc(state.get("StartedAt")),
+        "finished_at": json_values.iso_utc(state.get("FinishedAt")),
         "restart_count": value.get("RestartCount"),
         "memory_limit_bytes": host.get("Memory") or None,
         "cpu_limit": _cpus(host),
@@ -83,17 +82,6 @@ def with_signal(row: Row) -> Row:
     return row | {"signal": _SIGNALS.get(code)} if isinstance(code, int) else row
 
 
-def when(text: str | None) -> datetime | None:
-    """Returns the time of a Docker timestamp; None for `0001-01-01`, which means never."""
-    if not text or text.startswith(_NEVER):
-        return None
-    try:
-        time = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
-    except ValueError:
-        return None
-    return time.astimezone(UTC) if time.tzinfo else None
-
-
 def is_event(value: dict[str, Any]) -> bool:
     """Returns whether a value is from `docker events --format '{{json .}}'`."""
     action = value.get("Action") or value.get("status")
@@ -105,15 +93,14 @@ def from_event(value: dict[str, Any]) -> Row:
     actor = value.get("Actor") or {}
     attributes = actor.get("Attributes") or {}
     nanoseconds = value.get("timeNano")
-    seconds = nanoseconds / 1e9 if nanoseconds else value.get("time")
     logged_at = None
     if nanoseconds:
         logged_at = datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC).replace(
             microsecond=nanoseconds // 1000 % 1_000_000
         )
-    elif seconds:
+    elif seconds := value.get("time"):
         logged_at = datetime.fromtimestamp(seconds, UTC)
-    action = str(value.get("Action") or value.get("status")).partition(":")[0]
+    action = str(value.get("Action") or value.get("status"))
     return _event(action, value.get("id") or actor.get("ID"), attributes) | {
         "logged_at": logged_at
     }

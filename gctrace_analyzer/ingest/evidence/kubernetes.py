@@ -9,6 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest.evidence.docker import go_settings, with_signal
+from gctrace_analyzer.ingest.json_values import iso_utc
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row
@@ -138,16 +139,9 @@ def _states(now: dict[str, Any], last: dict[str, Any]) -> Row:
         "oom_killed": ended.get("reason") == "OOMKilled",
     }
     running = now.get("running") or {}
-    row["started_at"] = _iso(ended.get("startedAt") or running.get("startedAt"))
-    row["finished_at"] = _iso(ended.get("finishedAt"))
+    row["started_at"] = iso_utc(ended.get("startedAt") or running.get("startedAt"))
+    row["finished_at"] = iso_utc(ended.get("finishedAt"))
     return row
-
-
-def _iso(text: str | None) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC) if text else None
-    except ValueError:
-        return None
 
 
 _KEY = re.compile(
@@ -156,9 +150,7 @@ _KEY = re.compile(
 _SECTIONS = {"limits", "requests", "environment", "state", "last state"}
 
 
-def describe(
-    lines: list[str], first_line_no: int = 1
-) -> tuple[list[Row], list[tuple[int, str]]]:
+def describe(lines: list[str]) -> tuple[list[Row], list[tuple[int, str]]]:
     """Reads `kubectl describe pod`, whole or in part.
 
     Returns one row per container, and the lines about events with their numbers.
@@ -166,7 +158,7 @@ def describe(
     reader = _Described()
     events: list[tuple[int, str]] = []
     in_events = False
-    for number, line in enumerate(lines, start=first_line_no):
+    for number, line in enumerate(lines, start=1):
         if line.startswith(("Name:", "Events:")):
             in_events = line.strip() == "Events:"
         if in_events:
@@ -291,7 +283,10 @@ def _int(text: str | None) -> int | None:
 
 
 def _date(text: str | None) -> datetime | None:
+    if not text:
+        return None
     try:
-        return parsedate_to_datetime(text).astimezone(UTC) if text else None
-    except ValueError:
+        time = parsedate_to_datetime(text)
+        return time.astimezone(UTC) if time.tzinfo else None
+    except (ValueError, OverflowError):
         return None

@@ -101,7 +101,7 @@ def _separators(variant: Variant) -> str:
     gaps = literals[1:-1] if isinstance(variant.parts[-1], str) else literals[1:]
     chosen = ""
     while uncovered := [gap for gap in gaps if not set(gap) & set(chosen)]:
-        candidates = sorted(set("".join(uncovered)) - set("äé"))
+        candidates = sorted(set("".join(uncovered)))
         chosen += max(
             candidates,
             key=lambda char: (

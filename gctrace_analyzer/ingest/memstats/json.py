@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest import json_values
-from gctrace_analyzer.ingest.evidence.docker import when
 from gctrace_analyzer.ingest.memstats.fields import (
     ENOUGH,
     INTEGERS,
@@ -47,7 +46,7 @@ def from_record(value: Mapping[str, Any]) -> Row:
         row["heap_alloc_bytes"] = row["alloc_bytes"]
     for key, given in value.items():
         if plain(key) in TIMES and isinstance(given, str):
-            row["logged_at"] = when(given)
+            row["logged_at"] = json_values.iso_utc(given)
     return row
 
 

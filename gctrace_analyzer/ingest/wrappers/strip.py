@@ -45,14 +45,14 @@ class Stripped(NamedTuple):
         return "path" in self.lines.columns
 
 
-def strip_prefixes(lines: pl.DataFrame, deepest: int = DEEPEST) -> Stripped:
+def strip_prefixes(lines: pl.DataFrame) -> Stripped:
     """Returns the lines without their prefixes, however many are nested."""
     counts: Counter[str] = Counter()
     # Lines without a record are sampled separately, because they are rare and may have other
     # wrappers.
     record = lines["text"].str.contains(_RECORD) if len(lines) > SAMPLE_LINES else None
     groups = [lines] if record is None else [lines.filter(record), lines.filter(~record)]
-    levels = [_level(group, deepest, counts) for group in groups]
+    levels = [_level(group, DEEPEST, counts) for group in groups]
     if all(level is None for level in levels):
         return Stripped(lines, counts, 0)
     stripped = pl.concat(

@@ -53,9 +53,9 @@ def _sentences(report: Report) -> Iterator[tuple[str, str]]:
             yield (
                 "Self-check",
                 f"GC CPU computed from the lines matches the percentage that the runtime printed "
-                f"within {s.log_check_points:.2g} points.",
+                f"within {abs(s.log_check_points):.2g} points.",
             )
-    if report.advice.recommendations.height and not report.advice.baseline.refused:
+    if report.advice.is_available:
         yield (
             "Predictions",
             "computed from this log with the formulas of the pacer; the 80 % intervals were "

@@ -45,13 +45,9 @@ def dumps(report: Report) -> str:
         name: list(charts_of(figure, timed=name in _TIMED)) for name, figure in plots.items()
     }
     drawn = [each for several in charts.values() for each in several]
-    first = (
-        report.advice.recommendations.row(0, named=True)
-        if len(report.advice.recommendations)
-        else None
-    )
-    advised = bool(first and not first["now"] and not report.advice.baseline.refused)
-    settings = advice.advice(report.advice.recommendations) if _advises(report) else None
+    advises, ranked = report.advice.is_available, report.advice.recommendations
+    first = ranked.row(0, named=True)
+    settings = advice.advice(ranked) if advises else None
     problems = [LinkedProblem(each, _href(each, axis)) for each in findings.problems(report)]
     page = environment().get_template("report.html.j2")
     return page.render(
@@ -72,11 +68,9 @@ def dumps(report: Report) -> str:
         legend=_legend(plots["timeline"]),
         advice=settings,
         signs=advice.legend(settings) if settings else "",
-        reasons=advice.reasons(report.advice.recommendations, report.advice.baseline.warnings)
-        if _advises(report)
-        else [],
+        reasons=advice.reasons(ranked, report.advice.baseline.warnings) if advises else [],
         refused=report.advice.baseline.refused,
-        manifests=manifests(advice.setting_of(first)) if first and advised else {},
+        manifests=manifests(advice.setting_of(first)) if advises and not first["now"] else {},
         tables=list(_tables(report)),
         memory_notes=evidence.memory_notes(report),
         examples=overview.rejected_examples(report),
@@ -101,14 +95,6 @@ def _notes(plots: dict[str, Figure]) -> dict[str, tuple[str, ...]]:
 def _legend(figure: Figure) -> list[tuple[str, str]]:
     """Returns the kinds of episodes that are drawn, with their severity."""
     return list(dict.fromkeys((band.name, band.severity) for band in figure.bands))
-
-
-def _advises(report: Report) -> bool:
-    return bool(
-        report.analysis.summary.cycles
-        and report.advice.baseline.load
-        and not report.advice.baseline.refused
-    )
 
 
 def _href(each: findings.Problem, axis: Axis) -> str | None:

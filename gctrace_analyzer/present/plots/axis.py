@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import elapsed_s
+from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.present.format import mib, printable
 from gctrace_analyzer.present.plots.binning import binned
@@ -33,8 +34,6 @@ MOST_BANDS = 60
 LABEL_ROOM = 0.13
 """Share of the axis that a band's label needs. If two bands are closer than this, only the worse
 one is labelled."""
-
-_GRAVITY = {"bad": 0, "warn": 1, "info": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +187,9 @@ def _where() -> pl.Expr:
 def bands(report: Report, axis: Axis) -> Iterator[Band]:
     """Yields the episodes; if there are too many, the most severe and longest."""
     rows = report.analysis.episodes.to_dicts()
-    rows.sort(key=lambda row: (_GRAVITY[row["severity"]], row["start_s"] - row["end_s"]))
+    rows.sort(
+        key=lambda row: (-SEVERITIES.index(row["severity"]), row["start_s"] - row["end_s"])
+    )
     taken: list[float] = []
     for row in rows[:MOST_BANDS]:
         begin = axis.at(row["process"], row["start_s"])

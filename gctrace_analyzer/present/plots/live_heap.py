@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.settings import nearest_limit
 from gctrace_analyzer.present.format import duration, mib, rate_of_growth
 from gctrace_analyzer.present.plots.axis import Axis, limits, timed
 from gctrace_analyzer.present.plots.figure import COLORS, Figure, Mark, Panel
@@ -68,19 +69,10 @@ def _time_left(report: Report, live: float) -> Iterator[str]:
     """Yields a sentence with the time to the nearest limit, at both ends of the interval."""
     s = report.analysis.summary
     low, high = s.live_heap_growth_mib_per_h_low, s.live_heap_growth_mib_per_h_high
-    rooms = [
-        (value, name)
-        for name, key in (
-            ("GOMEMLIMIT", "memory_limit_mib"),
-            ("container", "container_limit_mib"),
-        )
-        if isinstance(value := report.analysis.settings.value(key), int | float)
-        and value > live
-    ]
-    if rooms and low is not None and high is not None and low > 0:
-        room, name = min(rooms)
-        soon, late = (3600 * (room - live) / rate for rate in (high, low))
+    limit = nearest_limit(report.analysis.settings, live)
+    if limit is not None and low is not None and high is not None and low > 0:
+        soon, late = (3600 * limit.room_mib / rate for rate in (high, low))
         yield (
-            f"At this rate the live heap reaches the {name} limit of {mib(room)} "
+            f"At this rate the live heap reaches the {limit.name} limit of {mib(limit.mib)} "
             f"{duration(soon)} to {duration(late)} after the last cycle."
         )

@@ -126,6 +126,13 @@ def test_a_cpu_limit_and_a_declared_gogc_are_checked(tmp_path: Path) -> None:
     assert not {"GC013", "GC027"} & ids(gca.read(tmp_path / "log", cpu_limit=2, gogc=100))
 
 
+def test_the_gogc_of_a_container_is_checked(tmp_path: Path) -> None:
+    run_of(tmp_path, 100)
+    containers = tmp_path / "inspect.json"
+    containers.write_text('[{"Id": "a", "State": {}, "Config": {"Env": ["GOGC=50"]}}]')
+    assert "GC027" in ids(gca.read(tmp_path / "log", containers))
+
+
 def test_gogc_is_known_above_a_limit_that_sets_most_goals() -> None:
     log = ROOT / "samples" / "refill" / "service.log.gz"
     run = gca.read(log, gogc=100, memory_limit="104MiB")

@@ -41,6 +41,14 @@ def test_the_time_to_a_known_limit_is_given(name: str) -> None:
     assert "it reaches" not in beyond.evidence
 
 
+def test_the_time_to_the_nearest_limit_above_the_live_heap_is_given() -> None:
+    text = log_of(60, every=60, **growing(1))
+    for limit, container, reached in ((1024.0, 512.0, 512), (100.0, 512.0, 512)):
+        known = {"memory_limit_mib": limit, "container_limit_mib": container}
+        (finding,) = matches(live_heap.live_heap_growth, facts_of(text, **known))
+        assert f"it reaches {reached} MiB" in finding.evidence
+
+
 def test_a_steady_heap_does_not_grow() -> None:
     facts = facts_of(log_of(60, every=5))
     for rule in (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,13 +67,6 @@ def test_settings_of_the_environment_are_those_that_go_accepts() -> None:
     }
     assert docker.go_settings({"GOMEMLIMIT": "a lot"}) == {"gomemlimit_bytes": None}
     assert docker.go_settings({"GOMEMLIMIT": "off", "GOMAXPROCS": "all"}) == {}
-
-
-@pytest.mark.parametrize(
-    "text", ["0001-01-01T00:00:00Z", "", None, "today", "2026-02-03T10:00:00"]
-)
-def test_a_time_that_is_not_an_instant_is_unknown(text: str | None) -> None:
-    assert docker.when(text) is None
 
 
 def test_an_event_without_a_time_has_none() -> None:

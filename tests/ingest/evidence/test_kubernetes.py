@@ -135,6 +135,17 @@ def test_an_event_of_a_pod_is_reported_without_a_node() -> None:
     assert kubernetes.event("no event") is None
 
 
+def test_a_time_without_a_zone_is_unknown() -> None:
+    running = {"state": {"running": {"startedAt": "2026-02-03T10:00:00"}}}
+    pod = {"kind": "Pod", "status": {"containerStatuses": [{"name": "api", **running}]}}
+    assert kubernetes.pods(pod)[0]["started_at"] is None
+    described = PODS.format(name="api", id="a" * 64)
+    (row,), _ = kubernetes.describe(described.splitlines())
+    assert row["started_at"] is not None
+    (row,), _ = kubernetes.describe(described.replace(" +0100", "").splitlines())
+    assert row["started_at"] is None
+
+
 def test_a_variable_from_a_secret_is_unknown() -> None:
     variables = [{"name": "GOGC", "valueFrom": {"secretKeyRef": {"name": "gc"}}}]
     pod = {
