@@ -28,7 +28,7 @@ from gctrace_analyzer.advise.objective import (
     score,
 )
 from gctrace_analyzer.advise.prediction.gain import Gain, gain
-from gctrace_analyzer.advise.whatif import outcome
+from gctrace_analyzer.advise.whatif import agree, outcome
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.units import duration_text
@@ -96,7 +96,12 @@ def recommend(
         _row(baseline, each, present=present)
         for each in candidates(baseline, gc_cpu_target).values()
     ]
-    rows = [each for each in rows if each["thrash"] == "no" and _fits(each, baseline)]
+    agree([present, *rows])
+    rows = [
+        each
+        for each in rows
+        if each["refused"] is None and _is_safe(each) and _fits(each, baseline)
+    ]
     if baseline.whole is not None:
         rows = [each for each in rows if _clears(each, baseline)]
     # GOGC has the same effect without a code change, so a ballast is listed, never advised.
@@ -118,6 +123,12 @@ def recommend(
     for rank, each in enumerate(ranked, start=1):
         each["rank"] = rank
     return _frame(ranked)
+
+
+def _is_safe(each: Row) -> bool:
+    """Returns whether a setting does not thrash, or is a risk that nothing else avoids."""
+    squeezed = each["rule"] == "squeezed"
+    return bool(each["thrash"] == "no" or (squeezed and each["thrash"] == "risk"))
 
 
 def _best(
@@ -180,6 +191,12 @@ def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, st
 
     Among settings that are nearly as good as the best one, the one with the least memory.
     """
+    cpu, idle = present["gc_cpu_share"], present["gc_cpu_with_idle_share"]
+    if aim == "balanced" and cpu < DEFAULT.gc_cpu_warn:
+        return None, (
+            f"GC CPU is {100 * cpu:.2g} % ({100 * idle:.2g} % with idle marking), below "
+            f"{100 * DEFAULT.gc_cpu_warn:.0f} %"
+        )
     usual = [each for each in scored if each["rule"] != "ballast"]
     if not usual:
         return None, "no other setting fits"
@@ -336,7 +353,7 @@ def _row(
 
 def _gains(baseline: Baseline, whole: Outcome, present: Row | None) -> Row:
     """Returns what a setting saves, as columns, and its gains by quantity."""
-    if present is None or whole.center is None or baseline.load is None:
+    if present is None or whole.center is None or whole.row["refused"]:
         return {}
 
     def of(quantity: str) -> Gain:

@@ -13,11 +13,13 @@ import polars as pl
 
 from gctrace_analyzer import schema, units
 from gctrace_analyzer.advise import horizon
+from gctrace_analyzer.advise.baseline import FEW_CYCLES
 from gctrace_analyzer.advise.prediction.intervals import QUANTITIES, interval
 from gctrace_analyzer.advise.prediction.model import SOMETIMES, Prediction, Setting
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.baseline import Baseline
+    from gctrace_analyzer.advise.prediction.load import Load
 
 
 class Present(Enum):
@@ -75,7 +77,7 @@ def grid(
 ) -> pl.DataFrame:
     """Returns a row of `schema.WHATIF` for each combination, now or at the horizon."""
     rows = [row(baseline, Setting(*each), horizon_s) for each in product(gogc, limit, ballast)]
-    _agree(rows)
+    agree(rows)
     return pl.DataFrame(rows, schema=schema.polars_schema("whatif"), orient="row")
 
 
@@ -153,6 +155,7 @@ def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcom
     if horizon_s and found["refused"]:
         return Outcome(found)
     center, others = _alternatives(baseline, setting, horizon_s)
+    found["refused"] = found["refused"] or _too_few(baseline.load, center)
     found |= {
         "thrash": _thrash(center, others),
         "thrash_share": center.thrash_share,
@@ -177,12 +180,9 @@ def _with_evidence(baseline: Baseline, own: Outcome, setting: Setting) -> None:
     A log gets more weight the closer its setting is to the predicted one, measured in MiB allocated
     per cycle. The intervals do not get narrower, because the errors of the logs have common causes.
     """
-    found = [(baseline, own)]
-    found += [
-        (each, _predicted(each, setting, 0.0))
-        for each in baseline.evidence
-        if each.no_evidence is None
-    ]
+    usable = [each for each in baseline.evidence if each.no_evidence is None]
+    predicted = [(each, _predicted(each, setting, 0.0)) for each in usable]
+    found = [(baseline, own), *(one for one in predicted if not one[1].row["refused"])]
     if len(found) == 1:
         return
     weights = []
@@ -201,6 +201,9 @@ def _with_evidence(baseline: Baseline, own: Outcome, setting: Setting) -> None:
             )
             own.row[f"{name}{end}"] = math.exp(sum(logs) / sum(weights))
 
+
+FAR = 5.0
+"""Ratio of MiB allocated per cycle, now and then, beyond which few cycles say too little."""
 
 SAME_SETTING = 0.1
 """What a log of the very setting is worth: its weight is 1 / this. A log at a distance of ×2 in MiB
@@ -232,11 +235,11 @@ def _measured(baseline: Baseline) -> Row:
     return values | ends | {"thrash": thrash, "thrash_share": load.no_room_share}
 
 
-def _agree(rows: list[Row]) -> None:
-    """Makes the rows of a grid agree: more GOGC never has a smaller heap, all else equal.
+def agree(rows: list[Row]) -> None:
+    """Makes rows agree: all else equal, more GOGC never has a smaller heap than less GOGC.
 
-    The replays of neighbouring settings differ by a little noise, and the present setting's row
-    is measured.
+    The replays of neighbouring settings differ by a little noise. The present setting's row is
+    measured, so the others are brought in line with it.
     """
     places: dict[tuple[float | None, float], list[Row]] = {}
     for each in rows:
@@ -244,15 +247,29 @@ def _agree(rows: list[Row]) -> None:
             places.setdefault((each["memory_limit_mib"], each["ballast_mib"]), []).append(each)
     for group in places.values():
         group.sort(key=lambda each: math.inf if each["gogc"] is None else each["gogc"])
-        for name in (
-            "heap_peak_mib",
-            "heap_peak_mib_low",
-            "heap_peak_mib_high",
-            "memory_peak_mib",
-        ):
-            most = 0.0
-            for each in group:
-                most = each[name] = max(most, each[name])
+        at = next((n for n, each in enumerate(group) if is_measured(each)), None)
+        if at is None:
+            _rise(group, 0.0)
+        else:
+            measured = group[at]["heap_peak_mib"]
+            _rise(group[:at], 0.0, most=measured)
+            _rise(group[at + 1 :], measured)
+
+
+def is_measured(each: Row) -> bool:
+    """Returns whether a row shows the present setting, which is measured, not predicted."""
+    low, high = each["heap_peak_mib_low"], each["heap_peak_mib_high"]
+    return low is not None and bool(low == high)
+
+
+def _rise(group: list[Row], least: float, most: float = math.inf) -> None:
+    """Lets the heap peaks of a group rise from row to row, within two bounds."""
+    for each in group:
+        peak = min(max(each["heap_peak_mib"], least), most)
+        each["memory_peak_mib"] += peak - each["heap_peak_mib"]
+        each["heap_peak_mib_low"] = min(each["heap_peak_mib_low"], peak)
+        each["heap_peak_mib_high"] = max(each["heap_peak_mib_high"], peak)
+        least = each["heap_peak_mib"] = peak
 
 
 def _alternatives(
@@ -282,6 +299,16 @@ def _thrash(center: Prediction, others: Sequence[Prediction]) -> str:
     if center.thrash == "certain" and any(other.thrash != "certain" for other in others):
         return "risk"
     return center.thrash
+
+
+def _too_few(load: Load, center: Prediction) -> str | None:
+    """Returns why a log with few cycles says too little about a setting with many; else None."""
+    if load.cycles >= FEW_CYCLES or center.gap * FAR >= load.gap_mib:
+        return None
+    return (
+        f"{load.cycles} steady cycles are too few to predict a setting with more than {FAR:.0f} "
+        f"times as many cycles per MiB: record at least {FEW_CYCLES}"
+    )
 
 
 def _refusal(baseline: Baseline, setting: Setting) -> str | None:

@@ -203,19 +203,15 @@ def _advice(report: Report) -> Row:
 
 
 def _saved(report: Report, first: Row, now: Row, *, changes: bool) -> Row:
-    load = report.advice.baseline.load
-    if load is None or first["refused"] is not None:
+    if report.advice.baseline.load is None or first["refused"] is not None:
         return {}
     if not changes:
         names = ("saved_cores", "saved_heap_mib")
         return {f"{name}{end}": 0.0 for name in names for end in _ENDS}
-    share, peak = "gc_cpu_with_idle_share", "heap_peak_mib"
+    pairs = (("saved_cores", "gc_cpu_cores"), ("saved_heap_mib", "heap_peak_mib"))
     # The lower end of the predicted use is the upper end of the saving.
     return {
-        f"{saved}{end}": factor * (now[name] - first[f"{name}{other}"])
-        for saved, name, factor in (
-            ("saved_cores", share, load.procs),
-            ("saved_heap_mib", peak, 1.0),
-        )
+        f"{saved}{end}": now[name] - first[f"{name}{other}"]
+        for saved, name in pairs
         for end, other in zip(_ENDS, ("", "_high", "_low"), strict=True)
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 HOME = ROOT / ".services"
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 # What the compiler compiles: a package of some 40 MB of machine code and tables.
+PLAIN_GO = HOME / "plain-go"
 # The go command of staticcheck finds the standard library built there.
 GO_CACHE = {
     "GOCACHE": str(HOME / "gocache"),
@@ -39,6 +41,7 @@ def build(programs: Iterable[Program]) -> list[Program]:
     HOME.mkdir(exist_ok=True)
     inputs.make(HOME / "inputs", goroot(COMPILER))
     prepare_compiler(HOME / "inputs")
+    write_plain_go()
     if not (HOME / "gocache").exists():
         output(["nice", "go", "list", "-export", "std"], env=GO_CACHE)
     ready = []
@@ -193,6 +196,15 @@ def prepare_compiler(folder: Path) -> None:
     (folder / "importcfg").write_text(output(command, go=COMPILER))
     files = '{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}{{"\\n"}}{{end}}'
     listed.write_text(output(["go", "list", "-f", files, COMPILED], go=COMPILER))
+
+
+def write_plain_go() -> None:
+    """Writes a go command that does not inherit the settings of the program that calls it."""
+    go = PLAIN_GO / "go"
+    go.parent.mkdir(exist_ok=True)
+    unset = "unset GODEBUG GOGC GOMEMLIMIT GOMAXPROCS"
+    go.write_text(f'#!/bin/sh\n{unset}\nexec {shutil.which("go")} "$@"\n')
+    go.chmod(0o755)
 
 
 def output(

@@ -26,7 +26,7 @@ from gctrace_analyzer.advise.prediction.intervals import (
     value_of,
 )
 from gctrace_analyzer.advise.prediction.load import load_of
-from gctrace_analyzer.advise.prediction.model import CONSTANTS, Constants, Setting
+from gctrace_analyzer.advise.prediction.model import CONSTANTS, Constants, Model, Setting
 from gctrace_analyzer.advise.whatif import outcome
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.whatif import Outcome
 
 FEWEST_TARGET_CYCLES = 3
+NOT_FITTED = ("versions", "procs")
+"""Recordings of programs on other Go versions and processors: only looked at, never fitted on."""
+
 BATCHES = ("badger", "staticcheck")
 
 
@@ -46,14 +49,17 @@ class Recorded:
     """One run of a program under one setting.
 
     Attributes:
-        group: the recordings it belongs to: `real` or `own`.
+        source: the folder of the recordings: its runs had the same machine and load.
+        group: `real` programs, or our `own` loads.
         family: the program without its version.
         measured: its figures, named as in `schema.WHATIF`.
         state: what a memory limit did: `thrash`, `partly`, `tight` or `healthy`.
         crowded: whether other work competed for the CPUs.
-        foreign: the CPU time of that work, as a share of the machine's.
+        processors: GOMAXPROCS and the CPU quota, if they were set.
+        promise: what was promised of the setting, if it was a recommendation.
     """
 
+    source: str
     group: str
     program: str
     family: str
@@ -64,7 +70,8 @@ class Recorded:
     cycles: int
     state: str
     crowded: bool
-    foreign: float
+    processors: str = ""
+    promise: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,23 +92,30 @@ class Pair:
         return math.log(max(self.target.measured[name], 1e-9) / self.predicted(name))
 
 
-def recordings(folder: Path) -> list[Recorded]:
-    """Returns the runs that a folder's manifest.json lists."""
+def recordings(folder: Path, *, metrics: bool = False) -> list[Recorded]:
+    """Returns the runs that a folder's manifest.json lists.
+
+    Args:
+        folder: the folder.
+        metrics: whether to read the program's own metrics beside the log, where it served any.
+    """
     runs = json.loads((folder / "manifest.json").read_text())["runs"]
-    return [found for run in runs if (found := _recorded(folder, run)) is not None]
+    found = (_recorded(folder, run, metrics=metrics) for run in runs)
+    return [each for each in found if each is not None]
 
 
-def _recorded(folder: Path, run: dict[str, Any]) -> Recorded | None:
+def _recorded(folder: Path, run: dict[str, Any], *, metrics: bool) -> Recorded | None:
     program, label = run["dir"].split("/")
     log = next((folder / run["dir"]).glob("run.log*"))
     setting = _setting(run)
     try:
         whole = gca.read(
             log,
+            *((folder / run["dir"]).glob("metrics*") if metrics else ()),
             gogc="off" if setting.gogc is None else setting.gogc,
             memory_limit=setting.limit,
             ballast=setting.ballast or None,
-            go_version=run["go_version"].removeprefix("go").split()[0],
+            go_version=run["go_version"].removeprefix("go").partition(" ")[0] or None,
         )
         batch = run.get("kind") == "batch" or program in BATCHES or "load_window_s" not in run
         if not batch:
@@ -112,8 +126,6 @@ def _recorded(folder: Path, run: dict[str, Any]) -> Recorded | None:
     load = load_of(whole.cycles)
     if load is None:
         return None
-    real = "machine_cpu_s" in run
-    foreign = run["foreign_cpu_s"] / run["machine_cpu_s"] if real else 0.0
     measured = {
         "gc_per_s": load.gc_per_s,
         "gc_cpu_share": load.gc_cpu_share,
@@ -125,7 +137,8 @@ def _recorded(folder: Path, run: dict[str, Any]) -> Recorded | None:
         "stw_share": load.gc_per_s * load.stw_ms / 1000,
     }
     return Recorded(
-        "real" if real else "own",
+        folder.name,
+        "real" if "machine_cpu_s" in run else "own",
         program,
         re.sub(r"-go1.*|26$|2$", "", program),
         label,
@@ -135,8 +148,14 @@ def _recorded(folder: Path, run: dict[str, Any]) -> Recorded | None:
         load.cycles,
         _state(whole.cycles, setting, run),
         bool(run.get("crowded")),
-        foreign,
+        _processors(run),
+        run.get("promise"),
     )
+
+
+def _processors(run: dict[str, Any]) -> str:
+    quota = f", quota {run['cpu_quota']:g} CPU" if run.get("cpu_quota") else ""
+    return f"GOMAXPROCS={run['procs']}{quota}" if run.get("procs") else ""
 
 
 def _setting(run: dict[str, Any]) -> Setting:
@@ -181,7 +200,7 @@ def pairs(
     """  # fmt: skip
     by_program: dict[tuple[str, str], list[Recorded]] = defaultdict(list)
     for run in runs:
-        by_program[run.group, run.program].append(run)
+        by_program[run.source, run.program].append(run)
     for group in by_program.values():
         for base in group:
             if base.state != "healthy" or base.baseline.refused:
@@ -191,6 +210,8 @@ def pairs(
             baseline = with_constants(base.baseline, constants or CONSTANTS, factors or FACTORS)
             for target in group:
                 if target is base or target.cycles < FEWEST_TARGET_CYCLES:
+                    continue
+                if target.processors != base.processors or target.promise:
                     continue
                 found = outcome(baseline, target.setting)
                 if found.center is not None and not found.row["refused"]:
@@ -204,7 +225,7 @@ def left_out(
 
     Each family is predicted with constants and factors that were fitted without it.
     """
-    families = sorted({run.family for run in runs})
+    families = sorted({run.family for run in runs if run.baseline.load is not None})
     found = [
         pair
         for family in families
@@ -227,20 +248,21 @@ def with_constants(
 
 def fitted(runs: list[Recorded], without: str) -> Constants:
     """Returns the constants fitted on all programs but one family."""
-    by_program: dict[tuple[str, str], list[Load]] = defaultdict(list)
+    by_program: dict[tuple[str, str, str], list[Load]] = defaultdict(list)
     beside: list[tuple[float, ...]] = []
     for run in runs:
         load, model = run.baseline.load, run.baseline.model
         if load is None or model is None or run.family == without or not _is_usable(run):
             continue
-        by_program[run.group, run.program].append(load)
+        by_program[run.group, run.family, f"{run.source}/{run.program}"].append(load)
         if model.non_heap.source == "the log's own limit":
             measured = (run.setting.limit or 0) - load.goal_p50 / 0.97
             beside.append((_weight(run.group), 1.0, load.stacks, load.goal_p50, measured))
     slopes: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for (group, _), loads in by_program.items():
+    kinds = Counter((group, family) for group, family, _ in by_program)
+    for (group, family, _), loads in by_program.items():
         for name, slope in _slopes(loads):
-            slopes[name].append((slope, _weight(group)))
+            slopes[name].append((slope, _weight(group) / kinds[group, family]))
     means = {name: _mean(name, found) for name, found in slopes.items()}
     table = np.array(beside)
     scale = np.sqrt(table[:, 0] / np.maximum(table[:, 4], 5))
@@ -259,9 +281,6 @@ def fitted(runs: list[Recorded], without: str) -> Constants:
 LEAST = {"live_exponent": 0.0, "refill_mib": 0.0}
 """Lower ends of the constants that cannot be negative."""
 
-BUSY_IDLE_SHARE = 0.35
-"""Share of the marking CPU done by idle workers below which a program counts as busy."""
-
 
 def _mean(name: str, found: list[tuple[float, float]]) -> float:
     total = sum(weight for _, weight in found)
@@ -276,6 +295,8 @@ def _weight(group: str) -> float:
 
 def _is_usable(run: Recorded) -> bool:
     usable = not run.baseline.refused and run.state in ("healthy", "tight")
+    if run.source in NOT_FITTED or run.promise:
+        return False
     enough = run.baseline.load is not None and run.baseline.load.cycles >= 6
     return usable and enough and not run.setting.ballast and not run.crowded
 
@@ -286,15 +307,15 @@ def _slopes(loads: list[Load]) -> Iterator[tuple[str, float]]:
     if len(loads) < 3 or np.ptp(gaps) < 1:
         return
 
-    def slope(values: list[float], over: Any = gaps) -> float:  # noqa: ANN401  an array
+    def slope(values: list[float], over: Any = gaps) -> float:
         return float(np.polyfit(over, values, 1)[0])
 
-    idle = statistics.fmean(load.idle_ms / load.work_ms for load in loads)
-    kind = "idle" if idle >= BUSY_IDLE_SHARE else "busy"
     marked = [load.marked_live + load.roots + CONSTANTS.mark_fixed_mib for load in loads]
     per_mib = [math.log(load.work_ms / size) for load, size in zip(loads, marked, strict=True)]
-    yield f"work_exponent_{kind}", slope(per_mib)
-    yield "live_exponent", slope([math.log(max(load.true_live, 0.5)) for load in loads])
+    steadiness = statistics.fmean(Model(load, Setting()).steadiness for load in loads)
+    yield f"work_exponent_{'steady' if steadiness >= 0.5 else 'usual'}", slope(per_mib)
+    if statistics.fmean(load.variation for load in loads) > CONSTANTS.variations[1]:
+        yield "live_exponent", slope([math.log(max(load.true_live, 0.5)) for load in loads])
     if statistics.fmean(load.cpu_bound for load in loads) < 0.3:
         rates = [load.gc_per_s for load in loads]
         yield "refill_mib", slope([load.alloc for load in loads], rates)
@@ -308,7 +329,8 @@ def conformal(found: list[Pair], without: str) -> dict[str, float]:
     factors = {}
     chosen = [
         pair for pair in found
-        if pair.base.family != without and pair.target.state in ("healthy", "tight")
+        if pair.base.family != without
+        and pair.base.source not in NOT_FITTED and pair.target.state in ("healthy", "tight")
         and not pair.base.crowded and not pair.target.crowded
     ]  # fmt: skip
     number = Counter((pair.base.group, pair.base.family) for pair in chosen)

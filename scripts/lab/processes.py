@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from lab.build import GO_CACHE, HOME, binary, libraries
+from lab.build import GO_CACHE, HOME, PLAIN_GO, binary, libraries
 
 if TYPE_CHECKING:
     from lab.programs import Load, Source
@@ -107,7 +107,7 @@ def start(
 
 def base_environment() -> dict[str, str]:
     return {
-        "PATH": os.environ["PATH"],
+        "PATH": f"{PLAIN_GO}:{os.environ['PATH']}",
         "HOME": str(HOME / "run"),
         "LANG": "C.UTF-8",
         # For staticcheck, which has the go command list packages.

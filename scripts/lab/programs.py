@@ -70,6 +70,10 @@ class Program:
     # The address of Prometheus or expvar metrics, if it serves any about its own runtime.
     metrics: str = ""
     env: dict[str, str] = field(default_factory=dict)
+    # Whether `run/` lies in memory, for programs that write thousands of files: where many were
+    # deleted within minutes, ext4 without a journal is slower in creating new ones (measured:
+    # 1.1, 1.7 and 2.7 s of CPU for the same 3,500 files).
+    in_memory: bool = False
 
 
 HEY = Debian("hey", "usr/bin/hey")
@@ -289,6 +293,7 @@ PROGRAMS = (
     Program(
         "hugo", "batch", Debian("hugo", "usr/bin/hugo", ("libsass1",)),
         ("-s", "inputs/site", "-d", "../../run/public", "--quiet"),
+        in_memory=True,
     ),
     Program("gojq", "batch", GOJQ, ORDERS),
     Program(
@@ -297,6 +302,7 @@ PROGRAMS = (
     ),
     Program(
         "staticcheck", "batch", STATICCHECK, ("-tests=false", "-checks", "SA*", "std"),
+        in_memory=True,
     ),
     Program(
         "gofmt", "batch", Tool("bin/gofmt", "1.26.8"), ("-l", "inputs/tree/src", "inputs/tree/src"),

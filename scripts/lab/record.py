@@ -47,6 +47,7 @@ NOTE = (
     " and after the run, for comparing the machine's speed; times and CPU seconds last until"
     " the end of the window"
 )
+IN_MEMORY = Path("/dev/shm/gctrace-lab")
 CROWDED_SHARE = 0.06
 ATTEMPTS = 3
 QUIET_WAIT_S = 20
@@ -88,9 +89,11 @@ class Lab:
                 if promise is None:
                     say(f"{run.folder}: skipped, no change is recommended")
                     continue
-                env = promised_environment(promise)
-            else:
-                env = environment(run.setting, self.live_mib(run.program))
+            env = (
+                environment(run.setting, self.live_mib(run.program))
+                if promise is None
+                else promised_environment(promise)
+            )
             if env is None:
                 say(f"{run.folder}: skipped, no GC cycle at GOGC=100 gives its live heap")
                 continue
@@ -265,8 +268,16 @@ class Lab:
 
 def prepare(program: Program) -> None:
     """Empties the run folder and runs the commands that precede the program."""
-    shutil.rmtree(HOME / "run", ignore_errors=True)
-    (HOME / "run").mkdir()
+    folder = HOME / "run"
+    shutil.rmtree(IN_MEMORY, ignore_errors=True)
+    if folder.is_symlink():
+        folder.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
+    if program.in_memory:
+        IN_MEMORY.mkdir()
+        folder.symlink_to(IN_MEMORY)
+    else:
+        folder.mkdir()
     for words in program.first:
         process = start(program.source, words, env=program.env)
         process.wait(30)
@@ -328,10 +339,10 @@ def read_cycles(log: Path, window: list[float]) -> tuple[int, float | None]:
 
 
 def keep(folder: Path, target: Path) -> None:
-    """Moves a recording to its place, with its log compressed."""
+    """Moves a recording to its place, with its log compressed and without paths of the machine."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    text = (folder / "run.log").read_bytes()
+    text = (folder / "run.log").read_bytes().replace(str(HOME).encode(), b"/lab")
     (target / "run.log.gz").write_bytes(gzip.compress(text, mtime=0))
     if (folder / "metrics.txt.gz").exists():
         shutil.copy(folder / "metrics.txt.gz", target)

@@ -50,6 +50,7 @@ class Load:
         in_mark: size allocated during one marking phase.
         true_live: the live heap without what was allocated during marking.
         variation: standard deviation of the true live heap relative to its mean, beyond rounding.
+        work_variation: standard deviation of the CPU time of marking, relative to its mean.
         room: from the heap at the start of marking to the goal.
         no_room_share: share of the cycles with hardly any room between live heap and goal.
         runway: the pacer's estimate of what is allocated during marking.
@@ -84,6 +85,7 @@ class Load:
     in_mark: float
     true_live: float
     variation: float
+    work_variation: float
     true_live_first: float
     true_live_last: float
     room: float
@@ -182,6 +184,7 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
         off=(pl.col("heap_start_mib").shift(-1) - pl.col("heap_live_mib")).cast(pl.Float64),
         off_s=pl.col("start_s").shift(-1) - end,
         true_live=true_live_mib(),
+        work=pl.sum_horizontal("assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms"),
         room=next_room.cast(pl.Float64),
         gogc=100 * next_room / (pl.col("heap_live_mib") + roots).clip(1),
         pressure=(pressure + idle) / (1 - pressure) if new_pacer else pressure,
@@ -235,6 +238,7 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
         in_mark=mean_in_mark,
         true_live=mean("heap_live_mib") + 0.5 - mean_in_mark,
         variation=max(_spread(table["true_live"]) - ROUNDING, 0.0),
+        work_variation=_spread(table["work"], least=1e-3),
         true_live_first=_median(table["true_live"].head(quarter)),
         true_live_last=_median(table["true_live"].tail(quarter)),
         room=max(mean("heap_goal_mib") - mean("heap_start_mib"), 0.5),
@@ -302,8 +306,8 @@ def _mean(values: pl.Series) -> float:
     return float(values.mean() or 0.0)  # type: ignore[arg-type]  # a numeric column
 
 
-def _spread(values: pl.Series) -> float:
-    return float(values.std() or 0.0) / max(_mean(values), 1.0)  # type: ignore[arg-type]
+def _spread(values: pl.Series, least: float = 1.0) -> float:
+    return float(values.std() or 0.0) / max(_mean(values), least)  # type: ignore[arg-type]
 
 
 def _median(values: pl.Series) -> float:

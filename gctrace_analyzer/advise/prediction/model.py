@@ -48,13 +48,14 @@ class Constants:
     """What neither the log nor the runtime's source tells.
 
     Attributes:
-        work_exponent_busy: the CPU of marking a MiB grows with the bytes allocated between cycles
-            to this power, in programs that leave little idle CPU: their caches are always cold.
-        work_exponent_idle: the same in programs that leave much, whose caches go cold between
-            cycles.
+        work_exponent_usual: the CPU of marking a MiB grows with the bytes allocated between cycles
+            to this power: hardly at all in most real programs, whose caches are always cold.
+        work_exponent_steady: the same in programs with a steady live heap that leave the CPUs idle:
+            their caches go cold between cycles.
         idle_shares: shares of the marking CPU done by idle workers between which the exponent
             passes from the one to the other.
-        live_exponent: the live heap grows with the bytes between cycles to this power.
+        variations: variations of the live heap between which it passes back.
+        live_exponent: a live heap that varies grows with the bytes between cycles to this power.
         refill_mib: what a cycle makes the program allocate again (span caches, sync.Pool).
         non_heap_mib: fixed part of the non-heap memory.
         non_heap_per_stack: its growth per MiB of stacks.
@@ -73,14 +74,15 @@ class Constants:
             carried over to distant settings.
     """
 
-    work_exponent_busy: float = -0.08
-    work_exponent_idle: float = 0.20
+    work_exponent_usual: float = 0.01
+    work_exponent_steady: float = 0.18
     idle_shares: tuple[float, float] = (0.25, 0.45)
-    live_exponent: float = 0.04
-    refill_mib: float = 0.5
-    non_heap_mib: float = 10.5
-    non_heap_per_stack: float = 2.3
-    non_heap_per_goal: float = 0.055
+    variations: tuple[float, float] = (0.03, 0.08)
+    live_exponent: float = 0.03
+    refill_mib: float = 0.4
+    non_heap_mib: float = 10.4
+    non_heap_per_stack: float = 1.8
+    non_heap_per_goal: float = 0.06
     limit_gap: float = 0.02
     runway_times: float = 0.9
     mark_fixed_mib: float = 2.0
@@ -169,10 +171,17 @@ class Model:
     @property
     def work_exponent(self) -> float:
         """The exponent of the CPU of marking: see `Constants`."""
-        c, (low, high) = self.constants, self.constants.idle_shares
-        share = self.load.idle_ms / max(self.load.work_ms, 1e-9)
-        weight = min(max((share - low) / (high - low), 0.0), 1.0)
-        return c.work_exponent_busy + weight * (c.work_exponent_idle - c.work_exponent_busy)
+        c = self.constants
+        return c.work_exponent_usual + self.steadiness * (
+            c.work_exponent_steady - c.work_exponent_usual
+        )
+
+    @property
+    def steadiness(self) -> float:
+        """1 for a steady live heap that leaves the CPUs idle, 0 for other programs."""
+        c, load = self.constants, self.load
+        idle = _passed(load.idle_ms / load.work_ms, c.idle_shares)
+        return idle * (1 - _passed(load.variation, c.variations))
 
     def look(self, setting: Setting, grown_mib: float) -> Replay:
         """Returns a short replay of the program after its live heap has grown."""
@@ -201,6 +210,7 @@ class Model:
         )
         floor = c.gap_floor * max(load.true_live, 1.0)
         exponent = self.work_exponent
+        live_exponent = c.live_exponent * _passed(load.variation, c.variations)
         in_mark_times = live_times = 1.0
         for steps in (STEPS // 4, STEPS // 4, STEPS):
             found = self._replay(other, beside, grown_mib, steps, in_mark_times, live_times)
@@ -211,7 +221,7 @@ class Model:
             period = free * gap / gap_0 + lost_in_mark * work / work_0
             speed = gap / period / (rate_0 * gap_0)
             in_mark_times = work / work_0 * max(speed, 0.3) ** load.cpu_bound
-            live_times = min(max((gap / gap_0) ** c.live_exponent, 0.95), 1.25)
+            live_times = min(max((gap / gap_0) ** live_exponent, 0.95), 1.25)
         rate = self._rate(gap, work, lost_in_mark)
         active = rate * load.mark_ms * work / work_0 / 1000
         set_by = "memory-limit" if found.by_limit >= 0.5 else "gogc"
@@ -360,3 +370,9 @@ class Model:
                 share = min(share, measured / goal)
                 return NonHeap(measured - share * goal, share, "the log's own limit")
         return NonHeap(fixed, share, "assumed")
+
+
+def _passed(value: float, ends: tuple[float, float]) -> float:
+    """Returns how far a value has passed from the first end (0) to the second one (1)."""
+    low, high = ends
+    return min(max((value - low) / (high - low), 0.0), 1.0)

@@ -1,13 +1,14 @@
 """The path of a program through its log: live heap and allocation, cycle by cycle.
 
 A path belongs to the program, not to its settings: after so many bytes allocated, so much of the
-heap was live. A replay (`advise/prediction/replay.py`) walks along it under another setting.
+heap was live. A replay (`replay.py`) walks along it under another setting.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from statistics import fmean
 
 import polars as pl
 
@@ -18,6 +19,8 @@ LEAST_GAP_MIB = 0.05
 HALF = 0.5
 """MiB. Sizes are truncated to whole MiB, so half of one is added."""
 
+_LARGEST = 3
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Path:
@@ -27,11 +30,25 @@ class Path:
         at: MiB allocated from the first cycle's start to each cycle's start.
         live: the true live heap at that point: without what was allocated during marking.
         in_mark: MiB allocated during that cycle's marking.
+        mean_live: mean of `live`.
+        mean_in_mark: mean of `in_mark`.
+        largest: the cycles with the largest live heaps.
     """
 
     at: tuple[float, ...]
     live: tuple[float, ...]
     in_mark: tuple[float, ...]
+    mean_live: float
+    mean_in_mark: float
+    largest: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, at: tuple[float, ...], live: tuple[float, ...], in_mark: tuple[float, ...]
+    ) -> Path:
+        """Returns a path with its means and its largest live heaps."""
+        order = sorted(range(len(live)), key=live.__getitem__, reverse=True)
+        return cls(at, live, in_mark, fmean(live), fmean(in_mark), tuple(order[:_LARGEST]))
 
     @property
     def length_mib(self) -> float:
@@ -40,7 +57,8 @@ class Path:
 
     def shifted(self, by_mib: float) -> Path:
         """Returns the path with a live heap that is larger throughout, as with a ballast."""
-        return replace(self, live=tuple(each + by_mib for each in self.live))
+        live = tuple(each + by_mib for each in self.live)
+        return replace(self, live=live, mean_live=self.mean_live + by_mib)
 
     def grown(self, along_mib: float, since_mib: float) -> Path:
         """Returns the path at a later time of a live heap that grows steadily.
@@ -49,13 +67,13 @@ class Path:
             along_mib: growth from the first cycle to the last one, which is taken out.
             since_mib: growth since the last cycle, which is added throughout.
         """
-        times = along_mib / max(self.length_mib, 1e-9)
         end = self.length_mib
-        live = (
+        times = along_mib / max(end, 1e-9)
+        live = tuple(
             max(each + times * (end - at) + since_mib, LEAST_LIVE_MIB)
             for each, at in zip(self.live, self.at, strict=True)
         )
-        return replace(self, live=tuple(live))
+        return Path.of(self.at, live, self.in_mark)
 
 
 def path_of(steady: pl.DataFrame) -> Path:
@@ -74,7 +92,7 @@ def path_of(steady: pl.DataFrame) -> Path:
     # A cycle that is missing, or left out because it was forced, counts as a usual one.
     usual = gaps.filter(pl.col("cycles") == 1)["mib"].mean() or gaps["mib"].mean()
     mib = pl.when(pl.col("cycles") == 1).then("mib").otherwise(pl.col("cycles") * usual)
-    return Path(
+    return Path.of(
         tuple(accumulate(gaps.select(mib).to_series().to_list(), initial=0.0)),
         tuple(sizes["live"].to_list()),
         tuple(sizes["in_mark"].to_list()),

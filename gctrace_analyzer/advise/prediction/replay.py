@@ -18,8 +18,6 @@ from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.load import NO_ROOM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gctrace_analyzer.advise.prediction.path import Path
 
 PHASES = 8
@@ -29,10 +27,7 @@ STEPS = 400
 """Cycles that a replay walks in all; a quarter of them where the result is an intermediate one."""
 
 BLOCK = 10
-"""Cycles in a block of a path that is too long to be walked as a whole."""
-
-TOPS = 3
-"""Number of largest live heaps at which the peak of a long path is looked for."""
+"""Cycles in a block of a path that is too long to be walked as a whole, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,17 +161,19 @@ def replay(
     else:
         phases = 2
         blocks = max(steps // BLOCK, phases)
+        # In all, the blocks cover about as many cycles as there are steps.
+        length = path.length_mib / blocks * min(steps / expected, 1.0)
+        begins = [path.length_mib * number / blocks for number in range(blocks)]
         walks = [
             _walk(
-                path, rules, costs, times, most=BLOCK,
-                begin=path.length_mib * number / blocks,
+                path, rules, costs, times, begin=begin, stop=begin + length,
                 phase=number % phases / phases,
             )
-            for number in range(blocks)
+            for number, begin in enumerate(begins)
         ]  # fmt: skip
         tops = [
             _walk(path, rules, costs, times, begin=begin, phase=number / phases, most=3)
-            for begin in _before_largest(path, usual)
+            for begin in (max(path.at[at] - 1.5 * usual, 0.0) for at in path.largest)
             for number in range(phases)
         ]
         peaks = [
@@ -189,18 +186,22 @@ def replay(
 
 
 def _figures(walks: list[_Walk], peaks: list[float], largest: float, spread: float) -> Replay:
-    cycles = sum(walk.cycles for walk in walks)
-    gap = sum(walk.mib for walk in walks) / cycles
+    # Walks begin at equal distances, so each counts alike in cycles per MiB.
+    rates = [walk.cycles / max(walk.mib, 1e-9) for walk in walks]
+    total = sum(rates)
     goals = sorted(goal for walk in walks for goal in walk.goals)
-    seconds = sum(walk.seconds for walk in walks)
-    gaps = [math.log(max(walk.mib, 1e-9) / walk.cycles) for walk in walks]
     logs = [math.log(max(peak, 0.5)) for peak in peaks]
 
     def mean(name: str) -> float:
-        return float(sum(getattr(walk, name) for walk in walks)) / cycles
+        """Returns the mean over all cycles of what the walks have summed."""
+        sums = (
+            rate * getattr(walk, name) / walk.cycles
+            for rate, walk in zip(rates, walks, strict=True)
+        )
+        return float(sum(sums)) / total
 
     return Replay(
-        gap=gap,
+        gap=len(walks) / total,
         work=mean("work"),
         peak=math.exp(fmean(logs)),
         goal=goals[len(goals) // 2],
@@ -211,28 +212,20 @@ def _figures(walks: list[_Walk], peaks: list[float], largest: float, spread: flo
         room=mean("room"),
         by_limit=mean("by_limit"),
         no_room=mean("no_room"),
-        no_room_time=sum(walk.no_room_s for walk in walks) / max(seconds, 1e-9),
-        gap_spread=pstdev(gaps) * spread,
+        no_room_time=mean("no_room_s") / max(mean("seconds"), 1e-9),
+        gap_spread=pstdev([math.log(rate) for rate in rates]) * spread,
         peak_spread=pstdev(logs),
     )
 
 
 def _usual_gap(path: Path, rules: Rules, costs: Costs, times: tuple[float, float]) -> float:
     """Returns roughly how much is allocated per cycle: that of the mean live heap."""
-    inside = fmean(path.in_mark) * times[0]
-    marked = fmean(path.live) * times[1] + inside
+    inside = path.mean_in_mark * times[0]
+    marked = path.mean_live * times[1] + inside
     goal = math.inf if rules.cap is None else max(rules.cap, marked)
     if rules.gogc is not None:
         goal = min(goal, marked + (marked + rules.roots) * rules.gogc)
     return max(goal - marked, 0.0) * 0.9 + min(inside, costs.least_off) + costs.least_off
-
-
-def _before_largest(path: Path, usual: float) -> Iterator[float]:
-    """Yields where to begin so that a cycle ends near each of the largest live heaps."""
-    sizes = [live + inside for live, inside in zip(path.live, path.in_mark, strict=True)]
-    order = sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)
-    for at in order[:TOPS]:
-        yield max(path.at[at] - 1.5 * usual, 0.0)
 
 
 def _walk(  # noqa: C901  one loop without calls, because it is the innermost one
@@ -243,9 +236,12 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
     *,
     begin: float,
     phase: float,
+    stop: float = math.inf,
     most: int = 4 * STEPS,
 ) -> _Walk:
-    """Walks from a point of the path to its end, or for `most` cycles.
+    """Walks from a point of the path to its end, to `stop`, or for `most` cycles.
+
+    At least one cycle is walked whole, even beyond `stop`.
 
     `phase` is how much earlier than usual the first cycle starts, relative. This is the innermost
     loop of every prediction: it uses local names and hardly any functions.
@@ -338,7 +334,7 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
             goals.append(goal)
         previous = here
         v, marked = here + inside, after
-        if cycles >= most or v >= end:
+        if cycles >= most or v >= end or (v >= stop and cycles > 0):
             break
     if cycles:
         return _Walk(

@@ -88,6 +88,10 @@ def cpu_limiter_likely(facts: ProcessFacts) -> Iterator[Evidence]:
         )
 
 
+_WITH_ROOM = 5.0
+"""Effective GOGC. Below it a goal may be the live heap itself, within the rounding to whole MiB."""
+
+
 @rule(
     "GC014",
     "limit-bound",
@@ -104,12 +108,17 @@ def limit_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     if _effective_gogc(facts) is None:
         return
     limited = facts.limited_cycles
-    largest_goal = maximum(limited["heap_goal_mib"])
+    # Above the limit the goal is the live heap itself, so only goals with room prove a limit.
+    goals = limited.filter(pl.col("effective_gogc") > _WITH_ROOM)
+    largest = maximum(goals["heap_goal_mib"]) if len(goals) else None
+    proven = "" if largest is None else f"; the limit is at least {largest:,.0f} MiB"
+    if facts.settings.value("memory_limit_mib"):
+        proven = ""
     yield Evidence(
         "info",
         f"The memory limit set the goal in {len(limited):,} of "
-        f"{cycles_text(len(facts.cycles))}; the limit is at least {largest_goal:,.0f} MiB.",
-        {"cycles": len(limited), "implied_limit_low_mib": largest_goal},
+        f"{cycles_text(len(facts.cycles))}{proven}.",
+        {"cycles": len(limited), "implied_limit_low_mib": largest},
     )
 
 

@@ -8,6 +8,7 @@ import polars as pl
 
 from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.advise.whatif import is_measured
 from gctrace_analyzer.present.format import NONE, duration, mib
 from gctrace_analyzer.present.sections.deployment import environment
 from gctrace_analyzer.present.sections.overview import Table
@@ -59,7 +60,7 @@ def predictions(rows: pl.DataFrame) -> Table:
     marks = any(_mark(row) != " " for row in rows.iter_rows(named=True))
     body = []
     for row in rows.iter_rows(named=True):
-        name = setting_text(row) + (" (now)" if _is_measured(row) else "")
+        name = setting_text(row) + (" (now)" if is_measured(row) else "")
         body.append((f"{_mark(row)} {name}" if marks else name, *_figures(row)))
     return Table(("What if", *_HEAD), "lrrr", body)
 
@@ -135,16 +136,10 @@ def _interval(row: dict[str, Any], name: str, times: float) -> str:
     # A ballast takes no physical memory, so the peak is shown without it.
     ballast = (row["ballast_mib"] or 0.0) if name == "heap_peak_mib" else 0.0
     value = _number(times * row[name] - ballast)
-    if _is_measured(row):
+    if is_measured(row):
         return value
     low, high = (_number(times * row[f"{name}_{end}"] - ballast) for end in ("low", "high"))
     return f"{value} ({low}–{high})"
-
-
-def _is_measured(row: dict[str, Any]) -> bool:
-    """Returns whether a row shows the present setting, which is measured, not predicted."""
-    low, high = row["heap_peak_mib_low"], row["heap_peak_mib_high"]
-    return low is not None and low == high
 
 
 def _number(value: float) -> str:

@@ -248,11 +248,12 @@ def _growth(report: Report) -> str:
 def _goal(report: Report) -> str:
     gogc = report.analysis.summary.effective_gogc_p50
     effective = [] if gogc is None else [f"effective GOGC {gogc:.0f}"]
-    known = sum(report.analysis.goal_set_by.values())
-    if not known:
+    setters = report.analysis.goal_set_by
+    setter, cycles = max(setters.items(), key=lambda item: item[1], default=("", 0))
+    # Nothing is said of a goal whose setter is known for a few cycles only.
+    if 2 * cycles <= report.analysis.summary.cycles:
         return "; ".join(effective)
-    setter, cycles = max(report.analysis.goal_set_by.items(), key=lambda item: item[1])
-    mostly = "" if cycles == known else "mostly "
+    mostly = "" if cycles == sum(setters.values()) else "mostly "
     return "; ".join([f"set {mostly}by {_SETTERS[setter]}", *effective])
 
 

@@ -15,7 +15,7 @@ COSTS = Costs(fixed=2.0, ballast=0.0, mark_s_per_mib=1e-3, mib_per_s=100.0, leas
 def steady(cycles: int, gap: float = 30.0, live: float = 40.0, in_mark: float = 2.0) -> Path:
     """A program with a steady live heap."""
     at = tuple(gap * number for number in range(cycles))
-    return Path(at, (live,) * cycles, (in_mark,) * cycles)
+    return Path.of(at, (live,) * cycles, (in_mark,) * cycles)
 
 
 def rules(gogc: float | None = 100.0, cap: float | None = None) -> Rules:
@@ -40,7 +40,7 @@ def test_a_steady_program_has_the_goal_of_the_formula(cycles: int, gogc: float) 
 
 def test_a_long_path_is_thinned_without_bias() -> None:
     waves = tuple(40 + 20 * (number // 7 % 3) for number in range(6_000))
-    path = Path(tuple(30.0 * number for number in range(6_000)), waves, (2.0,) * 6_000)
+    path = Path.of(tuple(30.0 * number for number in range(6_000)), waves, (2.0,) * 6_000)
     thin, whole = (replay(path, rules(), COSTS, steps=steps) for steps in (STEPS, 40_000))
     assert thin.gap == pytest.approx(whole.gap, rel=0.05)
     assert thin.work == pytest.approx(whole.work, rel=0.05)
@@ -50,7 +50,9 @@ def test_a_long_path_is_thinned_without_bias() -> None:
 def test_the_largest_live_heap_of_a_long_path_is_not_missed() -> None:
     live = [40.0] * 20_000
     live[12_345:12_360] = [400.0] * 15
-    path = Path(tuple(30.0 * number for number in range(20_000)), tuple(live), (2.0,) * 20_000)
+    path = Path.of(
+        tuple(30.0 * number for number in range(20_000)), tuple(live), (2.0,) * 20_000
+    )
     assert replay(path, rules(), COSTS).peak > 600
 
 
@@ -63,7 +65,7 @@ def test_a_limit_below_the_live_heap_leaves_no_room() -> None:
 def test_the_time_without_room_counts_by_duration() -> None:
     """A third of the bytes are allocated with a heap that is at its limit."""
     live = (20.0,) * 200 + (58.0,) * 100
-    path = Path(tuple(10.0 * number for number in range(300)), live, (1.0,) * 300)
+    path = Path.of(tuple(10.0 * number for number in range(300)), live, (1.0,) * 300)
     found = replay(path, rules(None, cap=60.0), COSTS)
     assert 0.5 < found.no_room < 1
     assert found.no_room_time < found.no_room + 0.3

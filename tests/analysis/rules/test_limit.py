@@ -22,6 +22,17 @@ def test_a_constant_goal_above_a_moving_live_heap_is_the_limits() -> None:
     assert not matches(limit.limit_tight, facts)
 
 
+def test_goals_at_the_live_heap_do_not_prove_a_limit() -> None:
+    """Above its limit the goal is the live heap itself."""
+    above = gca.read(SAMPLES / "thrash-go1.19.log")
+    (bound,) = matches(limit.limit_bound, facts_of_run(above))
+    proven = bound.figures["implied_limit_low_mib"]
+    assert proven is None or proven <= 70
+    known = gca.read(SAMPLES / "thrash-go1.19.log", memory_limit="70MiB")
+    (bound,) = matches(limit.limit_bound, facts_of_run(known))
+    assert "at least" not in bound.evidence
+
+
 @pytest.mark.parametrize(("goal", "severity"), [(140, "warn"), (125, "bad")])
 def test_little_headroom_under_the_limit_is_a_warning_and_then_bad(
     goal: int, severity: str

@@ -1,0 +1,94 @@
+"""How right predictions are on recorded programs, each predicted with constants fitted without it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import CORPUS, ROOT
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+pytest.importorskip("numpy")
+sys.path.insert(0, str(ROOT / "scripts"))
+
+MEDIAN_AND_P90 = {
+    "gc_per_s": (0.12, 0.30),
+    "gc_cpu_with_idle_share": (0.16, 0.45),
+    "heap_peak_mib": (0.07, 0.22),
+}
+"""What docs/predictions.md claims for real programs, rounded up."""
+
+Found = tuple["ModuleType", list[Any], dict[str, dict[str, float]]]
+
+
+@pytest.fixture(scope="module")
+def found() -> Found:
+    from lab import evaluate
+
+    folders = [CORPUS / name for name in ("services", "real", "advice")]
+    runs = [run for folder in folders for run in evaluate.recordings(folder)]
+    pairs, factors = evaluate.left_out(runs, from_gogc100=True)
+    quiet = [pair for pair in pairs if not pair.base.crowded and not pair.target.crowded]
+    return evaluate, quiet, factors
+
+
+def real(pairs: list[Any], *states: str) -> list[Any]:
+    return [pair for pair in pairs if pair.base.group == "real" and pair.target.state in states]
+
+
+@pytest.mark.parametrize("name", MEDIAN_AND_P90)
+def test_errors_on_real_programs_are_as_documented(name: str, found: Found) -> None:
+    _, pairs, _ = found
+    steady = real(pairs, "tight", "healthy")
+    errors = sorted(
+        abs(pair.predicted(name) / pair.target.measured[name] - 1) for pair in steady
+    )
+    assert len(errors) > 60
+    median, p90 = MEDIAN_AND_P90[name]
+    assert errors[len(errors) // 2] <= median
+    assert errors[int(0.9 * len(errors))] <= p90
+
+
+@pytest.mark.parametrize("name", MEDIAN_AND_P90)
+def test_80_percent_intervals_hold_about_80_percent_of_real_results(
+    name: str, found: Found
+) -> None:
+    evaluate, pairs, factors = found
+    steady = real(pairs, "tight", "healthy")
+    ends = [evaluate.interval_of(pair, name, factors[pair.base.family]) for pair in steady]
+    inside = [
+        low <= pair.target.measured[name] <= high
+        for pair, (low, high) in zip(steady, ends, strict=True)
+    ]
+    assert 0.74 <= sum(inside) / len(inside) <= 0.90
+
+
+def test_no_thrashing_setting_is_called_safe(found: Found) -> None:
+    _, pairs, _ = found
+    thrashing = real(pairs, "thrash")
+    assert len(thrashing) > 20
+    assert {pair.outcome.row["thrash"] for pair in thrashing} <= {"risk", "certain"}
+
+
+def test_few_healthy_settings_are_called_risky(found: Found) -> None:
+    _, pairs, _ = found
+    healthy = real(pairs, "healthy")
+    alarms = [pair for pair in healthy if pair.outcome.row["thrash"] != "no"]
+    assert len(alarms) <= len(healthy) / 20
+    assert not any(pair.outcome.row["thrash"] == "certain" for pair in healthy)
+
+
+def test_recommended_settings_did_what_was_promised(found: Found) -> None:
+    evaluate, _, _ = found
+    runs = [run for run in evaluate.recordings(CORPUS / "services") if run.promise]
+    name = "gc_cpu_with_idle_share"
+    kept = [
+        run.promise[f"{name}_low"] <= run.measured[name] <= run.promise[f"{name}_high"]
+        for run in runs
+    ]
+    assert len(runs) >= 10
+    assert sum(kept) >= 0.8 * len(runs)
