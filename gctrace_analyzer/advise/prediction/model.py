@@ -298,7 +298,10 @@ class Model:
     def _peak(self, other: Setting, found: Replay, gap: float) -> float:
         load, c = self.load, self.constants
         near = math.exp(-abs(math.log(gap / load.gap_mib)))
-        anchor = c.peak_anchor + (1 - c.peak_anchor) * near
+        # What the peak exceeded the replay by under a limit says nothing without it.
+        same = (self.own.by_limit >= 0.5) == (found.by_limit >= 0.5)
+        far = c.peak_anchor if same else 0.0
+        anchor = far + (1 - far) * near
         peak: float = found.peak * (load.heap_end_max / self.own.peak) ** anchor
         if other.limit and found.by_limit >= 0.5:
             if found.no_room >= SOMETIMES:
