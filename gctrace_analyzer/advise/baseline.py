@@ -129,8 +129,7 @@ class Baseline:
         modelled = now if now.gogc or now.limit else replace(now, gogc=load.effective_gogc)
         model = Model(
             load, modelled, non_heap=non_heap, constants=constants,
-            headroom_share=0.0 if version is not None and version < (1, 21)
-            else pacer.LIMIT_HEADROOM_SHARE,
+            go_1_21=version is None or version >= (1, 21),
             growth_mib=growth.mib_per_h * load.span_s / 3600 if growth else 0.0,
         )  # fmt: skip
         warnings = (

@@ -120,6 +120,7 @@ def outcome(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> Out
     row_ = found.row
     as_now = not horizon_s or baseline.growth is None
     if not row_["refused"]:
+        row_ |= horizon.lasts(baseline, setting)
         if baseline.evidence and not horizon_s:
             _with_evidence(baseline, found, setting)
         if setting == baseline.now and as_now:
@@ -164,8 +165,6 @@ def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcom
         "goal_set_by": center.set_by,
         "true_live_heap_mib": center.true_live,
     }
-    if not found["refused"]:
-        found |= horizon.lasts(baseline, setting)
     for name in QUANTITIES:
         if found["refused"] and name not in ("heap_peak_mib", "live_heap_mib"):
             continue
@@ -214,16 +213,7 @@ def _measured(baseline: Baseline) -> Row:
     """Returns the measured figures of the present setting, which replace the predicted ones."""
     load = baseline.measured
     assert load is not None
-    values = {
-        "gc_per_s": load.gc_per_s,
-        "gc_cpu_share": load.gc_cpu_share,
-        "gc_cpu_with_idle_share": load.gc_cpu_with_idle_share,
-        "gc_cpu_cores": load.gc_cpu_with_idle_cores,
-        "assist_share_of_gc_cpu": load.assist_ms / max(load.spent_ms, 1e-9),
-        "heap_peak_mib": load.heap_end_max,
-        "live_heap_mib": load.marked_live,
-        "stw_share": load.gc_per_s * load.stw_ms / 1000,
-    }
+    values = load.figures
     ends = {
         f"{name}{end}": value for name, value in values.items() for end in ("_low", "_high")
     }

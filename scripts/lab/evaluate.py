@@ -51,7 +51,7 @@ class Recorded:
     Attributes:
         source: the folder of the recordings: its runs had the same machine and load.
         group: `real` programs, or our `own` loads.
-        family: the program without its version.
+        family: the program without its version and its load.
         measured: its figures, named as in `schema.WHATIF`.
         state: what a memory limit did: `thrash`, `partly`, `tight` or `healthy`.
         crowded: whether other work competed for the CPUs.
@@ -126,25 +126,15 @@ def _recorded(folder: Path, run: dict[str, Any], *, metrics: bool) -> Recorded |
     load = load_of(whole.cycles)
     if load is None:
         return None
-    measured = {
-        "gc_per_s": load.gc_per_s,
-        "gc_cpu_share": load.gc_cpu_share,
-        "gc_cpu_with_idle_share": load.gc_cpu_with_idle_share,
-        "gc_cpu_cores": load.gc_cpu_with_idle_cores,
-        "assist_share_of_gc_cpu": load.assist_ms / max(load.spent_ms, 1e-9),
-        "heap_peak_mib": load.heap_end_max,
-        "live_heap_mib": load.marked_live,
-        "stw_share": load.gc_per_s * load.stw_ms / 1000,
-    }
     return Recorded(
         folder.name,
         "real" if "machine_cpu_s" in run else "own",
         program,
-        re.sub(r"-go1.*|26$|2$", "", program),
+        re.sub(r"-(go1|proxy|\d).*|26$|2$", "", program),
         label,
         setting,
         whole.advice.baseline,
-        measured,
+        load.figures,
         load.cycles,
         _state(whole.cycles, setting, run),
         bool(run.get("crowded")),

@@ -51,7 +51,6 @@ class Load:
         true_live: the live heap without what was allocated during marking.
         variation: standard deviation of the true live heap relative to its mean, beyond rounding.
         work_variation: standard deviation of the CPU time of marking, relative to its mean.
-        room: from the heap at the start of marking to the goal.
         no_room_share: share of the cycles with hardly any room between live heap and goal.
         runway: the pacer's estimate of what is allocated during marking.
         roots: stacks and globals, including what is too small to be printed.
@@ -76,7 +75,6 @@ class Load:
     stw_cpu_ms: float
     stacks: float
     roots: float
-    trigger: float
     marked_live: float
     marked_live_p50: float
     marked_live_max: float
@@ -88,7 +86,6 @@ class Load:
     work_variation: float
     true_live_first: float
     true_live_last: float
-    room: float
     no_room_share: float
     trigger_share: float
     runway: float
@@ -145,6 +142,20 @@ class Load:
     def gc_cpu_with_idle_share(self) -> float:
         """GC CPU with idle marking, as a share of all CPUs."""
         return self.gc_cpu_with_idle_cores / self.cpus
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """The measured figures, named as in `schema.WHATIF`."""
+        return {
+            "gc_per_s": self.gc_per_s,
+            "gc_cpu_share": self.gc_cpu_share,
+            "gc_cpu_with_idle_share": self.gc_cpu_with_idle_share,
+            "gc_cpu_cores": self.gc_cpu_with_idle_cores,
+            "assist_share_of_gc_cpu": self.assist_ms / max(self.spent_ms, 1e-9),
+            "heap_peak_mib": self.heap_end_max,
+            "live_heap_mib": self.marked_live,
+            "stw_share": self.gc_per_s * self.stw_ms / 1000,
+        }
 
     @property
     def is_contended(self) -> bool:
@@ -229,7 +240,6 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
         stw_cpu_ms=min(stw_cpu_ms, stw_ms * cpus) if cpus < procs else stw_cpu_ms,
         stacks=stacks,
         roots=stacks + mean("globals_mib"),
-        trigger=mean("heap_start_mib") + 0.5,
         marked_live=mean("heap_live_mib") + 0.5,
         marked_live_p50=_median(steady["heap_live_mib"]) + 0.5,
         marked_live_max=float(steady["heap_live_mib"].max() or 0) + 0.5,  # type: ignore[arg-type]
@@ -241,7 +251,6 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
         work_variation=_spread(table["work"], least=1e-3),
         true_live_first=_median(table["true_live"].head(quarter)),
         true_live_last=_median(table["true_live"].tail(quarter)),
-        room=max(mean("heap_goal_mib") - mean("heap_start_mib"), 0.5),
         no_room_share=_mean((table["gogc"] <= 100 * NO_ROOM).drop_nulls().cast(pl.Float64)),
         trigger_share=_median(far["off"] / far["room"]) if len(far) else 0.0,
         runway=_runway(table, mean_in_mark, new_pacer=new_pacer),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from gctrace_analyzer.advise.prediction import pacer
@@ -137,7 +138,7 @@ class Model:
         now: the setting of the log.
         non_heap: memory outside the heap in MiB, if it is known.
         constants: the model's constants.
-        headroom_share: the headroom below a memory limit, as a share (0 in Go 1.19 and 1.20).
+        go_1_21: False for Go 1.19 and 1.20, whose limit has less headroom.
         growth_mib: by how much the live heap grew from the load's first cycle to its last one,
             if it grows steadily.
     """
@@ -149,11 +150,11 @@ class Model:
         *,
         non_heap: float | None = None,
         constants: Constants = CONSTANTS,
-        headroom_share: float = pacer.LIMIT_HEADROOM_SHARE,
+        go_1_21: bool = True,
         growth_mib: float = 0.0,
     ) -> None:
         self.load, self.now, self.constants = load, now, constants
-        self._given, self._headroom, self._growth_mib = non_heap, headroom_share, growth_mib
+        self._given, self._go_1_21, self._growth_mib = non_heap, go_1_21, growth_mib
         self.non_heap = self._non_heap(non_heap)
         self.own = self._replay(now, self.non_heap)
 
@@ -164,7 +165,7 @@ class Model:
             self.now,
             non_heap=self._given,
             constants=constants,
-            headroom_share=self._headroom,
+            go_1_21=self._go_1_21,
             growth_mib=self._growth_mib,
         )
 
@@ -182,6 +183,11 @@ class Model:
         c, load = self.constants, self.load
         idle = _passed(load.idle_ms / load.work_ms, c.idle_shares)
         return idle * (1 - _passed(load.variation, c.variations))
+
+    @cached_property
+    def _late_path(self) -> Path:
+        """The path with the live heap of the log's end."""
+        return self.load.path.without_growth(self._growth_mib)
 
     def look(self, setting: Setting, grown_mib: float) -> Replay:
         """Returns a short replay of the program after its live heap has grown."""
@@ -321,12 +327,12 @@ class Model:
         load, c = self.load, self.constants
         path: Path = load.path
         if grown_mib is not None:
-            path = path.grown(self._growth_mib, grown_mib)
+            path = self._late_path.shifted(grown_mib)
         if setting.ballast != self.now.ballast:
             path = path.shifted(setting.ballast - self.now.ballast)
         cap = None
         if setting.limit:
-            cap = beside.cap(setting.limit, setting.ballast, self._headroom)
+            cap = beside.cap(setting.limit, setting.ballast, go_1_21=self._go_1_21)
         in_mark = max(load.in_mark, 0.05)
         rules = Rules(
             gogc=None if setting.gogc is None else setting.gogc / 100,

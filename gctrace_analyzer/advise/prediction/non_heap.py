@@ -51,11 +51,11 @@ class NonHeap:
         """Returns the non-heap memory at a heap goal. A ballast is one object: nothing is lost."""
         return self.fixed + self.share * max(goal - ballast, 0.0)
 
-    def cap(self, limit: float, ballast: float, headroom_share: float) -> float:
+    def cap(self, limit: float, ballast: float, *, go_1_21: bool) -> float:
         """Returns the heap goal that a memory limit sets.
 
         Part of the non-heap memory grows with the goal, so the equation is solved for the goal.
         """
         room = limit - self.fixed + self.share * ballast
-        baseline = room / (1 + (1 - headroom_share) * self.share)
-        return max(baseline - max(headroom_share * baseline, pacer.LIMIT_HEADROOM_MIB), 1.0)
+        kept = 1 - (pacer.LIMIT_HEADROOM_SHARE if go_1_21 else 0.0)
+        return pacer.goal_from_limit(room / (1 + kept * self.share), 0.0, 0.0, go_1_21=go_1_21)

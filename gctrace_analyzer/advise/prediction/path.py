@@ -33,6 +33,7 @@ class Path:
         mean_live: mean of `live`.
         mean_in_mark: mean of `in_mark`.
         largest: the cycles with the largest live heaps.
+        offset: by how much the live heap is larger than `live` throughout.
     """
 
     at: tuple[float, ...]
@@ -41,6 +42,7 @@ class Path:
     mean_live: float
     mean_in_mark: float
     largest: tuple[int, ...]
+    offset: float = 0.0
 
     @classmethod
     def of(
@@ -57,20 +59,18 @@ class Path:
 
     def shifted(self, by_mib: float) -> Path:
         """Returns the path with a live heap that is larger throughout, as with a ballast."""
-        live = tuple(each + by_mib for each in self.live)
-        return replace(self, live=live, mean_live=self.mean_live + by_mib)
+        return replace(self, offset=self.offset + by_mib, mean_live=self.mean_live + by_mib)
 
-    def grown(self, along_mib: float, since_mib: float) -> Path:
-        """Returns the path at a later time of a live heap that grows steadily.
+    def without_growth(self, along_mib: float) -> Path:
+        """Returns the path of a heap that grows steadily, as if it had its last size throughout.
 
         Args:
-            along_mib: growth from the first cycle to the last one, which is taken out.
-            since_mib: growth since the last cycle, which is added throughout.
+            along_mib: growth from the first cycle to the last one.
         """
         end = self.length_mib
         times = along_mib / max(end, 1e-9)
         live = tuple(
-            max(each + times * (end - at) + since_mib, LEAST_LIVE_MIB)
+            max(each + times * (end - at), LEAST_LIVE_MIB)
             for each, at in zip(self.live, self.at, strict=True)
         )
         return Path.of(self.at, live, self.in_mark)

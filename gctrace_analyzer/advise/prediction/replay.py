@@ -246,7 +246,7 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
     `phase` is how much earlier than usual the first cycle starts, relative. This is the innermost
     loop of every prediction: it uses local names and hardly any functions.
     """
-    at, live, in_mark = path.at, path.live, path.in_mark
+    at, live, in_mark, offset = path.at, path.live, path.in_mark, path.offset
     in_mark_times, live_times = times
     end, last = at[-1], len(at) - 2
     roots, runway, lowest = rules.roots, rules.runway, rules.lowest_trigger
@@ -255,7 +255,7 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
     least_goal = 0.0 if ratio is None else pacer.heap_minimum(100 * ratio)
     v, j = begin, min(max(bisect_right(at, begin) - 1, 0), max(last, 0))
     inside = wanted = in_mark[j] * in_mark_times
-    marked = live[j] * live_times + inside
+    marked = (live[j] + offset) * live_times + inside
     marked_0, alone = marked, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False)
     cycles = by_limit = no_room = 0
     work = peak = most_marked = marked_sum = in_mark_sum = trigger_sum = room_sum = 0.0
@@ -272,21 +272,13 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
             if floor < goal:
                 goal, limited = floor, True
         aim = goal * in_effect if limited else goal
-        span = aim - marked
-        if span < 0.0:
-            span = 0.0
-        if lowest is None:
-            low = marked + span * pacer.LOWEST_TRIGGER
-            high = marked + span * pacer.HIGHEST_TRIGGER
-            if aim - pacer.LEAST_RUNWAY_MIB > high:
-                high = aim - pacer.LEAST_RUNWAY_MIB
-            if high < low:
-                high = low
-            trigger = aim - runway * inside
-        else:
-            low, high = marked + span * lowest, marked + span * pacer.HIGHEST_TRIGGER_1_17
-            trigger = aim - runway * wanted
-        trigger = low if trigger < low else min(trigger, high)
+        if aim < marked:
+            aim = marked
+        trigger = (
+            pacer.trigger(marked, aim, runway * inside)
+            if lowest is None
+            else pacer.trigger_1_17(marked, aim, runway * wanted, lowest)
+        )
         off = trigger - marked
         if off < costs.least_off:
             off = costs.least_off
@@ -307,7 +299,7 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
         inside = min(wanted, max(goal - start, 0.02 * goal + 0.3, 0.03 * marked + 0.3))
         if inside < 0.02:
             inside = 0.02
-        after = (live[j] + (live[j + 1] - live[j]) * weight) * live_times + inside
+        after = (live[j] + (live[j + 1] - live[j]) * weight + offset) * live_times + inside
         if after > most_marked:
             most_marked = after
         heap = start + inside
