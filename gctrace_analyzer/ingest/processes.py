@@ -235,8 +235,8 @@ def _concurrent(cycles: Iterable[_Cycle]) -> list[int]:
     for cycle, upcoming in _with_lookahead(cycles):
         found = None
         for chain, missing in _candidates(chains, cycle):
-            # A process whose own next cycle comes later is skipped, because with this cycle it
-            # would have a gap.
+            # A process is skipped if its known next cycle has a higher number than the successor
+            # of this cycle: with this cycle, numbers would be missing between the two.
             if not missing or not any(chain.missing(later) == 0 for later in upcoming):
                 found = chain
                 break

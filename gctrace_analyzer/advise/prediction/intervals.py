@@ -15,18 +15,20 @@ if TYPE_CHECKING:
 class Width(NamedTuple):
     """Terms of the standard deviation of the logarithm of an error; they add in quadrature.
 
+    Each attribute is a coefficient: it is multiplied by the quantity named.
+
     Attributes:
-        always: the error at any distance.
-        distance: times |ln| of the ratio of MiB allocated per cycle, then and now.
-        cycles: times 1/√cycles of the log.
-        target: times 1/√cycles of the predicted run.
-        work: times the variation of the CPU of marking, over √cycles of either.
-        bound: times how CPU-bound the program is.
-        variation: times the variation of the live heap.
-        phases: times the spread over the phases of the replay.
-        rounding: times 1/MiB allocated per cycle, then and now: sizes are in whole MiB.
-        contended: if other work seems to compete for the CPUs.
-        old_pacer: times how CPU-bound the program is, under the pacer of Go 1.17 and earlier.
+        always: by nothing: the error at any distance.
+        distance: by |ln(MiB allocated per cycle, then / now)|.
+        cycles: by 1/√(cycles in the log).
+        target: by 1/√(cycles in the predicted run).
+        work: by the variation of the CPU of marking, and by 1/√cycles of log and predicted run.
+        bound: by how CPU-bound the program is (0 to 1).
+        variation: by the variation of the live heap.
+        phases: by the spread over the phases of the replay.
+        rounding: by 1/(MiB allocated per cycle), then and now, because sizes are in whole MiB.
+        contended: by 1 if other work seems to compete for the CPUs.
+        old_pacer: by how CPU-bound the program is, under the pacer of Go 1.17 and earlier.
     """
 
     always: float

@@ -86,9 +86,9 @@ def _time_to_limit(facts: ProcessFacts, mib_per_h: float) -> str:
     "live-heap-spike",
     meaning="The live heap was far larger for a short time, and so was the next heap goal.",
     condition="In some cycles the live heap is over {t.spike_times:g} times the median of the "
-    "half of the log around it and over {t.growth_min_mib:g} MiB above it; the last cycle is "
-    "not one of them and is under {t.spike_back_times:g} times the median of the whole log. "
-    "Needs at least {t.short_log_cycles} cycles.",
+    "surrounding cycles (half of the log), and over {t.growth_min_mib:g} MiB above that median. "
+    "The last cycle is not one of them; its live heap is under {t.spike_back_times:g} times the "
+    "median of the whole log. Needs at least {t.short_log_cycles} cycles.",
     advice="Find out what was in memory at that time. If it must be there, set a memory limit: it "
     "caps the heap goal that follows.",
     source="golang/go#14735",
