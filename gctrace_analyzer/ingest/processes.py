@@ -235,8 +235,8 @@ def _concurrent(cycles: Iterable[_Cycle]) -> list[int]:
     for cycle, upcoming in _with_lookahead(cycles):
         found = None
         for chain, missing in _candidates(chains, cycle):
-            # A process is skipped if its known next cycle has a higher number than the successor
-            # of this cycle: with this cycle, numbers would be missing between the two.
+            # With this cycle, numbers may be missing in the process. If the number that comes next
+            # in it follows later in the input, this cycle belongs to another process.
             if not missing or not any(chain.missing(later) == 0 for later in upcoming):
                 found = chain
                 break
