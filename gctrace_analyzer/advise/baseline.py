@@ -184,14 +184,13 @@ class Baseline:
 
     @property
     def leaks(self) -> bool:
-        """Whether the live heap grows for longer, or by more, than a start-up explains."""
-        g = self.growth
-        return g is not None and (self.growth_is_known or g.gained_mib > g.median_mib)
+        """Whether the live heap grows steadily, for longer than a start-up explains."""
+        return self.growth_is_known
 
     @property
     def growth_is_known(self) -> bool:
-        """Whether the growth was observed for long enough to be extrapolated."""
-        return self.growth is not None and self.growth.span_s >= DEFAULT.growth_min_span_s
+        """Whether the growth is steady, and was observed for long enough to be extrapolated."""
+        return self.growth is not None and self.growth.is_long and self.growth.is_steady
 
     @property
     def measured(self) -> Load | None:
@@ -290,7 +289,7 @@ def _refusal(
         return "Go 1.9 and earlier have a different pacer, which is not modelled"
     if now.gogc is None and not now.limit:
         return f"GOGC=off was given without a memory limit: {_STATE_LIMIT}"
-    starved = bool(now.limit or inferred) and load.effective_gogc < THRASH_GOGC
+    starved = (bool(now.limit) or by_limit) and load.effective_gogc < THRASH_GOGC
     if load.gc_active_share > ALWAYS_MARKING or starved:
         return THRASHING
     if load.forced_share > 0.2:

@@ -210,7 +210,7 @@ def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, st
             ((number, test) for number, test in failed.items() if test is not None),
             key=lambda item: (item[1].number, -item[0]),
         )
-        best = _as_text(usual[number])
+        best = as_text(usual[number])
         return None, f"of the other settings, {best} is the best, but {test.reason}"
     quantity = QUANTITY[aim]
     least = min(each[quantity] for each in passing)
@@ -219,10 +219,11 @@ def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, st
     return passing[0] if aim == "balanced" else min(near, key=peak_of), ""
 
 
-def _as_text(each: Row) -> str:
+def as_text(each: Row) -> str:
+    """Returns the setting of a row as environment variables: `GOGC=200 GOMEMLIMIT=900MiB`."""
     gogc = "off" if each["gogc"] is None else f"{each['gogc']:g}"
     limit = each["memory_limit_mib"]
-    return f"GOGC={gogc}" + (f" with GOMEMLIMIT={limit:.0f}MiB" if limit else "")
+    return f"GOGC={gogc}" + (f" GOMEMLIMIT={limit:.0f}MiB" if limit else "")
 
 
 def _longer(scored: list[Row], present: Row, baseline: Baseline) -> Row | None:

@@ -62,7 +62,7 @@ def _figures() -> Iterator[pl.Expr]:
         return pl.when(whole > 0).then(part / whole)
 
     gc, span = total("gc_cpu_ms") / 1000, pl.col("elapsed_s").sum()
-    capacity = (pl.col("elapsed_s") * pl.col("procs")).sum()
+    capacity = (pl.col("elapsed_s") * pl.col("cpus")).sum()
     alloc_s = pl.col("interval_s").shift(-1).sum()
     alloc = pl.when(pl.len() > 1).then(ratio(total("alloc_mib"), alloc_s))
     yield from (

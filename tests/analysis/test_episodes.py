@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gctrace_analyzer.analysis.cycles import with_metrics
-from gctrace_analyzer.analysis.durations import correct_durations
+from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.episodes import enrich, episodes, runs
 from gctrace_analyzer.analysis.segments import segments
 from tests.helpers.tables import cycle_tables, few
@@ -19,7 +19,7 @@ from tests.helpers.tables import cycle_tables, few
 @given(cycle_tables())
 def test_episodes_and_segments_are_within_the_log(cycles: pl.DataFrame) -> None:
     corrected = correct_durations(cycles)
-    enriched = enrich(with_metrics(cycles), corrected)
+    enriched = enrich(with_metrics(cycles), corrected, on_real_cpus(corrected))
     begin, end = corrected["start_s"].min(), corrected["end_s"].max()
     for table in (episodes(enriched), segments(enriched)):
         assert (table["start_s"] >= begin).all()
