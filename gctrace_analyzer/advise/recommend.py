@@ -192,10 +192,12 @@ def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, st
     Among settings that are nearly as good as the best one, the one with the least memory.
     """
     cpu, idle = present["gc_cpu_share"], present["gc_cpu_with_idle_share"]
-    if aim == "balanced" and cpu < DEFAULT.gc_cpu_warn:
+    low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
+    least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
+    if aim == "balanced" and cpu < least_cpu:
         return None, (
             f"GC CPU is {100 * cpu:.2g} % ({100 * idle:.2g} % with idle marking), below "
-            f"{100 * DEFAULT.gc_cpu_warn:.0f} %"
+            f"{100 * least_cpu:.0f} %"
         )
     usual = [each for each in scored if each["rule"] != "ballast"]
     if not usual:

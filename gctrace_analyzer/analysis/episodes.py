@@ -345,6 +345,19 @@ def idle(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
             "one before."
         )
         yield _episode(Part(part, 1.0), "idle", "info", reason)
+    gaps, usual = cycles["interval_s"], cycles["interval_s"].median()
+    if not isinstance(usual, float):
+        return
+    long = (gaps >= t.idle_gap_s) & (gaps >= t.idle_gap_times * usual) & ~periodic
+    for at in long.fill_null(value=False).arg_true():
+        if not at:
+            continue
+        gap_s = float(gaps[at])
+        reason = (
+            f"No GC cycle ran for {duration_text(gap_s)}; usually there is one every "
+            f"{duration_text(usual)}."
+        )
+        yield _episode(Part(cycles[at - 1 : at + 1], 1.0), "idle", "info", reason)
 
 
 _KINDS = (

@@ -124,7 +124,7 @@ def _total(values: pl.Expr) -> pl.Expr:
 
 
 def _time_and_cpu(corrected: pl.DataFrame) -> dict[str, Any]:
-    capacity = pl.col("elapsed_s") * pl.col("procs")
+    capacity = pl.col("elapsed_s") * pl.col("cpus")
     steps = (pl.col(name).diff().over("process") for name in ("gc_num", "start_s"))
     intervals = pl.col("start_s") - before("start_s")
     sums = corrected.select(

@@ -267,6 +267,12 @@ class Thresholds:
     """Seconds between cycles. The runtime forces a cycle after two minutes (forcegcperiod), and
     its monitor checks only now and then."""
 
+    idle_gap_s: float = 5.0
+    """Seconds without a cycle. A shorter time may be chance."""
+
+    idle_gap_times: float = 20.0
+    """Times the usual time between cycles. The program allocates next to nothing then."""
+
     periodic_share: float = 0.8
     """Share of intervals. The program is idle if nearly all cycles are periodic."""
 

@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from gctrace_analyzer.analysis.postmortem.memory import Memory
     from gctrace_analyzer.analysis.postmortem.report import PostMortem
@@ -146,8 +147,8 @@ class Evidence:
 
     `text` says what happened, in numbers; `figures` has these numbers by name. `headline` is
     the consequence and its cause in one sentence, for a report's first line; without it, that is
-    the meaning of the rule. `advice` replaces the rule's advice if the input allows for more
-    specific advice, and `explained_by` its causes.
+    the meaning of the rule. `at` is the moment of a single event. `advice` replaces the rule's
+    advice if the input allows for more specific advice, and `explained_by` its causes.
     """
 
     severity: Severity
@@ -159,6 +160,7 @@ class Evidence:
     examples: tuple[str, ...] = ()
     advice: str | None = None
     headline: str | None = None
+    at: datetime | None = None
     explained_by: tuple[str, ...] | None = None
 
 
@@ -181,6 +183,7 @@ class Finding:
     end_s: float | None = None
     examples: tuple[str, ...] = ()
     headline: str = ""
+    at: datetime | None = None
     explained_by: tuple[str, ...] = ()
     because_of: str | None = None
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     condition=f"In over {{t.heap_minimum_share:.0%}} of the cycles (at least {{t.min_cycles}}) "
     f"for which it is known what set the goal, the goal is {HEAP_MINIMUM_MIB} MiB, the heap "
     "minimum at GOGC=100, and the live heap is at most half of it. A warning if GC takes over "
-    "{{t.gc_cpu_warn:.0%}} of the CPU.",
+    "{t.gc_cpu_warn:.0%} of the CPU.",
     advice="Set GOGC=400 or more, which costs only a few MiB here.",
     source="heapMinimum in runtime/mgcpacer.go; golang/go#22743",
 )
@@ -56,7 +56,8 @@ def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     condition="GOGC sets most goals, the median effective GOGC is under {t.low_gogc:.0f}, and GC "
     "takes over {t.low_gogc_cpu:.0%} of the CPU, is running over {t.low_gogc_active:.0%} of the "
     "time, or takes over {t.assist_warn_cpu_share:.0%} of the CPU in mark assists; otherwise only "
-    "a note. Needs at least {t.short_log_cycles} cycles, {t.min_span_s:g} s and a median live heap "
+    "a note; bad if it takes over {t.gc_cpu_bad:.0%} of the CPU or is running over "
+    "{t.active_bad:.0%} of the time. Needs at least {t.short_log_cycles} cycles, {t.min_span_s:g} s and a median live heap "
     "of {t.thrash_min_live_mib:.0f} MiB.",
     advice="Raise GOGC: at 100 GC costs a fraction of this, for a heap of up to twice the live "
     "heap.",

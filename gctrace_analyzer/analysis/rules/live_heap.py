@@ -81,6 +81,9 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
 def _headline(facts: ProcessFacts, grown: str, *, leak: bool) -> str:
     if not facts.grew_into_limit:
         return f"{grown}: this is probably a leak."
+    live, few = facts.warmed_up["heap_live_mib"].drop_nulls(), facts.thresholds.min_cycles
+    first, last = median(live.head(few)), median(live.tail(few))
+    grown = f"The live heap grew from {first:,.0f} to {last:,.0f} MiB"
     thrash = facts.episodes.filter(kind="limit-thrash")
     share = maximum(thrash["gc_cpu_share"])
     return (

@@ -96,8 +96,7 @@ def _long_pauses(
     meaning="Single pauses are far longer than the others, which points to something outside "
     "the program.",
     condition="A pause takes over {t.outlier_times:g} times the median of its phase and over "
-    "{t.stw_warn_ms:g} ms, in a log of at least {t.short_log_cycles} cycles. A warning if it "
-    "took over {t.stw_single_ms:g} ms, or if GC009 or GC010 matches. The evidence points to "
+    "{t.stw_warn_ms:g} ms, in a log of at least {t.short_log_cycles} cycles. The evidence points to "
     "the host if the rank correlation of the pauses with live heap, stacks and GOMAXPROCS is at "
     "most {t.pause_correlation:g}.",
     advice="Compare the times with other work on the host, CPU quotas and page migration.",
@@ -110,15 +109,23 @@ def pause_outliers(facts: ProcessFacts) -> Iterator[Evidence]:
     if outliers.is_empty():
         return
     longest = maximum(outliers["stw_max_ms"])
-    serious = longest > facts.thresholds.stw_single_ms or facts.matched & {"GC009", "GC010"}
-    times = "1 time" if len(outliers) == 1 else f"{len(outliers):,} times"
+    number = _count_far(facts)
+    were = "1 pause was" if number == 1 else f"{number:,} pauses were"
     yield Evidence(
-        "warn" if serious else "info",
-        f"Pauses were far longer than usual {times}, up to "
+        "info",
+        f"{were} far longer than usual: up to "
         f"{duration_text(longest / 1000)}{_unexplained(facts)}.",
         {"stw_max_ms": longest},
         examples=tuple(f"gc {number}" for number in outliers["first_gc"].head(3)),
     )
+
+
+def _count_far(facts: ProcessFacts) -> int:
+    t, count = facts.thresholds, 0
+    for name in ("stw_sweep_term_ms", "stw_mark_term_ms"):
+        far = facts.cycles[name].drop_nulls()
+        count += int(((far > t.outlier_times * median(far)) & (far > t.stw_warn_ms)).sum())
+    return count
 
 
 def _unexplained(facts: ProcessFacts) -> str:

@@ -62,6 +62,7 @@ class Rule(Generic[Facts]):
                 start_s=evidence.start_s,
                 end_s=evidence.end_s,
                 examples=evidence.examples,
+                at=evidence.at,
                 headline=evidence.headline or self.meaning,
                 explained_by=self.explained_by
                 if evidence.explained_by is None

@@ -35,6 +35,10 @@ class Problem:
     advice: str
 
 
+_EVENTS = ("GC038", "GC039", "GC040")
+"""Findings about the moment of a death, which ends a process."""
+
+
 def problems(report: Report) -> list[Problem]:
     """Returns warnings and worse that no other finding causes, the worst first."""
     several = len(report.analysis.per_process) > 1
@@ -77,6 +81,10 @@ def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
     begin = "start" if not finding.start_s else report.moment(of, finding.start_s)
     end = None if finding.end_s is None else report.moment(of, finding.end_s)
     when = "whole run" if end is None else f"{begin} → {end}"
+    if finding.at is not None:
+        when = f"{finding.at:%Y-%m-%d %H:%M:%S} UTC"
+    elif finding.id in _EVENTS:
+        when = "at the end"
     if several and finding.process is not None:
         when = f"[{finding.process}] {when}"
     return Problem(
