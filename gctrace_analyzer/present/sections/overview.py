@@ -180,11 +180,12 @@ def service_levels(report: Report) -> Table | None:
         return None
     rows = []
     for each in levels:
-        shown = milliseconds if each.quantity == "pause" else share
-        what = "pauses" if each.quantity == "pause" else "GC CPU (10 s windows)"
-        rows.append(
-            (f"{what} ≤ {shown(each.limit)}", share(each.within_share), shown(each.worst))
-        )
+        if each.quantity == "pause":
+            name, worst_one = f"pauses ≤ {each.limit:g} ms", milliseconds(each.worst)
+        else:
+            name = f"GC CPU (10 s windows) ≤ {100 * each.limit:g} %"
+            worst_one = share(each.worst)
+        rows.append((name, share(each.within_share), worst_one))
     return Table(("Service levels", "kept in", "worst"), "lrr", rows)
 
 
