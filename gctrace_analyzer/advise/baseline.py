@@ -213,7 +213,7 @@ class Baseline:
         """The lowest memory limit under which the largest live heap does not thrash."""
         if self.measured is None:
             return None
-        return SAFE_LIMIT * self.measured.marked_live_max + self.non_heap_mib
+        return float(math.ceil(SAFE_LIMIT * self.measured.marked_live_max + self.non_heap_mib))
 
     def near_live_heap(self, setting: Setting) -> str | None:
         """Returns the warning for a limit under which a slightly larger live heap would thrash."""
@@ -222,7 +222,8 @@ class Baseline:
             return None
         assert self.measured is not None
         return (
-            f"less than 25 % above the largest live heap of {self.measured.marked_live_max:,.0f} "
+            "less than 25 % above the largest live heap of "
+            f"{math.floor(self.measured.marked_live_max):,} "
             "MiB: the program may thrash"
         )
 
@@ -413,7 +414,7 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
     most, least = measured.marked_live_max, baseline.least_limit_mib
     if baseline.refused == THRASHING:
         needed = (
-            f"{THRASHING}. With a peak live heap of {most:.0f} MiB it needs a GOMEMLIMIT of at "
+            f"{THRASHING}. With a peak live heap of {math.floor(most):,} MiB it needs a GOMEMLIMIT of at "
             f"least {least:.0f} MiB"
         )
         return replace(baseline, refused=needed)
@@ -422,6 +423,6 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
     time_range = (
         f"predicted from {load.begin_s:.1f} s to {load.begin_s + load.span_s:.1f} s, the "
         f"longest time range without limit thrashing; over the whole log the live heap "
-        f"reaches {most:.0f} MiB, and the heap peak is higher still"
+        f"reaches {math.floor(most):,} MiB, and the heap peak is higher still"
     )
     return replace(baseline, warnings=(*baseline.warnings, time_range))

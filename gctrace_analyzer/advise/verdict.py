@@ -198,9 +198,9 @@ def _raise_limit(advice: Advice) -> str:
     measured = advice.baseline.measured
     assert measured is not None
     return (
-        f"Raise GOMEMLIMIT to at least {math.ceil(least):,} MiB (1.25 × the largest live heap of "
-        f"{measured.marked_live_max:,.0f} MiB, and what is outside the heap), or reduce the live "
-        "heap."
+        f"Raise GOMEMLIMIT to at least {least:,.0f} MiB (1.25 × the largest live heap of "
+        f"{math.floor(measured.marked_live_max):,} MiB, and what is outside the heap), or reduce the live "
+        "heap; if you can do neither, removing GOMEMLIMIT and lowering GOGC does less harm."
     )
 
 

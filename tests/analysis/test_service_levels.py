@@ -11,7 +11,7 @@ from gctrace_analyzer.analysis.pauses import pause_ranges
 from gctrace_analyzer.analysis.service_levels import limits, thresholds_from
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from tests.conftest import ROOT
-from tests.helpers.facts import read_text
+from gctrace_analyzer.testing import read_text
 
 STEADY = ROOT / "samples" / "steady-go1.26.log"
 LINE = (

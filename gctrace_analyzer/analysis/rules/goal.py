@@ -57,8 +57,8 @@ def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     "takes over {t.low_gogc_cpu:.0%} of the CPU, is running over {t.low_gogc_active:.0%} of the "
     "time, or takes over {t.assist_warn_cpu_share:.0%} of the CPU in mark assists; otherwise only "
     "a note; bad if it takes over {t.gc_cpu_bad:.0%} of the CPU or is running over "
-    "{t.active_bad:.0%} of the time. Needs at least {t.short_log_cycles} cycles, {t.min_span_s:g} s and a median live heap "
-    "of {t.thrash_min_live_mib:.0f} MiB.",
+    "{t.active_bad:.0%} of the time. Needs at least {t.short_log_cycles} cycles, "
+    "{t.min_span_s:g} s and a median live heap of {t.thrash_min_live_mib:.0f} MiB.",
     advice="Raise GOGC: at 100 GC costs a fraction of this, for a heap of up to twice the live "
     "heap.",
     source="go.dev/doc/gc-guide: the cost of GC is in inverse proportion to GOGC",

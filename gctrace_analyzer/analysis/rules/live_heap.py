@@ -22,6 +22,8 @@ from gctrace_analyzer.units import duration_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gctrace_analyzer.analysis.trend import LiveGrowth
+
 
 _RECORD_LONGER = (
     "Record a longer log. If the live heap still grows, compare two heap profiles "
@@ -49,10 +51,7 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     growth = facts.growth
     if growth is None:
         return
-    grown = (
-        f"The live heap grew from {growth.first_mib:,.0f} to {growth.last_mib:,.0f} MiB in "
-        f"{duration_text(growth.span_s)}"
-    )
+    grown = _grown(facts, growth)
     text, advice = grown, None
     if not growth.is_steady and not facts.grew_into_limit:
         text, advice = f"{grown}, and hardly in the last third of that time", _SETTLED
@@ -65,7 +64,8 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
         text += ", which is too short to distinguish a leak from a start-up"
         advice = _RECORD_LONGER
     if facts.grew_into_limit:
-        text += ", and no longer fits under the memory limit"
+        thrash = facts.episodes.filter(kind="limit-thrash").sort("start_s")
+        text += f". {thrash['reason'][0].rstrip('.')}"
     serious = facts.grew_into_limit or (growth.is_steady and growth.is_long)
     yield Evidence(
         "warn" if serious else "info",
@@ -78,12 +78,20 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     )
 
 
+def _grown(facts: ProcessFacts, growth: LiveGrowth) -> str:
+    """Returns from where to where the live heap grew, as the beginning of a sentence."""
+    first, last, span_s = growth.first_mib, growth.last_mib, growth.span_s
+    if facts.grew_into_limit:
+        # What grows until it thrashes grows fastest at the beginning.
+        live, few = facts.warmed_up["heap_live_mib"].drop_nulls(), facts.thresholds.min_cycles
+        first, last = median(live.head(few)), median(live.tail(few))
+        span_s = facts.warmed_up["end_s"][-1] - facts.warmed_up["start_s"][0]
+    return f"The live heap grew from {first:,.0f} to {last:,.0f} MiB in {duration_text(span_s)}"
+
+
 def _headline(facts: ProcessFacts, grown: str, *, leak: bool) -> str:
     if not facts.grew_into_limit:
         return f"{grown}: this is probably a leak."
-    live, few = facts.warmed_up["heap_live_mib"].drop_nulls(), facts.thresholds.min_cycles
-    first, last = median(live.head(few)), median(live.tail(few))
-    grown = f"The live heap grew from {first:,.0f} to {last:,.0f} MiB"
     thrash = facts.episodes.filter(kind="limit-thrash")
     share = maximum(thrash["gc_cpu_share"])
     return (

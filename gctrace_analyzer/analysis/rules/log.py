@@ -110,6 +110,8 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
             {"formats": sorted(shapes)},
             examples=example_lines(facts.cycles),
             advice=advice,
+            headline="Go 1.5 and earlier stop the program for most of a collection: here for up "
+            f"to {duration_text((facts.summary.stw_max_ms or 0) / 1000)}.",
         )
     elif not facts.new_pacer and helped:
         yield Evidence(

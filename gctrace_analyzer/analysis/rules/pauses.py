@@ -96,9 +96,9 @@ def _long_pauses(
     meaning="Single pauses are far longer than the others, which points to something outside "
     "the program.",
     condition="A pause takes over {t.outlier_times:g} times the median of its phase and over "
-    "{t.stw_warn_ms:g} ms, in a log of at least {t.short_log_cycles} cycles. The evidence points to "
-    "the host if the rank correlation of the pauses with live heap, stacks and GOMAXPROCS is at "
-    "most {t.pause_correlation:g}.",
+    "{t.stw_warn_ms:g} ms, in a log of at least {t.short_log_cycles} cycles. The evidence points "
+    "to the host if the rank correlation of the pauses with live heap, stacks and GOMAXPROCS is "
+    "at most {t.pause_correlation:g}.",
     advice="Compare the times with other work on the host, CPU quotas and page migration.",
     source="our heuristic: nothing in such a log explains the spread of its pauses",
     explained_by=("GC009", "GC010", "GC016"),

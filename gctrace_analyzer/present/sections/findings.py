@@ -63,12 +63,18 @@ def healthy(report: Report) -> str | None:
     )
 
 
+def _without(evidence: str, said: str) -> str:
+    """Returns the evidence without a first sentence that the verdict begins with."""
+    first, end, rest = evidence.partition(". ")
+    return rest if end and said.startswith(first) else evidence
+
+
 def _is_root(finding: Finding) -> bool:
     return finding.severity in ("warn", "bad") and finding.because_of is None
 
 
 def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
-    # The verdict has the consequence of the first problem already, and often its advice.
+    # The verdict has the consequence of the first problem already, and what to do.
     first = report.verdict
     leads = first is not None and first.finding == finding.id
     causes = root_causes(report.analysis.findings)
@@ -96,8 +102,8 @@ def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
         finding.name,
         finding.severity,
         "" if leads else RULES[finding.id].meaning,
-        printable(finding.evidence),
+        printable(_without(finding.evidence, first.sentence if leads and first else "")),
         finding.examples[0] if finding.examples else "",
         ", ".join(RULES[each].name for each in effects),
-        "" if leads and first and first.action.startswith(finding.advice) else finding.advice,
+        "" if leads else finding.advice,
     )

@@ -65,7 +65,7 @@ def state(report: Report) -> list[Figure]:
     s = report.analysis.summary
     figures = []
     if s.gc_cpu_share is not None:
-        note = f"{_cores(s)}; {share(s.gc_cpu_with_idle_share)} with idle marking"
+        note = f"{_cores(s)}; {share(s.gc_cpu_with_idle_share)} with idle"
         figures.append(
             _with_level(report, "GC CPU", share(s.gc_cpu_share), note, "gc_cpu_share", "gc_cpu")
         )
