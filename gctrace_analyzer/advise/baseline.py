@@ -414,8 +414,8 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
     most, least = measured.marked_live_max, baseline.least_limit_mib
     if baseline.refused == THRASHING:
         needed = (
-            f"{THRASHING}. With a peak live heap of {math.floor(most):,} MiB it needs a GOMEMLIMIT of at "
-            f"least {least:.0f} MiB"
+            f"{THRASHING}. With a peak live heap of {math.floor(most):,} MiB it needs a "
+            f"GOMEMLIMIT of at least {least:.0f} MiB"
         )
         return replace(baseline, refused=needed)
     if baseline.whole is None or baseline.refused:
