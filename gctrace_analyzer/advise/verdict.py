@@ -199,8 +199,9 @@ def _raise_limit(advice: Advice) -> str:
     assert measured is not None
     return (
         f"Raise GOMEMLIMIT to at least {least:,.0f} MiB (1.25 × the largest live heap of "
-        f"{math.floor(measured.marked_live_max):,} MiB, and what is outside the heap), or reduce "
-        "the live heap; if you can do neither, removing GOMEMLIMIT and lowering GOGC does less harm."
+        f"{math.floor(measured.marked_live_max):,} MiB, and what is outside the heap), or keep "
+        "less in memory; if you can do neither, removing GOMEMLIMIT and lowering GOGC does less "
+        "harm."
     )
 
 
