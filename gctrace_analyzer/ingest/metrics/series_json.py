@@ -59,7 +59,15 @@ def read(text: str, samples: Samples) -> list[Rejected]:
             rejected.append((line_no, _CUT, text[found.start() : found.start() + 200]))
         found = _METRIC.search(text, max(end, at))
     batch.flush()
+    if not rejected and "}" not in _closers(text):
+        line_no += text.count("\n", counted)
+        rejected.append((line_no, _CUT, text[-200:]))
     return rejected
+
+
+def _closers(text: str) -> str:
+    """Returns the brackets and braces that end a text."""
+    return text[len(text.rstrip("]} \n")) :]
 
 
 def _read_series(text: str, at: int, labels: Any, line_no: int, batch: _Batch) -> int:
