@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
@@ -88,7 +88,7 @@ def _table(text: str) -> pl.DataFrame:
         separator = ";" if ";" in header else separator
     # Labels of unquoted series have quotes of their own.
     quoted = separator != ";" or header.lstrip().startswith('"')
-    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     try:
         rows = list(csv.reader(io.StringIO(text), delimiter=separator, quoting=quoting))
     except csv.Error:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Rejected = tuple[int, str, str]
 
 _METRIC = re.compile(r'\{\s*"metric"\s*:\s*(?=\{)')
-_MEMBER = re.compile(r'\s*,\s*"(values|value|timestamps|histograms|histogram)"\s*:\s*')
+_MEMBER = re.compile(r'(?<!\s)\s*,\s*"(values|value|timestamps|histograms|histogram)"\s*:\s*')
 _ERROR = re.compile(
     r'\A\s*\{\s*"status"\s*:\s*"error"(?:(?!"error"\s*:).){0,500}"error"\s*:\s*'
     r'"(?P<text>(?:[^"\\]|\\.){0,2000})',
