@@ -120,12 +120,18 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if s.gc_cpu_share is not None and s.gc_cpu_cores is not None and s.cpus is not None:
         cores = f"{digits(s.gc_cpu_cores, 2)} of {cpus_text(s.cpus)}"
         parts.append(f"GC takes {percent(s.gc_cpu_share)} of the CPU ({cores})")
+    elif s.gc_per_s is not None:
+        parts.append(f"GC runs {digits(s.gc_per_s, 3)} times a second, its CPU time is unknown")
+    if s.stw_p99_ms is None and s.stw_max_ms is not None:
+        parts.append(f"the longest pause took {duration_text(s.stw_max_ms / 1000)}")
     if s.stw_p99_ms is not None and s.stw_max_ms is not None:
         p99, most = (duration_text(ms / 1000) for ms in (s.stw_p99_ms, s.stw_max_ms))
         parts.append(f"99 % of pauses take at most {p99}, the longest {most}")
     short = any(each.id == _SHORT for each in analysis.findings)
     grown = next((each.evidence for each in analysis.findings if each.id == _GROWS), "")
-    start = "The log is short, but shows no problem" if short else "GC is not a problem here"
+    start = "GC is not a problem here" if s.gc_cpu_share is not None else "No problem found"
+    if short:
+        start = "The log is short, but shows no problem"
     sentence = f"{start}: {' and '.join(parts)}." if parts else f"{start}."
     sentence = f"{sentence} {grown}".rstrip()
     if short:
