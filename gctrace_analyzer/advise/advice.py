@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.baseline import Baseline
 from gctrace_analyzer.advise.metrics import recommend as by_metrics
-from gctrace_analyzer.advise.metrics.model import MetricsBaseline, baseline_of
+from gctrace_analyzer.advise.metrics.model import MetricsBaseline, baseline_of, needed_limit
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.recommend import recommend
 from gctrace_analyzer.advise.verdict import Verdict, verdict
@@ -41,6 +42,17 @@ class Advice:
     def of_metrics(self) -> MetricsBaseline | str | None:
         """The baseline of a log without gctrace, or why it allows none; None with gctrace."""
         return baseline_of(self._analysis) if self._analysis.by_dumps else None
+
+    @cached_property
+    def needed_limit_mib(self) -> tuple[float, float] | None:
+        """The lowest limit that does not thrash, and the largest live heap; None if unknown."""
+        if self.of_metrics is not None:
+            return needed_limit(self._analysis)
+        least, measured = self.baseline.least_limit_mib, self.baseline.measured
+        if least is None or measured is None:
+            return None
+        # Printed sizes are truncated to MiB; the measured one is in the middle of the range.
+        return least, float(math.floor(measured.marked_live_max))
 
     @cached_property
     def recommendations(self) -> pl.DataFrame:

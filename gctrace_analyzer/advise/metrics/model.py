@@ -208,6 +208,24 @@ class MetricsBaseline:
         return ends
 
 
+def needed_limit(analysis: Analysis) -> tuple[float, float] | None:
+    """Returns the lowest limit that does not thrash, and the largest live heap, in MiB.
+
+    They are of the process with the most cycles; None if its live heap is unknown.
+    """
+    process = analysis.longest_process
+    if process is None:
+        return None
+    own = analysis.dumps.of(process)
+    summary = {row["process"]: s for row, s in analysis.per_process}[process]
+    largest = summary.live_heap_max_mib
+    if own.is_empty() or largest is None:
+        return None
+    other = own["other_mib"].median()
+    outside = float(other) if isinstance(other, int | float) else NON_HEAP_MIB
+    return float(math.ceil(SAFE_LIMIT * largest + outside)), largest
+
+
 def baseline_of(analysis: Analysis) -> MetricsBaseline | str:
     """Returns the baseline of the process with the most cycles, or why there is none."""
     process = analysis.longest_process
@@ -232,11 +250,11 @@ def baseline_of(analysis: Analysis) -> MetricsBaseline | str:
     thrash = analysis.episodes.filter(process=process, kind="limit-thrash")
     other = means["other"] if means["other"] is not None else NON_HEAP_MIB
     live_max = summary.live_heap_max_mib or means["live"]
-    if len(thrash):
-        least = SAFE_LIMIT * live_max + other
+    needed = needed_limit(analysis)
+    if len(thrash) and needed is not None:
         return (
-            f"{THRASHING}. With a peak live heap of {live_max:.0f} MiB it needs a GOMEMLIMIT of "
-            f"at least {least:.0f} MiB"
+            f"{THRASHING}. With a peak live heap of {needed[1]:.0f} MiB it needs a GOMEMLIMIT of "
+            f"at least {needed[0]:.0f} MiB"
         )
     if summary.forced_cycles > DEFAULT.forced_share * summary.cycles:
         share = 100 * summary.forced_cycles / summary.cycles
