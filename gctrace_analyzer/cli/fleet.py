@@ -56,7 +56,9 @@ Inputs are files, folders, globs (in quotes, so that the shell does not expand
 them) and URLs: s3:// gs:// abfs:// http(s)://, compressed or not. @FILE names
 a file with one input per line, @- reads such a list from standard input.
 Credentials are taken from the environment or from the store's own
-configuration files; they are never written anywhere.
+configuration files; they are never written anywhere. prometheus+http://HOST:9090
+lets a Prometheus server compare all services:
+gctrace-analyze fleet prometheus+http://HOST:9090 --help
 
 OUTPUT.parquet is a folder of Parquet files with one row per process. An
 interrupted run resumes when given the same --output. Without inputs,
@@ -82,6 +84,10 @@ scheduler or store was lost, 70 internal error, 130 interrupted"""
 
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
+    if any(word.lower().startswith("prometheus+") for word in words):
+        from gctrace_analyzer.cli.prometheus.fleet import run as run_on_server
+
+        return run_on_server(words)
     args = _parser().parse_args(words)
     folder, reports = _outputs(args.output)
     from gctrace_analyzer.analysis.fleet import answers
