@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.table import Line
 
 SCHEMA_VERSION = 1
-_NAME_CHARS = 24
+_NAME_CHARS = 22
 _GO_LINE = (
     "collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll))"
 )
@@ -124,6 +124,8 @@ def lines(found: Services, most: int = MOST_ROWS) -> Iterator[Line]:
     for sentence in notes(found):
         for line in text.wrapped(sentence):
             yield ((f"  {line}", "dim"),)
+    if _unknown(found):
+        yield ((f"  {_GO_LINE}", ""),)
 
 
 def dumps(found: Services, most: int = MOST_ROWS) -> str:
@@ -142,6 +144,7 @@ def dumps(found: Services, most: int = MOST_ROWS) -> str:
         body += [f"\n**{markdown.escaped(each.settings)}**"] if each.settings else []
         body += [f"\n{markdown.escaped(each.why)}"] if each.why else []
     body += [f"\n> {markdown.escaped(each)}" for each in notes(found)]
+    body += ["", markdown.code(_GO_LINE)] if _unknown(found) else []
     return "\n".join(body) + "\n"
 
 
@@ -185,7 +188,7 @@ def to_html(found: Services, most: int = MOST_ROWS) -> str:
         state=[],
         bars=[],
         tables=tables(found, most),
-        notes=notes(found),
+        notes=[*notes(found), *([_GO_LINE] if _unknown(found) else [])],
         version=__version__,
         style=Markup(style),
     )
@@ -211,14 +214,18 @@ def notes(found: Services) -> list[str]:
         "of one cycle, both pauses added, that a scrape saw. Instances are listed by their state, "
         "then by the CPU they spend on GC."
     ]
-    unknown = int(found.rows["gc_cores"].is_null().sum())
-    if unknown:
+    if unknown := _unknown(found):
         whose = count(unknown, "process does", "processes do")
         sentences.append(
-            f"{whose} not export GC CPU: the order of these follows cycles/s × live heap. One "
-            f"line of Go changes that: {_GO_LINE}"
+            f"{whose} not export GC CPU, and their order follows cycles/s × live heap. One line "
+            "of Go in place of the default collector exports it:"
         )
     return sentences
+
+
+def _unknown(found: Services) -> int:
+    """Returns how many processes do not export their GC CPU."""
+    return int(found.rows["gc_cores"].is_null().sum())
 
 
 def _table(frame: pl.DataFrame, kind: Any, most: int) -> Table:
@@ -229,26 +236,25 @@ def _table(frame: pl.DataFrame, kind: Any, most: int) -> Table:
 
 
 _services = (
-    ("Service", "processes", "GC CPU", "cycles/s", "pause max", "alloc", "held by Go"),
+    ("Service", "replicas", "GC CPU", "GC cores", "cycles/s", "pause max", "held by Go"),
     "lrrrrrr",
     lambda row: (
         _short(row["service"] or "(no name)"),
         f"{row['processes']:,}",
-        _gc_cpu(row),
+        share(row["gc_cpu_share"]),
+        cores(row["gc_cores"]),
         rate(row["gc_per_s"]),
         ms(row["stw_max_ms"]),
-        mib_per_s(row["alloc_mib_per_s"]),
         mib(row["go_memory_mib"]),
     ),
 )
 _processes = (
-    ("Process", "GC CPU", "cycles/s", "busiest 5m", "pause max", "alloc", "heap goal"),
-    "lrrrrrr",
+    ("Process", "GC CPU", "cycles/s", "pause max", "allocation", "heap goal"),
+    "lrrrrr",
     lambda row: (
         _name(row),
-        _gc_cpu(row),
+        share(row["gc_cpu_share"]),
         rate(row["gc_per_s"]),
-        rate(row["gc_per_s_max"]),
         ms(row["stw_max_ms"]),
         mib_per_s(row["alloc_mib_per_s"]),
         mib(row["heap_goal_mib"]),
@@ -272,12 +278,6 @@ _memory = (
         NONE if row["restarts"] is None else f"{row['restarts']:.0f}",
     ),
 )
-
-
-def _gc_cpu(row: Mapping[str, Any]) -> str:
-    if row["gc_cpu_share"] is None:
-        return NONE
-    return f"{share(row['gc_cpu_share'])} {cores(row['gc_cores'])}c"
 
 
 def _whole_name(row: Mapping[str, Any]) -> str:

@@ -246,7 +246,7 @@ def cleaned(
     error: UnreadableInputError, without_secrets: Callable[[str], str]
 ) -> UnreadableInputError:
     """Returns the error without the secrets that the server may have repeated."""
-    facts = {
+    facts: dict[str, Any] = {
         name: without_secrets(value) if isinstance(value, str) else value
         for name, value in vars(error).items()
         if name != "__notes__"

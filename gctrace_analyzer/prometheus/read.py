@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Unpack
 
+    import polars as pl
+
     from gctrace_analyzer.api import ProgramFacts
     from gctrace_analyzer.prometheus.connection import Limits
     from gctrace_analyzer.prometheus.discovery import Target
@@ -76,7 +78,7 @@ class Question:
         host = urlsplit(self.server.url).netloc
         if len(self.targets) == 1:
             return f"{self.targets[0].name} ({host})"
-        return f"{host} {selector.selector('', self.matchers)}"
+        return f"{host} {selector.selector('', self.matchers)}" if self.matchers else host
 
     def only(self, target: Target) -> Question:
         """Returns the same question about one process."""
@@ -160,6 +162,31 @@ def read_prometheus(
     if save is not None:
         answers.save(Path(save))
     return run_of(answers, **facts)
+
+
+def prometheus_fleet(
+    url: str,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    **how: Unpack[ReadKwargs],
+) -> pl.DataFrame:
+    """Lets a Prometheus server compare Go processes; returns one row each, the worst first.
+
+    Some twenty instant queries are sent for any number of processes; no samples are fetched.
+
+    Args:
+        url: the address of the server, as for `read_prometheus`.
+        progress: called with the number of queries so far, and of all.
+        how: `match`, `since` (6 hours by default), `until` and credentials, as for
+            `read_prometheus`.
+
+    Raises:
+        GctraceError: as `read_prometheus`.
+    """
+    from gctrace_analyzer.prometheus.services import figures
+
+    how.setdefault("since", "6h")
+    return figures(question(url, **how), progress)
 
 
 def question(url: str, **how: Unpack[ReadKwargs]) -> Question:

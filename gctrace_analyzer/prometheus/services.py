@@ -57,11 +57,21 @@ QUERIES: Mapping[str, tuple[str, float]] = {
     "gc_cpu_since_start_share": ("go_memstats_gc_cpu_fraction{S}", 1),
     "limiter_changes": ("changes(go_gc_limiter_last_enabled_gc_cycle{S}[R])", 1),
     "restarts": ("changes(process_start_time_seconds{S}[R])", 1),
+    "covered_s": ("count_over_time(go_gc_duration_seconds_count{S}[R:STEP])", 1),
     "gogc_pct": ("go_gc_gogc_percent{S}", 1),
     "memory_limit_mib": ("go_gc_gomemlimit_bytes{S}", _PER_MIB),
 }
 """A query for each figure, and what its values are multiplied by. `S` are label matchers, `R` is
-the time range. The pause of `quantile="1"` is the longest of the last 256 cycles."""
+the time range. The pause of `quantile="1"` is the longest of the last 256 cycles.
+
+`covered_s` counts the steps at which a process existed: `rate` divides by the whole range, also
+for a process that was there for a part of it."""
+
+_STEPS = 200
+_SHORTEST_STEP_S = 15
+_RATES = (
+    "gc_per_s", "stw_share", "alloc_mib_per_s", "cpu_cores", "gc_cores", "cores", "assist_cores",
+)  # fmt: skip
 
 _CONTAINER_LIMIT = (
     'max by (namespace, pod, container) (kube_pod_container_resource_limits{S,resource="memory"})',
@@ -144,6 +154,7 @@ def _rows(
         tick()
     _add_containers(asked, list(rows.values()), tick)
     for row in rows.values():
+        _correct_rates(row, asked.span.seconds)
         _derive(row)
     return list(rows.values())
 
@@ -162,11 +173,19 @@ def _identified(target: Target) -> dict[str, Any]:
     }
 
 
+def of_rows(asked: Question, rows: pl.DataFrame) -> list[Target]:
+    """Returns the processes that rows of `figures` are about."""
+    names = ("service", "instance", "namespace", "pod", "container")
+    known = {tuple(_identified(each)[name] for name in names): each for each in asked.targets}
+    return [known[key] for key in rows.select(names).iter_rows()]
+
+
 def _asked(asked: Question, template: str, matchers: Sequence[Matcher]) -> list[dict[str, Any]]:
     """Returns the result of a query; none where the server refuses or cannot compute it."""
     inner = ",".join(map(str, matchers))
     query = template.replace("{S,", f"{{{inner}," if inner else "{")
     query = query.replace("{S}", f"{{{inner}}}" if inner else "")
+    query = query.replace("STEP", f"{_step_s(asked.span.seconds)}s")
     query = query.replace("[R", f"[{round(asked.span.seconds)}s")
     try:
         return asked.server.instant(query, asked.span.end)
@@ -218,6 +237,21 @@ def _of_container(
     if container:
         return next((value for name, value in values if name == container), None)
     return values[0][1] if len(values) == 1 else None
+
+
+def _step_s(seconds: float) -> int:
+    return max(_SHORTEST_STEP_S, round(seconds / _STEPS))
+
+
+def _correct_rates(row: dict[str, Any], seconds: float) -> None:
+    """Makes rates those of the time in which the process existed."""
+    steps = row.pop("covered_s", None)
+    if steps is None:
+        return
+    row["covered_s"] = covered = min(seconds, steps * _step_s(seconds))
+    for name in _RATES:
+        if row.get(name) is not None:
+            row[name] *= seconds / covered
 
 
 def _derive(row: dict[str, Any]) -> None:
