@@ -1,0 +1,53 @@
+"""Reads samples from text: Prometheus and OpenMetrics pages, /federate, `promtool tsdb dump`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.ingest.metrics import labels, names
+from gctrace_analyzer.ingest.metrics.samples import unix_us
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.ingest.metrics.samples import Samples
+
+SAMPLE = (
+    r'^\s*(?P<series>[^\s{]*(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?)\s+'
+    r"(?P<value>[+-]?(?:[0-9.eE+-]+|Inf|NaN))(?:\s+(?P<at>-?[0-9][0-9.eE+-]*))?"
+    r"\s*(?:#.*)?$"
+)
+"""A sample: series, value, time if there is one; an OpenMetrics exemplar may follow."""
+
+_BUCKET = r"^[^\s{]*_bucket\{"
+
+
+def lines_of(text: str) -> pl.DataFrame:
+    """Returns the lines of a text with their numbers."""
+    lines = pl.Series("text", [text]).str.split("\n").explode()
+    return pl.DataFrame({"text": lines}).with_row_index("line_no", offset=1)
+
+
+def read(text: str, samples: Samples) -> None:
+    """Adds the samples of every series that is read."""
+    line = pl.col("text")
+    wanted = lines_of(text).filter(
+        line.str.contains_any(names.HINTS)
+        & ~line.str.starts_with("#")
+        & ~line.str.contains(_BUCKET)
+    )
+    parts = wanted.with_columns(line.str.extract_groups(SAMPLE).alias("parts")).unnest("parts")
+    parts = parts.drop("text").drop_nulls("value")
+    if parts.is_empty():
+        return
+    different = parts["series"].unique(maintain_order=True)
+    numbers = [samples.series_of(*labels.series(text)) for text in different]
+    table = pl.DataFrame({"series": different, "number": pl.Series(numbers, dtype=pl.Int64)})
+    parts = parts.join(table, on="series", how="left", maintain_order="left")
+    parts = parts.drop_nulls("number")
+    samples.add(
+        parts["number"],
+        unix_us(parts["at"]),
+        parts["value"].str.strip_prefix("+").cast(pl.Float64, strict=False),
+        parts["line_no"],
+    )
