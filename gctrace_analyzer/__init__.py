@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     )
     from gctrace_analyzer.fleets.answers import FleetAnswers, fleet_answers
     from gctrace_analyzer.fleets.fleet import fleet
-    from gctrace_analyzer.prometheus.read import prometheus_fleet, read_prometheus
+    from gctrace_analyzer.prometheus.fleet import prometheus_fleet
+    from gctrace_analyzer.prometheus.read import read_prometheus
     from gctrace_analyzer.run import Run
 
 __version__ = "0.1.0"
@@ -78,7 +79,8 @@ _HOMES = {
     **dict.fromkeys(("Comparison", "Sweep"), "comparison"),
     **dict.fromkeys(("overlay", "side_by_side"), "api"),
     "fleet": "fleets.fleet",
-    **dict.fromkeys(("prometheus_fleet", "read_prometheus"), "prometheus.read"),
+    "prometheus_fleet": "prometheus.fleet",
+    "read_prometheus": "prometheus.read",
     **dict.fromkeys(("FleetAnswers", "fleet_answers"), "fleets.answers"),
     **dict.fromkeys(("add_metrics", "compare", "cycles", "from_frame", "read", "sweep"), "api"),
 }

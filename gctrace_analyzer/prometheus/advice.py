@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.errors import GctraceError
 from gctrace_analyzer.present.sections.advice import as_text, setting_of
 from gctrace_analyzer.present.services import Advised
-from gctrace_analyzer.prometheus.read import recorded, run_of
+from gctrace_analyzer.prometheus.read import record, run_of
+from gctrace_analyzer.prometheus.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +30,9 @@ def advised(
     """
     name = asked.targets[0].name
     try:
-        run = run_of(recorded(asked, progress), **facts)
+        with Recording(asked.name) as answers:
+            record(answers, asked, progress)
+            run = run_of(answers, **facts)
     except GctraceError as err:
         first = str(err).partition("\n")[0]
         return Advised(name, "no recommendation", "", f"Its samples cannot be used: {first}")

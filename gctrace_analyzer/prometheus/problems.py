@@ -116,8 +116,8 @@ def _elsewhere(url: str, target: str) -> UnreadableInputError:
     return NotTheApiError(
         url,
         f"the server redirects to {there}",
-        "The redirect was not followed, because that is another server. If it is a login page, "
-        "give credentials; if Prometheus has moved, use its new address.",
+        "It was not followed, because that is another server. If Prometheus has moved, use its "
+        "new address; if that is a login page, give credentials:",
         argument="token_file",
         argument_value="FILE",
     )

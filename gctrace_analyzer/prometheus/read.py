@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Unpack
 
-    import polars as pl
-
     from gctrace_analyzer.api import ProgramFacts
     from gctrace_analyzer.prometheus.connection import Limits
     from gctrace_analyzer.prometheus.discovery import Target
@@ -158,35 +156,11 @@ def read_prometheus(
             value=match or "all",
             expected=f"a selector for at most {MOST_TARGETS} processes; {len(asked.targets):,} fit",
         )
-    answers = recorded(asked, progress)
-    if save is not None:
-        answers.save(Path(save))
-    return run_of(answers, **facts)
-
-
-def prometheus_fleet(
-    url: str,
-    *,
-    progress: Callable[[int, int], None] | None = None,
-    **how: Unpack[ReadKwargs],
-) -> pl.DataFrame:
-    """Lets a Prometheus server compare Go processes; returns one row each, the worst first.
-
-    Some twenty instant queries are sent for any number of processes; no samples are fetched.
-
-    Args:
-        url: the address of the server, as for `read_prometheus`.
-        progress: called with the number of queries so far, and of all.
-        how: `match`, `since` (6 hours by default), `until` and credentials, as for
-            `read_prometheus`.
-
-    Raises:
-        GctraceError: as `read_prometheus`.
-    """
-    from gctrace_analyzer.prometheus.services import figures
-
-    how.setdefault("since", "6h")
-    return figures(question(url, **how), progress)
+    with Recording(asked.name) as answers:
+        record(answers, asked, progress)
+        if save is not None:
+            answers.save(Path(save))
+        return run_of(answers, **facts)
 
 
 def question(url: str, **how: Unpack[ReadKwargs]) -> Question:
@@ -223,15 +197,15 @@ def question(url: str, **how: Unpack[ReadKwargs]) -> Question:
     return replace(asked, matchers=[*matchers, these])
 
 
-def recorded(asked: Question, progress: Callable[[Progress], None] | None = None) -> Recording:
-    """Fetches the samples of all processes of a question, and those of their containers."""
-    answers = Recording(asked.name)
+def record(
+    answers: Recording, asked: Question, progress: Callable[[Progress], None] | None = None
+) -> None:
+    """Records the samples of all processes of a question, and those of their containers."""
     server, found, span = asked.server, asked.targets, asked.span
     for answer in samples.fetched(server, asked.matchers, found, span, progress):
         answers.add(answer)
     for answer in samples.of_containers(server, found, span):
         answers.add(answer)
-    return answers
 
 
 def run_of(answers: Recording, **facts: Unpack[ProgramFacts]) -> Run:

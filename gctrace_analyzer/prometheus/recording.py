@@ -6,7 +6,7 @@ import gzip
 import json
 import shutil
 from tempfile import SpooledTemporaryFile
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, Self, cast
 
 from gctrace_analyzer.files import write_atomically
 
@@ -32,7 +32,10 @@ class _Spool(SpooledTemporaryFile[bytes]):
 
 
 class Recording:
-    """JSON lines, compressed: one answer of the server each, as its API gave it."""
+    """JSON lines, compressed: one answer of the server each, as its API gave it.
+
+    It is a context manager, because it may have a temporary file.
+    """
 
     def __init__(self, name: str) -> None:
         self._spool = _Spool(max_size=_IN_MEMORY_BYTES)
@@ -41,6 +44,14 @@ class Recording:
             filename="", mode="wb", compresslevel=_LEVEL, fileobj=self._spool, mtime=0
         )
         self.answers = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._packed is not None:
+            self._packed.close()
+        self._spool.close()
 
     def add(self, answer: Mapping[str, Any]) -> None:
         """Adds an answer."""

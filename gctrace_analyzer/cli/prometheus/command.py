@@ -59,18 +59,20 @@ def run(words: list[str]) -> int:
     outputs = report.validated(args)
     if args.save is not None:
         _validate_file(args.save)
-    from gctrace_analyzer.prometheus.read import question, recorded, run_of
+    from gctrace_analyzer.prometheus.read import question, record, run_of
+    from gctrace_analyzer.prometheus.recording import Recording
 
     with reading():
         asked = question(args.url, **asked_for(args))
     if len(asked.targets) > 1:
         return _table(args, asked)
-    with reading(), downloading() as progress:
-        answers = recorded(asked, progress)
-    if args.save is not None:
-        answers.save(args.save)
-    with reading():
-        found = run_of(answers, **read_options(args))
+    with Recording(asked.name) as answers:
+        with reading(), downloading() as progress:
+            record(answers, asked, progress)
+        if args.save is not None:
+            answers.save(args.save)
+        with reading():
+            found = run_of(answers, **read_options(args))
     return report.deliver(found, args, outputs)
 
 
@@ -127,14 +129,17 @@ def _table(args: argparse.Namespace, asked: Question) -> int:
             remedy="instance",
         )
     from gctrace_analyzer.present.services import Services
-    from gctrace_analyzer.prometheus.read import recorded
+    from gctrace_analyzer.prometheus.read import record
+    from gctrace_analyzer.prometheus.recording import Recording
     from gctrace_analyzer.prometheus.services import by_service, figures
 
     with reading(), drawing() as draw:
         rows = figures(asked, lambda done, total: draw(f"asking: query {done} of {total}"))
     if args.save is not None:
-        with reading(), downloading() as progress:
-            recorded(asked, progress).save(args.save)
+        with Recording(asked.name) as answers:
+            with reading(), downloading() as progress:
+                record(answers, asked, progress)
+            answers.save(args.save)
     found = Services(asked.name, asked.span.seconds, rows, by_service(rows))
     show_or_write(found, args.format, args.output, args.color)
     if not args.output and args.format in (None, "text"):
