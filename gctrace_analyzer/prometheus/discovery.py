@@ -73,13 +73,13 @@ def targets(
         found = _counted(server, selector(name, matchers), begin, end)
         if found:
             return _grouped(found)
-    raise _nothing(server, matchers, end)
+    raise _nothing(server, matchers, begin, end)
 
 
 def _counted(server: Server, chosen: str, begin: float, end: float) -> list[dict[str, Any]]:
     """Returns series, each with the number of its samples."""
     try:
-        return server.instant(f"count_over_time({chosen}[{max(1, round(end - begin))}s])", end)
+        return server.instant(_over_time(chosen, begin, end), end)
     except RefusedError as err:
         if err.status == 400:
             raise problems.bad_selector(chosen, err.text) from err
@@ -184,22 +184,18 @@ def is_ip(text: str) -> bool:
     return True
 
 
-def _nothing(server: Server, matchers: Sequence[Matcher], end: float) -> NoDataError:
+def _nothing(
+    server: Server, matchers: Sequence[Matcher], begin: float, end: float
+) -> NoDataError:
     """Returns the error for an empty result, with the values of labels that do exist."""
     for matcher in matchers:
-        for name in FINDING:
-            others = [each for each in matchers if each is not matcher]
-            values = _values(
-                server, f"group by ({matcher.label}) ({selector(name, others)})", end
-            )
-            if values:
-                return _no_such_value(server.url, matcher, values)
-    if matchers:
+        others = [each for each in matchers if each is not matcher]
+        if values := _values(server, matcher.label, others, begin, end):
+            return _no_such_value(server.url, matcher, values)
+    if matchers and (jobs := _values(server, "job", [], begin, end)):
         which = selector("", matchers)
-        for name in FINDING:
-            if jobs := _values(server, f"group by (job) ({name})", end):
-                hint = f"Jobs with Go processes: {_listed(jobs)}."
-                return NoDataError(server.url, f"no Go process fits {which}", hint)
+        hint = f"Jobs with Go processes: {_listed(jobs)}."
+        return NoDataError(server.url, f"no Go process fits {which}", hint)
     return NoDataError(
         server.url,
         "no Go process has sent metrics in this time",
@@ -214,16 +210,28 @@ def _no_such_value(url: str, matcher: Matcher, values: list[str]) -> NoDataError
     return NoDataError(
         url,
         f"no Go process fits {{{matcher}}} in this time",
-        f"{suggestion}Values of {matcher.label} at its end: {_listed(values)}.",
+        f"{suggestion}Values of {matcher.label}: {_listed(values)}.",
     )
 
 
-def _values(server: Server, query: str, end: float) -> list[str]:
-    try:
-        found = server.instant(query, end)
-    except RefusedError:
-        return []
-    return sorted({value for series in found for value in labels_of(series).values()})
+def _values(
+    server: Server, label: str, matchers: Sequence[Matcher], begin: float, end: float
+) -> list[str]:
+    """Returns the values that a label has among the Go processes of a time range."""
+    for name in FINDING:
+        counted = _over_time(selector(name, matchers), begin, end)
+        try:
+            found = server.instant(f"count by ({label}) ({counted})", end)
+        except RefusedError:
+            continue
+        values = {value for series in found for value in labels_of(series).values()}
+        if values:
+            return sorted(values)
+    return []
+
+
+def _over_time(chosen: str, begin: float, end: float) -> str:
+    return f"count_over_time({chosen}[{max(1, round(end - begin))}s])"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -54,12 +54,12 @@ QUERIES: Mapping[str, tuple[str, float]] = {
     ),
     "cores": ("rate(go_cpu_classes_total_cpu_seconds_total{S}[R])", 1),
     "assist_cores": ("rate(go_cpu_classes_gc_mark_assist_cpu_seconds_total{S}[R])", 1),
-    "gc_cpu_since_start_share": ("go_memstats_gc_cpu_fraction{S}", 1),
+    "gc_cpu_since_start_share": ("last_over_time(go_memstats_gc_cpu_fraction{S}[R])", 1),
     "limiter_changes": ("changes(go_gc_limiter_last_enabled_gc_cycle{S}[R])", 1),
     "restarts": ("changes(process_start_time_seconds{S}[R])", 1),
     "covered_s": ("count_over_time(go_gc_duration_seconds_count{S}[R:STEP])", 1),
-    "gogc_pct": ("go_gc_gogc_percent{S}", 1),
-    "memory_limit_mib": ("go_gc_gomemlimit_bytes{S}", _PER_MIB),
+    "gogc_pct": ("last_over_time(go_gc_gogc_percent{S}[R])", 1),
+    "memory_limit_mib": ("last_over_time(go_gc_gomemlimit_bytes{S}[R])", _PER_MIB),
 }
 """A query for each figure, and what its values are multiplied by. `S` are label matchers, `R` is
 the time range. The pause of `quantile="1"` is the longest of the last 256 cycles.
@@ -68,7 +68,7 @@ the time range. The pause of `quantile="1"` is the longest of the last 256 cycle
 for a process that was there for a part of it."""
 
 _STEPS = 200
-_SHORTEST_STEP_S = 15
+_SHORTEST_STEP_S = 1
 _RATES = (
     "gc_per_s", "stw_share", "alloc_mib_per_s", "cpu_cores", "gc_cores", "cores", "assist_cores",
 )  # fmt: skip

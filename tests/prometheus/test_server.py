@@ -406,7 +406,7 @@ def test_limits_of_containers_are_fetched_also_under_renamed_labels() -> None:
 @pytest.mark.parametrize(
     ("match", "words"),
     [
-        ('{job="apu"}', r"Did you mean api\? Values of job at its end: api, web\."),
+        ('{job="apu"}', r"Did you mean api\? Values of job: api, web\."),
         ("{team='x'}", "Jobs with Go processes: api, web"),
         (None, "no Go process has sent metrics"),
     ],
@@ -415,7 +415,7 @@ def test_an_empty_result_names_what_is_there(match: str | None, words: str) -> N
     def answer(request: Request) -> Answer:
         if request.query == "time()":
             return now()
-        if match and request.query == "group by (job) (go_info)":
+        if match and request.query == "count by (job) (count_over_time(go_info[3600s]))":
             return result(info(job="api"), info(job="web"))
         return result()
 
