@@ -116,6 +116,16 @@ class Run:
         return self._log.tables["memstats"]
 
     @property
+    def cycle_pauses(self) -> pl.DataFrame:
+        """The pauses that MemStats dumps remember, one row per cycle (`schema.CYCLE_PAUSES`)."""
+        return self._log.tables["cycle_pauses"]
+
+    @property
+    def intervals(self) -> pl.DataFrame:
+        """What happened between successive dumps or scrapes (`schema.INTERVALS`)."""
+        return self._analysis.intervals
+
+    @property
     def oom_kills(self) -> pl.DataFrame:
         """Processes killed for memory, one row per kill."""
         return self._log.tables["oom_kills"]
@@ -181,7 +191,7 @@ class Run:
 
         Tables that were read: `cycles`, `processes`, `memstats`, `oom_kills` and the others in
         `schema.LOG_TABLES`. Derived tables: `metrics` (the cycles with derived columns),
-        `pauses`, `windows` (of 10 s), `episodes`, `segments`, `mmu`, `findings`,
+        `intervals` (between two MemStats dumps or scrapes), `pauses`, `windows` (of 10 s), `episodes`, `segments`, `mmu`, `findings`,
         `recommendations`, `post_mortems` and `memory`.
 
         Raises:
@@ -189,6 +199,7 @@ class Run:
         """
         derived: dict[str, Callable[[], pl.DataFrame]] = {
             "metrics": lambda: self._analysis.metrics,
+            "intervals": lambda: self.intervals,
             "pauses": self.pauses,
             "windows": self.windows,
             "episodes": self.episodes,

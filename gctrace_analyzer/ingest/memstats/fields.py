@@ -48,6 +48,7 @@ _OF_METRICS = {
 """Columns that no dump of MemStats has."""
 
 
+@lru_cache(maxsize=4096)
 def plain(name: str) -> str:
     """Returns a name in its plainest spelling: `heapalloc` for `Heap-Alloc`."""
     return re.sub(r"[\s_\-.]", "", name.strip().strip('"').lower())

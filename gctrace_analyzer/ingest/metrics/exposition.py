@@ -36,8 +36,7 @@ def read(text: str, samples: Samples) -> None:
         & ~line.str.starts_with("#")
         & ~line.str.contains(_BUCKET)
     )
-    parts = wanted.with_columns(line.str.extract_groups(SAMPLE).alias("parts")).unnest("parts")
-    parts = parts.drop("text").drop_nulls("value")
+    parts = _parts(wanted).drop_nulls("value")
     if parts.is_empty():
         return
     different = parts["series"].unique(maintain_order=True)
@@ -48,6 +47,36 @@ def read(text: str, samples: Samples) -> None:
     samples.add(
         parts["number"],
         unix_us(parts["at"]),
-        parts["value"].str.strip_prefix("+").cast(pl.Float64, strict=False),
+        parts["value"],
         parts["line_no"],
     )
+
+
+def _parts(lines: pl.DataFrame) -> pl.DataFrame:
+    """Returns series, value and time of each sample; the value is null where there is none."""
+    line = pl.col("text")
+    # Cutting at the first `} ` is many times as fast as the pattern, and wrong only where a
+    # label contains it; then the rest is no number.
+    brace = line.str.splitn("} ", 2).struct
+    blank = line.str.splitn(" ", 2).struct
+    has_labels = line.str.contains("{", literal=True)
+    parts = lines.with_columns(
+        series=pl.when(has_labels).then(brace.field("field_0")).otherwise(blank.field("field_0")),
+        rest=pl.when(has_labels).then(brace.field("field_1")).otherwise(blank.field("field_1")),
+    )
+    rest = pl.col("rest").str.splitn(" ", 2).struct
+    parts = parts.with_columns(value=rest.field("field_0"), at=rest.field("field_1"))
+    parts = parts.with_columns(value=_number("value"), number=_number("at"))
+    unclear = pl.col("value").is_null() | (pl.col("at").is_not_null() & pl.col("number").is_null())
+    by_pattern = (
+        parts.filter(unclear)
+        .select("line_no", line.str.extract_groups(SAMPLE).alias("parts"))
+        .unnest("parts")
+        .with_columns(value=_number("value"), at=_number("at"))
+    )
+    quick = parts.filter(~unclear).select("line_no", "series", "value", at="number")
+    return pl.concat([quick, by_pattern.select(quick.columns)])
+
+
+def _number(name: str) -> pl.Expr:
+    return pl.col(name).str.strip_prefix("+").cast(pl.Float64, strict=False)

@@ -33,7 +33,12 @@ HEAD = re.compile(
 _STARTED = (("system", "started"), ("varz", "start"), ("start",), ("start_time",))
 """Where programs publish the time of their start in expvar (influxd, nats-server)."""
 
-PAUSES = {"line_no": pl.Int64(), "num_gc": pl.Int64(), "ended_at": pl.List(pl.Int64), "pause_ns": pl.List(pl.Int64)}  # fmt: skip
+PAUSES = {
+    "line_no": pl.Int64(),
+    "num_gc": pl.Int64(),
+    "ended_at": pl.List(pl.Int64),
+    "pause_ns": pl.List(pl.Int64),
+}
 
 
 def dump_of(value: Any) -> Mapping[str, Any] | None:
@@ -72,18 +77,17 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
 def _row(dump: Mapping[str, Any]) -> Row:
     if RUNTIME_KEY not in dump:
         return memstats_json.from_record(dump)
-    row: Row = {}
-    for name, value in dump.items():
-        of = names.metric(name, {}) if name.startswith("/") else None
-        if of and isinstance(value, int | float) and of.column not in row:
-            row[of.column] = float(value)
-    return row
+    return {
+        column: value
+        for name, (column, _) in names.RUNTIME.items()
+        if isinstance(value := dump.get(name), int | float)
+    }
 
 
 def _times(value: Mapping[str, Any]) -> Row:
     row: Row = {}
     for key, given in value.items():
-        if fields.plain(key) in fields.TIMES and not isinstance(given, bool):
+        if not key.startswith("/") and fields.plain(key) in fields.TIMES:
             row["at_text" if isinstance(given, str) else "at"] = given
             break
     for path in _STARTED:
@@ -153,7 +157,8 @@ def pauses(rings: list[Row]) -> pl.DataFrame:
     if not rings:
         return pl.DataFrame(schema=typed)
     try:
-        frame = pl.DataFrame(rings, schema=PAUSES, strict=False, orient="row")
+        columns = {name: [ring[name] for ring in rings] for name in PAUSES}
+        frame = pl.DataFrame(columns, schema=PAUSES, strict=False)
     except (pl.exceptions.PolarsError, TypeError, OverflowError):
         return pl.DataFrame(schema=typed)
     frame = frame.filter(pl.col("ended_at").list.len() == pl.col("pause_ns").list.len())

@@ -60,7 +60,7 @@ _PROMETHEUS: dict[str, tuple[str, float]] = {
 """client_golang's names: those of `runtime/metrics` with `/`, `-` and `:` as `_`, and a unit. Of
 two metrics for one column the first counts."""
 
-_RUNTIME = {
+RUNTIME = {
     "/gc/cycles/total:gc-cycles": ("num_gc", 1.0),
     "/gc/cycles/forced:gc-cycles": ("num_forced_gc", 1.0),
     "/gc/heap/allocs:bytes": ("total_alloc_bytes", 1.0),
@@ -116,7 +116,7 @@ _OTEL_USED = {"stack": "stack_inuse_bytes", "other": "other_used_bytes"}
 _OTEL_TRANSLATED = {name.replace(".", "_"): of for name, of in _OTEL.items()}
 """OpenTelemetry's names as Prometheus stores them, without the unit that it appends."""
 
-_RANK = {name: rank for rank, name in enumerate((*_PROMETHEUS, *_RUNTIME, *_OTEL))}
+_RANK = {name: rank for rank, name in enumerate((*_PROMETHEUS, *RUNTIME, *_OTEL))}
 
 HINTS = (
     "go_gc_", "go_memstats_", "go_cpu_classes_", "go_memory_", "go_sched_gomaxprocs",
@@ -166,7 +166,7 @@ def metric(name: str, labels: Mapping[str, str]) -> Metric | None:
 
 @lru_cache(maxsize=4096)
 def _by_name(name: str) -> Metric | None:
-    for table in (_PROMETHEUS, _RUNTIME, _OTEL):
+    for table in (_PROMETHEUS, RUNTIME, _OTEL):
         if name in table:
             column, factor = table[name]
             return Metric(column, factor, _RANK[name])

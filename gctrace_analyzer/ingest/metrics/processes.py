@@ -103,14 +103,19 @@ def _with_lives(memstats: pl.DataFrame) -> pl.DataFrame:
 
 
 def _joined(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns the rows with the lives that are of one process joined."""
+    """Returns the rows with the lives that are of one process joined to the best of them.
+
+    Inside the time of the best one, the others only give the columns that it lacks.
+    """
     numbers = [c.name for c in schema.TABLES["memstats"] if c.dtype in ("Int64", "Float64")]
     known = [name for name in numbers if name in rows.columns and name != "line_no"]
     lives = rows.group_by("life", maintain_order=True).agg(
+        pl.col("target").first(),
         pl.col("same_target").first(),
         pl.col("started_at").drop_nulls().first().dt.truncate("10ms").alias("start"),
         pl.col("t_us").min().alias("begin"),
         pl.col("t_us").max().alias("end"),
+        pl.col("t_us").diff().median().fill_null(_ONE_SCRAPE_US).alias("step"),
         pl.len().alias("rows"),
         pl.sum_horizontal(pl.col(name).is_not_null().any() for name in known).alias("known"),
     )
@@ -119,39 +124,45 @@ def _joined(rows: pl.DataFrame) -> pl.DataFrame:
     is_long = 2 * pl.col("rows") >= pl.col("rows").max().over(key)
     same = (
         lives.drop_nulls([*key, "begin"])
+        .filter((pl.len().over(key) > 1) & (pl.col("target").n_unique() == pl.len()).over(key))
         .sort(is_long, "known", "rows", descending=True, maintain_order=True)
-        .filter(pl.len().over(key) > 1)
     )
-    for group in same.partition_by("same_target", "start", maintain_order=True):
-        best = group.row(0, named=True)
-        for other in group[1:].iter_rows(named=True):
-            rows = _filled(rows, best, other, known)
-    return rows
+    if same.is_empty():
+        return rows
+    of_best = {name: pl.col(name).first().over(key) for name in ("life", "begin", "end", "step")}
+    best = same.select(pl.col("life"), **{f"best_{k}": each for k, each in of_best.items()})
+    rows = rows.join(best, on="life", how="left", maintain_order="left")
+    is_other = (pl.col("best_life") != pl.col("life")).fill_null(value=False)
+    low, high = (pl.col("best_begin") - pl.col("best_step"), pl.col("best_end") + pl.col("best_step"))
+    is_spare = is_other & pl.col("t_us").is_between(low, high)
+    spare, rows = rows.filter(is_spare), rows.filter(~is_spare)
+    rows = rows.with_columns(life=pl.coalesce("best_life", "life"))
+    return _filled(rows, spare, known).drop("best_life", "best_begin", "best_end", "best_step")
 
 
-def _filled(
-    rows: pl.DataFrame, best: dict[str, int], other: dict[str, int], known: list[str]
-) -> pl.DataFrame:
-    """Joins the life `other` to `best`: outside its time as rows, inside as missing columns."""
-    is_other = pl.col("life") == other["life"]
-    steps = rows.filter(life=best["life"])["t_us"].sort().diff().drop_nulls()
-    step = int(steps.median() or 0) or _ONE_SCRAPE_US  # type: ignore[arg-type]  # integers
-    inside = is_other & pl.col("t_us").is_between(best["begin"] - step, best["end"] + step)
-    spare = rows.filter(inside)
-    rows = rows.filter(~inside).with_columns(
-        life=pl.when(is_other).then(pl.lit(best["life"], rows.schema["life"])).otherwise("life")
+def _filled(rows: pl.DataFrame, spare: pl.DataFrame, known: list[str]) -> pl.DataFrame:
+    """Returns the rows with the columns that a life lacks, from the scrape of `spare` nearby."""
+    given = [name for name in known if spare[name].count() and rows[name].null_count()]
+    if not given:
+        return rows
+    near = spare.drop_nulls("t_us").select(
+        pl.col("best_life").alias("life"), "t_us", pl.col("t_us").alias("spare_us"),
+        pl.col(given).name.prefix("spare_"),
+    )  # fmt: skip
+    dated = rows.drop_nulls("t_us").sort("t_us", maintain_order=True)
+    joined = dated.join_asof(
+        near.sort("t_us"), on="t_us", by="life", strategy="nearest", check_sortedness=False
     )
-    own = rows.filter(life=best["life"])
-    lacking = [
-        name for name in known if own[name].null_count() == len(own) and spare[name].count()
-    ]
-    if lacking:
-        filled = own.drop(lacking).sort("t_us").join_asof(
-            spare.select("t_us", *lacking).sort("t_us"),
-            on="t_us", strategy="nearest", tolerance=2 * step,
-        )  # fmt: skip
-        rows = pl.concat([rows.filter(pl.col("life") != best["life"]), filled.select(rows.columns)])
-    return rows.sort("target", "life", "t_us", maintain_order=True)
+    is_near = (pl.col("t_us") - pl.col("spare_us")).abs() <= 2 * pl.col("best_step")
+    joined = joined.with_columns(
+        pl.when(pl.col(name).is_null().all().over("life") & is_near)
+        .then(pl.col(f"spare_{name}"))
+        .otherwise(pl.col(name))
+        .alias(name)
+        for name in given
+    )
+    undated = rows.filter(pl.col("t_us").is_null())
+    return pl.concat([joined.select(rows.columns), undated])
 
 
 def _processes(rows: pl.DataFrame) -> pl.DataFrame:
@@ -161,6 +172,7 @@ def _processes(rows: pl.DataFrame) -> pl.DataFrame:
     first, last = (
         getattr(pl.col("num_gc").drop_nulls(), which)() for which in ("first", "last")
     )
+    rows = rows.sort("process", "t_us", maintain_order=True)
     table = rows.group_by("process", maintain_order=True).agg(
         pl.when(last > first).then(first + 1).alias("first_gc"),
         last.alias("last_gc"),

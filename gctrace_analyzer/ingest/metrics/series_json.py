@@ -31,6 +31,7 @@ _ERROR = re.compile(
     re.DOTALL,
 )
 _MOST_SAMPLES = 1 << 20
+_MOST_CHARS = 1 << 25
 _CUT = "JSON that ends inside a value"
 
 
@@ -77,21 +78,50 @@ def _read_series(text: str, at: int, labels: Any, line_no: int, batch: _Batch) -
     members: dict[str, Any] = {}
     while member is not None:
         begin = member.end()
-        try:
-            members[member[1]], at = json_values.raw_decode(text, begin)
-        except ValueError:
-            if member[1] == "values" and not members:
-                whole = _before_damage(text, begin)
-                batch.add_pairs(series, whole, line_no)
-            raise
+        quick, at = _quick(text, begin)
+        if quick is None:
+            try:
+                members[member[1]], at = json_values.raw_decode(text, begin)
+            except ValueError:
+                if member[1] == "values" and not members:
+                    batch.add_pairs(series, _before_damage(text, begin), line_no)
+                raise
+        else:
+            members[member[1]] = quick
         member = _MEMBER.match(text, at)
-    if "timestamps" in members:
-        batch.add(series, members["timestamps"], members.get("values"), line_no)
-    elif "values" in members:
-        batch.add_pairs(series, members["values"], line_no)
+    values, timestamps = members.get("values"), members.get("timestamps")
+    if isinstance(values, str) and not values.startswith("["):
+        if isinstance(timestamps, str):
+            batch.add_texts(series, timestamps, values, line_no)
+        else:
+            batch.add(series, timestamps, json_values.loads(f"[{values}]"), line_no)
+    elif isinstance(values, str):
+        batch.add_text_pairs(series, values, line_no)
+    elif timestamps is not None:
+        given = timestamps if isinstance(timestamps, list) else json.loads(f"[{timestamps}]")
+        batch.add(series, given, values, line_no)
+    elif values is not None:
+        batch.add_pairs(series, values, line_no)
     elif "value" in members:
         batch.add_pairs(series, [members["value"]], line_no)
     return at
+
+
+def _quick(text: str, at: int) -> tuple[str | None, int]:
+    """Returns the text inside an array of numbers, or of pairs, without blanks; and its end.
+
+    Returns None for anything else, which is decoded as JSON instead.
+    """
+    if not text.startswith("[", at):
+        return None, at
+    pairs = text.startswith("[[", at)
+    end = text.find("]]" if pairs else "]", at)
+    if end < 0:
+        return None, at
+    inside = text[at + 1 : end + pairs]
+    if not pairs and (not inside or '"' in inside) or " " in inside or "\n" in inside:
+        return None, at
+    return inside, end + 1 + pairs
 
 
 def _before_damage(text: str, at: int) -> list[Any]:
@@ -115,6 +145,9 @@ class _Batch:
         self._counts: list[int] = []
         self._times: list[Any] = []
         self._values: list[Any] = []
+        self._pairs: list[tuple[int, int, str]] = []
+        self._columns: list[tuple[int, int, str, str]] = []
+        self._chars = 0
 
     def add_pairs(self, series: int, pairs: Any, line_no: int) -> None:
         """Adds samples given as pairs of time and value.
@@ -148,8 +181,25 @@ class _Batch:
         if len(self._times) >= _MOST_SAMPLES:
             self.flush()
 
+    def add_text_pairs(self, series: int, pairs: str, line_no: int) -> None:
+        """Adds samples given as the text of pairs: `[1,"2"],[3,"4"]`."""
+        self._pairs.append((series, line_no, pairs))
+        self._grow(pairs)
+
+    def add_texts(self, series: int, times: str, values: str, line_no: int) -> None:
+        """Adds samples given as the texts of times and of values: `1,3` and `2,4`."""
+        self._columns.append((series, line_no, times, values))
+        self._grow(values)
+
+    def _grow(self, text: str) -> None:
+        self._chars += len(text)
+        if self._chars >= _MOST_CHARS:
+            self.flush()
+
     def flush(self) -> None:
         """Adds what was collected to the samples."""
+        self._flush_pairs()
+        self._flush_columns()
         if not self._times:
             return
         self.samples.add(
@@ -158,7 +208,36 @@ class _Batch:
             _numbers(self._values),
             _repeated(self._lines, self._counts),
         )
-        self.__init__(self.samples)  # type: ignore[misc]  # empties every list
+        for each in (self._series, self._lines, self._counts, self._times, self._values):
+            each.clear()
+
+    def _flush_pairs(self) -> None:
+        if not self._pairs:
+            return
+        frame = pl.DataFrame(self._pairs, schema=["series", "line_no", "text"], orient="row")
+        parts = frame.with_columns(pl.col("text").str.split("],[")).explode("text")
+        pair = parts["text"].str.splitn(",", 2).struct
+        self.samples.add(
+            parts["series"],
+            unix_us(pair.field("field_0").str.strip_chars_start("[")),
+            _floats(pair.field("field_1").str.strip_chars('"]')),
+            parts["line_no"],
+        )
+        self._pairs, self._chars = [], 0
+
+    def _flush_columns(self) -> None:
+        if not self._columns:
+            return
+        frame = pl.DataFrame(
+            self._columns, schema=["series", "line_no", "times", "values"], orient="row"
+        )
+        both = frame.with_columns(pl.col("times", "values").str.split(","))
+        same = pl.col("times").list.len() == pl.col("values").list.len()
+        parts = both.filter(same).explode("times", "values")
+        self.samples.add(
+            parts["series"], unix_us(parts["times"]), _floats(parts["values"]), parts["line_no"]
+        )
+        self._columns, self._chars = [], 0
 
 
 def _repeated(numbers: list[int], counts: list[int]) -> pl.Series:
@@ -169,5 +248,8 @@ def _numbers(values: list[Any]) -> pl.Series:
     """Returns numbers that are given as numbers or texts; null for all else."""
     if {*map(type, values)} <= {float, int}:
         return pl.Series(values, dtype=pl.Float64, strict=False)
-    texts = pl.Series(list(map(str, values)), dtype=pl.String)
+    return _floats(pl.Series(list(map(str, values)), dtype=pl.String))
+
+
+def _floats(texts: pl.Series) -> pl.Series:
     return texts.str.strip_prefix("+").cast(pl.Float64, strict=False)

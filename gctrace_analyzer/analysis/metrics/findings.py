@@ -1,0 +1,58 @@
+"""The findings whose evidence metrics contain, by the same rules as those of a log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis.rules import assists, cpu, diagnose, frequency, limit, live_heap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gctrace_analyzer.analysis.rules.finding import ProcessFacts
+    from gctrace_analyzer.analysis.rules.registry import Rule
+
+RULES: Sequence[Rule[ProcessFacts]] = (
+    limit.limit_thrash,
+    limit.limit_tight,
+    limit.limit_without_headroom,
+    cpu.high_gc_cpu,
+    frequency.too_frequent,
+    assists.assist_pressure,
+    cpu.cpu_quota_throttling,
+    live_heap.live_heap_growth,
+    frequency.forced_gc,
+    diagnose.log.short_log,
+)
+"""The rules that need no single cycles: their evidence is in the summary, the episodes, and the
+live heap, heap goal and GOMAXPROCS over time."""
+
+
+def points(intervals: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
+    """Returns one row per interval in the columns of cycles, as far as metrics have them.
+
+    Args:
+        intervals: what `intervals.intervals` returns.
+        like: an empty frame with the columns of `episodes.enrich`.
+    """
+    live, goal = pl.col("heap_live_mib"), pl.col("heap_goal_mib")
+    # In a file that is one line long, a line number helps nobody.
+    many = pl.col("line_no").n_unique() > 1
+    rows = intervals.select(
+        "process",
+        "procs",
+        pl.col("heap_live_mib", "heap_goal_mib"),
+        stacks_mib=pl.lit(0, pl.Int64),
+        start_s="end_s",
+        end_s="end_s",
+        gc_num=pl.when(many).then("num_gc"),
+        source=pl.col("source").cast(pl.String),
+        line_no=pl.col("line_no").cast(pl.Int64),
+        forced=pl.lit(value=False),
+        effective_gogc=100 * (goal - live) / live,
+        goal_set_by=pl.when(pl.col("by_limit")).then(pl.lit("memory-limit")),
+    )
+    absent = [name for name in like.columns if name not in rows.columns]
+    return rows.with_columns(pl.lit(None, like.schema[name]).alias(name) for name in absent)
