@@ -56,9 +56,11 @@ Inputs are files, folders, globs (in quotes, so that the shell does not expand
 them) and URLs: s3:// gs:// abfs:// http(s)://, compressed or not. @FILE names
 a file with one input per line, @- reads such a list from standard input.
 Credentials are taken from the environment or from the store's own
-configuration files; they are never written anywhere. prometheus+http://HOST:9090
-lets a Prometheus server compare all services:
-gctrace-analyze fleet prometheus+http://HOST:9090 --help
+configuration files; they are never written anywhere.
+
+A Prometheus server can compare the services that it scrapes:
+
+  gctrace-analyze fleet prometheus+http://localhost:9090 --help
 
 OUTPUT.parquet is a folder of Parquet files with one row per process. An
 interrupted run resumes when given the same --output. Without inputs,

@@ -103,7 +103,18 @@ class Server:
             raise err from None
 
     def _now(self) -> float:
-        return float(self._data("query", {"query": "time()"})["result"][0])
+        document = self._ask("query", {"query": "time()"})
+        try:
+            result = document["data"]["result"]
+            # A scalar is a pair of time and value; VictoriaMetrics answers with a vector.
+            pair = result[0]["value"] if isinstance(result[0], dict) else result
+            return float(pair[1])
+        except (IndexError, KeyError, TypeError, ValueError):
+            raise NotTheApiError(
+                self.url,
+                "the answer to time() is not a time",
+                "Is this the API of Prometheus, or of something that only looks like it?",
+            ) from None
 
     def instant(self, query: str, at: float) -> list[dict[str, Any]]:
         """Returns the result of an instant query: series with one value, or with samples.
@@ -122,9 +133,6 @@ class Server:
         """Returns the whole answer to a range query."""
         ends = {"start": f"{begin:.3f}", "end": f"{end:.3f}"}
         return self._ask("query_range", {"query": query, **ends, "step": f"{step:g}"})
-
-    def _data(self, path: str, fields: Mapping[str, str]) -> dict[str, Any]:
-        return self._ask(path, fields)["data"]  # type: ignore[no-any-return]
 
     def _ask(self, path: str, fields: Mapping[str, str]) -> dict[str, Any]:
         """Returns an answer with data, as a document of the API."""

@@ -15,15 +15,20 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.cli import main
-from gctrace_analyzer.prometheus import samples
+from gctrace_analyzer.prometheus import samples, services
 from gctrace_analyzer.prometheus.address import parse
 from gctrace_analyzer.prometheus.names import GO
+from gctrace_analyzer.prometheus.server import Server
+from tests.helpers.prometheus import binary, exporter, free_port, running, value, wait_until
 from tests.prometheus.conftest import PASSWORD
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.prometheus.conftest import Monitored
+
+# Advice for metrics alone compares with an unknown process.
+pytestmark = pytest.mark.filterwarnings("ignore:Comparisons with None")
 
 SPAN = "60s"
 
@@ -48,7 +53,7 @@ def cycles_in(log: Path) -> int:
 
 def test_a_process_is_read_as_its_gctrace_shows_it(monitored: Monitored) -> None:
     run = gca.read_prometheus(monitored.url, instance=monitored.api, since=SPAN)
-    last = run.memstats["num_gc"].max()
+    last = int(run.memstats.select(pl.max("num_gc")).item())
     in_log = cycles_in(monitored.api_log)
     # The program goes on after its last scrape.
     assert in_log - 3 <= last <= in_log
@@ -148,10 +153,36 @@ def test_the_server_computes_what_the_samples_say(monitored: Monitored) -> None:
     assert row["rss_max_mib"] > row["heap_goal_mib"] / 2 > 5
 
 
+def test_ctrl_c_leaves_no_file(
+    monitored: Monitored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Server.document
+
+    def interrupted(self: Server, query: str, at: float) -> dict[str, Any]:
+        if "__name__" in query:
+            raise KeyboardInterrupt
+        return asked(self, query, at)
+
+    monkeypatch.setattr(Server, "document", interrupted)
+    path = tmp_path / "raw.json.gz"
+    words = ["prometheus", monitored.url, "--instance", monitored.api, "--save", str(path)]
+    assert main(words) == 130
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_restart_is_counted(monitored: Monitored) -> None:
     rows = gca.prometheus_fleet(monitored.url, match='{job="restarted"}', since=SPAN)
     assert rows["restarts"].to_list() == [1]
     assert rows["instance"].to_list() == [monitored.restarted]
+
+
+def test_processes_are_asked_about_in_batches(
+    monitored: Monitored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    which: dict[str, Any] = {"since": SPAN, "until": at(monitored)}
+    whole = gca.prometheus_fleet(monitored.url, **which)
+    monkeypatch.setattr(services, "BATCH", 1)
+    assert gca.prometheus_fleet(monitored.url, **which).equals(whole)
 
 
 def test_a_fleet_names_the_worst_and_advises(
@@ -248,3 +279,36 @@ def test_every_metric_that_is_fetched_exists(monitored: Monitored, tmp_path: Pat
 def test_an_address_may_be_what_a_browser_shows() -> None:
     pasted = "http://h:9090/prometheus/graph?g0.expr=up&g0.tab=0#x"
     assert parse(pasted).url == "http://h:9090/prometheus"
+
+
+def test_victoria_metrics_answers_alike(monitored: Monitored, tmp_path: Path) -> None:
+    server = binary("victoria-metrics", "victoria-metrics")
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    program = exporter(tmp_path)
+    target = f"127.0.0.1:{free_port()}"
+    config = tmp_path / "scrape.yml"
+    config.write_text(
+        "global: {scrape_interval: 250ms, scrape_timeout: 250ms}\nscrape_configs:\n"
+        f'- {{job_name: api, static_configs: [{{targets: ["{target}"]}}]}}\n'
+    )
+    command = [
+        server,
+        f"-storageDataPath={tmp_path / 'data'}",
+        f"-promscrape.config={config}",
+        f"-httpListenAddr=127.0.0.1:{port}",
+        "-search.latencyOffset=0s",
+    ]
+    with (
+        running([program, "-listen", target], tmp_path / "api.log"),
+        running(command, tmp_path / "victoria.log"),
+    ):
+        query = "count_over_time(go_info[1m])"
+        wait_until(lambda: value(url, query) > 20, "VictoriaMetrics has samples")
+        path = tmp_path / "raw.json"
+        run = gca.read_prometheus(url, since="1m", save=path)
+        rows = gca.prometheus_fleet(url, since="1m")
+    assert len(run.memstats) > 20
+    assert rows["instance"].to_list() == [target]
+    assert rows["gc_per_s"][0] > 0
+    assert rows["heap_goal_mib"][0] > 20

@@ -22,6 +22,8 @@ from gctrace_analyzer.prometheus.server import Server
 from tests.helpers.prometheus import Answer, fake, now, refusal, result
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.helpers.prometheus import Request
 
 SECRET = "s3cr3t-t0ken-value"
@@ -291,7 +293,7 @@ def matrix(*times: float, **labels: str) -> Answer:
     return result({"metric": labels, "values": values}, kind="matrix")
 
 
-def store(samples: Any) -> Any:
+def store(samples: Any) -> Callable[[Request], Answer]:
     """Answers of a store with one process; `samples` decides about range selectors."""
 
     def answer(request: Request) -> Answer:
@@ -299,7 +301,8 @@ def store(samples: Any) -> Any:
             return now()
         if request.query.startswith("count_over_time(go_info"):
             return result(info(instance="a:1", job="api", version="go1.26.8"))
-        return samples(request) if "[" in request.query else result()
+        found: Answer = samples(request) if "[" in request.query else result()
+        return found
 
     return answer
 

@@ -44,8 +44,8 @@ def add_access(parser: argparse.ArgumentParser) -> None:
     """Adds the options for credentials and certificates."""
     group = parser.add_argument_group(
         "access",
-        "Without these, PROMETHEUS_TOKEN, or PROMETHEUS_USER and PROMETHEUS_PASSWORD of the\n"
-        "environment are used. HTTPS_PROXY and NO_PROXY are respected.",
+        "Without these, PROMETHEUS_TOKEN, or PROMETHEUS_USER and PROMETHEUS_PASSWORD\n"
+        "are taken from the environment. HTTPS_PROXY and NO_PROXY are respected.",
     )
     group.add_argument("--token-file", metavar="FILE", help="file with a bearer token")
     group.add_argument("--user", metavar="NAME", help="user for basic authentication")

@@ -30,7 +30,7 @@ Reads the metrics of Go processes from a Prometheus server, or from a store with
 the same API (Mimir, Thanos, VictoriaMetrics), and reports on them. No gctrace
 is needed. One process: its report. Several: a table with a row for each.
 
-  gctrace-analyze prometheus http://localhost:9090 --match '{job="api"}' --since 6h
+  gctrace-analyze prometheus http://localhost:9090 --match '{job="api"}'
 
 Samples are fetched as they were scraped, in small pieces, one request after the
 other. --save keeps them: `gctrace-analyze FILE` reads the file later, without
@@ -39,9 +39,10 @@ the server."""
 _EPILOG = """\
 examples:
   gctrace-analyze prometheus http://localhost:9090
-  gctrace-analyze prometheus http://localhost:9090 --instance api-0:8080 --since 6h
-  gctrace-analyze prometheus https://mimir.example/prometheus --match '{job="api"}' \\
-      --header 'X-Scope-OrgID: team-a' --token-file token -o report.html
+  gctrace-analyze prometheus http://localhost:9090 --instance api-0 --since 6h
+  gctrace-analyze prometheus https://mimir.example/prometheus \\
+      --match '{job="api"}' --header 'X-Scope-OrgID: team-a' \\
+      --token-file token -o report.html
   gctrace-analyze prometheus http://localhost:9090 --match '{job="api"}' \\
       --since 7d --step 1m --save api.json.gz
 

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 _SINCE = "6h"
 _WORST = 3
 _DESCRIPTION = """\
-Compares all Go services that a Prometheus server scrapes. The server computes the
-figures: some twenty queries for any number of services, one after the other.
-Then the samples of the worst processes are fetched, and new settings for them
-are recommended.
+Compares all Go services that a Prometheus server scrapes. The server computes
+the figures: some twenty queries for any number of services, one after the
+other. Then the samples of the worst processes are fetched, and new settings for
+them are recommended.
 
   gctrace-analyze fleet prometheus+http://localhost:9090 --since 6h"""
 
@@ -48,7 +48,7 @@ examples:
   gctrace-analyze fleet prometheus+http://localhost:9090
   gctrace-analyze fleet prometheus+https://mimir.example/prometheus \\
       --match '{cluster="eu-1"}' --since 1d --token-file token -o services.html
-  gctrace-analyze fleet prometheus+http://localhost:9090 -o services.parquet --worst 0
+  gctrace-analyze fleet prometheus+http://localhost:9090 --worst 0 -o all.parquet
 
 exit codes: 0 analysed, 2 wrong usage, 3 the server does not answer or knows no
 Go process, 70 internal error, 130 interrupted"""
