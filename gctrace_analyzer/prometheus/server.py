@@ -32,6 +32,8 @@ MOST_WAIT_S = 300.0
 
 _FIRST_WAIT_S = 1.0
 _RETRIED = (429, 502, 503, 504)
+_CONNECTIONS = 3
+"""How often a connection is made for one query."""
 _MOST_GET_CHARS = 6000
 """Proxies refuse longer URLs."""
 
@@ -137,11 +139,11 @@ class Server:
     def _ask(self, path: str, fields: Mapping[str, str]) -> dict[str, Any]:
         """Returns an answer with data, as a document of the API."""
         for attempt in range(1, ATTEMPTS + 1):
-            response = self._send(path, fields)
-            if response.status not in _RETRIED or attempt == ATTEMPTS:
+            response = self._reached(path, fields)
+            document = _document(response)
+            if attempt == ATTEMPTS or not _may_recover(response, document):
                 break
             self._wait(response, attempt)
-        document = _document(response)
         if response.status < 300 and document and document.get("status") == "success":
             self._warn(document)
             if _has_result(document):
@@ -150,6 +152,19 @@ class Server:
         raise problems.cleaned(
             problems.refused(self.url, response, said), self._credentials.without_secrets
         )
+
+    def _reached(self, path: str, fields: Mapping[str, str]) -> Response:
+        """Sends a query; again if the connection to a server that has answered before breaks."""
+        for attempt in range(1, _CONNECTIONS):
+            try:
+                return self._send(path, fields)
+            except RefusedError:
+                raise
+            except UnreadableInputError:
+                if not self.traffic.bytes:
+                    raise
+                self._pause(_FIRST_WAIT_S * 2**attempt)
+        return self._send(path, fields)
 
     def _send(self, path: str, fields: Mapping[str, str]) -> Response:
         url = f"{self.url}/api/v1/{path}"
@@ -177,8 +192,11 @@ class Server:
                 "Try again after that.",
                 status=response.status,
             )
-        self.traffic.waited_s += pause
-        self._sleep(pause)
+        self._pause(pause)
+
+    def _pause(self, seconds: float) -> None:
+        self.traffic.waited_s += seconds
+        self._sleep(seconds)
 
     def _warn(self, document: Mapping[str, Any]) -> None:
         """Passes on each warning of the server once, such as a partial answer."""
@@ -190,6 +208,16 @@ class Server:
             if clean not in self._warned:
                 self._warned.add(clean)
                 warnings.warn(f"{self.url}: {clean}", GctraceWarning, stacklevel=2)
+
+
+def _may_recover(response: Response, document: Mapping[str, Any] | None) -> bool:
+    """Returns whether the same query may succeed later.
+
+    A timeout that the API itself reports would come again: the query asks for too much.
+    """
+    if response.status == 429:
+        return True
+    return response.status in _RETRIED and _said(document) is None
 
 
 def _texts(value: object) -> list[str]:

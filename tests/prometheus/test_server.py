@@ -47,6 +47,28 @@ def test_an_overloaded_server_is_asked_again_after_the_pause_it_wants() -> None:
     assert (found, pauses) == (1.8e9, [7.0, 2.0])
 
 
+def test_a_query_that_timed_out_is_not_sent_again() -> None:
+    timeout = refusal(503, "timeout", "query timed out in expression evaluation")
+    with fake(lambda _: timeout) as other, pytest.raises(RefusedError, match="timed out"):
+        server(other.url).find_api()
+    assert len(other.requests) == 1
+
+
+def test_a_broken_connection_is_made_again() -> None:
+    answers = [now(), Answer(b'{"status":', length=1000), now()]
+    with fake(lambda _: answers.pop(0)) as other:
+        found = server(other.url)
+        assert [found.find_api(), found.find_api()] == [1.8e9, 1.8e9]
+
+
+def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    with fake(lambda _: now()) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.setenv("no_proxy", "")
+        server("http://prometheus.example:9090").find_api()
+    assert proxy.requests[0].path == "http://prometheus.example:9090/api/v1/query"
+
+
 def test_a_retry_after_may_be_a_date() -> None:
     pauses: list[float] = []
     at = formatdate(time.time() + 30, usegmt=True)
@@ -462,3 +484,63 @@ def test_invalid_arguments_are_reported_before_the_server_is_asked(
 def test_an_address_that_is_none_is_refused_without_being_repeated(url: str) -> None:
     with pytest.raises(gca.BadSettingError, match="the URL of a server"):
         gca.read_prometheus(url)
+
+
+def kubernetes(request: Request) -> Answer:
+    """A store with two pods, of which the first was killed for memory."""
+    query = request.query
+    if query == "time()":
+        return now()
+    pods = [
+        {"namespace": "shop", "pod": f"api-{index}", "container": "api"} for index in (0, 1)
+    ]
+    of_go = [
+        {**pod, "instance": f"10.0.0.{7 + i}:80", "job": "api"} for i, pod in enumerate(pods)
+    ]
+    if query.startswith("count_over_time(go_info"):
+        return result(*[info(**labels) for labels in of_go])
+    if query.startswith(
+        "max by (namespace, pod, container) (kube_pod_container_resource_limits"
+    ):
+        return result(*[{"metric": pod, "value": [1.8e9, str(512 << 20)]} for pod in pods])
+    if "OOMKilled" in query and "restarts_total" in query:
+        return result({"metric": pods[0], "value": [1.8e9, "1"]})
+    if query.startswith("max_over_time(process_resident_memory_bytes"):
+        return result(*[{"metric": pod, "value": [1.8e9, str(500 << 20)]} for pod in of_go])
+    return result()
+
+
+def test_limits_and_kills_of_containers_are_in_the_table() -> None:
+    with fake(kubernetes) as other:
+        rows = gca.prometheus_fleet(other.url, limits=QUICK)
+    columns = ("pod", "container_limit_mib", "oom_killed", "state")
+    assert rows.select(columns).rows() == [
+        ("api-0", 512.0, True, "killed"),
+        ("api-1", 512.0, None, "near"),
+    ]
+    assert rows["reason"][1] == "98 % of the container's memory was used"
+    assert rows["gc_per_s"].null_count() == len(rows)
+
+
+def test_a_store_with_many_processes_is_asked_in_bounded_pieces() -> None:
+    many = 5_000
+
+    def answer(request: Request) -> Answer:
+        if request.query == "time()":
+            return now()
+        if request.query.startswith("count_over_time(go_info"):
+            labels = [
+                {"instance": f"10.0.{i >> 8}.{i & 255}:80", "job": "api"} for i in range(many)
+            ]
+            return result(*[info(**each) for each in labels])
+        if request.query.startswith("rate(go_gc_duration_seconds_count"):
+            inner = request.query.partition('instance=~"')[2].partition('"')[0]
+            found = [each.replace("\\\\", "") for each in inner.split("|")]
+            return result(*[info(instance=each, job="api") for each in found])
+        return result()
+
+    with fake(answer) as other:
+        rows = gca.prometheus_fleet(other.url)
+    assert len(rows) == many
+    assert rows["gc_per_s"].null_count() == 0
+    assert max(len(each.query) for each in other.requests) < 100_000
