@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.advise.advice import Advice
+from gctrace_analyzer.advise.metrics import recommend as by_metrics
+from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.recommend import parse_objective, parse_target, recommend
 from gctrace_analyzer.advise.whatif import PRESENT, grid, parse_settings
 from gctrace_analyzer.analysis.analysis import Analysis
@@ -191,8 +194,9 @@ class Run:
 
         Tables that were read: `cycles`, `processes`, `memstats`, `oom_kills` and the others in
         `schema.LOG_TABLES`. Derived tables: `metrics` (the cycles with derived columns),
-        `intervals` (between two MemStats dumps or scrapes), `pauses`, `windows` (of 10 s), `episodes`, `segments`, `mmu`, `findings`,
-        `recommendations`, `post_mortems` and `memory`.
+        `intervals` (between two MemStats dumps or scrapes), `pauses`, `windows` (of 10 s),
+        `episodes`, `segments`, `mmu`, `findings`, `recommendations`, `post_mortems` and
+        `memory`.
 
         Raises:
             BadSettingError: there is no such table.
@@ -355,13 +359,14 @@ class Run:
         """
         baseline = self._with_evidence(evidence)
         now = baseline.now
-        return grid(
-            baseline,
-            parse_settings(gogc, now.gogc, "gogc"),
-            parse_settings(memory_limit, now.limit, "memory_limit"),
-            [value or 0.0 for value in parse_settings(ballast, now.ballast, "ballast")],
-            units.duration_s(horizon, argument="horizon") if horizon else 0.0,
-        )
+        gogcs = parse_settings(gogc, now.gogc, "gogc")
+        limits = parse_settings(memory_limit, now.limit, "memory_limit")
+        ballasts = [value or 0.0 for value in parse_settings(ballast, now.ballast, "ballast")]
+        horizon_s = units.duration_s(horizon, argument="horizon") if horizon else 0.0
+        if self._advice.of_metrics is not None:
+            settings = [Setting(*each) for each in product(gogcs, limits, ballasts)]
+            return by_metrics.grid(self._advice.of_metrics, settings, baseline.warnings)
+        return grid(baseline, gogcs, limits, ballasts, horizon_s)
 
     def recommend(
         self,
@@ -386,6 +391,10 @@ class Run:
         if objective == "balanced" and gc_cpu_target is None and not evidence:
             return self._advice.recommendations
         target = parse_target(gc_cpu_target)
+        if self._advice.of_metrics is not None:
+            return by_metrics.recommend(
+                self._advice.of_metrics, aim=objective, gc_cpu_target=target
+            )
         baseline = self._with_evidence(evidence)
         return recommend(baseline, aim=objective, gc_cpu_target=target)
 

@@ -294,6 +294,7 @@ INTERVALS = (
     Column("gc_cpu_s", "Float64", "CPU s", "CPU time of GC, without idle marking", "/cpu/classes, or GCCPUFraction × GOMAXPROCS × time"),
     Column("gc_cpu_share", "Float64", "0–1", "the same as a share of all CPU, over whole cycles; null: no cycle ended, or unknown", "/cpu/classes, or GCCPUFraction"),
     Column("assist_cpu_s", "Float64", "CPU s", "CPU time of mark assists", "/cpu/classes"),
+    Column("pause_cpu_s", "Float64", "CPU s", "CPU time of pauses, part of gc_cpu_s", "/cpu/classes"),
     Column("idle_cpu_s", "Float64", "CPU s", "CPU time of idle marking", "/cpu/classes"),
     Column("available_cpu_s", "Float64", "CPU s", "GOMAXPROCS × time between the ends of the cycles", "/cpu/classes"),
     Column("cpu_s", "Float64", "CPU s", "CPU time of the process: an upper bound of that of GC", "process_cpu_seconds_total"),

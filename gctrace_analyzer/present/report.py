@@ -29,6 +29,13 @@ class Report:
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
     @property
+    def _cycles_of_dumps(self) -> str:
+        summary = self.analysis.summary
+        if summary.gc_per_s is None:
+            return "cycles not counted"
+        return format.count(summary.cycles, "cycle")
+
+    @property
     def facts(self) -> list[str]:
         """The parts of the first line: input, Go version, processors, time span, cycles."""
         summary = self.analysis.summary
@@ -38,7 +45,9 @@ class Report:
             *([go] if (go := self.analysis.go_versions) else []),
             *([f"{'–'.join(procs)} procs" if procs != ["1"] else "1 proc"] if procs else []),
             *([format.duration(summary.span_s)] if summary.span_s is not None else []),
-            f"{format.count(summary.cycles, 'cycle')}, {self.analysis.repaired} repaired, "
+            self._cycles_of_dumps
+            if self.analysis.by_dumps
+            else f"{format.count(summary.cycles, 'cycle')}, {self.analysis.repaired} repaired, "
             f"{summary.missing_cycles:,} missing"
             if summary.cycles
             else "no GC cycles",

@@ -20,7 +20,7 @@ _VERDICT = {"ok": "green", "warn": "yellow", "bad": "bold red"}
 def lines(report: Report) -> Iterator[Line]:
     """Yields the whole report line by line."""
     yield from _head(report)
-    if report.analysis.summary.cycles:
+    if report.analysis.summary.cycles or report.analysis.by_dumps:
         yield ()
         for figure in overview.state(report):
             yield _figure(report, figure)

@@ -30,7 +30,8 @@ class Dumps:
     @cached_property
     def _kinds(self) -> Mapping[str, str]:
         return {
-            source.name: next(iter(source.wrappers), source.kind) for source in self._log.sources
+            source.name: next(iter(source.wrappers), source.kind)
+            for source in self._log.sources
         }
 
     @cached_property

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.rules import assists, cpu, diagnose, frequency, limit, live_heap
+from gctrace_analyzer.analysis.rules import assists, cpu, frequency, limit, live_heap, log
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ RULES: Sequence[Rule[ProcessFacts]] = (
     cpu.cpu_quota_throttling,
     live_heap.live_heap_growth,
     frequency.forced_gc,
-    diagnose.log.short_log,
+    log.short_log,
 )
 """The rules that need no single cycles: their evidence is in the summary, the episodes, and the
 live heap, heap goal and GOMAXPROCS over time."""

@@ -58,8 +58,10 @@ def intervals(
     found = _differences(rows).filter(pl.col("length_s") > 0)
     found = _with_pauses(found, pauses)
     found = live.with_live_heap(found)
-    kind = pl.col("source").cast(pl.String).replace_strict(
-        dict(kinds or {}), default=None, return_dtype=pl.String
+    kind = (
+        pl.col("source")
+        .cast(pl.String)
+        .replace_strict(dict(kinds or {}), default=None, return_dtype=pl.String)
     )
     return found.with_columns(source_kind=kind, estimated=_estimated())
 
@@ -105,16 +107,16 @@ def _starts(rows: pl.DataFrame, pauses: pl.DataFrame) -> list[pl.Series]:
         begin=pl.col("t_s").first(),
         end=pl.col("t_s").last(),
     )
-    first_gc = pauses.filter(gc_num=1).group_by("process").agg(
-        first_gc=pl.col("ended_at").min().dt.epoch("us") / 1e6
+    first_gc = (
+        pauses.filter(gc_num=1)
+        .group_by("process")
+        .agg(first_gc=pl.col("ended_at").min().dt.epoch("us") / 1e6)
     )
     age = pl.col("num") * (pl.col("end") - pl.col("begin")) / pl.col("cycles")
     is_young = age <= YOUNG_SHARE * (pl.col("end") - pl.col("begin"))
     table = by_process.join(first_gc, on="process", how="left").select(
         "process",
-        start=pl.coalesce(
-            "known", "first_gc", pl.when(is_young).then(pl.col("begin") - age)
-        ),
+        start=pl.coalesce("known", "first_gc", pl.when(is_young).then(pl.col("begin") - age)),
         is_estimate=pl.col("known").is_null(),
     )
     own = rows.select("process").join(table, on="process", how="left", maintain_order="left")
@@ -168,6 +170,7 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
         gc_cpu_base=pl.coalesce(available, base),
         by_fraction=by_classes.is_null() & by_fraction.is_not_null(),
         assist_cpu_s=step("gc_cpu_assist_s"),
+        pause_cpu_s=step("gc_cpu_pause_s"),
         idle_cpu_s=step("gc_cpu_idle_s"),
         cpu_s=step("process_cpu_s"),
         stw_total_ms=step("pause_total_ns") / 1e6,

@@ -39,9 +39,7 @@ def with_limits(rows: pl.DataFrame) -> pl.DataFrame:
             + pl.col("globals_scan_bytes").fill_null(0)
         )
         / MIB,
-        other_mib=(
-            pl.col("sys_bytes") - pl.col("heap_idle_bytes") - pl.col("heap_alloc_bytes")
-        )
+        other_mib=(pl.col("sys_bytes") - pl.col("heap_idle_bytes") - pl.col("heap_alloc_bytes"))
         / MIB,
     )
     # The runtime keeps 3 % of headroom below the limit, at least 1 MiB (memoryLimitHeapGoal).
@@ -99,9 +97,7 @@ def with_live_heap(found: pl.DataFrame) -> pl.DataFrame:
     ident = _by_cycle(per_cycle, goal)
     return found.with_columns(
         alloc_per_cycle_mib=per_cycle,
-        heap_live_mib=pl.coalesce(
-            _mean("live_row_mib"), usual, pl.when(ident > 0).then(ident)
-        ),
+        heap_live_mib=pl.coalesce(_mean("live_row_mib"), usual, pl.when(ident > 0).then(ident)),
     )
 
 

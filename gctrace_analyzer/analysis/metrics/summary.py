@@ -12,8 +12,9 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_NO_DIFFERENCE = "`num_gc` has one value only"
-ENABLE = "collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll))"
+ENABLE = (
+    "collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll))"
+)
 """What a program registers so that Prometheus gets GC CPU, live heap and the limiter."""
 
 
@@ -93,7 +94,7 @@ def _typical_interval_ms(intervals: pl.DataFrame) -> float | None:
     half = busy["gc_cycles"].sum() / 2
     at = int((busy["gc_cycles"].cum_sum() >= half).arg_max() or 0)
     rate = busy["gc_per_s"][at]
-    whole = ratio(busy["gc_cycles"].sum(), intervals["length_s"].sum()) or 0.0
+    whole = float(busy["gc_cycles"].sum()) / float(intervals["length_s"].sum())
     # Where most intervals have one cycle or none, the rate of an interval says little.
     return 1000 / (whole if busy["gc_cycles"][at] <= 1 else rate)
 

@@ -9,9 +9,7 @@ from gctrace_analyzer.analysis import windows as windows_of
 from gctrace_analyzer.errors import BadSettingError
 
 
-def windows(
-    intervals: pl.DataFrame, length_s: float, *, origin_s: float = 0.0
-) -> pl.DataFrame:
+def windows(intervals: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> pl.DataFrame:
     """Returns the figures of windows of `length_s` (`schema.WINDOWS`).
 
     What happened in an interval is spread evenly over it, so windows shorter than the time
@@ -44,9 +42,13 @@ def windows(
         gc=pl.when(known).then(share * base).otherwise(0.0),
         gc_base=pl.when(known).then(base).otherwise(0.0),
         idle=pl.when(known).then(pl.col("idle_cpu_s").fill_null(0)).otherwise(0.0),
-        idle_known=pl.when(pl.col("idle_cpu_s").is_not_null() & known).then(base).otherwise(0.0),
+        idle_known=pl.when(pl.col("idle_cpu_s").is_not_null() & known)
+        .then(base)
+        .otherwise(0.0),
         assist=pl.col("assist_cpu_s").fill_null(0),
-        gc_of_assist=pl.when(pl.col("assist_cpu_s").is_not_null()).then("gc_cpu_s").fill_null(0),
+        gc_of_assist=pl.when(pl.col("assist_cpu_s").is_not_null())
+        .then("gc_cpu_s")
+        .fill_null(0),
         stw=pl.col("stw_total_ms").fill_null(0) / 1000,
         stw_s=pl.when(pl.col("stw_total_ms").is_not_null()).then(length).otherwise(0.0),
         alloc=pl.col("alloc_mib").fill_null(0),
@@ -61,7 +63,9 @@ def windows(
         },
     )
     sums = windows_of.divided(ranges, length_s)
-    ended = (((pl.col("end_s") - origin_s) / length_s).ceil().cast(pl.Int64) - 1).alias("window")
+    ended = (((pl.col("end_s") - origin_s) / length_s).ceil().cast(pl.Int64) - 1).alias(
+        "window"
+    )
     maxima = intervals.group_by("process", ended).agg(
         pl.col("stw_max_ms").max(), heap_peak_mib=pl.col("heap_alloc_mib").max()
     )

@@ -66,11 +66,7 @@ def _add_spellings() -> None:
 
 
 _add_spellings()
-KNOWN = [
-    c
-    for c in schema.names("memstats")
-    if c not in _OF_METRICS
-]
+KNOWN = [c for c in schema.names("memstats") if c not in _OF_METRICS]
 INTEGERS = {c.name for c in schema.TABLES["memstats"] if c.dtype == "Int64"}
 OF_GO = {
     NAMES[plain(name)]

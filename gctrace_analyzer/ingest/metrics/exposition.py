@@ -32,7 +32,7 @@ def read(text: str, samples: Samples) -> None:
     """Adds the samples of every series that is read."""
     line = pl.col("text")
     wanted = lines_of(text).filter(
-        line.str.contains_any(names.HINTS)
+        line.str.contains_any(list(names.HINTS))
         & ~line.str.starts_with("#")
         & ~line.str.contains(_BUCKET)
     )
@@ -61,13 +61,17 @@ def _parts(lines: pl.DataFrame) -> pl.DataFrame:
     blank = line.str.splitn(" ", 2).struct
     has_labels = line.str.contains("{", literal=True)
     parts = lines.with_columns(
-        series=pl.when(has_labels).then(brace.field("field_0")).otherwise(blank.field("field_0")),
+        series=pl.when(has_labels)
+        .then(brace.field("field_0"))
+        .otherwise(blank.field("field_0")),
         rest=pl.when(has_labels).then(brace.field("field_1")).otherwise(blank.field("field_1")),
     )
     rest = pl.col("rest").str.splitn(" ", 2).struct
     parts = parts.with_columns(value=rest.field("field_0"), at=rest.field("field_1"))
     parts = parts.with_columns(value=_number("value"), number=_number("at"))
-    unclear = pl.col("value").is_null() | (pl.col("at").is_not_null() & pl.col("number").is_null())
+    unclear = pl.col("value").is_null() | (
+        pl.col("at").is_not_null() & pl.col("number").is_null()
+    )
     by_pattern = (
         parts.filter(unclear)
         .select("line_no", line.str.extract_groups(SAMPLE).alias("parts"))

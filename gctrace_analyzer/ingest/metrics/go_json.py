@@ -30,10 +30,17 @@ HEAD = re.compile(
 )
 """What shows that a line, which may be cut, is one of these."""
 
+_TYPED: dict[str, pl.DataType] = {
+    "line_no": pl.Int64(),
+    "gc_num": pl.Int64(),
+    "ended_at": pl.Datetime("us", "UTC"),
+    "pause_ms": pl.Float64(),
+}
+
 _STARTED = (("system", "started"), ("varz", "start"), ("start",), ("start_time",))
 """Where programs publish the time of their start in expvar (influxd, nats-server)."""
 
-PAUSES = {
+PAUSES: dict[str, pl.DataType] = {
     "line_no": pl.Int64(),
     "num_gc": pl.Int64(),
     "ended_at": pl.List(pl.Int64),
@@ -123,7 +130,9 @@ def _frame(found: list[Row]) -> pl.DataFrame:
         at = pl.lit(unix_us(frame["at"]))
     if "at_text" in frame.columns:
         at = pl.coalesce(at, pl.lit(_iso_us(frame["at_text"])))
-    frame = completed(frame.with_columns(at_us=at).drop("at", "at_text", "logged_at", strict=False))
+    frame = completed(
+        frame.with_columns(at_us=at).drop("at", "at_text", "logged_at", strict=False)
+    )
     since = (pl.col("at_us") - pl.col("at_us").min()) / 1e6
     return frame.with_columns(
         local_time=pl.from_epoch("at_us", "us"),
@@ -134,14 +143,18 @@ def _frame(found: list[Row]) -> pl.DataFrame:
 
 
 def _series(name: str, values: list[Any], dtype: pl.DataType | None) -> pl.Series:
-    if dtype == pl.Int64 and all(value is None or isinstance(value, int) for value in values):
-        values = [None if value is None or abs(value) >= 1 << 63 else value for value in values]
+    if dtype == pl.Int64 and all(value is None or _fits(value) for value in values):
         return pl.Series(name, values, dtype=pl.Int64)
     if name == "at_text":
         return pl.Series(name, values, dtype=pl.String)
     if name == "logged_at":
         return pl.Series(name, values, dtype=pl.Datetime("us", "UTC"))
     return pl.Series(name, values, dtype=pl.Float64, strict=False)
+
+
+def _fits(value: Any) -> bool:
+    """Returns whether a value is an integer of 64 bits; GOGC=off and no limit are larger."""
+    return isinstance(value, int) and abs(value) < 1 << 63
 
 
 def _iso_us(texts: pl.Series) -> pl.Series:
@@ -153,14 +166,13 @@ def _iso_us(texts: pl.Series) -> pl.Series:
 
 def pauses(rings: list[Row]) -> pl.DataFrame:
     """Returns each pause in the rings once: line of its dump, cycle, end and length."""
-    typed = {"line_no": pl.Int64, "gc_num": pl.Int64, "ended_at": pl.Datetime("us", "UTC"), "pause_ms": pl.Float64}  # fmt: skip
     if not rings:
-        return pl.DataFrame(schema=typed)
+        return pl.DataFrame(schema=_TYPED)
     try:
         columns = {name: [ring[name] for ring in rings] for name in PAUSES}
         frame = pl.DataFrame(columns, schema=PAUSES, strict=False)
     except (pl.exceptions.PolarsError, TypeError, OverflowError):
-        return pl.DataFrame(schema=typed)
+        return pl.DataFrame(schema=_TYPED)
     frame = frame.filter(pl.col("ended_at").list.len() == pl.col("pause_ns").list.len())
     long = frame.with_columns(place=pl.int_ranges(pl.col("ended_at").list.len())).explode(
         "ended_at", "pause_ns", "place"

@@ -65,10 +65,7 @@ def read(text: str, samples: Samples) -> None:
     table = table.with_columns(at_us=at).drop(time)
     series = next((by_name[name] for name in _NAME if name in by_name), None)
     values = [name for name in table.columns if _VALUE.fullmatch(name.strip().lower())]
-    if series is not None and values:
-        parts = _long(table, series, values)
-    else:
-        parts = _wide(table)
+    parts = _long(table, series, values) if series and values else _wide(table)
     for name, labels, part in parts:
         number = samples.series_of(name, labels)
         if number is not None:
@@ -106,9 +103,11 @@ def _times(texts: pl.Series, samples: Samples) -> pl.Series:
     known = read["local_time"].is_not_null() & ~read["yearless"].fill_null(value=True)
     if read.filter(known)["zone"].null_count():
         samples.is_local = True
-    return pl.select(
-        pl.when(known).then(read["local_time"].dt.epoch("us"))
-    ).to_series().alias("at_us")
+    return (
+        pl.select(pl.when(known).then(read["local_time"].dt.epoch("us")))
+        .to_series()
+        .alias("at_us")
+    )
 
 
 def _wide(table: pl.DataFrame) -> Iterator[tuple[str, dict[str, str], pl.DataFrame]]:

@@ -34,7 +34,7 @@ _FAILED = re.compile(r'\A\s*\{\s*"status"\s*:\s*"error"')
 _SERIES = re.compile(r'\A[\s\[]*\{\s*"metric"\s*:\s*\{')
 _COMMENT = re.compile(r"^# (?:HELP|TYPE|UNIT) \S+", re.MULTILINE)
 _GO_SAMPLE = re.compile(
-    r'^(?:\w+_)?go_(?:memstats|gc|info|cpu_classes|memory|sched)\w*[{\s].*$'
+    r"^(?:\w+_)?go_(?:memstats|gc|info|cpu_classes|memory|sched)\w*[{\s].*$"
     r'|^\{(?:\"go[._]|[^}]{0,2000}?__name__="(?:\w+_)?go_)',
     re.MULTILINE,
 )
@@ -62,7 +62,7 @@ def layout_of(head: str) -> Layout | None:
         return "otlp"
     if _are_dumps(head):
         return "go-json"
-    if grafana.is_table(head[:1 << 16]):
+    if grafana.is_table(head[: 1 << 16]):
         return "grafana"
     if _COMMENT.search(head) or _GO_SAMPLE.search(head):
         return "exposition"
@@ -93,7 +93,9 @@ def read(text: str, name: str) -> Metrics:
         case "series":
             if error := series_json.error_of(text):
                 problem = f"the server refused the query: {error}"
-                raise UnreadableInputError(name, problem, "Correct the query and fetch it again.")
+                raise UnreadableInputError(
+                    name, problem, "Correct the query and fetch it again."
+                )
             found.rejected = series_json.read(text, samples)
         case "exposition":
             exposition.read(text, samples)

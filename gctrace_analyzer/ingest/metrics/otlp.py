@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.ingest import json_values
-from gctrace_analyzer.ingest.metrics import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +55,12 @@ def read(text: str, samples: Samples) -> list[Rejected]:
 def _add(points: list[Point], samples: Samples, deltas: set[int]) -> None:
     frame = pl.DataFrame(
         points,
-        schema={"series": pl.Int64, "at_us": pl.Int64, "value": pl.Float64, "line_no": pl.Int64},
+        schema={
+            "series": pl.Int64,
+            "at_us": pl.Int64,
+            "value": pl.Float64,
+            "line_no": pl.Int64,
+        },
         orient="row",
     )
     target = pl.Series([target for target, _ in samples.series], dtype=pl.Int64)
@@ -78,7 +82,9 @@ def _of_resource(
 ) -> Iterator[Point]:
     labels = _attributes(resource.get("resource"))
     first = True
-    for scope in _list(resource, "scopeMetrics", "scope_metrics", "instrumentationLibraryMetrics"):
+    for scope in _list(
+        resource, "scopeMetrics", "scope_metrics", "instrumentationLibraryMetrics"
+    ):
         for metric in _list(scope, "metrics"):
             for point, name, value, is_delta in _points(metric):
                 series = samples.series_of(name, labels | _attributes(point))
@@ -98,13 +104,15 @@ def _of_resource(
 
 
 def _points(metric: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, float, bool]]:
-    """Yields the data points of a metric with its name, their values and whether they are deltas."""
+    """Yields the data points of a metric with its name, value and whether it is a delta."""
     name, factor = metric.get("name"), 1.0
     if not isinstance(name, str):
         return
     if name in _PAUSES:
         name, factor = "process.runtime.go.gc.pause_total_ns", 1e9
-    data = next((metric[kind] for kind in ("sum", "gauge", "histogram") if kind in metric), {})
+    data: Any = next(
+        (metric[kind] for kind in ("sum", "gauge", "histogram") if kind in metric), {}
+    )
     is_delta = isinstance(data, dict) and data.get("aggregationTemporality") in _DELTA
     for point in _list(data, "dataPoints", "data_points"):
         value = _value(point)

@@ -69,7 +69,7 @@ def _matches(found: pl.DataFrame, known: pl.DataFrame) -> dict[int, int]:
     matches = {}
     for number, start in found.select("process", "started_at").drop_nulls().iter_rows():
         near = (starts["started_at"] - start).dt.total_microseconds().abs()
-        if len(near) and near.min() <= _SAME_START_US:  # type: ignore[operator]
+        if len(near) and near.min() <= _SAME_START_US:
             matches[number] = int(starts["process"][int(near.arg_min() or 0)])
     return matches
 
@@ -89,10 +89,7 @@ def _with_lives(memstats: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(target=pl.coalesce("target", identity), t_us=own)
     known = pl.col("t_us").is_not_null()
     rows = rows.sort("target", known, "t_us", maintain_order=True)
-    fell = [
-        pl.col(name).forward_fill().diff().over("target") < 0
-        for name in _COUNTERS
-    ]
+    fell = [pl.col(name).forward_fill().diff().over("target") < 0 for name in _COUNTERS]
     moved = (
         pl.col("started_at").forward_fill().dt.epoch("us").diff().abs().over("target")
         > _SAME_START_US
@@ -129,11 +126,16 @@ def _joined(rows: pl.DataFrame) -> pl.DataFrame:
     )
     if same.is_empty():
         return rows
-    of_best = {name: pl.col(name).first().over(key) for name in ("life", "begin", "end", "step")}
+    of_best = {
+        name: pl.col(name).first().over(key) for name in ("life", "begin", "end", "step")
+    }
     best = same.select(pl.col("life"), **{f"best_{k}": each for k, each in of_best.items()})
     rows = rows.join(best, on="life", how="left", maintain_order="left")
     is_other = (pl.col("best_life") != pl.col("life")).fill_null(value=False)
-    low, high = (pl.col("best_begin") - pl.col("best_step"), pl.col("best_end") + pl.col("best_step"))
+    low, high = (
+        pl.col("best_begin") - pl.col("best_step"),
+        pl.col("best_end") + pl.col("best_step"),
+    )
     is_spare = is_other & pl.col("t_us").is_between(low, high)
     spare, rows = rows.filter(is_spare), rows.filter(~is_spare)
     rows = rows.with_columns(life=pl.coalesce("best_life", "life"))

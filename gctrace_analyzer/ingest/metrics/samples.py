@@ -71,13 +71,19 @@ class Samples:
         return series
 
     def add(
-        self, series: int | pl.Series, at_us: pl.Series, values: pl.Series, line_no: int | pl.Series
+        self,
+        series: int | pl.Series,
+        at_us: pl.Series,
+        values: pl.Series,
+        line_no: int | pl.Series,
     ) -> None:
         """Adds samples; a null time means that the source has none."""
         given = {"series": series, "line_no": line_no}
         self.frames.append(
             pl.DataFrame({"at_us": at_us, "value": values}).with_columns(
-                (each if isinstance(each, pl.Series) else pl.lit(each)).cast(pl.Int64).alias(name)
+                (each if isinstance(each, pl.Series) else pl.lit(each))
+                .cast(pl.Int64)
+                .alias(name)
                 for name, each in given.items()
             )
         )
@@ -105,7 +111,12 @@ def unix_us(times: pl.Series) -> pl.Series:
     """Returns Unix times in s, ms, µs or ns, as their size shows, in microseconds."""
     at = pl.col("at")
     factor = (
-        pl.when(at < MAX_SECONDS).then(1e6).when(at < MAX_MS).then(1e3).when(at < MAX_US).then(1)
+        pl.when(at < MAX_SECONDS)
+        .then(1e6)
+        .when(at < MAX_MS)
+        .then(1e3)
+        .when(at < MAX_US)
+        .then(1)
     ).otherwise(1e-3)
     frame = pl.DataFrame({"at": times.cast(pl.Float64, strict=False)})
     us = (at * factor).round()
@@ -130,11 +141,15 @@ def rows(samples: Samples) -> pl.DataFrame:
     wide = completed(_with_versions(wide, samples))
     memory = [name for name in wide.columns if name.endswith("_bytes")]
     known = pl.sum_horizontal(pl.col(name).is_not_null() for name in memory)
-    counted = pl.col("num_gc").is_not_null() if "num_gc" in wide.columns else pl.lit(value=False)
+    counted = (
+        pl.col("num_gc").is_not_null() if "num_gc" in wide.columns else pl.lit(value=False)
+    )
     wide = wide.filter(counted | (known >= _ENOUGH))
-    return _with_times(wide, is_local=samples.is_local).hstack(
-        _identities(wide["target_no"], samples.targets)
-    ).drop("target_no", "at_us", "scrape")
+    return (
+        _with_times(wide, is_local=samples.is_local)
+        .hstack(_identities(wide["target_no"], samples.targets))
+        .drop("target_no", "at_us", "scrape")
+    )
 
 
 def _pivoted(every: pl.DataFrame, samples: Samples) -> pl.DataFrame:
@@ -177,7 +192,9 @@ def _pivoted(every: pl.DataFrame, samples: Samples) -> pl.DataFrame:
 def _with_versions(wide: pl.DataFrame, samples: Samples) -> pl.DataFrame:
     if names.VERSION not in wide.columns:
         return wide
-    texts = pl.Series([(metric.value or "")[2:] for _, metric in samples.series], dtype=pl.String)
+    texts = pl.Series(
+        [(metric.value or "")[2:] for _, metric in samples.series], dtype=pl.String
+    )
     return wide.with_columns(
         texts.gather(wide[names.VERSION].cast(pl.Int64)).alias(names.VERSION)
     )
@@ -212,8 +229,9 @@ def completed(wide: pl.DataFrame) -> pl.DataFrame:
         heap_sys_bytes=pl.coalesce(
             "heap_sys_bytes", pl.col("heap_inuse_bytes") + pl.col("heap_idle_bytes")
         ),
-        started_at=pl.from_epoch((pl.col("started_s") * 1e6).round().cast(pl.Int64), "us")
-        .dt.replace_time_zone("UTC"),
+        started_at=pl.from_epoch(
+            (pl.col("started_s") * 1e6).round().cast(pl.Int64), "us"
+        ).dt.replace_time_zone("UTC"),
     )
     types = schema.polars_schema("memstats")
     wide = wide.drop(*names.PARTS, "started_s")
@@ -234,10 +252,7 @@ def _with_times(wide: pl.DataFrame, *, is_local: bool) -> pl.DataFrame:
 
 def _identities(target_no: pl.Series, targets: list[Target]) -> pl.DataFrame:
     table = pl.DataFrame(
-        [
-            {"target": each.key, "same_target": each.same, **each.identity}
-            for each in targets
-        ],
+        [{"target": each.key, "same_target": each.same, **each.identity} for each in targets],
         schema=dict.fromkeys(("target", "same_target", *names.IDENTITY), pl.String),
     )
     return pl.DataFrame([column.gather(target_no) for column in table])

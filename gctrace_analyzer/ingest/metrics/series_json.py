@@ -78,33 +78,40 @@ def _read_series(text: str, at: int, labels: Any, line_no: int, batch: _Batch) -
     members: dict[str, Any] = {}
     while member is not None:
         begin = member.end()
-        quick, at = _quick(text, begin)
-        if quick is None:
+        members[member[1]], at = _quick(text, begin)
+        if members[member[1]] is None:
             try:
                 members[member[1]], at = json_values.raw_decode(text, begin)
             except ValueError:
-                if member[1] == "values" and not members:
+                if list(members) == ["values"]:
                     batch.add_pairs(series, _before_damage(text, begin), line_no)
                 raise
-        else:
-            members[member[1]] = quick
         member = _MEMBER.match(text, at)
-    values, timestamps = members.get("values"), members.get("timestamps")
-    if isinstance(values, str) and not values.startswith("["):
-        if isinstance(timestamps, str):
-            batch.add_texts(series, timestamps, values, line_no)
-        else:
-            batch.add(series, timestamps, json_values.loads(f"[{values}]"), line_no)
-    elif isinstance(values, str):
-        batch.add_text_pairs(series, values, line_no)
-    elif timestamps is not None:
-        given = timestamps if isinstance(timestamps, list) else json.loads(f"[{timestamps}]")
-        batch.add(series, given, values, line_no)
-    elif values is not None:
-        batch.add_pairs(series, values, line_no)
-    elif "value" in members:
-        batch.add_pairs(series, [members["value"]], line_no)
+    _add(batch, series, members, line_no)
     return at
+
+
+def _add(batch: _Batch, series: int, members: dict[str, Any], line_no: int) -> None:
+    """Adds the samples of a series: pairs, two arrays, or one pair.
+
+    Raises:
+        ValueError: they are of other types.
+    """
+    values, times = members.get("values"), members.get("timestamps")
+    if times is None and isinstance(values, str) and values.startswith("["):
+        batch.add_text_pairs(series, values, line_no)
+    elif times is None and "value" in members:
+        batch.add_pairs(series, [members["value"]], line_no)
+    elif times is None:
+        batch.add_pairs(series, values, line_no)
+    elif isinstance(times, str) and isinstance(values, str):
+        batch.add_texts(series, times, values, line_no)
+    else:
+        batch.add(series, _items(times), _items(values), line_no)
+
+
+def _items(array: Any) -> Any:
+    return json.loads(f"[{array}]") if isinstance(array, str) else array
 
 
 def _quick(text: str, at: int) -> tuple[str | None, int]:
@@ -119,7 +126,8 @@ def _quick(text: str, at: int) -> tuple[str | None, int]:
     if end < 0:
         return None, at
     inside = text[at + 1 : end + pairs]
-    if not pairs and (not inside or '"' in inside) or " " in inside or "\n" in inside:
+    is_text = not pairs and (not inside or '"' in inside)
+    if is_text or " " in inside or "\n" in inside:
         return None, at
     return inside, end + 1 + pairs
 

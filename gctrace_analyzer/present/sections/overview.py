@@ -65,10 +65,12 @@ def state(report: Report) -> list[Figure]:
     if s.gc_cpu_share is not None:
         of = (
             f"of {report.analysis.procs[0]} procs"
-            if report.analysis.procs[1:] == ()
+            if len(report.analysis.procs) == 1
             else "of all CPU"
         )
-        note = f"{of}; {share(s.gc_cpu_with_idle_share)} with idle marking"
+        note = of
+        if s.gc_cpu_with_idle_share is not None:
+            note += f"; {share(s.gc_cpu_with_idle_share)} with idle marking"
         figures.append(
             _with_level(report, "GC CPU", share(s.gc_cpu_share), note, "gc_cpu_share", "gc_cpu")
         )
@@ -81,11 +83,15 @@ def state(report: Report) -> list[Figure]:
         figures.append(
             _with_level(report, "Mark assist", value, note, "assist_share_of_gc_cpu", "assist")
         )
-    note = f"p50 · {milliseconds(s.stw_p99_ms)} p99 · {milliseconds(s.stw_max_ms)} max"
+    if s.stw_p50_ms is not None:
+        value, note = milliseconds(s.stw_p50_ms), f"p50 · {milliseconds(s.stw_p99_ms)} p99 · "
+    else:
+        # Metrics have the total, but not always each pause.
+        value, note = milliseconds(s.stw_total_ms), "total · "
+    note += f"{milliseconds(s.stw_max_ms)} max"
     note += f" · {share(s.stw_share)} of time" if s.stw_share is not None else ""
-    figures.append(
-        _with_level(report, "Pauses", milliseconds(s.stw_p50_ms), note, "", "pauses")
-    )
+    if s.stw_total_ms is not None:
+        figures.append(_with_level(report, "Pauses", value, note, "", "pauses"))
     if s.live_heap_p50_mib is not None:
         value = mib(s.live_heap_p50_mib)
         figures.append(
@@ -142,15 +148,21 @@ def pauses(report: Report) -> Table:
     """Returns the pauses by phase."""
     names = ("total_ms", "p50_ms", "p90_ms", "p99_ms", "max_ms")
     rows = [
-        (row["phase"], *(milliseconds(row[name]) for name in names), f"gc {row['max_gc']}")
+        (
+            row["phase"],
+            *(milliseconds(row[name]) for name in names),
+            NONE if row["max_gc"] is None else f"gc {row['max_gc']}",
+        )
         for row in report.analysis.pauses.iter_rows(named=True)
     ]
     head = ("Pauses by phase", "total", "p50", "p90", "p99", "max", "longest at")
     return Table(head, "lrrrrrl", rows)
 
 
-def worst(report: Report) -> Table:
+def worst(report: Report) -> Table | None:
     """Returns the cycles that cost the program most time, by pauses and mark assists."""
+    if report.analysis.cycles.is_empty():
+        return None
     head = ("Worst cycles", "at", "pauses", "mark", "assists", "heap MiB", "line")
     rows = [_cycle(row) for row in report.analysis.worst_cycles.iter_rows(named=True)]
     return Table(head, "lrrrrlr", rows)
@@ -162,7 +174,8 @@ def processes(report: Report) -> Table | None:
         return None
     rows = [
         (
-            f"{row['process']}  gc {row['first_gc']}–{row['last_gc']}",
+            f"{row['process']}"
+            + ("" if row["first_gc"] is None else f"  gc {row['first_gc']}–{row['last_gc']}"),
             f"{s.cycles:,}",
             duration(s.span_s),
             share(s.gc_cpu_share),
