@@ -107,7 +107,7 @@ def fetched(
             continue
         done += end - begin
         samples += sum(map(_without_repeats(begin, is_first=begin <= span.begin), answers))
-        yield from answers
+        yield from (answer for answer in answers if answer["data"]["result"])
         if progress:
             progress(Progress(done, span.seconds, samples, server.traffic.bytes))
 

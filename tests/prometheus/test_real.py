@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
     from tests.prometheus.conftest import Monitored
 
-# Advice for metrics alone compares with an unknown process.
-pytestmark = pytest.mark.filterwarnings("ignore:Comparisons with None")
-
 SPAN = "60s"
 
 
@@ -58,6 +55,10 @@ def test_a_process_is_read_as_its_gctrace_shows_it(monitored: Monitored) -> None
     # The program goes on after its last scrape.
     assert in_log - 3 <= last <= in_log
     assert run.memstats["gogc_pct"].drop_nulls().unique().to_list() == [80]
+    figures, truth = run.summary(), gca.read(monitored.api_log).summary()
+    assert figures.gc_per_s == pytest.approx(truth.gc_per_s, rel=0.15)
+    assert figures.live_heap_p50_mib == pytest.approx(truth.live_heap_p50_mib, rel=0.1)
+    assert figures.gc_cpu_share == pytest.approx(truth.gc_cpu_share, rel=0.5, abs=0.02)
 
 
 def test_two_jobs_of_one_address_are_one_process(
@@ -86,12 +87,12 @@ def test_small_pieces_have_the_samples_of_a_large_one(
 ) -> None:
     which: dict[str, Any] = {"instance": monitored.api, "since": SPAN, "until": at(monitored)}
     gca.read_prometheus(monitored.url, **which, save=tmp_path / "whole.json")
-    monkeypatch.setattr(samples, "PIECE_SAMPLES", 200)
-    monkeypatch.setattr(samples, "_SHORTEST_S", 3)
+    monkeypatch.setattr(samples, "PIECE_SAMPLES", 50)
+    monkeypatch.setattr(samples, "_SHORTEST_S", 2)
     gca.read_prometheus(monitored.url, **which, save=tmp_path / "pieces.json.gz")
     whole = (tmp_path / "whole.json").read_text().count("\n")
     with gzip.open(tmp_path / "pieces.json.gz") as pieces:
-        assert len(pieces.readlines()) > 10 * whole
+        assert len(pieces.readlines()) >= 4 * whole
     assert saved(tmp_path / "pieces.json.gz") == saved(tmp_path / "whole.json")
 
 
@@ -136,6 +137,21 @@ def test_several_processes_are_a_ranked_table(
     assert "--instance" in shown.err
 
 
+def test_samples_of_several_processes_are_saved(monitored: Monitored, tmp_path: Path) -> None:
+    path = tmp_path / "all.json.gz"
+    assert main(["prometheus", monitored.url, "--since", SPAN, "--save", str(path)]) == 0
+    instances = {json.loads(labels)["instance"] for labels in saved(path)}
+    assert instances == {monitored.api, monitored.tight, monitored.restarted}
+
+
+def test_a_thrashing_process_is_found_in_its_samples(
+    monitored: Monitored, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["prometheus", monitored.url, "--instance", monitored.tight, "--since", SPAN]
+    assert main([*words, "--fail-on", "finding:GC016"]) == 1
+    assert "limit-thrash" in capsys.readouterr().out
+
+
 def test_the_server_computes_what_the_samples_say(monitored: Monitored) -> None:
     rows = gca.prometheus_fleet(monitored.url, since=SPAN, until=at(monitored))
     assert rows.columns == schema.names("prometheus")
@@ -174,6 +190,9 @@ def test_a_restart_is_counted(monitored: Monitored) -> None:
     rows = gca.prometheus_fleet(monitored.url, match='{job="restarted"}', since=SPAN)
     assert rows["restarts"].to_list() == [1]
     assert rows["instance"].to_list() == [monitored.restarted]
+    run = gca.read_prometheus(monitored.url, match='{job="restarted"}', since=SPAN)
+    assert len(run.processes) == 2
+    assert run.processes["ended_by"].to_list() == ["restart", "end of input"]
 
 
 def test_processes_are_asked_about_in_batches(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli import report
 from gctrace_analyzer.cli.options import Parser, add_facts, add_general, read_options
+from gctrace_analyzer.cli.output import format_of
 from gctrace_analyzer.cli.progress import reading
 from gctrace_analyzer.cli.prometheus.access import (
     add_access,
@@ -15,7 +16,7 @@ from gctrace_analyzer.cli.prometheus.access import (
     downloading,
     drawing,
 )
-from gctrace_analyzer.cli.prometheus.table import show_or_write
+from gctrace_analyzer.cli.prometheus.table import SUFFIXES, show_or_write
 from gctrace_analyzer.cli.screen import say
 from gctrace_analyzer.errors import BadSettingError
 
@@ -129,6 +130,8 @@ def _table(args: argparse.Namespace, asked: Question) -> int:
             f"one process, but {len(asked.targets)} fit: {names}{more}",
             remedy="instance",
         )
+    for path in args.output:
+        format_of(path, SUFFIXES)
     from gctrace_analyzer.present.services import Services
     from gctrace_analyzer.prometheus.read import record
     from gctrace_analyzer.prometheus.recording import Recording
