@@ -12,4 +12,7 @@ samples      raw samples, in pieces of bounded size
 recording    the answers as one compressed file, as it is read and saved
 read         the public function `read_prometheus`
 services     figures of many processes, computed by the server
+kept         what an interrupted comparison has computed
+advice       what the samples of one process say, in three sentences
+fleet        the public function `prometheus_fleet`
 """

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from gctrace_analyzer.prometheus.discovery import Identity, Target
+    from gctrace_analyzer.prometheus.kept import Kept
     from gctrace_analyzer.prometheus.read import Question
     from gctrace_analyzer.prometheus.selector import Matcher
 
@@ -90,7 +91,9 @@ the time range."""
 
 
 def figures(
-    asked: Question, progress: Callable[[int, int], None] | None = None
+    asked: Question,
+    progress: Callable[[int, int], None] | None = None,
+    kept: Kept | None = None,
 ) -> pl.DataFrame:
     """Returns one row per process (`schema.PROMETHEUS`), computed by the server.
 
@@ -99,25 +102,32 @@ def figures(
     Args:
         asked: the server, the time range and the processes.
         progress: called with the number of queries so far, and of all.
+        kept: where batches of processes are kept until all are done.
 
     Raises:
         UnreadableInputError: the server does not answer.
     """
     batches = list(_batches(asked))
-    rows: list[dict[str, Any]] = []
-    total = len(batches) * (len(QUERIES) + len(_CONTAINER_LIMIT) + 1)
+    per_batch = len(QUERIES) + len(_CONTAINER_LIMIT) + 1
     done = 0
 
     def tick() -> None:
         nonlocal done
         done += 1
         if progress:
-            progress(done, total)
+            progress(done, len(batches) * per_batch)
 
-    for matchers, targets in batches:
-        rows += _rows(asked, matchers, targets, tick)
     types = schema.polars_schema("prometheus")
-    return ranked(pl.DataFrame(rows, schema=types), DEFAULT)
+    frames = []
+    for number, (matchers, targets) in enumerate(batches):
+        rows = kept.get(number, [target.name for target in targets]) if kept else None
+        if rows is None:
+            rows = pl.DataFrame(_rows(asked, matchers, targets, tick), schema=types)
+            if kept:
+                kept.put(number, rows)
+        frames.append(rows)
+        done = (number + 1) * per_batch
+    return ranked(pl.concat(frames), DEFAULT)
 
 
 def _batches(asked: Question) -> Iterator[tuple[list[Matcher], Sequence[Target]]]:

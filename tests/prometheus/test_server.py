@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.cli import main
 from gctrace_analyzer.errors import GctraceWarning
+from gctrace_analyzer.prometheus import services
 from gctrace_analyzer.prometheus.connection import Limits
 from gctrace_analyzer.prometheus.credentials import credentials
 from gctrace_analyzer.prometheus.problems import NotTheApiError, RefusedError
@@ -23,6 +25,7 @@ from tests.helpers.prometheus import Answer, fake, now, refusal, result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.helpers.prometheus import Request
 
@@ -544,3 +547,56 @@ def test_a_store_with_many_processes_is_asked_in_bounded_pieces() -> None:
     assert len(rows) == many
     assert rows["gc_per_s"].null_count() == 0
     assert max(len(each.query) for each in other.requests) < 100_000
+
+
+def test_an_interrupted_comparison_resumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "BATCH", 2)
+    broken = True
+
+    def answer(request: Request) -> Answer:
+        query = request.query
+        if query == "time()":
+            return now()
+        if query.startswith("count_over_time(go_info"):
+            return result(*[info(instance=f"h{i}:80", job="api") for i in range(5)])
+        if broken and "h4" in query:
+            return Answer(b"<title>log in</title>", 401)
+        return result()
+
+    with fake(answer) as other:
+        words = ["fleet", other.url.replace("http", "prometheus+http"), "--worst", "0"]
+        words += ["-o", str(tmp_path / "all.parquet")]
+        assert main(words) == 3
+        assert [path.name for path in tmp_path.iterdir()] == ["all.parquet.partial"]
+        broken = False
+        other.requests.clear()
+        assert main(words) == 0
+    about = [each.query for each in other.requests if "gc_duration_seconds_sum" in each.query]
+    assert len(about) == 1
+    assert "h4:80" in about[0]
+    assert [path.name for path in tmp_path.iterdir()] == ["all.parquet"]
+
+
+def test_secrets_come_from_files_and_files_are_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token, headers, empty = (tmp_path / name for name in ("token", "headers", "empty"))
+    token.write_text(f"{SECRET}\n")
+    headers.write_text("X-Scope-OrgID: team-a\n\nX-Other: 1\n")
+    empty.write_text("")
+    with fake(kubernetes) as other:
+        words = ["fleet", other.url.replace("http", "prometheus+http"), "--worst", "0"]
+        assert main([*words, "--token-file", str(token), "--header", f"@{headers}"]) == 0
+        sent = {name.lower(): text for name, text in other.requests[-1].headers.items()}
+        assert main([*words, "--token-file", str(empty)]) == 3
+        assert main([*words, "--token-file", str(tmp_path / "none")]) == 3
+        assert main([*words, "--ca-file", str(token)]) == 3
+        assert main([*words, "--header", "no colon"]) == 2
+    assert sent["authorization"] == f"Bearer {SECRET}"
+    assert sent["x-scope-orgid"] == "team-a"
+    shown = capsys.readouterr()
+    assert SECRET not in shown.out + shown.err
+    for text in ("empty", "no such file", "not a certificate", "--header"):
+        assert text in shown.err

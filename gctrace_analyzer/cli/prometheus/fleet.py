@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.options import (
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.present.services import Advised
+    from gctrace_analyzer.prometheus.kept import Kept
     from gctrace_analyzer.prometheus.read import Question
 
 _SINCE = "6h"
@@ -39,7 +39,8 @@ _DESCRIPTION = """\
 Compares all Go services that a Prometheus server scrapes. The server computes
 the figures: some twenty queries for any number of services, one after the
 other. Then the samples of the worst processes are fetched, and new settings for
-them are recommended.
+them are recommended. With -o FILE.parquet, a run that is interrupted resumes
+when it is started again in the same way.
 
   gctrace-analyze fleet prometheus+http://localhost:9090 --since 6h"""
 
@@ -63,14 +64,21 @@ def run(words: list[str]) -> int:
     from gctrace_analyzer.prometheus.read import question
     from gctrace_analyzer.prometheus.services import by_service, figures
 
+    how, kept = asked_for(args), _kept(args)
+    if kept is not None and (span := kept.span()) is not None:
+        how["since"], how["until"] = span
     with reading(), drawing() as draw:
-        asked = question(args.url, **asked_for(args))
-        rows = figures(asked, lambda done, total: draw(f"asking: query {done} of {total}"))
+        asked = question(args.url, **how)
+        if kept is not None:
+            kept.begin(asked.span)
+        rows = figures(
+            asked, lambda done, total: draw(f"asking: query {done} of {total}"), kept
+        )
     advised = list(_advised(asked, rows.head(args.worst), args))
     found = Services(asked.name, asked.span.seconds, rows, by_service(rows), advised)
-    show_or_write(
-        found, args.format, [Path(path) for path in args.output], args.color, args.top
-    )
+    show_or_write(found, args.format, args.output, args.color, args.top)
+    if kept is not None:
+        kept.discard()
     return 0
 
 
@@ -107,6 +115,19 @@ def _parser() -> Parser:
     add_facts(parser)
     add_general(parser)
     return parser
+
+
+def _kept(args: argparse.Namespace) -> Kept | None:
+    """Returns where finished batches are kept: next to the first file with rows."""
+    from gctrace_analyzer.prometheus.address import parse
+    from gctrace_analyzer.prometheus.kept import Kept
+
+    for path in args.output:
+        if path.suffix.lower() == ".parquet":
+            names = ("match", "since", "until")
+            typed = {name: str(getattr(args, name)) for name in names}
+            return Kept(path, {"url": parse(args.url).url, **typed})
+    return None
 
 
 def _advised(
