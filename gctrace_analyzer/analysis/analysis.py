@@ -237,7 +237,7 @@ class Analysis:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What the rules found, causes before their effects."""
-        return tuple(
+        found = tuple(
             diagnose.diagnose(
                 self._points,
                 {row["process"]: own for row, own in self.per_process},
@@ -250,11 +250,16 @@ class Analysis:
                 rules=metrics_findings.RULES if self.by_dumps else diagnose.PROCESS_RULES,
             )
         )
+        return metrics_findings.proven(found, self.summary) if self.by_dumps else found
 
     @cached_property
     def levels(self) -> dict[str, Level]:
         """Whether each headline figure is ok, a warning or bad."""
-        return levels.levels(self.summary, self.findings, DEFAULT)
+        found = levels.levels(self.summary, self.findings, DEFAULT)
+        if self.by_dumps and metrics_findings.has_long_pauses(self.summary):
+            # No rule for metrics says whether they are too long.
+            found.pop("pauses", None)
+        return found
 
     @cached_property
     def post_mortems(self) -> tuple[PostMortem, ...]:

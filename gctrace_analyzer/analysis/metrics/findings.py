@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.rules import assists, cpu, frequency, limit, live_heap, log
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from gctrace_analyzer.analysis.rules.finding import ProcessFacts
+    from gctrace_analyzer.analysis.rules.finding import Finding, ProcessFacts
     from gctrace_analyzer.analysis.rules.registry import Rule
+    from gctrace_analyzer.analysis.summary import Summary
 
 RULES: Sequence[Rule[ProcessFacts]] = (
     limit.limit_thrash,
@@ -56,3 +58,22 @@ def points(intervals: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
     )
     absent = [name for name in like.columns if name not in rows.columns]
     return rows.with_columns(pl.lit(None, like.schema[name]).alias(name) for name in absent)
+
+
+def has_long_pauses(summary: Summary) -> bool:
+    """Returns whether a hundredth of the pauses are longer than Go aims at."""
+    return summary.stw_p99_ms is not None and summary.stw_p99_ms > DEFAULT.stw_warn_ms
+
+
+def proven(found: Iterable[Finding], summary: Summary) -> tuple[Finding, ...]:
+    """Returns the findings without those that only say that metrics do not show something.
+
+    That a program is healthy cannot be said without its GC CPU, or with long pauses whose phase
+    is unknown; and that there are few cycles not without their number.
+    """
+    unproven = set()
+    if summary.gc_cpu_share is None or has_long_pauses(summary):
+        unproven.add(log.healthy.id)
+    if summary.gc_per_s is None:
+        unproven.add(log.short_log.id)
+    return tuple(each for each in found if each.id not in unproven)

@@ -168,6 +168,7 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
             pl.when(available > 0).then(by_classes / available), by_fraction
         ),
         gc_cpu_base=pl.coalesce(available, base),
+        has_fraction=pl.col("gc_cpu_fraction").is_not_null(),
         by_fraction=by_classes.is_null() & by_fraction.is_not_null(),
         assist_cpu_s=step("gc_cpu_assist_s"),
         pause_cpu_s=step("gc_cpu_pause_s"),

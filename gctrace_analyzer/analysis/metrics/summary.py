@@ -12,10 +12,8 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-ENABLE = (
-    "collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll))"
-)
-"""What a program registers so that Prometheus gets GC CPU, live heap and the limiter."""
+ENABLE = "collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)"
+"""The option of `collectors.NewGoCollector` that exports GC CPU, live heap and the limiter."""
 
 
 def summarize(
@@ -182,10 +180,13 @@ def _warnings(
     elif figures["gc_cpu_share"] is None and figures["cycles"]:
         cpu = intervals.select(pl.col("cpu_s").sum() / pl.col("length_s").sum()).item()
         most = "" if not cpu else f" It is at most the {cpu:.2g} cores that the process uses."
-        yield (
-            "GC CPU is unknown: the default collector of client_golang does not export it."
-            f"{most} Register {ENABLE} to get it."
-        )
+        if intervals["has_fraction"].any():
+            yield f"GC CPU is unknown, because the start of the process is.{most}"
+        else:
+            yield (
+                "GC CPU is unknown: the default Go collector of Prometheus does not export it."
+                f"{most} To get it, use collectors.NewGoCollector with {ENABLE}."
+            )
     if figures["stw_max_ms"] is not None:
         yield "Metrics have one pause per cycle: the two pauses of a cycle added."
     if "live_heap_p50_mib" in figures["estimated"]:

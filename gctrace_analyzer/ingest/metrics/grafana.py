@@ -7,9 +7,10 @@ may be formatted with units, and times may lack a zone, because Grafana writes t
 
 from __future__ import annotations
 
+import csv
 import io
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
@@ -57,6 +58,8 @@ def is_table(head: str) -> bool:
 def read(text: str, samples: Samples) -> None:
     """Adds the samples of every series that is read."""
     table = _table(text)
+    if table.is_empty():
+        return
     by_name = {name.strip().lower(): name for name in table.columns}
     time = next((by_name[name] for name in _TIME if name in by_name), None)
     if time is None:
@@ -83,16 +86,25 @@ def _table(text: str) -> pl.DataFrame:
     if '"' not in header:
         # Without quotes, the commas in the labels of a semicolon-separated table are text.
         separator = ";" if ";" in header else separator
-    quote = None if separator == ";" and not header.lstrip().startswith('"') else '"'
-    table = pl.read_csv(
-        io.BytesIO(text.encode()),
-        separator=separator,
-        quote_char=quote,
-        infer_schema=False,
-        truncate_ragged_lines=True,
-        ignore_errors=True,
+    # Labels of unquoted series have quotes of their own.
+    quoted = separator != ";" or header.lstrip().startswith('"')
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    try:
+        rows = list(csv.reader(io.StringIO(text), delimiter=separator, quoting=quoting))
+    except csv.Error:
+        return pl.DataFrame()
+    width = len(rows[0])
+    numbered = [
+        (n, *row) for n, row in enumerate(rows[1:], first_line + 1) if len(row) == width
+    ]
+    columns = ["line_no", *(f"{n}\x1f{name}" for n, name in enumerate(rows[0]))]
+    table = pl.DataFrame(
+        numbered,
+        schema=dict.fromkeys(columns, pl.String) | {"line_no": pl.Int64},
+        orient="row",
     )
-    return table.with_row_index("line_no", offset=first_line + 1)
+    unique = dict(reversed([(name.partition("\x1f")[2], name) for name in columns[1:]]))
+    return table.select("line_no", **{name: pl.col(own) for name, own in unique.items()})
 
 
 def _times(texts: pl.Series, samples: Samples) -> pl.Series:
@@ -144,5 +156,9 @@ def numbers(texts: pl.Series) -> pl.Series:
         return plain
     parts = texts.str.extract_groups(_NUMBER).struct.unnest()
     unit = parts["unit"].str.to_lowercase()
-    factor = unit.replace_strict(_UNITS, default=None, return_dtype=pl.Float64)
+    factor = unit.replace_strict(
+        {name: float(each) for name, each in _UNITS.items()},
+        default=None,
+        return_dtype=pl.Float64,
+    )
     return parts["number"].cast(pl.Float64, strict=False) * factor

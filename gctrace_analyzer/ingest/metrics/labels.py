@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-_LABEL = re.compile(
-    r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[A-Za-z_][\w.]*))'
-    r'(?:\s*=\s*"(?P<value>(?:[^"\\]|\\.)*)")?'
-)
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPES = {"n": "\n", "t": "\t"}
 
@@ -21,15 +21,36 @@ def series(text: str) -> tuple[str, dict[str, str]]:
     ('go.memory.used', {'job': 'a"b'})
     """
     name, _, rest = text.partition("{")
+    name, key = name.strip(), ""
     labels: dict[str, str] = {}
-    name = name.strip()
-    for found in _LABEL.finditer(rest):
-        key = found["plain"] or _unescaped(found["quoted"] or "")
-        if found["value"] is not None:
-            labels[key] = _unescaped(found["value"])
-        elif found["quoted"] is not None and not name:
-            name = key
+    for outside, quoted in _strings(rest):
+        is_value = outside.rstrip().endswith("=")
+        if not is_value:
+            # A quoted label name, or the name of the metric.
+            key = quoted
+            name = name or key
+            continue
+        plain = outside.strip(" \t,=")
+        labels[plain or key] = quoted
+        if not plain and name == key:
+            name = ""
     return name or labels.get("__name__", ""), labels
+
+
+def _strings(text: str) -> Iterator[tuple[str, str]]:
+    """Yields each quoted string, and the text before it."""
+    pieces = iter(text.split('"'))
+    outside = next(pieces, "")
+    for piece in pieces:
+        parts = [piece]
+        # An odd number of backslashes escapes the quote that follows.
+        while (len(parts[-1]) - len(parts[-1].rstrip("\\"))) % 2:
+            more = next(pieces, None)
+            if more is None:
+                return
+            parts.append(more)
+        yield outside, _unescaped('"'.join(parts))
+        outside = next(pieces, "")
 
 
 def _unescaped(text: str) -> str:

@@ -34,8 +34,8 @@ _FAILED = re.compile(r'\A\s*\{\s*"status"\s*:\s*"error"')
 _SERIES = re.compile(r'\A[\s\[]*\{\s*"metric"\s*:\s*\{')
 _COMMENT = re.compile(r"^# (?:HELP|TYPE|UNIT) \S+", re.MULTILINE)
 _GO_SAMPLE = re.compile(
-    r"^(?:\w+_)?go_(?:memstats|gc|info|cpu_classes|memory|sched)\w*[{\s].*$"
-    r'|^\{(?:\"go[._]|[^}]{0,2000}?__name__="(?:\w+_)?go_)',
+    r"^(?:\w{1,60}_)?go_(?:memstats|gc|info|cpu_classes|memory|sched)\w{0,80}[{\s]"
+    r'|^\{(?:"go[._]|[^}]{0,2000}?__name__="(?:\w{1,60}_)?go_)',
     re.MULTILINE,
 )
 _GCTRACE = re.compile(r"^gc #?\d+ @", re.MULTILINE)

@@ -34,8 +34,10 @@ def with_processes(
     if memstats.is_empty():
         return memstats, pl.DataFrame()
     rows = _joined(_with_lives(memstats.with_row_index("row")))
-    order = rows.group_by("life").agg(pl.col("t_us").min().alias("begin"))
-    order = order.sort("begin", "life", nulls_last=True).with_row_index("number")
+    order = rows.group_by("life").agg(
+        pl.col("t_us").min().alias("begin"), pl.col("row").min().alias("first")
+    )
+    order = order.sort("begin", "first", nulls_last=True).with_row_index("number")
     rows = rows.join(
         order.select("life", pl.col("number").cast(pl.Int64).alias("process")),
         on="life", how="left", maintain_order="left",

@@ -28,7 +28,8 @@ GOGC_OFF = -1
 _ABSURD_GOGC = 1e9
 _LONGEST_IDENTITY = 200
 _ENOUGH = 2
-_EXACT = 2.0**53
+_ENOUGH_ALONE = ("num_gc", "total_alloc_bytes", "next_gc_bytes", "heap_alloc_bytes")
+"""Columns that only a Go program has, so that one of them is enough for a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +142,8 @@ def rows(samples: Samples) -> pl.DataFrame:
     wide = completed(_with_versions(wide, samples))
     memory = [name for name in wide.columns if name.endswith("_bytes")]
     known = pl.sum_horizontal(pl.col(name).is_not_null() for name in memory)
-    counted = (
-        pl.col("num_gc").is_not_null() if "num_gc" in wide.columns else pl.lit(value=False)
+    counted = pl.any_horizontal(
+        pl.col(name).is_not_null() for name in _ENOUGH_ALONE if name in wide.columns
     )
     wide = wide.filter(counted | (known >= _ENOUGH))
     return (

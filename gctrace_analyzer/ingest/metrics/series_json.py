@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Rejected = tuple[int, str, str]
 
 _METRIC = re.compile(r'\{\s*"metric"\s*:\s*(?=\{)')
-_MEMBER = re.compile(r'\s*,\s*"(values|value|timestamps|histograms|histogram)"\s*:\s*')
+_MEMBER = re.compile(r'(?<!\s)\s*,\s*"(values|value|timestamps|histograms|histogram)"\s*:\s*')
 _ERROR = re.compile(
     r'\A\s*\{\s*"status"\s*:\s*"error"(?:(?!"error"\s*:).){0,500}"error"\s*:\s*'
     r'"(?P<text>(?:[^"\\]|\\.){0,2000})',
@@ -59,7 +59,15 @@ def read(text: str, samples: Samples) -> list[Rejected]:
             rejected.append((line_no, _CUT, text[found.start() : found.start() + 200]))
         found = _METRIC.search(text, max(end, at))
     batch.flush()
+    if not rejected and "}" not in _closers(text):
+        line_no += text.count("\n", counted)
+        rejected.append((line_no, _CUT, text[-200:]))
     return rejected
+
+
+def _closers(text: str) -> str:
+    """Returns the brackets and braces that end a text."""
+    return text[len(text.rstrip("]} \n")) :]
 
 
 def _read_series(text: str, at: int, labels: Any, line_no: int, batch: _Batch) -> int:
