@@ -291,7 +291,8 @@ class Run:
             raise BadSettingError(
                 argument="process", value=str(number), expected=_process_numbers(self.processes)
             )
-        return self._only(pl.col("process") == number)
+        own = pl.col("process") == number
+        return self._only_dumps(own) if self._analysis.by_dumps else self._only(own)
 
     def between(self, begin: str | float, end: str | float = math.inf) -> Run:
         """Returns the run of the cycles that started between two times.
@@ -305,6 +306,8 @@ class Run:
         """
         low = units.duration_s(begin)
         high = end if isinstance(end, float) and math.isinf(end) else units.duration_s(end)
+        if self._analysis.by_dumps:
+            return self._dumps_between(low, high)
         inside = pl.col("start_s").is_between(low, high)
         if not self.cycles.select(inside.any()).item():
             first, last = self.cycles.select(
@@ -423,6 +426,35 @@ class Run:
     @cached_property
     def _report(self) -> Report:
         return Report(self._analysis, self._advice)
+
+    def _only_dumps(self, which: pl.Expr) -> Run:
+        """Returns the run of the processes that match a condition, with their dumps."""
+        names = ("processes", "memstats", "cycle_pauses")
+        tables = {name: self._log.tables[name].filter(which) for name in names}
+        return Run(replace(self._log, tables=self._log.tables | tables), self._given)
+
+    def _dumps_between(self, low: float, high: float) -> Run:
+        """Returns the run of the dumps between two times since the start of their process."""
+        inside = self.intervals.filter(
+            (pl.col("begin_s") >= low) & (pl.col("end_s") <= high)
+        ).drop_nulls("begin_at")
+        if inside.is_empty():
+            covered = self.intervals.select(pl.col("begin_s").min(), pl.col("end_s").max()).row(
+                0
+            )
+            raise BadSettingError(
+                argument="between",
+                value=f"{low:g}s..{high:g}s",
+                expected="a range with two dumps that have times; the input covers "
+                f"{covered[0]:.3f} s to {covered[1]:.3f} s",
+            )
+        spans = inside.group_by("process").agg(pl.col("begin_at").min(), pl.col("end_at").max())
+        memstats = self.memstats
+        kept = memstats.join(spans, on="process", how="left", maintain_order="left").select(
+            pl.col("logged_at").is_between(pl.col("begin_at"), pl.col("end_at"))
+        )
+        tables = {"memstats": memstats.filter(kept.to_series().fill_null(value=False))}
+        return Run(replace(self._log, tables=self._log.tables | tables), self._given)
 
     def _only(self, which: pl.Expr) -> Run:
         """Returns the run of the cycles that match a condition."""

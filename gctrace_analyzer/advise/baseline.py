@@ -104,7 +104,7 @@ class Baseline:
         """Returns the baseline of the process with the most cycles."""
         process = analysis.longest_process
         settings = analysis.settings
-        if process is None:
+        if process is None or analysis.cycles.is_empty():
             return cls(None, Setting(), None, "no GC cycles", (), settings)
         non_heap = _non_heap_mib(analysis.tables["memstats"])
         cycles = analysis.cycles.filter(process=process)

@@ -70,6 +70,13 @@ def _rows(memstats: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """Returns the dumps of each process in order of time, each once."""
     at = pl.col("logged_at").dt.epoch("us") / 1e6
     rows = memstats.with_columns(t_s=pl.coalesce(at, pl.col("elapsed_s").cast(pl.Float64)))
+    # Dumps without times are at least as late as their last cycle.
+    timeless = pl.col("t_s").is_null().all().over("process")
+    rows = rows.with_columns(
+        t_s=pl.when(timeless).then(pl.col("last_gc_unix_ns") / 1e9).otherwise("t_s"),
+        is_timeless=timeless,
+        is_dated=timeless | pl.col("logged_at").is_not_null(),
+    )
     rows = rows.drop_nulls(["process", "t_s"]).sort("process", "t_s", maintain_order=True)
     rows = rows.unique(["process", "t_s"], keep="last", maintain_order=True)
     # The same sample again: a step finer than the scrapes, or a target that is down. A living
@@ -138,7 +145,9 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(
         until_s=until, spent=pl.col("gc_cpu_fraction") * until, last_gc_s=last_gc
     )
-    since = pl.coalesce("start", pl.col("t_s").first().over("process"))
+    since = pl.coalesce(
+        pl.when("is_dated").then("start"), pl.col("t_s").first().over("process")
+    )
     cycles, length = step("num_gc"), pl.col("t_s") - before("t_s")
     base, spent = step("until_s"), pl.col("spent") - before("spent")
     by_fraction = pl.when(base > 0).then((spent / base).clip(lower_bound=0.0))
@@ -150,6 +159,7 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
         "line_no",
         "procs",
         "start_is_estimate",
+        "is_timeless",
         "num_gc",
         begin_s=before("t_s") - since,
         end_s=pl.col("t_s") - since,
@@ -233,6 +243,9 @@ def _with_pauses(found: pl.DataFrame, pauses: pl.DataFrame) -> pl.DataFrame:
 def _estimated() -> pl.Expr:
     by_start = pl.col("by_fraction") & pl.col("start_is_estimate")
     flags = {
+        "begin_s": pl.col("is_timeless"),
+        "end_s": pl.col("is_timeless"),
+        "alloc_mib_per_s": pl.col("is_timeless") & pl.col("alloc_mib").is_not_null(),
         "gc_cpu_share": by_start,
         "gc_cpu_s": by_start & pl.col("gc_cpu_s").is_not_null(),
         "heap_live_mib": pl.col("heap_live_mib").is_not_null() & ~pl.col("live_is_read"),

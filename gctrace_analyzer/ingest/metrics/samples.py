@@ -98,9 +98,10 @@ def _target(items: Sequence[tuple[str, str]]) -> Target:
         if (value := next((labels[key] for key in keys if key in labels), None))
     }
     if "instance" in labels:
-        same = [(name, labels.get(name, "")) for name in ("instance", "namespace", "pod")]
+        names_ = ("exported_instance", "instance", "namespace", "pod")
+        same = [(name, labels.get(name, "")) for name in names_]
     else:
-        same = [item for item in items if item[0] != "job"]
+        same = [item for item in items if item[0] not in ("job", "exported_job")]
     return Target(_hashed(items), _hashed(same), identity)
 
 

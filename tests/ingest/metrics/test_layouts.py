@@ -262,3 +262,8 @@ def test_no_text_makes_the_readers_raise(text: str, like: Path) -> None:
     head = text_of(like)[:2000]
     at = len(text) * 7 % len(head)
     layouts.read(head[:at] + text + head[at:], "metrics")
+
+
+def test_a_log_that_mentions_a_metric_is_no_page_of_metrics() -> None:
+    assert layouts.layout_of("go_gc took 5 ms\ngo_info is logged\n") is None
+    assert layouts.layout_of('go_goroutines 5\ngo_info{version="go1.2"} 1\n') == "exposition"
