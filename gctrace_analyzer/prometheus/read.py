@@ -206,12 +206,17 @@ def record(
         answers.add(answer)
     for answer in samples.of_containers(server, found, span):
         answers.add(answer)
+        if len(found) == 1 and answers.container_limit_bytes is None:
+            answers.container_limit_bytes = samples.memory_limit_bytes(answer, found[0])
 
 
 def run_of(answers: Recording, **facts: Unpack[ProgramFacts]) -> Run:
     """Reads recorded answers like a file."""
     from gctrace_analyzer.api import read
 
+    limit = answers.container_limit_bytes
+    if limit is not None and facts.get("container_limit") is None:
+        facts["container_limit"] = limit / units.MIB
     return read(answers.file(), **facts)
 
 

@@ -34,7 +34,8 @@ class _Spool(SpooledTemporaryFile[bytes]):
 class Recording:
     """JSON lines, compressed: one answer of the server each, as its API gave it.
 
-    It is a context manager, because it may have a temporary file.
+    It is a context manager, because it may have a temporary file. `container_limit_bytes` is
+    the memory limit that Kubernetes reports for the only process, if there is one.
     """
 
     def __init__(self, name: str) -> None:
@@ -44,6 +45,7 @@ class Recording:
             filename="", mode="wb", compresslevel=_LEVEL, fileobj=self._spool, mtime=0
         )
         self.answers = 0
+        self.container_limit_bytes: float | None = None
 
     def __enter__(self) -> Self:
         return self

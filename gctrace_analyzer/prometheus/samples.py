@@ -36,6 +36,9 @@ _SHORTEST_S = 60
 _ASSUMED_INTERVAL_S = 15.0
 _RENAMED = "exported_"
 
+NO_LIMIT = float(1 << 62)
+"""No limit is exported as a number from here on: by Go, and by cAdvisor."""
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -228,6 +231,32 @@ def of_containers(
                     series["metric"] = _own_labels(labels_of(series), prefix)
                 if answer["data"]["result"]:
                     yield answer
+
+
+def memory_limit_bytes(answer: Mapping[str, Any], target: Target) -> float | None:
+    """Returns the last memory limit of a process's container; None if it has no limit.
+
+    A pod with several containers needs the container's name among the labels of the process.
+    """
+    limits: dict[str, float] = {}
+    for series in answer["data"]["result"]:
+        labels = labels_of(series)
+        is_limit = labels.get("__name__") == "container_spec_memory_limit_bytes" or (
+            labels.get("__name__") == "kube_pod_container_resource_limits"
+            and labels.get("resource") == "memory"
+        )
+        if is_limit and (value := _last(series)) is not None and 0 < value < NO_LIMIT:
+            limits.setdefault(labels.get("container", ""), value)
+    if name := target.labels.get("container"):
+        return limits.get(name)
+    return next(iter(limits.values())) if len(limits) == 1 else None
+
+
+def _last(series: Mapping[str, Any]) -> float | None:
+    try:
+        return float(series["values"][-1][1])
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None
 
 
 def _own_labels(labels: Mapping[str, str], prefix: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.prometheus import discovery, selector
 from gctrace_analyzer.prometheus.problems import RefusedError
+from gctrace_analyzer.prometheus.samples import NO_LIMIT
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
 BATCH = 2_000
 """How many processes one query is about at most: an answer then has less than 1 MB."""
-
-NO_LIMIT = float(1 << 62)
-"""GOGC=off and GOMEMLIMIT=off are exported as numbers from here on."""
 
 _SERVICE = ("service", "app", "app_kubernetes_io_name", "container")
 """Labels that name the service where there is no job."""
@@ -236,7 +234,7 @@ def _add_containers(
         for key, values in per_pod.items():
             for row in of_pod.get(key, []):
                 value = _of_container(values, row["container"])
-                if value is not None and row.get(column) is None:
+                if value is not None and value < NO_LIMIT and row.get(column) is None:
                     row[column] = value > 0 if column == "oom_killed" else value / MIB
 
 

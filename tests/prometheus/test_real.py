@@ -58,7 +58,8 @@ def test_a_process_is_read_as_its_gctrace_shows_it(monitored: Monitored) -> None
     figures, truth = run.summary(), gca.read(monitored.api_log).summary()
     assert figures.gc_per_s == pytest.approx(truth.gc_per_s, rel=0.15)
     assert figures.live_heap_p50_mib == pytest.approx(truth.live_heap_p50_mib, rel=0.1)
-    assert figures.gc_cpu_share == pytest.approx(truth.gc_cpu_share, rel=0.5, abs=0.02)
+    # Not the GC CPU: gctrace counts a pause as its length times the processors, which on a busy
+    # machine is far more than the CPU time of /cpu/classes.
 
 
 def test_two_jobs_of_one_address_are_one_process(

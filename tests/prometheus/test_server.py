@@ -530,6 +530,39 @@ def test_limits_and_kills_of_containers_are_in_the_table() -> None:
     assert rows["gc_per_s"].null_count() == len(rows)
 
 
+def test_the_limit_of_a_container_is_used_for_advice() -> None:
+    pod: dict[str, str] = {"namespace": "shop", "pod": "api-0", "container": "api"}
+
+    def answer(request: Request) -> Answer:
+        query = request.query
+        if query.startswith("count_over_time(go_info"):
+            return result(info(instance="10.0.0.7:80", job="api", **pod))
+        if "kube_pod_container_resource_limits" in query and "exported" not in query:
+            name = "kube_pod_container_resource_limits"
+            values = [[1.8e9, str(512 << 20)]]
+            limits = [{"resource": "memory"}, {"resource": "memory", "container": "proxy"}]
+            labels = [{**pod, **each, "__name__": name} for each in limits]
+            return result(
+                *[{"metric": each, "values": values} for each in labels], kind="matrix"
+            )
+        if "[" not in query:
+            return store(None)(request)
+        names = {"go_gc_duration_seconds_count": 4, "go_memstats_next_gc_bytes": 1 << 26}
+        names |= {"go_memstats_alloc_bytes_total": 1 << 24, "go_memstats_sys_bytes": 1 << 27}
+        series = []
+        for name, step in names.items():
+            values = [[1.8e9 - 60 + 15 * i, str(step * (i + 1))] for i in range(4)]
+            labels = [{**pod, "instance": "10.0.0.7:80", "job": "api", "__name__": name}]
+            series += [{"metric": each, "values": values} for each in labels]
+        return result(*series, kind="matrix")
+
+    with fake(answer) as other:
+        run = gca.read_prometheus(other.url)
+        given = gca.read_prometheus(other.url, container_limit="1GiB")
+    assert run.settings.value("container_limit_mib") == 512
+    assert given.settings.value("container_limit_mib") == 1024
+
+
 def test_a_store_with_many_processes_is_asked_in_bounded_pieces() -> None:
     many = 5_000
 
