@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+
 def binary(name: str, package: str) -> str:
     """A program of a Debian package, installed or unpacked by `scripts/test --all`."""
     unpacked = ROOT / ".services" / "deb" / package / "usr" / "bin"
@@ -176,9 +177,7 @@ class FakeServer:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), daemon=True
-        ).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:
