@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
 import pkgutil
 import re
 import time
@@ -24,42 +26,96 @@ _OF_CATEGORY = {
 }
 
 
-def patterns_of(package: ModuleType) -> dict[str, re.Pattern[str]]:
-    """Returns the compiled text patterns at the top level of a package's modules, by name."""
-    found: dict[str, re.Pattern[str]] = {}
+Pattern = re.Pattern[str] | re.Pattern[bytes]
+_CALLS = ("search", "match", "fullmatch", "findall", "finditer", "sub", "split", "compile")
+_COMMON = (
+    "a",
+    "1",
+    " ",
+    '"',
+    ".",
+    ":",
+    ",",
+    "(",
+    ")",
+    "[",
+    "]",
+    "/",
+    "=",
+    "-",
+    "a.",
+    "1.",
+    "1 ",
+    "a ",
+)
+
+
+def patterns_of(package: ModuleType) -> dict[str, Pattern]:
+    """Returns the patterns of a package's modules, by name.
+
+    These are the compiled ones at the top level, alone or in a collection, and the literals
+    that functions pass to `re`.
+    """
+    found: dict[str, Pattern] = {}
     for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if info.name.endswith("__main__"):
+            continue
         module = importlib.import_module(info.name)
         for name, value in vars(module).items():
-            if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
-                found[f"{info.name}.{name}"] = value
-    return found
+            for index, pattern in enumerate(_compiled(value)):
+                found[f"{info.name}.{name}" + (f".{index}" if index else "")] = pattern
+        for line, literal in _literals(inspect.getsource(module)):
+            found.setdefault(f"{info.name}:{line}", re.compile(literal))
+    unique = {(each.pattern, each.flags): name for name, each in reversed(found.items())}
+    return {name: found[name] for name in sorted(unique.values())}
 
 
-def fragments(pattern: re.Pattern[str]) -> list[str]:
-    """Returns the beginnings of a text that matches, each of its parts, and common characters."""
-    parts = list(_parts(_parser.parse(pattern.pattern, pattern.flags)))
+def _compiled(value: object) -> Iterator[Pattern]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, dict):
+        yield from _compiled(tuple(value.values()))
+    elif isinstance(value, tuple | list):
+        for each in value:
+            yield from _compiled(getattr(each, "compiled", each))
+
+
+def _literals(source: str) -> Iterator[tuple[int, str | bytes]]:
+    for node in ast.walk(ast.parse(source)):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _CALLS
+            and ast.unparse(node.func.value) == "re"
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            yield node.lineno, node.args[0].value  # type: ignore[misc]  # text or bytes
+
+
+def hard_texts(pattern: Pattern) -> Iterator[tuple[str, str]]:
+    """Yields beginnings of texts that match, each with what may be repeated after it.
+
+    A beginning is repeated itself, or followed by one of its parts or a common character.
+    """
+    source = pattern.pattern
+    text = source.decode("latin-1") if isinstance(source, bytes) else source
+    parts = list(_parts(_parser.parse(text, pattern.flags & ~re.UNICODE)))
     beginnings = {"".join(parts[: end + 1]) for end in range(len(parts))}
-    return sorted({*beginnings, *parts, "a", "1", " ", '"', "a.", "1.", "1 ", "a "} - {""})
+    alone = sorted({*beginnings, *parts, *_COMMON} - {""})
+    yield from (("", each) for each in alone)
+    for begin in sorted(beginnings - {""}):
+        yield from ((begin, each) for each in _COMMON)
 
 
-def growth(pattern: re.Pattern[str], fragment: str, small: int, large: int) -> float:
-    """Returns how many times longer a search takes in `large` characters than in `small`."""
-    texts = [
-        (fragment * (size // len(fragment) + 1))[:size] + "\x00" for size in (small, large)
-    ]
-    quick, slow = (_fastest(pattern, text) for text in texts)
-    return slow / max(quick, 1e-4)
-
-
-def _fastest(pattern: re.Pattern[str], text: str) -> float:
-    best = float("inf")
-    for _ in range(3):
-        begin = time.perf_counter()
-        pattern.search(text)
-        best = min(best, time.perf_counter() - begin)
-        if best < 1e-3:
-            break
-    return best
+def seconds(pattern: Pattern, begin: str, repeated: str, chars: int) -> float:
+    """Returns how long it takes to find every match in a text that does not match at its end."""
+    text = begin + (repeated * (chars // len(repeated) + 1))[:chars] + "\x00"
+    given: Any = text if isinstance(pattern.pattern, str) else text.encode()
+    start = time.perf_counter()
+    for _ in pattern.finditer(given):
+        pass
+    return time.perf_counter() - start
 
 
 def _parts(nodes: Iterable[tuple[Any, Any]]) -> Iterator[str]:

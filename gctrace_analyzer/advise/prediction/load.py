@@ -8,6 +8,7 @@ heap by up to 32 %.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -100,6 +101,25 @@ class Load:
     def work_ms(self) -> float:
         """CPU time of marking per cycle: assists, dedicated and idle workers together."""
         return max(self.assist_ms + self.background_ms + self.idle_ms, 1e-3)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether a program can have such a load; impossible values in a log give others."""
+        rates = (
+            self.span_s,
+            self.gc_per_s,
+            self.cpus,
+            self.mark_ms,
+            self.marked_live,
+            self.goal,
+        )
+        times = (self.assist_ms, self.background_ms, self.idle_ms, self.stw_ms, self.stw_cpu_ms)
+        others = (self.alloc, self.alloc_off, self.alloc_in, self.effective_gogc, self.runway)
+        return (
+            all(value > 0 for value in (*rates, self.heap_end_max))
+            and all(value >= 0 for value in times)
+            and all(map(math.isfinite, (*rates, *times, *others)))
+        )
 
     @property
     def gap_mib(self) -> float:

@@ -125,7 +125,7 @@ def compare(
     load = rows["alloc_mib_per_s"]
     if not load_is_given and load["verdict"] in _REVERSED:
         load["verdict"] = _REVERSED[load["verdict"]]
-    if load_is_given and other_load(load):
+    if load_is_given and load["before"] and other_load(load):
         times = load["after"] / load["before"]
         for name in PROPORTIONAL:
             if (was := rows[name]["before"]) is not None:
