@@ -29,7 +29,7 @@ EARLIEST, LATEST = datetime(1970, 1, 1), datetime(2200, 1, 1)
 # Python's own `int` and `float` also accept `1_000`, `nan` and the digits of other scripts.
 _WHOLE = re.compile(r"\s*([+-]?[0-9]{1,40})\s*")
 _REAL = re.compile(
-    r"\s*([+-]?(?:[0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?)\s*"
+    r"\s*([+-]?(?:[0-9]{1,400}+(?:\.[0-9]{0,400}+)?|\.[0-9]{1,400}+)(?:[eE][+-]?[0-9]{1,4})?)\s*"
 )
 _HEXADECIMAL = re.compile(r"\s*0x([0-9a-fA-F]{1,40})\s*")
 

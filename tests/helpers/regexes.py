@@ -8,6 +8,7 @@ import inspect
 import pkgutil
 import re
 import time
+from collections import Counter
 from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,8 @@ _OF_CATEGORY = {
 
 
 Pattern = re.Pattern[str] | re.Pattern[bytes]
-_CALLS = ("search", "match", "fullmatch", "findall", "finditer", "sub", "split", "compile")
+_CALL = re.compile(r"\b(\w+)\.(\w+)\(")
+_CALLS = ("findall", "finditer", "sub", "split", "search", "match", "fullmatch")
 _COMMON = (
     "a",
     "1",
@@ -50,23 +52,30 @@ _COMMON = (
 )
 
 
-def patterns_of(package: ModuleType) -> dict[str, Pattern]:
-    """Returns the patterns of a package's modules, by name.
+def patterns_of(package: ModuleType) -> dict[str, tuple[Pattern, str]]:
+    """Returns the patterns of a package's modules, by name, with how they are used.
 
     These are the compiled ones at the top level, alone or in a collection, and the literals
-    that functions pass to `re`.
+    that functions pass to `re`. Of several uses, the most expensive one is returned.
     """
-    found: dict[str, Pattern] = {}
-    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if info.name.endswith("__main__"):
-            continue
-        module = importlib.import_module(info.name)
+    found: dict[str, tuple[Pattern, str]] = {}
+    names = [
+        info.name for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    ]
+    modules = [importlib.import_module(name) for name in names if "__main__" not in name]
+    sources = {module.__name__: inspect.getsource(module) for module in modules}
+    calls = {name: Counter(_CALL.findall(source)) for name, source in sources.items()}
+    for module in modules:
         for name, value in vars(module).items():
+            users = [each.__name__ for each in modules if vars(each).get(name) is value]
+            used = {call for user in users for call in _CALLS if calls[user][name, call]}
+            use = next((call for call in _CALLS if call in used), "search")
             for index, pattern in enumerate(_compiled(value)):
-                found[f"{info.name}.{name}" + (f".{index}" if index else "")] = pattern
-        for line, literal in _literals(inspect.getsource(module)):
-            found.setdefault(f"{info.name}:{line}", re.compile(literal))
-    unique = {(each.pattern, each.flags): name for name, each in reversed(found.items())}
+                place = f"{module.__name__}.{name}" + (f".{index}" if index else "")
+                found[place] = pattern, use
+        for line, call, literal in _literals(sources[module.__name__]):
+            found.setdefault(f"{module.__name__}:{line}", (re.compile(literal), call))
+    unique = {each: name for name, each in reversed(found.items())}
     return {name: found[name] for name in sorted(unique.values())}
 
 
@@ -80,7 +89,7 @@ def _compiled(value: object) -> Iterator[Pattern]:
             yield from _compiled(getattr(each, "compiled", each))
 
 
-def _literals(source: str) -> Iterator[tuple[int, str | bytes]]:
+def _literals(source: str) -> Iterator[tuple[int, str, str | bytes]]:
     for node in ast.walk(ast.parse(source)):
         if (
             isinstance(node, ast.Call)
@@ -90,7 +99,7 @@ def _literals(source: str) -> Iterator[tuple[int, str | bytes]]:
             and node.args
             and isinstance(node.args[0], ast.Constant)
         ):
-            yield node.lineno, node.args[0].value  # type: ignore[misc]  # text or bytes
+            yield node.lineno, node.func.attr, node.args[0].value  # type: ignore[misc]  # a text
 
 
 def hard_texts(pattern: Pattern) -> Iterator[tuple[str, str]]:
@@ -108,14 +117,14 @@ def hard_texts(pattern: Pattern) -> Iterator[tuple[str, str]]:
         yield from ((begin, each) for each in _COMMON)
 
 
-def seconds(pattern: Pattern, begin: str, repeated: str, chars: int) -> float:
-    """Returns how long it takes to find every match in a text that does not match at its end."""
+def seconds(pattern: Pattern, use: str, begin: str, repeated: str, chars: int) -> float:
+    """Returns how long the use of a pattern takes on a text that does not match at its end."""
     text = begin + (repeated * (chars // len(repeated) + 1))[:chars] + "\x00"
     given: Any = text if isinstance(pattern.pattern, str) else text.encode()
-    start = time.perf_counter()
-    for _ in pattern.finditer(given):
-        pass
-    return time.perf_counter() - start
+    called = getattr(pattern, use if use in ("search", "match", "fullmatch") else "findall")
+    start = time.thread_time()
+    called(given)
+    return time.thread_time() - start
 
 
 def _parts(nodes: Iterable[tuple[Any, Any]]) -> Iterator[str]:

@@ -134,6 +134,10 @@ def compare(
     return pl.DataFrame(list(rows.values()), schema=schema.polars_schema("comparison"))
 
 
+_BOUNDLESS = 50.0
+"""Logarithm of a change; an interval that reaches that far says nothing, and is null."""
+
+
 def other_load(row: dict[str, Any]) -> bool:
     """Returns True if the row of the allocation rate shows a different load."""
     if row["verdict"] in (None, "~") or not row["before"]:
@@ -192,10 +196,11 @@ def _row(
     )
     low, high = change - half - more_after, change + half + more_before
     floored = was.value + metric.floor
-    # No metric can fall below 0.
-    row["delta_low"], row["delta_high"] = (
-        max(floored * math.expm1(end), -was.value) for end in (low, high)
-    )
+    if max(abs(low), abs(high)) < _BOUNDLESS:
+        # No metric can fall below 0.
+        row["delta_low"], row["delta_high"] = (
+            max(floored * math.expm1(end), -was.value) for end in (low, high)
+        )
     if not low <= 0 <= high:
         row["verdict"] = "better" if high < 0 else "worse"
     return row

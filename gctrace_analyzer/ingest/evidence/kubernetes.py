@@ -23,7 +23,7 @@ _DESCRIBED = re.compile(
 _LISTED = re.compile(
     r"^\s*(?:(?P<namespace>[a-z0-9-]+)\s+)?(?P<age>(?:\d+[smhdy])+|<unknown>)"
     r"(?: \(x\d+ over [^)]*\))?\s+"
-    r"(?:Warning|Normal)\s+(?P<reason>\w+)\s+(?P<object>\S+/\S+)\s+(?P<message>.*)$"
+    r"(?:Warning|Normal)\s+(?P<reason>\w+)\s+(?P<object>[^\s/]++/\S++)\s+(?P<message>.*)$"
 )
 _REPORTERS = {"OOMKilling": "node-problem-detector", "SystemOOM": "kubelet"}
 _AGE = re.compile(r"(?<!\d)(\d+)([smhdy])")
@@ -218,7 +218,9 @@ class _Described:
                 self.fields[lower] = value
         elif self.section == "environment":
             # A value from the downward API is followed by its origin.
-            self.environment[key] = re.sub(r"\s+\((?:limits|requests)\.\w+\)$", "", value)
+            self.environment[key] = re.sub(
+                r"(?<!\s)\s+\((?:limits|requests)\.\w+\)$", "", value
+            )
         elif self.section:
             self.fields[f"{self.section} {lower}"] = value
         elif lower in ("container id", "restart count"):

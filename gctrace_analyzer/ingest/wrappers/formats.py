@@ -85,7 +85,7 @@ WRAPPERS = (
     ),
     Wrapper("journalctl -o short-full", rf"(?P<at>{_FULL}) {_HOST} {_IDENT}"),
     Wrapper("Heroku", rf"(?P<at>{_ISO}) (?P<stream>app|heroku)\[(?P<container>[\w.-]+)\]: "),
-    Wrapper("logcli", rf"(?P<at>{_ISO})\s+\{{(?P<labels>[^{{}}]*=[^{{}}]*)\}}\s+"),
+    Wrapper("logcli", rf"(?P<at>{_ISO})\s+\{{(?P<labels>[^{{}}=]*=[^{{}}]*)\}}\s+"),
     Wrapper(
         "aws logs tail", rf"(?P<at>{_ISO}) (?P<stream>[^\s:/\[]+(?:/[^\s/]+)*/[^\s/]*[\]\w]) "
     ),
