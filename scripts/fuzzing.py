@@ -92,7 +92,7 @@ class _ThisThread:
         return done
 
 
-reader.ThreadPoolExecutor = _ThisThread  # type: ignore[attr-defined]
+reader.ThreadPoolExecutor = _ThisThread  # type: ignore[assignment, attr-defined]
 
 
 @dataclass(frozen=True, slots=True)
