@@ -10,6 +10,8 @@ import polars as pl
 
 from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.analysis.cycles import with_metrics
+from gctrace_analyzer.analysis.service_levels import limits as service_limits
+from gctrace_analyzer.analysis.service_levels import thresholds_from
 from gctrace_analyzer.analysis.settings import given_settings
 from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
 from gctrace_analyzer.ingest import processes
@@ -66,6 +68,8 @@ class InputOptions(ProgramFacts, total=False):
 class ReadKwargs(InputOptions, total=False):
     """The keyword arguments of `read`."""
 
+    thresholds: Mapping[str, float] | None
+    slo: Mapping[str, str | float] | None
     progress: Callable[[SourceFacts], None] | None
 
 
@@ -85,6 +89,8 @@ def read(
     ballast: str | float | None = None,
     off_heap: str | float | None = None,
     unpack_limit: str | float | None = None,
+    thresholds: Mapping[str, float] | None = None,
+    slo: Mapping[str, str | float] | None = None,
     progress: Callable[[SourceFacts], None] | None = None,
 ) -> Run:
     """Reads the logs of one service.
@@ -108,6 +114,10 @@ def read(
         ballast: the size of its heap ballast.
         off_heap: memory of the process that Go does not count (cgo, mmap), such as `200MiB`.
         unpack_limit: the largest size an input may unpack to, such as `64GiB`.
+        thresholds: other limits for findings and episodes, by name (`Thresholds`), such as
+            `{"gc_cpu_warn": 0.05}`.
+        slo: service levels, such as `{"pause": "2ms", "gc_cpu": "5%"}`. The report shows how far
+            each was kept, and findings are judged by them.
         progress: called after every few megabytes with the facts about the current input.
 
     Raises:
@@ -132,7 +142,9 @@ def read(
     given = given_settings(
         gogc, memory_limit, container_limit, cpu_limit, go_version, ballast, off_heap
     )
-    return Run(read_log(origins, options, progress=progress), given)
+    limits = thresholds_from(thresholds or {})
+    promised = service_limits(slo or {})
+    return Run(read_log(origins, options, progress=progress), given, limits, promised)
 
 
 def live(

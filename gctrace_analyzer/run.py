@@ -17,6 +17,7 @@ from gctrace_analyzer.analysis.analysis import Analysis
 from gctrace_analyzer.analysis.checks import Facts, condition
 from gctrace_analyzer.analysis.rules import finding
 from gctrace_analyzer.analysis.summary import FIGURES, Summary
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.present import text
@@ -24,7 +25,7 @@ from gctrace_analyzer.present.plots.accessor import Plots
 from gctrace_analyzer.present.report import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
 
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.checks import Check
     from gctrace_analyzer.analysis.postmortem.memory import Memory
     from gctrace_analyzer.analysis.postmortem.report import PostMortem
+    from gctrace_analyzer.analysis.service_levels import Quantity
     from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.thresholds import Thresholds
     from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.ingest.sources import SourceFacts
     from gctrace_analyzer.schema import TableName
@@ -65,10 +68,17 @@ class Run:
     `post_mortems()`, advice from `whatif()` and `recommend()`.
     """
 
-    def __init__(self, log: Log, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        log: Log,
+        settings: Settings | None = None,
+        thresholds: Thresholds = DEFAULT,
+        slo: Mapping[Quantity, float] | None = None,
+    ) -> None:
         self._log = log
         self._given = settings
-        self._analysis = Analysis(log, settings)
+        self._thresholds, self._slo = thresholds, slo
+        self._analysis = Analysis(log, settings, thresholds, slo)
         self._advice = Advice(self._analysis)
 
     def __repr__(self) -> str:
@@ -316,7 +326,7 @@ class Run:
             if "line_no" in table.columns and name != "cycles"
         }
         log = replace(self._log, tables=self._log.tables | tables)
-        return Run(log, self._given)._only(inside)
+        return Run(log, self._given, self._thresholds, self._slo)._only(inside)
 
     def whatif(
         self,
@@ -416,7 +426,8 @@ class Run:
         )
         tables["cycles"] = cycles
         tables["processes"] = tables["processes"].update(counted, on="process")
-        return Run(replace(self._log, tables=tables), self._given)
+        log = replace(self._log, tables=tables)
+        return Run(log, self._given, self._thresholds, self._slo)
 
 
 def _rows(name: str, values: Sequence[PostMortem | Memory]) -> pl.DataFrame:

@@ -487,7 +487,9 @@ EPISODES = (
     Column("last_gc", "Int64", "", "its last cycle", "gc_num"),
     Column("severity", "String", "", "info, warn or bad", "episodes()"),
     Column("reason", "String", "", "what happened, as a sentence", "episodes()"),
+    Column("active_share", "Float64", "0–1", "share of its time in which its state lasted; it may come and go", "episodes()"),
     Column("gc_per_s", "Float64", "1/s", "cycles per second in it", "episodes()"),
+    Column("gc_cpu_share", "Float64", "0–1", "GC CPU as a share of all CPU, without idle marking", "limit-thrash"),
     Column("gc_cpu_nonidle_share", "Float64", "0–1", "GC CPU as a share of the CPU that idle marking leaves", "limit-thrash"),
     Column("effective_gogc_p50", "Float64", "%", "effective GOGC, median", "limit-thrash"),
     Column("goal_at_or_below_live_share", "Float64", "0–1", "share of cycles whose goal was at or below the previous live heap", "limit-thrash"),
@@ -500,7 +502,7 @@ EPISODES = (
 )  # fmt: skip
 
 FINDINGS = (
-    Column("id", "String", "", "GC001 to GC044", "gctrace_analyzer.analysis.rules.registry"),
+    Column("id", "String", "", "GC001 to GC045", "gctrace_analyzer.analysis.rules.registry"),
     Column("name", "String", "", "its name", "gctrace_analyzer.analysis.rules.registry"),
     Column("severity", "String", "", "ok, info, warn or bad", "findings()"),
     _PROCESS,

@@ -150,6 +150,15 @@ def duration_s(value: str | float, *, argument: str = "duration") -> float:
     return total
 
 
+def cpus_text(cpus: float) -> str:
+    """Formats a number of CPUs.
+
+    >>> cpus_text(2.0), cpus_text(1.0), cpus_text(0.5), cpus_text(1.9996)
+    ('2 CPUs', '1 CPU', '0.5 CPUs', '2 CPUs')
+    """
+    return f"{cpus:.3g} CPU{'' if f'{cpus:.3g}' == '1' else 's'}"
+
+
 def duration_text(seconds: float) -> str:
     """Formats a duration as a person would say it.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.advise.baseline import Baseline
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.recommend import recommend
+from gctrace_analyzer.advise.verdict import Verdict, verdict
 from gctrace_analyzer.advise.whatif import trade_off
 
 if TYPE_CHECKING:
@@ -31,6 +32,11 @@ class Advice:
     def recommendations(self) -> pl.DataFrame:
         """Recommended settings for the `balanced` objective (`schema.RECOMMENDATIONS`)."""
         return recommend(self.baseline)
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """Whether GC is the problem, and what to do; None without cycles and findings."""
+        return verdict(self._analysis, self)
 
     @cached_property
     def trade_off(self) -> pl.DataFrame:

@@ -187,14 +187,13 @@ class Baseline:
 
     @property
     def leaks(self) -> bool:
-        """Whether the live heap grows for longer, or by more, than a start-up explains."""
-        g = self.growth
-        return g is not None and (self.growth_is_known or g.gained_mib > g.median_mib)
+        """Whether the live heap grows steadily, for longer than a start-up explains."""
+        return self.growth_is_known
 
     @property
     def growth_is_known(self) -> bool:
-        """Whether the growth was observed for long enough to be extrapolated."""
-        return self.growth is not None and self.growth.span_s >= DEFAULT.growth_min_span_s
+        """Whether the growth is steady, and was observed for long enough to be extrapolated."""
+        return self.growth is not None and self.growth.is_long and self.growth.is_steady
 
     @property
     def measured(self) -> Load | None:
@@ -217,7 +216,7 @@ class Baseline:
         """The lowest memory limit under which the largest live heap does not thrash."""
         if self.measured is None:
             return None
-        return SAFE_LIMIT * self.measured.marked_live_max + self.non_heap_mib
+        return float(math.ceil(SAFE_LIMIT * self.measured.marked_live_max + self.non_heap_mib))
 
     def near_live_heap(self, setting: Setting) -> str | None:
         """Returns the warning for a limit under which a slightly larger live heap would thrash."""
@@ -226,7 +225,8 @@ class Baseline:
             return None
         assert self.measured is not None
         return (
-            f"less than 25 % above the largest live heap of {self.measured.marked_live_max:,.0f} "
+            "less than 25 % above the largest live heap of "
+            f"{math.floor(self.measured.marked_live_max):,} "
             "MiB: the program may thrash"
         )
 
@@ -293,7 +293,7 @@ def _refusal(
         return "Go 1.9 and earlier have a different pacer, which is not modelled"
     if now.gogc is None and not now.limit:
         return f"GOGC=off was given without a memory limit: {_STATE_LIMIT}"
-    starved = bool(now.limit or inferred) and load.effective_gogc < THRASH_GOGC
+    starved = (bool(now.limit) or by_limit) and load.effective_gogc < THRASH_GOGC
     if load.gc_active_share > ALWAYS_MARKING or starved:
         return THRASHING
     if load.forced_share > 0.2:
@@ -417,7 +417,7 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
     most, least = measured.marked_live_max, baseline.least_limit_mib
     if baseline.refused == THRASHING:
         needed = (
-            f"{THRASHING}. With a peak live heap of {most:.0f} MiB it needs a GOMEMLIMIT of at "
+            f"{THRASHING}. With a peak live heap of {math.floor(most):,} MiB it needs a GOMEMLIMIT of at "
             f"least {least:.0f} MiB"
         )
         return replace(baseline, refused=needed)
@@ -426,6 +426,6 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
     time_range = (
         f"predicted from {load.begin_s:.1f} s to {load.begin_s + load.span_s:.1f} s, the "
         f"longest time range without limit thrashing; over the whole log the live heap "
-        f"reaches {most:.0f} MiB, and the heap peak is higher still"
+        f"reaches {math.floor(most):,} MiB, and the heap peak is higher still"
     )
     return replace(baseline, warnings=(*baseline.warnings, time_range))

@@ -17,7 +17,7 @@ from gctrace_analyzer.analysis.compare.comparability import (
 from gctrace_analyzer.analysis.compare.compare import compare, mean_of, measured, sweep
 from gctrace_analyzer.analysis.compare.metrics import METRICS, figures
 from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
-from gctrace_analyzer.analysis.durations import correct_durations
+from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
@@ -126,14 +126,10 @@ class Side:
 
     def after_start(self) -> dict[str, float | None]:
         """Returns the mean figures of the runs without the start-up, as predictions count."""
-        late = [
-            cycles
+        found = [
+            _figures_of(cycles, each.settings.value("cpu_limit"))
             for each in self.analyses
             if len(cycles := each.cycles.filter(pl.col("start_s") >= DEFAULT.warm_up_s))
-        ]
-        found = [
-            figures(summarize(cycles, processes.processes(cycles)), correct_durations(cycles))
-            for cycles in late
         ]
         return {
             metric.name: mean_of(metric, [values[metric.name] for values in found])
@@ -144,6 +140,11 @@ class Side:
         """Yields the findings of each run."""
         for analysis in self.analyses:
             yield from analysis.findings
+
+
+def _figures_of(cycles: pl.DataFrame, cpu_limit: float | None) -> dict[str, float | None]:
+    summary = summarize(cycles, processes.processes(cycles), cpu_limit=cpu_limit)
+    return figures(summary, on_real_cpus(correct_durations(cycles), cpu_limit))
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,10 +194,12 @@ def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, st
     Among settings that are nearly as good as the best one, the one with the least memory.
     """
     cpu, idle = present["gc_cpu_share"], present["gc_cpu_with_idle_share"]
-    if aim == "balanced" and cpu < DEFAULT.gc_cpu_warn:
+    low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
+    least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
+    if aim == "balanced" and cpu < least_cpu:
         return None, (
             f"GC CPU is {100 * cpu:.2g} % ({100 * idle:.2g} % with idle marking), below "
-            f"{100 * DEFAULT.gc_cpu_warn:.0f} %"
+            f"{100 * least_cpu:.0f} %"
         )
     usual = [each for each in scored if each["rule"] != "ballast"]
     if not usual:
@@ -212,7 +214,7 @@ def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, st
             ((number, test) for number, test in failed.items() if test is not None),
             key=lambda item: (item[1].number, -item[0]),
         )
-        best = _as_text(usual[number])
+        best = as_text(usual[number])
         return None, f"of the other settings, {best} is the best, but {test.reason}"
     quantity = QUANTITY[aim]
     least = min(each[quantity] for each in passing)
@@ -221,10 +223,11 @@ def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, st
     return passing[0] if aim == "balanced" else min(near, key=peak_of), ""
 
 
-def _as_text(each: Row) -> str:
+def as_text(each: Row) -> str:
+    """Returns the setting of a row as environment variables: `GOGC=200 GOMEMLIMIT=900MiB`."""
     gogc = "off" if each["gogc"] is None else f"{each['gogc']:g}"
     limit = each["memory_limit_mib"]
-    return f"GOGC={gogc}" + (f" with GOMEMLIMIT={limit:.0f}MiB" if limit else "")
+    return f"GOGC={gogc}" + (f" GOMEMLIMIT={limit:.0f}MiB" if limit else "")
 
 
 def _longer(scored: list[Row], present: Row, baseline: Baseline) -> Row | None:

@@ -14,22 +14,25 @@ from gctrace_analyzer.analysis import mmu as mmu_of
 from gctrace_analyzer.analysis import pauses as pauses_of
 from gctrace_analyzer.analysis import segments as segments_of
 from gctrace_analyzer.analysis import windows as windows_of
-from gctrace_analyzer.analysis.durations import correct_durations
+from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.postmortem import cpu, memory, report
 from gctrace_analyzer.analysis.rules import diagnose, levels
+from gctrace_analyzer.analysis.service_levels import service_levels, with_promises
 from gctrace_analyzer.analysis.settings import Settings, known
 from gctrace_analyzer.analysis.summary import Summary, summarize
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
     from gctrace_analyzer.analysis.postmortem.cpu import Consumed
     from gctrace_analyzer.analysis.postmortem.memory import Memory
     from gctrace_analyzer.analysis.postmortem.report import PostMortem
     from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.analysis.rules.levels import Level
+    from gctrace_analyzer.analysis.service_levels import Quantity, ServiceLevel
     from gctrace_analyzer.ingest.read import Log
 
 WORST_CYCLES = 5
@@ -43,8 +46,16 @@ class Analysis:
     rows, checks and advice. Nothing is computed until it is asked for, and nothing twice.
     """
 
-    def __init__(self, log: Log, given: Settings | None = None) -> None:
+    def __init__(
+        self,
+        log: Log,
+        given: Settings | None = None,
+        thresholds: Thresholds = DEFAULT,
+        promised: Mapping[Quantity, float] | None = None,
+    ) -> None:
         self.log = log
+        self.promised = promised or {}
+        self.thresholds = with_promises(thresholds, self.promised)
         self._given = given or Settings()
         self._windows: dict[float, pl.DataFrame] = {}
         self._growth: dict[int, LiveGrowth | None] = {}
@@ -75,19 +86,24 @@ class Analysis:
         return derived.with_metrics(self.cycles)
 
     @cached_property
-    def corrected(self) -> pl.DataFrame:
+    def durations(self) -> pl.DataFrame:
         """The cycles with durations corrected for truncation, `end_s` and `elapsed_s`."""
         return correct_durations(self.cycles)
 
     @cached_property
+    def corrected(self) -> pl.DataFrame:
+        """The cycles of `durations`, with `cpus` and CPU times of no more CPUs than there are."""
+        return on_real_cpus(self.durations, self.settings.value("cpu_limit"))
+
+    @cached_property
     def enriched(self) -> pl.DataFrame:
         """The cycles with metrics, corrected durations and the CPU limiter's fill level."""
-        return episodes_of.enrich(self.metrics, self.corrected)
+        return episodes_of.enrich(self.metrics, self.durations, self.corrected)
 
     @cached_property
     def episodes(self) -> pl.DataFrame:
         """Time ranges in which something unusual happened (`schema.EPISODES`)."""
-        return episodes_of.episodes(self.enriched)
+        return episodes_of.episodes(self.enriched, self.thresholds)
 
     @cached_property
     def segments(self) -> pl.DataFrame:
@@ -98,6 +114,22 @@ class Analysis:
     def pauses(self) -> pl.DataFrame:
         """Stop-the-world pauses by phase (`schema.PAUSES`)."""
         return pauses_of.pauses(self.corrected)
+
+    @cached_property
+    def pause_ranges(self) -> list[dict[str, float | int | None]]:
+        """How many pauses are in each range of lengths."""
+        return pauses_of.pause_ranges(self.corrected)
+
+    @cached_property
+    def service_levels(self) -> tuple[ServiceLevel, ...]:
+        """How far each service level that the caller gave was kept."""
+        return service_levels(self.corrected, self.promised)
+
+    @cached_property
+    def started_at(self) -> dict[int, datetime]:
+        """When each process started, for those that have timestamps."""
+        rows = self.log.tables["processes"].select("process", "started_at").drop_nulls()
+        return dict(rows.iter_rows())
 
     @cached_property
     def worst_cycles(self) -> pl.DataFrame:
@@ -143,7 +175,8 @@ class Analysis:
         return summarize(
             log.tables["cycles"],
             log.tables["processes"],
-            corrected=self.corrected,
+            corrected=self.durations,
+            cpu_limit=self.settings.value("cpu_limit"),
             impossible=log.impossible,
             notes=log.notes,
         )
@@ -157,7 +190,7 @@ class Analysis:
             return ((rows[0], self.summary),)
         parts, corrected = (
             table.partition_by("process", as_dict=True, maintain_order=True)
-            for table in (self.cycles, self.corrected)
+            for table in (self.cycles, self.durations)
         )
         return tuple(
             (
@@ -166,6 +199,7 @@ class Analysis:
                     parts[(row["process"],)],
                     processes.filter(process=row["process"]),
                     corrected=corrected[(row["process"],)],
+                    cpu_limit=self.settings.value("cpu_limit"),
                     impossible=self.log.impossible,
                 ),
             )
@@ -210,6 +244,7 @@ class Analysis:
                 self.settings,
                 self.memory,
                 self.post_mortems,
+                thresholds=self.thresholds,
                 growth_of=self.live_growth,
             )
         )
@@ -217,7 +252,7 @@ class Analysis:
     @cached_property
     def levels(self) -> dict[str, Level]:
         """Whether each headline figure is ok, a warning or bad."""
-        return levels.levels(self.summary, self.findings, DEFAULT)
+        return levels.levels(self.summary, self.findings, self.thresholds)
 
     @cached_property
     def post_mortems(self) -> tuple[PostMortem, ...]:

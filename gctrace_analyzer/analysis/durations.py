@@ -37,6 +37,37 @@ def correct_durations(cycles: pl.DataFrame) -> pl.DataFrame:
     return corrected.with_columns(elapsed_s().alias("elapsed_s"))
 
 
+def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.DataFrame:
+    """Returns the cycles with `cpus`, and CPU times of no more CPUs than there are.
+
+    `cpus` is GOMAXPROCS, or fewer where a pause stops fewer processors (there are no more CPUs)
+    or where a limit is known. The runtime counts the CPU time of marking by the clock: workers
+    that wait for a CPU count as well, so with more processors than CPUs they seem to use more
+    CPU time than there is.
+
+    Args:
+        corrected: what `correct_durations` returns.
+        cpu_limit: the CPUs that the program may use, if known.
+    """
+    known = pl.min_horizontal(pl.col("stopped_procs").cast(pl.Float64), pl.lit(cpu_limit))
+    frame = corrected.with_columns(cpus=pl.min_horizontal(known, pl.col("procs")))
+    fewer = pl.col("cpus") < pl.col("procs")
+    if not frame.select(fewer.any()).item():
+        return frame
+    marking = ("assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms")
+    work = pl.sum_horizontal(marking)
+    there_is = pl.col("cpus") * pl.col("concurrent_mark_ms")
+    real = pl.when(fewer & (work > there_is)).then(there_is / work).otherwise(1.0)
+    pauses = [
+        pl.when(fewer)
+        .then(pl.min_horizontal(f"{pause}_cpu_ms", pl.col("cpus") * pl.col(f"{pause}_ms")))
+        .otherwise(f"{pause}_cpu_ms")
+        .alias(f"{pause}_cpu_ms")
+        for pause in PAUSES
+    ]
+    return frame.with_columns(*pauses, *(pl.col(name) * real for name in marking))
+
+
 def step_ms(name: str) -> pl.Expr:
     """Returns the width of the interval that a printed duration stands for."""
     value = pl.col(name)

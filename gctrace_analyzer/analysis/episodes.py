@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis import limiter
-from gctrace_analyzer.analysis.cycles import before, wall_ms
+from gctrace_analyzer.analysis.cycles import before, gc_cpu_ms, wall_ms
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 Row = dict[str, Any]
 
@@ -22,34 +23,46 @@ _SEVERAL_BURSTS = 4
 usual frequency that a burst could be compared with."""
 
 
-def episodes(enriched: pl.DataFrame) -> pl.DataFrame:
+def episodes(enriched: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
     """Returns every episode (`schema.EPISODES`), ordered by process and start.
 
     Args:
         enriched: what `enrich` returns.
+        thresholds: the limits that the kinds of episodes depend on.
     """
     rows: list[Row] = []
     for part in enriched.partition_by("process", maintain_order=True):
         timed = part.filter(pl.col("start_s").is_not_null())
         if len(timed) > 1:
             for find in _KINDS:
-                rows += find(timed, DEFAULT)
+                rows += find(timed, thresholds)
     frame = pl.DataFrame(rows, schema=schema.polars_schema("episodes"))
     return frame.sort("process", "start_s", "kind")
 
 
-def enrich(metrics: pl.DataFrame, corrected: pl.DataFrame) -> pl.DataFrame:
+def enrich(
+    metrics: pl.DataFrame, durations: pl.DataFrame, corrected: pl.DataFrame
+) -> pl.DataFrame:
     """Returns the cycles with everything that episodes, segments and rules need.
 
     Args:
         metrics: what `with_metrics` returns.
-        corrected: what `correct_durations` returns for the same cycles. Its durations replace
-            the printed ones; `end_s`, `elapsed_s` and `limiter_fill` are added.
+        durations: what `correct_durations` returns for the same cycles. The CPU limiter counts
+            by the clock, so its fill level comes from these.
+        corrected: what `on_real_cpus` returns for the same cycles. Its durations replace the
+            printed ones; `cpus`, `end_s`, `elapsed_s` and `limiter_fill` are added.
     """
-    durations = [name for name in corrected.columns if name.endswith("_ms")]
-    return metrics.with_columns(
-        corrected[name] for name in (*durations, "end_s", "elapsed_s")
-    ).with_columns(limiter.fills(corrected))
+    replaced = [name for name in corrected.columns if name.endswith("_ms")]
+    capacity_ms = 1000 * pl.col("cpus") * pl.col("elapsed_s")
+    return (
+        metrics.with_columns(
+            corrected[name] for name in (*replaced, "cpus", "end_s", "elapsed_s")
+        )
+        .with_columns(limiter.fills(durations), gc_cpu_ms=gc_cpu_ms())
+        .with_columns(
+            gc_cpu_share=pl.when(capacity_ms > 0).then(pl.col("gc_cpu_ms") / capacity_ms)
+        )
+    )
 
 
 def runs(flags: pl.Series, *, min_count: int, gap: int = 0) -> list[tuple[int, int]]:
@@ -73,7 +86,68 @@ def runs(flags: pl.Series, *, min_count: int, gap: int = 0) -> list[tuple[int, i
     return [(int(first), int(last)) for first, last in long.iter_rows()]
 
 
-def _episode(part: pl.DataFrame, kind: str, severity: str, reason: str, **figures: Any) -> Row:
+_NEARLY_ALL = 0.95
+"""Share of an episode's time. A state that lasts longer needs no mention of its interruptions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The cycles of an episode, and the share of its time in which its state lasted."""
+
+    cycles: pl.DataFrame
+    active_share: float
+
+    @property
+    def span_s(self) -> float:
+        """From the start of the first cycle to the end of the last one."""
+        return float(self.cycles["end_s"][-1] - self.cycles["start_s"][0])
+
+    @property
+    def duty(self) -> str:
+        """How much of its time the state lasted, as words for a reason; empty if nearly all."""
+        if self.active_share >= _NEARLY_ALL:
+            return ""
+        return f", in {100 * self.active_share:.0f} % of {duration_text(self.span_s)}"
+
+
+def parts(
+    cycles: pl.DataFrame, spans: Sequence[tuple[int, int]], t: Thresholds
+) -> Iterator[Part]:
+    """Yields the episodes that ranges of cycles form: one state may come and go.
+
+    Ranges at most `episode_join_cycles` cycles or `episode_join_s` seconds apart are one episode.
+
+    Args:
+        cycles: the cycles of one process.
+        spans: the indices of the first and the last cycle of each range.
+        t: how far apart ranges may be.
+    """
+    if not spans:
+        return
+    ordered = pl.DataFrame(spans, schema=["first", "last"], orient="row").sort("first", "last")
+    end_s, last = pl.col("end_s").cum_max(), pl.col("last").cum_max()
+    ranges = (
+        ordered.with_columns(
+            begin_s=cycles["start_s"].gather(ordered["first"]),
+            end_s=cycles["end_s"].gather(ordered["last"]),
+        )
+        .with_columns(
+            # Of ranges that overlap, only what those before do not cover.
+            active_s=(pl.col("end_s") - pl.max_horizontal("begin_s", end_s.shift(1))).clip(0),
+            far=(pl.col("begin_s") - end_s.shift(1) > t.episode_join_s)
+            & (pl.col("first") - last.shift(1) - 1 > t.episode_join_cycles),
+        )
+        .group_by(pl.col("far").fill_null(value=False).cum_sum(), maintain_order=True)
+        .agg(pl.col("first").min(), pl.col("last").max(), pl.col("active_s").sum())
+    )
+    for begin, end, active_s in ranges.select("first", "last", "active_s").iter_rows():
+        part = cycles[begin : end + 1]
+        span_s = part["end_s"][-1] - part["start_s"][0]
+        yield Part(part, min(active_s / span_s, 1.0) if span_s > 0 else 1.0)
+
+
+def _episode(found: Part, kind: str, severity: str, reason: str, **figures: Any) -> Row:
+    part = found.cycles
     first, last = part.row(0, named=True), part.row(-1, named=True)
     return {
         "process": first["process"],
@@ -84,6 +158,7 @@ def _episode(part: pl.DataFrame, kind: str, severity: str, reason: str, **figure
         "last_gc": last["gc_num"],
         "severity": severity,
         "reason": reason,
+        "active_share": found.active_share,
         "source": first["source"],
         "line_no": first["line_no"],
         **figures,
@@ -102,10 +177,8 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     below = (below & ~cycles["forced"]).fill_null(value=False)
     spans = runs(below, min_count=t.thrash_min_cycles, gap=t.thrash_gap_cycles)
     spans += _tight_windows(cycles, t)
-    for first, last in _merged(spans, t.thrash_join_cycles):
-        part = cycles[first : last + 1]
-        share = float(below[first : last + 1].mean() or 0)  # type: ignore[arg-type]
-        yield _thrash(part, share, t)
+    for found in parts(cycles.with_columns(below=below), spans, t):
+        yield _thrash(found, t)
 
 
 def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]:
@@ -137,26 +210,13 @@ def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]
     return [(int(a), int(b)) for a, b in tight.select("first", "last").iter_rows()]
 
 
-def _merged(spans: list[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
-    """Joins the index ranges that overlap or have at most `gap` cycles in between.
-
-    >>> _merged([(8, 9), (0, 4), (2, 5)], gap=1)
-    [(0, 5), (8, 9)]
-    """
-    merged: list[tuple[int, int]] = []
-    for first, last in sorted(spans):
-        if merged and first <= merged[-1][1] + 1 + gap:
-            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
-        else:
-            merged.append((first, last))
-    return merged
-
-
-def _thrash(part: pl.DataFrame, share: float, t: Thresholds) -> Row:
+def _thrash(found: Part, t: Thresholds) -> Row:
+    part = found.cycles
+    share = float(part["below"].mean() or 0)  # type: ignore[arg-type]  # a boolean column
     sums = part.select(
         gc=pl.col("gc_cpu_ms").sum() / 1000,
         idle=pl.col("idle_cpu_ms").sum() / 1000,
-        capacity=(pl.col("elapsed_s") * pl.col("procs")).sum(),
+        capacity=(pl.col("elapsed_s") * pl.col("cpus")).sum(),
         span=pl.col("elapsed_s").sum(),
         gogc=pl.col("effective_gogc").median(),
         fill=pl.col("limiter_fill").max(),
@@ -170,20 +230,22 @@ def _thrash(part: pl.DataFrame, share: float, t: Thresholds) -> Row:
         )
     else:
         reason = (
-            f"The memory limit left a headroom of only {sums['gogc'] or 0:.0f} % above the "
-            f"live heap in {len(part):,} cycles"
+            f"The memory limit left room for only {max(sums['gogc'] or 0, 0):.0f} % more than "
+            f"the live heap (median of {len(part):,} cycles)"
         )
+    reason += found.duty
     reason += {
         "certain": ", and the runtime's CPU limiter was active.",
         "likely": ", and the runtime's CPU limiter was probably active.",
         "unlikely": ".",
     }[state]
     return _episode(
-        part,
+        found,
         "limit-thrash",
         "bad",
         reason,
         gc_per_s=len(part) / sums["span"] if sums["span"] else None,
+        gc_cpu_share=sums["gc"] / sums["capacity"] if sums["capacity"] else None,
         gc_cpu_nonidle_share=sums["gc"] / left if left else None,
         effective_gogc_p50=sums["gogc"],
         goal_at_or_below_live_share=share,
@@ -197,13 +259,17 @@ def assist_storm(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     storm = (cycles["assist_share"] >= t.storm_assist_share) & (
         cycles["gc_cpu_share"] >= t.gc_cpu_warn
     )
-    for first, last in runs(storm, min_count=t.storm_min_cycles, gap=t.storm_gap_cycles):
-        part = cycles[first : last + 1]
-        if part["end_s"][-1] - part["start_s"][0] < t.storm_min_s:
+    spans = runs(storm, min_count=t.storm_min_cycles, gap=t.storm_gap_cycles)
+    for found in parts(cycles, spans, t):
+        part = found.cycles
+        if found.span_s < t.storm_min_s:
             continue
         share = float(part["assist_cpu_ms"].sum()) / float(part["gc_cpu_ms"].sum())
-        reason = f"Mark assists took {100 * share:.0f} % of GC CPU in {len(part):,} cycles."
-        yield _episode(part, "assist-storm", "warn", reason, assist_share_of_gc_cpu=share)
+        reason = (
+            f"Mark assists took {100 * share:.0f} % of GC CPU in {len(part):,} cycles"
+            f"{found.duty}."
+        )
+        yield _episode(found, "assist-storm", "warn", reason, assist_share_of_gc_cpu=share)
 
 
 def gc_burst(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
@@ -212,26 +278,24 @@ def gc_burst(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     if not isinstance(usual, float) or len(cycles) < _SEVERAL_BURSTS * t.burst_min_cycles:
         return
     fast = (cycles["interval_s"] < usual / t.burst_times) & ~cycles["forced"]
-    for first, last in runs(fast, min_count=t.burst_min_cycles, gap=t.gap_cycles):
-        part = cycles[first : last + 1]
-        span = part["end_s"][-1] - part["start_s"][0]
-        rate = (len(part) - 1) / span if span else 0.0
+    for found in parts(cycles, runs(fast, min_count=t.burst_min_cycles, gap=t.gap_cycles), t):
+        rate = (len(found.cycles) - 1) / found.span_s if found.span_s else 0.0
         if rate >= t.burst_min_per_s:
             reason = (
-                f"GC ran {len(part):,} times at {rate:.1f} cycles per second; the usual "
-                f"rate is {1 / usual:.1f}."
+                f"GC ran {len(found.cycles):,} times at {rate:.1f} cycles per second"
+                f"{found.duty}; the usual rate is {1 / usual:.1f}."
             )
-            yield _episode(part, "gc-burst", "info", reason, gc_per_s=rate)
+            yield _episode(found, "gc-burst", "info", reason, gc_per_s=rate)
 
 
 def forced_loop(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     """Yields the episodes in which the program forces GC again and again."""
-    for first, last in runs(cycles["forced"], min_count=t.forced_min_cycles, gap=t.gap_cycles):
-        part = cycles[first : last + 1]
-        span = part["end_s"][-1] - part["start_s"][0]
-        reason = f"The program forced {len(part):,} GC cycles in {duration_text(span)}."
-        rate = (len(part) - 1) / span if span else None
-        yield _episode(part, "forced-loop", "warn", reason, gc_per_s=rate)
+    spans = runs(cycles["forced"], min_count=t.forced_min_cycles, gap=t.gap_cycles)
+    for found in parts(cycles, spans, t):
+        forced, span_s = int(found.cycles["forced"].sum()), found.span_s
+        reason = f"The program forced {forced:,} GC cycles in {duration_text(span_s)}."
+        rate = (len(found.cycles) - 1) / span_s if span_s else None
+        yield _episode(found, "forced-loop", "warn", reason, gc_per_s=rate)
 
 
 def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
@@ -244,15 +308,14 @@ def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         if not isinstance(typical, float) or len(cycles) < t.short_log_cycles:
             continue
         far = (cycles[name] > t.outlier_times * typical) & (cycles[name] > t.stw_warn_ms)
-        for first, last in runs(far, min_count=1, gap=t.gap_cycles):
-            part = cycles[first : last + 1]
-            longest = float(part[name].max() or 0)  # type: ignore[arg-type]
+        for found in parts(cycles, runs(far, min_count=1, gap=t.gap_cycles), t):
+            longest = float(found.cycles[name].max() or 0)  # type: ignore[arg-type]
             severity = "bad" if longest > t.stw_bad_ms else "warn"
             reason = (
-                f"{words} took {duration_text(longest / 1000)}; the usual "
+                f"{words} took up to {duration_text(longest / 1000)}; the usual "
                 f"pause is {duration_text(typical / 1000)}."
             )
-            yield _episode(part, "pause-outlier", severity, reason, stw_max_ms=longest)
+            yield _episode(found, "pause-outlier", severity, reason, stw_max_ms=longest)
 
 
 def allocation_surge(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
@@ -261,14 +324,14 @@ def allocation_surge(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     if not isinstance(usual, float) or usual <= 0 or len(cycles) < t.short_log_cycles:
         return
     surge = cycles["alloc_mib_per_s"] > t.surge_times * usual
-    for first, last in runs(surge, min_count=t.burst_min_cycles, gap=t.gap_cycles):
-        part = cycles[first : last + 1]
-        span = part["end_s"][-1] - part["start_s"][0]
-        rate = float(part["alloc_mib"].sum()) / span if span else 0.0
+    for found in parts(cycles, runs(surge, min_count=t.burst_min_cycles, gap=t.gap_cycles), t):
+        span_s = found.span_s
+        rate = float(found.cycles["alloc_mib"].sum()) / span_s if span_s else 0.0
         reason = (
-            f"The program allocated {rate:,.0f} MiB/s; the usual rate is {usual:,.0f} MiB/s."
+            f"The program allocated {rate:,.0f} MiB/s{found.duty}; the usual rate is "
+            f"{usual:,.0f} MiB/s."
         )
-        yield _episode(part, "allocation-surge", "info", reason, alloc_mib_per_s=rate)
+        yield _episode(found, "allocation-surge", "info", reason, alloc_mib_per_s=rate)
 
 
 def idle(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
@@ -281,7 +344,20 @@ def idle(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
             f"{last - first + 1:,} cycles ran only because two minutes had passed since the "
             "one before."
         )
-        yield _episode(part, "idle", "info", reason)
+        yield _episode(Part(part, 1.0), "idle", "info", reason)
+    gaps, usual = cycles["interval_s"], cycles["interval_s"].median()
+    if not isinstance(usual, float):
+        return
+    long = (gaps >= t.idle_gap_s) & (gaps >= t.idle_gap_times * usual) & ~periodic
+    for at in long.fill_null(value=False).arg_true():
+        if not at:
+            continue
+        gap_s = float(gaps[at])
+        reason = (
+            f"No GC cycle ran for {duration_text(gap_s)}; usually there is one every "
+            f"{duration_text(usual)}."
+        )
+        yield _episode(Part(cycles[at - 1 : at + 1], 1.0), "idle", "info", reason)
 
 
 _KINDS = (

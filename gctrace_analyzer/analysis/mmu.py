@@ -21,7 +21,7 @@ def mmu(corrected: pl.DataFrame) -> pl.DataFrame:
     marking phase ends, so no other window has to be considered.
 
     Args:
-        corrected: what `correct_durations` returns.
+        corrected: what `on_real_cpus` returns.
     """
     rows = []
     for part in corrected.partition_by("process", maintain_order=True):
@@ -41,7 +41,7 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
     )
     mark = pl.col("concurrent_mark_ms")
     shared = pl.col("assist_cpu_ms").fill_null(0.0) / pl.max_horizontal(
-        mark * pl.col("procs"), pl.lit(1e-9)
+        mark * pl.col("cpus"), pl.lit(1e-9)
     )
     whole = pl.lit(1.0)
     pieces = (

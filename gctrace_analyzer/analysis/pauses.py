@@ -24,7 +24,7 @@ def single_pauses(corrected: pl.DataFrame) -> pl.Series:
     """Returns the duration of every pause in milliseconds: two per cycle, one up to Go 1.4.
 
     Args:
-        corrected: what `correct_durations` returns.
+        corrected: what `on_real_cpus` returns.
     """
     return pl.concat([corrected[name].drop_nulls() for name in PHASES.values()])
 
@@ -35,7 +35,7 @@ def pauses(corrected: pl.DataFrame) -> pl.DataFrame:
     `total_ms` is within 1 % of MemStats.PauseTotalNs on most logs.
 
     Args:
-        corrected: what `correct_durations` returns.
+        corrected: what `on_real_cpus` returns.
     """
     rows = [
         {
@@ -53,16 +53,41 @@ def pauses(corrected: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema.polars_schema("pauses"))
 
 
+RANGES_MS = (0.1, 1.0, 10.0)
+"""Where the ranges of `pause_ranges` end."""
+
+
+def pause_ranges(corrected: pl.DataFrame) -> list[dict[str, float | int | None]]:
+    """Returns how many pauses are in each range of lengths: `from_ms to_ms pauses share`.
+
+    Args:
+        corrected: what `on_real_cpus` returns.
+    """
+    each_ms = single_pauses(corrected)
+    ends: tuple[float | None, ...] = (*RANGES_MS, None)
+    below = [len(each_ms) if end is None else int((each_ms < end).sum()) for end in ends]
+    counts = [number - before for number, before in zip(below, (0, *below), strict=False)]
+    return [
+        {
+            "from_ms": begin,
+            "to_ms": end,
+            "pauses": number,
+            "share": number / len(each_ms) if len(each_ms) else None,
+        }
+        for begin, end, number in zip((0.0, *RANGES_MS), ends, counts, strict=True)
+    ]
+
+
 def worst_cycles(corrected: pl.DataFrame, most: int) -> pl.DataFrame:
     """Returns the cycles that cost the program most time, the worst first.
 
     They are ranked by `taken_ms`: both pauses plus the assist time per processor.
 
     Args:
-        corrected: what `correct_durations` returns.
+        corrected: what `on_real_cpus` returns.
         most: the number of cycles.
     """
-    assist = pl.col("assist_cpu_ms").fill_null(0) / pl.col("procs").fill_null(1)
+    assist = pl.col("assist_cpu_ms").fill_null(0) / pl.col("cpus").fill_null(1)
     taken = corrected.select((pauses_ms() + assist).alias("taken_ms")).to_series()
     rows = taken.arg_sort(descending=True, nulls_last=True)[:most]
     return corrected[rows].with_columns(taken[rows])

@@ -1,9 +1,9 @@
 """The segments of a run: start-up, phases of different load, idle times, changed settings.
 
 A figure calculated over several segments describes none of them, so each segment has its own
-figures. A segment ends where GOMAXPROCS changes, where periodic (two-minute) cycles begin or
-end, and where the allocation rate or the effective GOGC moves to another level for ten cycles
-or more.
+figures. A segment ends where GOMAXPROCS changes, where idle times (periodic cycles, or none for
+long) begin or end, and where the allocation rate or the effective GOGC moves to another level for
+ten cycles or more.
 """
 
 from __future__ import annotations
@@ -60,12 +60,16 @@ def _figures() -> Iterator[pl.Expr]:
         return pl.when(pl.col(name).count() > 0).then(pl.col(name).sum())
 
     gc, span = total("gc_cpu_ms") / 1000, pl.col("elapsed_s").sum()
-    capacity = (pl.col("elapsed_s") * pl.col("procs")).sum()
+    capacity = (pl.col("elapsed_s") * pl.col("cpus")).sum()
     alloc_s = pl.col("interval_s").shift(-1).sum()
     alloc = pl.when(pl.len() > 1).then(ratio(total("alloc_mib"), alloc_s))
     yield from (
         pl.col("kind").first(),
-        pl.col("start_s").first(),
+        # An idle time begins where the cycle before it ended.
+        pl.when(pl.col("kind").first() == "idle")
+        .then((pl.col("end_s") - pl.col("elapsed_s")).first())
+        .otherwise(pl.col("start_s").first())
+        .alias("start_s"),
         pl.col("end_s").last(),
         pl.col("gc_num").first().alias("first_gc"),
         pl.col("gc_num").last().alias("last_gc"),
@@ -82,9 +86,10 @@ def _figures() -> Iterator[pl.Expr]:
 
 def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
     low, high = t.periodic_s
-    idle = pl.col("interval_s").is_between(low, high)
-    # Only periodic cycles mean that the program was idle; the cycle before the first of them was
-    # still caused by load.
+    gap = pl.col("interval_s")
+    long = (gap >= t.idle_gap_s) & (gap >= t.idle_gap_times * gap.median())
+    # The cycle before the first long gap was still caused by load.
+    idle = gap.is_between(low, high) | long
     return cycles.select(
         pl.when(pl.col("start_s") < t.warm_up_s)
         .then(pl.lit("start-up"))

@@ -17,7 +17,7 @@ from gctrace_analyzer.analysis.cycles import (
     pauses_ms,
     true_live_mib,
 )
-from gctrace_analyzer.analysis.durations import correct_durations
+from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.trend import slope
@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 class Summary:
     """What the garbage collector did, in numbers; None where the log has no such figure.
 
-    Shares are 0–1. `gc_cpu_*` and `assist_share_of_cpu` are shares of GOMAXPROCS × time, summed
-    over the processes. `gc_cpu_share` does not count idle marking, like the percentage that the
-    runtime prints; `gc_cpu_with_idle_share` counts it; `gc_cpu_nonidle_share` subtracts it from
-    the denominator. Durations and their totals are corrected for the truncation of the printed
-    ones (see `durations`).
+    Shares are 0–1. `gc_cpu_*` and `assist_share_of_cpu` are shares of `cpus` × time, summed over
+    the processes; `cpus` is GOMAXPROCS, or fewer if the log or the settings show that there are
+    fewer CPUs. `gc_cpu_cores` is CPU seconds per second. `gc_cpu_share` does not count idle
+    marking, like the percentage that the runtime prints; `gc_cpu_with_idle_share` counts it;
+    `gc_cpu_nonidle_share` subtracts it from the denominator. Durations and their totals are
+    corrected for the truncation of the printed ones (see `durations`).
     """
 
     cycles: int
@@ -46,6 +47,9 @@ class Summary:
     gc_cpu_share: float | None
     gc_cpu_with_idle_share: float | None
     gc_cpu_nonidle_share: float | None
+    gc_cpu_cores: float | None
+    gc_cpu_with_idle_cores: float | None
+    cpus: float | None
     gc_active_share: float | None
     assist_share_of_gc_cpu: float | None
     assist_share_of_cpu: float | None
@@ -82,6 +86,7 @@ def summarize(
     processes: pl.DataFrame,
     *,
     corrected: pl.DataFrame | None = None,
+    cpu_limit: float | None = None,
     impossible: Mapping[str, int] | None = None,
     notes: Sequence[str] = (),
 ) -> Summary:
@@ -91,12 +96,14 @@ def summarize(
         cycles: `schema.CYCLES`.
         processes: `schema.PROCESSES` of these cycles.
         corrected: what `correct_durations` returns for these cycles, if it is known already.
+        cpu_limit: the CPUs that the program may use, if known.
         impossible: number of values that were dropped as impossible, by column.
         notes: sentences from reading the log, which are appended to the warnings.
     """
     if corrected is None:
         corrected = correct_durations(cycles)
     check = log_check_points(corrected)
+    corrected = on_real_cpus(corrected, cpu_limit)
     figures = {
         "cycles": len(cycles),
         "forced_cycles": int(cycles["forced"].sum()),
@@ -117,7 +124,7 @@ def _total(values: pl.Expr) -> pl.Expr:
 
 
 def _time_and_cpu(corrected: pl.DataFrame) -> dict[str, Any]:
-    capacity = pl.col("elapsed_s") * pl.col("procs")
+    capacity = pl.col("elapsed_s") * pl.col("cpus")
     steps = (pl.col(name).diff().over("process") for name in ("gc_num", "start_s"))
     intervals = pl.col("start_s") - before("start_s")
     sums = corrected.select(
@@ -141,6 +148,9 @@ def _time_and_cpu(corrected: pl.DataFrame) -> dict[str, Any]:
         "gc_cpu_share": ratio(gc_cpu, capacity),
         "gc_cpu_with_idle_share": ratio(None if gc_cpu is None else gc_cpu + idle, capacity),
         "gc_cpu_nonidle_share": ratio(gc_cpu, None if capacity is None else capacity - idle),
+        "gc_cpu_cores": ratio(gc_cpu, span),
+        "gc_cpu_with_idle_cores": ratio(None if gc_cpu is None else gc_cpu + idle, span),
+        "cpus": ratio(capacity, span),
         "gc_active_share": ratio(sums["active_s"], span),
         "assist_share_of_gc_cpu": ratio(sums["assist_s"], gc_cpu),
         "assist_share_of_cpu": ratio(sums["assist_s"], capacity),

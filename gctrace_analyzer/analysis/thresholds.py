@@ -87,10 +87,20 @@ class Thresholds:
 
     stw_single_ms: float = 5.0
     """Milliseconds. One pause of this length shows in a latency graph, however short the others
-    are."""
+    are; users notice it if one in a hundred is as long."""
 
     stw_bad_ms: float = 10.0
     """Milliseconds. Every request that is in flight during such a pause is visibly late."""
+
+    low_gogc: float = 50.0
+    """Effective GOGC. The heap may grow by less than half of the live heap: GC costs at least
+    twice as much as with GOGC=100."""
+
+    low_gogc_cpu: float = 0.05
+    """Share of CPU that a low GOGC has to cost for a warning: GOGC=100 would save most of it."""
+
+    low_gogc_active: float = 0.25
+    """Share of time with a running cycle from which a low GOGC is worth a warning."""
 
     stw_quantile: float = 0.9
     """Quantile. Pauses are common, not single, if a tenth of them are long."""
@@ -189,8 +199,11 @@ class Thresholds:
     """Cycles. Up to this many goals just above the live heap, between goals below it, belong to
     the same episode."""
 
-    thrash_join_cycles: int = 4
-    """Cycles. Two episodes of thrashing that are this close are joined."""
+    episode_join_cycles: int = 8
+    """Cycles. Two ranges of one state that are this close are one episode."""
+
+    episode_join_s: float = 5.0
+    """Seconds. Two ranges of one state that are this close are one episode, too."""
 
     thrash_gogc: float = 8.0
     """Effective GOGC. Runs whose memory limit was 3 to 8 % above the live heap had medians of
@@ -208,6 +221,14 @@ class Thresholds:
 
     growth_min_span_s: float = 60.0
     """Seconds. Growth over a shorter time can be the start-up."""
+
+    growth_steady: float = 0.5
+    """Growth in the last third of the time, relative to the mean of all thirds. A cache that
+    fills slows down; a leak goes on."""
+
+    grown_times: float = 1.5
+    """Last live heap of a process that thrashes, relative to its first one. The growth, and not
+    the limit alone, is then the cause."""
 
     growth_min_share: float = 0.10
     """Share of the median live heap, gained within the log. Less does not matter yet."""
@@ -245,6 +266,12 @@ class Thresholds:
     periodic_s: tuple[float, float] = (119.9, 121.0)
     """Seconds between cycles. The runtime forces a cycle after two minutes (forcegcperiod), and
     its monitor checks only now and then."""
+
+    idle_gap_s: float = 5.0
+    """Seconds without a cycle. A shorter time may be chance."""
+
+    idle_gap_times: float = 20.0
+    """Times the usual time between cycles. The program allocates next to nothing then."""
 
     periodic_share: float = 0.8
     """Share of intervals. The program is idle if nearly all cycles are periodic."""

@@ -120,6 +120,18 @@ class LiveGrowth:
     first_mib: float
     last_mib: float
     median_mib: float
+    recent_mib: float
+    """The growth over the last third of the time range."""
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the live heap still grows at the end, unlike a cache that has filled up."""
+        return self.recent_mib >= DEFAULT.growth_steady * (self.last_mib - self.first_mib) / 3
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the time range is long enough to exclude a start-up."""
+        return self.span_s >= DEFAULT.growth_min_span_s
 
     @property
     def span_s(self) -> float:
@@ -161,9 +173,19 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
         first_mib=_median(later["heap_live_mib"].head(_END_CYCLES)),
         last_mib=_median(later["heap_live_mib"].tail(_END_CYCLES)),
         median_mib=median,
+        recent_mib=_recent_mib(later),
     )
     enough = max(t.growth_min_share * median, t.growth_min_mib)
     return growth if growth.low > 0 and growth.gained_mib >= enough else None
+
+
+def _recent_mib(later: pl.DataFrame) -> float:
+    """Returns the growth of the live heap over the last third of the time."""
+    begin, end = later["start_s"][0], later["start_s"][-1]
+    since = later.filter(pl.col("start_s") >= begin + 2 * (end - begin) / 3)["heap_live_mib"]
+    half = max(len(since) // 2, 1)
+    # The medians of the halves lie half of the time apart.
+    return 2 * (_median(since.tail(half)) - _median(since.head(half)))
 
 
 def _median(values: pl.Series) -> float:

@@ -31,7 +31,7 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     Shares refer to the part of the window that the log covers.
 
     Args:
-        corrected: what `correct_durations` returns.
+        corrected: what `on_real_cpus` returns.
         length_s: the length of a window.
         origin_s: where the first window begins, after the start of each process.
 
@@ -94,7 +94,7 @@ def _ranges(corrected: pl.DataFrame) -> Iterator[pl.DataFrame]:
         last_end_s,
         pl.col("end_s").alias("to_s"),
         pl.col("elapsed_s").alias("covered_s"),
-        (pl.col("elapsed_s") * pl.col("procs")).alias("capacity_s"),
+        (pl.col("elapsed_s") * pl.col("cpus")).alias("capacity_s"),
     )
     yield corrected.select(
         "process",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gctrace_analyzer import __version__
-from gctrace_analyzer.errors import BadSettingError, nearest
+from gctrace_analyzer.errors import BadSettingError, UnreadableInputError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -199,6 +199,70 @@ def add_facts(parser: argparse.ArgumentParser, *, suffix: str = "", per_side: st
     add("--go-version", "VERSION", f"Go version it was built with, for example 1.22{per_side}")
     add(f"--ballast{suffix}", "SIZE", "size of its heap ballast, for example 64MiB")
     add("--off-heap", "SIZE", "memory that Go does not count (cgo, mmap), for example 200MiB")
+
+
+def add_judging(parser: argparse.ArgumentParser) -> None:
+    """Adds the options for what counts as a problem."""
+    group = parser.add_argument_group("what counts as a problem")
+    group.add_argument(
+        "--slo",
+        action="append",
+        default=[],
+        metavar="NAME=LIMIT",
+        help="a service level: pause=2ms or gc_cpu=5%%; the report shows how far it was kept, and "
+        "findings are judged by it (repeatable)",
+    )
+    group.add_argument(
+        "--thresholds",
+        type=Path,
+        metavar="FILE",
+        help="TOML file with other thresholds for findings, and service levels in a table slo; "
+        "by default the table tool.gctrace-analyzer of ./pyproject.toml",
+    )
+
+
+def judging_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Returns `thresholds` and `slo` as `read` takes them, from the options and the file.
+
+    Raises:
+        UnreadableInputError: the file is missing or not TOML.
+        BadSettingError: a service level is not of the form NAME=LIMIT.
+    """
+    values = _table(args.thresholds)
+    promised = dict(values.pop("slo", {}))
+    for text in args.slo:
+        name, is_pair, limit = text.partition("=")
+        if not is_pair:
+            raise BadSettingError(
+                argument="slo", value=text, expected="NAME=LIMIT, such as pause=2ms"
+            )
+        promised[name.strip()] = limit.strip()
+    return {"thresholds": values, "slo": promised}
+
+
+def _table(path: Path | None) -> dict[str, Any]:
+    """Returns the table of a thresholds file, or of the project file in the present folder."""
+    import tomllib
+
+    found = path or Path("pyproject.toml")
+    try:
+        document = tomllib.loads(found.read_text())
+    except FileNotFoundError:
+        if path is None:
+            return {}
+        raise UnreadableInputError(
+            str(path), "there is no such file", "Give an existing TOML file to --thresholds."
+        ) from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        if path is None:
+            return {}
+        raise UnreadableInputError(
+            str(path),
+            f"not a TOML file: {error}",
+            "See the section about thresholds in the README.",
+        ) from None
+    own: dict[str, Any] = document.get("tool", {}).get("gctrace-analyzer", {})
+    return dict(own or ({} if path is None else document))
 
 
 def add_reading(

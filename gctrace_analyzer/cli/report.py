@@ -11,8 +11,10 @@ from gctrace_analyzer.cli.options import (
     Parser,
     add_facts,
     add_general,
+    add_judging,
     add_output,
     add_reading,
+    judging_options,
     one_of,
     read_options,
     whole_number,
@@ -141,6 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     fail_on.add_checks(
         parser, "'stw_p99_ms>2', 'gc_cpu_share>10%%', finding:bad or finding:GC016"
     )
+    add_judging(parser)
     add_facts(parser)
     add_reading(parser).add_argument(
         "--strict", action="store_true", help="exit with code 3 if a line cannot be read"
@@ -163,7 +166,13 @@ def _read(args: argparse.Namespace) -> Run:
     from gctrace_analyzer.api import read
 
     with reading() as progress:
-        return read(*args.inputs, strict=args.strict, progress=progress, **read_options(args))
+        return read(
+            *args.inputs,
+            strict=args.strict,
+            progress=progress,
+            **judging_options(args),
+            **read_options(args),
+        )
 
 
 def _selected(whole: Run, args: argparse.Namespace) -> Run:

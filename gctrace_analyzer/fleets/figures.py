@@ -42,7 +42,7 @@ _SUMS = (
 )  # fmt: skip
 _MAXIMA = ("stw_max_ms", "live_heap_max_mib", "heap_peak_mib")
 _CHECK = "log_check_points"
-_SEAM_COLUMNS = ("gc_num", "start_s", "end_s", "procs")
+_SEAM_COLUMNS = ("gc_num", "start_s", "end_s", "cpus")
 _GROWTH = "live_heap_growth_mib_per_h"
 
 
@@ -154,8 +154,8 @@ def _add_seam(found: Row, last: Row, later: StretchFigures) -> float:
     if gap_s is None:
         return 0.0
     found["span_s"] += gap_s
-    if first["procs"] is not None and found["capacity_cpu_s"] is not None:
-        found["capacity_cpu_s"] += gap_s * first["procs"]
+    if first["cpus"] is not None and found["capacity_cpu_s"] is not None:
+        found["capacity_cpu_s"] += gap_s * first["cpus"]
     if later.seam_alloc_mib is None or found["alloc_total_mib"] is None:
         return 0.0
     found["alloc_total_mib"] += later.seam_alloc_mib

@@ -123,8 +123,8 @@ def _identity(process: Mapping[str, Any], from_path: Mapping[str, str]) -> Row:
 
 
 def _capacity_s(corrected: pl.DataFrame) -> float | None:
-    """Returns GOMAXPROCS × time, the denominator of the CPU shares in the summary."""
-    per_s = corrected["elapsed_s"] * corrected["procs"]
+    """Returns CPUs × time, the denominator of the CPU shares in the summary."""
+    per_s = corrected["elapsed_s"] * corrected["cpus"]
     return float(per_s.sum()) if per_s.count() else None
 
 

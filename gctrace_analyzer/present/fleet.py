@@ -123,7 +123,7 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
     elif t.processes:
         unknown = int(answers.services["without_advice"].sum())
         unchanged = int(answers.services["files"].sum()) - unknown
-        note = f"{unchanged:,} need no change" + (
+        note = f"{count(unchanged, 'process', 'processes')} need no change" + (
             f", no recommendation for {unknown:,}" if unknown else ""
         )
         found.append(("Advice", "none", note))

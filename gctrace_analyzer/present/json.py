@@ -36,11 +36,14 @@ def document(report: Report) -> dict[str, Any]:
             "runtime_lines": report.analysis.log.runtime_lines,
             "levels": report.analysis.levels,
         },
+        "verdict": None if report.verdict is None else report.verdict.to_dict(),
         "summary": report.analysis.summary.to_dict(),
         "processes": [
             {**row, "summary": own.to_dict()} for row, own in report.analysis.per_process
         ],
         "pauses": report.analysis.pauses.to_dicts(),
+        "pause_ranges": report.analysis.pause_ranges,
+        "service_levels": [each.to_dict() for each in report.analysis.service_levels],
         "worst_cycles": report.analysis.worst_cycles.drop(
             "stopped_procs", "elapsed_s", strict=False
         ).to_dicts(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present.format import printable
-from gctrace_analyzer.present.sections import advice, evidence, findings, overview
+from gctrace_analyzer.present.sections import advice, evidence, findings, overview, verdict
 from gctrace_analyzer.present.sections.deployment import manifests
 
 if TYPE_CHECKING:
@@ -24,6 +24,10 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"## Go garbage collection: {code(title)}"
     yield ""
     yield " · ".join(facts)
+    found = verdict.shown(report)
+    yield f"\n**{found.word}:** {escaped(found.sentence)}"
+    if found.action:
+        yield f"\n▸ **{escaped(found.action)}**"
     if inputs := evidence.inputs(report):
         yield ""
         yield from (f"- {code(name)}: {escaped(what)}" for name, what in inputs)
@@ -88,11 +92,9 @@ def _findings(report: Report) -> Iterator[str]:
         place = f" ({code(each.place)})" if each.place else ""
         yield (
             f"- **{escaped(each.name)}** {each.id}, {escaped(each.when)}: "
-            f"{escaped(f'{each.meaning} {each.evidence}')}{place}"
-            f"{escaped(effects)} *{escaped(each.advice)}*"
+            f"{escaped(f'{each.meaning} {each.evidence}'.lstrip())}{place}"
+            f"{escaped(effects)}" + (f" *{escaped(each.advice)}*" if each.advice else "")
         )
-    if good := findings.healthy(report):
-        yield f"\nNo action needed: {escaped(good)}."
     if minor := findings.minor(report):
         yield f"\nMinor: {escaped(minor)}."
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present import format
+from gctrace_analyzer.units import cpus_text
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.advice import Advice
+    from gctrace_analyzer.advise.verdict import Verdict
     from gctrace_analyzer.analysis.analysis import Analysis
+
+
+_DAY_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,20 @@ class Report:
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
     @property
+    def verdict(self) -> Verdict | None:
+        """Whether GC is the problem, and what to do; None if the input shows neither."""
+        return self.advice.verdict
+
+    def moment(self, process: int | None, seconds: float) -> str:
+        """Formats a time since the start of a process: by the clock if the input has one."""
+        begin = None if process is None else self.analysis.started_at.get(process)
+        if begin is None:
+            return format.duration(seconds)
+        at = begin + timedelta(seconds=seconds)
+        long = (self.analysis.summary.span_s or 0) > _DAY_S
+        return f"{at:%m-%d %H:%M:%S}" if long else f"{at:%H:%M:%S}"
+
+    @property
     def facts(self) -> list[str]:
         """The parts of the first line: input, Go version, processors, time span, cycles."""
         summary = self.analysis.summary
@@ -37,9 +57,22 @@ class Report:
             self.title,
             *([go] if (go := self.analysis.go_versions) else []),
             *([f"{'–'.join(procs)} procs" if procs != ["1"] else "1 proc"] if procs else []),
+            *self._cpus(procs),
             *([format.duration(summary.span_s)] if summary.span_s is not None else []),
+            *self._begin(),
             f"{format.count(summary.cycles, 'cycle')}, {self.analysis.repaired} repaired, "
             f"{summary.missing_cycles:,} missing"
             if summary.cycles
             else "no GC cycles",
         ]
+
+    def _cpus(self, procs: list[str]) -> list[str]:
+        """Returns the number of CPUs if it is not GOMAXPROCS."""
+        cpus = self.analysis.summary.cpus
+        if cpus is None or len(procs) != 1 or round(cpus, 2) == int(procs[0]):
+            return []
+        return [cpus_text(cpus)]
+
+    def _begin(self) -> list[str]:
+        begins = self.analysis.started_at.values()
+        return [f"from {min(begins):%Y-%m-%d %H:%M:%S} UTC"] if begins else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present.format import sparkline, wrap
-from gctrace_analyzer.present.sections import advice, evidence, findings, overview
+from gctrace_analyzer.present.sections import advice, evidence, findings, overview, verdict
 from gctrace_analyzer.present.table import WIDTH, joined, table
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _VERDICT = {"ok": "green", "warn": "yellow", "bad": "bold red"}
 def lines(report: Report) -> Iterator[Line]:
     """Yields the whole report line by line."""
     yield from _head(report)
+    yield from verdict_lines(report)
     if report.analysis.summary.cycles:
         yield ()
         for figure in overview.state(report):
@@ -30,10 +31,14 @@ def lines(report: Report) -> Iterator[Line]:
         yield from table(each)
     yield from _evidence(report)
     yield from _skipped(report)
-    for index, sentence in enumerate(report.analysis.summary.warnings):
-        yield from () if index else ((),)
-        for part, text in enumerate(wrap(sentence, WIDTH - 6)):
-            yield (("      " if index or part else "Note  ", "bold"), (text, ""))
+    notes = [("Note", sentence) for sentence in report.analysis.summary.warnings]
+    notes += [("Check", check)] if (check := overview.self_check(report)) else []
+    yield from ((),) if notes else ()
+    last = ""
+    for label, sentence in notes:
+        for text in wrap(sentence, WIDTH - 7):
+            yield ((f"{'' if label == last else label:<7}", "bold"), (text, ""))
+            last = label
 
 
 def _head(report: Report) -> Iterator[Line]:
@@ -49,19 +54,29 @@ def _head(report: Report) -> Iterator[Line]:
             yield ((f"  {'' if index else name:<26}", ""), (text, "dim"))
 
 
+def verdict_lines(report: Report) -> Iterator[Line]:
+    """Yields the verdict: consequence and cause, what changed when it began, what to do."""
+    if report.verdict is None:
+        return
+    found = verdict.shown(report)
+    yield ()
+    for text in wrap(found.sentence, WIDTH):
+        yield ((text, _VERDICT.get(found.level, "bold")),)
+    for index, text in enumerate(wrap(found.action, WIDTH - 2)):
+        yield (("  " if index else "▸ ", "bold"), (text, "bold"))
+
+
 def _findings(report: Report) -> Iterator[Line]:
     """Yields what happened: each problem with its evidence, further effects and advice."""
-    problems = findings.problems(report)
-    good, minor = findings.healthy(report), findings.minor(report)
-    if not (problems or good or minor):
+    problems, minor = findings.problems(report), findings.minor(report)
+    if not (problems or minor):
         return
     yield ()
     yield (("What happened", "bold"),)
+    given: set[str] = set()
     for each in problems:
-        yield from _problem(each)
-    if good:
-        for text in wrap(f"No action needed: {good}.", WIDTH - 2):
-            yield ((f"  {text}", "green"),)
+        yield from _problem(each, advises=each.advice not in given)
+        given.add(each.advice)
     if minor:
         for text in wrap(f"Minor: {minor}.", WIDTH - 2, subsequent_indent="  "):
             yield ((f"  {text}", "dim"),)
@@ -88,7 +103,7 @@ def advice_lines(report: Report) -> Iterator[Line]:
         yield ((f"  {advice.legend(shown)}", "dim"),)
 
 
-def _problem(each: findings.Problem) -> Iterator[Line]:
+def _problem(each: findings.Problem, *, advises: bool) -> Iterator[Line]:
     head = f"  {each.name}"
     style = _VERDICT[each.severity]
     right = f"{each.when}  {each.place}".rstrip()
@@ -97,13 +112,13 @@ def _problem(each: findings.Problem) -> Iterator[Line]:
         (f"  {each.id}", "dim"),
         (f"  {right:>{max(WIDTH - len(head) - 9, 0)}}", "dim"),
     )
-    parts = [f"{each.meaning} {each.evidence}"]
+    parts = [f"{each.meaning} {each.evidence}".lstrip()]
     if each.also_causes:
         parts.append(f"Also caused by this: {each.also_causes}.")
     for part in parts:
         for text in wrap(part, WIDTH - 4):
             yield ((f"    {text}", ""),)
-    for index, text in enumerate(wrap(each.advice, WIDTH - 6)):
+    for index, text in enumerate(wrap(each.advice if advises else "", WIDTH - 6)):
         yield (("    " if index else "  ▸ ", style), (text, ""))
 
 

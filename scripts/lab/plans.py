@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from lab import programs
-from lab.programs import Module, Program
+from lab.programs import Load, Module, Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Plan = Literal["grid", "versions", "procs", "advised"]
+Plan = Literal["grid", "versions", "procs", "states", "advised"]
 GOGC = ("50", "100", "200", "400")
 # The memory limit covers more than the heap: about 11 MiB in a small program (measured).
 NON_HEAP_MIB = 11
@@ -32,6 +32,9 @@ class Setting:
     limit_factor: float = 0
     # In CPUs, by the cgroup's quota.
     cpu_quota: float = 0
+    # Further words of the command, and further load.
+    words: tuple[str, ...] = ()
+    load: tuple[Load, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,8 @@ def plan(name: Plan) -> tuple[Program, ...]:
             return programs.versions()
         case "procs":
             return programs.procs()
+        case "states":
+            return tuple(each for each in programs.PROGRAMS if each.name in STATES)
 
 
 def runs(name: Plan, chosen: list[Program], repeats: int) -> Iterator[Run]:
@@ -78,8 +83,56 @@ def settings(name: Plan, program: Program) -> list[Setting]:
             return [*by_gogc(), *(by_limit((1.6,)) if knows_limit(program) else ())]
         case "procs":
             return by_procs()
+        case "states":
+            return [Setting("gogc100", {"GOGC": "100"}), *STATES[program.name]]
         case "advised":
             return [Setting(ADVISED)]
+
+
+def low_gogc() -> Setting:
+    return Setting("low-gogc", {"GOGC": "10"})
+
+
+def low_limit(factor: float = 0.9) -> Setting:
+    return Setting("low-limit", {"GOGC": "100"}, factor)
+
+
+def few_cpus() -> Setting:
+    return Setting("few-cpus", {"GOGC": "100", "GOMAXPROCS": "16"}, cpu_quota=0.5)
+
+
+def forced(address: str, *words: str) -> Setting:
+    """A heap profile with `gc=1`, four times a second: each forces a collection."""
+    load = programs.hey(f"{address}/debug/pprof/heap?gc=1", 1, 4)
+    return Setting("forced", {"GOGC": "100"}, words=words, load=(load,))
+
+
+def leak(words: tuple[str, ...] = (), load: tuple[Load, ...] = ()) -> tuple[Setting, ...]:
+    """Memory that only grows: without a limit, and into one."""
+    return (
+        Setting("leak", {"GOGC": "100"}, words=words, load=load),
+        Setting("leak-limit", {"GOGC": "100"}, 2.5, words=words, load=load),
+    )
+
+
+# What ails a program: the settings and the load that cause it.
+STATES: dict[str, tuple[Setting, ...]] = {
+    "caddy-proxy": (low_gogc(), low_limit(), few_cpus(), forced("12019")),
+    "coredns": (low_gogc(), low_limit(), few_cpus()),
+    "etcd": (low_gogc(), low_limit(), forced("23790", "--enable-pprof")),
+    "gojq": (low_gogc(), low_limit()),
+    "influxdb": (low_gogc(), forced("18086")),
+    "nats": (low_gogc(), *leak(load=(programs.UNBOUNDED_STREAM,))),
+    "nsqd": (
+        low_gogc(),
+        forced("14151"),
+        *leak(("--mem-queue-size=10000000",), (programs.UNREAD_TOPIC,)),
+    ),
+    "prometheus": (low_gogc(), low_limit(), forced("19090")),
+    "pushgateway": (low_gogc(), few_cpus()),
+    "restic": (low_gogc(), low_limit()),
+    "victoria-metrics": (low_gogc(), low_limit(), forced("18428")),
+}
 
 
 def by_gogc() -> list[Setting]:

@@ -134,6 +134,15 @@ def nats(*words: str) -> Load:
     return Load(NATS, ("bench", "lab.jobs", "-s", "nats://127.0.0.1:14222", *words))
 
 
+# A stream in memory that keeps every message, beside the one of the usual load.
+UNBOUNDED_STREAM = Load(
+    NATS,
+    (
+        "bench", "lab.kept", "-s", "nats://127.0.0.1:14222", "--js", "--stream=kept", "--pub=1",
+        "--msgs=10000000", "--size=2048", "--storage=memory", "--maxbytes=1500MB",
+        "--no-progress", "--pubbatch=10", "--pubsleep=2ms",
+    ),
+)  # fmt: skip
 NSQD_WORDS = (
     "--tcp-address=127.0.0.1:14150", "--http-address=127.0.0.1:14151", "--data-path=run",
     "--mem-queue-size=15000", "--max-bytes-per-file=16777216",
@@ -146,6 +155,8 @@ NSQD_FILL = (hey_fill("14151/pub?topic=jobs", 16_000, "message.txt"),)
 # A short queue keeps the live heap small: several cycles a second, so that GOGC=400 has enough.
 SHORT_QUEUE = tuple(word.replace("size=15000", "size=3000") for word in NSQD_WORDS)
 SHORT_FILL = (hey_fill("14151/pub?topic=jobs", 4_000, "message.txt"),)
+# Nobody reads these messages, and the queue in memory has room for all of them.
+UNREAD_TOPIC = hey("14151/pub?topic=unread", 10, 300, "message.txt")
 ETCD_WORDS = (
     "--data-dir", "run", "--log-level", "error",
     "--listen-client-urls", "http://127.0.0.1:23790",

@@ -155,7 +155,7 @@ class Lab:
             sidecars_cpu_s = -sum(process.cpu_s() for process in sidecars)
             process = start(
                 program.source,
-                program.words,
+                (*program.words, *setting.words),
                 env={**program.env, "GODEBUG": "gctrace=1", **env},
                 stderr=log,
                 cpu_quota=setting.cpu_quota,
@@ -163,7 +163,7 @@ class Lab:
             if program.kind == "batch":
                 found = self.batch(program, process)
             else:
-                found = self.serve(program, process, folder, Path(outputs))
+                found = self.serve(run, process, folder, Path(outputs))
             machine_cpu_s = machine_busy_s() - busy
             server_cpu_s = process.cpu_s()
             sidecars_cpu_s += sum(each.cpu_s() for each in sidecars)
@@ -186,10 +186,10 @@ class Lab:
             "program": title(program.source),
             "go_version": go_version(program.source),
             "env": env,
-            "command": [binary(program.source).name, *program.words],
+            "command": [binary(program.source).name, *program.words, *setting.words],
             "load": [
                 [title(load.source), *load_words(load, self.seconds)]
-                for load in (*program.fill, *program.load, *program.sidecars)
+                for load in (*program.fill, *program.load, *setting.load, *program.sidecars)
             ],
             "cores": cores,
             "procs": int(env["GOMAXPROCS"]) if "GOMAXPROCS" in env else None,
@@ -219,9 +219,10 @@ class Lab:
         }
 
     def serve(
-        self, program: Program, process: Process, folder: Path, outputs: Path
+        self, run: Run, process: Process, folder: Path, outputs: Path
     ) -> dict[str, Any]:
         """Runs the load against a server, and reads its metrics at the end."""
+        program = run.program
         ready = wait_for_port(program.port, process)
         load_cpu_s = 0.0
         if ready:
@@ -230,7 +231,9 @@ class Lab:
         begin = time.monotonic()
         texts: list[str] = []
         if ready:
-            texts, cpu_s = run_loads(program.load, self.seconds, outputs)
+            texts, cpu_s = run_loads(
+                (*program.load, *run.setting.load), self.seconds, outputs
+            )
             load_cpu_s += cpu_s
         end = time.monotonic()
         if program.metrics and ready:

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gctrace_analyzer.analysis.cycles import with_metrics
-from gctrace_analyzer.analysis.durations import correct_durations
+from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.episodes import enrich, episodes, runs
 from gctrace_analyzer.analysis.segments import segments
+from gctrace_analyzer.testing import read_text
+from tests.helpers.facts import facts_of, log_of
 from tests.helpers.tables import cycle_tables, few
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @few
 @given(cycle_tables())
 def test_episodes_and_segments_are_within_the_log(cycles: pl.DataFrame) -> None:
     corrected = correct_durations(cycles)
-    enriched = enrich(with_metrics(cycles), corrected)
+    enriched = enrich(with_metrics(cycles), corrected, on_real_cpus(corrected))
     begin, end = corrected["start_s"].min(), corrected["end_s"].max()
     for table in (episodes(enriched), segments(enriched)):
         assert (table["start_s"] >= begin).all()
@@ -37,3 +44,40 @@ def test_runs_are_ordered_and_apart(flags: list[bool], min_count: int, gap: int)
         assert flags[last]
         assert sum(flags[first : last + 1]) >= min_count
     assert all(a[1] + gap + 1 < b[0] for a, b in pairwise(found))
+
+
+def thrash_log(thrashing: Callable[[int], bool], count: int = 200, every: float = 0.05) -> str:
+    return log_of(
+        count,
+        every=every,
+        start=lambda n: 100 if thrashing(n) else 150,
+        end=lambda n: 101 if thrashing(n) else 160,
+        live=100,
+        goal=lambda n: 100 if thrashing(n) else 160,
+    )
+
+
+def test_a_state_that_comes_and_goes_is_one_episode_with_its_share() -> None:
+    facts = facts_of(thrash_log(lambda n: n % 40 < 20))
+    (row,) = facts.episodes.filter(kind="limit-thrash").to_dicts()
+    assert 0.4 < row["active_share"] < 0.7
+    assert "% of" in row["reason"]
+
+
+def test_states_far_apart_are_several_episodes() -> None:
+    facts = facts_of(thrash_log(lambda n: n < 40 or n > 160, every=0.5))
+    found = facts.episodes.filter(kind="limit-thrash")
+    assert len(found) == 2
+    assert (found["active_share"] > 0.9).all()
+
+
+def test_a_long_time_without_a_cycle_is_an_idle_episode_and_a_segment() -> None:
+    early = log_of(40, every=0.1).splitlines(keepends=True)
+    late = log_of(190, every=0.1).splitlines(keepends=True)[150:]
+    late = [re.sub(r"^gc (\d+)", lambda found: f"gc {int(found[1]) - 110}", x) for x in late]
+    text = "".join([*early, *late])
+    run = read_text(text)
+    (gap,) = run.episodes().filter(kind="idle").to_dicts()
+    assert "No GC cycle ran for 11 s" in gap["reason"]
+    kinds = run.segments()["kind"].to_list()
+    assert kinds.count("idle") == 1

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.durations import correct_durations
+from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.windows import windows
 from gctrace_analyzer.errors import BadSettingError
@@ -24,7 +24,7 @@ LOGS = sorted(str(path) for path in SAMPLES.glob("*.log"))
 @few
 @given(cycle_tables(), st.sampled_from([0.05, 0.3, 7.0, 500.0]))
 def test_windows_add_up_to_the_whole_log(cycles: pl.DataFrame, length_s: float) -> None:
-    corrected = correct_durations(cycles)
+    corrected = on_real_cpus(correct_durations(cycles))
     found = windows(corrected, length_s)
     assert found["cycles"].sum() == len(cycles)
     assert found["heap_peak_mib"].max() == cycles["heap_end_mib"].max()
@@ -38,7 +38,7 @@ def test_windows_add_up_to_the_whole_log(cycles: pl.DataFrame, length_s: float) 
 def test_one_window_over_everything_has_the_figures_of_the_summary(
     cycles: pl.DataFrame,
 ) -> None:
-    (window,) = windows(correct_durations(cycles), 1e5).to_dicts()
+    (window,) = windows(on_real_cpus(correct_durations(cycles)), 1e5).to_dicts()
     summary = summarize(cycles, processes(cycles))
     for name in ("gc_cpu_share", "gc_active_share", "stw_share", "assist_share_of_gc_cpu"):
         assert window[name] == pytest.approx(getattr(summary, name), rel=1e-9)

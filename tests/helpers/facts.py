@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.cycles import with_metrics
-from gctrace_analyzer.analysis.durations import correct_durations
+from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.episodes import enrich, episodes
 from gctrace_analyzer.analysis.rules.finding import ProcessFacts
 from gctrace_analyzer.analysis.settings import Known, Settings
@@ -49,8 +49,8 @@ def facts_of(text: str, **settings: Any) -> ProcessFacts:
 
 
 def facts_of_run(run: gca.Run, **settings: Any) -> ProcessFacts:
-    corrected = correct_durations(run.cycles)
-    enriched = enrich(with_metrics(run.cycles), corrected)
+    durations = correct_durations(run.cycles)
+    enriched = enrich(with_metrics(run.cycles), durations, on_real_cpus(durations))
     return ProcessFacts(
         process=0,
         cycles=enriched,

@@ -55,7 +55,7 @@ def spreads(
     """Returns the standard error of each metric within a run, on the metric's scale.
 
     Args:
-        corrected: what `correct_durations` returns.
+        corrected: what `on_real_cpus` returns.
         values: what `metrics.figures` returns.
     """
     length = block_cycles(len(corrected))

@@ -61,7 +61,7 @@ class Measured:
     """A run with its figures.
 
     Attributes:
-        corrected: its cycles, as `correct_durations` returns them.
+        corrected: its cycles, as `on_real_cpus` returns them.
         summary: its summary.
         values: its metrics.
         spread: the standard error of each metric within the run, on the metric's scale.
@@ -102,7 +102,7 @@ def measured(corrected: pl.DataFrame, summary: Summary, *, by_limit: bool = Fals
     """Returns a run with its metrics and their standard errors.
 
     Args:
-        corrected: what `correct_durations` returns.
+        corrected: what `on_real_cpus` returns.
         summary: the summary of these cycles, so that comparisons and reports agree.
         by_limit: True if the memory limit sets most goals.
     """

@@ -97,7 +97,7 @@ def figures(summary: Summary, corrected: pl.DataFrame) -> dict[str, float | None
 
     Args:
         summary: the summary of the run.
-        corrected: what `correct_durations` returns for its cycles.
+        corrected: what `on_real_cpus` returns for its cycles.
     """
     rows = {row["phase"]: row for row in pauses(corrected).iter_rows(named=True)}
     values = {
@@ -116,7 +116,7 @@ def figures(summary: Summary, corrected: pl.DataFrame) -> dict[str, float | None
 def ratios() -> dict[str, tuple[pl.Expr, pl.Expr]]:
     """Returns numerator and denominator per cycle of the metrics that are ratios of sums."""
     elapsed = pl.col("elapsed_s")
-    capacity_ms = 1000 * elapsed * pl.col("procs")
+    capacity_ms = 1000 * elapsed * pl.col("cpus")
     spent = gc_cpu_ms()
     assist = pl.col("assist_cpu_ms")
     late = (pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.rules.finding import (
+    ALLOCATE_LESS,
     Evidence,
     ProcessFacts,
     cycles_text,
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 def _long_cycles(facts: ProcessFacts) -> pl.DataFrame:
     """Returns the cycles whose marking is long enough to calculate reliable shares.
 
-    `pressure` is the share of the processors that marked; `assisted` is the part of this share
+    `pressure` is the share of the CPUs that marked; `assisted` is the part of this share
     that assists account for.
     """
-    processor_ms = pl.col("concurrent_mark_ms") * pl.col("procs")
+    processor_ms = pl.col("concurrent_mark_ms") * pl.col("cpus")
     marking = pl.col("assist_cpu_ms") + pl.col("background_cpu_ms")
     long = pl.col("concurrent_mark_ms") >= facts.thresholds.mark_min_ms
     return facts.cycles.filter(long).with_columns(
@@ -41,12 +42,11 @@ def _long_cycles(facts: ProcessFacts) -> pl.DataFrame:
     condition="Mark assists are over {t.assist_warn:.0%} of GC CPU time (Go 1.17 and earlier: "
     "{t.assist_warn_old:.0%}), and either they are at least {t.assist_min_cpu_share:.0%} of "
     "all CPU time, or together with background workers they use at least {t.mark_pressure:.0%} "
-    "of the processors while marking (median of the cycles that mark for {t.mark_min_ms:g} ms "
+    "of the CPUs while marking (median of the cycles that mark for {t.mark_min_ms:g} ms "
     "and longer). A warning from {t.assist_warn_cpu_share:.0%} of all CPU time on.",
-    advice="Give the pacer more room (a higher GOGC or memory limit), or avoid bursts of "
-    "allocation.",
+    advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
     source="golang/go#40225, #56966; the pacer of Go 1.10 to 1.17 plans for 5 % of CPU in assists",
-    explained_by=("GC016", "GC015", "GC024", "GC001"),
+    explained_by=("GC016", "GC015", "GC024", "GC045", "GC001"),
 )
 def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the share of assists in GC CPU time, if they also matter for the program."""
@@ -58,13 +58,15 @@ def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
     pressure = _long_cycles(facts)["pressure"].median()
     text = f"Goroutines do {percent(share)} of the GC work in mark assists"
     if isinstance(pressure, float):
-        text += f", and marking takes {percent(pressure)} of the processors while it runs"
+        text += f", and marking takes {percent(pressure)} of the CPUs while it runs"
     under_pressure = isinstance(pressure, float) and pressure >= t.mark_pressure
     if of_all_cpu >= t.assist_min_cpu_share or under_pressure:
         yield Evidence(
             "warn" if of_all_cpu >= t.assist_warn_cpu_share else "info",
             text + ".",
             {"assist_share_of_gc_cpu": share, "mark_pressure": pressure},
+            headline="Goroutines have to help with marking when they allocate: mark assists take "
+            f"{percent(of_all_cpu)} of the CPU.",
             examples=example_lines(facts.cycles, "assist_share"),
         )
 

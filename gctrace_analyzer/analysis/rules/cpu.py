@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer.analysis.rules.finding import (
+    ALLOCATE_LESS,
     Evidence,
     ProcessFacts,
     example_lines,
     maximum,
+    median,
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.units import duration_text
+from gctrace_analyzer.units import cpus_text, digits, duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,13 +28,12 @@ if TYPE_CHECKING:
     "high-gc-cpu",
     meaning="Garbage collection takes CPU time that the program could use.",
     condition="GC CPU time (pauses, mark assists and background marking, without idle marking) "
-    "is over {t.gc_cpu_warn:.0%} of GOMAXPROCS × time; bad over {t.gc_cpu_bad:.0%}. Needs at "
-    "least {t.min_cycles} cycles and {t.min_span_s:g} s.",
-    advice="Allocate less (find out where with `go tool pprof -sample_index=alloc_space`), or "
-    "raise GOGC so that the heap may grow.",
+    "is over {t.gc_cpu_warn:.0%} of CPUs × time; bad over {t.gc_cpu_bad:.0%}. Needs at least "
+    "{t.min_cycles} cycles and {t.min_span_s:g} s.",
+    advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
     source="the pacer may use 25 % of the CPU while it marks (gcBackgroundUtilization in "
     "runtime/mgcpacer.go)",
-    explained_by=("GC016", "GC015", "GC024", "GC004", "GC026"),
+    explained_by=("GC016", "GC015", "GC024", "GC045", "GC004", "GC026"),
 )
 def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the share of GC in all CPU time."""
@@ -40,9 +42,10 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
         return
     yield Evidence(
         "bad" if share > t.gc_cpu_bad else "warn",
-        f"Garbage collection takes {percent(share)} of {_cpu_text(facts)}.",
-        {"gc_cpu_share": share},
+        f"GC takes {percent(share)} of the CPU: {_cores_text(facts)}.",
+        {"gc_cpu_share": share, "gc_cpu_cores": facts.summary.gc_cpu_cores},
         examples=example_lines(facts.cycles, "gc_cpu_share"),
+        headline=f"GC takes {percent(share)} of the CPU{_why_often(facts)}.",
     )
 
 
@@ -52,23 +55,34 @@ def is_start_up(facts: ProcessFacts) -> bool:
     return summary.cycles < t.min_cycles or (summary.span_s or 0) < t.min_span_s
 
 
-def _cpu_text(facts: ProcessFacts) -> str:
-    procs = facts.cycles["procs"].drop_nulls().unique()
-    if len(procs) != 1:
-        return "all CPU time"
-    return f"the CPU time of {procs[0]} processor{'s' * (procs[0] != 1)} (GOMAXPROCS)"
+def _cores_text(facts: ProcessFacts) -> str:
+    cores, cpus = facts.summary.gc_cpu_cores or 0.0, facts.summary.cpus or 0.0
+    return f"{digits(cores, 2)} of {cpus_text(cpus)}"
+
+
+def _why_often(facts: ProcessFacts) -> str:
+    """Returns what makes GC run as often as it does, as the end of a sentence."""
+    s = facts.summary
+    if s.alloc_mib_per_s is None or s.heap_goal_p50_mib is None or s.gc_interval_p50_ms is None:
+        return ""
+    return (
+        f": the program allocates {size_text(s.alloc_mib_per_s)}/s, so a heap goal of "
+        f"{size_text(s.heap_goal_p50_mib)} is reached every "
+        f"{duration_text(s.gc_interval_p50_ms / 1000)}"
+    )
 
 
 @rule(
     "GC012",
     "gomaxprocs-over-cpus",
-    meaning="GOMAXPROCS is larger than the number of CPUs, so threads wait for each other.",
+    meaning="GOMAXPROCS is larger than the number of CPUs, so threads wait for each other, and "
+    "pauses last until the stopped ones have run.",
     condition="In sweep terminations of {t.stopped_min_ms:g} ms and longer, the median of "
     "pause CPU / (pause × GOMAXPROCS) is below {t.stopped_share:.0%}. Needs at least "
     "{t.min_cycles} such pauses.",
-    advice="Set GOMAXPROCS to the number of CPUs; from Go 1.25 on the default also follows a "
-    "CPU quota.",
+    advice="Set GOMAXPROCS to the number of CPUs.",
     source="stwprocs in runtime/mgc.go",
+    explained_by=("GC013",),
 )
 def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares the number of processors that a pause stopped with GOMAXPROCS."""
@@ -78,12 +92,25 @@ def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
         long["stw_sweep_term_cpu_ms"] / long["stw_sweep_term_ms"] / long["procs"]
     ).median()
     if isinstance(stopped, float) and len(long) >= t.min_cycles and stopped < t.stopped_share:
+        procs = median(long["procs"])
+        cpus = max(round(stopped * procs), 1)
         yield Evidence(
-            "info",
-            f"A pause stops only {percent(stopped)} of the GOMAXPROCS processors, so there are "
-            "fewer CPUs than GOMAXPROCS.",
-            {"stopped_share": stopped},
+            "warn",
+            f"GOMAXPROCS is {procs:.0f}, but a pause stops only {cpus} processors, so the machine "
+            f"has {cpus_text(cpus)}. All shares in this report are of {cpus_text(cpus)}.",
+            {"stopped_share": stopped, "procs": procs, "cpus": cpus},
+            advice=f"Set GOMAXPROCS={cpus}.",
+            headline=f"GOMAXPROCS is {procs:.0f} on a machine with "
+            f"{cpus_text(cpus)}: threads wait for each other, and pauses get longer.",
         )
+
+
+def _automatic(facts: ProcessFacts, cpus: float) -> str:
+    """Returns a hint at the default that follows a quota, unless the program has it already."""
+    # runtime/cgroup_linux.go: Go 1.25 follows the quota, but not below 2.
+    if cpus <= 1 or not facts.may_be_before(1, 25):
+        return ""
+    return " (the default from Go 1.25 on)"
 
 
 @rule(
@@ -94,7 +121,7 @@ def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
     condition="GOMAXPROCS is at least {t.quota_times:g} times the known CPU limit. If no CPU "
     "limit is known: GOMAXPROCS is at least {t.many_procs}, the median live heap is under "
     "{t.small_heap_mib:.0f} MiB, and a mark termination took at least {t.stw_bad_ms:g} ms.",
-    advice="Set GOMAXPROCS to the CPU quota (the default from Go 1.25 on), or raise the quota.",
+    advice="Set GOMAXPROCS to the CPU quota, or raise the quota.",
     source="golang/go#59715, #73193; istio/istio#10855",
 )
 def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -114,6 +141,10 @@ def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:
                 "its quota early in each period and is then throttled, also in the middle of "
                 "a pause.",
                 {"procs": procs, "cpu_limit": cpus},
+                advice=f"Set GOMAXPROCS={math.ceil(cpus)}{_automatic(facts, cpus)}, or raise "
+                "the quota.",
+                headline=f"GOMAXPROCS is {procs}, but the CPU limit is {cpus:g}: the program "
+                "is throttled, also in the middle of a pause.",
             )
         return
     long = cycles.filter(pl.col("stw_mark_term_ms") >= t.stw_bad_ms)
@@ -128,4 +159,6 @@ def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:
             "the program.",
             {"procs": procs, "stw_mark_term_max_ms": long["stw_mark_term_ms"].max()},
             examples=example_lines(long, "stw_mark_term_ms"),
+            headline=f"Pauses take up to {duration_text(longest / 1000)} with a live heap of only "
+            f"{live:,.0f} MiB: a CPU quota probably stops the program in the middle of them.",
         )

@@ -26,9 +26,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     OverallFacts,
     ProcessFacts,
 )
-from gctrace_analyzer.analysis.rules.registry import RULES, Facts, Rule
 from gctrace_analyzer.analysis.settings import go_version
-from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,8 +35,10 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.analysis.postmortem.memory import Memory
     from gctrace_analyzer.analysis.postmortem.report import PostMortem
+    from gctrace_analyzer.analysis.rules.registry import Facts, Rule
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.summary import Summary
+    from gctrace_analyzer.analysis.thresholds import Thresholds
     from gctrace_analyzer.analysis.trend import LiveGrowth
 
 PROCESS_RULES: tuple[Rule[ProcessFacts], ...] = (
@@ -49,6 +49,7 @@ PROCESS_RULES: tuple[Rule[ProcessFacts], ...] = (
     limit.gogc_off_idle,
     limit.limit_without_headroom,
     cpu.high_gc_cpu,
+    goal.low_gogc,
     frequency.gc_always_on,
     frequency.too_frequent,
     assists.assist_pressure,
@@ -105,10 +106,12 @@ _MOST_COSTLY_FIRST: tuple[Rule[Any], ...] = (
     memory.oom_kill,
     limit.cpu_limiter_likely,
     live_heap.live_heap_growth,
+    frequency.forced_gc,
+    goal.low_gogc,
     cpu.high_gc_cpu,
     limit.limit_tight,
-    frequency.forced_gc,
     cpu.cpu_quota_throttling,
+    cpu.gomaxprocs_over_cpus,
     pauses.long_mark_termination,
     pauses.long_sweep_termination,
     assists.assist_pressure,
@@ -130,6 +133,7 @@ def diagnose(
     memories: Sequence[Memory] = (),
     deaths: Sequence[PostMortem] = (),
     *,
+    thresholds: Thresholds,
     growth_of: Callable[[int], LiveGrowth | None],
 ) -> list[Finding]:
     """Returns every finding, the worst first and causes before their effects.
@@ -142,6 +146,7 @@ def diagnose(
         settings: GOGC, limits and other known settings.
         memories: what MemStats dumps show, for each program.
         deaths: post-mortems.
+        thresholds: the limits of all rules.
         growth_of: returns the growth of the live heap of a process.
     """
     rows = {row["process"]: row for row in processes.iter_rows(named=True)}
@@ -153,7 +158,7 @@ def diagnose(
             cycles=cycles,
             summary=summaries[process],
             episodes=episodes.filter(process=process),
-            thresholds=DEFAULT,
+            thresholds=thresholds,
             settings=settings,
             missing_cycles=rows.get(process, {}).get("missing_cycles", 0),
             go_versions=_go_versions(settings, rows.get(process, {})),
@@ -162,11 +167,11 @@ def diagnose(
         findings += _of_process(facts)
     findings = _without_short_starts(findings, processes=len(summaries))
     for each_memory in memories:
-        findings += _check(MEMORY_RULES, MemoryFacts(each_memory, DEFAULT))
+        findings += _check(MEMORY_RULES, MemoryFacts(each_memory, thresholds))
     for death in deaths:
-        findings += _check(DEATH_RULES, DeathFacts(death, DEFAULT))
+        findings += _check(DEATH_RULES, DeathFacts(death, thresholds))
     if enriched.height:
-        findings += _check(OVERALL_RULES, OverallFacts(summaries, findings, DEFAULT))
+        findings += _check(OVERALL_RULES, OverallFacts(summaries, findings, thresholds))
     return _by_cause(_merge_processes(findings))
 
 
@@ -224,7 +229,7 @@ def _by_cause(findings: list[Finding]) -> list[Finding]:
     present = {each.id for each in findings if each.needs_action}
     explained = []
     for each in findings:
-        causes = [cause for cause in RULES[each.id].explained_by if cause in present]
+        causes = [cause for cause in each.explained_by if cause in present]
         explained.append(replace(each, because_of=causes[0]) if causes else each)
     return sorted(
         explained,

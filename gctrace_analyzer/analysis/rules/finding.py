@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from gctrace_analyzer.analysis.postmortem.memory import Memory
     from gctrace_analyzer.analysis.postmortem.report import PostMortem
@@ -27,6 +28,9 @@ Severity = Literal["ok", "info", "warn", "bad"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """The severities, the worst last."""
 
+
+ALLOCATE_LESS = "allocate less (`go tool pprof -sample_index=alloc_space` shows where)"
+"""Advice that helps whatever the setting."""
 
 MOST_EXAMPLES = 3
 """The most lines that a finding refers to; nobody reads more."""
@@ -86,6 +90,16 @@ class ProcessFacts:
         """True if the memory limit sets the goal of most cycles."""
         return limit_sets_most_goals(self.cycles)
 
+    @cached_property
+    def grew_into_limit(self) -> bool:
+        """True if the live heap grew until it no longer fitted under the limit."""
+        t, live = self.thresholds, self.warmed_up["heap_live_mib"].drop_nulls()
+        thrashes = bool((self.episodes["kind"] == "limit-thrash").any())
+        if not thrashes or self.growth is None or len(live) < 2 * t.min_cycles:
+            return False
+        first, last = median(live.head(t.min_cycles)), median(live.tail(t.min_cycles))
+        return last >= t.grown_times * first
+
     @property
     def live_heap_mib(self) -> float:
         """Median of the live heap; 0 if unknown."""
@@ -131,8 +145,10 @@ class OverallFacts:
 class Evidence:
     """One match of a rule.
 
-    `text` says what happened, in numbers; `figures` has these numbers by name. `advice`
-    replaces the rule's advice if the input allows for more specific advice.
+    `text` says what happened, in numbers; `figures` has these numbers by name. `headline` is
+    the consequence and its cause in one sentence, for a report's first line; without it, that is
+    the meaning of the rule. `at` is the moment of a single event. `advice` replaces the rule's
+    advice if the input allows for more specific advice, and `explained_by` its causes.
     """
 
     severity: Severity
@@ -143,11 +159,17 @@ class Evidence:
     end_s: float | None = None
     examples: tuple[str, ...] = ()
     advice: str | None = None
+    headline: str | None = None
+    at: datetime | None = None
+    explained_by: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that matched, with its evidence; `because_of` is the finding that explains it."""
+    """A rule that matched, with its evidence; `because_of` is the finding that explains it.
+
+    `explained_by` are the rules that would explain it.
+    """
 
     id: str
     name: str
@@ -160,6 +182,9 @@ class Finding:
     start_s: float | None = None
     end_s: float | None = None
     examples: tuple[str, ...] = ()
+    headline: str = ""
+    at: datetime | None = None
+    explained_by: tuple[str, ...] = ()
     because_of: str | None = None
 
     @property

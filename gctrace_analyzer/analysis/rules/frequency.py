@@ -8,6 +8,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.rules.cpu import is_start_up
 from gctrace_analyzer.analysis.rules.finding import (
+    ALLOCATE_LESS,
     Evidence,
     ProcessFacts,
     Severity,
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
     "write barriers and mark assists.",
     condition="(pauses + concurrent marking) / time is over {t.active_warn:.0%}; bad over "
     "{t.active_bad:.0%}. Needs at least {t.short_log_cycles} cycles and {t.min_span_s:g} s.",
-    advice="Give the heap more room (a higher GOGC or memory limit), or allocate less.",
+    advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
     source="golang/go#14812",
-    explained_by=("GC016", "GC015", "GC024", "GC004", "GC001"),
+    explained_by=("GC016", "GC015", "GC024", "GC045", "GC004", "GC001"),
 )
 def gc_always_on(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the share of the time in which a cycle is running."""
@@ -54,10 +55,9 @@ def gc_always_on(facts: ProcessFacts) -> Iterator[Evidence]:
     "and not all cycles are forced. A warning only if GC also takes over {t.gc_cpu_warn:.0%} "
     "of the CPU (GC001); bad if the median is then under {t.frequent_bad_ms:g} ms. Needs at "
     "least {t.min_cycles} cycles and {t.min_span_s:g} s.",
-    advice="Raise GOGC, with a memory limit as a safeguard: fewer cycles at the price of a "
-    "larger heap.",
+    advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
     source="golang/go#23044",
-    explained_by=("GC016", "GC015", "GC004", "GC024", "GC026"),
+    explained_by=("GC016", "GC015", "GC024", "GC045", "GC004", "GC001", "GC026"),
 )
 def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the median time from one cycle to the next."""
@@ -89,13 +89,16 @@ def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
 def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the share of forced cycles."""
     t, summary = facts.thresholds, facts.summary
-    forced = summary.forced_cycles
+    forced, cpu = summary.forced_cycles, summary.gc_cpu_share
     if forced >= t.forced_min_cycles and forced > t.forced_share * summary.cycles:
         yield Evidence(
             "warn",
             f"The program forced {forced:,} of {cycles_text(summary.cycles)} (`runtime.GC` or "
             "`debug.FreeOSMemory`).",
             {"forced_cycles": forced},
+            headline=f"The program forces GC: {percent(forced / summary.cycles)} of the cycles "
+            "would not have run otherwise"
+            + (f", and GC takes {percent(cpu)} of the CPU." if cpu is not None else "."),
             examples=example_lines(facts.cycles.filter(pl.col("forced"))),
         )
 

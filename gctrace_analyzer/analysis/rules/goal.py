@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     "runs often.",
     condition=f"In over {{t.heap_minimum_share:.0%}} of the cycles (at least {{t.min_cycles}}) "
     f"for which it is known what set the goal, the goal is {HEAP_MINIMUM_MIB} MiB, the heap "
-    "minimum at GOGC=100, and the live heap is at most half of it.",
-    advice="Set GOGC=400 or more, which costs only a few MiB here; from Go 1.19 on a ballast "
-    "is not needed for this.",
+    "minimum at GOGC=100, and the live heap is at most half of it. A warning if GC takes over "
+    "{t.gc_cpu_warn:.0%} of the CPU.",
+    advice="Set GOGC=400 or more, which costs only a few MiB here.",
     source="heapMinimum in runtime/mgcpacer.go; golang/go#22743",
 )
 def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -37,15 +37,56 @@ def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     t, known = facts.thresholds, facts.goal_set_by.drop_nulls()
     at_minimum = int((known == "heap-minimum").sum())
     if len(known) >= t.min_cycles and at_minimum > t.heap_minimum_share * len(known):
+        costly = (facts.summary.gc_cpu_share or 0) > t.gc_cpu_warn
         yield Evidence(
-            "info",
+            "warn" if costly else "info",
             f"The goal was the heap minimum of {HEAP_MINIMUM_MIB} MiB in {at_minimum:,} of "
             f"{cycles_text(len(facts.cycles))}.",
             {"cycles": at_minimum},
-            advice="Set GOGC=400 or more, which costs only a few MiB here."
-            if not facts.may_be_from(1, 19)
-            else None,
+            advice="Set GOGC=400 or more, which costs only a few MiB here.",
+            headline=f"The live heap is so small that GC runs at every {HEAP_MINIMUM_MIB} MiB "
+            f"of heap: it takes {percent(facts.summary.gc_cpu_share or 0)} of the CPU.",
         )
+
+
+@rule(
+    "GC045",
+    "low-gogc",
+    meaning="GOGC is low, so GC runs often and takes CPU time to save memory.",
+    condition="GOGC sets most goals, the median effective GOGC is under {t.low_gogc:.0f}, and GC "
+    "takes over {t.low_gogc_cpu:.0%} of the CPU, is running over {t.low_gogc_active:.0%} of the "
+    "time, or takes over {t.assist_warn_cpu_share:.0%} of the CPU in mark assists; otherwise only "
+    "a note; bad if it takes over {t.gc_cpu_bad:.0%} of the CPU or is running over "
+    "{t.active_bad:.0%} of the time. Needs at least {t.short_log_cycles} cycles, "
+    "{t.min_span_s:g} s and a median live heap of {t.thrash_min_live_mib:.0f} MiB.",
+    advice="Raise GOGC: at 100 GC costs a fraction of this, for a heap of up to twice the live "
+    "heap.",
+    source="go.dev/doc/gc-guide: the cost of GC is in inverse proportion to GOGC",
+    explained_by=("GC016", "GC015"),
+)
+def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Checks whether a low GOGC makes GC expensive."""
+    t, summary = facts.thresholds, facts.summary
+    cpu, active = summary.gc_cpu_share or 0.0, summary.gc_active_share or 0.0
+    own = facts.cycles.filter((facts.goal_set_by != "memory-limit").fill_null(value=True))
+    gogc = own.filter(pl.col("effective_gogc") > 0)["effective_gogc"].median()
+    short = summary.cycles < t.short_log_cycles or (summary.span_s or 0) < t.min_span_s
+    if not isinstance(gogc, float) or gogc >= t.low_gogc or short:
+        return
+    if facts.limit_sets_most_goals or facts.live_heap_mib < t.thrash_min_live_mib:
+        return
+    costly = cpu > t.low_gogc_cpu or active > t.low_gogc_active
+    costly |= (summary.assist_share_of_cpu or 0.0) > t.assist_warn_cpu_share
+    bad = cpu > t.gc_cpu_bad or active > t.active_bad
+    cost = f"GC takes {percent(cpu)} of the CPU and is running {percent(active)} of the time"
+    yield Evidence(
+        "bad" if bad else "warn" if costly else "info",
+        f"The heap may grow by only {gogc:.0f} % of the live heap (effective GOGC, median), and "
+        f"{cost}.",
+        {"effective_gogc_p50": gogc, "gc_cpu_share": cpu, "gc_active_share": active},
+        examples=example_lines(own, "gc_cpu_share"),
+        headline=f"GOGC is low ({gogc:.0f}): {cost}.",
+    )
 
 
 @rule(

@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     example_lines,
     maximum,
     percent,
+    total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.units import duration_text
@@ -27,38 +28,51 @@ _GUIDE = "go.dev/doc/gc-guide"
 @rule(
     "GC016",
     "limit-thrash",
-    meaning="The memory limit is too low: the live heap does not fit under it, so the program "
-    "spends most of its time on GC.",
+    meaning="GOMEMLIMIT is too low: the live heap does not fit under it, so GC runs all the time "
+    "and slows the program down.",
     condition="In lines of Go 1.18 and later, the goal is at or below the live heap of the "
     "cycle before ({t.thrash_min_live_mib:.0f} MiB and more) in at least {t.thrash_min_cycles} "
     "cycles that are not forced, with at most {t.thrash_gap_cycles} others between two of "
     "them. Or, in a window of {t.thrash_window_s:g} s with at least {t.thrash_min_cycles} "
     "cycles, the memory limit sets over {t.thrash_limited_share:.0%} of the goals, the median "
     "effective GOGC is at most {t.thrash_gogc:g}, and GC is running at least "
-    "{t.thrash_active_share:.0%} of the time. Episodes at most {t.thrash_join_cycles} cycles "
-    "apart are one episode.",
-    advice="Raise GOMEMLIMIT and the container's limit, or keep less in memory; if you can do "
-    "neither, removing GOMEMLIMIT and lowering GOGC does less harm.",
+    "{t.thrash_active_share:.0%} of the time. What is at most {t.episode_join_cycles} cycles or "
+    "{t.episode_join_s:g} s apart is one episode.",
+    advice="Raise GOMEMLIMIT (and the container's limit, if it is too low), or keep less in "
+    "memory; if you can do neither, removing GOMEMLIMIT and lowering GOGC does less harm.",
     source=f"{_GUIDE}; golang/go#58106, #59324; measured on runs with a known limiter state",
+    explained_by=("GC021",),
 )
 def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Yields one match for each episode of thrashing."""
+    """Reports the episodes of thrashing of a process together."""
     names = (
         "goal_at_or_below_live_share",
         "effective_gogc_p50",
         "limiter_fill_max",
         "gc_cpu_nonidle_share",
     )
-    for row in facts.episodes.filter(kind="limit-thrash").iter_rows(named=True):
-        inside = pl.col("gc_num").is_between(row["first_gc"], row["last_gc"])
-        yield Evidence(
-            "bad",
-            row["reason"],
-            {name: row[name] for name in names},
-            start_s=row["start_s"],
-            end_s=row["end_s"],
-            examples=example_lines(facts.cycles.filter(inside)),
-        )
+    episodes = facts.episodes.filter(kind="limit-thrash").with_columns(
+        length_s=pl.col("end_s") - pl.col("start_s")
+    )
+    if episodes.is_empty():
+        return
+    worst = episodes.sort("length_s", descending=True).row(0, named=True)
+    text = worst["reason"]
+    if len(episodes) > 1:
+        whole = duration_text(total(episodes["length_s"]))
+        text = f"{len(episodes):,} times, {whole} in all. The longest: {text}"
+    share = worst["gc_cpu_share"]
+    cost = "GC runs all the time" if share is None else f"GC takes {percent(share)} of the CPU"
+    yield Evidence(
+        "bad",
+        text,
+        {name: worst[name] for name in names} | {"episodes": len(episodes)},
+        start_s=episodes["start_s"][0],
+        end_s=episodes["end_s"].max(),  # type: ignore[arg-type]  # a float column
+        examples=example_lines(episodes.sort("length_s", descending=True)),
+        headline=f"GOMEMLIMIT is too low for the live heap: {cost}.",
+        explained_by=None if facts.grew_into_limit else (),
+    )
 
 
 @rule(
@@ -140,7 +154,7 @@ def _effective_gogc(facts: ProcessFacts) -> float | None:
     advice="Raise the memory limit, or keep less in memory: the less room is left, the more "
     "often GC runs.",
     source="golang/go#58106",
-    explained_by=("GC016",),
+    explained_by=("GC016", "GC021"),
 )
 def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the effective GOGC under the memory limit."""
@@ -152,6 +166,9 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
             "GOGC, median).",
             {"effective_gogc_p50": gogc},
             examples=example_lines(facts.limited_cycles),
+            headline="GOMEMLIMIT is close to the live heap: it leaves room for only "
+            f"{max(gogc, 0):.0f} % more, so GC runs far more often than GOGC asks for.",
+            explained_by=None if facts.grew_into_limit else ("GC016",),
         )
 
 
@@ -200,4 +217,6 @@ def limit_without_headroom(facts: ProcessFacts) -> Iterator[Evidence]:
             "warn",
             f"GOMEMLIMIT is {limit:,.0f} MiB, and the container's limit {container:,.0f} MiB.",
             {"memory_limit_mib": limit, "container_limit_mib": container},
+            advice=f"Set GOMEMLIMIT={0.9 * container:.0f}MiB (90 % of the container's limit), or "
+            "less if the program uses cgo or mmap.",
         )

@@ -22,11 +22,14 @@ from gctrace_analyzer.units import duration_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gctrace_analyzer.analysis.trend import LiveGrowth
+
 
 _RECORD_LONGER = (
     "Record a longer log. If the live heap still grows, compare two heap profiles "
     "(`go tool pprof -base`)."
 )
+_SETTLED = "Watch whether it goes on growing; this looks like a cache that has filled up."
 
 
 @rule(
@@ -37,35 +40,63 @@ _RECORD_LONGER = (
     condition="Without the first quarter of the log, the lower 95 % bound of the live heap's "
     "robust slope (Theil–Sen) is above 0, and the growth over the rest is at least "
     "{t.growth_min_share:.0%} of the median and {t.growth_min_mib:g} MiB. Only a note if the "
-    "log covers less than {t.growth_min_span_s:.0f} s, unless the growth exceeds the median. "
-    "Needs at least {t.min_cycles} cycles.",
+    "growth is slower at the end (under {t.growth_steady:.0%} of the mean in the last third), or "
+    "if the log covers less than {t.growth_min_span_s:.0f} s and the growth did not lead to "
+    "thrashing. Needs at least {t.min_cycles} cycles.",
     advice="Look for a leak: compare two heap profiles (`go tool pprof -base`).",
     source="our heuristic: the slope of what is live after each collection",
 )
 def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     """Reports the growth of the live heap (its robust slope), if there is any."""
-    t, growth = facts.thresholds, facts.growth
+    growth = facts.growth
     if growth is None:
         return
-    text = (
-        f"The live heap grew from {growth.first_mib:,.0f} to {growth.last_mib:,.0f} MiB in "
-        f"{duration_text(growth.span_s)}"
-    )
-    long = growth.span_s >= t.growth_min_span_s
-    if long:
+    grown = _grown(facts, growth)
+    text, advice = grown, None
+    if not growth.is_steady and not facts.grew_into_limit:
+        text, advice = f"{grown}, and hardly in the last third of that time", _SETTLED
+    elif growth.is_steady and growth.is_long:
         text += (
             f" ({growth.mib_per_h:+,.0f} MiB/h, 95 % CI {growth.low:,.0f} to "
             f"{growth.high:,.0f})"
         ) + _time_to_limit(facts, growth.mib_per_h)
-    else:
+    elif not facts.grew_into_limit:
         text += ", which is too short to distinguish a leak from a start-up"
+        advice = _RECORD_LONGER
+    if facts.grew_into_limit:
+        thrash = facts.episodes.filter(kind="limit-thrash").sort("start_s")
+        text += f". {thrash['reason'][0].rstrip('.')}"
+    serious = facts.grew_into_limit or (growth.is_steady and growth.is_long)
     yield Evidence(
-        "warn" if long or growth.gained_mib > growth.median_mib else "info",
+        "warn" if serious else "info",
         text + ".",
         {"growth_mib_per_h": growth.mib_per_h, "low": growth.low, "high": growth.high},
         start_s=growth.begin_s,
         end_s=growth.end_s,
-        advice=None if long else _RECORD_LONGER,
+        advice=advice,
+        headline=_headline(facts, grown, leak=growth.is_steady and growth.is_long),
+    )
+
+
+def _grown(facts: ProcessFacts, growth: LiveGrowth) -> str:
+    """Returns from where to where the live heap grew, as the beginning of a sentence."""
+    first, last, span_s = growth.first_mib, growth.last_mib, growth.span_s
+    if facts.grew_into_limit:
+        # What grows until it thrashes grows fastest at the beginning.
+        live, few = facts.warmed_up["heap_live_mib"].drop_nulls(), facts.thresholds.min_cycles
+        first, last = median(live.head(few)), median(live.tail(few))
+        span_s = facts.warmed_up["end_s"][-1] - facts.warmed_up["start_s"][0]
+    return f"The live heap grew from {first:,.0f} to {last:,.0f} MiB in {duration_text(span_s)}"
+
+
+def _headline(facts: ProcessFacts, grown: str, *, leak: bool) -> str:
+    if not facts.grew_into_limit:
+        return f"{grown}: this is probably a leak."
+    thrash = facts.episodes.filter(kind="limit-thrash")
+    share = maximum(thrash["gc_cpu_share"])
+    return (
+        f"{grown} and no longer fits under GOMEMLIMIT: GC takes {percent(share)} of the CPU."
+        + (" This is probably a leak." if leak else "")
     )
 
 

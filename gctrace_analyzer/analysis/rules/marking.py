@@ -103,7 +103,7 @@ def idle_mark_heavy(facts: ProcessFacts) -> Iterator[Evidence]:
     advice="Look for swapping, CPU throttling, or a heap of very many small objects with "
     "pointers.",
     source="measured: 1.8 GB per CPU second of pointer trees",
-    explained_by=("GC016",),
+    explained_by=("GC016", "GC013", "GC012"),
 )
 def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
     """Looks for cycles that mark little memory per CPU second."""

@@ -88,6 +88,7 @@ def oom_kill(facts: DeathFacts) -> Iterator[Evidence]:
         text + ".",
         {"gap_s": death.gap_s},
         process=death.process,
+        at=death.logged_at,
         examples=_place(facts),
     )
 
@@ -110,6 +111,7 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
             "The program ended with exit code 137 (SIGKILL), but there is no record of an OOM "
             "kill.",
             process=facts.death.process,
+            at=facts.death.logged_at,
             examples=_place(facts),
         )
 
@@ -137,4 +139,5 @@ def off_heap_heavy(facts: DeathFacts) -> Iterator[Evidence]:
             "of the last cycle.",
             {"off_heap_mib": off_heap},
             process=death.process,
+            at=death.logged_at,
         )

@@ -9,6 +9,7 @@ import polars as pl
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
     ProcessFacts,
+    Severity,
     example_lines,
     maximum,
     median,
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 _LONG = (
     "the {t.stw_quantile:.0%} quantile is over {t.stw_warn_ms:g} ms, or the longest over "
-    "{t.stw_single_ms:g} ms; bad if the longest is over {t.stw_bad_ms:g} ms."
+    "{t.stw_single_ms:g} ms. A warning if the 99 % quantile is over {t.stw_single_ms:g} ms; bad if "
+    "it is over {t.stw_bad_ms:g} ms."
 )
 
 
@@ -33,7 +35,7 @@ _LONG = (
     advice="Check for a CPU quota, and for fewer CPUs than GOMAXPROCS; before Go 1.14, a "
     "loop without function calls also delays the stop.",
     source="golang/go#17831, #42642, #31222",
-    explained_by=("GC013",),
+    explained_by=("GC013", "GC012"),
 )
 def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the pauses before marking."""
@@ -51,7 +53,7 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     advice="Check for a CPU quota, and for fewer CPUs than GOMAXPROCS; with Go 1.7 and earlier, "
     "upgrade.",
     source="golang/go#42642",
-    explained_by=("GC013", "GC043"),
+    explained_by=("GC013", "GC012", "GC043"),
 )
 def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the pauses after marking."""
@@ -69,16 +71,23 @@ def _long_pauses(
     t, values = facts.thresholds, facts.cycles[column].drop_nulls()
     if values.is_empty():
         return
-    high, longest = values.quantile(t.stw_quantile, "linear"), maximum(values)
-    if (high or 0) > t.stw_warn_ms or longest > t.stw_single_ms:
-        yield Evidence(
-            "bad" if longest > t.stw_bad_ms else "warn",
-            f"The program stops for {duration_text(median(values) / 1000)} {which} (median), "
-            f"and for up to {duration_text(longest / 1000)}.",
-            {"p50_ms": values.median(), "p90_ms": high, "max_ms": longest},
-            examples=example_lines(facts.cycles, column),
-            advice=advice,
-        )
+    high, p99 = (float(values.quantile(q, "linear") or 0) for q in (t.stw_quantile, 0.99))
+    longest = maximum(values)
+    if high <= t.stw_warn_ms and longest <= t.stw_single_ms:
+        return
+    severity: Severity = "info"
+    if p99 > t.stw_single_ms:
+        severity = "bad" if p99 > t.stw_bad_ms else "warn"
+    shown = [duration_text(each / 1000) for each in (p99, longest, median(values))]
+    yield Evidence(
+        severity,
+        f"The program stops for up to {shown[1]} {which}; 1 in 100 of these pauses takes over "
+        f"{shown[0]}, half of them over {shown[2]}.",
+        {"p50_ms": values.median(), "p90_ms": high, "p99_ms": p99, "max_ms": longest},
+        examples=example_lines(facts.cycles, column),
+        advice=advice,
+        headline=f"Every request in flight stops for up to {shown[1]} {which}.",
+    )
 
 
 @rule(
@@ -87,10 +96,9 @@ def _long_pauses(
     meaning="Single pauses are far longer than the others, which points to something outside "
     "the program.",
     condition="A pause takes over {t.outlier_times:g} times the median of its phase and over "
-    "{t.stw_warn_ms:g} ms, in a log of at least {t.short_log_cycles} cycles. A warning if it "
-    "took over {t.stw_single_ms:g} ms, or if GC009 or GC010 matches. The evidence points to "
-    "the host if the rank correlation of the pauses with live heap, stacks and GOMAXPROCS is at "
-    "most {t.pause_correlation:g}.",
+    "{t.stw_warn_ms:g} ms, in a log of at least {t.short_log_cycles} cycles. The evidence points "
+    "to the host if the rank correlation of the pauses with live heap, stacks and GOMAXPROCS is "
+    "at most {t.pause_correlation:g}.",
     advice="Compare the times with other work on the host, CPU quotas and page migration.",
     source="our heuristic: nothing in such a log explains the spread of its pauses",
     explained_by=("GC009", "GC010", "GC016"),
@@ -101,15 +109,23 @@ def pause_outliers(facts: ProcessFacts) -> Iterator[Evidence]:
     if outliers.is_empty():
         return
     longest = maximum(outliers["stw_max_ms"])
-    serious = longest > facts.thresholds.stw_single_ms or facts.matched & {"GC009", "GC010"}
-    times = "1 time" if len(outliers) == 1 else f"{len(outliers):,} times"
+    number = _count_far(facts)
+    were = "1 pause was" if number == 1 else f"{number:,} pauses were"
     yield Evidence(
-        "warn" if serious else "info",
-        f"Pauses were far longer than usual {times}, up to "
+        "info",
+        f"{were} far longer than usual: up to "
         f"{duration_text(longest / 1000)}{_unexplained(facts)}.",
         {"stw_max_ms": longest},
         examples=tuple(f"gc {number}" for number in outliers["first_gc"].head(3)),
     )
+
+
+def _count_far(facts: ProcessFacts) -> int:
+    t, count = facts.thresholds, 0
+    for name in ("stw_sweep_term_ms", "stw_mark_term_ms"):
+        far = facts.cycles[name].drop_nulls()
+        count += int(((far > t.outlier_times * median(far)) & (far > t.stw_warn_ms)).sum())
+    return count
 
 
 def _unexplained(facts: ProcessFacts) -> str:

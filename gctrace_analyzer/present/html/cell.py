@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.present.html.parts import WORDS, environment, spark, verdict
-from gctrace_analyzer.present.sections import advice, findings, overview
+from gctrace_analyzer.present.html.parts import environment, spark
+from gctrace_analyzer.present.sections import advice, findings, overview, verdict
 
 if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
@@ -22,8 +22,7 @@ def dumps(report: Report) -> str:
         .get_template("cell.html.j2")
         .render(
             report=report,
-            verdict=verdict(report),
-            words=WORDS,
+            verdict=verdict.shown(report),
             state=[(each, spark(report, each)) for each in overview.state(report)]
             if report.analysis.summary.cycles
             else [],

@@ -10,7 +10,8 @@ from markupsafe import Markup
 from gctrace_analyzer import __version__
 from gctrace_analyzer.present import fleet
 from gctrace_analyzer.present.format import count
-from gctrace_analyzer.present.html.parts import WORDS, environment
+from gctrace_analyzer.present.html.parts import environment
+from gctrace_analyzer.present.sections.verdict import WORDS
 
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.fleet import Answers

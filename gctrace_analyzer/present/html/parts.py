@@ -6,17 +6,9 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from gctrace_analyzer.present.sections import evidence, findings, overview
-
 if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
-
-WORDS = {
-    "bad": "Action needed",
-    "warn": "Worth a look",
-    "ok": "Healthy",
-    "none": "No verdict",
-}
+    from gctrace_analyzer.present.sections import overview
 
 
 def environment() -> Environment:
@@ -29,21 +21,6 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def verdict(report: Report) -> tuple[str, str]:
-    """Returns the severity and the most important statement."""
-    if report.analysis.post_mortems:
-        title, _ = next(evidence.deaths(report))
-        return "bad", title
-    problems = findings.problems(report)
-    if problems:
-        first = problems[0]
-        return first.severity, f"{first.meaning} {first.evidence}"
-    good = findings.healthy(report)
-    if good:
-        return "ok", good
-    return "none", "the input does not show how the garbage collector performs"
 
 
 def spark(report: Report, figure: overview.Figure) -> str:

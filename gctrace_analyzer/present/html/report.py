@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.present.html.embed import charts_of, embedded
 from gctrace_analyzer.present.html.methodology import methodology
-from gctrace_analyzer.present.html.parts import WORDS, environment, spark, verdict
+from gctrace_analyzer.present.html.parts import environment, spark
 from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
-from gctrace_analyzer.present.sections import advice, evidence, findings, overview
+from gctrace_analyzer.present.sections import advice, evidence, findings, overview, verdict
 from gctrace_analyzer.present.sections.deployment import manifests
 
 if TYPE_CHECKING:
@@ -52,13 +52,11 @@ def dumps(report: Report) -> str:
     page = environment().get_template("report.html.j2")
     return page.render(
         report=report,
-        verdict=verdict(report),
-        words=WORDS,
+        verdict=verdict.shown(report),
         state=[(each, spark(report, each)) for each in overview.state(report)]
         if report.analysis.summary.cycles
         else [],
         problems=problems,
-        healthy=findings.healthy(report),
         minor=findings.minor(report),
         inputs=evidence.inputs(report),
         settings=evidence.settings(report),

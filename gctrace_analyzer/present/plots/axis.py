@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import elapsed_s
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
-from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.present.format import mib, printable
 from gctrace_analyzer.present.plots.binning import binned
 from gctrace_analyzer.present.plots.figure import (
@@ -121,12 +119,11 @@ def axis_of(report: Report, *, bins: int) -> Axis:
     whole = report.analysis.tables["cycles"]
     shown, is_time = _shown(whole)
     drawn = pl.col("process").is_in(shown)
-    cycles = report.analysis.metrics.filter(drawn).with_columns(end_s=end_s())
-    cycles = cycles.with_columns(
-        x=pl.col("wall_time") if is_time else pl.col("start_s"), elapsed_s=elapsed_s()
+    cycles = report.analysis.enriched.filter(drawn).with_columns(
+        x=pl.col("wall_time") if is_time else pl.col("start_s")
     )
     busy_s = (pl.col("gc_cpu_ms") + pl.col("idle_cpu_ms").fill_null(0)) / 1000
-    capacity_s = pl.col("procs") * pl.col("elapsed_s")
+    capacity_s = pl.col("cpus") * pl.col("elapsed_s")
     cycles = cycles.with_columns(
         gc_cpu_with_idle_share=pl.when(capacity_s > 0).then(busy_s / capacity_s)
     ).filter(pl.col("x").is_not_null())

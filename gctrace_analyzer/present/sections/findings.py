@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.advise.verdict import root_causes
 from gctrace_analyzer.analysis.rules.registry import RULES
-from gctrace_analyzer.present.format import duration, printable
+from gctrace_analyzer.present.format import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.present.report import Report
 
@@ -36,11 +35,15 @@ class Problem:
     advice: str
 
 
+_EVENTS = ("GC038", "GC039", "GC040")
+"""Findings about the moment of a death, which ends a process."""
+
+
 def problems(report: Report) -> list[Problem]:
     """Returns warnings and worse that no other finding causes, the worst first."""
     several = len(report.analysis.per_process) > 1
     causes = [each for each in report.analysis.findings if _is_root(each)]
-    return [_problem(each, report.analysis.findings, several=several) for each in causes]
+    return [_problem(each, report, several=several) for each in causes]
 
 
 def minor(report: Report) -> str | None:
@@ -60,18 +63,34 @@ def healthy(report: Report) -> str | None:
     )
 
 
+def _without(evidence: str, said: str) -> str:
+    """Returns the evidence without a first sentence that the verdict begins with."""
+    first, end, rest = evidence.partition(". ")
+    return rest if end and said.startswith(first) else evidence
+
+
 def _is_root(finding: Finding) -> bool:
     return finding.severity in ("warn", "bad") and finding.because_of is None
 
 
-def _problem(finding: Finding, every: Sequence[Finding], *, several: bool) -> Problem:
+def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
+    # The verdict has the consequence of the first problem already, and what to do.
+    first = report.verdict
+    leads = first is not None and first.finding == finding.id
+    causes = root_causes(report.analysis.findings)
     effects = dict.fromkeys(
         other.id
-        for other in every
-        if other.because_of == finding.id and other.severity != "info"
+        for other in report.analysis.findings
+        if causes.get(other.id) == finding.id and other.severity != "info"
     )
-    begin = "start" if not finding.start_s else duration(finding.start_s)
-    when = "whole run" if finding.end_s is None else f"{begin} → {duration(finding.end_s)}"
+    of = finding.process if finding.process is not None else report.analysis.longest_process
+    begin = "start" if not finding.start_s else report.moment(of, finding.start_s)
+    end = None if finding.end_s is None else report.moment(of, finding.end_s)
+    when = "whole run" if end is None else f"{begin} → {end}"
+    if finding.at is not None:
+        when = f"{finding.at:%Y-%m-%d %H:%M:%S} UTC"
+    elif finding.id in _EVENTS:
+        when = "at the end"
     if several and finding.process is not None:
         when = f"[{finding.process}] {when}"
     return Problem(
@@ -82,9 +101,9 @@ def _problem(finding: Finding, every: Sequence[Finding], *, several: bool) -> Pr
         finding.id,
         finding.name,
         finding.severity,
-        RULES[finding.id].meaning,
-        printable(finding.evidence),
+        "" if leads else RULES[finding.id].meaning,
+        printable(_without(finding.evidence, first.sentence if leads and first else "")),
         finding.examples[0] if finding.examples else "",
         ", ".join(RULES[each].name for each in effects),
-        finding.advice or RULES[finding.id].advice,
+        "" if leads else finding.advice,
     )

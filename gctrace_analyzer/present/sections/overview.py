@@ -18,10 +18,12 @@ from gctrace_analyzer.present.format import (
     rate_of_growth,
     share,
 )
+from gctrace_analyzer.units import cpus_text, digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.present.report import Report
 
 MOST_PROCESSES = 12
@@ -63,15 +65,15 @@ def state(report: Report) -> list[Figure]:
     s = report.analysis.summary
     figures = []
     if s.gc_cpu_share is not None:
-        of = (
-            f"of {report.analysis.procs[0]} procs"
-            if report.analysis.procs[1:] == ()
-            else "of all CPU"
-        )
-        note = f"{of}; {share(s.gc_cpu_with_idle_share)} with idle marking"
+        note = f"{_cores(s)}; {share(s.gc_cpu_with_idle_share)} with idle"
         figures.append(
             _with_level(report, "GC CPU", share(s.gc_cpu_share), note, "gc_cpu_share", "gc_cpu")
         )
+    note = f"p99 · {milliseconds(s.stw_max_ms)} max"
+    note += f" · {share(s.stw_share)} of time" if s.stw_share is not None else ""
+    figures.append(
+        _with_level(report, "Pauses", milliseconds(s.stw_p99_ms), note, "stw_max_ms", "pauses")
+    )
     if s.gc_per_s is not None:
         note = f"every {milliseconds(s.gc_interval_p50_ms)} (median)"
         figures.append(Figure("Frequency", rate(s.gc_per_s), note, "gc_per_s"))
@@ -81,11 +83,6 @@ def state(report: Report) -> list[Figure]:
         figures.append(
             _with_level(report, "Mark assist", value, note, "assist_share_of_gc_cpu", "assist")
         )
-    note = f"p50 · {milliseconds(s.stw_p99_ms)} p99 · {milliseconds(s.stw_max_ms)} max"
-    note += f" · {share(s.stw_share)} of time" if s.stw_share is not None else ""
-    figures.append(
-        _with_level(report, "Pauses", milliseconds(s.stw_p50_ms), note, "", "pauses")
-    )
     if s.live_heap_p50_mib is not None:
         value = mib(s.live_heap_p50_mib)
         figures.append(
@@ -104,7 +101,14 @@ def state(report: Report) -> list[Figure]:
 def about_cycles(report: Report) -> Iterator[Table]:
     """Yields the tables about cycles in the order of every report; none without cycles."""
     if report.analysis.summary.cycles:
-        several = (phases(report), pauses(report), worst(report), processes(report))
+        several = (
+            service_levels(report),
+            phases(report),
+            pauses(report),
+            pause_ranges(report),
+            worst(report),
+            processes(report),
+        )
         yield from (each for each in several if each is not None)
 
 
@@ -147,6 +151,66 @@ def pauses(report: Report) -> Table:
     ]
     head = ("Pauses by phase", "total", "p50", "p90", "p99", "max", "longest at")
     return Table(head, "lrrrrrl", rows)
+
+
+def pause_ranges(report: Report) -> Table:
+    """Returns how many pauses are in each range of lengths."""
+    ranges = report.analysis.pause_ranges
+    head = [
+        f"< {row['to_ms']:g} ms"
+        if not row["from_ms"]
+        else f"> {row['from_ms']:g} ms"
+        if row["to_ms"] is None
+        else f"{row['from_ms']:g}–{row['to_ms']:g} ms"
+        for row in ranges
+    ]
+    counts = (f"{row['pauses']:,}" for row in ranges)
+    shares = (share(row["share"]) for row in ranges)
+    return Table(
+        ("Pauses by length", *head),
+        "lrrrr",
+        [("number", *counts), ("share", *shares)],
+    )
+
+
+def service_levels(report: Report) -> Table | None:
+    """Returns how far each service level was kept; None if none was given."""
+    levels = report.analysis.service_levels
+    if not levels:
+        return None
+    rows = []
+    for each in levels:
+        if each.quantity == "pause":
+            name, worst_one = f"pauses ≤ {each.limit:g} ms", milliseconds(each.worst)
+        else:
+            name = f"GC CPU (10 s windows) ≤ {100 * each.limit:g} %"
+            worst_one = share(each.worst)
+        rows.append((name, share(each.within_share), worst_one))
+    return Table(("Service levels", "kept in", "worst"), "lrr", rows)
+
+
+def self_check(report: Report) -> str | None:
+    """Returns how far the log agrees with itself, and what was read; None without cycles."""
+    summary = report.analysis.summary
+    if not summary.cycles:
+        return None
+    check = summary.log_check_points
+    if check is None:
+        agrees = "the log prints no GC CPU percentage to compare with"
+    elif abs(check) < 1:
+        agrees = "GC CPU as added up from the lines agrees with the runtime's own percentage"
+    else:
+        side = "above" if check > 0 else "below"
+        agrees = (
+            f"GC CPU as added up from the lines is up to {abs(check):.1f} points {side} the "
+            "runtime's own percentage"
+        )
+    lines = sum(source.lines for source in report.analysis.log.sources)
+    read = f"{count(lines, 'line')} read, " if lines else ""
+    return (
+        f"{agrees[0].upper()}{agrees[1:]}; {read}{report.analysis.repaired:,} repaired, "
+        f"{len(report.analysis.rejected):,} rejected."
+    )
 
 
 def worst(report: Report) -> Table:
@@ -228,21 +292,24 @@ def _with_level(
     return Figure(label, value, note, trend, report.analysis.levels.get(level, ""))
 
 
+def _cores(s: Summary) -> str:
+    """Returns GC CPU in CPUs: `0.63 of 2 CPUs`."""
+    if s.gc_cpu_cores is None or s.cpus is None:
+        return "of all CPU"
+    return f"{digits(s.gc_cpu_cores, 2)} of {cpus_text(s.cpus)}"
+
+
 def _growth(report: Report) -> str:
-    s = report.analysis.summary
-    low, high = s.live_heap_growth_mib_per_h_low, s.live_heap_growth_mib_per_h_high
-    growth = s.live_heap_growth_mib_per_h
-    most = f"max {mib(s.live_heap_max_mib)}"
-    if (
-        "live_heap" not in report.analysis.levels
-        or growth is None
-        or low is None
-        or high is None
-    ):
+    most = f"max {mib(report.analysis.summary.live_heap_max_mib)}"
+    process = report.analysis.longest_process
+    if "live_heap" not in report.analysis.levels or process is None:
         return most
-    if low <= 0 <= high:
+    growth = report.analysis.live_growth(process)
+    if growth is None:
         return f"{most}; no significant growth"
-    return rate_of_growth(growth, low, high)
+    if not (growth.is_steady and growth.is_long):
+        return most
+    return rate_of_growth(growth.mib_per_h, growth.low, growth.high)
 
 
 def _goal(report: Report) -> str:

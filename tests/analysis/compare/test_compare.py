@@ -16,7 +16,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.compare.bootstrap import block_cycles, spreads, started
 from gctrace_analyzer.analysis.compare.compare import compare
 from gctrace_analyzer.analysis.compare.metrics import METRICS, QUANTILES, figures, ratios
-from gctrace_analyzer.analysis.durations import correct_durations
+from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.comparison import compared, side_of
 from tests.conftest import CORPUS
@@ -131,7 +131,7 @@ def test_more_runs_give_narrower_intervals() -> None:
 
 def test_correlated_neighbours_widen_the_interval() -> None:
     run = gca.read(log("noise-b", "off-limit62-r0"))
-    corrected, summary = correct_durations(run.cycles), run.summary()
+    corrected, summary = on_real_cpus(correct_durations(run.cycles)), run.summary()
     told = spreads(corrected, figures(summary, corrected))["gc_cpu_share"]
     assert told is not None
     # The same cycles in another order are not correlated, so the error is smaller.
@@ -146,7 +146,7 @@ def test_correlated_neighbours_widen_the_interval() -> None:
 
 def test_the_closed_form_equals_the_bootstrap() -> None:
     run = gca.read(log("noise-a", "gogc50-r0"))
-    corrected = correct_durations(run.cycles)
+    corrected = on_real_cpus(correct_durations(run.cycles))
     values = figures(run.summary(), corrected)
     share = values["gc_cpu_share"]
     assert share is not None

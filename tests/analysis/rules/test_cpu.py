@@ -31,12 +31,12 @@ def test_a_busy_start_up_is_not_a_finding() -> None:
 
 def test_the_evidence_names_the_processors_unless_they_change() -> None:
     (same,) = matches(cpu.high_gc_cpu, facts_of(log_of(60, every=0.02, background=12)))
-    assert same.evidence.endswith("2 processors (GOMAXPROCS).")
+    assert same.evidence.endswith("of 2 CPUs.")
     (one,) = matches(cpu.high_gc_cpu, facts_of(log_of(60, every=0.02, background=8, procs=1)))
-    assert one.evidence.endswith("1 processor (GOMAXPROCS).")
+    assert one.evidence.endswith("of 1 CPU.")
     text = log_of(60, every=0.02, background=12, procs=lambda n: 2 + n % 2)
     (several,) = matches(cpu.high_gc_cpu, facts_of(text))
-    assert several.evidence.endswith("all CPU time.")
+    assert several.evidence.endswith("of 2.5 CPUs.")
 
 
 def test_fewer_stopped_processors_than_gomaxprocs_are_reported() -> None:

@@ -24,12 +24,29 @@ def test_growth_over_more_than_a_minute_is_a_warning() -> None:
     assert "MiB/h, 95 % CI" in finding.evidence
 
 
-def test_growth_in_a_short_log_is_a_note_unless_the_heap_doubles() -> None:
-    for step, severity in ((1, "info"), (20, "warn")):
+def test_growth_in_a_short_log_is_a_note_without_a_rate_per_hour() -> None:
+    for step in (1, 20):
         facts = facts_of(log_of(60, **growing(step)))
         (finding,) = matches(live_heap.live_heap_growth, facts)
-        assert finding.severity == severity
+        assert finding.severity == "info"
         assert "too short" in finding.evidence
+        assert "MiB/h" not in finding.evidence
+
+
+def test_a_heap_that_has_stopped_growing_is_not_called_a_leak() -> None:
+    def live(n: int) -> int:
+        return 100 + 4 * min(n, 46)
+
+    sizes = {
+        "start": lambda n: 2 * live(n) - 10, "end": lambda n: 2 * live(n), "live": live,
+        "goal": lambda n: 2 * live(n - 1),
+    }  # fmt: skip
+    facts = facts_of(log_of(60, every=10, **sizes))
+    assert facts.growth is not None
+    assert not facts.growth.is_steady
+    (finding,) = matches(live_heap.live_heap_growth, facts)
+    assert finding.severity == "info"
+    assert "hardly in the last third" in finding.evidence
 
 
 @pytest.mark.parametrize("name", ["memory_limit_mib", "container_limit_mib"])

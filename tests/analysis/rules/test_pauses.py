@@ -20,7 +20,8 @@ def with_pauses(count: int, **pauses_ms: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("longest", "severities"), [("4.0", []), ("6.0", ["warn"]), ("12", ["bad"])]
+    ("longest", "severities"),
+    [("4.0", []), ("6.0", ["info"]), ("12", ["warn"]), ("30", ["bad"])],
 )
 def test_one_long_pause_is_enough(longest: str, severities: list[str]) -> None:
     found = matches(pauses.long_mark_termination, facts_of(with_pauses(60, c30=longest)))
@@ -28,10 +29,10 @@ def test_one_long_pause_is_enough(longest: str, severities: list[str]) -> None:
     assert not matches(pauses.long_sweep_termination, facts_of(with_pauses(60, c30=longest)))
 
 
-def test_many_pauses_above_a_millisecond_are_a_warning() -> None:
+def test_many_pauses_above_a_millisecond_are_a_note() -> None:
     text = log_of(60).replace(": 0.02+5", ": 1.4+5")
     (finding,) = matches(pauses.long_sweep_termination, facts_of(text))
-    assert finding.severity == "warn"
+    assert finding.severity == "info"
     assert "before marking" in finding.evidence
 
 
@@ -44,22 +45,16 @@ def test_the_advice_does_not_mention_releases_that_the_log_excludes() -> None:
         assert "Go" in matches(rule, older)[0].advice.replace("GOMAXPROCS", "")
 
 
-@pytest.mark.parametrize(
-    ("longest", "after", "severity"),
-    [("2.0", (), "info"), ("2.0", ("GC010",), "warn"), ("7.0", (), "warn")],
-)
-def test_an_outlier_is_a_warning_if_it_is_long_or_not_alone(
-    longest: str, after: tuple[str, ...], severity: str
-) -> None:
-    (finding,) = matches(pauses.pause_outliers, facts_of(with_pauses(60, c30=longest)), *after)
-    assert finding.severity == severity
+def test_a_single_outlier_is_a_note() -> None:
+    (finding,) = matches(pauses.pause_outliers, facts_of(with_pauses(60, c30="7.0")))
+    assert finding.severity == "info"
     assert finding.examples == ("gc 30",)
-    assert "1 time" in finding.evidence
+    assert "1 pause was" in finding.evidence
 
 
 def test_outliers_that_nothing_explains_point_to_the_host() -> None:
     (finding,) = matches(pauses.pause_outliers, facts_of(with_pauses(60, c20="3.0", c40="3.0")))
-    assert "2 times" in finding.evidence
+    assert "2 pauses were far longer" in finding.evidence
     assert "look at the host" in finding.evidence
 
 

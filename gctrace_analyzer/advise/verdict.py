@@ -1,0 +1,245 @@
+"""The verdict: whether GC is the problem, since when, why, and what to do, in one place.
+
+It joins the worst finding, which knows the consequence and the cause, with the recommendation,
+which knows the setting.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.advise.recommend import as_text
+from gctrace_analyzer.analysis.onset import changes_at
+from gctrace_analyzer.analysis.rules.finding import ALLOCATE_LESS, SEVERITIES, percent
+from gctrace_analyzer.units import cpus_text, digits, duration_text, size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.advise.advice import Advice
+    from gctrace_analyzer.analysis.analysis import Analysis
+    from gctrace_analyzer.analysis.postmortem.report import PostMortem
+    from gctrace_analyzer.analysis.rules.finding import Finding, Severity
+
+_CURED_BY_SETTINGS = frozenset(
+    [
+        "GC001",
+        "GC002",
+        "GC003",
+        "GC004",
+        "GC005",
+        "GC015",
+        "GC016",
+        "GC017",
+        "GC018",
+        "GC019",
+        "GC020",
+        "GC045",
+    ]
+)
+"""Findings that a higher GOGC or another memory limit makes better."""
+
+_GROWS = "GC021"
+_SHORT = "GC042"
+_DEATH = "GC039"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The first lines of a report.
+
+    Attributes:
+        level: `ok`, `info`, `warn` or `bad`.
+        sentence: the consequence and its cause.
+        action: what to do; empty if nothing.
+        changed: what changed when it began.
+        finding: the id of the finding that it rests on; None if all is well.
+        process: the process that it is about.
+        start_s: when it began, in seconds since the start of the process; None: always.
+    """
+
+    level: Severity
+    sentence: str
+    action: str
+    changed: str = ""
+    finding: str | None = None
+    process: int | None = None
+    start_s: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the verdict, ready for JSON."""
+        return asdict(self)
+
+
+def verdict(analysis: Analysis, advice: Advice) -> Verdict | None:
+    """Returns the verdict on a log; None if it has neither cycles nor findings."""
+    findings = analysis.findings
+    roots = [each for each in findings if each.needs_action and each.because_of is None]
+    if not roots:
+        return _no_problem(analysis, advice) if analysis.summary.cycles else None
+    root = roots[0]
+    effects = [each for each in findings if _root_of(each, findings) is root]
+    level = max((each.severity for each in effects), key=SEVERITIES.index)
+    death = next((each for each in analysis.post_mortems if each.proven), None)
+    if root.id == _DEATH and death is not None:
+        return Verdict(
+            level, _killed(death), _after_death(death, advice), "", root.id, root.process
+        )
+    late = _began_late(root, analysis)
+    return Verdict(
+        level,
+        root.headline,
+        _action(root, effects, advice),
+        _changed(root, analysis) if late else "",
+        root.id,
+        root.process,
+        root.start_s if late else None,
+    )
+
+
+def root_causes(findings: tuple[Finding, ...]) -> dict[str, str]:
+    """Returns, for the id of each finding that another one explains, the id of its first cause."""
+    return {
+        each.id: _root_of(each, findings).id for each in findings if each.because_of is not None
+    }
+
+
+def _root_of(finding: Finding, findings: tuple[Finding, ...]) -> Finding:
+    seen = {finding.id}
+    while finding.because_of is not None and finding.because_of not in seen:
+        seen.add(finding.because_of)
+        finding = next(each for each in findings if each.id == finding.because_of)
+    return finding
+
+
+def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
+    s = analysis.summary
+    parts = []
+    if s.gc_cpu_share is not None and s.gc_cpu_cores is not None and s.cpus is not None:
+        cores = f"{digits(s.gc_cpu_cores, 2)} of {cpus_text(s.cpus)}"
+        parts.append(f"GC takes {percent(s.gc_cpu_share)} of the CPU ({cores})")
+    if s.stw_p99_ms is not None and s.stw_max_ms is not None:
+        p99, most = (duration_text(ms / 1000) for ms in (s.stw_p99_ms, s.stw_max_ms))
+        parts.append(f"99 % of pauses take at most {p99}, the longest {most}")
+    short = any(each.id == _SHORT for each in analysis.findings)
+    grown = next((each.evidence for each in analysis.findings if each.id == _GROWS), "")
+    start = "The log is short, but shows no problem" if short else "GC is not a problem here"
+    sentence = f"{start}: {' and '.join(parts)}." if parts else f"{start}."
+    sentence = f"{sentence} {grown}".rstrip()
+    if short:
+        return Verdict("info", sentence, "Record a longer log, under the usual load.")
+    first = _advised(advice)
+    if first is None:
+        return Verdict("ok", sentence, "Leave the settings as they are.")
+    return Verdict("ok", sentence, f"Optional: {_setting(first, advice)}.")
+
+
+def _killed(death: PostMortem) -> str:
+    at = f" at {death.logged_at:%Y-%m-%d %H:%M:%S} UTC" if death.logged_at else ""
+    why = (
+        " ".join(dict.fromkeys((death.reading[0], death.reading[-1]))) if death.reading else ""
+    )
+    return f"The program was killed because memory ran out{at}. {why}".rstrip()
+
+
+def _after_death(death: PostMortem, advice: Advice) -> str:
+    first = _advised(advice)
+    sets_limit = any(each.startswith("Set GOMEMLIMIT") for each in death.advice)
+    if first is not None and first["memory_limit_mib"] and sets_limit:
+        return f"Set {_setting(first, advice)}."
+    return " ".join(death.advice)
+
+
+def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
+    first = _advised(advice)
+    if root.id == _GROWS:
+        return _about_leak(root, first, advice, thrashes="GC016" in {e.id for e in effects})
+    if root.id not in _CURED_BY_SETTINGS:
+        return root.advice
+    if first is not None:
+        return f"Set {_setting(first, advice)}."
+    if root.id == "GC016":
+        return _raise_limit(advice) or root.advice
+    if ALLOCATE_LESS in root.advice:
+        less = f"{ALLOCATE_LESS[0].upper()}{ALLOCATE_LESS[1:]}"
+        refused = advice.baseline.refused
+        if refused:
+            return f"{less}. No setting can be recommended: {refused}."
+        return f"{less}: no other setting is certain to be worth its memory."
+    return root.advice
+
+
+def _about_leak(
+    root: Finding, first: dict[str, Any] | None, advice: Advice, *, thrashes: bool
+) -> str:
+    if first is not None:
+        lasts = ""
+        if first["lasts_h"]:
+            low, middle, high = (
+                duration_text(3600 * first[f"lasts_h{end}"]) for end in ("_low", "", "_high")
+            )
+            lasts = f", which lasts {middle} ({low} to {high})"
+        return f"{root.advice} Until then, set {_setting(first, advice)}{lasts}."
+    if thrashes and (limit := _raise_limit(advice)):
+        return (
+            f"{limit} Find out why it grows: compare two heap profiles (`go tool pprof -base`)."
+        )
+    return root.advice
+
+
+def _raise_limit(advice: Advice) -> str:
+    """Returns the advice to raise a limit that is too low; empty if it is not known how far."""
+    least = advice.baseline.least_limit_mib
+    now = advice.baseline.now.limit
+    if least is None or (now and now >= least):
+        return ""
+    measured = advice.baseline.measured
+    assert measured is not None
+    return (
+        f"Raise GOMEMLIMIT to at least {least:,.0f} MiB (1.25 × the largest live heap of "
+        f"{math.floor(measured.marked_live_max):,} MiB, and what is outside the heap), or reduce the live "
+        "heap; if you can do neither, removing GOMEMLIMIT and lowering GOGC does less harm."
+    )
+
+
+def _advised(advice: Advice) -> dict[str, Any] | None:
+    """Returns the recommended setting; None if there is none or it is the present one."""
+    if not advice.is_available:
+        return None
+    first = advice.recommendations.row(0, named=True)
+    return None if first["now"] else first
+
+
+def _setting(first: dict[str, Any], advice: Advice) -> str:
+    """Returns a setting with what it does, as `GOGC=200 (GC CPU 4 % instead of 19 %, …)`."""
+    present = next(advice.recommendations.filter(now=True).iter_rows(named=True))
+    return f"{as_text(first)} ({', '.join(_effects(first, present))})"
+
+
+def _effects(first: dict[str, Any], present: dict[str, Any]) -> Iterator[str]:
+    share, now = first["gc_cpu_with_idle_share"], present["gc_cpu_with_idle_share"]
+    if share is not None and now is not None:
+        yield f"GC CPU with idle marking {percent(share)} instead of {percent(now)}"
+    peak, old = first["heap_peak_mib"], present["heap_peak_mib"]
+    if peak is not None and old is not None:
+        yield f"heap peak {size_text(peak)} instead of {size_text(old)}"
+
+
+_LATE_SHARE = 0.1
+"""Share of the process's time. What begins earlier was there from the start."""
+
+
+def _began_late(root: Finding, analysis: Analysis) -> bool:
+    if not root.start_s or root.id == _GROWS or root.process is None:
+        return False
+    ends = analysis.enriched.filter(process=root.process)["end_s"].max()
+    return isinstance(ends, float) and root.start_s > _LATE_SHARE * ends
+
+
+def _changed(root: Finding, analysis: Analysis) -> str:
+    assert root.start_s is not None
+    cycles = analysis.enriched.filter(process=root.process)
+    found = changes_at(cycles, root.start_s, analysis.thresholds)
+    return f"At that time {' and '.join(found)}." if found else ""

@@ -1,0 +1,46 @@
+"""The verdict as text: level, sentence and action, for all output formats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.present.format import printable
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.present.report import Report
+
+WORDS = {
+    "bad": "Action needed",
+    "warn": "Worth a look",
+    "info": "No problem seen",
+    "ok": "Healthy",
+    "none": "No verdict",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A verdict to print: `level` is a key of `WORDS`."""
+
+    level: str
+    sentence: str
+    action: str
+
+    @property
+    def word(self) -> str:
+        """The level in words."""
+        return WORDS[self.level]
+
+
+def shown(report: Report) -> Shown:
+    """Returns the verdict on a report, with the time when the problem began."""
+    found = report.verdict
+    if found is None:
+        return Shown("none", "The input does not show how the garbage collector performs.", "")
+    parts = [found.sentence]
+    if found.start_s is not None:
+        parts.append(f"It began at {report.moment(found.process, found.start_s)}.")
+    if found.changed:
+        parts.append(found.changed)
+    return Shown(found.level, printable(" ".join(parts)), printable(found.action))

@@ -1,0 +1,45 @@
+"""What changed when a state began."""
+
+from __future__ import annotations
+
+from gctrace_analyzer.analysis.onset import changes_at
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+from tests.helpers.facts import facts_of, log_of
+
+
+def grown(n: int) -> int:
+    return 100 if n <= 30 else 200
+
+
+def test_a_larger_live_heap_is_named() -> None:
+    text = log_of(
+        60,
+        start=lambda n: 2 * grown(n) - 10,
+        end=lambda n: 2 * grown(n),
+        live=grown,
+        goal=lambda n: 2 * grown(n - 1),
+    )
+    cycles = facts_of(text).cycles
+    start_s = cycles["start_s"][30]
+    assert "the live heap rose from 100 MiB to 200 MiB" in changes_at(cycles, start_s, DEFAULT)
+
+
+def test_a_smaller_live_heap_is_not_a_cause() -> None:
+    def shrunk(n: int) -> int:
+        return 300 - grown(n)
+
+    text = log_of(
+        60,
+        start=lambda n: 2 * shrunk(n) - 10,
+        end=lambda n: 2 * shrunk(n),
+        live=shrunk,
+        goal=lambda n: 2 * shrunk(n - 1),
+    )
+    cycles = facts_of(text).cycles
+    found = changes_at(cycles, cycles["start_s"][30], DEFAULT)
+    assert not any("live heap" in each for each in found)
+
+
+def test_nothing_is_said_without_enough_cycles_on_both_sides() -> None:
+    cycles = facts_of(log_of(20)).cycles
+    assert changes_at(cycles, cycles["start_s"][1], DEFAULT) == []
