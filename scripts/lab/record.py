@@ -218,9 +218,7 @@ class Lab:
             "load_cpu_s": 0.0,
         }
 
-    def serve(
-        self, run: Run, process: Process, folder: Path, outputs: Path
-    ) -> dict[str, Any]:
+    def serve(self, run: Run, process: Process, folder: Path, outputs: Path) -> dict[str, Any]:
         """Runs the load against a server, and reads its metrics at the end."""
         program = run.program
         ready = wait_for_port(program.port, process)
@@ -231,9 +229,7 @@ class Lab:
         begin = time.monotonic()
         texts: list[str] = []
         if ready:
-            texts, cpu_s = run_loads(
-                (*program.load, *run.setting.load), self.seconds, outputs
-            )
+            texts, cpu_s = run_loads((*program.load, *run.setting.load), self.seconds, outputs)
             load_cpu_s += cpu_s
         end = time.monotonic()
         if program.metrics and ready:

@@ -22,6 +22,9 @@ FEWEST = 3
 ROUNDING = 0.05
 """Relative variation of a steady true live heap, caused by rounding: 0.003 to 0.021 measured."""
 
+ROUNDING_MIB = 1.0
+"""The error of a difference of sizes that are truncated to whole MiB."""
+
 CONTENDED_STOP_MS = 0.5
 """Mean stop-the-world time of a cycle above which other work probably competes for the CPUs: so
 in 24 of 28 logs from crowded machines, and in none of 208 from quiet ones."""
@@ -118,6 +121,8 @@ class Load:
         return (
             all(value > 0 for value in (*rates, self.heap_end_max))
             and all(value >= 0 for value in times)
+            # What is allocated during marking is marked too.
+            and self.true_live > -ROUNDING_MIB
             and all(map(math.isfinite, (*rates, *times, *others)))
         )
 
