@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.advise.advice import Advice
+from gctrace_analyzer.advise.metrics import recommend as by_metrics
+from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.recommend import parse_objective, parse_target, recommend
 from gctrace_analyzer.advise.whatif import PRESENT, grid, parse_settings
 from gctrace_analyzer.analysis.analysis import Analysis
@@ -126,6 +129,16 @@ class Run:
         return self._log.tables["memstats"]
 
     @property
+    def cycle_pauses(self) -> pl.DataFrame:
+        """The pauses that MemStats dumps remember, one row per cycle (`schema.CYCLE_PAUSES`)."""
+        return self._log.tables["cycle_pauses"]
+
+    @property
+    def intervals(self) -> pl.DataFrame:
+        """What happened between successive dumps or scrapes (`schema.INTERVALS`)."""
+        return self._analysis.intervals
+
+    @property
     def oom_kills(self) -> pl.DataFrame:
         """Processes killed for memory, one row per kill."""
         return self._log.tables["oom_kills"]
@@ -191,14 +204,16 @@ class Run:
 
         Tables that were read: `cycles`, `processes`, `memstats`, `oom_kills` and the others in
         `schema.LOG_TABLES`. Derived tables: `metrics` (the cycles with derived columns),
-        `pauses`, `windows` (of 10 s), `episodes`, `segments`, `mmu`, `findings`,
-        `recommendations`, `post_mortems` and `memory`.
+        `intervals` (between two MemStats dumps or scrapes), `pauses`, `windows` (of 10 s),
+        `episodes`, `segments`, `mmu`, `findings`, `recommendations`, `post_mortems` and
+        `memory`.
 
         Raises:
             BadSettingError: there is no such table.
         """
         derived: dict[str, Callable[[], pl.DataFrame]] = {
             "metrics": lambda: self._analysis.metrics,
+            "intervals": lambda: self.intervals,
             "pauses": self.pauses,
             "windows": self.windows,
             "episodes": self.episodes,
@@ -286,7 +301,8 @@ class Run:
             raise BadSettingError(
                 argument="process", value=str(number), expected=_process_numbers(self.processes)
             )
-        return self._only(pl.col("process") == number)
+        own = pl.col("process") == number
+        return self._only_dumps(own) if self._analysis.by_dumps else self._only(own)
 
     def between(self, begin: str | float, end: str | float = math.inf) -> Run:
         """Returns the run of the cycles that started between two times.
@@ -300,6 +316,8 @@ class Run:
         """
         low = units.duration_s(begin)
         high = end if isinstance(end, float) and math.isinf(end) else units.duration_s(end)
+        if self._analysis.by_dumps:
+            return self._dumps_between(low, high)
         inside = pl.col("start_s").is_between(low, high)
         if not self.cycles.select(inside.any()).item():
             first, last = self.cycles.select(
@@ -354,13 +372,14 @@ class Run:
         """
         baseline = self._with_evidence(evidence)
         now = baseline.now
-        return grid(
-            baseline,
-            parse_settings(gogc, now.gogc, "gogc"),
-            parse_settings(memory_limit, now.limit, "memory_limit"),
-            [value or 0.0 for value in parse_settings(ballast, now.ballast, "ballast")],
-            units.duration_s(horizon, argument="horizon") if horizon else 0.0,
-        )
+        gogcs = parse_settings(gogc, now.gogc, "gogc")
+        limits = parse_settings(memory_limit, now.limit, "memory_limit")
+        ballasts = [value or 0.0 for value in parse_settings(ballast, now.ballast, "ballast")]
+        horizon_s = units.duration_s(horizon, argument="horizon") if horizon else 0.0
+        if self._advice.of_metrics is not None:
+            settings = [Setting(*each) for each in product(gogcs, limits, ballasts)]
+            return by_metrics.grid(self._advice.of_metrics, settings, baseline.warnings)
+        return grid(baseline, gogcs, limits, ballasts, horizon_s)
 
     def recommend(
         self,
@@ -385,6 +404,10 @@ class Run:
         if objective == "balanced" and gc_cpu_target is None and not evidence:
             return self._advice.recommendations
         target = parse_target(gc_cpu_target)
+        if self._advice.of_metrics is not None:
+            return by_metrics.recommend(
+                self._advice.of_metrics, aim=objective, gc_cpu_target=target
+            )
         baseline = self._with_evidence(evidence)
         return recommend(baseline, aim=objective, gc_cpu_target=target)
 
@@ -413,6 +436,35 @@ class Run:
     @cached_property
     def _report(self) -> Report:
         return Report(self._analysis, self._advice)
+
+    def _only_dumps(self, which: pl.Expr) -> Run:
+        """Returns the run of the processes that match a condition, with their dumps."""
+        names = ("processes", "memstats", "cycle_pauses")
+        tables = {name: self._log.tables[name].filter(which) for name in names}
+        return Run(replace(self._log, tables=self._log.tables | tables), self._given)
+
+    def _dumps_between(self, low: float, high: float) -> Run:
+        """Returns the run of the dumps between two times since the start of their process."""
+        inside = self.intervals.filter(
+            (pl.col("begin_s") >= low) & (pl.col("end_s") <= high)
+        ).drop_nulls("begin_at")
+        if inside.is_empty():
+            covered = self.intervals.select(pl.col("begin_s").min(), pl.col("end_s").max()).row(
+                0
+            )
+            raise BadSettingError(
+                argument="between",
+                value=f"{low:g}s..{high:g}s",
+                expected="a range with two dumps that have times; the input covers "
+                f"{covered[0]:.3f} s to {covered[1]:.3f} s",
+            )
+        spans = inside.group_by("process").agg(pl.col("begin_at").min(), pl.col("end_at").max())
+        memstats = self.memstats
+        kept = memstats.join(spans, on="process", how="left", maintain_order="left").select(
+            pl.col("logged_at").is_between(pl.col("begin_at"), pl.col("end_at"))
+        )
+        tables = {"memstats": memstats.filter(kept.to_series().fill_null(value=False))}
+        return Run(replace(self._log, tables=self._log.tables | tables), self._given)
 
     def _only(self, which: pl.Expr) -> Run:
         """Returns the run of the cycles that match a condition."""

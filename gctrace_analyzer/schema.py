@@ -261,9 +261,71 @@ MEMSTATS = (
     Column("gogc_pct", "Int64", "%", "GOGC", "go_gc_gogc_percent"),
     Column("gomemlimit_bytes", "Int64", "B", "GOMEMLIMIT; null: none or unknown", "go_gc_gomemlimit_bytes"),
     Column("resolution_bytes", "Int64", "B", "unit of the last digit of the sizes; null: exact", "as printed"),
+    Column("heap_live_bytes", "Int64", "B", "live heap that the last cycle marked", "/gc/heap/live:bytes"),
+    Column("mapped_bytes", "Int64", "B", "memory of Go that was not returned to the system: what GOMEMLIMIT counts", "go.memory.used of OpenTelemetry"),
+    Column("stack_scan_bytes", "Int64", "B", "stacks that count towards the heap goal", "/gc/scan/stack:bytes"),
+    Column("globals_scan_bytes", "Int64", "B", "scannable global variables", "/gc/scan/globals:bytes"),
+    Column("gc_cpu_s", "Float64", "CPU s", "CPU time of GC since the start, with idle marking", "/cpu/classes/gc/total:cpu-seconds"),
+    Column("gc_cpu_idle_s", "Float64", "CPU s", "part of it on otherwise idle processors", "/cpu/classes/gc/mark/idle:cpu-seconds"),
+    Column("gc_cpu_assist_s", "Float64", "CPU s", "part of it in mark assists", "/cpu/classes/gc/mark/assist:cpu-seconds"),
+    Column("gc_cpu_pause_s", "Float64", "CPU s", "part of it in pauses", "/cpu/classes/gc/pause:cpu-seconds"),
+    Column("available_cpu_s", "Float64", "CPU s", "CPU time since the start: GOMAXPROCS × time", "/cpu/classes/total:cpu-seconds"),
+    Column("process_cpu_s", "Float64", "CPU s", "CPU time that the process used", "process_cpu_seconds_total"),
+    Column("procs", "Int64", "", "GOMAXPROCS", "/sched/gomaxprocs:threads"),
+    Column("limiter_last_gc", "Int64", "", "last cycle in which the GC CPU limiter was active; 0: none", "/gc/limiter/last-enabled:gc-cycle"),
+    Column("started_at", "Datetime", "UTC", "start of the process", "process_start_time_seconds"),
+    Column("go_version", "String", "", "Go version", "go_info"),
+    Column("process", "Int64", "", "number of the process; null: none is known", "labels, start times and counters"),
     *IDENTITY_COLUMNS,
     *WHERE,
 )  # fmt: skip
+
+_DUMPS = "two successive dumps"
+INTERVALS = (
+    _PROCESS,
+    Column("begin_s", "Float64", "s", "begin of the interval, since the start of the process, or since its first dump if the start is unknown", _DUMPS),
+    Column("end_s", "Float64", "s", "end of it", _DUMPS),
+    Column("begin_at", "Datetime", "UTC", "begin of the interval", _DUMPS),
+    Column("end_at", "Datetime", "UTC", "end of it", _DUMPS),
+    Column("source_kind", "String", "", "metrics, or MemStats", "the input"),
+    Column("gc_cycles", "Int64", "", "cycles that ended in it", "NumGC"),
+    Column("forced_cycles", "Int64", "", "cycles that the program forced", "NumForcedGC"),
+    Column("gc_per_s", "Float64", "1/s", "cycles per second", "gc_cycles / length"),
+    Column("gc_cpu_s", "Float64", "CPU s", "CPU time of GC, without idle marking", "/cpu/classes, or GCCPUFraction × GOMAXPROCS × time"),
+    Column("gc_cpu_share", "Float64", "0–1", "the same as a share of all CPU, over whole cycles; null: no cycle ended, or unknown", "/cpu/classes, or GCCPUFraction"),
+    Column("assist_cpu_s", "Float64", "CPU s", "CPU time of mark assists", "/cpu/classes"),
+    Column("pause_cpu_s", "Float64", "CPU s", "CPU time of pauses, part of gc_cpu_s", "/cpu/classes"),
+    Column("idle_cpu_s", "Float64", "CPU s", "CPU time of idle marking", "/cpu/classes"),
+    Column("available_cpu_s", "Float64", "CPU s", "GOMAXPROCS × time between the ends of the cycles", "/cpu/classes"),
+    Column("cpu_s", "Float64", "CPU s", "CPU time of the process: an upper bound of that of GC", "process_cpu_seconds_total"),
+    Column("stw_total_ms", "Float64", "ms", "pauses", "PauseTotalNs"),
+    Column("stw_max_ms", "Float64", "ms", "longest pause of a cycle, its two pauses added; null: unknown", "PauseNs, or go_gc_duration_seconds quantile 1"),
+    Column("alloc_mib", "Float64", "MiB", "allocation", "TotalAlloc"),
+    Column("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate", "alloc_mib / length"),
+    Column("heap_live_mib", "Float64", "MiB", "marked live heap, mean of begin and end", "/gc/heap/live, or the heap goal and GOGC, or the heap goal and the allocation per cycle"),
+    Column("heap_goal_mib", "Float64", "MiB", "heap goal, mean of begin and end", "NextGC"),
+    Column("heap_alloc_mib", "Float64", "MiB", "heap objects at the end, including unreachable ones", "HeapAlloc"),
+    Column("heap_inuse_mib", "Float64", "MiB", "heap in spans with objects, at the end", "HeapInuse"),
+    Column("heap_sys_mib", "Float64", "MiB", "heap obtained from the system, at the end", "HeapSys"),
+    Column("heap_released_mib", "Float64", "MiB", "heap returned to the system, at the end", "HeapReleased"),
+    Column("stacks_mib", "Float64", "MiB", "goroutine stacks, at the end", "StackInuse"),
+    Column("other_mib", "Float64", "MiB", "memory outside the heap that counts towards GOMEMLIMIT, at the end", "Sys - HeapIdle - HeapAlloc"),
+    Column("rss_mib", "Float64", "MiB", "resident memory, at the end", "process_resident_memory_bytes"),
+    Column("memory_limit_mib", "Float64", "MiB", "GOMEMLIMIT; null: none or unknown", "metrics, or the settings"),
+    Column("gogc_pct", "Float64", "%", "GOGC; -1: off; null: unknown", "metrics, or the settings"),
+    Column("procs", "Int64", "", "GOMAXPROCS", "/sched/gomaxprocs"),
+    Column("limiter_active", "Boolean", "", "whether the GC CPU limiter was active; null: unknown", "/gc/limiter/last-enabled"),
+    Column("estimated", "Strings", "", "the columns that rest on an assumption", "gctrace_analyzer.analysis.metrics.intervals"),
+    *WHERE,
+)  # fmt: skip
+
+CYCLE_PAUSES = (
+    _PROCESS,
+    Column("gc_num", "Int64", "", "number of the cycle", "MemStats.NumGC"),
+    Column("ended_at", "Datetime", "UTC", "end of the cycle", "MemStats.PauseEnd"),
+    Column("pause_ms", "Float64", "ms", "its two pauses, added", "MemStats.PauseNs"),
+    *WHERE,
+)
 
 _K = "mm/oom_kill.c"
 OOM_KILLS = (
@@ -780,6 +842,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "pacer": PACER,
     "scans": SCANS,
     "memstats": MEMSTATS,
+    "cycle_pauses": CYCLE_PAUSES,
+    "intervals": INTERVALS,
     "oom_kills": OOM_KILLS,
     "oom_invocations": OOM_INVOCATIONS,
     "oom_tasks": OOM_TASKS,
@@ -809,8 +873,8 @@ def names(table: str) -> list[str]:
 
 
 LOG_TABLES = (
-    "cycles", "processes", "scavenges", "pacer", "scans", "memstats", "oom_kills",
-    "oom_invocations", "oom_tasks", "unit_events", "container_states", "runtime_fatal", "rejected",
+    "cycles", "processes", "scavenges", "pacer", "scans", "memstats", "cycle_pauses",
+    "oom_kills", "oom_invocations", "oom_tasks", "unit_events", "container_states", "runtime_fatal", "rejected",
 )  # fmt: skip
 """The tables that reading fills; all others are derived."""
 
@@ -835,6 +899,7 @@ TableName = Literal[
     "pacer",
     "scans",
     "memstats",
+    "cycle_pauses",
     "oom_kills",
     "oom_invocations",
     "oom_tasks",
@@ -843,6 +908,7 @@ TableName = Literal[
     "runtime_fatal",
     "rejected",
     "metrics",
+    "intervals",
     "pauses",
     "windows",
     "episodes",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.baseline import Baseline
+from gctrace_analyzer.advise.metrics import recommend as by_metrics
+from gctrace_analyzer.advise.metrics.model import MetricsBaseline, baseline_of, needed_limit
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.recommend import recommend
 from gctrace_analyzer.advise.verdict import Verdict, verdict
-from gctrace_analyzer.advise.whatif import trade_off
+from gctrace_analyzer.advise.whatif import CURVE, trade_off
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,11 +29,36 @@ class Advice:
     @cached_property
     def baseline(self) -> Baseline:
         """The load and settings of the longest process, from which predictions start."""
-        return Baseline.from_analysis(self._analysis)
+        found = self.of_metrics
+        if found is None:
+            return Baseline.from_analysis(self._analysis)
+        settings = self._analysis.settings
+        if isinstance(found, str):
+            return Baseline(None, Setting(), None, found, (), settings)
+        caveats = tuple(by_metrics.caveats(found))
+        return Baseline(None, found.now, found.other, None, caveats, settings)
+
+    @cached_property
+    def of_metrics(self) -> MetricsBaseline | str | None:
+        """The baseline of a log without gctrace, or why it allows none; None with gctrace."""
+        return baseline_of(self._analysis) if self._analysis.by_dumps else None
+
+    @cached_property
+    def needed_limit_mib(self) -> tuple[float, float] | None:
+        """The lowest limit that does not thrash, and the largest live heap; None if unknown."""
+        if self.of_metrics is not None:
+            return needed_limit(self._analysis)
+        least, measured = self.baseline.least_limit_mib, self.baseline.measured
+        if least is None or measured is None:
+            return None
+        # Printed sizes are truncated to MiB; the measured one is in the middle of the range.
+        return least, float(math.floor(measured.marked_live_max))
 
     @cached_property
     def recommendations(self) -> pl.DataFrame:
         """Recommended settings for the `balanced` objective (`schema.RECOMMENDATIONS`)."""
+        if self.of_metrics is not None:
+            return by_metrics.recommend(self.of_metrics)
         return recommend(self.baseline)
 
     @cached_property
@@ -44,9 +72,15 @@ class Advice:
         first = self.recommendations.row(0, named=True)
         ballast = first["ballast_mib"] or 0.0
         like = Setting(first["gogc"], first["memory_limit_mib"], ballast)
+        if self.of_metrics is not None:
+            curve = [Setting(gogc, like.limit, ballast) for gogc in CURVE]
+            rows = by_metrics.grid(self.of_metrics, curve)
+            return rows.drop_nulls(["heap_peak_mib", "gc_cpu_with_idle_share"])
         return trade_off(self.baseline, like)
 
     @property
     def is_available(self) -> bool:
         """Whether the log allows predictions."""
+        if self.of_metrics is not None:
+            return isinstance(self.of_metrics, MetricsBaseline)
         return self.baseline.load is not None and not self.baseline.refused

@@ -105,7 +105,7 @@ class Baseline:
         """Returns the baseline of the process with the most cycles."""
         process = analysis.longest_process
         settings = analysis.settings
-        if process is None:
+        if process is None or analysis.cycles.is_empty():
             return cls(None, Setting(), None, "no GC cycles", (), settings)
         non_heap = _non_heap_mib(analysis.tables["memstats"])
         cycles = analysis.cycles.filter(process=process)
@@ -417,8 +417,8 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
     most, least = measured.marked_live_max, baseline.least_limit_mib
     if baseline.refused == THRASHING:
         needed = (
-            f"{THRASHING}. With a peak live heap of {math.floor(most):,} MiB it needs a GOMEMLIMIT of at "
-            f"least {least:.0f} MiB"
+            f"{THRASHING}. With a peak live heap of {math.floor(most):,} MiB it needs a "
+            f"GOMEMLIMIT of at least {least:.0f} MiB"
         )
         return replace(baseline, refused=needed)
     if baseline.whole is None or baseline.refused:

@@ -6,7 +6,6 @@ which knows the setting.
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -117,15 +116,25 @@ def _root_of(finding: Finding, findings: tuple[Finding, ...]) -> Finding:
 def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     s = analysis.summary
     parts = []
-    if s.gc_cpu_share is not None and s.gc_cpu_cores is not None and s.cpus is not None:
-        cores = f"{digits(s.gc_cpu_cores, 2)} of {cpus_text(s.cpus)}"
-        parts.append(f"GC takes {percent(s.gc_cpu_share)} of the CPU ({cores})")
+    if s.gc_cpu_share is not None:
+        cores = ""
+        if s.gc_cpu_cores is not None and s.cpus is not None:
+            cores = f" ({digits(s.gc_cpu_cores, 2)} of {cpus_text(s.cpus)})"
+        parts.append(f"GC takes {percent(s.gc_cpu_share)} of the CPU{cores}")
+    elif s.gc_per_s is not None:
+        parts.append(f"GC runs {digits(s.gc_per_s, 3)} times a second, its CPU time is unknown")
+    if s.stw_p99_ms is None and s.stw_max_ms is not None:
+        parts.append(f"the longest pause took {duration_text(s.stw_max_ms / 1000)}")
     if s.stw_p99_ms is not None and s.stw_max_ms is not None:
         p99, most = (duration_text(ms / 1000) for ms in (s.stw_p99_ms, s.stw_max_ms))
         parts.append(f"99 % of pauses take at most {p99}, the longest {most}")
     short = any(each.id == _SHORT for each in analysis.findings)
     grown = next((each.evidence for each in analysis.findings if each.id == _GROWS), "")
-    start = "The log is short, but shows no problem" if short else "GC is not a problem here"
+    start = "GC is not a problem here" if s.gc_cpu_share is not None else "No problem found"
+    if (s.stw_max_ms or 0) > analysis.thresholds.stw_bad_ms:
+        start = "GC is not a problem here, except for single long pauses"
+    if short:
+        start = "The log is short, but shows no problem"
     sentence = f"{start}: {' and '.join(parts)}." if parts else f"{start}."
     sentence = f"{sentence} {grown}".rstrip()
     if short:
@@ -191,16 +200,14 @@ def _about_leak(
 
 def _raise_limit(advice: Advice) -> str:
     """Returns the advice to raise a limit that is too low; empty if it is not known how far."""
-    least = advice.baseline.least_limit_mib
-    now = advice.baseline.now.limit
-    if least is None or (now and now >= least):
+    needed, now = advice.needed_limit_mib, advice.baseline.now.limit
+    if needed is None or (now and now >= needed[0]):
         return ""
-    measured = advice.baseline.measured
-    assert measured is not None
+    least, largest = needed
     return (
         f"Raise GOMEMLIMIT to at least {least:,.0f} MiB (1.25 × the largest live heap of "
-        f"{math.floor(measured.marked_live_max):,} MiB, and what is outside the heap), or reduce the live "
-        "heap; if you can do neither, removing GOMEMLIMIT and lowering GOGC does less harm."
+        f"{largest:,.0f} MiB, and what is outside the heap), or keep less in memory; if you can "
+        "do neither, removing GOMEMLIMIT and lowering GOGC does less harm."
     )
 
 

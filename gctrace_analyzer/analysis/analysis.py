@@ -15,6 +15,8 @@ from gctrace_analyzer.analysis import pauses as pauses_of
 from gctrace_analyzer.analysis import segments as segments_of
 from gctrace_analyzer.analysis import windows as windows_of
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.metrics import findings as metrics_findings
+from gctrace_analyzer.analysis.metrics.dumps import Dumps
 from gctrace_analyzer.analysis.postmortem import cpu, memory, report
 from gctrace_analyzer.analysis.rules import diagnose, levels
 from gctrace_analyzer.analysis.service_levels import service_levels, with_promises
@@ -81,6 +83,21 @@ class Analysis:
         return known(self._given, self.log.tables)
 
     @cached_property
+    def dumps(self) -> Dumps:
+        """What follows from MemStats dumps and metrics."""
+        return Dumps(self.log, self.settings)
+
+    @cached_property
+    def by_dumps(self) -> bool:
+        """Whether the figures come from dumps, because there is no gctrace."""
+        return self.cycles.is_empty() and self.dumps.are_enough
+
+    @property
+    def intervals(self) -> pl.DataFrame:
+        """What happened between successive dumps or scrapes (`schema.INTERVALS`)."""
+        return self.dumps.intervals
+
+    @cached_property
     def metrics(self) -> pl.DataFrame:
         """The cycles with the columns of `schema.METRICS`."""
         return derived.with_metrics(self.cycles)
@@ -103,6 +120,8 @@ class Analysis:
     @cached_property
     def episodes(self) -> pl.DataFrame:
         """Time ranges in which something unusual happened (`schema.EPISODES`)."""
+        if self.by_dumps:
+            return self.dumps.episodes
         return episodes_of.episodes(self.enriched, self.thresholds)
 
     @cached_property
@@ -113,6 +132,8 @@ class Analysis:
     @cached_property
     def pauses(self) -> pl.DataFrame:
         """Stop-the-world pauses by phase (`schema.PAUSES`)."""
+        if self.by_dumps:
+            return self.dumps.pauses
         return pauses_of.pauses(self.corrected)
 
     @cached_property
@@ -144,7 +165,11 @@ class Analysis:
     def windows(self, length_s: float) -> pl.DataFrame:
         """Returns the figures of consecutive windows of equal length (`schema.WINDOWS`)."""
         if length_s not in self._windows:
-            self._windows[length_s] = windows_of.windows(self.corrected, length_s)
+            self._windows[length_s] = (
+                self.dumps.windows(length_s)
+                if self.by_dumps
+                else windows_of.windows(self.corrected, length_s)
+            )
         return self._windows[length_s]
 
     @cached_property
@@ -153,6 +178,8 @@ class Analysis:
         nothing = pl.DataFrame(schema=schema.polars_schema("windows"))
         if self.longest_process is None:
             return nothing
+        if self.by_dumps:
+            return self.dumps.trend(self.longest_process, TREND_POINTS)
         own = self.corrected.filter(process=self.longest_process)
         begin, end = own.select(
             (pl.col("end_s") - pl.col("elapsed_s")).min().alias("begin"), pl.col("end_s").max()
@@ -172,6 +199,8 @@ class Analysis:
     def summary(self) -> Summary:
         """The figures of the whole log."""
         log = self.log
+        if self.by_dumps:
+            return self.dumps.summary
         return summarize(
             log.tables["cycles"],
             log.tables["processes"],
@@ -188,6 +217,8 @@ class Analysis:
         rows = list(processes.iter_rows(named=True))
         if len(rows) == 1:
             return ((rows[0], self.summary),)
+        if self.cycles.is_empty():
+            return tuple((row, self.dumps.summary_of(row["process"])) for row in rows)
         parts, corrected = (
             table.partition_by("process", as_dict=True, maintain_order=True)
             for table in (self.cycles, self.durations)
@@ -209,8 +240,13 @@ class Analysis:
     def live_growth(self, process: int) -> LiveGrowth | None:
         """Returns the growth of one process's live heap; None if there is no significant growth."""
         if process not in self._growth:
-            self._growth[process] = live_growth(self.enriched.filter(process=process))
+            self._growth[process] = live_growth(self._points.filter(process=process))
         return self._growth[process]
+
+    @cached_property
+    def _points(self) -> pl.DataFrame:
+        """What rules and trends look at: the cycles, or the intervals in the same columns."""
+        return self.dumps.points(self.enriched.clear()) if self.by_dumps else self.enriched
 
     @property
     def go_versions(self) -> str | None:
@@ -225,7 +261,7 @@ class Analysis:
     @cached_property
     def procs(self) -> tuple[int, ...]:
         """The values of GOMAXPROCS in the log, ascending."""
-        return tuple(self.cycles["procs"].drop_nulls().unique().sort())
+        return tuple(self._points["procs"].drop_nulls().unique().sort())
 
     @cached_property
     def repaired(self) -> int:
@@ -235,9 +271,9 @@ class Analysis:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What the rules found, causes before their effects."""
-        return tuple(
+        found = tuple(
             diagnose.diagnose(
-                self.enriched,
+                self._points,
                 {row["process"]: own for row, own in self.per_process},
                 self.log.tables["processes"],
                 self.episodes,
@@ -246,13 +282,19 @@ class Analysis:
                 self.post_mortems,
                 thresholds=self.thresholds,
                 growth_of=self.live_growth,
+                rules=metrics_findings.RULES if self.by_dumps else diagnose.PROCESS_RULES,
             )
         )
+        return metrics_findings.proven(found, self.summary) if self.by_dumps else found
 
     @cached_property
     def levels(self) -> dict[str, Level]:
         """Whether each headline figure is ok, a warning or bad."""
-        return levels.levels(self.summary, self.findings, self.thresholds)
+        found = levels.levels(self.summary, self.findings, self.thresholds)
+        if self.by_dumps and metrics_findings.has_long_pauses(self.summary):
+            # No rule for metrics says whether they are too long.
+            found.pop("pauses", None)
+        return found
 
     @cached_property
     def post_mortems(self) -> tuple[PostMortem, ...]:

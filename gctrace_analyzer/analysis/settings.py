@@ -223,10 +223,14 @@ def _gogc(variable: str | None) -> float | str | None:
 
 
 def _of_metrics(memstats: pl.DataFrame) -> dict[str, Known]:
-    last = {name: memstats[name].drop_nulls() for name in ("gogc_pct", "gomemlimit_bytes")}
+    names = ("gogc_pct", "gomemlimit_bytes", "go_version")
+    last = {name: memstats[name].drop_nulls() for name in names}
     found = {}
     if len(last["gogc_pct"]):
-        found["gogc"] = Known(last["gogc_pct"][-1], "metrics")
+        gogc = last["gogc_pct"][-1]
+        found["gogc"] = Known("off" if gogc < 0 else float(gogc), "metrics")
+    if len(last["go_version"]) and go_version(last["go_version"][-1]):
+        found["go_version"] = Known(last["go_version"][-1], "metrics")
     if len(last["gomemlimit_bytes"]):
         found["memory_limit_mib"] = Known(_mib(last["gomemlimit_bytes"][-1]), "metrics")
     return found

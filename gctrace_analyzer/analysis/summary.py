@@ -35,7 +35,8 @@ class Summary:
     fewer CPUs. `gc_cpu_cores` is CPU seconds per second. `gc_cpu_share` does not count idle
     marking, like the percentage that the runtime prints; `gc_cpu_with_idle_share` counts it;
     `gc_cpu_nonidle_share` subtracts it from the denominator. Durations and their totals are
-    corrected for the truncation of the printed ones (see `durations`).
+    corrected for the truncation of the printed ones (see `durations`). `estimated` names the
+    figures that rest on an assumption.
     """
 
     cycles: int
@@ -71,13 +72,17 @@ class Summary:
     live_heap_growth_mib_per_h_high: float | None
     log_check_points: float | None
     warnings: tuple[str, ...]
+    estimated: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the figures by name, ready for JSON."""
-        return {**asdict(self), "warnings": list(self.warnings)}
+        lists = {"warnings": list(self.warnings), "estimated": list(self.estimated)}
+        return {**asdict(self), **lists}
 
 
-FIGURES = tuple(field.name for field in fields(Summary) if field.name != "warnings")
+FIGURES = tuple(
+    field.name for field in fields(Summary) if field.name not in ("warnings", "estimated")
+)
 """The names of the figures."""
 
 
@@ -111,7 +116,7 @@ def summarize(
         **_time_and_cpu(corrected),
         **_single_pauses(corrected),
         **_heap(corrected, DEFAULT),
-        **_growth(cycles, DEFAULT),
+        **growth_figures(cycles, DEFAULT),
         "log_check_points": check,
     }
     warnings = caveats(cycles, processes, impossible or {}, check, DEFAULT)
@@ -191,7 +196,7 @@ def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
     return {**row, "alloc_mib_per_s": ratio(row["alloc_total_mib"], covered)}
 
 
-def _growth(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
+def growth_figures(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
     """Returns the growth of the live heap; None if the cycles are of several processes."""
     name = "live_heap_growth_mib_per_h"
     steady = cycles.filter(pl.col("start_s") >= thresholds.warm_up_s)

@@ -219,6 +219,19 @@ class Thresholds:
     thrash_window_s: float = 2.0
     """Seconds. The limiter's bucket takes one second of all processors to fill."""
 
+    metrics_thrash_room: float = 0.15
+    """Allocation per cycle divided by the heap goal, under a known memory limit. It was below this
+    in all of 4 series of two thrashing runs, and above it in 59 others."""
+
+    metrics_thrash_room_unknown: float = 0.10
+    """The same where no metric shows whether there is a memory limit."""
+
+    metrics_thrash_gc_cpu: float = 0.45
+    """Share of CPU. The GC CPU limiter allows no more than half."""
+
+    metrics_thrash_window_s: float = 5.0
+    """Seconds. Long enough for some cycles where they follow each other closely."""
+
     growth_min_span_s: float = 60.0
     """Seconds. Growth over a shorter time can be the start-up."""
 

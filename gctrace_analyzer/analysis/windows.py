@@ -44,7 +44,7 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     if not length_s > 0 or span / length_s > MOST_WINDOWS:
         expected = f"a duration that fits the log's {span:g} s"
         raise BadSettingError(argument="window", value=f"{length_s:g}s", expected=expected)
-    pieces = pl.concat([_divided(part, length_s) for part in _ranges(timed)], how="diagonal")
+    pieces = pl.concat([divided(part, length_s) for part in _ranges(timed)], how="diagonal")
     sums = [name for name in pieces.columns if name not in ("process", "window")]
     totals = pieces.group_by("process", "window").agg(pl.col(sums).sum())
     covered, gc_cpu, capacity = map(pl.col, ("covered_s", "gc_cpu_s", "capacity_s"))
@@ -104,7 +104,7 @@ def _ranges(corrected: pl.DataFrame) -> Iterator[pl.DataFrame]:
     )
 
 
-def _divided(ranges: pl.DataFrame, length_s: float) -> pl.DataFrame:
+def divided(ranges: pl.DataFrame, length_s: float) -> pl.DataFrame:
     """Divides the time ranges at the ends of the windows and returns the sums by window."""
     sums = [name for name in ranges.columns if name not in ("process", "from_s", "to_s")]
     first = (pl.col("from_s") / length_s).floor().cast(pl.Int64)

@@ -13,7 +13,8 @@ import polars as pl
 from gctrace_analyzer.ingest import sniff
 from gctrace_analyzer.ingest.evidence import documents, kubernetes
 from gctrace_analyzer.ingest.gctrace import parse, torn
-from gctrace_analyzer.ingest.memstats import csv, pprof, prometheus
+from gctrace_analyzer.ingest.memstats import csv, pprof
+from gctrace_analyzer.ingest.metrics import layouts
 from gctrace_analyzer.ingest.wrappers import journal
 from gctrace_analyzer.ingest.wrappers.metadata import completed
 from gctrace_analyzer.ingest.wrappers.strip import Stripped, by_depth, strip_prefixes
@@ -47,6 +48,7 @@ class Part:
     companions: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     messages: list[pl.DataFrame] = field(default_factory=list)
     memstats: pl.DataFrame | None = None
+    cycle_pauses: pl.DataFrame | None = None
     rows: Rows = field(default_factory=dict)
     rejected: list[torn.Reject] = field(default_factory=list)
     impossible: Counter[str] = field(default_factory=Counter)
@@ -217,7 +219,7 @@ def _read_whole(part: Part, source: Source, columns: Sequence[str] | None, most:
     elif facts.kind == "pprof":
         part.rows["memstats"] = pprof.read(lines)
     elif facts.kind == "metrics":
-        part.rows["memstats"] = prometheus.read(lines)
+        _add_metrics(part, text)
     elif facts.kind == "describe":
         rows, events = kubernetes.describe(lines)
         part.rows["container_states"] = rows
@@ -230,6 +232,17 @@ def _read_whole(part: Part, source: Source, columns: Sequence[str] | None, most:
             torn.Reject(number, why, cut[:500]) for number, why, cut in values.cut
         ]
         _add_lines(part, values.records)
+
+
+def _add_metrics(part: Part, text: str) -> None:
+    """Adds the scrapes of a file of metrics."""
+    found = layouts.read(text, part.facts.name)
+    part.wrappers[layouts.NAMES[found.layout]] += max(len(found.memstats), 1)
+    part.memstats = found.memstats if len(found.memstats) else None
+    part.cycle_pauses = found.pauses if len(found.pauses) else None
+    part.rejected += [
+        torn.Reject(number, why, line[:500]) for number, why, line in found.rejected
+    ]
 
 
 def _add_lines(part: Part, lines: Iterable[tuple[int, str]]) -> None:

@@ -23,6 +23,7 @@ from gctrace_analyzer.ingest.evidence import dispatch
 from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.ingest.gctrace.torn import Reject
 from gctrace_analyzer.ingest.input import Part, read_part
+from gctrace_analyzer.ingest.metrics import processes as metrics
 from gctrace_analyzer.ingest.sources import Source
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 _COMPANIONS = ("scavenges", "pacer", "scans")
 _TABLES_OF_MESSAGES = (
-    "memstats",
     "oom_kills",
     "oom_invocations",
     "oom_tasks",
@@ -108,10 +108,14 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
     companions = {table: _companions(table, parts, cycles) for table in _COMPANIONS}
     of_cycles = processes.processes(cycles, companions.values())
     rows = of_cycles.update(spans, on="process").update(identities, on="process")
+    memstats, of_metrics = metrics.with_processes(_table("memstats", parts), rows)
+    rows = rows if len(rows) else schema.conform("processes", of_metrics)
     tables = {
         "cycles": schema.conform("cycles", cycles),
         "processes": schema.conform("processes", rows),
         **{table: schema.conform(table, frame) for table, frame in companions.items()},
+        "memstats": memstats,
+        "cycle_pauses": metrics.with_process(_cycle_pauses(parts), memstats),
         **{table: _table(table, parts) for table in _TABLES_OF_MESSAGES},
         "rejected": _rejected(parts),
     }
@@ -266,6 +270,17 @@ def _table(table: str, parts: list[Part]) -> pl.DataFrame:
         )
         return conformed.hstack(whole.select(more))
     return conformed
+
+
+def _cycle_pauses(parts: list[Part]) -> pl.DataFrame:
+    frames = [
+        part.cycle_pauses.with_columns(
+            pl.lit(part.facts.name).cast(pl.Categorical).alias("source")
+        )
+        for part in parts
+        if part.cycle_pauses is not None
+    ]
+    return pl.concat(frames) if frames else pl.DataFrame()
 
 
 def _frame(rows: list[Row], types: dict[str, pl.DataType]) -> pl.DataFrame:

@@ -9,6 +9,7 @@ from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.evidence import documents, kubernetes
 from gctrace_analyzer.ingest.memstats import csv
+from gctrace_analyzer.ingest.metrics import layouts
 from gctrace_analyzer.ingest.wrappers import journal
 
 if TYPE_CHECKING:
@@ -36,12 +37,12 @@ KINDS = {
     "journal-verbose": "journalctl -o verbose",
     "memstats-csv": "MemStats as a table",
     "pprof": "a heap profile with debug=1",
-    "metrics": "Prometheus or OpenMetrics exposition",
+    "metrics": "Go metrics: Prometheus API JSON, Prometheus or OpenMetrics text, promtool dump, "
+    "VictoriaMetrics export, Grafana CSV, OTLP JSON, lines of expvar or runtime/metrics JSON",
     "describe": "kubectl describe pod",
 }
 """The input formats, by the names that users choose them by."""
 
-_EXPOSITION = re.compile(r"^(?:# (?:HELP|TYPE) \S+|go_memstats_\w+)", re.MULTILINE)
 _PPROF = re.compile(r"^heap profile: |^# runtime\.MemStats$", re.MULTILINE)
 
 
@@ -63,7 +64,7 @@ def sniff(raw: bytes, text: str) -> str:
         return "pprof"
     if journal.VERBOSE_FIRST.search(text[:4096]):
         return "journal-verbose"
-    if _EXPOSITION.search(text) and not re.search(r"^gc #?\d+ @", text, re.MULTILINE):
+    if layouts.layout_of(text) is not None:
         return "metrics"
     lines = [line for line in text.split("\n") if line.strip()]
     if documents.BEGINS.match(text) and not _is_json_lines(lines, cut=len(raw) >= SNIFF_BYTES):

@@ -33,7 +33,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from (f"- {code(name)}: {escaped(what)}" for name, what in inputs)
     if settings := evidence.settings(report):
         yield f"\n{escaped(settings)}"
-    if report.analysis.summary.cycles:
+    if report.analysis.summary.cycles or report.analysis.by_dumps:
         state = [(f.label, f.value, f.note, f.level) for f in overview.state(report)]
         yield from table(overview.Table(("Figure", "value", "", "verdict"), "lrll", state))
     yield from _findings(report)

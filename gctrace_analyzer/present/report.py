@@ -49,6 +49,13 @@ class Report:
         return f"{at:%m-%d %H:%M:%S}" if long else f"{at:%H:%M:%S}"
 
     @property
+    def _cycles_of_dumps(self) -> str:
+        summary = self.analysis.summary
+        if summary.gc_per_s is None:
+            return "cycles not counted"
+        return format.count(summary.cycles, "cycle")
+
+    @property
     def facts(self) -> list[str]:
         """The parts of the first line: input, Go version, processors, time span, cycles."""
         summary = self.analysis.summary
@@ -60,7 +67,9 @@ class Report:
             *self._cpus(procs),
             *([format.duration(summary.span_s)] if summary.span_s is not None else []),
             *self._begin(),
-            f"{format.count(summary.cycles, 'cycle')}, {self.analysis.repaired} repaired, "
+            self._cycles_of_dumps
+            if self.analysis.by_dumps
+            else f"{format.count(summary.cycles, 'cycle')}, {self.analysis.repaired} repaired, "
             f"{summary.missing_cycles:,} missing"
             if summary.cycles
             else "no GC cycles",

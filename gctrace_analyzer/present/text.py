@@ -21,7 +21,7 @@ def lines(report: Report) -> Iterator[Line]:
     """Yields the whole report line by line."""
     yield from _head(report)
     yield from verdict_lines(report)
-    if report.analysis.summary.cycles:
+    if report.analysis.summary.cycles or report.analysis.by_dumps:
         yield ()
         for figure in overview.state(report):
             yield _figure(report, figure)

@@ -10,8 +10,8 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.pauses import pause_ranges
 from gctrace_analyzer.analysis.service_levels import limits, thresholds_from
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from tests.conftest import ROOT
 from gctrace_analyzer.testing import read_text
+from tests.conftest import ROOT
 
 STEADY = ROOT / "samples" / "steady-go1.26.log"
 LINE = (

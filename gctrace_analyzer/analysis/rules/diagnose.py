@@ -135,6 +135,7 @@ def diagnose(
     *,
     thresholds: Thresholds,
     growth_of: Callable[[int], LiveGrowth | None],
+    rules: Sequence[Rule[ProcessFacts]] = PROCESS_RULES,
 ) -> list[Finding]:
     """Returns every finding, the worst first and causes before their effects.
 
@@ -148,6 +149,7 @@ def diagnose(
         deaths: post-mortems.
         thresholds: the limits of all rules.
         growth_of: returns the growth of the live heap of a process.
+        rules: the rules about one process that the input has evidence for.
     """
     rows = {row["process"]: row for row in processes.iter_rows(named=True)}
     findings: list[Finding] = []
@@ -164,7 +166,7 @@ def diagnose(
             go_versions=_go_versions(settings, rows.get(process, {})),
             growth=growth_of(process),
         )
-        findings += _of_process(facts)
+        findings += _of_process(facts, rules)
     findings = _without_short_starts(findings, processes=len(summaries))
     for each_memory in memories:
         findings += _check(MEMORY_RULES, MemoryFacts(each_memory, thresholds))
@@ -188,8 +190,10 @@ def _check(rules: Iterable[Rule[Facts]], facts: Facts) -> list[Finding]:
     return [finding for rule in rules for finding in rule.check(facts)]
 
 
-def _of_process(facts: ProcessFacts) -> Iterator[Finding]:
-    for rule in PROCESS_RULES:
+def _of_process(
+    facts: ProcessFacts, rules: Sequence[Rule[ProcessFacts]] = PROCESS_RULES
+) -> Iterator[Finding]:
+    for rule in rules:
         found = list(rule.check(facts))
         if found:
             facts = replace(facts, matched=facts.matched | {rule.id})

@@ -93,11 +93,14 @@ def _headline(facts: ProcessFacts, grown: str, *, leak: bool) -> str:
     if not facts.grew_into_limit:
         return f"{grown}: this is probably a leak."
     thrash = facts.episodes.filter(kind="limit-thrash")
-    share = maximum(thrash["gc_cpu_share"])
-    return (
-        f"{grown} and no longer fits under GOMEMLIMIT: GC takes {percent(share)} of the CPU."
-        + (" This is probably a leak." if leak else "")
+    known = thrash["gc_cpu_share"].drop_nulls()
+    cost = (
+        f"GC takes {percent(maximum(known))} of the CPU"
+        if len(known)
+        else "GC runs all the time"
     )
+    probably = " This is probably a leak." if leak else ""
+    return f"{grown} and no longer fits under GOMEMLIMIT: {cost}.{probably}"
 
 
 def _time_to_limit(facts: ProcessFacts, mib_per_h: float) -> str:

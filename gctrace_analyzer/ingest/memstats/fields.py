@@ -39,6 +39,16 @@ TIMES = (
 ELAPSED = ("elapsed", "elapseds", "seconds", "uptime", "uptimes", "t")
 
 
+_OF_METRICS = {
+    "logged_at", "elapsed_s", "source", "line_no", "process", "started_at", "go_version", "procs",
+    "heap_live_bytes", "mapped_bytes", "stack_scan_bytes", "globals_scan_bytes", "gc_cpu_s",
+    "gc_cpu_idle_s", "gc_cpu_assist_s", "gc_cpu_pause_s", "available_cpu_s", "process_cpu_s",
+    "limiter_last_gc",
+}  # fmt: skip
+"""Columns that no dump of MemStats has."""
+
+
+@lru_cache(maxsize=4096)
 def plain(name: str) -> str:
     """Returns a name in its plainest spelling: `heapalloc` for `Heap-Alloc`."""
     return re.sub(r"[\s_\-.]", "", name.strip().strip('"').lower())
@@ -46,6 +56,8 @@ def plain(name: str) -> str:
 
 def _add_spellings() -> None:
     for column in schema.names("memstats"):
+        if column in _OF_METRICS - {"logged_at", "elapsed_s", "source", "line_no"}:
+            continue
         NAMES[plain(column)] = column
         for unit in _UNITS:
             if column.endswith(unit):
@@ -54,11 +66,7 @@ def _add_spellings() -> None:
 
 
 _add_spellings()
-KNOWN = [
-    c
-    for c in schema.names("memstats")
-    if c not in ("logged_at", "elapsed_s", "source", "line_no")
-]
+KNOWN = [c for c in schema.names("memstats") if c not in _OF_METRICS]
 INTEGERS = {c.name for c in schema.TABLES["memstats"] if c.dtype == "Int64"}
 OF_GO = {
     NAMES[plain(name)]

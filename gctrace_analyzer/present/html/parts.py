@@ -1,10 +1,12 @@
-"""What HTML pages and notebook cells share: templates, the verdict, and small trend lines."""
+"""What HTML pages and notebook cells share: templates, code in sentences, and small trend lines."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
@@ -14,13 +16,24 @@ if TYPE_CHECKING:
 def environment() -> Environment:
     """Returns the environment for the templates in this folder."""
     # Every value is escaped, so that text from a log stays text.
-    return Environment(
+    found = Environment(
         loader=PackageLoader("gctrace_analyzer.present.html", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    found.filters["code"] = code
+    return found
+
+
+def code(text: str) -> Markup:
+    """Returns the text escaped, with what stands in backticks as code.
+
+    >>> code("run `go tool pprof <x>`")
+    Markup('run <code>go tool pprof &lt;x&gt;</code>')
+    """
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def spark(report: Report, figure: overview.Figure) -> str:

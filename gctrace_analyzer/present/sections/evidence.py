@@ -83,11 +83,16 @@ def _name(source: SourceFacts) -> str:
 
 def _contents(source: SourceFacts) -> str:
     parts = [
-        count(number, *_NOUNS[table])
+        count(number, *_noun(table, source))
         for table, number in source.found.items()
         if number and table in _NOUNS
     ]
     return ", ".join(parts) or "nothing"
+
+
+def _noun(table: str, source: SourceFacts) -> tuple[str, str | None]:
+    is_scrape = table == "memstats" and source.kind == "metrics"
+    return ("scrape", None) if is_scrape else _NOUNS[table]
 
 
 def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:

@@ -65,15 +65,21 @@ def state(report: Report) -> list[Figure]:
     s = report.analysis.summary
     figures = []
     if s.gc_cpu_share is not None:
-        note = f"{_cores(s)}; {share(s.gc_cpu_with_idle_share)} with idle"
+        note = _cores(s)
+        if s.gc_cpu_with_idle_share is not None:
+            note += f"; {share(s.gc_cpu_with_idle_share)} with idle"
         figures.append(
             _with_level(report, "GC CPU", share(s.gc_cpu_share), note, "gc_cpu_share", "gc_cpu")
         )
-    note = f"p99 · {milliseconds(s.stw_max_ms)} max"
+    if s.stw_p99_ms is not None:
+        value, note = milliseconds(s.stw_p99_ms), "p99 · "
+    else:
+        # Metrics have the total, but not always each pause.
+        value, note = milliseconds(s.stw_total_ms), "total · "
+    note += f"{milliseconds(s.stw_max_ms)} max"
     note += f" · {share(s.stw_share)} of time" if s.stw_share is not None else ""
-    figures.append(
-        _with_level(report, "Pauses", milliseconds(s.stw_p99_ms), note, "stw_max_ms", "pauses")
-    )
+    if s.stw_total_ms is not None:
+        figures.append(_with_level(report, "Pauses", value, note, "stw_max_ms", "pauses"))
     if s.gc_per_s is not None:
         note = f"every {milliseconds(s.gc_interval_p50_ms)} (median)"
         figures.append(Figure("Frequency", rate(s.gc_per_s), note, "gc_per_s"))
@@ -146,16 +152,22 @@ def pauses(report: Report) -> Table:
     """Returns the pauses by phase."""
     names = ("total_ms", "p50_ms", "p90_ms", "p99_ms", "max_ms")
     rows = [
-        (row["phase"], *(milliseconds(row[name]) for name in names), f"gc {row['max_gc']}")
+        (
+            row["phase"],
+            *(milliseconds(row[name]) for name in names),
+            NONE if row["max_gc"] is None else f"gc {row['max_gc']}",
+        )
         for row in report.analysis.pauses.iter_rows(named=True)
     ]
     head = ("Pauses by phase", "total", "p50", "p90", "p99", "max", "longest at")
     return Table(head, "lrrrrrl", rows)
 
 
-def pause_ranges(report: Report) -> Table:
-    """Returns how many pauses are in each range of lengths."""
+def pause_ranges(report: Report) -> Table | None:
+    """Returns how many pauses are in each range of lengths; None if no pause is known."""
     ranges = report.analysis.pause_ranges
+    if not any(row["pauses"] for row in ranges):
+        return None
     head = [
         f"< {row['to_ms']:g} ms"
         if not row["from_ms"]
@@ -192,7 +204,7 @@ def service_levels(report: Report) -> Table | None:
 def self_check(report: Report) -> str | None:
     """Returns how far the log agrees with itself, and what was read; None without cycles."""
     summary = report.analysis.summary
-    if not summary.cycles:
+    if not summary.cycles or report.analysis.by_dumps:
         return None
     check = summary.log_check_points
     if check is None:
@@ -213,8 +225,10 @@ def self_check(report: Report) -> str | None:
     )
 
 
-def worst(report: Report) -> Table:
+def worst(report: Report) -> Table | None:
     """Returns the cycles that cost the program most time, by pauses and mark assists."""
+    if report.analysis.cycles.is_empty():
+        return None
     head = ("Worst cycles", "at", "pauses", "mark", "assists", "heap MiB", "line")
     rows = [_cycle(row) for row in report.analysis.worst_cycles.iter_rows(named=True)]
     return Table(head, "lrrrrlr", rows)
@@ -226,7 +240,8 @@ def processes(report: Report) -> Table | None:
         return None
     rows = [
         (
-            f"{row['process']}  gc {row['first_gc']}–{row['last_gc']}",
+            f"{row['process']}"
+            + ("" if row["first_gc"] is None else f"  gc {row['first_gc']}–{row['last_gc']}"),
             f"{s.cycles:,}",
             duration(s.span_s),
             share(s.gc_cpu_share),

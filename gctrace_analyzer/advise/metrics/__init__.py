@@ -1,0 +1,1 @@
+"""Predictions and recommendations from metrics alone."""

@@ -1,0 +1,312 @@
+"""Predicts frequency, heap and GC CPU under other settings from dumps and scrapes.
+
+A cycle starts when the heap has covered a share k of the room between the live heap and the goal:
+k is measured, the goal follows from the setting, and the program is assumed to keep its allocation
+rate. So cycles/s = allocation rate / (k × (goal - live)). GC CPU and pauses grow with the number of
+cycles. Measured on 17 recordings of real programs with another setting as the truth: frequency
+within 9 % (median) and 34 % (90 % of them), heap goal within 2 and 5 %, GC CPU within 29 and 100 %;
+with only four samples 18 and 45 %, 3 and 38 %, 50 and 80 %.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.advise.baseline import FEWEST_CYCLES, SAFE_LIMIT, THRASHING
+from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.analysis.settings import go_version
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.analysis.analysis import Analysis
+    from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.summary import Summary
+
+ENOUGH_SAMPLES = 20
+"""With fewer samples the means of live heap and goal are rough (measured with 4 and with 60)."""
+
+SPREAD = {
+    "gc_per_s": (1.34, 1.45),
+    "heap_peak_mib": (1.10, 1.38),
+    "live_heap_mib": (1.05, 1.15),
+    "gc_cpu_share": (2.0, 2.0),
+    "gc_cpu_with_idle_share": (2.0, 2.0),
+    "gc_cpu_cores": (2.0, 2.0),
+    "stw_share": (1.6, 1.8),
+}
+"""Factors from the middle to the ends of the intervals: with enough samples, and with fewer."""
+
+LEAST_SHARE, MOST_SHARE = 0.3, 1.2
+"""Bounds of k: outside them the live heap is wrong."""
+
+LIMIT_HEADROOM = 0.03
+"""Share of the limit that the runtime keeps free (memoryLimitHeapGoal in mgcpacer.go)."""
+
+HEAP_MINIMUM_MIB = 4.0
+NON_HEAP_MIB = 12.0
+"""Memory outside the heap if it is not measured: stacks, spans, GC metadata of a small server."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsBaseline:
+    """What predictions from metrics start from.
+
+    Sizes are in MiB, rates per second. `share_of_room` is the share of the room between live heap
+    and goal that a cycle allocates. `other` is the memory outside the heap that counts towards the
+    limit. The process is the one with the most cycles.
+    """
+
+    now: Setting
+    settings: Settings
+    summary: Summary
+    samples: int
+    live: float
+    live_max: float
+    goal: float
+    peak: float
+    roots: float
+    other: float
+    share_of_room: float
+    alloc: float
+    rate: float
+    procs: int | None
+    cpu_cores: float | None
+    has_limit: bool
+
+    @property
+    def room_mib(self) -> float | None:
+        """The memory that the container leaves to this process; None if there is no limit."""
+        limit = self.settings.value("container_limit_mib")
+        if not limit:
+            return None
+        return float(limit) - float(self.settings.value("beside_mib") or 0.0)
+
+    @property
+    def least_limit(self) -> float:
+        """The lowest memory limit under which the largest live heap does not thrash."""
+        return SAFE_LIMIT * self.live_max + self.other
+
+    def goal_of(self, setting: Setting) -> tuple[float, float, str]:
+        """Returns live heap and heap goal under a setting, and what sets the goal."""
+        live = self.live + setting.ballast - self.now.ballast
+        by_gogc, by_limit = math.inf, math.inf
+        if setting.gogc is not None:
+            g = setting.gogc / 100
+            by_gogc = max(live + (live + self.roots) * g, HEAP_MINIMUM_MIB * g)
+        if setting.limit:
+            left = setting.limit - self.other
+            by_limit = left - max(LIMIT_HEADROOM * left, 1.0)
+        if by_limit < by_gogc:
+            return live, max(by_limit, live), "memory-limit"
+        return live, by_gogc, "gogc"
+
+    def row(self, setting: Setting) -> Row:
+        """Returns the predicted figures of a setting as a row of `schema.WHATIF`."""
+        found: Row = dict.fromkeys(schema.names("whatif"))
+        found |= {
+            "gogc": setting.gogc,
+            "memory_limit_mib": setting.limit,
+            "ballast_mib": setting.ballast,
+            "load": "fixed-rate",
+            "horizon_s": 0.0,
+            "refused": self.refusal(setting),
+        }
+        if found["refused"]:
+            return found
+        live, goal, set_by = self.goal_of(setting)
+        room = goal - live
+        found |= {
+            "heap_goal_mib": goal,
+            "goal_set_by": set_by,
+            "effective_gogc": 100 * room / max(live + self.roots, 1.0),
+            "thrash": self._thrash(setting, goal, room, set_by),
+            "live_heap_mib": live,
+        }
+        is_now = setting == self.now
+        # Close to the limit the formula has no floor: 425 cycles per second were predicted for 46.
+        if found["thrash"] != "certain" or is_now:
+            found |= self._measured() if is_now else self._rates(goal, room, set_by)
+        found |= self._ends(found, is_now=is_now)
+        if found["heap_peak_mib"] is not None:
+            memory = found["heap_peak_mib"] + self.other - setting.ballast
+            memory += float(self.settings.value("off_heap_mib") or 0.0)
+            found["memory_peak_mib"] = memory
+            if self.room_mib is not None:
+                found["fits"] = memory <= self.room_mib
+        return found
+
+    def refusal(self, setting: Setting) -> str | None:
+        """Returns why a setting cannot be predicted; None if it can."""
+        if setting.gogc is None and not setting.limit:
+            return "GOGC=off without a memory limit: GC never runs and the heap grows without bound"
+        if setting.limit and not self.has_limit:
+            return "this Go version has no memory limit: upgrade to Go 1.19 or later"
+        return None
+
+    def _thrash(self, setting: Setting, goal: float, room: float, set_by: str) -> str:
+        if set_by != "memory-limit" or not setting.limit:
+            return "no"
+        if self.share_of_room * room < DEFAULT.metrics_thrash_room * goal:
+            return "certain"
+        return "risk" if setting.limit < self.least_limit else "no"
+
+    def _measured(self) -> Row:
+        s = self.summary
+        return {
+            "gc_per_s": self.rate,
+            "gc_cpu_share": s.gc_cpu_share,
+            "gc_cpu_with_idle_share": s.gc_cpu_with_idle_share,
+            "gc_cpu_cores": self._cores(s.gc_cpu_with_idle_share or s.gc_cpu_share),
+            "assist_share_of_gc_cpu": s.assist_share_of_gc_cpu,
+            "stw_share": s.stw_share,
+            "heap_peak_mib": self.peak,
+        }
+
+    def _rates(self, goal: float, room: float, set_by: str) -> Row:
+        rate = self.alloc / max(self.share_of_room * room, 0.05)
+        times = rate / self.rate if self.rate else None
+        s = self.summary
+
+        def scaled(value: float | None) -> float | None:
+            return None if value is None or times is None else min(value * times, 1.0)
+
+        with_idle = scaled(s.gc_cpu_with_idle_share)
+        peak = goal if set_by == "memory-limit" else goal * max(self.peak / self.goal, 1.0)
+        return {
+            "gc_per_s": rate,
+            "gc_cpu_share": scaled(s.gc_cpu_share),
+            "gc_cpu_with_idle_share": with_idle,
+            "gc_cpu_cores": self._cores(with_idle or scaled(s.gc_cpu_share)),
+            "stw_share": scaled(s.stw_share),
+            "heap_peak_mib": peak,
+        }
+
+    def _cores(self, share: float | None) -> float | None:
+        return None if share is None or self.procs is None else share * self.procs
+
+    def _ends(self, found: Row, *, is_now: bool) -> Row:
+        """Returns the ends of the 80 % intervals; what is measured has none."""
+        ends: Row = {}
+        few = self.samples < ENOUGH_SAMPLES
+        for name, factors in SPREAD.items():
+            value = found[name]
+            if value is None:
+                continue
+            factor = 1.0 if is_now else factors[few]
+            high = value * factor
+            ends |= {
+                f"{name}_low": value / factor,
+                f"{name}_high": min(high, 1.0) if name.endswith("_share") else high,
+            }
+        return ends
+
+
+def needed_limit(analysis: Analysis) -> tuple[float, float] | None:
+    """Returns the lowest limit that does not thrash, and the largest live heap, in MiB.
+
+    They are of the process with the most cycles; None if its live heap is unknown.
+    """
+    process = analysis.longest_process
+    if process is None:
+        return None
+    own = analysis.dumps.of(process)
+    summary = {row["process"]: s for row, s in analysis.per_process}[process]
+    largest = summary.live_heap_max_mib
+    if own.is_empty() or largest is None:
+        return None
+    other = own["other_mib"].median()
+    outside = float(other) if isinstance(other, int | float) else NON_HEAP_MIB
+    return float(math.ceil(SAFE_LIMIT * largest + outside)), largest
+
+
+def baseline_of(analysis: Analysis) -> MetricsBaseline | str:
+    """Returns the baseline of the process with the most cycles, or why there is none."""
+    process = analysis.longest_process
+    if process is None:
+        return "there are no GC cycles"
+    own = analysis.dumps.of(process)
+    summary = {row["process"]: s for row, s in analysis.per_process}[process]
+    if own.is_empty() or summary.cycles < FEWEST_CYCLES:
+        return f"{summary.cycles} cycles: at least {FEWEST_CYCLES} are needed, 20 are better"
+    means = own.select(
+        live=pl.col("heap_live_mib").mean(),
+        goal=pl.col("heap_goal_mib").mean(),
+        roots=pl.mean_horizontal("roots_mib", "roots_mib_before").mean(),
+        other=pl.col("other_mib").median(),
+        cores=pl.col("cpu_s").sum() / pl.col("length_s").sum(),
+        procs=pl.col("procs").last(),
+        limit=pl.col("memory_limit_mib").drop_nulls().last(),
+        gogc=pl.col("gogc_pct").drop_nulls().last(),
+    ).row(0, named=True)
+    if means["live"] is None or means["goal"] is None:
+        return "the metrics do not show the heap goal or the live heap"
+    thrash = analysis.episodes.filter(process=process, kind="limit-thrash")
+    other = means["other"] if means["other"] is not None else NON_HEAP_MIB
+    live_max = summary.live_heap_max_mib or means["live"]
+    needed = needed_limit(analysis)
+    if len(thrash) and needed is not None:
+        return (
+            f"{THRASHING}. With a peak live heap of {needed[1]:.0f} MiB it needs a GOMEMLIMIT of "
+            f"at least {needed[0]:.0f} MiB"
+        )
+    if summary.forced_cycles > DEFAULT.forced_share * summary.cycles:
+        share = 100 * summary.forced_cycles / summary.cycles
+        return f"the program forced {share:.0f} % of the cycles"
+    return _baseline(analysis, summary, means, other, live_max, len(own))
+
+
+def _baseline(
+    analysis: Analysis,
+    summary: Summary,
+    means: dict[str, Any],
+    other: float,
+    live_max: float,
+    samples: int,
+) -> MetricsBaseline | str:
+    alloc, rate = summary.alloc_mib_per_s, summary.gc_per_s
+    room = means["goal"] - means["live"]
+    if not alloc or not rate or room <= 0:
+        return "the metrics do not show the allocation rate"
+    settings = analysis.settings
+    ballast = float(settings.value("ballast_mib") or 0.0)
+    version = go_version(settings.value("go_version"))
+    share = min(max(alloc / rate / room, LEAST_SHARE), MOST_SHARE)
+    return MetricsBaseline(
+        now=Setting(_gogc(means, settings), means["limit"], ballast),
+        settings=settings,
+        summary=summary,
+        samples=samples,
+        live=means["live"],
+        live_max=live_max,
+        goal=means["goal"],
+        peak=summary.heap_peak_mib or means["goal"],
+        roots=means["roots"] or 0.0,
+        other=other,
+        share_of_room=share,
+        alloc=alloc,
+        rate=rate,
+        procs=means["procs"],
+        cpu_cores=means["cores"] or None,
+        has_limit=version is None or version >= (1, 19),
+    )
+
+
+def _gogc(means: dict[str, Any], settings: Settings) -> float | None:
+    """Returns the present GOGC: known, or the one that live heap and goal show; None: off."""
+    known = means["gogc"]
+    if known is not None:
+        return None if known < 0 else float(known)
+    given = settings.value("gogc")
+    if given is not None:
+        return None if given == "off" else float(given)
+    effective = (
+        100 * (means["goal"] - means["live"]) / (means["live"] + (means["roots"] or 0.0))
+    )
+    return 100.0 if 70 <= effective <= 140 else round(effective)

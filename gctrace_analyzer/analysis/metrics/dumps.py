@@ -1,0 +1,121 @@
+"""Everything derived from dumps and scrapes, each computed once, when it is first used."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.metrics import episodes, findings, intervals, windows
+from gctrace_analyzer.analysis.metrics.summary import summarize
+from gctrace_analyzer.analysis.pauses import BOTH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.summary import Summary
+    from gctrace_analyzer.ingest.read import Log
+
+
+class Dumps:
+    """The figures of a log without gctrace, from its MemStats dumps and metrics."""
+
+    def __init__(self, log: Log, settings: Settings) -> None:
+        self._log = log
+        self._settings = settings
+
+    @cached_property
+    def _kinds(self) -> Mapping[str, str]:
+        return {
+            source.name: next(iter(source.wrappers), source.kind)
+            for source in self._log.sources
+        }
+
+    @cached_property
+    def detailed(self) -> pl.DataFrame:
+        """The intervals with everything that figures are made of."""
+        tables = self._log.tables
+        return intervals.intervals(
+            tables["memstats"], tables["cycle_pauses"], self._settings, self._kinds
+        )
+
+    @cached_property
+    def intervals(self) -> pl.DataFrame:
+        """The intervals (`schema.INTERVALS`)."""
+        return schema.conform("intervals", self.detailed)
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether figures can be made: some process has two dumps that count cycles or bytes."""
+        if not self.detailed.width:
+            return False
+        counted = self.detailed.select(pl.col("gc_cycles", "alloc_mib").count()).row(0)
+        return any(counted)
+
+    def of(self, process: int) -> pl.DataFrame:
+        """Returns the detailed intervals of one process."""
+        return self.detailed.filter(process=process) if self.detailed.width else self.detailed
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The figures of all processes."""
+        return summarize(self.detailed, self._log.tables["cycle_pauses"], self._log.notes)
+
+    def summary_of(self, process: int) -> Summary:
+        """Returns the figures of one process."""
+        pauses = self._log.tables["cycle_pauses"].filter(process=process)
+        return summarize(self.of(process), pauses)
+
+    def windows(self, length_s: float, process: int | None = None) -> pl.DataFrame:
+        """Returns windows of equal length, of one process or of all."""
+        own = self.detailed if process is None else self.of(process)
+        return windows.windows(own, length_s)
+
+    def trend(self, process: int, points: int) -> pl.DataFrame:
+        """Returns equal windows over the time of a process."""
+        own = self.of(process)
+        if not own.width or own.is_empty():
+            return pl.DataFrame(schema=schema.polars_schema("windows"))
+        begin, end = float(own["begin_s"][0]), float(own["end_s"][-1])
+        return windows.windows(own, (end - begin) / points, origin_s=begin).head(points)
+
+    @cached_property
+    def episodes(self) -> pl.DataFrame:
+        """Time ranges in which something unusual happened (`schema.EPISODES`)."""
+        return episodes.episodes(self.detailed)
+
+    @cached_property
+    def pauses(self) -> pl.DataFrame:
+        """The pauses of whole cycles (`schema.PAUSES`), as far as they are known."""
+        single = self._log.tables["cycle_pauses"].drop_nulls("pause_ms")
+        summary = self.summary
+        types = schema.polars_schema("pauses")
+        if summary.stw_total_ms is None or not summary.cycles:
+            return pl.DataFrame(schema=types)
+        row: dict[str, Any] = {
+            "phase": BOTH,
+            "pauses": summary.cycles,
+            "total_ms": summary.stw_total_ms,
+            "p50_ms": summary.stw_p50_ms,
+            "p99_ms": summary.stw_p99_ms,
+            "max_ms": summary.stw_max_ms,
+        }
+        if summary.stw_p50_ms is not None:
+            longest = single.sort("pause_ms").row(-1, named=True)
+            row |= {
+                "p90_ms": single["pause_ms"].quantile(0.9, "linear"),
+                "max_process": longest["process"],
+                "max_gc": longest["gc_num"],
+                "source": str(longest["source"]),
+                "line_no": longest["line_no"],
+            }
+        return pl.DataFrame([row], schema=types)
+
+    def points(self, like: pl.DataFrame) -> pl.DataFrame:
+        """Returns one row per interval in the columns of cycles, for rules and trends."""
+        if not self.detailed.width:
+            return like.clear()
+        return findings.points(self.detailed, like)

@@ -1,0 +1,79 @@
+"""The findings whose evidence metrics contain, by the same rules as those of a log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis.rules import assists, cpu, frequency, limit, live_heap, log
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gctrace_analyzer.analysis.rules.finding import Finding, ProcessFacts
+    from gctrace_analyzer.analysis.rules.registry import Rule
+    from gctrace_analyzer.analysis.summary import Summary
+
+RULES: Sequence[Rule[ProcessFacts]] = (
+    limit.limit_thrash,
+    limit.limit_tight,
+    limit.limit_without_headroom,
+    cpu.high_gc_cpu,
+    frequency.too_frequent,
+    assists.assist_pressure,
+    cpu.cpu_quota_throttling,
+    live_heap.live_heap_growth,
+    frequency.forced_gc,
+    log.short_log,
+)
+"""The rules that need no single cycles: their evidence is in the summary, the episodes, and the
+live heap, heap goal and GOMAXPROCS over time."""
+
+
+def points(intervals: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
+    """Returns one row per interval in the columns of cycles, as far as metrics have them.
+
+    Args:
+        intervals: what `intervals.intervals` returns.
+        like: an empty frame with the columns of `episodes.enrich`.
+    """
+    live, goal = pl.col("heap_live_mib"), pl.col("heap_goal_mib")
+    # In a file that is one line long, a line number helps nobody.
+    many = pl.col("line_no").n_unique() > 1
+    rows = intervals.select(
+        "process",
+        "procs",
+        pl.col("heap_live_mib", "heap_goal_mib"),
+        stacks_mib=pl.lit(0, pl.Int64),
+        start_s="end_s",
+        end_s="end_s",
+        gc_num=pl.when(many).then("num_gc"),
+        source=pl.col("source").cast(pl.String),
+        line_no=pl.col("line_no").cast(pl.Int64),
+        forced=pl.lit(value=False),
+        effective_gogc=100 * (goal - live) / live,
+        goal_set_by=pl.when(pl.col("by_limit")).then(pl.lit("memory-limit")),
+    )
+    absent = [name for name in like.columns if name not in rows.columns]
+    return rows.with_columns(pl.lit(None, like.schema[name]).alias(name) for name in absent)
+
+
+def has_long_pauses(summary: Summary) -> bool:
+    """Returns whether a hundredth of the pauses are longer than Go aims at."""
+    return summary.stw_p99_ms is not None and summary.stw_p99_ms > DEFAULT.stw_warn_ms
+
+
+def proven(found: Iterable[Finding], summary: Summary) -> tuple[Finding, ...]:
+    """Returns the findings without those that only say that metrics do not show something.
+
+    That a program is healthy cannot be said without its GC CPU, or with long pauses whose phase
+    is unknown; and that there are few cycles not without their number.
+    """
+    unproven = set()
+    if summary.gc_cpu_share is None or has_long_pauses(summary):
+        unproven.add(log.healthy.id)
+    if summary.gc_per_s is None:
+        unproven.add(log.short_log.id)
+    return tuple(each for each in found if each.id not in unproven)

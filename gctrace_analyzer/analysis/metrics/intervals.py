@@ -1,0 +1,256 @@
+"""What happened between two successive dumps or scrapes of one process.
+
+Counters give exact differences. The live heap and the GC CPU are read where the source has them;
+otherwise they follow from the heap goal and from GCCPUFraction, and the column `estimated` names
+what then rests on an assumption.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.analysis.metrics import live
+from gctrace_analyzer.units import MIB
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gctrace_analyzer.analysis.settings import Settings
+
+RING = 256
+"""The runtime remembers the pauses of this many cycles (MemStats.PauseNs)."""
+
+YOUNG_SHARE = 0.1
+"""A process is young if, at the rate of its cycles, it started less than this share of the
+observed time before the first dump. Then its start is known well enough for GCCPUFraction."""
+
+_SIZES = {
+    "heap_alloc_mib": "heap_alloc_bytes",
+    "heap_inuse_mib": "heap_inuse_bytes",
+    "heap_sys_mib": "heap_sys_bytes",
+    "heap_released_mib": "heap_released_bytes",
+    "stacks_mib": "stack_inuse_bytes",
+    "rss_mib": "rss_bytes",
+}
+
+
+def intervals(
+    memstats: pl.DataFrame,
+    pauses: pl.DataFrame,
+    settings: Settings,
+    kinds: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """Returns the columns of `schema.INTERVALS`, and some more that figures are made of.
+
+    Args:
+        memstats: `schema.MEMSTATS`, with processes.
+        pauses: `schema.CYCLE_PAUSES`.
+        settings: GOGC and GOMEMLIMIT where the dumps do not have them.
+        kinds: the format of each source.
+    """
+    rows = _rows(memstats, settings)
+    if rows.is_empty():
+        return rows
+    rows = rows.with_columns(_starts(rows, pauses))
+    rows = live.with_limits(rows)
+    found = _differences(rows).filter(pl.col("length_s") > 0)
+    found = _with_pauses(found, pauses)
+    found = live.with_live_heap(found)
+    kind = (
+        pl.col("source")
+        .cast(pl.String)
+        .replace_strict(dict(kinds or {}), default=None, return_dtype=pl.String)
+    )
+    return found.with_columns(source_kind=kind, estimated=_estimated())
+
+
+def _rows(memstats: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """Returns the dumps of each process in order of time, each once."""
+    at = pl.col("logged_at").dt.epoch("us") / 1e6
+    rows = memstats.with_columns(t_s=pl.coalesce(at, pl.col("elapsed_s").cast(pl.Float64)))
+    # Dumps without times are at least as late as their last cycle.
+    timeless = pl.col("t_s").is_null().all().over("process")
+    rows = rows.with_columns(
+        t_s=pl.when(timeless).then(pl.col("last_gc_unix_ns") / 1e9).otherwise("t_s"),
+        is_timeless=timeless,
+        is_dated=timeless | pl.col("logged_at").is_not_null(),
+    )
+    rows = rows.drop_nulls(["process", "t_s"]).sort("process", "t_s", maintain_order=True)
+    rows = rows.unique(["process", "t_s"], keep="last", maintain_order=True)
+    # The same sample again: a step finer than the scrapes, or a target that is down. A living
+    # process allocates from scrape to scrape, if only for the scrape itself.
+    same = [
+        (pl.col(name) == pl.col(name).shift().over("process")).fill_null(value=False)
+        for name in ("total_alloc_bytes", "heap_alloc_bytes")
+    ]
+    rows = rows.filter(~pl.all_horizontal(same))
+    gogc = _given(settings, "gogc")
+    limit = _given(settings, "memory_limit_mib")
+    return rows.with_columns(
+        gogc=pl.coalesce(
+            pl.col("gogc_pct").cast(pl.Float64),
+            pl.lit(-1.0 if gogc == "off" else gogc, pl.Float64),
+        ),
+        limit_mib=pl.coalesce(pl.col("gomemlimit_bytes") / MIB, pl.lit(limit, pl.Float64)),
+        # The metrics of GOGC and of the limit came together: one without the other is no limit.
+        limit_known=pl.col("gogc_pct").is_not_null() | pl.lit(limit is not None),
+    )
+
+
+def _given(settings: Settings, name: str) -> Any:
+    """Returns a setting that was given, not found in the metrics of some process."""
+    setting = getattr(settings, name)
+    return None if setting is None or setting.source == "metrics" else setting.value
+
+
+def _starts(rows: pl.DataFrame, pauses: pl.DataFrame) -> list[pl.Series]:
+    """Returns the start of each row's process in seconds, and whether it is an estimate."""
+    by_process = rows.group_by("process").agg(
+        known=pl.col("started_at").drop_nulls().first().dt.epoch("us") / 1e6,
+        num=pl.col("num_gc").first(),
+        cycles=pl.col("num_gc").last() - pl.col("num_gc").first(),
+        begin=pl.col("t_s").first(),
+        end=pl.col("t_s").last(),
+    )
+    first_gc = (
+        pauses.filter(gc_num=1)
+        .group_by("process")
+        .agg(first_gc=pl.col("ended_at").min().dt.epoch("us") / 1e6)
+    )
+    age = pl.col("num") * (pl.col("end") - pl.col("begin")) / pl.col("cycles")
+    is_young = age <= YOUNG_SHARE * (pl.col("end") - pl.col("begin"))
+    table = by_process.join(first_gc, on="process", how="left").select(
+        "process",
+        start=pl.coalesce("known", "first_gc", pl.when(is_young).then(pl.col("begin") - age)),
+        is_estimate=pl.col("known").is_null(),
+    )
+    own = rows.select("process").join(table, on="process", how="left", maintain_order="left")
+    return [own["start"].alias("start"), own["is_estimate"].alias("start_is_estimate")]
+
+
+def _differences(rows: pl.DataFrame) -> pl.DataFrame:
+    def before(name: str) -> pl.Expr:
+        return pl.col(name).shift().over("process")
+
+    def step(name: str) -> pl.Expr:
+        """The growth of a counter; null where it fell or is unknown."""
+        growth = pl.col(name) - before(name)
+        return pl.when(growth >= 0).then(growth)
+
+    # GCCPUFraction is an average from the start to the end of the last cycle.
+    last_gc = pl.col("last_gc_unix_ns") / 1e9
+    until = pl.when(pl.col("num_gc") == 0).then(0.0).otherwise(last_gc - pl.col("start"))
+    rows = rows.with_columns(
+        until_s=until, spent=pl.col("gc_cpu_fraction") * until, last_gc_s=last_gc
+    )
+    since = pl.coalesce(
+        pl.when("is_dated").then("start"), pl.col("t_s").first().over("process")
+    )
+    cycles, length = step("num_gc"), pl.col("t_s") - before("t_s")
+    base, spent = step("until_s"), pl.col("spent") - before("spent")
+    by_fraction = pl.when(base > 0).then((spent / base).clip(lower_bound=0.0))
+    available = step("available_cpu_s")
+    by_classes = step("gc_cpu_s") - step("gc_cpu_idle_s")
+    return rows.select(
+        "process",
+        "source",
+        "line_no",
+        "procs",
+        "start_is_estimate",
+        "is_timeless",
+        "num_gc",
+        begin_s=before("t_s") - since,
+        end_s=pl.col("t_s") - since,
+        begin_at=before("logged_at"),
+        end_at=pl.col("logged_at"),
+        length_s=length,
+        gc_cycles=cycles,
+        forced_cycles=step("num_forced_gc"),
+        gc_per_s=cycles / length,
+        ends_s=pl.when(before("num_gc") > 0).then(step("last_gc_s")),
+        available_cpu_s=pl.coalesce(
+            available, pl.when(by_fraction.is_not_null()).then(base * pl.col("procs"))
+        ),
+        gc_cpu_s=pl.coalesce(by_classes, by_fraction * base * pl.col("procs")),
+        gc_cpu_share=pl.coalesce(
+            pl.when(available > 0).then(by_classes / available), by_fraction
+        ),
+        gc_cpu_base=pl.coalesce(available, base),
+        has_fraction=pl.col("gc_cpu_fraction").is_not_null(),
+        by_fraction=by_classes.is_null() & by_fraction.is_not_null(),
+        assist_cpu_s=step("gc_cpu_assist_s"),
+        pause_cpu_s=step("gc_cpu_pause_s"),
+        idle_cpu_s=step("gc_cpu_idle_s"),
+        cpu_s=step("process_cpu_s"),
+        stw_total_ms=step("pause_total_ns") / 1e6,
+        longest_ms=pl.col("pause_max_s") * 1000,
+        longest_before_ms=before("pause_max_s") * 1000,
+        alloc_mib=step("total_alloc_bytes") / MIB,
+        alloc_mib_per_s=step("total_alloc_bytes") / MIB / length,
+        **{name: pl.col(column) / MIB for name, column in _SIZES.items()},
+        memory_limit_mib=pl.col("limit_mib"),
+        limit_known=pl.col("limit_known"),
+        gogc_pct=pl.col("gogc"),
+        limiter_active=pl.when(pl.col("limiter_last_gc") > 0)
+        .then(pl.col("limiter_last_gc") > before("num_gc"))
+        .when(pl.col("limiter_last_gc") == 0)
+        .then(pl.lit(value=False)),
+        **{
+            f"{name}{end}": value
+            for name in ("goal_mib", "live_row_mib", "roots_mib", "other_mib")
+            for end, value in (("", pl.col(name)), ("_before", before(name)))
+        },
+        by_limit=pl.col("by_limit"),
+        by_limit_before=before("by_limit"),
+        live_is_read=pl.col("live_is_read"),
+    )
+
+
+def _with_pauses(found: pl.DataFrame, pauses: pl.DataFrame) -> pl.DataFrame:
+    """Adds the longest pause of each interval, where it is known."""
+    found = found.with_row_index("row")
+    with_cycles = found.filter(pl.col("gc_cycles") > 0).select("row", "process", "num_gc")
+    of_dumps = (
+        pauses.drop_nulls("process")
+        .unique(["process", "gc_num"], keep="first")
+        .sort("gc_num")
+        .join_asof(
+            with_cycles.sort("num_gc"),
+            left_on="gc_num", right_on="num_gc", by="process", strategy="forward",
+            check_sortedness=False,
+        )
+        .drop_nulls("row")
+        .group_by("row")
+        .agg(known=pl.len(), ring_max_ms=pl.col("pause_ms").max())
+    )  # fmt: skip
+    found = found.join(of_dumps, on="row", how="left", maintain_order="left").drop("row")
+    # The quantile is over the last 256 cycles, whenever they were: it is of this interval if it
+    # rose, or if all of them are.
+    rose = (pl.col("longest_ms") > pl.col("longest_before_ms")) | (pl.col("gc_cycles") >= RING)
+    whole = pl.col("known") == pl.col("gc_cycles")
+    new_max = pl.when(rose & (pl.col("gc_cycles") > 0)).then("longest_ms")
+    return found.with_columns(
+        new_max_ms=pl.coalesce(pl.when(whole).then("ring_max_ms"), new_max),
+    ).with_columns(
+        stw_max_ms=pl.coalesce(
+            "new_max_ms", pl.when(pl.col("gc_cycles") == 1).then("stw_total_ms")
+        )
+    )
+
+
+def _estimated() -> pl.Expr:
+    by_start = pl.col("by_fraction") & pl.col("start_is_estimate")
+    flags = {
+        "begin_s": pl.col("is_timeless"),
+        "end_s": pl.col("is_timeless"),
+        "alloc_mib_per_s": pl.col("is_timeless") & pl.col("alloc_mib").is_not_null(),
+        "gc_cpu_share": by_start,
+        "gc_cpu_s": by_start & pl.col("gc_cpu_s").is_not_null(),
+        "heap_live_mib": pl.col("heap_live_mib").is_not_null() & ~pl.col("live_is_read"),
+    }
+    names = [
+        pl.when(flag.fill_null(value=False)).then(pl.lit(name)) for name, flag in flags.items()
+    ]
+    return pl.concat_list(names).list.drop_nulls()

@@ -1,0 +1,193 @@
+"""The figures of `Summary` from intervals, for programs without gctrace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.analysis.summary import Summary, growth_figures, ratio
+from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ENABLE = "collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)"
+"""The option of `collectors.NewGoCollector` that exports GC CPU, live heap and the limiter."""
+
+
+def summarize(
+    intervals: pl.DataFrame, pauses: pl.DataFrame, notes: Sequence[str] = ()
+) -> Summary:
+    """Returns the figures of intervals, which may be of several processes.
+
+    Args:
+        intervals: what `intervals.intervals` returns.
+        pauses: `schema.CYCLE_PAUSES` of the same processes.
+        notes: sentences from reading, which are appended to the warnings.
+    """
+    figures: dict[str, Any] = dict.fromkeys(Summary.__dataclass_fields__)
+    figures |= {"cycles": 0, "forced_cycles": 0, "missing_cycles": 0, "estimated": ()}
+    if intervals.width:
+        figures |= _counted(intervals) | _pauses(intervals, pauses) | _heap(intervals)
+        figures |= _growth(intervals, DEFAULT)
+        figures["estimated"] = tuple(_estimated(intervals, figures))
+    figures["warnings"] = (*_warnings(intervals, figures, DEFAULT), *notes)
+    return Summary(**figures)
+
+
+def _total(name: str | pl.Expr) -> pl.Expr:
+    """Returns the sum; null, not 0, if all values are null."""
+    values = pl.col(name) if isinstance(name, str) else name
+    return pl.when(values.count() > 0).then(values.sum())
+
+
+def _counted(intervals: pl.DataFrame) -> dict[str, Any]:
+    cycles = pl.col("gc_cycles")
+    known = cycles.is_not_null()
+    # A gc_cpu_share is over whole cycles: it counts as much as the time between their ends.
+    weighted = pl.col("gc_cpu_share") * pl.col("gc_cpu_base")
+    with_share = pl.col("gc_cpu_share").is_not_null()
+    sums = intervals.select(
+        cycles=cycles.sum(),
+        forced=pl.col("forced_cycles").sum(),
+        span=_total("length_s"),
+        counted_s=pl.col("length_s").filter(known).sum(),
+        share=_total(weighted) / pl.col("gc_cpu_base").filter(with_share).sum(),
+        gc=_total("gc_cpu_s"),
+        idle=_total("idle_cpu_s"),
+        assist=_total("assist_cpu_s"),
+        available=_total("available_cpu_s"),
+        alloc=_total("alloc_mib"),
+        alloc_s=pl.col("length_s").filter(pl.col("alloc_mib").is_not_null()).sum(),
+        stw=_total("stw_total_ms"),
+        stw_s=pl.col("length_s").filter(pl.col("stw_total_ms").is_not_null()).sum(),
+    ).row(0, named=True)
+    has_count = intervals["gc_cycles"].count() > 0
+    idle, available = sums["idle"], sums["available"]
+    with_idle = None if idle is None or sums["gc"] is None else sums["gc"] + idle
+    return {
+        "cycles": int(sums["cycles"] or 0),
+        "forced_cycles": int(sums["forced"] or 0),
+        "span_s": sums["span"],
+        "gc_per_s": ratio(sums["cycles"], sums["counted_s"]) if has_count else None,
+        "gc_interval_p50_ms": _typical_interval_ms(intervals),
+        "gc_cpu_share": sums["share"],
+        "gc_cpu_with_idle_share": ratio(with_idle, available),
+        "gc_cpu_nonidle_share": ratio(sums["gc"], available - idle) if with_idle else None,
+        "assist_share_of_gc_cpu": ratio(sums["assist"], sums["gc"]),
+        "assist_share_of_cpu": ratio(sums["assist"], available if sums["assist"] else None),
+        "stw_total_ms": sums["stw"],
+        "stw_share": ratio(sums["stw"], 1000 * sums["stw_s"] if sums["stw_s"] else None),
+        "alloc_total_mib": sums["alloc"],
+        "alloc_mib_per_s": ratio(sums["alloc"], sums["alloc_s"]),
+    }
+
+
+def _typical_interval_ms(intervals: pl.DataFrame) -> float | None:
+    """Returns the median time between cycles, as if they were spread evenly over each interval."""
+    busy = intervals.filter(pl.col("gc_cycles") > 0).sort("gc_per_s")
+    if busy.is_empty():
+        return None
+    half = busy["gc_cycles"].sum() / 2
+    at = int((busy["gc_cycles"].cum_sum() >= half).arg_max() or 0)
+    rate = busy["gc_per_s"][at]
+    whole = float(busy["gc_cycles"].sum()) / float(intervals["length_s"].sum())
+    # Where most intervals have one cycle or none, the rate of an interval says little.
+    return 1000 / (whole if busy["gc_cycles"][at] <= 1 else rate)
+
+
+def _pauses(intervals: pl.DataFrame, pauses: pl.DataFrame) -> dict[str, Any]:
+    each = pauses["pause_ms"].drop_nulls()
+    cycles = int(intervals["gc_cycles"].sum() or 0)
+    # Percentiles of a part of the cycles would be those of the ends of the intervals.
+    enough = bool(cycles) and len(each) >= cycles
+    with_cycles = intervals.filter(pl.col("gc_cycles") > 0)
+    # A maximum that rose is the largest since then; otherwise every interval must have one.
+    complete = len(with_cycles) and with_cycles["stw_max_ms"].null_count() == 0
+    largest = with_cycles["stw_max_ms" if complete else "new_max_ms"].max()
+    return {
+        "stw_p50_ms": each.quantile(0.5, "linear") if enough else None,
+        "stw_p99_ms": each.quantile(0.99, "linear") if enough else None,
+        "stw_max_ms": largest,
+    }
+
+
+def _heap(intervals: pl.DataFrame) -> dict[str, Any]:
+    live, goal = pl.col("heap_live_mib"), pl.col("heap_goal_mib")
+    roots = pl.mean_horizontal("roots_mib", "roots_mib_before").fill_null(0)
+    row = intervals.select(
+        live_heap_p50_mib=live.median(),
+        live_heap_max_mib=pl.max_horizontal(
+            live.max(), pl.col("live_row_mib").max(), pl.col("live_row_mib_before").max()
+        ),
+        # Samples miss the peak; the goal is where the heap ends at a steady load.
+        heap_peak_mib=pl.max_horizontal(
+            pl.col("goal_mib").max(), pl.col("goal_mib_before").max(),
+            pl.col("heap_alloc_mib").max(),
+        ),
+        heap_goal_p50_mib=goal.median(),
+        effective_gogc_p50=(100 * (goal - live) / (live + roots)).median(),
+    ).row(0, named=True)  # fmt: skip
+    return {name: None if value is None else float(value) for name, value in row.items()}
+
+
+def _growth(intervals: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
+    points = intervals.select(
+        "process", pl.col("end_s").alias("start_s"), "heap_live_mib"
+    ).drop_nulls()
+    return growth_figures(points, thresholds)
+
+
+def _estimated(intervals: pl.DataFrame, figures: dict[str, Any]) -> Iterator[str]:
+    """Yields the names of the figures that rest on an assumption."""
+    columns = set(intervals["estimated"].explode().drop_nulls())
+    by_column = {
+        "heap_live_mib": (
+            "live_heap_p50_mib", "live_heap_max_mib", "effective_gogc_p50",
+            "live_heap_growth_mib_per_h", "live_heap_growth_mib_per_h_low",
+            "live_heap_growth_mib_per_h_high",
+        ),
+        "gc_cpu_share": ("gc_cpu_share",),
+    }  # fmt: skip
+    always = ("gc_interval_p50_ms", "heap_peak_mib")
+    names = {*always, *(n for c, each in by_column.items() if c in columns for n in each)}
+    yield from (name for name in figures if name in names and figures[name] is not None)
+
+
+def _warnings(
+    intervals: pl.DataFrame, figures: dict[str, Any], thresholds: Thresholds
+) -> Iterator[str]:
+    if not intervals.width or not len(intervals):
+        yield (
+            "There is only one dump of each process, so nothing is known about GC over time: "
+            "take a second one later."
+        )
+        return
+    processes = intervals["process"].n_unique()
+    if processes > 1:
+        yield (
+            f"The figures cover {processes} processes together; the table `processes` lists "
+            "them separately."
+        )
+    if 0 < figures["cycles"] < thresholds.short_log_cycles:
+        yield f"With only {figures['cycles']} cycles, rates are imprecise."
+    if intervals["gc_cycles"].count() == 0:
+        yield (
+            "The metrics do not count GC cycles, so there is no frequency and no pauses; "
+            "go_gc_duration_seconds of Prometheus and NumGC of expvar do."
+        )
+    elif figures["gc_cpu_share"] is None and figures["cycles"]:
+        cpu = intervals.select(pl.col("cpu_s").sum() / pl.col("length_s").sum()).item()
+        most = "" if not cpu else f" It is at most the {cpu:.2g} cores that the process uses."
+        if intervals["has_fraction"].any():
+            yield f"GC CPU is unknown, because the start of the process is.{most}"
+        else:
+            yield (
+                "GC CPU is unknown: the default Go collector of Prometheus does not export it."
+                f"{most} To get it, use collectors.NewGoCollector with {ENABLE}."
+            )
+    if figures["stw_max_ms"] is not None:
+        yield "Metrics have one pause per cycle: the two pauses of a cycle added."
+    if "live_heap_p50_mib" in figures["estimated"]:
+        yield "The live heap is estimated from the heap goal."

@@ -1,0 +1,86 @@
+"""Reads samples from text: Prometheus and OpenMetrics pages, /federate, `promtool tsdb dump`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.ingest.metrics import labels, names
+from gctrace_analyzer.ingest.metrics.samples import unix_us
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.ingest.metrics.samples import Samples
+
+SAMPLE = (
+    r'^\s*(?P<series>[^\s{]*(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?)\s+'
+    r"(?P<value>[+-]?(?:[0-9.eE+-]+|Inf|NaN))(?:\s+(?P<at>-?[0-9][0-9.eE+-]*))?"
+    r"\s*(?:#.*)?$"
+)
+"""A sample: series, value, time if there is one; an OpenMetrics exemplar may follow."""
+
+_BUCKET = r"^[^\s{]*_bucket\{"
+
+
+def lines_of(text: str) -> pl.DataFrame:
+    """Returns the lines of a text with their numbers."""
+    lines = pl.Series("text", [text]).str.split("\n").explode()
+    return pl.DataFrame({"text": lines}).with_row_index("line_no", offset=1)
+
+
+def read(text: str, samples: Samples) -> None:
+    """Adds the samples of every series that is read."""
+    line = pl.col("text")
+    wanted = lines_of(text).filter(
+        line.str.contains_any(list(names.HINTS))
+        & ~line.str.starts_with("#")
+        & ~line.str.contains(_BUCKET)
+    )
+    parts = _parts(wanted).drop_nulls("value")
+    if parts.is_empty():
+        return
+    different = parts["series"].unique(maintain_order=True)
+    numbers = [samples.series_of(*labels.series(text)) for text in different]
+    table = pl.DataFrame({"series": different, "number": pl.Series(numbers, dtype=pl.Int64)})
+    parts = parts.join(table, on="series", how="left", maintain_order="left")
+    parts = parts.drop_nulls("number")
+    samples.add(
+        parts["number"],
+        unix_us(parts["at"]),
+        parts["value"],
+        parts["line_no"],
+    )
+
+
+def _parts(lines: pl.DataFrame) -> pl.DataFrame:
+    """Returns series, value and time of each sample; the value is null where there is none."""
+    line = pl.col("text")
+    # Cutting at the first `} ` is many times as fast as the pattern, and wrong only where a
+    # label contains it; then the rest is no number.
+    brace = line.str.splitn("} ", 2).struct
+    blank = line.str.splitn(" ", 2).struct
+    has_labels = line.str.contains("{", literal=True)
+    parts = lines.with_columns(
+        series=pl.when(has_labels)
+        .then(brace.field("field_0"))
+        .otherwise(blank.field("field_0")),
+        rest=pl.when(has_labels).then(brace.field("field_1")).otherwise(blank.field("field_1")),
+    )
+    rest = pl.col("rest").str.splitn(" ", 2).struct
+    parts = parts.with_columns(value=rest.field("field_0"), at=rest.field("field_1"))
+    parts = parts.with_columns(value=_number("value"), number=_number("at"))
+    unclear = pl.col("value").is_null() | (
+        pl.col("at").is_not_null() & pl.col("number").is_null()
+    )
+    by_pattern = (
+        parts.filter(unclear)
+        .select("line_no", line.str.extract_groups(SAMPLE).alias("parts"))
+        .unnest("parts")
+        .with_columns(value=_number("value"), at=_number("at"))
+    )
+    quick = parts.filter(~unclear).select("line_no", "series", "value", at="number")
+    return pl.concat([quick, by_pattern.select(quick.columns)])
+
+
+def _number(name: str) -> pl.Expr:
+    return pl.col(name).str.strip_prefix("+").cast(pl.Float64, strict=False)

@@ -1,0 +1,114 @@
+"""Recognises the layouts of metrics by their first bytes, and reads them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, assert_never
+
+import polars as pl
+
+from gctrace_analyzer.errors import UnreadableInputError
+from gctrace_analyzer.ingest.metrics import exposition, go_json, grafana, otlp, series_json
+from gctrace_analyzer.ingest.metrics.samples import Samples, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Layout = Literal["series", "exposition", "grafana", "go-json", "otlp"]
+
+NAMES: dict[Layout, str] = {
+    "series": "Prometheus JSON",
+    "exposition": "metrics",
+    "grafana": "Grafana CSV",
+    "go-json": "JSON lines of metrics",
+    "otlp": "OTLP JSON",
+}
+"""The names of the layouts in a report."""
+
+_ANSWER = re.compile(
+    r"\A\s*\{(?:[^{}\[\]]|\[[^\[\]]*\])*\"data\"\s*:\s*\{[^{}\[\]]*"
+    r"(?:\"resultType\"\s*:\s*\"(?:matrix|vector)\"|\"result\"\s*:\s*\[\s*(?:\]|\{\s*\"metric\"))"
+)
+_FAILED = re.compile(r'\A\s*\{\s*"status"\s*:\s*"error"')
+_SERIES = re.compile(r'\A[\s\[]*\{\s*"metric"\s*:\s*\{')
+_COMMENT = re.compile(r"^# (?:HELP|TYPE|UNIT) \S+", re.MULTILINE)
+_GO_SAMPLE = re.compile(
+    r"^(?:\w{1,60}_)?go_(?:memstats|gc|info|cpu_classes|memory|sched)\w{0,80}"
+    r"(?:\{| [-+]?[0-9.]{1,30}(?:e[-+]?\d+)?(?:\s|\Z))"
+    r'|^\{(?:"go[._]|[^}]{0,2000}?__name__="(?:\w{1,60}_)?go_)',
+    re.MULTILINE,
+)
+_GCTRACE = re.compile(r"^gc #?\d+ @", re.MULTILINE)
+_MOST_LINES = 5
+
+
+@dataclass(slots=True)
+class Metrics:
+    """What a file of metrics contains: rows of `memstats`, single pauses, damaged parts."""
+
+    layout: Layout
+    memstats: pl.DataFrame = field(default_factory=pl.DataFrame)
+    pauses: pl.DataFrame = field(default_factory=pl.DataFrame)
+    rejected: Sequence[tuple[int, str, str]] = ()
+
+
+def layout_of(head: str) -> Layout | None:
+    """Returns the layout of a text that begins like this; None if it is no known one."""
+    if _ANSWER.match(head) or _SERIES.match(head) or _FAILED.match(head):
+        return "series"
+    if _GCTRACE.search(head):
+        return None
+    if otlp.HEAD.search(head[:4096]) and head.lstrip()[:1] in ("{", "["):
+        return "otlp"
+    if _are_dumps(head):
+        return "go-json"
+    if grafana.is_table(head[: 1 << 16]):
+        return "grafana"
+    if _COMMENT.search(head) or _GO_SAMPLE.search(head):
+        return "exposition"
+    return None
+
+
+def _are_dumps(head: str) -> bool:
+    """Returns whether the first lines are JSON objects with MemStats or runtime/metrics."""
+    lines = [line for line in head.split("\n", 2 * _MOST_LINES) if line.strip()][:_MOST_LINES]
+    if not lines or not all(line.lstrip().startswith("{") for line in lines):
+        return False
+    whole = "\n" in head.strip() or lines[0].rstrip().endswith("}")
+    if len(lines) == 1 and whole and "/gc/" not in lines[0][:4096]:
+        # A single document is read as JSON, like an inspection of a container.
+        return False
+    return sum(go_json.HEAD.search(line) is not None for line in lines) * 2 > len(lines)
+
+
+def read(text: str, name: str) -> Metrics:
+    """Returns the contents of a file of metrics.
+
+    Raises:
+        UnreadableInputError: it is the answer to a query that failed, or one without data.
+    """
+    found = Metrics(layout_of(text[: 1 << 16]) or "exposition")
+    samples = Samples()
+    match found.layout:
+        case "series":
+            if error := series_json.error_of(text):
+                problem = f"the server refused the query: {error}"
+                raise UnreadableInputError(
+                    name, problem, "Correct the query and fetch it again."
+                )
+            found.rejected = series_json.read(text, samples)
+        case "exposition":
+            exposition.read(text, samples)
+        case "grafana":
+            grafana.read(text, samples)
+        case "otlp":
+            found.rejected = otlp.read(text, samples)
+        case "go-json":
+            lines = enumerate(text.split("\n"), start=1)
+            found.memstats, found.pauses, found.rejected = go_json.read(lines)
+            return found
+        case _:
+            assert_never(found.layout)
+    found.memstats = rows(samples)
+    return found

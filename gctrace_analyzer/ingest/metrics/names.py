@@ -1,0 +1,213 @@
+"""The names of Go metrics, and the columns of `schema.MEMSTATS` that they fill."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from gctrace_analyzer.ingest.memstats import fields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NS = 1e9
+
+VERSION = "go_version"
+"""The column of `go_info`, whose label `version` is the value."""
+
+PARTS = ("heap_free_bytes", "heap_unused_bytes", "other_used_bytes")
+"""Columns of which others are sums; no table has them."""
+
+_PROMETHEUS: dict[str, tuple[str, float]] = {
+    "go_gc_duration_seconds_count": ("num_gc", 1),
+    "go_gc_cycles_total_gc_cycles_total": ("num_gc", 1),
+    "go_gc_cycles_forced_gc_cycles_total": ("num_forced_gc", 1),
+    "go_gc_duration_seconds_sum": ("pause_total_ns", NS),
+    "go_memstats_last_gc_time_seconds": ("last_gc_unix_ns", NS),
+    "go_memstats_alloc_bytes_total": ("total_alloc_bytes", 1),
+    "go_gc_heap_allocs_bytes_total": ("total_alloc_bytes", 1),
+    "go_memstats_next_gc_bytes": ("next_gc_bytes", 1),
+    "go_gc_heap_goal_bytes": ("next_gc_bytes", 1),
+    "go_gc_heap_live_bytes": ("heap_live_bytes", 1),
+    "go_gc_scan_stack_bytes": ("stack_scan_bytes", 1),
+    "go_gc_scan_globals_bytes": ("globals_scan_bytes", 1),
+    "go_gc_gogc_percent": ("gogc_pct", 1),
+    "go_gc_gomemlimit_bytes": ("gomemlimit_bytes", 1),
+    "go_gc_limiter_last_enabled_gc_cycle": ("limiter_last_gc", 1),
+    "go_sched_gomaxprocs_threads": ("procs", 1),
+    "go_cpu_classes_gc_total_cpu_seconds_total": ("gc_cpu_s", 1),
+    "go_cpu_classes_gc_mark_idle_cpu_seconds_total": ("gc_cpu_idle_s", 1),
+    "go_cpu_classes_gc_mark_assist_cpu_seconds_total": ("gc_cpu_assist_s", 1),
+    "go_cpu_classes_gc_pause_cpu_seconds_total": ("gc_cpu_pause_s", 1),
+    "go_cpu_classes_total_cpu_seconds_total": ("available_cpu_s", 1),
+    "go_memory_classes_total_bytes": ("sys_bytes", 1),
+    "go_memory_classes_heap_objects_bytes": ("heap_alloc_bytes", 1),
+    "go_memory_classes_heap_released_bytes": ("heap_released_bytes", 1),
+    "go_memory_classes_heap_stacks_bytes": ("stack_inuse_bytes", 1),
+    "go_memory_classes_heap_free_bytes": ("heap_free_bytes", 1),
+    "go_memory_classes_heap_unused_bytes": ("heap_unused_bytes", 1),
+    "go_gc_heap_objects_objects": ("heap_objects", 1),
+    "go_gc_heap_allocs_objects_total": ("mallocs", 1),
+    "go_gc_heap_frees_objects_total": ("frees", 1),
+    "go_memstats_mallocs_total": ("mallocs", 1),
+    "go_memstats_frees_total": ("frees", 1),
+    "go_memstats_lookups_total": ("lookups", 1),
+    "process_resident_memory_bytes": ("rss_bytes", 1),
+    "process_cpu_seconds_total": ("process_cpu_s", 1),
+    "process_start_time_seconds": ("started_s", 1),
+}
+"""client_golang's names: those of `runtime/metrics` with `/`, `-` and `:` as `_`, and a unit. Of
+two metrics for one column the first counts."""
+
+RUNTIME = {
+    "/gc/cycles/total:gc-cycles": ("num_gc", 1.0),
+    "/gc/cycles/forced:gc-cycles": ("num_forced_gc", 1.0),
+    "/gc/heap/allocs:bytes": ("total_alloc_bytes", 1.0),
+    "/gc/heap/allocs:objects": ("mallocs", 1.0),
+    "/gc/heap/frees:objects": ("frees", 1.0),
+    "/gc/heap/objects:objects": ("heap_objects", 1.0),
+    "/gc/heap/goal:bytes": ("next_gc_bytes", 1.0),
+    "/gc/heap/live:bytes": ("heap_live_bytes", 1.0),
+    "/gc/scan/stack:bytes": ("stack_scan_bytes", 1.0),
+    "/gc/scan/globals:bytes": ("globals_scan_bytes", 1.0),
+    "/gc/gogc:percent": ("gogc_pct", 1.0),
+    "/gc/gomemlimit:bytes": ("gomemlimit_bytes", 1.0),
+    "/gc/limiter/last-enabled:gc-cycle": ("limiter_last_gc", 1.0),
+    "/sched/gomaxprocs:threads": ("procs", 1.0),
+    "/cpu/classes/gc/total:cpu-seconds": ("gc_cpu_s", 1.0),
+    "/cpu/classes/gc/mark/idle:cpu-seconds": ("gc_cpu_idle_s", 1.0),
+    "/cpu/classes/gc/mark/assist:cpu-seconds": ("gc_cpu_assist_s", 1.0),
+    "/cpu/classes/gc/pause:cpu-seconds": ("gc_cpu_pause_s", 1.0),
+    "/cpu/classes/total:cpu-seconds": ("available_cpu_s", 1.0),
+    "/memory/classes/total:bytes": ("sys_bytes", 1.0),
+    "/memory/classes/heap/objects:bytes": ("heap_alloc_bytes", 1.0),
+    "/memory/classes/heap/released:bytes": ("heap_released_bytes", 1.0),
+    "/memory/classes/heap/stacks:bytes": ("stack_inuse_bytes", 1.0),
+    "/memory/classes/heap/free:bytes": ("heap_free_bytes", 1.0),
+    "/memory/classes/heap/unused:bytes": ("heap_unused_bytes", 1.0),
+}
+"""The names of the package runtime/metrics."""
+
+_OTEL = {
+    "go.memory.allocated": ("total_alloc_bytes", 1.0),
+    "go.memory.allocations": ("mallocs", 1.0),
+    "go.memory.limit": ("gomemlimit_bytes", 1.0),
+    "go.memory.gc.goal": ("next_gc_bytes", 1.0),
+    "go.memory.gc.cycles": ("num_gc", 1.0),
+    "go.processor.limit": ("procs", 1.0),
+    "go.config.gogc": ("gogc_pct", 1.0),
+    "process.runtime.go.gc.count": ("num_gc", 1.0),
+    "process.runtime.go.gc.pause_total_ns": ("pause_total_ns", 1.0),
+    "process.runtime.go.mem.heap_alloc": ("heap_alloc_bytes", 1.0),
+    "process.runtime.go.mem.heap_idle": ("heap_idle_bytes", 1.0),
+    "process.runtime.go.mem.heap_inuse": ("heap_inuse_bytes", 1.0),
+    "process.runtime.go.mem.heap_objects": ("heap_objects", 1.0),
+    "process.runtime.go.mem.heap_released": ("heap_released_bytes", 1.0),
+    "process.runtime.go.mem.heap_sys": ("heap_sys_bytes", 1.0),
+    "process.runtime.go.mem.lookups": ("lookups", 1.0),
+    "process.memory.usage": ("rss_bytes", 1.0),
+}
+"""OpenTelemetry's names: the semantic conventions, and the deprecated `process.runtime.go.*`."""
+
+_OTEL_USED = {"stack": "stack_inuse_bytes", "other": "other_used_bytes"}
+"""The parts of `go.memory.used` by their `go.memory.type`."""
+
+_OTEL_TRANSLATED = {name.replace(".", "_"): of for name, of in _OTEL.items()}
+"""OpenTelemetry's names as Prometheus stores them, without the unit that it appends."""
+
+_RANK = {name: rank for rank, name in enumerate((*_PROMETHEUS, *RUNTIME, *_OTEL))}
+
+HINTS = (
+    "go_gc_", "go_memstats_", "go_cpu_classes_", "go_memory_", "go_sched_gomaxprocs",
+    "go_info", "go_config_gogc", "go_processor_limit", "process_resident_memory_bytes",
+    "process_cpu_seconds_total", "process_start_time_seconds", "process_runtime_go_",
+    "go.memory.", "go.config.gogc", "go.processor.limit", "process.runtime.go.",
+)  # fmt: skip
+"""Every metric that is read has one of these in its name; lines without them are skipped."""
+
+_PREFIXED = re.compile(r"(?<![a-z])go_(?:gc|memstats|cpu|memory|sched|info)(?![a-z])\w*$")
+_UNIT = re.compile(r"(?:_bytes|_percent|_nanoseconds)?(?:_total)?$")
+
+
+class Metric(NamedTuple):
+    """The column that a metric fills: its value times `factor`, or the text `value`.
+
+    Of several metrics of one process for the same column, the lowest `rank` counts.
+    """
+
+    column: str
+    factor: float = 1.0
+    rank: int = 0
+    value: str | None = None
+
+
+def metric(name: str, labels: Mapping[str, str]) -> Metric | None:
+    """Returns what a series fills; None if it is not read.
+
+    >>> metric("go_memstats_heap_sys_bytes", {}).column
+    'heap_sys_bytes'
+    >>> metric("shop_go_gc_heap_live_bytes", {}).column
+    'heap_live_bytes'
+    >>> metric("http_requests_total", {}) is None
+    True
+    """
+    if name == "go_gc_duration_seconds":
+        return Metric("pause_max_s") if labels.get("quantile") in ("1", "1.0") else None
+    if name == "go_info":
+        version = labels.get("version", "")
+        return Metric(VERSION, value=version) if version.startswith("go") else None
+    if name in ("go.memory.used", "go_memory_used_bytes", "go_memory_used"):
+        kind = labels.get("go.memory.type") or labels.get("go_memory_type")
+        column = _OTEL_USED.get(kind or "")
+        return Metric(column) if column else None
+    return _by_name(name)
+
+
+@lru_cache(maxsize=4096)
+def _by_name(name: str) -> Metric | None:
+    for table in (_PROMETHEUS, RUNTIME, _OTEL):
+        if name in table:
+            column, factor = table[name]
+            return Metric(column, factor, _RANK[name])
+    if name.startswith("go_memstats_"):
+        of_field = fields.NAMES.get(fields.plain(name.removeprefix("go_memstats_")))
+        return Metric(of_field) if of_field in fields.KNOWN else None
+    if found := _OTEL_TRANSLATED.get(_UNIT.sub("", name)) or _OTEL_TRANSLATED.get(
+        name.removesuffix("_total")
+    ):
+        return Metric(*found)
+    # A wrapped registerer puts a prefix before every name.
+    inner = _PREFIXED.search(name)
+    if inner and inner.start():
+        found_inside = metric(inner[0], {})
+        return found_inside and found_inside._replace(rank=len(_RANK) + len(name))
+    return None
+
+
+PER_METRIC = (
+    "__name__",
+    "quantile",
+    "le",
+    "go.memory.type",
+    "go_memory_type",
+    "otel_scope_name",
+    "otel_scope_version",
+    "otel_scope_schema_url",
+)
+"""Labels that differ between the metrics of one process."""
+
+IDENTITY = {
+    # Labels of a federated page, where `instance` and `job` are of the page.
+    "host": ("exported_instance", "instance", "host.name", "host"),
+    "ident": ("exported_job", "job", "service.name", "service_name", "app"),
+    "pod": ("pod", "k8s.pod.name", "pod_name", "kubernetes_pod_name", "k8s_pod_name"),
+    "container": ("container", "k8s.container.name", "container_name", "k8s_container_name"),
+    "namespace": (
+        "namespace",
+        "k8s.namespace.name",
+        "kubernetes_namespace",
+        "k8s_namespace_name",
+    ),
+}
+"""The labels that identify a process, by column, the most common name first."""

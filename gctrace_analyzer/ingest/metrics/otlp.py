@@ -1,0 +1,155 @@
+"""Reads samples from OTLP in JSON, as the OpenTelemetry Collector's file exporter writes it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.ingest import json_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.ingest.metrics.samples import Samples
+
+Rejected = tuple[int, str, str]
+Point = tuple[int, int, float, int]
+"""Series, time in µs, value, line."""
+
+HEAD = re.compile(r'"resource_?[mM]etrics"\s*:\s*\[')
+_DELTA = (1, "AGGREGATION_TEMPORALITY_DELTA")
+_PAUSES = ("go.memory.gc.pause.duration",)
+_STARTED = "process_start_time_seconds"
+_SAME_EXPORT_US = 500_000
+"""The metrics of one export differ by microseconds in time."""
+
+
+def read(text: str, samples: Samples) -> list[Rejected]:
+    """Adds the samples of every metric that is read; returns the damaged values."""
+    rejected: list[Rejected] = []
+    points: list[Point] = []
+    deltas: set[int] = set()
+    at, line_no, counted = 0, 1, 0
+    while (at := text.find("{", at)) >= 0:
+        line_no += text.count("\n", counted, at)
+        counted = at
+        try:
+            value, end = json_values.raw_decode(text, at)
+        except ValueError:
+            rejected.append((line_no, "JSON that ends inside a value", text[at : at + 200]))
+            newline = text.find("\n", at)
+            if newline < 0:
+                break
+            at = newline
+            continue
+        at = end
+        for resource in _list(value, "resourceMetrics", "resource_metrics"):
+            points += _of_resource(resource, samples, deltas, line_no)
+    if points:
+        _add(points, samples, deltas)
+    return rejected
+
+
+def _add(points: list[Point], samples: Samples, deltas: set[int]) -> None:
+    frame = pl.DataFrame(
+        points,
+        schema={
+            "series": pl.Int64,
+            "at_us": pl.Int64,
+            "value": pl.Float64,
+            "line_no": pl.Int64,
+        },
+        orient="row",
+    )
+    target = pl.Series([target for target, _ in samples.series], dtype=pl.Int64)
+    frame = frame.with_columns(target=target.gather(frame["series"]))
+    frame = frame.sort("target", "at_us", maintain_order=True)
+    begins = (pl.col("at_us").diff().over("target") > _SAME_EXPORT_US).fill_null(value=True)
+    frame = frame.with_columns(export=begins.cum_sum())
+    frame = frame.with_columns(at_us=pl.col("at_us").min().over("target", "export"))
+    if deltas:
+        summed = pl.col("value").cum_sum().over("series")
+        frame = frame.with_columns(
+            value=pl.when(pl.col("series").is_in(list(deltas))).then(summed).otherwise("value")
+        )
+    samples.add(frame["series"], frame["at_us"], frame["value"], frame["line_no"])
+
+
+def _of_resource(
+    resource: Any, samples: Samples, deltas: set[int], line_no: int
+) -> Iterator[Point]:
+    labels = _attributes(resource.get("resource"))
+    first = True
+    for scope in _list(
+        resource, "scopeMetrics", "scope_metrics", "instrumentationLibraryMetrics"
+    ):
+        for metric in _list(scope, "metrics"):
+            for point, name, value, is_delta in _points(metric):
+                series = samples.series_of(name, labels | _attributes(point))
+                at = _int(point.get("timeUnixNano"))
+                if series is None or at is None:
+                    continue
+                if is_delta:
+                    deltas.add(series)
+                yield series, at // 1000, value, line_no
+                start = _int(point.get("startTimeUnixNano"))
+                # The SDK starts with the process; of delta sums it is the last export.
+                if first and start is not None and not is_delta:
+                    number = samples.series_of(_STARTED, labels)
+                    assert number is not None
+                    first = False
+                    yield number, at // 1000, start / 1e9, line_no
+
+
+def _points(metric: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, float, bool]]:
+    """Yields the data points of a metric with its name, value and whether it is a delta."""
+    name, factor = metric.get("name"), 1.0
+    if not isinstance(name, str):
+        return
+    if name in _PAUSES:
+        name, factor = "process.runtime.go.gc.pause_total_ns", 1e9
+    data: Any = next(
+        (metric[kind] for kind in ("sum", "gauge", "histogram") if kind in metric), {}
+    )
+    is_delta = isinstance(data, dict) and data.get("aggregationTemporality") in _DELTA
+    for point in _list(data, "dataPoints", "data_points"):
+        value = _value(point)
+        if value is not None:
+            yield point, name, value * factor, is_delta
+
+
+def _value(point: dict[str, Any]) -> float | None:
+    for key in ("asInt", "asDouble", "sum"):
+        try:
+            return float(point[key])
+        except (KeyError, TypeError, ValueError):
+            continue
+    return None
+
+
+def _int(value: Any) -> int | None:
+    try:
+        found = int(value)
+    except (TypeError, ValueError):
+        return None
+    return found if 0 < found < 1 << 63 else None
+
+
+def _attributes(holder: Any) -> dict[str, str]:
+    found = {}
+    for each in _list(holder, "attributes"):
+        value = each.get("value")
+        if isinstance(value, dict) and isinstance(each.get("key"), str):
+            found[each["key"]] = str(next(iter(value.values()), ""))
+    return found
+
+
+def _list(holder: Any, *keys: str) -> list[Any]:
+    """Returns the objects in the first of these members that is an array."""
+    for key in keys:
+        value = holder.get(key) if isinstance(holder, dict) else None
+        if isinstance(value, list):
+            return [each for each in value if isinstance(each, dict)]
+    return []

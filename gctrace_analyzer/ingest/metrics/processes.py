@@ -1,0 +1,194 @@
+"""Recognises the processes behind dumps of MemStats and scrapes of metrics.
+
+Rows with the same labels are of one process until it restarts: its start time changes, or a
+counter falls. Two jobs that scrape one process are one process if instance and start time agree;
+the job with more metrics is kept, and the other one fills what it lacks.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.schema import IDENTITY
+
+_COUNTERS = ("num_gc", "total_alloc_bytes")
+_SAME_START_US = 1_000_000
+_ONE_SCRAPE_US = 60_000_000
+"""Two jobs with one scrape each are at most this far apart."""
+
+_HIDDEN = ("target", "same_target")
+
+
+def with_processes(
+    memstats: pl.DataFrame, known: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Returns the rows with `process`, and the rows of the table of processes that they show.
+
+    Args:
+        memstats: the rows of every source, with `target` and `same_target` where labels are
+            known.
+        known: the processes of the cycles in the same log. If there are some, dumps belong to
+            the process that started at the same time, or to the only one.
+    """
+    if memstats.is_empty():
+        return memstats, pl.DataFrame()
+    rows = _joined(_with_lives(memstats.with_row_index("row")))
+    order = rows.group_by("life").agg(
+        pl.col("t_us").min().alias("begin"), pl.col("row").min().alias("first")
+    )
+    order = order.sort("begin", "first", nulls_last=True).with_row_index("number")
+    rows = rows.join(
+        order.select("life", pl.col("number").cast(pl.Int64).alias("process")),
+        on="life", how="left", maintain_order="left",
+    )  # fmt: skip
+    found = _processes(rows)
+    if len(known):
+        rows = rows.with_columns(
+            pl.col("process").replace_strict(
+                _matches(found, known), default=None, return_dtype=pl.Int64
+            )
+        )
+    ordered = [*memstats.columns, *(["process"] if "process" not in memstats.columns else [])]
+    kept = [name for name in ordered if name not in _HIDDEN]
+    return rows.sort("row").select(kept), found
+
+
+def with_process(pauses: pl.DataFrame, memstats: pl.DataFrame) -> pl.DataFrame:
+    """Returns single pauses with the process of the dump that they were found in."""
+    if pauses.is_empty():
+        return schema.conform("cycle_pauses", pl.DataFrame())
+    dumps = memstats.select("source", "line_no", "process").unique(["source", "line_no"])
+    found = pauses.join(dumps, on=["source", "line_no"], how="left", maintain_order="left")
+    return schema.conform("cycle_pauses", found)
+
+
+def _matches(found: pl.DataFrame, known: pl.DataFrame) -> dict[int, int]:
+    """Returns the process in `known` of each process in `found`, as far as one fits."""
+    if len(found) == len(known) == 1:
+        return {found["process"][0]: known["process"][0]}
+    starts = known.drop_nulls("started_at").select("process", "started_at")
+    matches = {}
+    for number, start in found.select("process", "started_at").drop_nulls().iter_rows():
+        near = (starts["started_at"] - start).dt.total_microseconds().abs()
+        if len(near) and near.min() <= _SAME_START_US:
+            matches[number] = int(starts["process"][int(near.arg_min() or 0)])
+    return matches
+
+
+def _with_lives(memstats: pl.DataFrame) -> pl.DataFrame:
+    absent = [name for name in ("target", "same_target") if name not in memstats.columns]
+    rows = memstats.drop("process", strict=False).with_columns(
+        pl.lit(None, pl.String).alias(name) for name in absent
+    )
+    identity = pl.concat_str(
+        [pl.col("source").cast(pl.String), *(pl.col(name) for name in IDENTITY)],
+        separator="\x1f", ignore_nulls=True,
+    )  # fmt: skip
+    own = pl.coalesce(
+        pl.col("logged_at").dt.epoch("us"), (pl.col("elapsed_s") * 1e6).cast(pl.Int64)
+    )
+    rows = rows.with_columns(target=pl.coalesce("target", identity), t_us=own)
+    known = pl.col("t_us").is_not_null()
+    rows = rows.sort("target", known, "t_us", maintain_order=True)
+    fell = [pl.col(name).forward_fill().diff().over("target") < 0 for name in _COUNTERS]
+    moved = (
+        pl.col("started_at").forward_fill().dt.epoch("us").diff().abs().over("target")
+        > _SAME_START_US
+    )
+    begins = pl.any_horizontal(each.fill_null(value=False) for each in (*fell, moved))
+    new_target = (pl.col("target") != pl.col("target").shift()).fill_null(value=True)
+    return rows.with_columns(life=(begins | new_target).cum_sum())
+
+
+def _joined(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the rows with the lives that are of one process joined to the best of them.
+
+    Inside the time of the best one, the others only give the columns that it lacks.
+    """
+    numbers = [c.name for c in schema.TABLES["memstats"] if c.dtype in ("Int64", "Float64")]
+    known = [name for name in numbers if name in rows.columns and name != "line_no"]
+    lives = rows.group_by("life", maintain_order=True).agg(
+        pl.col("target").first(),
+        pl.col("same_target").first(),
+        pl.col("started_at").drop_nulls().first().dt.truncate("10ms").alias("start"),
+        pl.col("t_us").min().alias("begin"),
+        pl.col("t_us").max().alias("end"),
+        pl.col("t_us").diff().median().fill_null(_ONE_SCRAPE_US).alias("step"),
+        pl.len().alias("rows"),
+        pl.sum_horizontal(pl.col(name).is_not_null().any() for name in known).alias("known"),
+    )
+    key = ["same_target", "start"]
+    # A job with only a few scrapes is not the better one because it has more metrics.
+    is_long = 2 * pl.col("rows") >= pl.col("rows").max().over(key)
+    same = (
+        lives.drop_nulls([*key, "begin"])
+        .filter((pl.len().over(key) > 1) & (pl.col("target").n_unique() == pl.len()).over(key))
+        .sort(is_long, "known", "rows", descending=True, maintain_order=True)
+    )
+    if same.is_empty():
+        return rows
+    of_best = {
+        name: pl.col(name).first().over(key) for name in ("life", "begin", "end", "step")
+    }
+    best = same.select(pl.col("life"), **{f"best_{k}": each for k, each in of_best.items()})
+    rows = rows.join(best, on="life", how="left", maintain_order="left")
+    is_other = (pl.col("best_life") != pl.col("life")).fill_null(value=False)
+    low, high = (
+        pl.col("best_begin") - pl.col("best_step"),
+        pl.col("best_end") + pl.col("best_step"),
+    )
+    is_spare = is_other & pl.col("t_us").is_between(low, high)
+    spare, rows = rows.filter(is_spare), rows.filter(~is_spare)
+    rows = rows.with_columns(life=pl.coalesce("best_life", "life"))
+    return _filled(rows, spare, known).drop("best_life", "best_begin", "best_end", "best_step")
+
+
+def _filled(rows: pl.DataFrame, spare: pl.DataFrame, known: list[str]) -> pl.DataFrame:
+    """Returns the rows with the columns that a life lacks, from the scrape of `spare` nearby."""
+    given = [name for name in known if spare[name].count() and rows[name].null_count()]
+    if not given:
+        return rows
+    near = spare.drop_nulls("t_us").select(
+        pl.col("best_life").alias("life"), "t_us", pl.col("t_us").alias("spare_us"),
+        pl.col(given).name.prefix("spare_"),
+    )  # fmt: skip
+    dated = rows.drop_nulls("t_us").sort("t_us", maintain_order=True)
+    joined = dated.join_asof(
+        near.sort("t_us"), on="t_us", by="life", strategy="nearest", check_sortedness=False
+    )
+    is_near = (pl.col("t_us") - pl.col("spare_us")).abs() <= 2 * pl.col("best_step")
+    joined = joined.with_columns(
+        pl.when(pl.col(name).is_null().all().over("life") & is_near)
+        .then(pl.col(f"spare_{name}"))
+        .otherwise(pl.col(name))
+        .alias(name)
+        for name in given
+    )
+    undated = rows.filter(pl.col("t_us").is_null())
+    return pl.concat([joined.select(rows.columns), undated])
+
+
+def _processes(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the table of processes, as far as it follows from dumps."""
+    last_gc = pl.from_epoch(pl.col("last_gc_unix_ns") // 1000, "us").dt.replace_time_zone("UTC")
+    version = pl.col("go_version").drop_nulls().last().str.extract(r"^(\d+\.\d+)")
+    first, last = (
+        getattr(pl.col("num_gc").drop_nulls(), which)() for which in ("first", "last")
+    )
+    rows = rows.sort("process", "t_us", maintain_order=True)
+    table = rows.group_by("process", maintain_order=True).agg(
+        pl.when(last > first).then(first + 1).alias("first_gc"),
+        last.alias("last_gc"),
+        pl.col("started_at").drop_nulls().first(),
+        pl.max_horizontal(last_gc.max(), pl.col("logged_at").max()).alias("ended_at"),
+        version.alias("go_version_min"),
+        version.alias("go_version_max"),
+        (last - first).alias("cycles"),
+        pl.lit(0, pl.Int64).alias("missing_cycles"),
+        *(pl.col(name).drop_nulls().first() for name in IDENTITY),
+        pl.col("target").first(),
+    )
+    restarted = pl.col("process") != pl.col("process").max().over("target")
+    ended = pl.when(restarted).then(pl.lit("restart")).otherwise(pl.lit("end of input"))
+    return table.with_columns(ended_by=ended).drop("target").sort("process")

@@ -1,0 +1,260 @@
+"""Collects the samples of series, and turns them into one row per scrape."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.ingest.metrics import names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gctrace_analyzer.ingest.metrics.names import Metric
+
+MAX_SECONDS, MAX_MS, MAX_US = 1e11, 1e14, 1e17
+"""Smaller Unix times are in seconds, milliseconds and microseconds, larger ones in nanoseconds."""
+
+NO_LIMIT = 1 << 62
+"""Limits from here on mean that there is none: the runtime has math.MaxInt64."""
+
+GOGC_OFF = -1
+"""The runtime's value for GOGC=off. It exports -1 as an unsigned number, 1.8e19."""
+
+_ABSURD_GOGC = 1e9
+_LONGEST_IDENTITY = 200
+_ENOUGH = 2
+_ENOUGH_ALONE = ("num_gc", "total_alloc_bytes", "next_gc_bytes", "heap_alloc_bytes")
+"""Columns that only a Go program has, so that one of them is enough for a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One set of labels: a process, or several of them one after the other.
+
+    `key` identifies the labels. `same` is equal for sets of labels that may be of one process,
+    because they differ only in the job.
+    """
+
+    key: str
+    same: str
+    identity: dict[str, str]
+
+
+@dataclass(slots=True)
+class Samples:
+    """Samples of the metrics that are read, each with its series, time and value."""
+
+    targets: list[Target] = field(default_factory=list)
+    series: list[tuple[int, Metric]] = field(default_factory=list)
+    frames: list[pl.DataFrame] = field(default_factory=list)
+    is_local: bool = False
+    _target_of: dict[tuple[tuple[str, str], ...], int] = field(default_factory=dict)
+    _series_of: dict[tuple[int, Metric], int] = field(default_factory=dict)
+
+    def series_of(self, name: str, labels: Mapping[str, str]) -> int | None:
+        """Returns the number of a series; None if its metric is not read."""
+        metric = names.metric(name, labels)
+        if metric is None:
+            return None
+        own = names.PER_METRIC if metric.value is None else (*names.PER_METRIC, "version")
+        items = tuple(sorted((k, v) for k, v in labels.items() if k not in own and v))
+        target = self._target_of.setdefault(items, len(self.targets))
+        if target == len(self.targets):
+            self.targets.append(_target(items))
+        series = self._series_of.setdefault((target, metric), len(self.series))
+        if series == len(self.series):
+            self.series.append((target, metric))
+        return series
+
+    def add(
+        self,
+        series: int | pl.Series,
+        at_us: pl.Series,
+        values: pl.Series,
+        line_no: int | pl.Series,
+    ) -> None:
+        """Adds samples; a null time means that the source has none."""
+        given = {"series": series, "line_no": line_no}
+        self.frames.append(
+            pl.DataFrame({"at_us": at_us, "value": values}).with_columns(
+                (each if isinstance(each, pl.Series) else pl.lit(each))
+                .cast(pl.Int64)
+                .alias(name)
+                for name, each in given.items()
+            )
+        )
+
+
+def _target(items: Sequence[tuple[str, str]]) -> Target:
+    labels = dict(items)
+    identity = {
+        column: value[:_LONGEST_IDENTITY]
+        for column, keys in names.IDENTITY.items()
+        if (value := next((labels[key] for key in keys if key in labels), None))
+    }
+    if "instance" in labels:
+        names_ = ("exported_instance", "instance", "namespace", "pod")
+        same = [(name, labels.get(name, "")) for name in names_]
+    else:
+        same = [item for item in items if item[0] not in ("job", "exported_job")]
+    return Target(_hashed(items), _hashed(same), identity)
+
+
+def _hashed(items: Sequence[tuple[str, str]]) -> str:
+    return hashlib.sha1(repr(list(items)).encode(), usedforsecurity=False).hexdigest()
+
+
+def unix_us(times: pl.Series) -> pl.Series:
+    """Returns Unix times in s, ms, µs or ns, as their size shows, in microseconds."""
+    at = pl.col("at")
+    factor = (
+        pl.when(at < MAX_SECONDS)
+        .then(1e6)
+        .when(at < MAX_MS)
+        .then(1e3)
+        .when(at < MAX_US)
+        .then(1)
+    ).otherwise(1e-3)
+    frame = pl.DataFrame({"at": times.cast(pl.Float64, strict=False)})
+    us = (at * factor).round()
+    # Later times than the year 9999 are no times.
+    valid = at.is_finite() & us.is_between(0, 2.5e17)
+    return frame.select(pl.when(valid).then(us).cast(pl.Int64).alias("at_us")).to_series()
+
+
+def rows(samples: Samples) -> pl.DataFrame:
+    """Returns one row per process and scrape, with the columns of `schema.MEMSTATS`.
+
+    A row has `local_time`, `zone` and `yearless` for the clock, `target` and `same_target` for
+    recognising processes. Samples that are not finite numbers are dropped; of two samples of one
+    series at one time the later in the input counts.
+    """
+    if not samples.frames:
+        return pl.DataFrame()
+    every = pl.concat(samples.frames)
+    wide = _pivoted(every.filter(pl.col("value").is_finite()), samples)
+    if wide.is_empty():
+        return pl.DataFrame()
+    wide = completed(_with_versions(wide, samples))
+    memory = [name for name in wide.columns if name.endswith("_bytes")]
+    known = pl.sum_horizontal(pl.col(name).is_not_null() for name in memory)
+    counted = pl.any_horizontal(
+        pl.col(name).is_not_null() for name in _ENOUGH_ALONE if name in wide.columns
+    )
+    wide = wide.filter(counted | (known >= _ENOUGH))
+    return (
+        _with_times(wide, is_local=samples.is_local)
+        .hstack(_identities(wide["target_no"], samples.targets))
+        .drop("target_no", "at_us", "scrape")
+    )
+
+
+def _pivoted(every: pl.DataFrame, samples: Samples) -> pl.DataFrame:
+    meta = pl.DataFrame(
+        {
+            "target_no": [target for target, _ in samples.series],
+            "column": [metric.column for _, metric in samples.series],
+            "rank": [metric.rank for _, metric in samples.series],
+            "factor": [metric.factor for _, metric in samples.series],
+            "text": [metric.value for _, metric in samples.series],
+        },
+        schema_overrides={"text": pl.String, "factor": pl.Float64},
+    ).with_row_index("series")
+    series = every["series"]
+    long = every.with_columns(
+        meta["target_no"].gather(series),
+        meta["column"].gather(series),
+        # Of a metric whose value is a text, the value is the number of its series.
+        value=pl.when(meta["text"].is_not_null().gather(series))
+        .then(series)
+        .otherwise(pl.col("value") * meta["factor"].gather(series)),
+        # Samples without times: the first of each series are one scrape, and so on.
+        scrape=pl.when(pl.col("at_us").is_null()).then(pl.int_range(pl.len()).over("series")),
+    )
+    if meta.select(pl.struct("target_no", "column").is_duplicated().any()).item():
+        ranks = meta["rank"].gather(series)
+        long = long.with_columns(ranks.alias("rank")).sort(
+            "rank", descending=True, maintain_order=True
+        )
+    index = ["target_no", "at_us", "scrape"]
+    lines = long.group_by(index, maintain_order=True).agg(pl.col("line_no").min())
+    wide = long.pivot(
+        on="column", index=index, values="value", aggregate_function="last", maintain_order=True
+    )
+    return wide.join(lines, on=index, how="left", nulls_equal=True).sort(
+        "target_no", "at_us", "scrape", maintain_order=True
+    )
+
+
+def _with_versions(wide: pl.DataFrame, samples: Samples) -> pl.DataFrame:
+    if names.VERSION not in wide.columns:
+        return wide
+    texts = pl.Series(
+        [(metric.value or "")[2:] for _, metric in samples.series], dtype=pl.String
+    )
+    return wide.with_columns(
+        texts.gather(wide[names.VERSION].cast(pl.Int64)).alias(names.VERSION)
+    )
+
+
+def completed(wide: pl.DataFrame) -> pl.DataFrame:
+    """Returns rows of numbers with the columns that follow from others, in the right types."""
+    wide = wide.with_columns(
+        pl.lit(None, pl.Float64).alias(name)
+        for name in (
+            *names.PARTS, "heap_idle_bytes", "heap_inuse_bytes", "heap_sys_bytes", "started_s",
+            "heap_released_bytes", "heap_alloc_bytes", "stack_inuse_bytes", "gogc_pct",
+            "gomemlimit_bytes", "mapped_bytes",
+        )
+        if name not in wide.columns
+    )  # fmt: skip
+    released, gogc, limit = (
+        pl.col(name) for name in ("heap_released_bytes", "gogc_pct", "gomemlimit_bytes")
+    )
+    # MemStats counts these classes of runtime/metrics together (runtime/mstats.go).
+    wide = wide.with_columns(
+        heap_idle_bytes=pl.coalesce("heap_idle_bytes", pl.col("heap_free_bytes") + released),
+        heap_inuse_bytes=pl.coalesce(
+            "heap_inuse_bytes", pl.col("heap_alloc_bytes") + pl.col("heap_unused_bytes")
+        ),
+        mapped_bytes=pl.coalesce(
+            "mapped_bytes", pl.col("stack_inuse_bytes") + pl.col("other_used_bytes")
+        ),
+        gogc_pct=pl.when(gogc >= _ABSURD_GOGC).then(GOGC_OFF).otherwise(gogc),
+        gomemlimit_bytes=pl.when(limit < NO_LIMIT).then(limit),
+    ).with_columns(
+        heap_sys_bytes=pl.coalesce(
+            "heap_sys_bytes", pl.col("heap_inuse_bytes") + pl.col("heap_idle_bytes")
+        ),
+        started_at=pl.from_epoch(
+            (pl.col("started_s") * 1e6).round().cast(pl.Int64), "us"
+        ).dt.replace_time_zone("UTC"),
+    )
+    types = schema.polars_schema("memstats")
+    wide = wide.drop(*names.PARTS, "started_s")
+    whole = [name for name in wide.columns if types.get(name) == pl.Int64]
+    return wide.with_columns(pl.col(whole).round().cast(pl.Int64, strict=False))
+
+
+def _with_times(wide: pl.DataFrame, *, is_local: bool) -> pl.DataFrame:
+    at = pl.col("at_us")
+    since = (at - at.min()) / 1e6
+    return wide.with_columns(
+        local_time=pl.from_epoch(at, "us"),
+        zone=pl.lit(None if is_local else "UTC", pl.String),
+        yearless=pl.lit(value=False),
+        elapsed_s=since,
+    )
+
+
+def _identities(target_no: pl.Series, targets: list[Target]) -> pl.DataFrame:
+    table = pl.DataFrame(
+        [{"target": each.key, "same_target": each.same, **each.identity} for each in targets],
+        schema=dict.fromkeys(("target", "same_target", *names.IDENTITY), pl.String),
+    )
+    return pl.DataFrame([column.gather(target_no) for column in table])

@@ -1,0 +1,269 @@
+"""Every layout of metrics is recognised by its content and gives the same rows."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.errors import NoDataError, UnreadableInputError
+from gctrace_analyzer.ingest.metrics import labels, layouts
+from tests.helpers.metrics import CORPUS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OWN = CORPUS / "own/gogc100"
+FILES = {
+    OWN / "query-raw.json.gz": ("series", 56),
+    OWN / "query_range-15s.json.gz": ("series", 4),
+    OWN / "query.json.gz": ("series", 1),
+    OWN / "scrapes.om.gz": ("exposition", 60),
+    OWN / "federate.prom.gz": ("exposition", 1),
+    OWN / "promtool-dump.txt.gz": ("exposition", 56),
+    OWN / "expvar.jsonl.gz": ("go-json", 60),
+    OWN / "runtime-metrics.jsonl.gz": ("go-json", 61),
+    OWN / "otlp.jsonl.gz": ("otlp", 12),
+    CORPUS / "own/otel-old/otlp.jsonl.gz": ("otlp", 4),
+    CORPUS / "formats/victoriametrics-export.jsonl": ("series", 12),
+    CORPUS / "formats/grafana-wide.csv": ("grafana", 4),
+    CORPUS / "formats/grafana-long.csv": ("grafana", 4),
+    CORPUS / "formats/grafana6-rows.csv": ("grafana", 4),
+}
+
+
+def text_of(path: Path) -> str:
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_layout_is_recognised_and_two_jobs_are_one_process(path: Path) -> None:
+    layout, rows = FILES[path]
+    assert layouts.layout_of(text_of(path)[: 1 << 16]) == layout
+    run = gca.read(path)
+    assert len(run.memstats) == rows
+    assert run.memstats["process"].unique().to_list() == [0]
+    assert len(run.processes) == 1
+    assert not len(run.rejected)
+
+
+def test_a_process_has_the_identity_and_version_of_its_labels() -> None:
+    (row,) = gca.read(OWN / "query-raw.json.gz").processes.to_dicts()
+    assert (row["host"], row["ident"]) == ("127.0.0.1:19500", "own-all")
+    assert row["go_version_min"] == row["go_version_max"] == "1.26"
+    assert (row["first_gc"], row["last_gc"], row["ended_by"]) == (18, 133, "end of input")
+
+
+def test_gogc_off_and_no_limit_are_known_in_every_layout() -> None:
+    for name in ("query-raw.json.gz", "runtime-metrics.jsonl.gz", "otlp.jsonl.gz"):
+        settings = gca.read(CORPUS / "own/thrash-limit80" / name).settings
+        assert settings.value("gogc") == "off"
+        assert settings.value("memory_limit_mib") == 80
+        settings = gca.read(OWN / name).settings
+        assert settings.value("gogc") == 100
+        assert settings.value("memory_limit_mib") is None
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("sort", [False, True])
+def test_answers_read_alike_however_they_are_written(
+    tmp_path: Path, indent: int | None, *, sort: bool
+) -> None:
+    document = json.loads(text_of(OWN / "query_range-15s.json.gz"))
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps(document, indent=indent, sort_keys=sort))
+    whole = gca.read(OWN / "query_range-15s.json.gz").memstats
+    assert gca.read(path).memstats["num_gc"].equals(whole["num_gc"])
+    path.write_text(json.dumps(document["data"]["result"], indent=indent))
+    assert gca.read(path).memstats["num_gc"].equals(whole["num_gc"])
+
+
+def test_pieces_of_one_query_are_one_run(tmp_path: Path) -> None:
+    document = json.loads(text_of(OWN / "query-raw.json.gz"))
+
+    def piece(first: int, last: int | None) -> dict[str, Any]:
+        result = [
+            {**each, "values": each["values"][first:last]}
+            for each in document["data"]["result"]
+        ]
+        return {"status": "success", "data": {"resultType": "matrix", "result": result}}
+
+    path = tmp_path / "raw.json"
+    # The pieces overlap, and the later one comes first.
+    path.write_text("\n".join(json.dumps(each) for each in (piece(20, None), piece(0, 30))))
+    whole, pieces = gca.read(OWN / "query-raw.json.gz"), gca.read(path)
+    assert pieces.memstats["num_gc"].equals(whole.memstats["num_gc"])
+    assert pieces.summary().gc_per_s == whole.summary().gc_per_s
+
+
+def test_formatted_values_of_grafana(tmp_path: Path) -> None:
+    path = tmp_path / "grafana.csv"
+    path.write_text(
+        "sep=;\n"
+        '"Time";"go_memstats_next_gc_bytes{job=""a""}";"go_gc_duration_seconds_sum{job=""a""}";'
+        '"go_gc_duration_seconds_count{job=""a""}"\n'
+        '"2026-11-21T19:52:12Z";"129 MiB";"25.5 ms";"1.2 K"\n'
+        '"2026-11-21T19:52:27Z";"1.5 GiB";"1 s";"1300"\n'
+    )
+    rows = gca.read(path).memstats
+    assert rows["next_gc_bytes"].to_list() == [129 << 20, 3 << 29]
+    assert rows["pause_total_ns"].to_list() == [25_500_000, 1_000_000_000]
+    assert rows["num_gc"].to_list() == [1200, 1300]
+
+
+def test_a_prefix_of_a_wrapped_registerer_is_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "page"
+    names = ("gc_duration_seconds_count", "memstats_heap_alloc_bytes")
+    path.write_text("".join(f"shop_go_{name} {n}e3\n" for n, name in enumerate(names, 1)))
+    (row,) = gca.read(path, kind="metrics").memstats.to_dicts()
+    assert (row["num_gc"], row["heap_alloc_bytes"]) == (1000, 2000)
+
+
+def test_pages_without_times_are_one_scrape_each(tmp_path: Path) -> None:
+    path = tmp_path / "pages"
+    page = "go_gc_duration_seconds_count {}\ngo_memstats_heap_alloc_bytes 5\n"
+    path.write_text(page.format(1) + page.format(3))
+    assert gca.read(path).memstats["num_gc"].to_list() == [1, 3]
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), st.text(max_size=20)))
+def test_labels_read_as_written(given: dict[str, str]) -> None:
+    escaped = {
+        name: value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+        for name, value in given.items()
+    }
+    text = ",".join(f'{name}="{value}"' for name, value in escaped.items())
+    assert labels.series(f"up{{{text}}}") == ("up", given)
+
+
+def sample(name: str, value: object, at: int, **more: str) -> str:
+    pairs = "".join(f',{key}="{text}"' for key, text in more.items())
+    return f'{name}{{instance="a:1"{pairs}}} {value} {at}000'
+
+
+def write(tmp_path: Path, lines: list[str]) -> Path:
+    path = tmp_path / "metrics"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+COUNT, ALLOC = "go_gc_duration_seconds_count", "go_memstats_alloc_bytes_total"
+
+
+def scrapes(times: list[int], counts: list[object], **more: str) -> list[str]:
+    return [
+        line
+        for at, count in zip(times, counts, strict=True)
+        for line in (
+            sample(COUNT, count, 1_700_000_000 + at, **more),
+            sample(ALLOC, (at + 1) * 1e8, 1_700_000_000 + at, **more),
+        )
+    ]
+
+
+def test_values_that_are_no_numbers_are_unknown(tmp_path: Path) -> None:
+    run = gca.read(write(tmp_path, scrapes([0, 15, 30, 45], [1, "NaN", "+Inf", 31])))
+    assert run.memstats["num_gc"].to_list() == [1, None, None, 31]
+    assert run.intervals["alloc_mib"].null_count() == 0
+
+
+def test_samples_out_of_order_and_twice_count_once(tmp_path: Path) -> None:
+    lines = scrapes([30, 0, 15, 15, 30], [30, 0, 20, 20, 30])
+    run = gca.read(write(tmp_path, lines))
+    assert run.intervals["gc_cycles"].to_list() == [20, 10]
+    assert len(run.processes) == 1
+
+
+def test_a_gap_is_one_interval_of_its_length(tmp_path: Path) -> None:
+    run = gca.read(write(tmp_path, scrapes([0, 15, 600, 615], [0, 10, 20, 30])))
+    lengths = run.intervals["end_s"] - run.intervals["begin_s"]
+    assert lengths.to_list() == [15, 585, 15]
+
+
+def test_a_counter_that_falls_is_a_restart(tmp_path: Path) -> None:
+    run = gca.read(write(tmp_path, scrapes([0, 15, 30, 45], [50, 60, 3, 9])))
+    assert run.intervals["process"].to_list() == [0, 1]
+    assert run.intervals["gc_cycles"].to_list() == [10, 6]
+    assert run.processes["ended_by"].to_list() == ["restart", "end of input"]
+
+
+def test_the_same_scrape_again_is_no_interval(tmp_path: Path) -> None:
+    lines = [
+        line
+        for at, n in ((0, 1), (5, 1), (10, 1), (15, 2), (20, 2))
+        for line in (
+            sample(COUNT, 10 * n, 1_700_000_000 + at),
+            sample(ALLOC, n * 1e8, 1_700_000_000 + at),
+            sample("go_memstats_heap_alloc_bytes", n * 1e7, 1_700_000_000 + at),
+        )
+    ]
+    run = gca.read(write(tmp_path, lines))
+    assert run.intervals["gc_cycles"].to_list() == [10]
+
+
+def test_two_services_in_one_file_are_kept_apart(tmp_path: Path) -> None:
+    lines = scrapes([0, 15], [0, 10], job="a") + scrapes([0, 15], [1000, 1500], job="b")
+    run = gca.read(write(tmp_path, lines))
+    assert run.intervals["gc_cycles"].to_list() == [10, 500]
+    assert run.processes["ident"].to_list() == ["a", "b"]
+
+
+def test_labels_of_100_kb_are_read(tmp_path: Path) -> None:
+    run = gca.read(write(tmp_path, scrapes([0, 15], [0, 10], job="x" * 100_000)))
+    assert run.intervals["gc_cycles"].to_list() == [10]
+    assert max(map(len, run.processes["ident"])) == 200
+
+
+@pytest.mark.parametrize("name", ["query-raw.json.gz", "expvar.jsonl.gz", "otlp.jsonl.gz"])
+@pytest.mark.parametrize("share", [0.31, 0.52, 0.83])
+def test_json_cut_in_a_value_keeps_what_is_whole(
+    tmp_path: Path, name: str, share: float
+) -> None:
+    text = text_of(OWN / name)
+    path = tmp_path / "cut.json"
+    path.write_text(text[: int(share * len(text))])
+    run = gca.read(path)
+    assert len(run.memstats) >= 3
+    assert run.rejected["reason"].to_list() == ["JSON that ends inside a value"]
+
+
+def test_an_answer_that_says_why_it_failed(tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    path.write_text('{"status":"error","errorType":"bad_data","error":"parse error: \\"x\\""}')
+    with pytest.raises(UnreadableInputError, match="refused the query: parse error"):
+        gca.read(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"status":"success","data":{"resultType":"matrix","result":[]}}',
+        '{"status":"success","data":{"resultType":"vector","result":[{"metric":'
+        '{"__name__":"up"},"value":[1700000000,"1"]}]}}',
+        "# TYPE http_requests_total counter\nhttp_requests_total 5\n",
+        '"Time","go_gc_gogc_percent"\n',
+    ],
+)
+def test_metrics_without_those_of_go_are_an_error(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "metrics"
+    path.write_text(text)
+    with pytest.raises((NoDataError, UnreadableInputError)):
+        gca.read(path)
+
+
+@given(st.text(max_size=300), st.sampled_from(sorted(FILES)))
+def test_no_text_makes_the_readers_raise(text: str, like: Path) -> None:
+    head = text_of(like)[:2000]
+    at = len(text) * 7 % len(head)
+    layouts.read(head[:at] + text + head[at:], "metrics")
+
+
+def test_a_log_that_mentions_a_metric_is_no_page_of_metrics() -> None:
+    assert layouts.layout_of("go_gc took 5 ms\ngo_info is logged\n") is None
+    assert layouts.layout_of('go_goroutines 5\ngo_info{version="go1.2"} 1\n') == "exposition"
