@@ -192,6 +192,12 @@ class Load:
         return self.stw_ms > CONTENDED_STOP_MS and self.cpus >= self.procs
 
 
+_NEEDED = (
+    "start_s", "heap_start_mib", "heap_end_mib", "heap_live_mib", "heap_goal_mib",
+    "concurrent_mark_ms", "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms", "procs",
+)  # fmt: skip
+
+
 def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None:
     """Returns the load of one process; None if it has fewer than three steady cycles.
 
@@ -199,7 +205,7 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
         cycles: the cycles of the process (`schema.CYCLES`), in order.
         cpu_limit: the CPUs that the program may use, if known.
     """
-    timed = cycles.drop_nulls(["start_s", "heap_live_mib", "assist_cpu_ms", "heap_goal_mib"])
+    timed = cycles.drop_nulls(_NEEDED)
     steady = timed.filter((pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced"))
     if len(steady) < FEWEST or (steady["start_s"][-1] - steady["start_s"][0]) <= 0:
         return None
