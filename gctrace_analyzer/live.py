@@ -205,7 +205,9 @@ class Intervals:
         self._lines = silent | lines
         last_starts = recent.cycles.group_by("process").agg(pl.col("start_s").max()).rows()
         current = {
-            process: math.floor(start_s / self._every_s) for process, start_s in last_starts
+            process: math.floor(start_s / self._every_s)
+            for process, start_s in last_starts
+            if start_s is not None
         }
         found = []
         for row in recent.windows(self._every_s).iter_rows(named=True):

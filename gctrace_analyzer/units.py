@@ -28,9 +28,9 @@ _SECONDS = {
     "us": 1e-6,
 }  # fmt: skip
 
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+_SIZE = re.compile(r"\s*+(\d++(?:\.\d++)?)\s*+([A-Za-z]*+)\s*+")
 _GO_SIZE = re.compile(r"(\d+)(B|[KMGT]iB)?")
-_DURATION_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+_DURATION_PART = re.compile(r"\s*+(\d++(?:\.\d++)?)\s*+([A-Za-z]*+)\s*+")
 
 
 def size_mib(value: str | float, *, argument: str = "size") -> float:

@@ -61,6 +61,7 @@ FEW_CYCLES = 12
 """With fewer steady cycles GC CPU is only a rough estimate."""
 
 THRASHING = "the program was thrashing, so its normal allocation rate is unknown"
+_IMPOSSIBLE = "the log has values that no program can have"
 _STATE_LIMIT = "specify the memory limit that the program ran under"
 _MIB = 1 << 20
 
@@ -114,6 +115,8 @@ class Baseline:
         load = load_of(calm, cpus)
         if load is None:
             return cls(None, Setting(), non_heap, _why_no_load(cycles, steady), (), settings)
+        if not load.is_possible:
+            return cls(None, Setting(), non_heap, _IMPOSSIBLE, (), settings)
         own = analysis.enriched.filter(process=process)
         by_limit = limit_sets_most_goals(own)
         rows = analysis.tables["processes"]

@@ -85,10 +85,12 @@ def recommend(
     The present setting is always among the rows.
     """
     present = _row(baseline, Candidate(baseline.now, "the present setting", ""), now=True)
-    if baseline.load is None or baseline.refused:
+    # A given setting may be one that the log's Go version does not have.
+    refused = baseline.refused or present["refused"]
+    if baseline.load is None or refused:
         present |= {
             "rank": 1,
-            "why": f"no recommendation: {baseline.refused}",
+            "why": f"no recommendation: {refused}",
             "confidence": "none",
         }
         return _frame([present])

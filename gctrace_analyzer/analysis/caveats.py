@@ -67,9 +67,9 @@ def _about_reading(
         yield f"{cycles_had} had no heap goal: GOGC was off."
     others = sum(count for name, count in impossible.items() if name != "heap_goal_mib")
     if others == 1:
-        yield "1 impossible value (a clock that wrapped around) was ignored."
+        yield "1 impossible value (a clock that wrapped around, or damage) was ignored."
     elif others:
-        yield f"{others:,} impossible values (clocks that wrapped around) were ignored."
+        yield f"{others:,} impossible values (clocks that wrapped around, or damage) were ignored."
 
 
 def _about_length(cycles: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]:

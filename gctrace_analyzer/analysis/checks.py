@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.rules.finding import Finding
 
 _FIGURE = re.compile(
-    r"\s*(\w+)\s*(>=|<=|==|>|<)\s*([-+]?)\s*(\d+(?:\.\d+)?)\s*(%|[A-Za-z]*)\s*"
+    r"\s*+(\w++)\s*+(>=|<=|==|>|<)\s*+([-+]?)\s*+(\d++(?:\.\d++)?)\s*+(%|[A-Za-z]*+)\s*+"
 )
-_WORD = re.compile(r"\s*(\w+)\s*:\s*([\w-]+)\s*")
+_WORD = re.compile(r"\s*+(\w++)\s*+:\s*+([\w-]++)\s*+")
 _OPERATORS = {
     ">": operator.gt,
     ">=": operator.ge,

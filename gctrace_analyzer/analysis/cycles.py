@@ -178,23 +178,23 @@ def metrics() -> dict[str, pl.Expr]:
     until_next = after("heap_start_mib") - pl.col("heap_live_mib")
     # Up to Go 1.4 the sizes have other meanings, and there are no times.
     alloc = pl.when(pl.col("start_s").is_not_null()).then(while_marking + until_next)
-    overshoot = _ratio(pl.col("heap_end_mib"), pl.col("heap_goal_mib")) - 1
+    overshoot = ratio(pl.col("heap_end_mib"), pl.col("heap_goal_mib")) - 1
     return {
         "stw_total_ms": pauses_ms(),
         "interval_s": pl.col("start_s") - before("start_s"),
         "gc_cpu_ms": gc_cpu,
-        "gc_cpu_share": _ratio(gc_cpu / 1000, pl.col("procs") * elapsed_s()),
+        "gc_cpu_share": ratio(gc_cpu / 1000, pl.col("procs") * elapsed_s()),
         "alloc_mib": alloc.cast(pl.Float64),
-        "alloc_mib_per_s": _ratio(alloc, after("start_s") - pl.col("start_s")),
-        "assist_share": _ratio(pl.col("assist_cpu_ms"), gc_cpu),
+        "alloc_mib_per_s": ratio(alloc, after("start_s") - pl.col("start_s")),
+        "assist_share": ratio(pl.col("assist_cpu_ms"), gc_cpu),
         "effective_gogc": effective_gogc(),
-        "trigger_share": _ratio(pl.col("heap_start_mib") - live, room),
+        "trigger_share": ratio(pl.col("heap_start_mib") - live, room),
         "overshoot_share": overshoot.clip(0),
-        "survival_share": _ratio(pl.col("heap_live_mib"), pl.col("heap_end_mib")),
+        "survival_share": ratio(pl.col("heap_live_mib"), pl.col("heap_end_mib")),
     }
 
 
-def _ratio(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+def ratio(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
     """Returns the ratio; null, not infinite, if `whole` is not above 0."""
     return pl.when(whole > 0).then(part / whole)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.cycles import ratio
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
 if TYPE_CHECKING:
@@ -57,9 +58,6 @@ def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
 def _figures() -> Iterator[pl.Expr]:
     def total(name: str) -> pl.Expr:
         return pl.when(pl.col(name).count() > 0).then(pl.col(name).sum())
-
-    def ratio(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
-        return pl.when(whole > 0).then(part / whole)
 
     gc, span = total("gc_cpu_ms") / 1000, pl.col("elapsed_s").sum()
     capacity = (pl.col("elapsed_s") * pl.col("cpus")).sum()

@@ -12,6 +12,7 @@ from gctrace_analyzer.analysis.cycles import (
     alloc_while_marking_mib,
     gc_cpu_ms,
     pauses_ms,
+    ratio,
 )
 from gctrace_analyzer.errors import BadSettingError
 
@@ -46,7 +47,8 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     pieces = pl.concat([divided(part, length_s) for part in _ranges(timed)], how="diagonal")
     sums = [name for name in pieces.columns if name not in ("process", "window")]
     totals = pieces.group_by("process", "window").agg(pl.col(sums).sum())
-    figures = totals.filter(pl.col("covered_s") > 0).join(
+    covered, gc_cpu, capacity = map(pl.col, ("covered_s", "gc_cpu_s", "capacity_s"))
+    figures = totals.filter(covered > 0).join(
         _started(timed, length_s), on=["process", "window"], how="left"
     )
     start = origin_s + pl.col("window") * length_s
@@ -55,16 +57,13 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
             start_s=start,
             end_s=start + length_s,
             cycles=pl.col("cycles").fill_null(0).cast(pl.Int64),
-            gc_per_s=pl.col("cycles").fill_null(0) / pl.col("covered_s"),
-            gc_cpu_share=pl.col("gc_cpu_s") / pl.col("capacity_s"),
-            gc_cpu_with_idle_share=(pl.col("gc_cpu_s") + pl.col("idle_s"))
-            / pl.col("capacity_s"),
-            gc_active_share=pl.col("active_s") / pl.col("covered_s"),
-            assist_share_of_gc_cpu=pl.when(pl.col("gc_cpu_s") > 0).then(
-                pl.col("assist_s") / pl.col("gc_cpu_s")
-            ),
-            stw_share=pl.col("stw_s") / pl.col("covered_s"),
-            alloc_mib_per_s=pl.col("alloc_mib") / pl.col("covered_s"),
+            gc_per_s=pl.col("cycles").fill_null(0) / covered,
+            gc_cpu_share=ratio(gc_cpu, capacity),
+            gc_cpu_with_idle_share=ratio(gc_cpu + pl.col("idle_s"), capacity),
+            gc_active_share=pl.col("active_s") / covered,
+            assist_share_of_gc_cpu=ratio(pl.col("assist_s"), gc_cpu),
+            stw_share=pl.col("stw_s") / covered,
+            alloc_mib_per_s=pl.col("alloc_mib") / covered,
         )
         .sort("process", "window")
         .select(schema.names("windows"))

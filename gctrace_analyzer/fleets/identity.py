@@ -18,7 +18,7 @@ IDENTITY = (
 )  # fmt: skip
 """The names that a pattern for paths may contain."""
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>)\]]+")
+_URL = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>)\]]+")
 _SIGNED = re.compile(
     r"x-(amz|goog)-|^(sig|signature|se|sp|sv|sr|st|spr|token|key|expires|awsaccesskeyid|"
     r"googleaccessid|policy|key-pair-id)$|token|secret|password|credential|api.?key",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from gctrace_analyzer.ingest.numbers import EARLIEST, LATEST
+
 _TOO_DEEP = "nested too deeply"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER = "0001-01-01"
 """Go prints the zero time for something that never happened."""
 
@@ -41,6 +44,19 @@ def iso_utc(text: str | None) -> datetime | None:
         return None
     try:
         time = datetime.fromisoformat(text)
-        return time.astimezone(UTC) if time.tzinfo else None
+        return plausible(time.astimezone(UTC)) if time.tzinfo else None
     except (ValueError, OverflowError):
         return None
+
+
+def epoch_utc(nanoseconds: int | None) -> datetime | None:
+    """Returns the time that many nanoseconds after 1970; None if that is no possible time."""
+    try:
+        return plausible(_EPOCH + timedelta(microseconds=(nanoseconds or 0) // 1000))
+    except OverflowError:
+        return None
+
+
+def plausible(time: datetime) -> datetime | None:
+    """Returns the time, or None if no log was written at that time."""
+    return time if EARLIEST < time.replace(tzinfo=None) < LATEST else None

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -17,7 +17,7 @@ from gctrace_analyzer.errors import (
     UnreadableInputError,
 )
 from gctrace_analyzer.ingest import clock as clocks
-from gctrace_analyzer.ingest import processes, sniff
+from gctrace_analyzer.ingest import numbers, processes, sniff
 from gctrace_analyzer.ingest.clock import Clock
 from gctrace_analyzer.ingest.evidence import dispatch
 from gctrace_analyzer.ingest.evidence.message import Message
@@ -290,26 +290,12 @@ def _frame(rows: list[Row], types: dict[str, pl.DataType]) -> pl.DataFrame:
         if name != "source"
     }
     return pl.DataFrame(
-        [{name: _valid(row.get(name), dtype) for name, dtype in plain.items()} for row in rows],
+        [
+            {name: numbers.fitting(row.get(name), dtype) for name, dtype in plain.items()}
+            for row in rows
+        ],
         schema=plain,
     )
-
-
-_INT64 = range(-(1 << 63), 1 << 63)
-
-
-def _valid(value: Any, dtype: pl.DataType) -> Any:
-    """Returns the value if it fits the column, else null: inputs may have any number or type."""
-    if dtype == pl.Int64:
-        whole = int(value) if isinstance(value, float) and value.is_integer() else value
-        return whole if isinstance(whole, int) and whole in _INT64 else None
-    if dtype == pl.Float64:
-        return float(value) if isinstance(value, (int, float)) and abs(value) < 1e300 else None
-    if dtype == pl.String:
-        return value if isinstance(value, str) else None
-    if dtype == pl.Boolean:
-        return value if isinstance(value, bool) else None
-    return value
 
 
 def _companions(table: str, parts: list[Part], cycles: pl.DataFrame) -> pl.DataFrame:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
 import pkgutil
 import re
 import time
+from collections import Counter
 from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any
@@ -24,42 +27,104 @@ _OF_CATEGORY = {
 }
 
 
-def patterns_of(package: ModuleType) -> dict[str, re.Pattern[str]]:
-    """Returns the compiled text patterns at the top level of a package's modules, by name."""
-    found: dict[str, re.Pattern[str]] = {}
-    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        module = importlib.import_module(info.name)
-        for name, value in vars(module).items():
-            if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
-                found[f"{info.name}.{name}"] = value
-    return found
+Pattern = re.Pattern[str] | re.Pattern[bytes]
+_CALL = re.compile(r"\b(\w+)\.(\w+)\(")
+_CALLS = ("findall", "finditer", "sub", "split", "search", "match", "fullmatch")
+_COMMON = (
+    "a",
+    "1",
+    " ",
+    '"',
+    ".",
+    ":",
+    ",",
+    "(",
+    ")",
+    "[",
+    "]",
+    "/",
+    "=",
+    "-",
+    "a.",
+    "1.",
+    "1 ",
+    "a ",
+)
 
 
-def fragments(pattern: re.Pattern[str]) -> list[str]:
-    """Returns the beginnings of a text that matches, each of its parts, and common characters."""
-    parts = list(_parts(_parser.parse(pattern.pattern, pattern.flags)))
-    beginnings = {"".join(parts[: end + 1]) for end in range(len(parts))}
-    return sorted({*beginnings, *parts, "a", "1", " ", '"', "a.", "1.", "1 ", "a "} - {""})
+def patterns_of(package: ModuleType) -> dict[str, tuple[Pattern, str]]:
+    """Returns the patterns of a package's modules, by name, with how they are used.
 
-
-def growth(pattern: re.Pattern[str], fragment: str, small: int, large: int) -> float:
-    """Returns how many times longer a search takes in `large` characters than in `small`."""
-    texts = [
-        (fragment * (size // len(fragment) + 1))[:size] + "\x00" for size in (small, large)
+    These are the compiled ones at the top level, alone or in a collection, and the literals
+    that functions pass to `re`. Of several uses, the most expensive one is returned.
+    """
+    found: dict[str, tuple[Pattern, str]] = {}
+    names = [
+        info.name for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     ]
-    quick, slow = (_fastest(pattern, text) for text in texts)
-    return slow / max(quick, 1e-4)
+    modules = [importlib.import_module(name) for name in names if "__main__" not in name]
+    sources = {module.__name__: inspect.getsource(module) for module in modules}
+    calls = {name: Counter(_CALL.findall(source)) for name, source in sources.items()}
+    for module in modules:
+        for name, value in vars(module).items():
+            users = [each.__name__ for each in modules if vars(each).get(name) is value]
+            used = {call for user in users for call in _CALLS if calls[user][name, call]}
+            use = next((call for call in _CALLS if call in used), "search")
+            for index, pattern in enumerate(_compiled(value)):
+                place = f"{module.__name__}.{name}" + (f".{index}" if index else "")
+                found[place] = pattern, use
+        for line, call, literal in _literals(sources[module.__name__]):
+            found.setdefault(f"{module.__name__}:{line}", (re.compile(literal), call))
+    unique = {each: name for name, each in reversed(found.items())}
+    return {name: found[name] for name in sorted(unique.values())}
 
 
-def _fastest(pattern: re.Pattern[str], text: str) -> float:
-    best = float("inf")
-    for _ in range(3):
-        begin = time.perf_counter()
-        pattern.search(text)
-        best = min(best, time.perf_counter() - begin)
-        if best < 1e-3:
-            break
-    return best
+def _compiled(value: object) -> Iterator[Pattern]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, dict):
+        yield from _compiled(tuple(value.values()))
+    elif isinstance(value, tuple | list):
+        for each in value:
+            yield from _compiled(getattr(each, "compiled", each))
+
+
+def _literals(source: str) -> Iterator[tuple[int, str, str | bytes]]:
+    for node in ast.walk(ast.parse(source)):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _CALLS
+            and ast.unparse(node.func.value) == "re"
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            yield node.lineno, node.func.attr, node.args[0].value  # type: ignore[misc]  # a text
+
+
+def hard_texts(pattern: Pattern) -> Iterator[tuple[str, str]]:
+    """Yields beginnings of texts that match, each with what may be repeated after it.
+
+    A beginning is repeated itself, or followed by one of its parts or a common character.
+    """
+    source = pattern.pattern
+    text = source.decode("latin-1") if isinstance(source, bytes) else source
+    parts = list(_parts(_parser.parse(text, pattern.flags & ~re.UNICODE)))
+    beginnings = {"".join(parts[: end + 1]) for end in range(len(parts))}
+    alone = sorted({*beginnings, *parts, *_COMMON} - {""})
+    yield from (("", each) for each in alone)
+    for begin in sorted(beginnings - {""}):
+        yield from ((begin, each) for each in _COMMON)
+
+
+def seconds(pattern: Pattern, use: str, begin: str, repeated: str, chars: int) -> float:
+    """Returns how long the use of a pattern takes on a text that does not match at its end."""
+    text = begin + (repeated * (chars // len(repeated) + 1))[:chars] + "\x00"
+    given: Any = text if isinstance(pattern.pattern, str) else text.encode()
+    called = getattr(pattern, use if use in ("search", "match", "fullmatch") else "findall")
+    start = time.thread_time()
+    called(given)
+    return time.thread_time() - start
 
 
 def _parts(nodes: Iterable[tuple[Any, Any]]) -> Iterator[str]:

@@ -77,6 +77,9 @@ _TRUNCATION_MIB = 0.5
 _SHARES = ("gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_gc_cpu", "stw_share")
 _ATTRIBUTES = {"heap_peak_mib": "heap_peak", "live_heap_mib": "marked_live"}
 
+_MOST = 50.0
+"""The largest half width of an interval, as a logarithm; one that wide says nothing."""
+
 _THRASHING = 0.3
 """Added to the standard deviation of a program that thrashes; its speed hardly can be known."""
 
@@ -100,10 +103,10 @@ def interval(
     value = value_of(quantity, center)
     by = factors[quantity] * deviation(quantity, load, center)
     below, above = apart(quantity, center, others)
-    low, high = -math.hypot(by, below), math.hypot(by, above)
+    low, high = (min(math.hypot(by, each), _MOST) for each in (below, above))
     truncation = _TRUNCATION_MIB if quantity.endswith("_mib") else 0.0
     most = 1.0 if quantity in _SHARES else math.inf
-    ends = (value * math.exp(low) - truncation, value, value * math.exp(high) + truncation)
+    ends = (value * math.exp(-low) - truncation, value, value * math.exp(high) + truncation)
     low, value, high = (min(max(each, 0.0), most) for each in ends)
     return low, value, high
 

@@ -8,6 +8,7 @@ heap by up to 32 %.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -20,6 +21,9 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 FEWEST = 3
 ROUNDING = 0.05
 """Relative variation of a steady true live heap, caused by rounding: 0.003 to 0.021 measured."""
+
+ROUNDING_MIB = 1.0
+"""The error of a difference of sizes that are truncated to whole MiB."""
 
 CONTENDED_STOP_MS = 0.5
 """Mean stop-the-world time of a cycle above which other work probably competes for the CPUs: so
@@ -102,6 +106,27 @@ class Load:
         return max(self.assist_ms + self.background_ms + self.idle_ms, 1e-3)
 
     @property
+    def is_possible(self) -> bool:
+        """Whether a program can have such a load; impossible values in a log give others."""
+        rates = (
+            self.span_s,
+            self.gc_per_s,
+            self.cpus,
+            self.mark_ms,
+            self.marked_live,
+            self.goal,
+        )
+        times = (self.assist_ms, self.background_ms, self.idle_ms, self.stw_ms, self.stw_cpu_ms)
+        others = (self.alloc, self.alloc_off, self.alloc_in, self.effective_gogc, self.runway)
+        return (
+            all(value > 0 for value in (*rates, self.heap_end_max))
+            and all(value >= 0 for value in times)
+            # What is allocated during marking is marked too.
+            and self.true_live > -ROUNDING_MIB
+            and all(map(math.isfinite, (*rates, *times, *others)))
+        )
+
+    @property
     def gap_mib(self) -> float:
         """Size allocated from the start of one cycle to the start of the next."""
         return max(self.alloc / self.gc_per_s, 0.1)
@@ -167,6 +192,12 @@ class Load:
         return self.stw_ms > CONTENDED_STOP_MS and self.cpus >= self.procs
 
 
+_NEEDED = (
+    "start_s", "heap_start_mib", "heap_end_mib", "heap_live_mib", "heap_goal_mib",
+    "concurrent_mark_ms", "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms", "procs",
+)  # fmt: skip
+
+
 def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None:
     """Returns the load of one process; None if it has fewer than three steady cycles.
 
@@ -174,7 +205,7 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
         cycles: the cycles of the process (`schema.CYCLES`), in order.
         cpu_limit: the CPUs that the program may use, if known.
     """
-    timed = cycles.drop_nulls(["start_s", "heap_live_mib", "assist_cpu_ms", "heap_goal_mib"])
+    timed = cycles.drop_nulls(_NEEDED)
     steady = timed.filter((pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced"))
     if len(steady) < FEWEST or (steady["start_s"][-1] - steady["start_s"][0]) <= 0:
         return None

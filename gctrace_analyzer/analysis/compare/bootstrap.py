@@ -75,8 +75,8 @@ def spreads(
             continue
         if name in QUANTILES:
             result[name] = _woodruff(corrected, name, error)
-        else:
-            result[name] = error / (value + NAMED[name].floor)
+        elif (scale := value + NAMED[name].floor) > 0:
+            result[name] = error / scale
     result["heap_peak_mib"] = _peak_error(corrected)
     return result
 

@@ -125,13 +125,17 @@ def compare(
     load = rows["alloc_mib_per_s"]
     if not load_is_given and load["verdict"] in _REVERSED:
         load["verdict"] = _REVERSED[load["verdict"]]
-    if load_is_given and other_load(load):
+    if load_is_given and load["before"] and other_load(load):
         times = load["after"] / load["before"]
         for name in PROPORTIONAL:
             if (was := rows[name]["before"]) is not None:
                 most = 1.0 if name.endswith("share") else math.inf
                 rows[name]["by_load"] = min(was * times, most) - was
     return pl.DataFrame(list(rows.values()), schema=schema.polars_schema("comparison"))
+
+
+_BOUNDLESS = 50.0
+"""Logarithm of a change; an interval that reaches that far says nothing, and is null."""
 
 
 def other_load(row: dict[str, Any]) -> bool:
@@ -192,10 +196,11 @@ def _row(
     )
     low, high = change - half - more_after, change + half + more_before
     floored = was.value + metric.floor
-    # No metric can fall below 0.
-    row["delta_low"], row["delta_high"] = (
-        max(floored * math.expm1(end), -was.value) for end in (low, high)
-    )
+    if max(abs(low), abs(high)) < _BOUNDLESS:
+        # No metric can fall below 0.
+        row["delta_low"], row["delta_high"] = (
+            max(floored * math.expm1(end), -was.value) for end in (low, high)
+        )
     if not low <= 0 <= high:
         row["verdict"] = "better" if high < 0 else "worse"
     return row

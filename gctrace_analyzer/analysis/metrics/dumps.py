@@ -50,7 +50,7 @@ class Dumps:
     @property
     def are_enough(self) -> bool:
         """Whether figures can be made: some process has two dumps that count cycles or bytes."""
-        if not self.detailed.width:
+        if "gc_cycles" not in self.detailed.columns:
             return False
         counted = self.detailed.select(pl.col("gc_cycles", "alloc_mib").count()).row(0)
         return any(counted)

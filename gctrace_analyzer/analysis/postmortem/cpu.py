@@ -107,7 +107,8 @@ def compared(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
     }
     rows = last.sort("num_gc").to_dicts()
     for few, many in pairwise(rows):
-        same = abs(few["total_alloc_bytes"] / many["total_alloc_bytes"] - 1) <= SAME_WORK
+        difference = abs(few["total_alloc_bytes"] - many["total_alloc_bytes"])
+        same = difference <= SAME_WORK * many["total_alloc_bytes"]
         if same and few["num_gc"] and many["num_gc"] >= MANY_TIMES * few["num_gc"]:
             total = many["total_alloc_bytes"] / MIB
             spent = [_cpu_of(row, cpu) for row in (few, many)]

@@ -197,7 +197,7 @@ def _post_mortem(
 def _limit(death: Row, settings: Settings) -> Row:
     if death.get("scope") == "global":
         return {"limit_mib": None, "limit_is": "the host's memory"}
-    if limit := death.get("limit_bytes"):
+    if (limit := death.get("limit_bytes") or 0) > 0:
         group = death.get("oom_memcg") or death.get("unit") or death.get("name")
         return {
             "limit_mib": limit / MIB,

@@ -79,7 +79,7 @@ def explain_death(
     reading = [*_about_limit(facts, death, tables), *_about_runtime(facts)]
     limit, live = facts["limit_mib"], facts["live_mib"]
     ceiling = limit if limit is not None else facts["resident_mib"]
-    if live is None or ceiling is None:
+    if live is None or not ceiling:
         missing = "its cycles are" if live is None else "its limit and its resident size are"
         reading.append(f"What the heap did is unknown, because {missing} not in the input.")
         return Explanation(tuple(reading), (_needed_input(facts),), "cannot tell")

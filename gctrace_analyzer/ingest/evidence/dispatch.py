@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.ingest import json_values
+from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import docker, oom, oom_lines, systemd
 from gctrace_analyzer.ingest.memstats import text
 
@@ -72,7 +72,7 @@ def _fatal(messages: Sequence[Message]) -> list[Row]:
         ):
             continue
         sizes = {
-            f"{name}_bytes": int(found[name]) for name in ("requested", "in_use") if found[name]
+            f"{name}_bytes": numbers.whole(found[name]) for name in ("requested", "in_use")
         }
         rows.append(message.identity() | {"kind": "out of memory"} | sizes)
     return rows

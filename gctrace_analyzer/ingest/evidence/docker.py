@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import units
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.ingest import json_values
+from gctrace_analyzer.ingest import json_values, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -55,10 +54,10 @@ def inspected(value: dict[str, Any]) -> Row:
 
 
 def _cpus(host: Mapping[str, Any]) -> float | None:
-    if nano := host.get("NanoCpus"):
-        return float(nano) / 1e9
-    quota, period = host.get("CpuQuota") or 0, host.get("CpuPeriod") or 100_000
-    return float(quota) / period if quota > 0 else None
+    if nano := numbers.real(host.get("NanoCpus")):
+        return nano / 1e9
+    quota, period = numbers.real(host.get("CpuQuota")), numbers.real(host.get("CpuPeriod"))
+    return quota / (period or 100_000) if quota and quota > 0 else None
 
 
 def go_settings(environment: Mapping[str, str]) -> Row:
@@ -68,11 +67,11 @@ def go_settings(environment: Mapping[str, str]) -> Row:
         row["gogc"] = environment["GOGC"]
     if (limit := environment.get("GOMEMLIMIT")) and limit != "off":
         try:
-            row["gomemlimit_bytes"] = round((units.gomemlimit_mib(limit) or 0) * units.MIB)
+            row["gomemlimit_bytes"] = numbers.whole(units.gomemlimit_mib(limit), units.MIB)
         except BadSettingError:
             row["gomemlimit_bytes"] = None
-    if (procs := environment.get("GOMAXPROCS", "")).isdigit():
-        row["gomaxprocs"] = int(procs)
+    if (procs := numbers.whole(environment.get("GOMAXPROCS"))) is not None:
+        row["gomaxprocs"] = procs
     return row
 
 
@@ -92,14 +91,9 @@ def from_event(value: dict[str, Any]) -> Row:
     """Returns the row of a docker event in JSON."""
     actor = value.get("Actor") or {}
     attributes = actor.get("Attributes") or {}
-    nanoseconds = value.get("timeNano")
-    logged_at = None
-    if nanoseconds:
-        logged_at = datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC).replace(
-            microsecond=nanoseconds // 1000 % 1_000_000
-        )
-    elif seconds := value.get("time"):
-        logged_at = datetime.fromtimestamp(seconds, UTC)
+    logged_at = json_values.epoch_utc(
+        numbers.whole(value.get("timeNano")) or numbers.whole(value.get("time"), 10**9)
+    )
     action = str(value.get("Action") or value.get("status"))
     return _event(action, value.get("id") or actor.get("ID"), attributes) | {
         "logged_at": logged_at
@@ -112,14 +106,15 @@ def _event(action: str, container_id: str | None, attributes: Mapping[str, str])
         "event": action,
         "container_id": container_id,
         "name": attributes.get("name"),
-        "exit_code": int(code) if code and code.isdigit() else None,
-        "duration_s": float(ran) if ran and ran.isdigit() else None,
+        "exit_code": numbers.whole(code),
+        "duration_s": numbers.real(ran),
     }
     if action == "oom":
         row["oom_killed"] = True
     given = with_signal(row)
     if (number := attributes.get("signal")) is not None:
-        given["signal"] = _SIGNALS.get(128 + int(number)) if number.isdigit() else number
+        known = numbers.whole(number)
+        given["signal"] = number if known is None else _SIGNALS.get(128 + known)
     return given
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import UnreadableInputError
-from gctrace_analyzer.ingest import json_values
+from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import docker, kubernetes
 from gctrace_analyzer.ingest.memstats import json as memstats_json
 from gctrace_analyzer.ingest.wrappers.json_lines import source
@@ -125,7 +125,7 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
         for row in kubernetes.pods(value):
             values.add("kubectl get pods -o json", "container_states", row, line_no)
     elif kind in ("Event", "EventList", "List"):
-        for item in value.get("items", [value]):
+        for item in _objects(value.get("items", [value])):
             values.records.append((line_no, json.dumps(_kubernetes_event(item))))
         values.kinds.append("kubectl get events -o json")
     elif memstats_json.is_record(value.get("memstats")):
@@ -139,7 +139,7 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
     elif isinstance(value.get("events"), list):
         values.kinds.append("CloudWatch events")
         events = [e for e in value["events"] if isinstance(e, dict) and "message" in e]
-        for event in sorted(events, key=lambda e: e.get("timestamp") or 0):
+        for event in sorted(events, key=lambda e: numbers.real(e.get("timestamp")) or 0):
             values.records.append((line_no, json.dumps(event)))
     elif isinstance(value.get("dmesg"), list):
         values.kinds.append("dmesg --json")
@@ -155,22 +155,35 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
         and streams.get("resultType") == "streams"
     ):
         values.kinds.append("Loki query")
-        values.records += [(line_no, text) for text in _loki(streams.get("result") or [])]
+        values.records += [(line_no, text) for text in _loki(_objects(streams.get("result")))]
     elif docker.is_event(value):
         values.add("docker events", "container_states", docker.from_event(value), line_no)
-    elif kind is None and "containerStatuses" in (value.get("status") or {}):
+    elif kind is None and "containerStatuses" in _object(value.get("status")):
         for row in kubernetes.pods(value):
             values.add("kubectl get pods -o json", "container_states", row, line_no)
     else:
         values.records.append((line_no, json.dumps(_entry(value))))
 
 
+def _objects(values: Any) -> list[dict[str, Any]]:
+    """Returns the objects of a JSON array; values of other types are damage."""
+    return [value for value in _list(values) if isinstance(value, dict)]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
 def _items(value: dict[str, Any], kind: str) -> bool:
-    return any(isinstance(i, dict) and i.get("kind") == kind for i in value.get("items") or [])
+    return any(item.get("kind") == kind for item in _objects(value.get("items")))
 
 
 def _kubernetes_event(item: dict[str, Any]) -> dict[str, Any]:
-    about = item.get("involvedObject") or item.get("regarding") or {}
+    about = _object(item.get("involvedObject") or item.get("regarding"))
     at = item.get("eventTime") or item.get("lastTimestamp") or item.get("firstTimestamp")
     record = {"message": item.get("message") or item.get("note"), "time": at}
     if about.get("kind") == "Node":
@@ -181,11 +194,12 @@ def _kubernetes_event(item: dict[str, Any]) -> dict[str, Any]:
 def _loki(streams: list[dict[str, Any]]) -> list[str]:
     lines = []
     for stream in streams:
-        labels = stream.get("stream") or {}
-        lines += [
-            (int(at), json.dumps({**labels, "line": line, "timestamp": at}))
-            for at, line, *_ in stream.get("values") or []
-        ]
+        labels = _object(stream.get("stream"))
+        for entry in _list(stream.get("values")):
+            if isinstance(entry, list) and len(entry) > 1:
+                at, line = entry[:2]
+                text = json.dumps({**labels, "line": line, "timestamp": at})
+                lines.append((numbers.whole(at) or 0, text))
     return [text for _, text in sorted(lines, key=lambda each: each[0])]
 
 
@@ -194,18 +208,17 @@ def _kernel(entries: list[Any]) -> list[dict[str, Any]]:
     return [
         {
             "message": each["msg"],
-            "__MONOTONIC_TIMESTAMP": str(1e6 * float(each.get("time") or 0)),
+            "__MONOTONIC_TIMESTAMP": str(numbers.real(each.get("time") or 0, 1e6)),
         }
-        for each in entries
-        if isinstance(each, dict) and "msg" in each
+        for each in _objects(entries)
+        if "msg" in each
     ]
 
 
 def _hits(value: dict[str, Any]) -> list[dict[str, Any]]:
     """Returns the documents in a search result of Elasticsearch or OpenSearch."""
     outer = value.get("hits")
-    hits = outer.get("hits") if isinstance(outer, dict) else None
-    return [source(hit) for hit in hits or [] if isinstance(hit, dict)]
+    return [source(hit) for hit in _objects(_object(outer).get("hits"))]
 
 
 def _query_rows(value: dict[str, Any]) -> list[dict[str, Any]]:
@@ -214,9 +227,9 @@ def _query_rows(value: dict[str, Any]) -> list[dict[str, Any]]:
         {
             cell["field"]: cell.get("value")
             for cell in row
-            if isinstance(cell, dict) and "field" in cell
+            if isinstance(cell, dict) and isinstance(cell.get("field"), str)
         }
-        for row in value.get("results") or []
+        for row in _list(value.get("results"))
         if isinstance(row, list)
     ]
     rows = [row for row in rows if "@message" in row]
@@ -224,7 +237,7 @@ def _query_rows(value: dict[str, Any]) -> list[dict[str, Any]]:
         # The times are in UTC, but have no offset.
         if at := row.get("@timestamp"):
             row["@timestamp"] = f"{str(at).removesuffix('Z')}Z"
-    return sorted(rows, key=lambda row: row.get("@timestamp") or "")
+    return sorted(rows, key=lambda row: str(row.get("@timestamp") or ""))
 
 
 def _entry(value: dict[str, Any]) -> dict[str, Any]:
@@ -233,5 +246,7 @@ def _entry(value: dict[str, Any]) -> dict[str, Any]:
     if isinstance(payload, dict) and "textPayload" not in value:
         message = payload.get("message") or payload.get("msg") or payload.get("MESSAGE")
         if isinstance(message, str):
-            return {**value, "textPayload": message}
+            # Records of journald keep its fields, such as _HOSTNAME, next to the message.
+            own = {key: field for key, field in payload.items() if key.startswith("_")}
+            return {**own, **value, "textPayload": message}
     return value

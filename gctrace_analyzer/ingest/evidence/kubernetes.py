@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence.docker import go_settings, with_signal
-from gctrace_analyzer.ingest.json_values import iso_utc
+from gctrace_analyzer.ingest.json_values import iso_utc, plausible
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row
@@ -22,7 +23,7 @@ _DESCRIBED = re.compile(
 _LISTED = re.compile(
     r"^\s*(?:(?P<namespace>[a-z0-9-]+)\s+)?(?P<age>(?:\d+[smhdy])+|<unknown>)"
     r"(?: \(x\d+ over [^)]*\))?\s+"
-    r"(?:Warning|Normal)\s+(?P<reason>\w+)\s+(?P<object>\S+/\S+)\s+(?P<message>.*)$"
+    r"(?:Warning|Normal)\s+(?P<reason>\w+)\s+(?P<object>[^\s/]++/\S++)\s+(?P<message>.*)$"
 )
 _REPORTERS = {"OOMKilling": "node-problem-detector", "SystemOOM": "kubelet"}
 _AGE = re.compile(r"(?<!\d)(\d+)([smhdy])")
@@ -54,9 +55,9 @@ def event(text: str) -> Event | None:
         node = kind.partition("/")[2]
     elif "," in (given.get("from") or ""):
         node = given["from"].partition(", ")[2]
-    age = sum(int(number) * _AGE_S[unit] for number, unit in _AGE.findall(found["age"]))
-    known = found["age"][0].isdigit()
-    return Event(found["message"], found["reason"], float(age) if known else None, node)
+    parts = [numbers.real(number, _AGE_S[unit]) for number, unit in _AGE.findall(found["age"])]
+    age = sum(part for part in parts if part is not None) if parts else None
+    return Event(found["message"], found["reason"], age, node)
 
 
 def quantity(text: str) -> float | None:
@@ -68,7 +69,7 @@ def quantity(text: str) -> float | None:
         return None
     factors = {"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
     factors |= {f"{letter}i": 1024.0 ** (1 + i) for i, letter in enumerate("KMGTP")}
-    return float(found[1]) * (factors[found[2]] if found[2] else 1.0)
+    return numbers.real(found[1], factors[found[2]] if found[2] else 1.0)
 
 
 def pods(value: dict[str, Any]) -> list[Row]:
@@ -122,8 +123,8 @@ def _resources(resources: dict[str, Any]) -> Row:
         quantity(str(requests.get("memory", ""))),
     )
     return {
-        "memory_limit_bytes": int(memory) if memory else None,
-        "memory_request_bytes": int(request) if request else None,
+        "memory_limit_bytes": numbers.whole(memory or None),
+        "memory_request_bytes": numbers.whole(request or None),
         "cpu_limit": quantity(str(limits.get("cpu", ""))),
     }
 
@@ -145,7 +146,8 @@ def _states(now: dict[str, Any], last: dict[str, Any]) -> Row:
 
 
 _KEY = re.compile(
-    r"^(?P<indent>[ \t]*)(?P<key>[A-Za-z][\w .()/-]*?):(?:\s+(?P<value>.*?))?\s*$"
+    # The value includes blanks at its end: excluding them takes the square of their number.
+    r"^(?P<indent>[ \t]*+)(?P<key>[A-Za-z][\w .()/-]*+):(?:\s+(?P<value>.*))?$"
 )
 _SECTIONS = {"limits", "requests", "environment", "state", "last state"}
 
@@ -182,7 +184,7 @@ class _Described:
         if not (found := _KEY.match(text)):
             return
         indent, key = len(found["indent"].expandtabs()), found["key"].strip()
-        value = found["value"] or ""
+        value = (found["value"] or "").rstrip()
         lower = key.lower()
         if lower in ("containers", "init containers") and not value:
             self.flush()
@@ -216,7 +218,9 @@ class _Described:
                 self.fields[lower] = value
         elif self.section == "environment":
             # A value from the downward API is followed by its origin.
-            self.environment[key] = re.sub(r"\s+\((?:limits|requests)\.\w+\)$", "", value)
+            self.environment[key] = re.sub(
+                r"(?<!\s)\s+\((?:limits|requests)\.\w+\)$", "", value
+            )
         elif self.section:
             self.fields[f"{self.section} {lower}"] = value
         elif lower in ("container id", "restart count"):
@@ -240,10 +244,10 @@ class _Described:
             "last_status": fields.get("last state", "").lower() or None,
             "last_reason": fields.get("last state reason"),
             "oom_killed": fields.get(f"{ended} reason") == "OOMKilled",
-            "exit_code": _int(fields.get(f"{ended} exit code")),
+            "exit_code": numbers.whole(fields.get(f"{ended} exit code")),
             "started_at": _date(fields.get(f"{ended} started") or fields.get("state started")),
             "finished_at": _date(fields.get(f"{ended} finished")),
-            "restart_count": _int(fields.get("restart count")),
+            "restart_count": numbers.whole(fields.get("restart count")),
             **_resources(
                 {
                     "limits": {
@@ -278,15 +282,11 @@ def is_described(text: str) -> bool:
     return len(_DESCRIBES.findall(text)) >= 2
 
 
-def _int(text: str | None) -> int | None:
-    return int(text) if text and text.strip().lstrip("-").isdigit() else None
-
-
 def _date(text: str | None) -> datetime | None:
     if not text:
         return None
     try:
         time = parsedate_to_datetime(text)
-        return time.astimezone(UTC) if time.tzinfo else None
+        return plausible(time.astimezone(UTC)) if time.tzinfo else None
     except (ValueError, OverflowError):
         return None

@@ -8,10 +8,10 @@ invocation of the OOM killer.
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence import cgroups, kubernetes
 from gctrace_analyzer.ingest.evidence.oom_lines import (
     CONSTRAINED,
@@ -62,7 +62,7 @@ class _Reader:
         self.open: dict[str | None, _Incident] = {}
         self.columns: dict[str | None, list[str]] = {}
         self.kernel = False
-        self.by_pid: dict[int, list[Row]] = {}
+        self.by_pid: dict[int | None, list[Row]] = {}
         self.by_kubelet: list[Row] = []
         self.event: tuple[int, Row] = (-9, {})
         self.handlers: tuple[tuple[re.Pattern[str], _Handler], ...] = (
@@ -83,9 +83,7 @@ class _Reader:
 
     def read(self, messages: Iterable[Message]) -> Rows:
         for message in messages:
-            # Python refuses numbers with thousands of digits, which the kernel never prints.
-            with suppress(ValueError):
-                self.line(message)
+            self.line(message)
         for incident in list(self.open.values()):
             self.close(incident)
         # Most kills that the kubelet reports are also in the kernel's messages, and only the
@@ -118,15 +116,17 @@ class _Reader:
 
     def invoked(self, found: re.Match[str], about: Row) -> None:
         self.at("invoked", about, after={"no kill"}).facts.update(
-            invoker_comm=found["comm"], gfp_mask=found["gfp"], order=int(found["order"])
+            invoker_comm=found["comm"],
+            gfp_mask=found["gfp"],
+            order=numbers.whole(found["order"]),
         )
 
     def announced(self, found: re.Match[str], about: Row) -> None:
         words = found.string[: found.end("message")].lower()
         self.at("announced", about).announced = about | {
-            "pid": int(found["pid"]),
+            "pid": numbers.whole(found["pid"]),
             "comm": found["comm"],
-            "score": int(found["score"]),
+            "score": numbers.whole(found["score"]),
             "scope": scope(words),
         }
 
@@ -147,7 +147,10 @@ class _Reader:
     def cpu(self, found: re.Match[str], about: Row) -> None:
         incident = self.open.get(about["host"])
         if incident and "invoked" in incident.seen:
-            facts = {"invoker_pid": int(found["pid"]), "kernel_release": found["release"]}
+            facts = {
+                "invoker_pid": numbers.whole(found["pid"]),
+                "kernel_release": found["release"],
+            }
             incident.facts |= facts
 
     def wrapped(self, found: re.Match[str], about: Row) -> None:
@@ -173,7 +176,7 @@ class _Reader:
         quoted = '"' in before and not re.search(r'[Mm]essage[=:] ?"$', before)
         known = self.open.get(about["host"])
         announced_pid = (
-            known and known.announced and known.announced["pid"] == int(found["pid"])
+            known and known.announced and known.announced["pid"] == numbers.whole(found["pid"])
         )
         sized = found["message"] or "total-vm:" in after or "anon-rss:" in after
         if not self.kernel and (quoted or not (sized or announced_pid or found["uid1"])):
@@ -190,9 +193,9 @@ class _Reader:
             **{name: value for name, value in incident.facts.items() if name != "line_no"},
             **{name: value for name, value in about.items() if value is not None},
             "killer": "kernel",
-            "pid": int(found["pid"]),
+            "pid": numbers.whole(found["pid"]),
             "comm": found["comm"],
-            **({"uid": int(uid)} if uid else {}),
+            **({"uid": numbers.whole(uid)} if uid else {}),
             **given,
             "score": announced.get("score"),
             "oom_group": incident.group or None,
@@ -224,19 +227,21 @@ class _Reader:
             "global_oom": bool(found["global"]),
         }
         incident.announced = (incident.announced or about) | {
-            "pid": int(found["pid"]),
+            "pid": numbers.whole(found["pid"]),
             "comm": found["comm"],
-            "uid": int(found["uid"]),
+            "uid": numbers.whole(found["uid"]),
         }
-        incident.facts["uid"] = int(found["uid"])
+        incident.facts["uid"] = numbers.whole(found["uid"])
 
     def usage(self, found: re.Match[str], about: Row) -> None:
-        usage, limit = int(found["usage"]), int(found["limit"])
-        size = {"usage": usage * 1024, "limit": None if limit >= NO_LIMIT_KB else limit * 1024}
+        limit = numbers.whole(found["limit"], 1024)
+        if limit is not None and limit >= NO_LIMIT_KB * 1024:
+            limit = None
+        size = {"usage": numbers.whole(found["usage"], 1024), "limit": limit}
         if found["what"] == "memory":
             incident = self.at("usage", about)
             incident.facts |= {f"{name}_bytes": value for name, value in size.items()}
-            incident.facts["failcnt"] = int(found["failcnt"])
+            incident.facts["failcnt"] = numbers.whole(found["failcnt"])
         elif found["what"] == "swap" and (known := self.open.get(about["host"])):
             known.facts |= {f"swap_{name}_bytes": value for name, value in size.items()}
 
@@ -245,14 +250,16 @@ class _Reader:
         if incident := self.open.get(about["host"]):
             incident.tasks.append(row)
         else:
-            self.rows["oom_tasks"].append(row | {"rss_bytes": row.get("rss_pages", 0) * PAGE})
+            self.rows["oom_tasks"].append(
+                row | {"rss_bytes": numbers.whole(row.get("rss_pages"), PAGE)}
+            )
 
     def reaped(self, found: re.Match[str], _: Row) -> None:
-        pid = int(found["pid"])
+        pid = numbers.whole(found["pid"])
         for kill in reversed(self.by_pid.get(pid, [])):
             kill["reaped"] = True
             for name in ("anon", "file", "shmem"):
-                kill[f"reaped_{name}_rss_bytes"] = int(found[name]) * 1024
+                kill[f"reaped_{name}_rss_bytes"] = numbers.whole(found[name], 1024)
             return
 
     def kubelet(self, found: re.Match[str], about: Row) -> None:
@@ -262,7 +269,7 @@ class _Reader:
                 "killer": "kernel",
                 "reported_by": "kubelet",
                 "scope": "global",
-                "pid": int(found["pid"]),
+                "pid": numbers.whole(found["pid"]),
                 "comm": found["comm"],
             }
         )
@@ -284,7 +291,7 @@ class _Reader:
             self.rows["oom_invocations"].append(facts)
         page = _page_size(incident)
         for row in incident.tasks:
-            row["rss_bytes"] = row.get("rss_pages", 0) * page
+            row["rss_bytes"] = numbers.whole(row.get("rss_pages"), page)
             row["kill_line_no"] = incident.kills[0]["line_no"] if incident.kills else None
         self.rows["oom_tasks"] += incident.tasks
 

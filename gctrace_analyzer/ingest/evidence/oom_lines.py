@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.ingest import numbers
+
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row
 
@@ -55,8 +57,8 @@ USAGE = re.compile(
     r"failcnt (?P<failcnt>\d+)"
 )
 CPU = re.compile(
-    r"(?:CPU: \d+ (?:UID: \d+ )?PID|Pid): (?P<pid>\d+),? [Cc]omm: .{0,100}?(?:Not tainted|"
-    r"Tainted: [^\d]{0,64}?) (?P<release>\d+\.\d+\S*)"
+    r"(?:CPU: \d+ (?:UID: \d+ )?PID|Pid): (?P<pid>\d+),? [Cc]omm: .{0,64}?(?:Not tainted |"
+    r"Tainted: [^\d]{1,64}+(?<= ))(?P<release>\d+\.\d+\S*)"
 )
 REAPED = re.compile(
     r"oom_reaper: reaped process (?P<pid>\d+) \(.{0,64}?\), now anon-rss:(?P<anon>\d+)kB, "
@@ -133,7 +135,8 @@ def sizes(text: str) -> Row:
     """Returns the sizes on a line in bytes; the kernel's kB is 1024 bytes."""
     row: Row = {}
     for found in _SIZE.finditer(text):
-        row[_KEYS[found["key"]]] = int(found["value"]) * (1024 if found["unit"] else 1)
+        factor = 1024 if found["unit"] else 1
+        row[_KEYS[found["key"]]] = numbers.whole(found["value"], factor)
     return row
 
 
@@ -156,11 +159,11 @@ def task(found: re.Match[str], columns: list[str] | None) -> Row | None:
         return None
     name = found["rest"].split(None, len(columns) - 1)[-1].strip()
     given = dict(zip(columns, [*cells[: len(columns) - 1], name], strict=True))
-    row: Row = {"pid": int(found["pid"]), "comm": given.pop("name")}
+    row: Row = {"pid": numbers.whole(found["pid"]), "comm": given.pop("name")}
     for column, value in given.items():
         suffix = "_pages" if column in IN_PAGES else ""
-        if re.fullmatch(r"-?\d+", value):
-            row[column + suffix] = int(value)
+        if (number := numbers.whole(value)) is not None:
+            row[column + suffix] = number
     if "nr_ptes" in row:
         row["pgtables_bytes"] = (row.pop("nr_ptes") + row.pop("nr_pmds", 0)) * PAGE
     return row

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.ingest import json_values
+from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import cgroups
 
 if TYPE_CHECKING:
@@ -98,12 +98,11 @@ def read(messages: Iterable[Message]) -> Rows:
 
 def _event(text: str) -> Row | None:
     if found := _EXITED.search(text):
-        status = int(found["status"])
         return {
             "unit": found["unit"],
             "event": "main_exited",
             "code": found["code"],
-            "status": status,
+            "status": numbers.whole(found["status"]),
             "signal": found["signal"] if found["code"] != "exited" else None,
         }
     if found := _KILLED.search(text):
@@ -116,10 +115,10 @@ def _event(text: str) -> Row | None:
         return {
             "unit": found["unit"],
             "event": "oomd_killed_processes",
-            "n": int(found["n"]) if found["n"] else None,
+            "n": numbers.whole(found["n"]),
         }
     if found := _RESTART.search(text):
-        number = int(found["n"]) if found["n"] else None
+        number = numbers.whole(found["n"])
         return {"unit": found["unit"], "event": "restart_scheduled", "n": number}
     if (found := _CONSUMED.search(text)) and (row := consumed(found["what"])):
         return {"unit": found["unit"], "event": "consumed", **row}
@@ -137,7 +136,7 @@ def consumed(text: str) -> Row | None:
         row["wall_s"] = span_s(found["wall"])
     for peak in _PEAK.finditer(text):
         name = "memory_swap_peak_bytes" if peak["swap"] else "memory_peak_bytes"
-        row[name] = round(float(peak["size"]) * _BINARY[peak["unit"]])
+        row[name] = numbers.whole(peak["size"], _BINARY[peak["unit"]])
     return row
 
 
@@ -152,7 +151,9 @@ def span_s(text: str) -> float | None:
     for part in parts:
         unit = part["unit"]
         unit = unit if unit in _SPAN_S else _LONG.get(unit.rstrip("s"), unit.rstrip("s"))
-        total += float(part["number"]) * _SPAN_S[unit]
+        if (seconds := numbers.real(part["number"], _SPAN_S[unit])) is None:
+            return None
+        total += seconds
     return round(total, 6)
 
 
@@ -162,15 +163,15 @@ def _native(message: Message) -> Row:
         return {}
     given = json_values.loads(message.native)
     row: Row = {}
-    if used := given.get("CPU_USAGE_NSEC"):
+    if (used := numbers.whole(given.get("CPU_USAGE_NSEC"))) is not None:
         # Rounded to milliseconds, the precision that the text of the message has.
-        row["cpu_s"] = round(int(used) / 1e9, 3)
+        row["cpu_s"] = round(used / 1e9, 3)
     for field, column in (
         ("MEMORY_PEAK", "memory_peak_bytes"),
         ("MEMORY_SWAP_PEAK", "memory_swap_peak_bytes"),
     ):
-        if given.get(field):
-            row[column] = int(given[field])
+        if (size := numbers.whole(given.get(field))) is not None:
+            row[column] = size
     return row
 
 
@@ -180,15 +181,15 @@ def _oomd_kill(text: str) -> Row | None:
         return _of_cgroup(found["cgroup"]) | {
             "reason": "memory_pressure",
             "pressure_cgroup": found["parent"],
-            "pressure_pct": float(found["pct"]),
-            "pressure_limit_pct": float(found["limit"]),
+            "pressure_pct": numbers.real(found["pct"]),
+            "pressure_limit_pct": numbers.real(found["limit"]),
             "pressure_window_s": window,
         }
     if found := _USED.search(text):
         row = _of_cgroup(found["cgroup"]) | {"reason": "memory_used"}
         if found["used"]:
             # This is the memory used on the whole host, not by the unit.
-            row |= {"usage_bytes": int(found["used"]), "scope": "global"}
+            row |= {"usage_bytes": numbers.whole(found["used"]), "scope": "global"}
         return row
     return None
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, INTEGER_KINDS
 
 if TYPE_CHECKING:
@@ -25,12 +26,22 @@ ABSURD_MS = 1e12
 ABSURD_S = 1e9
 """Thirty years; an `@` that wrapped around prints 18446744073 s."""
 
+ABSURD_MIB = 1 << 40
+"""An exbibyte, which no machine can address."""
+
+ABSURD_PROCS = 1 << 31
+"""GOMAXPROCS is an int32."""
+
 _NOT_IN_A_LINE = ("process", "logged_at", "wall_time", "source", "monotonic_s")
 """Columns of `cycles` that do not come from the line itself."""
+
+COUNTS_OF_32_BITS = ("gc_num",)
+"""Numbers that the runtime counts in 32 bits; larger ones are damage (NumGC in mstats.go)."""
 
 LINE_COLUMNS = [name for name in schema.names("cycles") if name not in _NOT_IN_A_LINE]
 
 _DURATIONS = [name for name in LINE_COLUMNS if name.endswith("_ms")]
+_SIZES = ("heap_start_mib", "heap_end_mib", "heap_live_mib", "stacks_mib", "globals_mib")
 WALL_PHASES = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
 """The phases of a cycle, one after the other."""
 
@@ -113,11 +124,13 @@ def field_value(field: Field) -> pl.Expr:
     text = pl.col(field.name)
     if field.kind in FLOAT_KINDS:
         return text.str.strip_prefix("+").cast(pl.Float64, strict=False)
+    if field.name in COUNTS_OF_32_BITS:
+        return numbers.whole_column(text.cast(pl.UInt32, strict=False))
     if field.kind in INTEGER_KINDS:
-        return text.cast(pl.Int64, strict=False)
+        return numbers.whole_column(text)
     if field.kind == "size":
         hexadecimal = text.str.strip_prefix("0x").str.to_integer(base=16, strict=False)
-        decimal = text.cast(pl.Int64, strict=False)
+        decimal = numbers.whole_column(text)
         return pl.when(text.str.starts_with("0x")).then(hexadecimal).otherwise(decimal)
     return text
 
@@ -127,7 +140,11 @@ def companion_fields(shape: Shape) -> list[pl.Expr]:
     columns = schema.names(shape.table) if shape.table in schema.TABLES else []
     mib = [field.name for field in shape.fields if field.name.endswith("_mib")]
     kib = {name: name.removesuffix("_mib") + "_kib" for name in mib}
-    sizes = [(pl.col(name) * 1024).alias(kib[name]) for name in mib if kib[name] in columns]
+    sizes = [
+        pl.when(pl.col(name) < ABSURD_MIB).then(pl.col(name) * 1024).alias(kib[name])
+        for name in mib
+        if kib[name] in columns
+    ]
     return [pl.lit(shape.id).cast(pl.Categorical).alias("format"), *sizes]
 
 
@@ -142,7 +159,11 @@ def companions_frame(table: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     types = schema.polars_schema(table)
     columns = [name for name in types if name not in (*_NOT_IN_A_LINE, "gc_num", "after_gc")]
     return frame.select(
-        pl.col(name) if name in frame.columns else pl.lit(None, types[name]).alias(name)
+        pl.lit(None, types[name]).alias(name)
+        if name not in frame.columns
+        else numbers.real_column(pl.col(name)).alias(name)
+        if types[name] == pl.Float64
+        else pl.col(name)
         for name in columns
     )
 
@@ -152,7 +173,9 @@ def _without_impossible(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]
     limits = {
         "start_s": ABSURD_S,
         "heap_goal_mib": NO_GOAL_MIB,
+        "procs": ABSURD_PROCS,
         **dict.fromkeys(_DURATIONS, ABSURD_MS),
+        **dict.fromkeys(_SIZES, ABSURD_MIB),
     }
     impossible = Counter[str]()
     for name, limit in limits.items():
@@ -160,6 +183,9 @@ def _without_impossible(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]
             absurd = (frame[name] >= limit).fill_null(value=False)
             impossible[name] = int(absurd.sum())
             frame = frame.with_columns(pl.when(~absurd).then(pl.col(name)).alias(name))
+    if (frame["procs"] == 0).any():
+        impossible["procs"] += int((frame["procs"] == 0).sum())
+        frame = frame.with_columns(pl.when(pl.col("procs") > 0).then("procs").alias("procs"))
     # Only Go 1.8 and earlier print a forced cycle without concurrent marking; its assist,
     # background and idle times are those of the last concurrent cycle (golang/go#15068).
     stale = (pl.col("forced") & (pl.col("concurrent_mark_ms") == 0)).fill_null(value=False)

@@ -14,8 +14,8 @@ from typing import TypeVar
 
 import polars as pl
 
-from gctrace_analyzer.ingest.gctrace.columns import cycle_columns
-from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, MODERN, Variant
+from gctrace_analyzer.ingest.gctrace.columns import COUNTS_OF_32_BITS, cycle_columns
+from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, MODERN, Field, Variant
 
 _SEPARATOR = b"\x01"
 _ZLIB_FIRST_BYTE = b"x"
@@ -81,7 +81,7 @@ def _layout(variant: Variant) -> Layout:
             column += sum(part.count(char) for char in separators)
         else:
             types |= {f"empty_{n}": pl.String() for n in range(len(types), column)}
-            types[part.name] = pl.Float64() if part.kind in FLOAT_KINDS else pl.Int64()
+            types[part.name] = _type(part)
             columns.append(column)
     types |= {f"empty_{n}": pl.String() for n in range(len(types), column + 1)}
     kept = NUMERIC + b"\n" + separators.encode()
@@ -93,6 +93,12 @@ def _layout(variant: Variant) -> Layout:
         types=types,
         columns=columns,
     )
+
+
+def _type(field: Field) -> pl.DataType:
+    if field.kind in FLOAT_KINDS:
+        return pl.Float64()
+    return pl.UInt32() if field.name in COUNTS_OF_32_BITS else pl.Int64()
 
 
 def _separators(variant: Variant) -> str:
@@ -174,7 +180,7 @@ def _numbers(
     records: pl.DataFrame, data: bytes, layout: Layout
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Returns the cycles of records with one skeleton, and records with too large numbers."""
-    numbers = layout.read(data)
+    numbers = layout.read(data).cast(dict.fromkeys(COUNTS_OF_32_BITS, pl.Int64))
     unread = records.clear().with_columns(text=pl.lit(None, pl.String))
     if any(column.has_nulls() for column in numbers):
         fits = ~numbers.select(pl.any_horizontal(pl.all().is_null())).to_series()

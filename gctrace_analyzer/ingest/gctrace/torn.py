@@ -20,6 +20,7 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.gctrace.chunk import (
     CONTEXT_LINES,
     REJECTED_CHARS,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 _REASONS = {
     "long": "longer than 1 MiB",
-    "range": "a number does not fit in 64 bits",
+    "range": "a number is larger than any that the runtime prints",
     "headless": "the beginning of the record is missing",
     "piece": "part of a record, and the rest is missing",
 }
@@ -450,8 +451,11 @@ def _implausibility(record: str) -> float:
     score += int(match["heap_live_mib"]) > int(match["heap_end_mib"]) + 1
     for phase in ("stw_sweep_term", "stw_mark_term"):
         # The CPU time of a pause is its length times the number of processors stopped.
-        expected = float(match[f"{phase}_ms"]) * int(match["procs"])
-        printed = float(match[f"{phase}_cpu_ms"])
+        expected = numbers.real(match[f"{phase}_ms"], numbers.whole(match["procs"]) or 0)
+        printed = numbers.real(match[f"{phase}_cpu_ms"])
+        if expected is None or printed is None:
+            score += 5
+            continue
         score += min(abs(math.log((printed + 0.001) / (expected + 0.001))), 5)
     return score
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.errors import UnreadableInputError
+from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.ingest.wrappers import timestamps
 
@@ -154,11 +155,11 @@ def _typed(
 def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
     """Returns the name of a column, its values, and how many bytes its last digit counts."""
     if fields.plain(given) in fields.ELAPSED:
-        return "elapsed_s", text.cast(pl.Float64, strict=False), 1
+        return "elapsed_s", numbers.real_column(text), 1
     column, factor = fields.scaled(given)
-    whole = text.cast(pl.Int64, strict=False)
+    whole = numbers.whole_column(text)
     exact = whole.null_count() == text.null_count()
-    number = whole if exact else text.cast(pl.Float64, strict=False)
+    number = whole if exact else numbers.real_column(text)
     if column is None:
         return given, number if number.null_count() == text.null_count() else text, 1
     if column not in fields.INTEGERS:
@@ -173,7 +174,11 @@ def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
 def _headerless(texts: pl.Series, separator: str, name: str) -> list[str]:
     """Returns the recycling program's columns, if the relations between them hold in every row."""
     rows = [
-        [int(cell) for cell in _cells(line, separator)]
+        [
+            number
+            for cell in _cells(line, separator)
+            if (number := numbers.whole(cell)) is not None
+        ]
         for line in texts
         if re.fullmatch(r"[\d\s,;|]+", line)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.ingest import json_values
+from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.memstats.fields import (
     ENOUGH,
     INTEGERS,
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row
 
 
-_ABSURD = 1e300
-
-
 def is_record(value: Any) -> bool:
     """Returns whether a JSON object has fields of `runtime.MemStats`."""
     if not isinstance(value, dict):
@@ -35,13 +32,15 @@ def from_record(value: Mapping[str, Any]) -> Row:
     row: Row = {}
     for key, given in value.items():
         column, factor = scaled(key)
-        is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
-        if column and is_number and abs(given) < _ABSURD:
-            row[column] = int(given * factor) if column in INTEGERS else float(given)
+        if column is None or isinstance(given, str):
+            continue
+        taken = numbers.whole(given, factor) if column in INTEGERS else numbers.real(given)
+        if taken is not None:
+            row[column] = taken
     pauses, number = value.get("PauseNs"), row.get("num_gc")
     if isinstance(pauses, list) and pauses and number:
         last = pauses[(number + 255) % 256 % len(pauses)]
-        row["last_pause_ns"] = last if isinstance(last, int) else None
+        row["last_pause_ns"] = numbers.whole(last)
     if "heap_alloc_bytes" not in row and "alloc_bytes" in row and "HeapSys" in value:
         row["heap_alloc_bytes"] = row["alloc_bytes"]
     for key, given in value.items():

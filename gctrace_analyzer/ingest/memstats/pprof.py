@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.memstats import fields
 
 if TYPE_CHECKING:
@@ -28,20 +29,19 @@ def read(lines: list[str]) -> list[Row]:
 def _fields_of(key: str, value: str, row: Row) -> Row:
     if key in _IN_USE_AND_SYS and (both := re.fullmatch(r"(\d+) / (\d+)", value)):
         return {
-            f"{_IN_USE_AND_SYS[key]}_inuse_bytes": int(both[1]),
-            f"{_IN_USE_AND_SYS[key]}_sys_bytes": int(both[2]),
+            f"{_IN_USE_AND_SYS[key]}_inuse_bytes": numbers.whole(both[1]),
+            f"{_IN_USE_AND_SYS[key]}_sys_bytes": numbers.whole(both[2]),
         }
     if key == "PauseNs":
         pauses = re.findall(r"\d+", value)
-        return {"pauses": [int(pause) for pause in pauses]}
+        return {"pauses": [numbers.whole(pause) for pause in pauses]}
     column = fields.NAMES.get(fields.plain(key))
-    if column is None or not re.fullmatch(
-        r"-?\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,2})?", value
-    ):
+    if column is None:
         return {}
-    found: Row = {column: int(value) if value.lstrip("-").isdigit() else int(float(value))}
-    if column not in fields.INTEGERS:
-        found = {column: float(value)}
+    take = numbers.whole if column in fields.INTEGERS else numbers.real
+    if (number := take(value)) is None:
+        return {}
+    found: Row = {column: number}
     if column == "num_gc" and row.get("pauses"):
         pauses = row["pauses"]
         found["last_pause_ns"] = pauses[(found["num_gc"] + 255) % 256 % len(pauses)]

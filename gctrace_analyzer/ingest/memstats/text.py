@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.memstats import fields, json
 
 if TYPE_CHECKING:
@@ -89,26 +90,21 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
         if column in seen:
             continue  # BySize repeats the names
         seen.add(column)
-        value, unit = found["value"].replace(",", ""), found["unit"]
-        if value.startswith("0x"):
-            yield column, int(value, 16)
-            continue
-        if column.endswith("_ns") and unit and unit.lower() in _NS:
-            yield column, round(float(value) * _NS[unit.lower()])
-            continue
-        if column.endswith("_bytes"):
+        value, unit = found["value"].replace(",", ""), (found["unit"] or "").lower()
+        number: float | int | None = None
+        if column.endswith("_ns") and unit in _NS:
+            number = numbers.whole(value, _NS[unit])
+        elif column.endswith("_bytes") and unit not in _NS:
             # "MB" in this idiom is bytes / 1024 / 1024.
-            factor = _BINARY[unit[0].lower()] if unit else 1
+            factor = _BINARY.get(unit[:1], 1)
+            number = numbers.whole(value, factor)
             decimals = len(value.partition(".")[2]) if "e" not in value.lower() else 0
             resolution = max(resolution, round(factor / 10**decimals))
-            yield (
-                column,
-                round(float(value) * factor)
-                if factor > 1 or "." in value or "e" in value.lower()
-                else int(value),
-            )
         elif not unit:
-            yield column, int(float(value)) if column in fields.INTEGERS else float(value)
+            take = numbers.whole if column in fields.INTEGERS else numbers.real
+            number = take(value)
+        if number is not None:
+            yield column, number
     if resolution > 1:
         yield "resolution_bytes", resolution
 
@@ -116,12 +112,12 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
 _COCKROACH = re.compile(
     r"runtime stats: (?P<rss>{0}) RSS, (?P<goroutines>\d+) goroutines.{{0,200}}?, "
     r"(?P<alloc>{0})/(?:(?P<idle>{0})/)?(?P<total>{0}) G[oO] alloc".format(
-        r"\d{1,30}(?:\.\d{1,30})? [KMGT]?i?B"
+        r"\d{1,30}(?:\.\d{1,30})? (?:[KMGT]i?)?B"
     )
 )
 
 
-def _cockroach(text: str) -> dict[str, int]:
+def _cockroach(text: str) -> Row:
     """Returns the fields of CockroachDB's line of runtime statistics."""
     if not (found := _COCKROACH.search(text)):
         return {}
@@ -131,11 +127,12 @@ def _cockroach(text: str) -> dict[str, int]:
         "idle": "heap_idle_bytes",
         "total": "sys_bytes",
     }
-    row, resolution = {}, 1
+    row: Row = {}
+    resolution = 1
     for group, column in columns.items():
         if given := found[group]:
             number, unit = given.split(" ")
             factor = _BINARY[unit[0].lower()]
-            row[column] = round(float(number) * factor)
+            row[column] = numbers.whole(number, factor)
             resolution = max(resolution, round(factor / 10 ** len(number.partition(".")[2])))
     return row | {"resolution_bytes": resolution}

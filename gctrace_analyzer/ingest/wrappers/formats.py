@@ -22,7 +22,9 @@ _KIBANA = r"[A-Z][a-z]{2} \d{1,2}, \d{4} @ \d\d:\d\d:\d\d(?:\.\d+)?"
 _HOST = r"(?P<host>[^\s\[\]|]*[^\s\[\]:|])"
 _IDENT = r"(?P<ident>[^\s\[\]:|]+)(?: ?\[(?P<log_pid>\d+)\])?: ?"
 _PRI = r"(?:<\d{1,3}>)?"
-_PRINTK = r"\[ *(?P<monotonic_s>\d+\.\d{3,9})(?: *<[ \d.]*>)?\](?:\[ *[CT]\d+\])? "
+# Linux prints the caller's thread or CPU if it was built so; newer dmesg aligns it: `[   T123] `.
+_CALLER = r"(?: ?\[ *[CT]\d+ *\])?"
+_PRINTK = rf"\[ *(?P<monotonic_s>\d+\.\d{{3,9}})(?: *<[ \d.]*>)? *\]{_CALLER} "
 _LEVEL = r"(?:emerg|alert|crit|err|error|warn|warning|notice|info|debug)"
 
 
@@ -83,7 +85,7 @@ WRAPPERS = (
     ),
     Wrapper("journalctl -o short-full", rf"(?P<at>{_FULL}) {_HOST} {_IDENT}"),
     Wrapper("Heroku", rf"(?P<at>{_ISO}) (?P<stream>app|heroku)\[(?P<container>[\w.-]+)\]: "),
-    Wrapper("logcli", rf"(?P<at>{_ISO})\s+\{{(?P<labels>[^{{}}]*=[^{{}}]*)\}}\s+"),
+    Wrapper("logcli", rf"(?P<at>{_ISO})\s+\{{(?P<labels>[^{{}}=]*=[^{{}}]*)\}}\s+"),
     Wrapper(
         "aws logs tail", rf"(?P<at>{_ISO}) (?P<stream>[^\s:/\[]+(?:/[^\s/]+)*/[^\s/]*[\]\w]) "
     ),
@@ -95,13 +97,18 @@ WRAPPERS = (
     ),
     Wrapper(
         "journalctl -o short-monotonic",
-        rf"\[ *(?P<monotonic_s>\d+\.\d{{6}})(?: *<[ \d.]*>)?\] {_HOST} {_IDENT}",
+        # `short-delta` adds the time since the message before; the first one has blanks instead.
+        rf"\[ *(?P<monotonic_s>\d+\.\d{{6}})(?: *<[ \d.]*>)? *\] {_HOST} {_IDENT}",
     ),
     Wrapper("dmesg -x", rf"(?:kern|user|daemon|syslog|auth) *: *{_LEVEL} *: *(?:{_PRINTK})?"),
     Wrapper("Talos dmesg", rf"(?:kern|user|daemon|syslog): *{_LEVEL}: \[(?P<at>{_ISO})\]: "),
     Wrapper("/dev/kmsg", r"\d+,\d+,(?P<monotonic_us>\d+),[-c+][^;]*;"),
     Wrapper("vmware.log", rf"(?P<at>{_ISO})\|.*?Guest: {_PRI}(?:{_PRINTK})?"),
-    Wrapper("dmesg -T", r"\[(?P<at>\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})\] "),
+    Wrapper(
+        "dmesg -T",
+        r"\[(?P<at>\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})(?: *<[ \d.]*>)?\]"
+        rf"{_CALLER} ",
+    ),
     Wrapper("dmesg", rf"{_PRI}{_PRINTK}"),
     Wrapper("dmesg -H", rf"{_PRI}\[(?: *[+<] *\d+\.\d+>?|[A-Za-zÀ-ÿ]{{3}} ?\d+ \d\d:\d\d)\] "),
     Wrapper(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.ingest import json_values
+from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.wrappers.metadata import completed
 
 if TYPE_CHECKING:
@@ -126,9 +126,7 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
     if _of(given, _TIMES):
         metadata["at"] = pl.coalesce(_of(given, _TIMES))
     if "__MONOTONIC_TIMESTAMP" in given:
-        metadata["monotonic_s"] = (
-            pl.col("__MONOTONIC_TIMESTAMP").cast(pl.Float64, strict=False) / 1e6
-        )
+        metadata["monotonic_s"] = numbers.real_column(pl.col("__MONOTONIC_TIMESTAMP")) / 1e6
     if native := _of(given, _NATIVE):
         some = pl.any_horizontal(pl.col(name).is_not_null() for name in native)
         metadata["native"] = pl.when(some).then(pl.struct(native).struct.json_encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.wrappers import timestamps
 from gctrace_analyzer.schema import IDENTITY
 
@@ -33,10 +34,12 @@ def completed(lines: pl.DataFrame) -> pl.DataFrame:
     for name, dtype in {**METADATA, "tag": pl.String(), "path": pl.String()}.items():
         if name not in given:
             columns[name] = pl.lit(None, dtype)
+        elif dtype == pl.Float64:
+            columns[name] = numbers.real_column(pl.col(name))
         elif lines.schema[name] != dtype:
             columns[name] = pl.col(name).cast(dtype, strict=False)
     if "monotonic_us" in given:
-        columns["monotonic_s"] = pl.col("monotonic_us").cast(pl.Float64) / 1e6
+        columns["monotonic_s"] = numbers.real_column(pl.col("monotonic_us")) / 1e6
     if "ident" in given and lines["ident"].str.contains(_UNITS).any():
         # journalctl -o with-unit prints the unit instead of the identifier.
         is_unit = pl.col("ident").str.contains(_UNITS)

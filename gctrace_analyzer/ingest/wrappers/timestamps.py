@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.wrappers.formats import ascii_only
 
 if TYPE_CHECKING:
@@ -42,7 +43,13 @@ _FORMS: tuple[tuple[str, Callable[[pl.DataFrame], dict[str, pl.Expr]]], ...]
 
 
 def read(text: pl.Series) -> pl.DataFrame:
-    """Returns timestamps as `TIMESTAMP_COLUMNS`; null if the form is unknown."""
+    """Returns timestamps as `TIMESTAMP_COLUMNS`; null if the form or the year is impossible."""
+    found = _any_year(text)
+    possible = pl.col("local_time").is_between(numbers.EARLIEST, numbers.LATEST)
+    return found.with_columns(pl.when(possible).then("local_time").alias("local_time"))
+
+
+def _any_year(text: pl.Series) -> pl.DataFrame:
     if (quick := _all_iso(text)) is not None:
         return quick
     found = pl.DataFrame(schema=TIMESTAMP_COLUMNS)

@@ -142,7 +142,10 @@ def test_an_escaped_arrow_is_read_and_counts_as_repaired() -> None:
         (TORN[:43] + "2026/11/21 04:02:39 gone", "interrupted by another write"),
         (TORN[5:], "the beginning of the record is missing"),
         (TORN[44:], "the rest is missing"),
-        (TORN.replace("43->", "99999999999999999999->"), "does not fit in 64 bits"),
+        (
+            TORN.replace("43->", "99999999999999999999->"),
+            "larger than any that the runtime prints",
+        ),
         (LINES["gc18"].replace("4 MB goal, 0 MB stacks", "0 MB stacks, 4 MB goal"), "order"),
         ("gc 1" * 300_000, "longer than 1 MiB"),
     ],

@@ -1,0 +1,106 @@
+"""The gate for numbers from inputs: a number that cannot be true or does not fit becomes null.
+
+Every reader takes its numbers through this module, from text, from JSON and from columns of
+text. What passes is finite and has at most 62 bits, so that the arithmetic on it cannot fail. What
+does not pass is null, and the rest of the row is kept.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _Numbers = TypeVar("_Numbers", pl.Expr, pl.Series)
+
+LARGEST = 1 << 62
+"""No size, time or count of a program is larger, and differences of two such numbers still have
+64 bits."""
+
+EARLIEST, LATEST = datetime(1970, 1, 1), datetime(2200, 1, 1)
+"""Timestamps, in UTC, are between these. Arithmetic on them stays in the range of `datetime`."""
+
+# Python's own `int` and `float` also accept `1_000`, `nan` and the digits of other scripts.
+_WHOLE = re.compile(r"\s*([+-]?[0-9]{1,40})\s*")
+_REAL = re.compile(
+    r"\s*([+-]?(?:[0-9]{1,400}+(?:\.[0-9]{0,400}+)?|\.[0-9]{1,400}+)(?:[eE][+-]?[0-9]{1,4})?)\s*"
+)
+_HEXADECIMAL = re.compile(r"\s*0x([0-9a-fA-F]{1,40})\s*")
+
+
+def whole(value: object, factor: float = 1) -> int | None:
+    """Returns a number times `factor` as a whole number; None if it is not one or too large.
+
+    >>> whole("12"), whole("1.5", 1024), whole(3.0), whole("0x10"), whole(" -7 ")
+    (12, 1536, 3, 16, -7)
+    >>> whole("99999999999999999999"), whole("1.5.5"), whole("NaN"), whole(""), whole(None)
+    (None, None, None, None, None)
+    """
+    if isinstance(value, str) and (found := _WHOLE.fullmatch(value)):
+        value = int(found[1])
+    elif isinstance(value, str) and (found := _HEXADECIMAL.fullmatch(value)):
+        value = int(found[1], 16)
+    if isinstance(value, int) and isinstance(factor, int) and not isinstance(value, bool):
+        number = value * factor
+    elif (scaled := real(value, factor)) is not None:
+        number = round(scaled)
+    else:
+        return None
+    return number if -LARGEST <= number <= LARGEST else None
+
+
+def real(value: object, factor: float = 1) -> float | None:
+    """Returns a number times `factor`; None if it is not a number, infinite or too large.
+
+    >>> real("1.5"), real("4.2e-3"), real(2), real("1,5"), real("4.2e-"), real("1e309")
+    (1.5, 0.0042, 2.0, None, None, None)
+    """
+    if isinstance(value, str):
+        found = _REAL.fullmatch(value)
+        value = float(found[1]) if found else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if not -LARGEST <= value <= LARGEST:
+        return None
+    number = value * factor
+    return float(number) if -LARGEST <= number <= LARGEST else None
+
+
+def fitting(value: Any, dtype: pl.DataType) -> Any:
+    """Returns a value if it fits a column, else None: JSON may have any value of any type."""
+    if dtype == pl.Int64:
+        return whole(value) if isinstance(value, int) or _is_whole(value) else None
+    if dtype == pl.Float64:
+        return None if isinstance(value, str) else real(value)
+    if dtype == pl.String:
+        return value if isinstance(value, str) else None
+    if dtype == pl.Boolean:
+        return value if isinstance(value, bool) else None
+    return value
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value) and value.is_integer()
+
+
+def whole_column(text: _Numbers) -> _Numbers:
+    """Returns a column of text as whole numbers; null where it is not one or too large."""
+    return _bounded(text.cast(pl.Int64, strict=False))
+
+
+def real_column(numbers: _Numbers) -> _Numbers:
+    """Returns a column of text or numbers as finite numbers; null where it is not one."""
+    return _bounded(numbers.cast(pl.Float64, strict=False))
+
+
+def _bounded(values: _Numbers) -> _Numbers:
+    possible = values.is_between(-LARGEST, LARGEST)
+    if isinstance(values, pl.Series):
+        return pl.select(pl.when(possible).then(values)).to_series().alias(values.name)
+    return pl.when(possible).then(values)
