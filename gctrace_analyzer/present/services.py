@@ -176,7 +176,8 @@ def to_html(found: Services, most: int = MOST_ROWS) -> str:
     from markupsafe import Markup
 
     from gctrace_analyzer import __version__
-    from gctrace_analyzer.present.html.parts import WORDS, environment
+    from gctrace_analyzer.present.html.parts import environment
+    from gctrace_analyzer.present.sections.verdict import WORDS
 
     style = files("gctrace_analyzer.present.html").joinpath("report.css").read_text("utf-8")
     page = environment().get_template("fleet.html.j2")
