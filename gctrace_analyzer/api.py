@@ -10,9 +10,9 @@ import polars as pl
 
 from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.analysis.cycles import with_metrics
-from gctrace_analyzer.analysis.service_levels import limits as service_limits
-from gctrace_analyzer.analysis.service_levels import thresholds_from
 from gctrace_analyzer.analysis.settings import given_settings
+from gctrace_analyzer.analysis.thresholds import limits as service_limits
+from gctrace_analyzer.analysis.thresholds import thresholds_from
 from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
 from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.ingest.clock import Clock, moment

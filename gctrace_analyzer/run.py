@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.checks import Check
     from gctrace_analyzer.analysis.postmortem.memory import Memory
     from gctrace_analyzer.analysis.postmortem.report import PostMortem
-    from gctrace_analyzer.analysis.service_levels import Quantity
     from gctrace_analyzer.analysis.settings import Settings
-    from gctrace_analyzer.analysis.thresholds import Thresholds
+    from gctrace_analyzer.analysis.thresholds import Quantity, Thresholds
     from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.ingest.sources import SourceFacts
     from gctrace_analyzer.schema import TableName
@@ -343,8 +342,7 @@ class Run:
             for name, table in self._log.tables.items()
             if "line_no" in table.columns and name != "cycles"
         }
-        log = replace(self._log, tables=self._log.tables | tables)
-        return Run(log, self._given, self._thresholds, self._slo)._only(inside)
+        return self._with(tables)._only(inside)
 
     def whatif(
         self,
@@ -425,8 +423,7 @@ class Run:
         Raises:
             BadSettingError: a condition is not valid.
         """
-        analysis = self._analysis
-        facts = Facts(analysis.summary.to_dict(), lambda: analysis.findings)
+        facts = Facts(self._analysis.summary.to_dict(), lambda: self._analysis.findings)
         return [condition(text, FIGURES).check(facts) for text in conditions]
 
     def report(self) -> Report:
@@ -440,8 +437,11 @@ class Run:
     def _only_dumps(self, which: pl.Expr) -> Run:
         """Returns the run of the processes that match a condition, with their dumps."""
         names = ("processes", "memstats", "cycle_pauses")
-        tables = {name: self._log.tables[name].filter(which) for name in names}
-        return Run(replace(self._log, tables=self._log.tables | tables), self._given)
+        return self._with({name: self._log.tables[name].filter(which) for name in names})
+
+    def _with(self, tables: dict[str, pl.DataFrame]) -> Run:
+        log = replace(self._log, tables=self._log.tables | tables)
+        return Run(log, self._given, self._thresholds, self._slo)
 
     def _dumps_between(self, low: float, high: float) -> Run:
         """Returns the run of the dumps between two times since the start of their process."""
@@ -449,9 +449,7 @@ class Run:
             (pl.col("begin_s") >= low) & (pl.col("end_s") <= high)
         ).drop_nulls("begin_at")
         if inside.is_empty():
-            covered = self.intervals.select(pl.col("begin_s").min(), pl.col("end_s").max()).row(
-                0
-            )
+            covered = self.intervals.select(pl.min("begin_s"), pl.max("end_s")).row(0)
             raise BadSettingError(
                 argument="between",
                 value=f"{low:g}s..{high:g}s",
@@ -463,8 +461,8 @@ class Run:
         kept = memstats.join(spans, on="process", how="left", maintain_order="left").select(
             pl.col("logged_at").is_between(pl.col("begin_at"), pl.col("end_at"))
         )
-        tables = {"memstats": memstats.filter(kept.to_series().fill_null(value=False))}
-        return Run(replace(self._log, tables=self._log.tables | tables), self._given)
+        chosen = kept.to_series().fill_null(value=False)
+        return self._with({"memstats": memstats.filter(chosen)})
 
     def _only(self, which: pl.Expr) -> Run:
         """Returns the run of the cycles that match a condition."""
@@ -478,8 +476,7 @@ class Run:
         )
         tables["cycles"] = cycles
         tables["processes"] = tables["processes"].update(counted, on="process")
-        log = replace(self._log, tables=tables)
-        return Run(log, self._given, self._thresholds, self._slo)
+        return self._with(tables)
 
 
 def _rows(name: str, values: Sequence[PostMortem | Memory]) -> pl.DataFrame:

@@ -11,7 +11,6 @@ from gctrace_analyzer.advise.metrics import recommend as by_metrics
 from gctrace_analyzer.advise.metrics.model import MetricsBaseline, baseline_of, needed_limit
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.recommend import recommend
-from gctrace_analyzer.advise.verdict import Verdict, verdict
 from gctrace_analyzer.advise.whatif import CURVE, trade_off
 
 if TYPE_CHECKING:
@@ -60,11 +59,6 @@ class Advice:
         if self.of_metrics is not None:
             return by_metrics.recommend(self.of_metrics)
         return recommend(self.baseline)
-
-    @cached_property
-    def verdict(self) -> Verdict | None:
-        """Whether GC is the problem, and what to do; None without cycles and findings."""
-        return verdict(self._analysis, self)
 
     @cached_property
     def trade_off(self) -> pl.DataFrame:

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.advise.recommend import as_text
-from gctrace_analyzer.analysis.onset import changes_at
 from gctrace_analyzer.analysis.rules.finding import ALLOCATE_LESS, SEVERITIES, percent
+from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.units import cpus_text, digits, duration_text, size_text
 
 if TYPE_CHECKING:

@@ -14,15 +14,15 @@ from gctrace_analyzer.analysis import mmu as mmu_of
 from gctrace_analyzer.analysis import pauses as pauses_of
 from gctrace_analyzer.analysis import segments as segments_of
 from gctrace_analyzer.analysis import windows as windows_of
+from gctrace_analyzer.analysis.checks import ServiceLevel, service_levels
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.metrics import findings as metrics_findings
 from gctrace_analyzer.analysis.metrics.dumps import Dumps
 from gctrace_analyzer.analysis.postmortem import cpu, memory, report
 from gctrace_analyzer.analysis.rules import diagnose, levels
-from gctrace_analyzer.analysis.service_levels import service_levels, with_promises
 from gctrace_analyzer.analysis.settings import Settings, known
 from gctrace_analyzer.analysis.summary import Summary, summarize
-from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.report import PostMortem
     from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.analysis.rules.levels import Level
-    from gctrace_analyzer.analysis.service_levels import Quantity, ServiceLevel
+    from gctrace_analyzer.analysis.thresholds import Quantity
     from gctrace_analyzer.ingest.read import Log
 
 WORST_CYCLES = 5

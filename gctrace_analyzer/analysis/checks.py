@@ -4,6 +4,8 @@ A condition describes what must not happen. The figure of one run is compared wi
 change between two sides must exceed the limit and be statistically significant, so that chance
 does not fail a build. A condition that the input cannot answer is reported as unknown and
 never passes silently.
+
+Service levels are promises of another kind: the report shows how far each was kept.
 """
 
 from __future__ import annotations
@@ -11,18 +13,23 @@ from __future__ import annotations
 import math
 import operator
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import units
+from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
+from gctrace_analyzer.analysis.windows import windows
 from gctrace_analyzer.errors import BadSettingError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    import polars as pl
+
     from gctrace_analyzer.analysis.rules.finding import Finding
+    from gctrace_analyzer.analysis.thresholds import Quantity
 
 _FIGURE = re.compile(
     r"\s*+(\w++)\s*+(>=|<=|==|>|<)\s*+([-+]?)\s*+(\d++(?:\.\d++)?)\s*+(%|[A-Za-z]*+)\s*+"
@@ -284,3 +291,52 @@ def _limit(text: str, figure: str, number: str, unit: str) -> float:
     if "_mib" in figure:
         return units.size_mib(number + unit, argument="condition")
     raise _bad_condition(text, f"a limit for {figure} without a unit")
+
+
+WINDOW_S = 10.0
+"""GC CPU is compared in windows of this length."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceLevel:
+    """A promise and how far it was kept.
+
+    Attributes:
+        quantity: `pause` or `gc_cpu`.
+        limit: in milliseconds for pauses, as a share (0–1) for GC CPU.
+        within_share: share of the pauses, or of the 10 s windows, within the limit; None if
+            there is nothing to compare.
+        worst: the longest pause in milliseconds, or the highest share of a window.
+    """
+
+    quantity: Quantity
+    limit: float
+    within_share: float | None
+    worst: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the values by name, ready for JSON."""
+        return asdict(self)
+
+
+def service_levels(
+    corrected: pl.DataFrame, promised: Mapping[Quantity, float]
+) -> tuple[ServiceLevel, ...]:
+    """Returns how far each promise was kept.
+
+    Args:
+        corrected: what `on_real_cpus` returns.
+        promised: what `limits` returns.
+    """
+    found = []
+    for quantity, limit in promised.items():
+        if quantity == "pause":
+            values = single_pauses(corrected)
+        elif corrected["start_s"].count():
+            values = windows(corrected, WINDOW_S)["gc_cpu_share"].drop_nulls()
+        else:
+            values = single_pauses(corrected).clear()
+        within = (values <= limit).mean() if len(values) else None
+        worst = values.max() if len(values) else None
+        found.append(ServiceLevel(quantity, limit, within, worst))  # type: ignore[arg-type]
+    return tuple(found)

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from gctrace_analyzer import units
+from gctrace_analyzer.errors import BadSettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Quantity: TypeAlias = Literal["pause", "gc_cpu"]
+QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
+"""What a service may promise: the length of pauses, or the share of GC CPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,3 +421,76 @@ class Thresholds:
 
 
 DEFAULT = Thresholds()
+
+
+def limits(given: Mapping[str, str | float]) -> dict[Quantity, float]:
+    """Returns promised limits, given as `{"pause": "2ms", "gc_cpu": "5%"}`, as numbers.
+
+    Raises:
+        BadSettingError: a quantity is unknown, or a limit cannot be read.
+    """
+    found: dict[Quantity, float] = {}
+    for name, value in given.items():
+        quantity = next((each for each in QUANTITIES if each == name), None)
+        if quantity is None:
+            raise BadSettingError.unknown(argument="slo", value=name, valid=QUANTITIES)
+        found[quantity] = _limit(quantity, value)
+    return found
+
+
+def _limit(quantity: Quantity, value: str | float) -> float:
+    text = str(value).strip()
+    try:
+        if quantity == "pause":
+            limit = 1000 * units.duration_s(value, argument="slo")
+        else:
+            limit = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    except (ValueError, BadSettingError):
+        limit = -1.0
+    if limit <= 0 or (quantity == "gc_cpu" and limit >= 1):
+        example = "pause=2ms" if quantity == "pause" else "gc_cpu=5%"
+        raise BadSettingError(
+            argument="slo", value=f"{quantity}={text}", expected=f"a limit such as {example}"
+        )
+    return limit
+
+
+def with_promises(thresholds: Thresholds, promised: Mapping[Quantity, float]) -> Thresholds:
+    """Returns thresholds by which what breaks a promise is a warning."""
+    changed: dict[str, Any] = {}
+    if (pause := promised.get("pause")) is not None:
+        changed |= {
+            "stw_warn_ms": pause,
+            "stw_single_ms": pause,
+            "stw_bad_ms": max(DEFAULT.stw_bad_ms, pause),
+        }
+    if (cpu := promised.get("gc_cpu")) is not None:
+        changed |= {"gc_cpu_warn": cpu, "gc_cpu_bad": max(DEFAULT.gc_cpu_bad, cpu)}
+    return replace(thresholds, **changed)
+
+
+_KINDS = {field.name: type(getattr(DEFAULT, field.name)) for field in fields(Thresholds)}
+
+
+def thresholds_from(values: Mapping[str, Any]) -> Thresholds:
+    """Returns the default thresholds with other values, by name.
+
+    Raises:
+        BadSettingError: a name is unknown, or a value is not a number.
+    """
+    changed: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in _KINDS:
+            raise BadSettingError.unknown(
+                argument="thresholds", value=name, valid=tuple(_KINDS)
+            )
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            raise BadSettingError(
+                argument="thresholds", value=f"{name}={value}", expected="a number, 0 or more"
+            )
+        if _KINDS[name] is tuple:
+            raise BadSettingError(
+                argument="thresholds", value=name, expected="a threshold with a single value"
+            )
+        changed[name] = _KINDS[name](value)
+    return replace(DEFAULT, **changed)

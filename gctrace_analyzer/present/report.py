@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.advise.verdict import Verdict, verdict
 from gctrace_analyzer.present import format
 from gctrace_analyzer.units import cpus_text
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.advice import Advice
-    from gctrace_analyzer.advise.verdict import Verdict
     from gctrace_analyzer.analysis.analysis import Analysis
 
 
 _DAY_S = 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Report:
     """An analysis and its advice, ready to be shown in any output format."""
 
@@ -34,10 +35,10 @@ class Report:
         names = [format.printable(source.name) for source in sources]
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
-    @property
+    @cached_property
     def verdict(self) -> Verdict | None:
         """Whether GC is the problem, and what to do; None if the input shows neither."""
-        return self.advice.verdict
+        return verdict(self.analysis, self.advice)
 
     def moment(self, process: int | None, seconds: float) -> str:
         """Formats a time since the start of a process: by the clock if the input has one."""

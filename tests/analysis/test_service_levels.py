@@ -8,8 +8,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.pauses import pause_ranges
-from gctrace_analyzer.analysis.service_levels import limits, thresholds_from
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.thresholds import DEFAULT, limits, thresholds_from
 from gctrace_analyzer.testing import read_text
 from tests.conftest import ROOT
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gctrace_analyzer.analysis.onset import changes_at
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.trend import changes_at
 from tests.helpers.facts import facts_of, log_of
 
 
