@@ -58,6 +58,10 @@ a file with one input per line, @- reads such a list from standard input.
 Credentials are taken from the environment or from the store's own
 configuration files; they are never written anywhere.
 
+A Prometheus server can compare the services that it scrapes:
+
+  gctrace-analyze fleet prometheus+http://localhost:9090 --help
+
 OUTPUT.parquet is a folder of Parquet files with one row per process. An
 interrupted run resumes when given the same --output. Without inputs,
 `fleet -o OUTPUT.parquet` reports on what is already there."""
@@ -82,6 +86,10 @@ scheduler or store was lost, 70 internal error, 130 interrupted"""
 
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
+    if any(word.lower().startswith("prometheus+") for word in words):
+        from gctrace_analyzer.cli.prometheus.fleet import run as run_on_server
+
+        return run_on_server(words)
     args = _parser().parse_args(words)
     folder, reports = _outputs(args.output)
     from gctrace_analyzer.analysis.fleet import answers

@@ -18,7 +18,9 @@ from gctrace_analyzer.errors import (
     nearest,
 )
 
-VERBS = ("compare", "explain", "fleet", "help", "recommend", "watch", "whatif")
+VERBS = (
+    "compare", "explain", "fleet", "help", "prometheus", "recommend", "watch", "whatif",
+)  # fmt: skip
 """Words that are commands if they come first. A file of that name is given as `./compare`."""
 
 _USAGE_ERRORS = (BadSettingError, MissingExtraError, UnwritableOutputError)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _NOT_OPTIONS = {
     "condition": "--fail-on",
     "finding": "LINE",
+    "headers": "--header",
     "input": "FILE",
     "inputs": "INPUT",
     "line_no": "LINE",
@@ -23,6 +24,7 @@ _NOT_OPTIONS = {
     "side": "SIDE",
     "settings": "SIDE",
     "stdin": "-",
+    "url": "URL",
 }
 """What users type for a Python argument that is not an option or whose option is different."""
 

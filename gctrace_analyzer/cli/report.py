@@ -28,6 +28,7 @@ from gctrace_analyzer.schema import PlotName, TableName
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
     import polars as pl
 
@@ -67,6 +68,7 @@ commands:
   gctrace-analyze watch -- ./server        live, while the program runs
   gctrace-analyze explain LINE             one line of gctrace, field by field
   gctrace-analyze fleet 'logs/**/*.log'    the logs of thousands of processes
+  gctrace-analyze prometheus URL           metrics instead of gctrace
   gctrace-analyze help COMMAND             help for a command"""
 
 _EPILOG = """\
@@ -86,10 +88,23 @@ exit codes: 0 analysed, 1 a --fail-on condition is true, 2 wrong usage,
 def run(words: list[str]) -> int:
     """Prints or writes the report and returns the exit code."""
     args = _parser().parse_args(words)
+    outputs = validated(args)
+    return deliver(_read(args), args, outputs)
+
+
+def validated(args: argparse.Namespace) -> list[tuple[Path, str]]:
+    """Returns the files to write with their formats.
+
+    Invalid conditions and files raise an error before anything is read.
+    """
     outputs = [(path, format_of(path, SUFFIXES)) for path in args.output]
-    table = args.table or "cycles"
     _validate_conditions(args)
-    whole = _read(args)
+    return outputs
+
+
+def deliver(whole: Run, args: argparse.Namespace, outputs: list[tuple[Path, str]]) -> int:
+    """Prints or writes the report of a run and returns the exit code."""
+    table = args.table or "cycles"
     code = 0 if not whole.is_empty else exit_codes.INPUT
     view = _selected(whole, args)
     if args.fail_on or args.junit:
@@ -113,6 +128,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument_group("input").add_argument(
         "inputs", nargs="+", metavar="FILE", help="a log, or - for standard input"
     )
+    add_report(parser)
+    add_judging(parser)
+    add_facts(parser)
+    add_reading(parser).add_argument(
+        "--strict", action="store_true", help="exit with code 3 if a line cannot be read"
+    )
+    add_general(parser)
+    return parser
+
+
+def add_report(parser: Parser) -> None:
+    """Adds the options for what is shown of a run, and how."""
     output = add_output(parser, FORMATS, SUFFIXES)
     output.add_argument(
         "--table",
@@ -143,13 +170,6 @@ def _parser() -> argparse.ArgumentParser:
     fail_on.add_checks(
         parser, "'stw_p99_ms>2', 'gc_cpu_share>10%%', finding:bad or finding:GC016"
     )
-    add_judging(parser)
-    add_facts(parser)
-    add_reading(parser).add_argument(
-        "--strict", action="store_true", help="exit with code 3 if a line cannot be read"
-    )
-    add_general(parser)
-    return parser
 
 
 def _validate_conditions(args: argparse.Namespace) -> None:

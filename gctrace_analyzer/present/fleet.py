@@ -72,14 +72,15 @@ def dumps(answers: Answers, most: int = MOST_ROWS) -> str:
 def to_json(answers: Answers) -> str:
     """Returns the summary as one JSON object; unknown values are null."""
     document = {"schema_version": SCHEMA_VERSION, **answers.to_dict()}
-    return json.dumps(_finite(document), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(finite(document), indent=2, ensure_ascii=False) + "\n"
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Returns a document of plain values with null for infinite values and NaN."""
     if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
+        return {name: finite(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -52,7 +52,7 @@ def intervals(
     """
     rows = _rows(memstats, settings)
     if rows.is_empty():
-        return rows
+        return pl.DataFrame()
     rows = rows.with_columns(_starts(rows, pauses))
     rows = live.with_limits(rows)
     found = _differences(rows).filter(pl.col("length_s") > 0)

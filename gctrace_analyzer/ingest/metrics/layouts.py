@@ -10,10 +10,12 @@ import polars as pl
 
 from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest.metrics import exposition, go_json, grafana, otlp, series_json
-from gctrace_analyzer.ingest.metrics.samples import Samples, rows
+from gctrace_analyzer.ingest.metrics.samples import Samples, container_states, rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from gctrace_analyzer.ingest.evidence.message import Row
 
 Layout = Literal["series", "exposition", "grafana", "go-json", "otlp"]
 
@@ -50,6 +52,7 @@ class Metrics:
     layout: Layout
     memstats: pl.DataFrame = field(default_factory=pl.DataFrame)
     pauses: pl.DataFrame = field(default_factory=pl.DataFrame)
+    containers: list[Row] = field(default_factory=list)
     rejected: Sequence[tuple[int, str, str]] = ()
 
 
@@ -111,4 +114,5 @@ def read(text: str, name: str) -> Metrics:
         case _:
             assert_never(found.layout)
     found.memstats = rows(samples)
+    found.containers = container_states(samples, found.memstats)
     return found

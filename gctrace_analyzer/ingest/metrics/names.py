@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from gctrace_analyzer.ingest.memstats import fields
+from gctrace_analyzer.ingest.metrics import containers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,6 +124,7 @@ HINTS = (
     "go_info", "go_config_gogc", "go_processor_limit", "process_resident_memory_bytes",
     "process_cpu_seconds_total", "process_start_time_seconds", "process_runtime_go_",
     "go.memory.", "go.config.gogc", "go.processor.limit", "process.runtime.go.",
+    *containers.HINTS,
 )  # fmt: skip
 """Every metric that is read has one of these in its name; lines without them are skipped."""
 
@@ -133,13 +135,15 @@ _UNIT = re.compile(r"(?:_bytes|_percent|_nanoseconds)?(?:_total)?$")
 class Metric(NamedTuple):
     """The column that a metric fills: its value times `factor`, or the text `value`.
 
-    Of several metrics of one process for the same column, the lowest `rank` counts.
+    Of several metrics of one process for the same column, the lowest `rank` counts. If
+    `is_of_container`, the metric is of a container, not of a Go process.
     """
 
     column: str
     factor: float = 1.0
     rank: int = 0
     value: str | None = None
+    is_of_container: bool = False
 
 
 def metric(name: str, labels: Mapping[str, str]) -> Metric | None:
@@ -161,6 +165,9 @@ def metric(name: str, labels: Mapping[str, str]) -> Metric | None:
         kind = labels.get("go.memory.type") or labels.get("go_memory_type")
         column = _OTEL_USED.get(kind or "")
         return Metric(column) if column else None
+    if name.startswith(containers.HINTS):
+        of_container = containers.column_of(name, labels)
+        return Metric(of_container, is_of_container=True) if of_container else None
     return _by_name(name)
 
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.ingest.metrics import names
+from gctrace_analyzer.ingest.metrics import containers, names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gctrace_analyzer.ingest.evidence.message import Row
     from gctrace_analyzer.ingest.metrics.names import Metric
 
 MAX_SECONDS, MAX_MS, MAX_US = 1e11, 1e14, 1e17
@@ -27,6 +28,9 @@ GOGC_OFF = -1
 
 _ABSURD_GOGC = 1e9
 _LONGEST_IDENTITY = 200
+_IS_CONTAINER = ("", "container")
+"""Marks the labels of a container, so that they are not those of a process."""
+
 _ENOUGH = 2
 _ENOUGH_ALONE = ("num_gc", "total_alloc_bytes", "next_gc_bytes", "heap_alloc_bytes")
 """Columns that only a Go program has, so that one of them is enough for a row."""
@@ -43,6 +47,7 @@ class Target:
     key: str
     same: str
     identity: dict[str, str]
+    items: tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
@@ -63,6 +68,8 @@ class Samples:
             return None
         own = names.PER_METRIC if metric.value is None else (*names.PER_METRIC, "version")
         items = tuple(sorted((k, v) for k, v in labels.items() if k not in own and v))
+        if metric.is_of_container:
+            items = (_IS_CONTAINER, *containers.identity(labels))
         target = self._target_of.setdefault(items, len(self.targets))
         if target == len(self.targets):
             self.targets.append(_target(items))
@@ -102,7 +109,7 @@ def _target(items: Sequence[tuple[str, str]]) -> Target:
         same = [(name, labels.get(name, "")) for name in names_]
     else:
         same = [item for item in items if item[0] not in ("job", "exported_job")]
-    return Target(_hashed(items), _hashed(same), identity)
+    return Target(_hashed(items), _hashed(same), identity, tuple(items))
 
 
 def _hashed(items: Sequence[tuple[str, str]]) -> str:
@@ -136,8 +143,8 @@ def rows(samples: Samples) -> pl.DataFrame:
     """
     if not samples.frames:
         return pl.DataFrame()
-    every = pl.concat(samples.frames)
-    wide = _pivoted(every.filter(pl.col("value").is_finite()), samples)
+    every = _of_go(samples)
+    wide = _pivoted(every, samples) if len(every) else pl.DataFrame()
     if wide.is_empty():
         return pl.DataFrame()
     wide = completed(_with_versions(wide, samples))
@@ -152,6 +159,48 @@ def rows(samples: Samples) -> pl.DataFrame:
         .hstack(_identities(wide["target_no"], samples.targets))
         .drop("target_no", "at_us", "scrape")
     )
+
+
+def _is_of_container(samples: Samples) -> pl.Series:
+    return pl.Series([m.is_of_container for _, m in samples.series], dtype=pl.Boolean)
+
+
+def _of_go(samples: Samples) -> pl.DataFrame:
+    every = pl.concat(samples.frames).filter(pl.col("value").is_finite())
+    return every.filter(~_is_of_container(samples).gather(every["series"]))
+
+
+def container_states(samples: Samples, of_go: pl.DataFrame) -> list[Row]:
+    """Returns rows of `container_states` for the containers that run the Go programs.
+
+    Args:
+        samples: everything that was read.
+        of_go: what `rows` returns. If its pods are known, only containers in them count;
+            otherwise a container only counts if it is the only one.
+    """
+    which = _is_of_container(samples)
+    if not samples.frames or not which.any():
+        return []
+    every = pl.concat(samples.frames).filter(pl.col("value").is_finite())
+    every = every.filter(which.gather(every["series"]))
+    pods = set(of_go["pod"].drop_nulls()) if "pod" in of_go.columns else set()
+    own = {
+        number: dict(target.items[1:])
+        for number, target in enumerate(samples.targets)
+        if target.items[:1] == (_IS_CONTAINER,)
+        and (not pods or dict(target.items).get("pod") in pods)
+    }
+    if not own or (not pods and len(own) > 1):
+        return []
+    targets = pl.Series([target for target, _ in samples.series], dtype=pl.Int64)
+    columns = pl.Series([metric.column for _, metric in samples.series], dtype=pl.String)
+    every = every.with_columns(
+        targets.gather(every["series"]).alias("container"),
+        columns.gather(every["series"]).alias("column"),
+    ).filter(pl.col("container").is_in(list(own)))
+    place = {number: at for at, number in enumerate(own)}
+    every = every.with_columns(pl.col("container").replace_strict(place, return_dtype=pl.Int64))
+    return containers.states(every, list(own.values()))
 
 
 def _pivoted(every: pl.DataFrame, samples: Samples) -> pl.DataFrame:

@@ -267,3 +267,58 @@ def test_no_text_makes_the_readers_raise(text: str, like: Path) -> None:
 def test_a_log_that_mentions_a_metric_is_no_page_of_metrics() -> None:
     assert layouts.layout_of("go_gc took 5 ms\ngo_info is logged\n") is None
     assert layouts.layout_of('go_goroutines 5\ngo_info{version="go1.2"} 1\n') == "exposition"
+
+
+def test_the_limit_of_the_container_is_that_of_the_own_pod(tmp_path: Path) -> None:
+    of_pods = [
+        f'{name}{{namespace="shop",pod="{pod}",container="api",node="n1"{more}}} {value}'
+        f" 1700000015000"
+        for pod, limit, killed in (("api-1", 2**30, 1), ("other-1", 2**31, 0))
+        for name, value, more in (
+            ("container_spec_memory_limit_bytes", limit, ',id="/kube"'),
+            ("kube_pod_container_resource_limits", 1.5, ',resource="cpu",unit="core"'),
+            ("kube_pod_container_status_restarts_total", 3, ""),
+            (
+                "kube_pod_container_status_last_terminated_reason",
+                killed,
+                ',reason="OOMKilled"',
+            ),
+        )
+    ]
+    lines = scrapes([0, 15], [0, 10], pod="api-1", namespace="shop", container="api")
+    run = gca.read(write(tmp_path, [*lines, *of_pods]))
+    (state,) = run.container_states.to_dicts()
+    assert (state["pod"], state["memory_limit_bytes"], state["cpu_limit"]) == (
+        "api-1",
+        2**30,
+        1.5,
+    )
+    assert (state["restart_count"], state["last_reason"]) == (3, "OOMKilled")
+    assert state["oom_killed"] is None, "when it was killed is unknown"
+    assert not run.post_mortems()
+    assert run.settings.value("container_limit_mib") == 1024
+    assert len(run.processes) == 1
+    without_pods = gca.read(write(tmp_path, [*scrapes([0, 15], [0, 10]), *of_pods]))
+    assert without_pods.container_states.is_empty()
+
+
+def test_a_restart_with_the_reason_oom_killed_is_a_death(tmp_path: Path) -> None:
+    pod = 'namespace="shop",pod="api-1",container="api"'
+    states = [
+        line
+        for at, restarts in ((0, 0), (15, 0), (30, 1))
+        for line in (
+            f"kube_pod_container_status_restarts_total{{{pod}}} {restarts} 17000000{at:02}000",
+            f'kube_pod_container_status_last_terminated_reason{{{pod},reason="OOMKilled"}} '
+            f"{restarts} 17000000{at:02}000",
+        )
+    ]
+    labels_ = {"pod": "api-1", "namespace": "shop", "container": "api"}
+    lines = scrapes([0, 15, 30, 45], [50, 60, 1, 9], **labels_)
+    run = gca.read(write(tmp_path, [*lines, *states]))
+    (state,) = run.container_states.to_dicts()
+    assert state["oom_killed"] is True
+    assert state["logged_at"].timestamp() == 1_700_000_030
+    (death,) = run.post_mortems()
+    assert death.proven
+    assert len(run.processes) == 2

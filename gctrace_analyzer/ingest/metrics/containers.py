@@ -1,0 +1,86 @@
+"""Limits and restarts of containers, from the metrics of cAdvisor and kube-state-metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gctrace_analyzer.ingest.evidence.message import Row
+
+HINTS = ("container_spec_memory_limit_bytes", "kube_pod_container_")
+"""Every metric that is read has one of these in its name."""
+
+_POD = ("pod", "exported_pod", "pod_name")
+_NAMESPACE = ("namespace", "exported_namespace")
+_CONTAINER = ("container", "exported_container", "container_name")
+_PAUSE_CONTAINER = "POD"
+"""The container that holds a pod's network; it runs no program."""
+
+
+def column_of(name: str, labels: Mapping[str, str]) -> str | None:
+    """Returns the column of `container_states` that a metric fills; None if it is not read."""
+    if not _first(labels, _CONTAINER) or _first(labels, _CONTAINER) == _PAUSE_CONTAINER:
+        return None
+    if name == "container_spec_memory_limit_bytes":
+        return "memory_limit_bytes"
+    if name == "kube_pod_container_resource_limits":
+        by_resource = {"memory": "memory_limit_bytes", "cpu": "cpu_limit"}
+        return by_resource.get(labels.get("resource", ""))
+    if name == "kube_pod_container_resource_requests" and labels.get("resource") == "memory":
+        return "memory_request_bytes"
+    if name == "kube_pod_container_status_restarts_total":
+        return "restart_count"
+    if name == "kube_pod_container_status_last_terminated_reason":
+        return "oom_killed" if labels.get("reason") == "OOMKilled" else None
+    return None
+
+
+def identity(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Returns what identifies a container in the labels of its metrics."""
+    found = {
+        "namespace": _first(labels, _NAMESPACE),
+        "pod": _first(labels, _POD),
+        "container": _first(labels, _CONTAINER),
+    }
+    return tuple((name, value) for name, value in found.items() if value)
+
+
+def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+    return next((labels[name] for name in names if labels.get(name)), None)
+
+
+def states(samples: pl.DataFrame, containers: list[dict[str, str]]) -> list[Row]:
+    """Returns a row of `container_states` for each container, with its last known values.
+
+    Args:
+        samples: `container` (a place in `containers`), `column`, `at_us`, `value`, `line_no`.
+        containers: namespace, pod and name of each container.
+    """
+    rows: list[Row] = []
+    ordered = samples.sort("at_us", maintain_order=True)
+    for key, part in ordered.partition_by(
+        "container", as_dict=True, maintain_order=True
+    ).items():
+        last = part.group_by("column", maintain_order=True).agg(pl.col("value").last())
+        row: dict[str, Any] = dict(last.iter_rows())
+        # A limit of 0 means that there is none.
+        for name in ("memory_limit_bytes", "memory_request_bytes", "restart_count"):
+            if name in row:
+                row[name] = int(row[name]) or (None if name == "memory_limit_bytes" else 0)
+        if row.pop("oom_killed", None):
+            row["last_reason"] = "OOMKilled"
+        at = part["at_us"].max()
+        # The reason stays until the next restart, so only a restart shows when the kill was: at
+        # most one scrape earlier.
+        counts = part.filter(pl.col("column") == "restart_count")
+        rose = counts.filter(pl.col("value").diff() > 0)
+        if len(rose) and row.get("last_reason"):
+            row["oom_killed"] = True
+            at = rose["at_us"].max()
+        where = containers[int(key[0])]
+        rows.append({"line_no": part["line_no"][0], "at_us": at, **where, **row})
+    return rows

@@ -1,0 +1,294 @@
+"""The services that a Prometheus server knows, ranked: as text, Markdown, JSON and HTML."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.present import markdown, text
+from gctrace_analyzer.present.fleet import MOST_ROWS, cores, finite
+from gctrace_analyzer.present.format import (
+    NONE,
+    count,
+    duration,
+    mib,
+    mib_per_s,
+    printable,
+    rate,
+    share,
+)
+from gctrace_analyzer.present.format import milliseconds as ms
+from gctrace_analyzer.present.sections.overview import Table
+from gctrace_analyzer.present.table import table as text_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import polars as pl
+
+    from gctrace_analyzer.present.table import Line
+
+SCHEMA_VERSION = 1
+_NAME_CHARS = 22
+_GO_LINE = (
+    "collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll))"
+)
+_STATES = {"thrashing": "thrashing", "killed": "killed for memory", "near": "close to it"}
+
+
+@dataclass(frozen=True, slots=True)
+class Advised:
+    """What the samples of one process say: its headline and its recommendation."""
+
+    instance: str
+    headline: str
+    settings: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The processes of a server, ranked.
+
+    Attributes:
+        title: the server and the selector.
+        span_s: the time range.
+        rows: one row per process (`schema.PROMETHEUS`), the worst first.
+        services: the same per service.
+        advised: recommendations for the worst processes.
+    """
+
+    title: str
+    span_s: float
+    rows: pl.DataFrame
+    services: pl.DataFrame
+    advised: Sequence[Advised] = ()
+
+    @property
+    def facts(self) -> list[str]:
+        """How many processes there are, and the verdict."""
+        number = self.services["service"].n_unique()
+        return [
+            " · ".join(
+                (
+                    printable(self.title),
+                    count(number, "service"),
+                    count(len(self.rows), "process", "processes"),
+                    duration(self.span_s),
+                )
+            )
+        ]
+
+    @property
+    def verdict(self) -> tuple[str, str]:
+        """The severity and the most important statement."""
+        states = self.rows["state"]
+        thrashing = int(states.eq("thrashing").sum())
+        if thrashing:
+            worst = self.rows.row(0, named=True)
+            number = count(thrashing, "process is thrashing", "processes are thrashing")
+            return "bad", f"{number}; the worst is {_whole_name(worst)}: {worst['reason']}"
+        if killed := int(states.eq("killed").sum()):
+            return "bad", count(
+                killed, "process was killed for memory", "processes were killed for memory"
+            )
+        if near := int(states.eq("near").sum()):
+            return "warn", count(
+                near,
+                "process is close to a memory limit",
+                "processes are close to a memory limit",
+            )
+        return "ok", "no process is thrashing or close to its memory limit"
+
+
+def lines(found: Services, most: int = MOST_ROWS) -> Iterator[Line]:
+    """Yields the tables for a terminal line by line."""
+    for sentence in found.facts:
+        yield ((sentence, "bold"),)
+    yield ()
+    severity, verdict = found.verdict
+    style = {"bad": "bold red", "warn": "yellow"}.get(severity, "")
+    for line in text.wrapped(f"{verdict[0].upper()}{verdict[1:]}."):
+        yield ((line, style),)
+    for table in tables(found, most):
+        yield from text_table(table)
+    for each in found.advised:
+        yield ()
+        yield ((f"{printable(each.instance)}: {each.headline}", "bold"),)
+        if each.settings:
+            yield ((f"▸ {each.settings}", "bold green"),)
+        for line in text.wrapped(each.why):
+            yield ((f"  {line}", ""),)
+    yield ()
+    for sentence in notes(found):
+        for line in text.wrapped(sentence):
+            yield ((f"  {line}", "dim"),)
+    if _unknown(found):
+        yield ((f"  {_GO_LINE}", ""),)
+
+
+def dumps(found: Services, most: int = MOST_ROWS) -> str:
+    """Returns the tables as Markdown text."""
+    body = ["## Go garbage collection of services", "", *map(markdown.escaped, found.facts)]
+    body += ["", f"**{markdown.escaped(found.verdict[1])}**"]
+    for table in tables(found, most):
+        body += markdown.table(table)
+    for each in found.advised:
+        body += [
+            "",
+            f"### {markdown.escaped(each.instance)}",
+            "",
+            markdown.escaped(each.headline),
+        ]
+        body += [f"\n**{markdown.escaped(each.settings)}**"] if each.settings else []
+        body += [f"\n{markdown.escaped(each.why)}"] if each.why else []
+    body += [f"\n> {markdown.escaped(each)}" for each in notes(found)]
+    body += ["", markdown.code(_GO_LINE)] if _unknown(found) else []
+    return "\n".join(body) + "\n"
+
+
+def to_json(found: Services) -> str:
+    """Returns the tables as one JSON object; unknown values are null."""
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "title": found.title,
+        "span_s": found.span_s,
+        "services": found.services.to_dicts(),
+        "processes": found.rows.to_dicts(),
+        "advice": [
+            {
+                "instance": each.instance,
+                "headline": each.headline,
+                "settings": each.settings or None,
+                "why": each.why,
+            }
+            for each in found.advised
+        ],
+    }
+    return json.dumps(finite(document), indent=2, ensure_ascii=False) + "\n"
+
+
+def to_html(found: Services, most: int = MOST_ROWS) -> str:
+    """Returns the tables as an HTML document."""
+    from importlib.resources import files
+
+    from markupsafe import Markup
+
+    from gctrace_analyzer import __version__
+    from gctrace_analyzer.present.html.parts import WORDS, environment
+
+    style = files("gctrace_analyzer.present.html").joinpath("report.css").read_text("utf-8")
+    page = environment().get_template("fleet.html.j2")
+    return page.render(
+        title=found.facts[0],
+        facts=[f"{each.instance}: {each.headline} {each.settings}" for each in found.advised],
+        verdict=found.verdict,
+        words=WORDS,
+        state=[],
+        bars=[],
+        tables=tables(found, most),
+        notes=[*notes(found), *([_GO_LINE] if _unknown(found) else [])],
+        version=__version__,
+        style=Markup(style),
+    )
+
+
+def tables(found: Services, most: int = MOST_ROWS) -> list[Table]:
+    """Returns the tables that have rows, each with at most `most` of them."""
+    stateful = found.rows.filter(found.rows["state"].is_not_null())
+    several = len(found.services) > 1
+    made = [
+        _table(found.services, _services, most) if several else None,
+        _table(found.rows, _processes, most),
+        _table(stateful, _states, most),
+        _table(found.rows, _memory, most),
+    ]
+    return [each for each in made if each is not None and each.rows]
+
+
+def notes(found: Services) -> list[str]:
+    """Returns sentences about how the figures were computed."""
+    sentences = [
+        "Rates and means over the whole time range, computed by the server. Pauses: the longest "
+        "of one cycle, both pauses added, that a scrape saw. Instances are listed by their state, "
+        "then by the CPU they spend on GC."
+    ]
+    if unknown := _unknown(found):
+        whose = count(unknown, "process does", "processes do")
+        sentences.append(
+            f"{whose} not export GC CPU, and their order follows cycles/s × live heap. One line "
+            "of Go in place of the default collector exports it:"
+        )
+    return sentences
+
+
+def _unknown(found: Services) -> int:
+    """Returns how many processes do not export their GC CPU."""
+    return int(found.rows["gc_cores"].is_null().sum())
+
+
+def _table(frame: pl.DataFrame, kind: Any, most: int) -> Table:
+    head, align, cells = kind
+    left = len(frame) - most
+    more = f"… and {left:,} more" if left > 0 else ""
+    return Table(head, align, [cells(each) for each in frame.head(most).to_dicts()], more)
+
+
+_services = (
+    ("Service", "replicas", "GC CPU", "GC cores", "cycles/s", "pause max", "held by Go"),
+    "lrrrrrr",
+    lambda row: (
+        _short(row["service"] or "(no name)"),
+        f"{row['processes']:,}",
+        share(row["gc_cpu_share"]),
+        cores(row["gc_cores"]),
+        rate(row["gc_per_s"]),
+        ms(row["stw_max_ms"]),
+        mib(row["go_memory_mib"]),
+    ),
+)
+_processes = (
+    ("Process", "GC CPU", "cycles/s", "pause max", "allocation", "heap goal"),
+    "lrrrrr",
+    lambda row: (
+        _name(row),
+        share(row["gc_cpu_share"]),
+        rate(row["gc_per_s"]),
+        ms(row["stw_max_ms"]),
+        mib_per_s(row["alloc_mib_per_s"]),
+        mib(row["heap_goal_mib"]),
+    ),
+)
+_states = (
+    ("Thrashing or close to it", "state", "why"),
+    "lll",
+    lambda row: (_name(row), _STATES[row["state"]], row["reason"]),
+)
+_memory = (
+    ("Memory", "held by Go", "RSS max", "GOMEMLIMIT", "container", "GOGC", "restarts"),
+    "lrrrrrr",
+    lambda row: (
+        _name(row),
+        mib(row["go_memory_mib"]),
+        mib(row["rss_max_mib"]),
+        mib(row["memory_limit_mib"]),
+        mib(row["container_limit_mib"]),
+        row["gogc"] or NONE,
+        NONE if row["restarts"] is None else f"{row['restarts']:.0f}",
+    ),
+)
+
+
+def _whole_name(row: Mapping[str, Any]) -> str:
+    service = row["service"]
+    return printable(f"{row['instance']} ({service})" if service else row["instance"])
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return _short(row["instance"])
+
+
+def _short(name: str) -> str:
+    shown = printable(name)
+    return shown if len(shown) <= _NAME_CHARS else "…" + shown[1 - _NAME_CHARS :]

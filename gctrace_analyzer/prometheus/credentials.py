@@ -1,0 +1,142 @@
+"""Credentials for a server: read from arguments, files and the environment, and never shown."""
+
+from __future__ import annotations
+
+import os
+import re
+from base64 import b64encode
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.errors import BadSettingError, MissingInputError, UnreadableInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TOKEN, USER, PASSWORD = "PROMETHEUS_TOKEN", "PROMETHEUS_USER", "PROMETHEUS_PASSWORD"
+"""Environment variables that are used where no argument gives the value."""
+
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FEWEST_CHARS = 4
+"""A shorter value would also replace parts of ordinary words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Headers that prove who asks. No value appears in a repr or a message."""
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    def without_secrets(self, text: str) -> str:
+        """Returns a text from the server, which may repeat a secret, without secrets."""
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return text
+
+
+def credentials(
+    *,
+    token: str | None = None,
+    token_file: str | Path | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    password_file: str | Path | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Credentials:
+    """Returns the credentials that arguments, files and the environment give.
+
+    Arguments come first. The environment is asked only if there is neither a token nor a user
+    among them.
+
+    Raises:
+        BadSettingError: a header is not valid, or arguments exclude each other.
+        UnreadableInputError: a file cannot be read.
+    """
+    if token_file is not None:
+        token = _first_line(token_file)
+    if password_file is not None:
+        password = _first_line(password_file)
+    if token is None and user is None:
+        token, user = os.environ.get(TOKEN) or None, os.environ.get(USER) or None
+        if token:
+            user = None
+    if user is not None and password is None:
+        password = os.environ.get(PASSWORD, "")
+    if token and user is not None:
+        raise BadSettingError(
+            argument="token", value="***", expected="either a token, or a user with a password"
+        )
+    sent = {name: _valid(name, value) for name, value in (headers or {}).items()}
+    secrets = list(sent.values())
+    if token:
+        sent["Authorization"] = _valid("Authorization", f"Bearer {token}")
+        secrets.append(token)
+    elif user is not None:
+        pair = b64encode(f"{user}:{password}".encode()).decode()
+        sent["Authorization"] = f"Basic {pair}"
+        secrets += [pair, password or ""]
+    # The second word of `Authorization: Bearer abc` is a secret without the first one.
+    secrets += [word for value in sent.values() for word in value.split()[1:]]
+    long = {each for each in secrets if len(each) >= _FEWEST_CHARS}
+    return Credentials(sent, tuple(sorted(long, key=len, reverse=True)))
+
+
+def parse_headers(texts: list[str]) -> dict[str, str]:
+    """Returns headers given as `Name: value`, or as `@FILE` with one of these per line.
+
+    Raises:
+        BadSettingError: a text is neither; the message does not repeat it.
+        UnreadableInputError: a file cannot be read.
+    """
+    lines: list[str] = []
+    for text in texts:
+        lines += _text(text[1:]).splitlines() if text.startswith("@") else [text]
+    found = {}
+    for line in filter(str.strip, lines):
+        name, colon, value = line.partition(":")
+        if not colon:
+            raise BadSettingError(
+                argument="headers",
+                value="***",
+                expected="a header such as 'X-Scope-OrgID: team-a'",
+            )
+        found[name.strip()] = _valid(name.strip(), value.strip())
+    return found
+
+
+def _valid(name: str, value: str) -> str:
+    if not _NAME.fullmatch(name) or re.search(r"[\r\n\x00]", value) or not _is_latin(value):
+        raise BadSettingError(
+            argument="headers", value="***", expected="a header such as 'X-Scope-OrgID: team-a'"
+        )
+    return value
+
+
+def _is_latin(value: str) -> bool:
+    try:
+        value.encode("latin-1")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _first_line(path: str | Path) -> str:
+    text = _text(path).strip()
+    if not text:
+        raise UnreadableInputError(
+            str(path), "empty", "It should have a secret in its first line."
+        )
+    return text.splitlines()[0].strip()
+
+
+def _text(path: str | Path) -> str:
+    try:
+        return Path(path).read_text()
+    except FileNotFoundError as err:
+        problem, hint = "no such file", f"Looked for it in {Path.cwd()}."
+        raise MissingInputError(str(path), problem, hint) from err
+    except (OSError, UnicodeDecodeError) as err:
+        problem = (getattr(err, "strerror", None) or "not a text file").lower()
+        raise UnreadableInputError(str(path), problem, "May this user read it?") from None

@@ -1,0 +1,402 @@
+"""Figures of many processes, computed by the server: a few instant queries for all of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.prometheus import discovery, selector
+from gctrace_analyzer.prometheus.problems import RefusedError
+from gctrace_analyzer.prometheus.samples import NO_LIMIT
+from gctrace_analyzer.units import MIB
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from gctrace_analyzer.prometheus.discovery import Identity, Target
+    from gctrace_analyzer.prometheus.kept import Kept
+    from gctrace_analyzer.prometheus.read import Question
+    from gctrace_analyzer.prometheus.selector import Matcher
+
+BATCH = 2_000
+"""How many processes one query is about at most: an answer then has less than 1 MB."""
+
+_SERVICE = ("service", "app", "app_kubernetes_io_name", "container")
+"""Labels that name the service where there is no job."""
+
+_PER_MIB = 1 / MIB
+
+QUERIES: Mapping[str, tuple[str, float]] = {
+    "gc_per_s": ("rate(go_gc_duration_seconds_count{S}[R])", 1),
+    "gc_per_s_max": ("max_over_time(rate(go_gc_duration_seconds_count{S}[5m])[R:5m])", 1),
+    "stw_share": ("rate(go_gc_duration_seconds_sum{S}[R])", 1),
+    "stw_max_ms": ('max_over_time(go_gc_duration_seconds{S,quantile="1"}[R])', 1000),
+    "alloc_mib_per_s": ("rate(go_memstats_alloc_bytes_total{S}[R])", _PER_MIB),
+    "heap_goal_mib": ("avg_over_time(go_memstats_next_gc_bytes{S}[R])", _PER_MIB),
+    "heap_goal_max_mib": ("max_over_time(go_memstats_next_gc_bytes{S}[R])", _PER_MIB),
+    "heap_live_mib": ("avg_over_time(go_gc_heap_live_bytes{S}[R])", _PER_MIB),
+    "go_memory_mib": (
+        "avg_over_time(go_memstats_sys_bytes{S}[R])"
+        " - avg_over_time(go_memstats_heap_released_bytes{S}[R])",
+        _PER_MIB,
+    ),
+    "rss_max_mib": ("max_over_time(process_resident_memory_bytes{S}[R])", _PER_MIB),
+    "cpu_cores": ("rate(process_cpu_seconds_total{S}[R])", 1),
+    "gc_cores": (
+        "rate(go_cpu_classes_gc_total_cpu_seconds_total{S}[R])"
+        " - rate(go_cpu_classes_gc_mark_idle_cpu_seconds_total{S}[R])",
+        1,
+    ),
+    "cores": ("rate(go_cpu_classes_total_cpu_seconds_total{S}[R])", 1),
+    "assist_cores": ("rate(go_cpu_classes_gc_mark_assist_cpu_seconds_total{S}[R])", 1),
+    "gc_cpu_since_start_share": ("last_over_time(go_memstats_gc_cpu_fraction{S}[R])", 1),
+    "limiter_changes": ("changes(go_gc_limiter_last_enabled_gc_cycle{S}[R])", 1),
+    "restarts": ("changes(process_start_time_seconds{S}[R])", 1),
+    "covered_s": ("count_over_time(go_gc_duration_seconds_count{S}[R:STEP])", 1),
+    "gogc_pct": ("last_over_time(go_gc_gogc_percent{S}[R])", 1),
+    "memory_limit_mib": ("last_over_time(go_gc_gomemlimit_bytes{S}[R])", _PER_MIB),
+}
+"""A query for each figure, and what its values are multiplied by. `S` are label matchers, `R` is
+the time range. The pause of `quantile="1"` is the longest of the last 256 cycles.
+
+`covered_s` counts the steps at which a process existed: `rate` divides by the whole range, also
+for a process that was there for a part of it."""
+
+_STEPS = 200
+_SHORTEST_STEP_S = 1
+_RATES = (
+    "gc_per_s", "stw_share", "alloc_mib_per_s", "cpu_cores", "gc_cores", "cores", "assist_cores",
+)  # fmt: skip
+
+_CONTAINER_LIMIT = (
+    'max by (namespace, pod, container) (kube_pod_container_resource_limits{S,resource="memory"})',
+    "max by (namespace, pod, container) "
+    '(container_spec_memory_limit_bytes{S,container!="",container!="POD"} > 0)',
+)
+_OOM_KILLED = (
+    "max by (namespace, pod, container) "
+    '(kube_pod_container_status_last_terminated_reason{S,reason="OOMKilled"} > 0)'
+    " and on (namespace, pod, container) "
+    "max by (namespace, pod, container) "
+    "(changes(kube_pod_container_status_restarts_total{S}[R])) > 0"
+)
+"""The reason is a state that stays until the next restart, so it counts only with a restart in
+the time range."""
+
+
+def figures(
+    asked: Question,
+    progress: Callable[[int, int], None] | None = None,
+    kept: Kept | None = None,
+) -> pl.DataFrame:
+    """Returns one row per process (`schema.PROMETHEUS`), computed by the server.
+
+    Figures that a process does not export are null.
+
+    Args:
+        asked: the server, the time range and the processes.
+        progress: called with the number of queries so far, and of all.
+        kept: where batches of processes are kept until all are done.
+
+    Raises:
+        UnreadableInputError: the server does not answer.
+    """
+    batches = list(_batches(asked))
+    per_batch = len(QUERIES) + len(_CONTAINER_LIMIT) + 1
+    done = 0
+
+    def tick() -> None:
+        nonlocal done
+        done += 1
+        if progress:
+            progress(done, len(batches) * per_batch)
+
+    types = schema.polars_schema("prometheus")
+    frames = []
+    for number, (matchers, targets) in enumerate(batches):
+        rows = kept.get(number, [target.name for target in targets]) if kept else None
+        if rows is None:
+            rows = pl.DataFrame(_rows(asked, matchers, targets, tick), schema=types)
+            if kept:
+                kept.put(number, rows)
+        frames.append(rows)
+        done = (number + 1) * per_batch
+    return ranked(pl.concat(frames), DEFAULT)
+
+
+def _batches(asked: Question) -> Iterator[tuple[list[Matcher], Sequence[Target]]]:
+    found = asked.targets
+    if len(found) <= BATCH:
+        yield asked.matchers, found
+        return
+    named = [target for target in found if target.labels.get("instance")]
+    by_instance = sorted(named, key=lambda target: target.labels["instance"])
+    for begin in range(0, len(by_instance), BATCH):
+        targets = by_instance[begin : begin + BATCH]
+        instances = [target.labels["instance"] for target in targets]
+        yield [*asked.matchers, selector.one_of("instance", instances)], targets
+    if len(named) < len(found):
+        nameless = [target for target in found if not target.labels.get("instance")]
+        yield [*asked.matchers, selector.Matcher("instance", "=", '""')], nameless
+
+
+def _rows(
+    asked: Question,
+    matchers: Sequence[Matcher],
+    targets: Sequence[Target],
+    tick: Callable[[], None],
+) -> list[dict[str, Any]]:
+    rows: dict[Identity, dict[str, Any]] = {
+        target.identity: _identified(target) for target in targets
+    }
+    for name, (template, factor) in QUERIES.items():
+        for series in _asked(asked, template, matchers):
+            row = rows.get(discovery.identity(discovery.labels_of(series)))
+            value = _value(series)
+            if row is not None and value is not None and row.get(name) is None:
+                row[name] = value * factor
+        tick()
+    _add_containers(asked, list(rows.values()), tick)
+    for row in rows.values():
+        _correct_rates(row, asked.span.seconds)
+        _derive(row)
+    return list(rows.values())
+
+
+def _identified(target: Target) -> dict[str, Any]:
+    labels = target.labels
+    service = target.jobs[0] if target.jobs else None
+    return {
+        "service": service or next((labels[n] for n in _SERVICE if labels.get(n)), None),
+        "instance": target.name,
+        "namespace": labels.get("namespace"),
+        "pod": labels.get("pod"),
+        "container": labels.get("container"),
+        "go_version": ", ".join(target.go_versions) or None,
+        "samples": target.samples,
+    }
+
+
+def of_rows(asked: Question, rows: pl.DataFrame) -> list[Target]:
+    """Returns the processes that rows of `figures` are about."""
+    names = ("service", "instance", "namespace", "pod", "container")
+    known = {tuple(_identified(each)[name] for name in names): each for each in asked.targets}
+    return [known[key] for key in rows.select(names).iter_rows()]
+
+
+def _asked(asked: Question, template: str, matchers: Sequence[Matcher]) -> list[dict[str, Any]]:
+    """Returns the result of a query; none where the server refuses or cannot compute it."""
+    inner = ",".join(map(str, matchers))
+    query = template.replace("{S,", f"{{{inner}," if inner else "{")
+    query = query.replace("{S}", f"{{{inner}}}" if inner else "")
+    query = query.replace("STEP", f"{_step_s(asked.span.seconds)}s")
+    query = query.replace("[R", f"[{round(asked.span.seconds)}s")
+    try:
+        return asked.server.instant(query, asked.span.end)
+    except RefusedError as err:
+        if err.status in (401, 403, 429):
+            raise
+        return []
+
+
+def _value(series: Mapping[str, Any]) -> float | None:
+    try:
+        value = float(series["value"][1])
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _add_containers(
+    asked: Question, rows: Sequence[dict[str, Any]], tick: Callable[[], None]
+) -> None:
+    """Adds the memory limit of each container, and whether it was killed for memory."""
+    pods = {row["pod"] for row in rows if row["pod"] and row["namespace"]}
+    of_pod: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["pod"] and row["namespace"]:
+            of_pod.setdefault((row["namespace"], row["pod"]), []).append(row)
+    for column, template in (
+        *(("container_limit_mib", each) for each in _CONTAINER_LIMIT),
+        ("oom_killed", _OOM_KILLED),
+    ):
+        found = _asked(asked, template, [selector.one_of("pod", pods)]) if pods else []
+        tick()
+        per_pod: dict[tuple[str, str], list[tuple[str, float | None]]] = {}
+        for series in found:
+            labels = discovery.labels_of(series)
+            key = labels.get("namespace", ""), labels.get("pod", "")
+            per_pod.setdefault(key, []).append((labels.get("container", ""), _value(series)))
+        for key, values in per_pod.items():
+            for row in of_pod.get(key, []):
+                value = _of_container(values, row["container"])
+                if value is not None and value < NO_LIMIT and row.get(column) is None:
+                    row[column] = value > 0 if column == "oom_killed" else value / MIB
+
+
+def _of_container(
+    values: Sequence[tuple[str, float | None]], container: str | None
+) -> float | None:
+    """Returns the value of a container; of the only one if its name is not known."""
+    if container:
+        return next((value for name, value in values if name == container), None)
+    return values[0][1] if len(values) == 1 else None
+
+
+def _step_s(seconds: float) -> int:
+    return max(_SHORTEST_STEP_S, round(seconds / _STEPS))
+
+
+def _correct_rates(row: dict[str, Any], seconds: float) -> None:
+    """Makes rates those of the time in which the process existed."""
+    steps = row.pop("covered_s", None)
+    if steps is None:
+        return
+    row["covered_s"] = covered = min(seconds, steps * _step_s(seconds))
+    for name in _RATES:
+        if row.get(name) is not None:
+            row[name] *= seconds / covered
+
+
+def _derive(row: dict[str, Any]) -> None:
+    """Adds what follows from the figures of one process."""
+    if (row.get("memory_limit_mib") or 0) * MIB >= NO_LIMIT:
+        row["memory_limit_mib"] = None
+    gogc = row.pop("gogc_pct", None)
+    row["gogc"] = None if gogc is None else "off" if gogc >= NO_LIMIT else f"{gogc:.0f}"
+    assist = row.pop("assist_cores", None)
+    gc, cores = row.get("gc_cores"), row.get("cores")
+    row["gc_cpu_share"] = gc / cores if gc is not None and cores else None
+    row["assist_share_of_gc_cpu"] = assist / gc if assist is not None and gc else None
+    alloc, rate = row.get("alloc_mib_per_s"), row.get("gc_per_s")
+    row["alloc_mib_per_cycle"] = alloc / rate if alloc is not None and rate else None
+
+
+_MARK_S_PER_MIB = 0.0005
+"""CPU seconds to mark a MiB of live heap. Measured programs need 0.0001 to 0.0024, so this only
+orders processes whose GC CPU is not known."""
+
+
+def ranked(rows: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
+    """Returns the rows with their state, the worst first.
+
+    Processes that thrash or nearly do come first, then those that spend most CPU on GC.
+    """
+    per_cycle = pl.col("alloc_mib_per_cycle") / pl.col("heap_goal_mib")
+    limited = pl.col("memory_limit_mib").is_not_null() & (
+        pl.col("gc_per_s") > t.server_min_per_s
+    )
+    of_container = pl.col("rss_max_mib") / pl.col("container_limit_mib")
+    rules: list[tuple[pl.Expr, str, pl.Expr]] = [
+        (
+            pl.col("limiter_changes") > 0,
+            "thrashing",
+            pl.lit("the runtime's CPU limiter was active"),
+        ),
+        (
+            pl.col("gc_cpu_share") > t.server_thrash_gc_cpu_share,
+            "thrashing",
+            pl.format("{} % of all CPU is spent on GC", _percent(pl.col("gc_cpu_share"))),
+        ),
+        (
+            limited & (per_cycle < t.server_thrash_cycle_share),
+            "thrashing",
+            pl.format(
+                "a cycle for every {} % of the heap goal under GOMEMLIMIT", _percent(per_cycle)
+            ),
+        ),
+        (
+            pl.col("oom_killed").fill_null(value=False),
+            "killed",
+            pl.lit("the container was killed for memory"),
+        ),
+        (
+            limited & (per_cycle < t.server_near_cycle_share),
+            "near",
+            pl.format(
+                "a cycle for every {} % of the heap goal under GOMEMLIMIT", _percent(per_cycle)
+            ),
+        ),
+        (
+            pl.col("heap_live_mib") > t.fleet_limit_share * pl.col("memory_limit_mib"),
+            "near",
+            pl.lit("GOMEMLIMIT is too close to the live heap"),
+        ),
+        (
+            of_container > t.server_container_share,
+            "near",
+            pl.format("{} % of the container's memory was used", _percent(of_container)),
+        ),
+    ]
+    state: pl.Expr = pl.lit(None, pl.String)
+    reason: pl.Expr = pl.lit(None, pl.String)
+    for condition, name, why in reversed(rules):
+        holds = condition.fill_null(value=False)
+        state = pl.when(holds).then(pl.lit(name)).otherwise(state)
+        reason = pl.when(holds).then(why).otherwise(reason)
+    order = pl.col("state").replace_strict(
+        {"thrashing": 0, "killed": 1, "near": 2}, default=3, return_dtype=pl.Int8
+    )
+    return rows.with_columns(state=state, reason=reason).sort(
+        order,
+        _probable_gc_cores(),
+        "service",
+        "instance",
+        descending=[False, True, False, False],
+        nulls_last=True,
+    )
+
+
+def _percent(share: pl.Expr) -> pl.Expr:
+    return (100 * share).round(0).cast(pl.Int64, strict=False)
+
+
+def _probable_gc_cores() -> pl.Expr:
+    """Returns the cores spent on GC; where they are not known, a guess to sort by."""
+    live = pl.coalesce("heap_live_mib", pl.col("heap_goal_mib") / 2)
+    guess = pl.col("gc_per_s") * live * _MARK_S_PER_MIB
+    return pl.coalesce("gc_cores", pl.min_horizontal(guess, "cpu_cores"))
+
+
+def by_service(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns one row per service, in the order of their worst or most expensive process."""
+    cores = pl.col("gc_cores")
+    return (
+        rows.with_columns(rank=pl.int_range(pl.len()), probable=_probable_gc_cores())
+        .group_by("service", maintain_order=True)
+        .agg(
+            processes=pl.len(),
+            states=pl.col("state").drop_nulls(),
+            gc_cores=pl.when(cores.count() > 0).then(cores.sum()),
+            gc_cpu_share=pl.when(cores.count() > 0).then(
+                cores.sum() / pl.when(cores.is_not_null()).then("cores").sum()
+            ),
+            gc_per_s=pl.col("gc_per_s").mean(),
+            gc_per_s_max=pl.col("gc_per_s_max").max(),
+            stw_share=pl.col("stw_share").mean(),
+            stw_max_ms=pl.col("stw_max_ms").max(),
+            alloc_mib_per_s=pl.col("alloc_mib_per_s").sum(),
+            heap_goal_mib=pl.col("heap_goal_mib").median(),
+            go_memory_mib=pl.col("go_memory_mib").sum(),
+            rss_max_mib=pl.col("rss_max_mib").max(),
+            restarts=pl.col("restarts").sum(),
+            oom_killed=pl.col("oom_killed").fill_null(value=False).sum(),
+            probable=pl.col("probable").sum(),
+            rank=pl.col("rank").min(),
+        )
+        .with_columns(
+            thrashing=pl.col("states").list.eval(pl.element() == "thrashing").list.sum()
+        )
+        .sort(
+            pl.col("thrashing") > 0,
+            "probable",
+            "rank",
+            descending=[True, True, False],
+            nulls_last=True,
+        )
+        .drop("states", "probable", "rank")
+    )
