@@ -30,7 +30,7 @@ def test_what_is_no_possible_number_is_none(text: str) -> None:
 
 
 def test_values_of_other_types_are_none() -> None:
-    values = (None, True, [1], {}, float("inf"), float("nan"), 10**400)
+    values: tuple[object, ...] = (None, True, [1], {}, float("inf"), float("nan"), 10**400)
     assert {numbers.whole(value) for value in values} == {None}
     assert {numbers.real(value) for value in values} == {None}
 
