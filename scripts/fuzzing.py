@@ -387,6 +387,17 @@ def failure(data: bytes, surfaces: Sequence[str] = SURFACES) -> Failure | None:
     raise AssertionError
 
 
+def tried(seed: int, first: int, count: int) -> list[tuple[int, Failure]]:
+    """Returns the failures of some inputs of a seed, by their numbers."""
+    mutator = Mutator(corpus())
+    found = []
+    for number in range(first, first + count):
+        problem = failure(mutator.made(f"{seed}/{number}"), surfaces_of(number))
+        if problem is not None:
+            found.append((number, problem))
+    return found
+
+
 @contextmanager
 def ends_within(seconds: int) -> Iterator[None]:
     """Raises an error in the block if it takes longer."""

@@ -17,7 +17,7 @@ from gctrace_analyzer.cli.options import (
     read_options,
 )
 from gctrace_analyzer.cli.output import format_of
-from gctrace_analyzer.cli.progress import reading
+from gctrace_analyzer.cli.progress import reading, say_damage
 from gctrace_analyzer.cli.screen import to_a_reader
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.files import write_atomically
@@ -184,6 +184,7 @@ def _compare(named: dict[str, list[str]], args: argparse.Namespace) -> Compariso
     for (name, logs), settings in zip(named.items(), options, strict=True):
         with reading() as progress:
             runs = runs_of(logs, progress=progress, **settings)
+        say_damage(*runs)
         if args.between is not None:
             span = span_s(args.between, argument="between")
             runs = [run.between(*span) for run in runs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.cli.progress import reading
+from gctrace_analyzer.cli.progress import reading, say_damage
 from gctrace_analyzer.present.format import wrap
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ def read_separately(args: argparse.Namespace, options: dict[str, Any]) -> tuple[
             first, others = args.inputs[:1], args.inputs[1:]
         run = read(*first, progress=progress, **options)
         own = {**options, **dict.fromkeys(("gogc", "memory_limit", "ballast"))}
-        return run, [read(each, progress=progress, **own) for each in others]
+        evidence = [read(each, progress=progress, **own) for each in others]
+    say_damage(run, *evidence)
+    return run, evidence
 
 
 def write_rows(rows: pl.DataFrame, kind: str) -> None:

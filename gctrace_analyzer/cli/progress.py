@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gctrace_analyzer.ingest.sources import SourceFacts
+    from gctrace_analyzer.run import Run
 
     OnProgress: TypeAlias = Callable[[SourceFacts], None]
 
@@ -32,6 +33,15 @@ def reading() -> Iterator[OnProgress | None]:
         yield progress
     for warning in caught:
         say(f"gctrace-analyze: {warning.message}")
+
+
+def say_damage(*runs: Run) -> None:
+    """Prints which inputs could only be read in part, such as an archive that was cut short."""
+    for run in runs:
+        for source in run.sources:
+            if source.damage:
+                loss = f"{source.damage}; everything before it was used"
+                say(f"gctrace-analyze: {source.name}: {loss}")
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from gctrace_analyzer.cli.options import (
     whole_number,
 )
 from gctrace_analyzer.cli.output import format_of, without_lists
-from gctrace_analyzer.cli.progress import reading
+from gctrace_analyzer.cli.progress import reading, say_damage
 from gctrace_analyzer.cli.screen import to_a_reader
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.files import write_atomically
@@ -186,13 +186,15 @@ def _read(args: argparse.Namespace) -> Run:
     from gctrace_analyzer.api import read
 
     with reading() as progress:
-        return read(
+        run = read(
             *args.inputs,
             strict=args.strict,
             progress=progress,
             **judging_options(args),
             **read_options(args),
         )
+    say_damage(run)
+    return run
 
 
 def _selected(whole: Run, args: argparse.Namespace) -> Run:

@@ -109,3 +109,17 @@ def test_a_value_that_is_cut_off_is_rejected_with_its_line() -> None:
 def test_a_document_that_is_nested_too_deeply_is_an_error() -> None:
     with pytest.raises(gca.UnreadableInputError, match="nested too deeply"):
         documents.read("[" * 100_000 + "5", "deep.json")
+
+
+def test_a_journald_record_in_a_google_cloud_export_keeps_its_host() -> None:
+    payload = {"_HOSTNAME": "node-1", "MESSAGE": KILL.format(pid=7, comm="api", kb=5)}
+    entry = {"insertId": "x", "timestamp": "2026-02-03T10:00:00Z", "jsonPayload": payload}
+    assert read_text(json.dumps([entry])).oom_kills["host"].to_list() == ["node-1"]
+
+
+def test_one_damaged_entry_of_a_query_leaves_the_others() -> None:
+    good, damaged = [records(1)[0]], ["1e999", 5, "x"]
+    values = [[str(10**18 + n), line] for n, line in enumerate(good)]
+    stream = {"stream": {}, "values": [*values, damaged, 7, ["1"]]}
+    result = {"data": {"resultType": "streams", "result": [stream, "x"]}}
+    assert len(read_text(json.dumps(result)).cycles) == 1

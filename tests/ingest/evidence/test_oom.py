@@ -219,3 +219,21 @@ def test_facts_without_an_incident_are_ignored() -> None:
         "swap: usage 4kB, limit 8kB, failcnt 0",
     )
     assert rows == {"oom_kills": [], "oom_invocations": [], "oom_tasks": []}
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "[   37.12815{}][ T9185] ",
+        "[   37.12815{}] [   T9185] ",
+        "[   37.12815{} <    0.000001>] ",
+        "[   37.12815{}                ] h kernel: ",
+        "[   37.12815{} <    0.000001 >] h kernel: ",
+        "[Mon Feb  2 07:08:0{} 2026 <    0.000001>] ",
+    ],
+)
+def test_kernel_prefixes_with_caller_or_delta(prefix: str, tmp_path: Path) -> None:
+    reaped = "oom_reaper: reaped process 7 (api), now anon-rss:0kB, file-rss:0kB, shmem-rss:0kB"
+    lines = [prefix.format(8) + KILL.format(pid=7, comm="api", kb=5), prefix.format(9) + reaped]
+    kill = read_lines(tmp_path, *lines).oom_kills.row(0, named=True)
+    assert (kill["uid"], kill["reaped"]) == (0, True)
