@@ -220,6 +220,15 @@ class NoDataError(GctraceError, ValueError):
         )
 
     @classmethod
+    def no_go_metrics(cls, path: str) -> NoDataError:
+        """Returns the error for metrics, none of which are of a Go program."""
+        hint = (
+            "The names begin with go_gc_, go_memstats_ and process_. Ask the server for\n"
+            '  {__name__=~"go_.*|process_.*", job="api"} with the job of the program.'
+        )
+        return cls(path, "no metrics of a Go program", hint)
+
+    @classmethod
     def no_cycles(cls, path: str) -> NoDataError:
         """Returns the error for a run without a GC cycle, which cannot be compared."""
         hint = "Run it longer, under load: 5 cycles are the minimum, 20 or more are better."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest import sniff
 from gctrace_analyzer.ingest.evidence import documents, kubernetes
 from gctrace_analyzer.ingest.gctrace import parse, torn
@@ -237,6 +238,8 @@ def _read_whole(part: Part, source: Source, columns: Sequence[str] | None, most:
 def _add_metrics(part: Part, text: str) -> None:
     """Adds the scrapes of a file of metrics."""
     found = layouts.read(text, part.facts.name)
+    if found.is_empty:
+        raise NoDataError.no_go_metrics(part.facts.name)
     part.wrappers[layouts.NAMES[found.layout]] += max(len(found.memstats), 1)
     part.memstats = found.memstats if len(found.memstats) else None
     part.cycle_pauses = found.pauses if len(found.pauses) else None

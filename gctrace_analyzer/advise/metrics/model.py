@@ -96,16 +96,20 @@ class MetricsBaseline:
     def goal_of(self, setting: Setting) -> tuple[float, float, str]:
         """Returns live heap and heap goal under a setting, and what sets the goal."""
         live = self.live + setting.ballast - self.now.ballast
-        by_gogc, by_limit = math.inf, math.inf
+        by_gogc, by_limit = math.inf, self.allowed_by(setting.limit)
         if setting.gogc is not None:
             g = setting.gogc / 100
             by_gogc = max(live + (live + self.roots) * g, HEAP_MINIMUM_MIB * g)
-        if setting.limit:
-            left = setting.limit - self.other
-            by_limit = left - max(LIMIT_HEADROOM * left, 1.0)
         if by_limit < by_gogc:
             return live, max(by_limit, live), "memory-limit"
         return live, by_gogc, "gogc"
+
+    def allowed_by(self, limit: float | None) -> float:
+        """Returns the heap goal that a memory limit allows."""
+        if not limit:
+            return math.inf
+        left = limit - self.other
+        return left - max(LIMIT_HEADROOM * left, 1.0)
 
     def row(self, setting: Setting) -> Row:
         """Returns the predicted figures of a setting as a row of `schema.WHATIF`."""
@@ -132,7 +136,7 @@ class MetricsBaseline:
         is_now = setting == self.now
         # Close to the limit the formula has no floor: 425 cycles per second were predicted for 46.
         if found["thrash"] != "certain" or is_now:
-            found |= self._measured() if is_now else self._rates(goal, room, set_by)
+            found |= self._measured() if is_now else self._rates(setting, goal, room)
         found |= self._ends(found, is_now=is_now)
         if found["heap_peak_mib"] is not None:
             memory = found["heap_peak_mib"] + self.other - setting.ballast
@@ -169,7 +173,7 @@ class MetricsBaseline:
             "heap_peak_mib": self.peak,
         }
 
-    def _rates(self, goal: float, room: float, set_by: str) -> Row:
+    def _rates(self, setting: Setting, goal: float, room: float) -> Row:
         rate = self.alloc / max(self.share_of_room * room, 0.05)
         times = rate / self.rate if self.rate else None
         s = self.summary
@@ -178,7 +182,9 @@ class MetricsBaseline:
             return None if value is None or times is None else min(value * times, 1.0)
 
         with_idle = scaled(s.gc_cpu_with_idle_share)
-        peak = goal if set_by == "memory-limit" else goal * max(self.peak / self.goal, 1.0)
+        # Goals vary with the live heap, up to what the limit allows.
+        highest = max(self.allowed_by(setting.limit), goal)
+        peak = min(goal * max(self.peak / self.goal, 1.0), highest)
         return {
             "gc_per_s": rate,
             "gc_cpu_share": scaled(s.gc_cpu_share),

@@ -119,11 +119,20 @@ def _best(
 ) -> tuple[Row | None, str]:
     """Returns the setting to recommend with the reason, or None and why there is none."""
     if present["thrash"] == "risk" or not _fits(present, found):
-        roomy = min(rows, key=lambda each: each["gc_per_s"], default=None)
+        # GOGC does not help here, so prefer a setting with the present one.
+        same = [each for each in rows if each["gogc"] == found.now.gogc]
+        roomy = min(same or rows, key=lambda each: each["gc_per_s"], default=None)
         if roomy is None:
             return None, "no setting fits the container: raise its memory limit"
-        reason = "the present setting may thrash or not fit the container"
-        return roomy, f"{reason}; this one leaves more room"
+        if present["thrash"] == "risk":
+            return roomy, (
+                f"the present limit is less than 25 % above the largest live heap of "
+                f"{found.live_max:,.0f} MiB, so the program may thrash"
+            )
+        return roomy, (
+            f"the present peak of {present['memory_peak_mib']:,.0f} MiB does not fit into 90 % of "
+            f"the container's {found.room_mib:,.0f} MiB"
+        )
     if target is not None:
         return _to_target(present, rows, target)
     match aim:

@@ -62,7 +62,8 @@ def windows(intervals: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
             )
         },
     )
-    sums = windows_of.divided(ranges, length_s)
+    pieces = windows_of.divided(ranges, length_s)
+    sums = pieces.group_by("process", "window").agg(pl.exclude("process", "window").sum())
     ended = (((pl.col("end_s") - origin_s) / length_s).ceil().cast(pl.Int64) - 1).alias(
         "window"
     )

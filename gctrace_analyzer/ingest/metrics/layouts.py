@@ -55,6 +55,11 @@ class Metrics:
     containers: list[Row] = field(default_factory=list)
     rejected: Sequence[tuple[int, str, str]] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was read, and nothing damaged was found."""
+        return not (len(self.memstats) or self.containers or self.rejected)
+
 
 def layout_of(head: str) -> Layout | None:
     """Returns the layout of a text that begins like this; None if it is no known one."""

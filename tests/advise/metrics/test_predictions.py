@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.metrics import recording
+import gctrace_analyzer as gca
+from tests.helpers.metrics import CORPUS, recording
 
 GC_CPU = ("gc_cpu_share", "gc_cpu_with_idle_share", "gc_cpu_cores")
 
@@ -93,3 +94,36 @@ def test_too_few_cycles_are_refused() -> None:
     run = recording("own/gogc100/otlp.jsonl.gz").run
     (row,) = run.whatif(gogc=200).to_dicts()
     assert row["refused"] == "0 cycles: at least 5 are needed, 20 are better"
+
+
+def test_a_container_with_room_gets_a_limit_that_costs_nothing() -> None:
+    run = gca.read(CORPUS / "own/gogc100/query-raw.json.gz", container_limit="1GiB")
+    first = run.recommend().row(0, named=True)
+    assert (first["gogc"], first["memory_limit_mib"]) == (100, 921)
+    assert first["fits"]
+    assert first["why"].startswith("costs nothing at this load")
+
+
+def test_a_container_that_is_too_small_gets_a_limit_that_fits() -> None:
+    run = gca.read(CORPUS / "own/gogc100/query-raw.json.gz", container_limit="190MiB")
+    first = run.recommend().row(0, named=True)
+    assert (first["gogc"], first["memory_limit_mib"]) == (100, 171)
+    assert "does not fit into 90 %" in first["why"]
+    run = gca.read(CORPUS / "own/gogc100/query-raw.json.gz", container_limit="100MiB")
+    first = run.recommend().row(0, named=True)
+    assert first["why"] == ("no change: no setting fits the container: raise its memory limit")
+
+
+def test_a_limit_near_the_live_heap_is_a_risk() -> None:
+    path = CORPUS / "caddy/off-limit40/scrapes.om.gz"
+    run = gca.read(path, gogc="off", memory_limit="40MiB", container_limit="128MiB")
+    assert run.whatif(memory_limit="24MiB")["thrash"].item() != "no"
+
+
+def test_a_target_for_gc_cpu() -> None:
+    run = recording("own/gogc100/query-raw.json.gz").run
+    first = run.recommend(gc_cpu_target="2%").row(0, named=True)
+    assert first["gc_cpu_share"] <= 0.02
+    unknown = recording("caddy/gogc100/query-raw.json.gz").run
+    first = unknown.recommend(gc_cpu_target="2%").row(0, named=True)
+    assert first["why"].startswith("no change: GC CPU is unknown")

@@ -87,6 +87,7 @@ def test_a_part_of_the_time() -> None:
 def test_windows_have_the_totals_of_the_intervals() -> None:
     run = recording(RAW).run
     windows = run.windows("10s")
+    assert windows["start_s"].to_list() == [0, 10, 20, 30, 40, 50, 60]
     assert windows["cycles"].sum() == pytest.approx(run.summary().cycles, abs=3)
     share = windows["gc_cpu_share"].mean()
     assert share == pytest.approx(run.summary().gc_cpu_share, rel=0.3)

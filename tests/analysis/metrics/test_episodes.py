@@ -1,0 +1,94 @@
+"""Thrashing at the memory limit, and what only looks like it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gctrace_analyzer as gca
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MIB = 1 << 20
+SCRAPES, EVERY_S = 13, 5
+
+
+def scraped(tmp_path: Path, **metrics: tuple[float, float]) -> gca.Run:
+    """Returns the run of a program whose metrics begin at a value and grow per second."""
+    lines = [
+        f"{name} {first + per_s * EVERY_S * n} {1_700_000_000 + EVERY_S * n}000"
+        for n in range(SCRAPES)
+        for name, (first, per_s) in metrics.items()
+    ]
+    path = tmp_path / "metrics"
+    path.write_text("\n".join(lines) + "\n")
+    return gca.read(path)
+
+
+def at_limit(limit_mib: float, **others: Any) -> dict[str, tuple[float, float]]:
+    """Returns a heap goal of 66 MiB, 14 MiB outside the heap, and 3 MiB allocated per cycle."""
+    return {
+        "go_gc_duration_seconds_count": (100, 40),
+        "go_memstats_alloc_bytes_total": (1e9, 40 * 3 * MIB),
+        "go_memstats_next_gc_bytes": (66 * MIB, 0),
+        "go_memstats_sys_bytes": (100 * MIB, 0),
+        "go_memstats_heap_idle_bytes": (22 * MIB, 0),
+        "go_memstats_heap_alloc_bytes": (64 * MIB, 0),
+        "go_gc_gogc_percent": (100, 0),
+        "go_gc_gomemlimit_bytes": (limit_mib * MIB, 0),
+        **others,
+    }
+
+
+def test_hardly_any_room_under_the_limit_is_thrashing(tmp_path: Path) -> None:
+    run = scraped(tmp_path, **at_limit(82))
+    (row,) = run.episodes().to_dicts()
+    assert (row["kind"], row["severity"]) == ("limit-thrash", "bad")
+    assert row["gc_per_s"] == pytest.approx(40)
+    assert row["limiter"] is None
+    assert row["reason"].startswith("A cycle allocates only 5 % of the heap goal")
+
+
+def test_a_limit_far_above_the_goal_is_no_reason_to_thrash(tmp_path: Path) -> None:
+    # A low GOGC, or a cache that is dropped by calls of runtime.GC, has as little room.
+    assert scraped(tmp_path, **at_limit(500)).episodes().is_empty()
+
+
+def test_no_limit_is_no_reason_to_thrash(tmp_path: Path) -> None:
+    assert scraped(tmp_path, **at_limit(2.0**43)).episodes().is_empty()
+
+
+def test_forced_cycles_are_no_thrashing(tmp_path: Path) -> None:
+    forced = {"go_gc_cycles_forced_gc_cycles_total": (90.0, 39.0)}
+    run = scraped(tmp_path, **at_limit(82, **forced))
+    assert run.episodes().is_empty()
+    assert "GC024" in set(run.findings()["id"])
+
+
+def test_an_active_limiter_is_certain(tmp_path: Path) -> None:
+    limiter = {"go_gc_limiter_last_enabled_gc_cycle": (99.0, 40.0)}
+    (row,) = scraped(tmp_path, **at_limit(82, **limiter)).episodes().to_dicts()
+    assert row["limiter"] == "certain"
+    assert "CPU limiter was active" in row["reason"]
+
+
+def test_a_limiter_that_was_never_active_is_known(tmp_path: Path) -> None:
+    limiter = {"go_gc_limiter_last_enabled_gc_cycle": (0.0, 0.0)}
+    (row,) = scraped(tmp_path, **at_limit(82, **limiter)).episodes().to_dicts()
+    assert row["limiter"] == "unlikely"
+
+
+def test_a_leak_grows_the_live_heap(tmp_path: Path) -> None:
+    run = scraped(
+        tmp_path,
+        go_gc_duration_seconds_count=(100, 2),
+        go_memstats_alloc_bytes_total=(1e9, 100 * MIB),
+        go_memstats_next_gc_bytes=(100 * MIB, 2 * MIB),
+        go_gc_gogc_percent=(100, 0),
+        go_gc_gomemlimit_bytes=(2.0**63, 0),
+    )
+    (finding,) = run.findings().filter(id="GC021").to_dicts()
+    assert "The live heap grew from" in finding["evidence"]
+    assert run.summary().live_heap_growth_mib_per_h == pytest.approx(3600, rel=0.02)
