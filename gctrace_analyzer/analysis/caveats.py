@@ -56,7 +56,7 @@ def _about_reading(
             f"{missing:,} of {missing + len(cycles):,} cycles have no line in the log, so "
             "totals of CPU, pauses and allocation are too low by their share."
         )
-    if len(processes) > 1:
+    if len(processes) > 1 and len(cycles):
         yield (
             f"The figures cover {len(processes)} processes together; the table `processes` lists "
             "them separately."

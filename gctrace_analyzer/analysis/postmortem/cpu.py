@@ -42,7 +42,9 @@ def consumed(tables: Mapping[str, pl.DataFrame]) -> list[Consumed]:
 
 
 def _consumed(row: Row, tables: Mapping[str, pl.DataFrame]) -> Consumed:
-    match = match_process({**row, "pid": None}, tables["processes"])
+    # Only gctrace has the GC CPU of a whole process.
+    processes = tables["processes"] if len(tables["cycles"]) else tables["processes"].clear()
+    match = match_process({**row, "pid": None}, processes)
     spent = share = process = None
     complete = False
     if match and match.match_by[0] in ("unit", "container"):
