@@ -23,6 +23,7 @@ from gctrace_analyzer.advise.prediction.training import longest_calm_part
 from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
 from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.units import cpus_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -127,6 +128,8 @@ class Baseline:
         version = go_version(settings.value("go_version") or newest)
         too_old = version is not None and version < (1, 10)
         refused = _refusal(load, now, inferred=inferred, too_old=too_old, by_limit=by_limit)
+        if refused and thrashed and by_limit and not now.limit:
+            refused = THRASHING
         growth = analysis.live_growth(process)
         # Without GOGC and limit there is no goal to replay: the goals must come from somewhere.
         modelled = now if now.gogc or now.limit else replace(now, gogc=load.effective_gogc)
@@ -275,6 +278,9 @@ def _why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
         if not cycles["start_s"].count():
             return "Go 1.4 and earlier print no CPU times, so nothing can be predicted"
         return "the lines contain no CPU times for marking"
+    forced = int(cycles["forced"].sum())
+    if 2 * forced > len(cycles):
+        return f"the program forced {forced:,} of {len(cycles):,} cycles"
     counted = "1 steady cycle" if len(steady) == 1 else f"{len(steady)} steady cycles"
     return f"{counted}: at least {FEWEST_CYCLES} are needed, 20 are better"
 
@@ -340,10 +346,7 @@ def _warnings(load: Load, model: Model, *, inferred: bool, refused: bool) -> Ite
         yield f"only {load.cycles} steady cycles: GC CPU is a rough estimate"
     drift = load.true_live_last - load.true_live_first
     if abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
-        yield (
-            f"the live heap changed from {load.true_live_first:.0f} to "
-            f"{load.true_live_last:.0f} MiB; the predictions are for the whole log"
-        )
+        yield "the live heap changes within the log; the predictions are for the whole log"
     elif load.variation > UNSTEADY:
         yield (
             f"the live heap varies by {100 * load.variation:.0f} %: all figures are rough "
@@ -373,7 +376,9 @@ def is_unusual(load: Load, now: Setting) -> bool:
     """Returns whether the inferred GOGC differs from every usual value by more than its error."""
     distance = pacer.from_usual(now.gogc) if now.gogc is not None else 0.0
     large = load.marked_live > DEFAULT.gogc_min_live_mib
-    return large and distance > max(UNUSUAL_GOGC, 3 / load.marked_live)
+    # Sizes are printed in whole MiB: the lower GOGC, the more this moves it.
+    rounding = 1.5 * (100 + (now.gogc or 100)) / ((now.gogc or 100) * load.marked_live)
+    return large and distance > max(UNUSUAL_GOGC, rounding)
 
 
 def _version_warning(load: Load, settings: Settings) -> Iterator[str]:
@@ -389,9 +394,9 @@ def _quota_warning(load: Load, settings: Settings) -> Iterator[str]:
     cpus = settings.value("cpu_limit")
     if not cpus and load.cpus < load.procs:
         yield (
-            f"GOMAXPROCS is {load.procs}, but a pause stops only {load.cpus:.0f} processors, so "
-            f"the machine has {load.cpus:.0f} CPUs: set GOMAXPROCS={load.cpus:.0f} and measure "
-            f"again; the shares here are of {load.cpus:.0f} CPUs"
+            f"GOMAXPROCS is {load.procs}, but the process sees only {cpus_text(load.cpus)}: set "
+            f"GOMAXPROCS={load.cpus:.0f} and measure again; the shares here are of "
+            f"{cpus_text(load.cpus)}"
         )
     if not cpus or load.procs < 1.5 * cpus or load.procs <= math.ceil(cpus):
         return

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.postmortem.report import PostMortem
     from gctrace_analyzer.analysis.rules.finding import Finding, Severity
+    from gctrace_analyzer.analysis.summary import Summary
 
 _CURED_BY_SETTINGS = frozenset(
     [
@@ -115,34 +116,53 @@ def _root_of(finding: Finding, findings: tuple[Finding, ...]) -> Finding:
 
 def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     s = analysis.summary
-    parts = []
-    if s.gc_cpu_share is not None:
-        cores = ""
-        if s.gc_cpu_cores is not None and s.cpus is not None:
-            cores = f" ({digits(s.gc_cpu_cores, 2)} of {cpus_text(s.cpus)})"
-        parts.append(f"GC takes {percent(s.gc_cpu_share)} of the CPU{cores}")
-    elif s.gc_per_s is not None:
-        parts.append(f"GC runs {digits(s.gc_per_s, 3)} times a second, its CPU time is unknown")
-    if s.stw_p99_ms is None and s.stw_max_ms is not None:
-        parts.append(f"the longest pause took {duration_text(s.stw_max_ms / 1000)}")
-    if s.stw_p99_ms is not None and s.stw_max_ms is not None:
-        p99, most = (duration_text(ms / 1000) for ms in (s.stw_p99_ms, s.stw_max_ms))
-        parts.append(f"99 % of pauses take at most {p99}, the longest {most}")
     short = any(each.id == _SHORT for each in analysis.findings)
     grown = next((each.evidence for each in analysis.findings if each.id == _GROWS), "")
     start = "GC is not a problem here" if s.gc_cpu_share is not None else "No problem found"
     if (s.stw_max_ms or 0) > analysis.thresholds.stw_bad_ms:
-        start = "GC is not a problem here, except for single long pauses"
+        start += ", except for single long pauses"
     if short:
         start = "The log is short, but shows no problem"
-    sentence = f"{start}: {' and '.join(parts)}." if parts else f"{start}."
-    sentence = f"{sentence} {grown}".rstrip()
+    figures = " and ".join(_costs(s))
+    sentence = (
+        f"{start}: {figures}. {grown}".rstrip() if figures else f"{start}. {grown}".rstrip()
+    )
+    growth = None
+    if analysis.longest_process is not None and not analysis.by_dumps:
+        growth = analysis.live_growth(analysis.longest_process)
+    if growth is not None and growth.is_steady:
+        return Verdict("info", f"{sentence} It was still growing at the end.", _WATCH_GROWTH)
     if short:
         return Verdict("info", sentence, "Record a longer log, under the usual load.")
     first = _advised(advice)
     if first is None:
         return Verdict("ok", sentence, "Leave the settings as they are.")
     return Verdict("ok", sentence, f"Optional: {_setting(first, advice)}.")
+
+
+def _costs(s: Summary) -> Iterator[str]:
+    """Yields what GC costs, as far as it is known: CPU or frequency, and pauses."""
+    if s.gc_cpu_share is not None:
+        cores = ""
+        if s.gc_cpu_cores is not None and s.cpus is not None:
+            cores = f" ({digits(s.gc_cpu_cores, 2)} of {cpus_text(s.cpus)})"
+        yield f"GC takes {percent(s.gc_cpu_share)} of the CPU{cores}"
+    elif s.gc_per_s is not None:
+        yield f"GC runs {digits(s.gc_per_s, 3)} times a second (its CPU time is unknown)"
+    if s.stw_max_ms is None:
+        return
+    longest = duration_text(s.stw_max_ms / 1000)
+    if s.stw_p99_ms is None:
+        yield f"the longest pause took {longest}"
+    else:
+        p99 = duration_text(s.stw_p99_ms / 1000)
+        yield f"99 % of pauses take at most {p99}, the longest {longest}"
+
+
+_WATCH_GROWTH = (
+    "Record a longer log. If the live heap still grows, compare two heap profiles "
+    "(`go tool pprof -base`)."
+)
 
 
 def _killed(death: PostMortem) -> str:
@@ -206,8 +226,8 @@ def _raise_limit(advice: Advice) -> str:
     least, largest = needed
     return (
         f"Raise GOMEMLIMIT to at least {least:,.0f} MiB (1.25 × the largest live heap of "
-        f"{largest:,.0f} MiB, and what is outside the heap), or keep less in memory; if you can "
-        "do neither, removing GOMEMLIMIT and lowering GOGC does less harm."
+        f"{largest:,.0f} MiB, and {least - 1.25 * largest:,.0f} MiB outside the heap), or keep "
+        "less in memory."
     )
 
 
@@ -222,13 +242,20 @@ def _advised(advice: Advice) -> dict[str, Any] | None:
 def _setting(first: dict[str, Any], advice: Advice) -> str:
     """Returns a setting with what it does, as `GOGC=200 (GC CPU 4 % instead of 19 %, …)`."""
     present = next(advice.recommendations.filter(now=True).iter_rows(named=True))
-    return f"{as_text(first)} ({', '.join(_effects(first, present))})"
+    room = ""
+    larger = (first["heap_peak_mib"] or 0.0) > (present["heap_peak_mib"] or 0.0)
+    if larger and not advice.baseline.settings.value("container_limit_mib"):
+        room = " if the container has room for it"
+    return f"{as_text(first)}{room} ({', '.join(_effects(first, present))})"
 
 
 def _effects(first: dict[str, Any], present: dict[str, Any]) -> Iterator[str]:
-    share, now = first["gc_cpu_with_idle_share"], present["gc_cpu_with_idle_share"]
+    share, now = first["gc_cpu_share"], present["gc_cpu_share"]
     if share is not None and now is not None:
-        yield f"GC CPU with idle marking {percent(share)} instead of {percent(now)}"
+        yield f"GC CPU {percent(share)} instead of {percent(now)}"
+    elif first["gc_per_s"] is not None and present["gc_per_s"] is not None:
+        rates = (digits(row["gc_per_s"], 2) for row in (first, present))
+        yield "{} cycles/s instead of {}".format(*rates)
     peak, old = first["heap_peak_mib"], present["heap_peak_mib"]
     if peak is not None and old is not None:
         yield f"heap peak {size_text(peak)} instead of {size_text(old)}"
@@ -249,4 +276,4 @@ def _changed(root: Finding, analysis: Analysis) -> str:
     assert root.start_s is not None
     cycles = analysis.enriched.filter(process=root.process)
     found = changes_at(cycles, root.start_s, analysis.thresholds)
-    return f"At that time {' and '.join(found)}." if found else ""
+    return " and ".join(found)

@@ -251,8 +251,12 @@ class Thresholds:
     fills slows down; a leak goes on."""
 
     grown_times: float = 1.5
-    """Last live heap of a process that thrashes, relative to its first one. The growth, and not
-    the limit alone, is then the cause."""
+    """Peak of the live heap of a process that thrashes, relative to its first level. The growth,
+    and not the limit alone, is then the cause."""
+
+    grown_far_times: float = 3.0
+    """Peak of the live heap relative to its first level. Such growth is the cause even where the
+    limit was too low from the start."""
 
     growth_min_share: float = 0.10
     """Share of the median live heap, gained within the log. Less does not matter yet."""

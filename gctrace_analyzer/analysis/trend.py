@@ -209,8 +209,8 @@ def _evenly_spaced(cycles: pl.DataFrame) -> pl.DataFrame:
 _CHANGED = 1.5
 """Ratio of the medians before and after. Smaller changes are usual for a load."""
 
-_SIDE_S = 60.0
-"""Seconds before and after the beginning that are compared."""
+_SIDE_S, _SIDE_CYCLES = 10.0, 20
+"""Seconds and cycles before and after the beginning that are compared: whichever are fewer."""
 
 _QUANTITIES = {
     "alloc_mib_per_s": ("the allocation rate", "/s", "rose"),
@@ -224,7 +224,7 @@ change would be an effect: a program that thrashes allocates less."""
 def changes_at(cycles: pl.DataFrame, start_s: float, thresholds: Thresholds) -> list[str]:
     """Returns what changed at a time, as parts of a sentence; empty if nothing did.
 
-    The medians of the cycles in the minute before and in the minute after are compared.
+    The medians of the cycles shortly before and shortly after are compared.
 
     Args:
         cycles: the cycles of one process, as `episodes.enrich` returns them.
@@ -233,7 +233,8 @@ def changes_at(cycles: pl.DataFrame, start_s: float, thresholds: Thresholds) -> 
     """
     begin, end = start_s - _SIDE_S, start_s + _SIDE_S
     before = cycles.filter(pl.col("start_s").is_between(begin, start_s, closed="left"))
-    after = cycles.filter(pl.col("start_s").is_between(start_s, end))
+    after = cycles.filter(pl.col("start_s").is_between(start_s, end)).head(_SIDE_CYCLES)
+    before = before.tail(_SIDE_CYCLES)
     if min(len(before), len(after)) < thresholds.min_cycles:
         return []
     found = []

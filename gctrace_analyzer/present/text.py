@@ -89,7 +89,9 @@ def advice_lines(report: Report) -> Iterator[Line]:
     if not report.advice.is_available:
         yield ()
         yield (("Recommended settings", "bold"),)
-        for text in wrap(f"No recommendation: {report.advice.baseline.refused}.", WIDTH - 2):
+        for text in wrap(
+            f"No setting can be predicted: {report.advice.baseline.refused}.", WIDTH - 2
+        ):
             yield ((f"  {text}", ""),)
         return
     shown = advice.advice(report.advice.recommendations)

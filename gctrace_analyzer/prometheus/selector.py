@@ -14,8 +14,10 @@ _STRING = r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`]*`'
 _MATCHER = re.compile(
     rf"\s*(?P<label>[A-Za-z_]\w*|{_STRING})\s*(?P<op>=~|!~|!=|=)\s*(?P<value>{_STRING})\s*(?:,|$)"
 )
-_NAMED = re.compile(r"\s*[A-Za-z_:][\w:]*\s*(?=\{)")
-_UNQUOTED = re.compile(r"\s*\{?\s*([A-Za-z_]\w*)\s*(=~|!~|!=|=)\s*([^\"'`{},\s]+)\s*\}?\s*")
+_NAMED = re.compile(r"\A\s*+[A-Za-z_:][\w:]*+\s*+(?=\{)")
+_UNQUOTED = re.compile(
+    r"\s*+\{?+\s*+([A-Za-z_]\w*+)\s*+(=~|!~|!=|=)\s*+([^\"'`{},\s]++)\s*+\}?+\s*+"
+)
 
 
 class Matcher(NamedTuple):

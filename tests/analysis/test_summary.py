@@ -54,9 +54,16 @@ def test_figures_that_a_log_does_not_have_are_none() -> None:
 
 def test_capacity_follows_a_change_of_gomaxprocs() -> None:
     """Capacity is the sum of each stretch of time times its own GOMAXPROCS."""
-    run = read_text(TWO.replace("2 P (forced)", "4 P (forced)"))
+    four = "0.40+1.0/3.0/5.0+0.80 ms cpu, 58->60->30 MB, 60 MB goal, 0 MB stacks, 0 MB globals, 4 P"
+    first, second = TWO.splitlines()
+    run = read_text(f"{first}\n{second.split('clock, ')[0]}clock, {four}\n")
     s = run.summary()
-    assert s.gc_cpu_share == pytest.approx((10.7 + 4.7) / (2 * 120.8 + 4 * 89.5), rel=0.02)
+    assert s.gc_cpu_share == pytest.approx((10.7 + 5.3) / (2 * 120.8 + 4 * 89.5), rel=0.02)
+
+
+def test_where_a_pause_stops_fewer_processors_the_capacity_is_of_the_cpus() -> None:
+    run = read_text(TWO.replace("2 P", "4 P"))
+    assert run.summary().cpus == pytest.approx(2)
 
 
 @pytest.mark.parametrize("log", LOGS)

@@ -66,9 +66,9 @@ def _why_often(facts: ProcessFacts) -> str:
     if s.alloc_mib_per_s is None or s.heap_goal_p50_mib is None or s.gc_interval_p50_ms is None:
         return ""
     return (
-        f": the program allocates {size_text(s.alloc_mib_per_s)}/s, so a heap goal of "
-        f"{size_text(s.heap_goal_p50_mib)} is reached every "
-        f"{duration_text(s.gc_interval_p50_ms / 1000)}"
+        f": the program allocates {size_text(s.alloc_mib_per_s)}/s, and a cycle starts every "
+        f"{duration_text(s.gc_interval_p50_ms / 1000)}, because the heap goal of "
+        f"{size_text(s.heap_goal_p50_mib)} leaves little room above the live heap"
     )
 
 
@@ -80,7 +80,7 @@ def _why_often(facts: ProcessFacts) -> str:
     condition="In sweep terminations of {t.stopped_min_ms:g} ms and longer, the median of "
     "pause CPU / (pause × GOMAXPROCS) is below {t.stopped_share:.0%}. Needs at least "
     "{t.min_cycles} such pauses.",
-    advice="Set GOMAXPROCS to the number of CPUs.",
+    advice="Set GOMAXPROCS to the number of CPUs, or less if a CPU quota allows less.",
     source="stwprocs in runtime/mgc.go",
     explained_by=("GC013",),
 )
@@ -96,12 +96,13 @@ def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
         cpus = max(round(stopped * procs), 1)
         yield Evidence(
             "warn",
-            f"GOMAXPROCS is {procs:.0f}, but a pause stops only {cpus} processors, so the machine "
-            f"has {cpus_text(cpus)}. All shares in this report are of {cpus_text(cpus)}.",
+            f"GOMAXPROCS is {procs:.0f}, but the runtime counts the CPU time of pauses for only "
+            f"{cpus_text(cpus)}: the process sees no more. All shares in this report are of "
+            f"{cpus_text(cpus)}.",
             {"stopped_share": stopped, "procs": procs, "cpus": cpus},
-            advice=f"Set GOMAXPROCS={cpus}.",
-            headline=f"GOMAXPROCS is {procs:.0f} on a machine with "
-            f"{cpus_text(cpus)}: threads wait for each other, and pauses get longer.",
+            advice=f"Set GOMAXPROCS={cpus}, or less if a CPU quota allows less (cpu.max).",
+            headline=f"GOMAXPROCS is {procs:.0f}, but the process sees only {cpus_text(cpus)}: "
+            "threads wait for each other.",
         )
 
 

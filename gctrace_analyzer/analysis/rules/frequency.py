@@ -82,8 +82,8 @@ def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
     meaning="The program forces GC, so GC runs when the pacer would not have started it.",
     condition="Over {t.forced_share:.0%} of the cycles, and at least {t.forced_min_cycles}, "
     "are forced.",
-    advice="Remove the calls to `runtime.GC` and `debug.FreeOSMemory` from the running "
-    "program.",
+    advice="Find who forces them: calls to `runtime.GC` or `debug.FreeOSMemory`, or heap profiles "
+    "that are fetched with `/debug/pprof/heap?gc=1`.",
     source="each forced cycle is a full collection beyond what the pacer planned",
 )
 def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -96,11 +96,18 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
             f"The program forced {forced:,} of {cycles_text(summary.cycles)} (`runtime.GC` or "
             "`debug.FreeOSMemory`).",
             {"forced_cycles": forced},
-            headline=f"The program forces GC: {percent(forced / summary.cycles)} of the cycles "
-            "would not have run otherwise"
-            + (f", and GC takes {percent(cpu)} of the CPU." if cpu is not None else "."),
+            headline=f"The program forces GC: {forced:,} of {cycles_text(summary.cycles)}"
+            + ("." if cpu is None else f"; GC takes {percent(cpu)} of the CPU{_little(cpu)}."),
             examples=example_lines(facts.cycles.filter(pl.col("forced"))),
         )
+
+
+def _little(cpu: float) -> str:
+    return ", so it costs little" if cpu < _CHEAP else ""
+
+
+_CHEAP = 0.01
+"""Share of CPU. Nobody notices what costs less."""
 
 
 @rule(

@@ -79,14 +79,25 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     costly |= (summary.assist_share_of_cpu or 0.0) > t.assist_warn_cpu_share
     bad = cpu > t.gc_cpu_bad or active > t.active_bad
     cost = f"GC takes {percent(cpu)} of the CPU and is running {percent(active)} of the time"
+    gogc = _without_rounding(gogc, facts.live_heap_mib)
     yield Evidence(
         "bad" if bad else "warn" if costly else "info",
         f"The heap may grow by only {gogc:.0f} % of the live heap (effective GOGC, median), and "
         f"{cost}.",
         {"effective_gogc_p50": gogc, "gc_cpu_share": cpu, "gc_active_share": active},
         examples=example_lines(own, "gc_cpu_share"),
-        headline=f"GOGC is low ({gogc:.0f}): {cost}.",
+        headline=f"GOGC is low (about {gogc:.0f}): {cost}.",
     )
+
+
+_USUAL_LOW = (5.0, 10.0, 20.0, 25.0, 30.0, 40.0)
+
+
+def _without_rounding(gogc: float, live_mib: float) -> float:
+    """Returns the usual low GOGC that the printed MiB may stand for, or the value itself."""
+    nearest = min(_USUAL_LOW, key=lambda usual: abs(usual - gogc))
+    rounding = (100 + gogc) / max(live_mib, 1.0)
+    return nearest if abs(nearest - gogc) <= rounding else gogc
 
 
 @rule(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -17,7 +17,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.units import duration_text
+from gctrace_analyzer.units import digits, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,8 @@ _GUIDE = "go.dev/doc/gc-guide"
     "{t.thrash_active_share:.0%} of the time. What is at most {t.episode_join_cycles} cycles or "
     "{t.episode_join_s:g} s apart is one episode.",
     advice="Raise GOMEMLIMIT (and the container's limit, if it is too low), or keep less in "
-    "memory; if you can do neither, removing GOMEMLIMIT and lowering GOGC does less harm.",
+    "memory. If you can do neither: first set GOGC to a low value such as 25, then remove "
+    "GOMEMLIMIT; the heap then grows past the limit, but GC no longer runs all the time.",
     source=f"{_GUIDE}; golang/go#58106, #59324; measured on runs with a known limiter state",
     explained_by=("GC021",),
 )
@@ -61,8 +62,7 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
     if len(episodes) > 1:
         whole = duration_text(total(episodes["length_s"]))
         text = f"{len(episodes):,} times, {whole} in all. The longest: {text}"
-    share = worst["gc_cpu_share"]
-    cost = "GC runs all the time" if share is None else f"GC takes {percent(share)} of the CPU"
+    cost = _cost(facts, worst, total(episodes["length_s"]))
     yield Evidence(
         "bad",
         text,
@@ -73,6 +73,21 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
         headline=f"GOMEMLIMIT is too low for the live heap: {cost}.",
         explained_by=None if facts.grew_into_limit else (),
     )
+
+
+def _cost(facts: ProcessFacts, worst: dict[str, Any], length_s: float) -> str:
+    """Returns what thrashing costs: of the whole run if it lasted nearly as long."""
+    summary = facts.summary
+    whole = length_s >= _MOST_OF_RUN * (summary.span_s or 0.0)
+    share = summary.gc_cpu_share if whole else worst["gc_cpu_share"]
+    if share is None:
+        rate = worst["gc_per_s"] or 0.0
+        return f"GC runs {digits(rate, 2)} times a second"
+    return f"GC{'' if whole else ' then'} takes {percent(share)} of the CPU"
+
+
+_MOST_OF_RUN = 0.8
+"""Share of the run's time. Thrashing that lasts longer is described by the figures of the run."""
 
 
 @rule(

@@ -17,7 +17,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings import nearest_limit
-from gctrace_analyzer.units import duration_text
+from gctrace_analyzer.units import digits, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,13 +65,15 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
         advice = _RECORD_LONGER
     if facts.grew_into_limit:
         thrash = facts.episodes.filter(kind="limit-thrash").sort("start_s")
-        text += f". {thrash['reason'][0].rstrip('.')}"
+        since = duration_text(thrash["start_s"][0])
+        reason = thrash["reason"][0].rstrip(".")
+        text += f". From {since} on, {reason[0].lower()}{reason[1:]}"
     serious = facts.grew_into_limit or (growth.is_steady and growth.is_long)
     yield Evidence(
         "warn" if serious else "info",
         text + ".",
         {"growth_mib_per_h": growth.mib_per_h, "low": growth.low, "high": growth.high},
-        start_s=growth.begin_s,
+        start_s=facts.warmed_up["start_s"][0] if facts.grew_into_limit else growth.begin_s,
         end_s=growth.end_s,
         advice=advice,
         headline=_headline(facts, grown, leak=growth.is_steady and growth.is_long),
@@ -83,9 +85,7 @@ def _grown(facts: ProcessFacts, growth: LiveGrowth) -> str:
     first, last, span_s = growth.first_mib, growth.last_mib, growth.span_s
     if facts.grew_into_limit:
         # What grows until it thrashes grows fastest at the beginning.
-        live, few = facts.warmed_up["heap_live_mib"].drop_nulls(), facts.thresholds.min_cycles
-        first, last = median(live.head(few)), median(live.tail(few))
-        span_s = facts.warmed_up["end_s"][-1] - facts.warmed_up["start_s"][0]
+        first, last, span_s = facts.growth_ends
     return f"The live heap grew from {first:,.0f} to {last:,.0f} MiB in {duration_text(span_s)}"
 
 
@@ -94,11 +94,9 @@ def _headline(facts: ProcessFacts, grown: str, *, leak: bool) -> str:
         return f"{grown}: this is probably a leak."
     thrash = facts.episodes.filter(kind="limit-thrash")
     known = thrash["gc_cpu_share"].drop_nulls()
-    cost = (
-        f"GC takes {percent(maximum(known))} of the CPU"
-        if len(known)
-        else "GC runs all the time"
-    )
+    cost = f"GC runs {digits(maximum(thrash['gc_per_s']), 2)} times a second"
+    if len(known):
+        cost = f"GC then takes {percent(maximum(known))} of the CPU"
     probably = " This is probably a leak." if leak else ""
     return f"{grown} and no longer fits under GOMEMLIMIT: {cost}.{probably}"
 

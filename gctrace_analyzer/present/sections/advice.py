@@ -41,7 +41,7 @@ def as_text(setting: Setting) -> str:
 
 _THRASH = {"risk": "?", "certain": "✗"}
 _HEAD = ("GC CPU* %", "cycles/s", "peak MiB")
-_IDLE = "* with idle marking"
+_IDLE = "* with idle marking; without the start-up"
 
 
 def advice(rows: pl.DataFrame) -> Table | None:

@@ -40,7 +40,6 @@ def shown(report: Report) -> Shown:
         return Shown("none", "The input does not show how the garbage collector performs.", "")
     parts = [found.sentence]
     if found.start_s is not None:
-        parts.append(f"It began at {report.moment(found.process, found.start_s)}.")
-    if found.changed:
-        parts.append(found.changed)
+        when = f", when {found.changed}" if found.changed else ""
+        parts.append(f"It began at {report.moment(found.process, found.start_s)}{when}.")
     return Shown(found.level, printable(" ".join(parts)), printable(found.action))
