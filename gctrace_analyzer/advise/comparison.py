@@ -57,7 +57,8 @@ class Side:
         for analysis in self.analyses:
             if analysis.cycles.is_empty():
                 sources = analysis.log.sources
-                raise NoDataError.no_cycles(sources[0].name if sources else "a frame of cycles")
+                name = sources[0].name if sources else "a frame of cycles"
+                raise NoDataError.no_cycles(name, has_metrics=analysis.by_dumps)
         self.measured = tuple(_measured(analysis) for analysis in self.analyses)
 
     @property

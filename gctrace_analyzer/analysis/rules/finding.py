@@ -102,7 +102,7 @@ class ProcessFacts:
             return False
         # If the first live heap did not fit either, the limit was too low from the start.
         early = median(self.warmed_up.head(2 * t.min_cycles)["effective_gogc"].drop_nulls())
-        never_fitted = early < t.limit_gogc_bad and self.limit_sets_most_goals
+        never_fitted = early < t.thrash_gogc and self.limit_sets_most_goals
         return not never_fitted or peak >= t.grown_far_times * first
 
     @cached_property
