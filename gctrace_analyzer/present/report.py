@@ -35,6 +35,15 @@ class Report:
         names = [format.printable(source.name) for source in sources]
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
+    @property
+    def name(self) -> str:
+        """The name of the service, or the base name of the first input."""
+        rows = self.analysis.tables["processes"]
+        for column in ("container", "ident", "pod", "unit"):
+            if column in rows.columns and rows[column].drop_nulls().n_unique() == 1:
+                return format.printable(str(rows[column].drop_nulls()[0]))
+        return self.title.rpartition("/")[2] or self.title
+
     @cached_property
     def verdict(self) -> Verdict | None:
         """Whether GC is the problem, and what to do; None if the input shows neither."""
