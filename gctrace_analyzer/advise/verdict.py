@@ -213,7 +213,8 @@ def _about_leak(
         return f"{root.advice} Until then, set {_setting(first, advice)}{lasts}."
     if thrashes and (limit := _raise_limit(advice)):
         return (
-            f"{limit} Find out why it grows: compare two heap profiles (`go tool pprof -base`)."
+            "Find out why it grows: compare two heap profiles (`go tool pprof -base`). To gain "
+            f"time, {limit[0].lower()}{limit[1:]}"
         )
     return root.advice
 
@@ -224,10 +225,11 @@ def _raise_limit(advice: Advice) -> str:
     if needed is None or (now and now >= needed[0]):
         return ""
     least, largest = needed
+    room = "" if advice.baseline.settings.value("container_limit_mib") else ", if there is room"
     return (
-        f"Raise GOMEMLIMIT to at least {least:,.0f} MiB (1.25 × the largest live heap of "
-        f"{largest:,.0f} MiB, and {least - 1.25 * largest:,.0f} MiB outside the heap), or keep "
-        "less in memory."
+        f"Raise GOMEMLIMIT to at least {least:,.0f} MiB{room} (1.25 × the largest live heap of "
+        f"{largest:,.0f} MiB, and about {least - 1.25 * largest:,.0f} MiB outside the heap), or "
+        "keep less in memory."
     )
 
 

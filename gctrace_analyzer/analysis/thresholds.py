@@ -254,9 +254,8 @@ class Thresholds:
     """Peak of the live heap of a process that thrashes, relative to its first level. The growth,
     and not the limit alone, is then the cause."""
 
-    grown_far_times: float = 3.0
-    """Peak of the live heap relative to its first level. Such growth is the cause even where the
-    limit was too low from the start."""
+    no_room_gogc: float = 1.0
+    """Effective GOGC. Lower ones are the live heap itself, within the rounding: it did not fit."""
 
     growth_min_share: float = 0.10
     """Share of the median live heap, gained within the log. Less does not matter yet."""

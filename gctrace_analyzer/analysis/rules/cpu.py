@@ -160,6 +160,8 @@ def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:
             "the program.",
             {"procs": procs, "stw_mark_term_max_ms": long["stw_mark_term_ms"].max()},
             examples=example_lines(long, "stw_mark_term_ms"),
+            advice="Check the quota (cpu.max) and `nr_throttled` in cpu.stat. Raise a quota of "
+            "less than 1 CPU, and set GOMAXPROCS to the quota, rounded up.",
             headline=f"Pauses take up to {duration_text(longest / 1000)} with a live heap of only "
             f"{live:,.0f} MiB: a CPU quota probably stops the program in the middle of them.",
         )

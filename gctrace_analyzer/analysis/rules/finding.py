@@ -101,9 +101,8 @@ class ProcessFacts:
         if peak < t.grown_times * first:
             return False
         # If the first live heap did not fit either, the limit was too low from the start.
-        early = median(self.warmed_up.head(2 * t.min_cycles)["effective_gogc"].drop_nulls())
-        never_fitted = early < t.thrash_gogc and self.limit_sets_most_goals
-        return not never_fitted or peak >= t.grown_far_times * first
+        early = self.warmed_up.head(2 * t.min_cycles)["effective_gogc"].drop_nulls()
+        return median(early) > t.no_room_gogc or not self.limit_sets_most_goals
 
     @cached_property
     def growth_ends(self) -> tuple[float, float, float]:

@@ -93,8 +93,8 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     if forced >= t.forced_min_cycles and forced > t.forced_share * summary.cycles:
         yield Evidence(
             "warn",
-            f"The program forced {forced:,} of {cycles_text(summary.cycles)} (`runtime.GC` or "
-            "`debug.FreeOSMemory`).",
+            f"The program forced {forced:,} of {cycles_text(summary.cycles)} (`runtime.GC`, "
+            "`debug.FreeOSMemory` or `/debug/pprof/heap?gc=1`).",
             {"forced_cycles": forced},
             headline=f"The program forces GC: {forced:,} of {cycles_text(summary.cycles)}"
             + ("." if cpu is None else f"; GC takes {percent(cpu)} of the CPU{_little(cpu)}."),

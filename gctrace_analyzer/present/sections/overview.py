@@ -315,7 +315,7 @@ def _cores(s: Summary) -> str:
 
 
 def _growth(report: Report) -> str:
-    most = f"max {mib(report.analysis.summary.live_heap_max_mib)}"
+    most = f"median; max {mib(report.analysis.summary.live_heap_max_mib)}"
     process = report.analysis.longest_process
     if "live_heap" not in report.analysis.levels or process is None:
         return most
