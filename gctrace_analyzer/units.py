@@ -159,6 +159,15 @@ def cpus_text(cpus: float) -> str:
     return f"{cpus:.3g} CPU{'' if f'{cpus:.3g}' == '1' else 's'}"
 
 
+def cores_text(cores: float, cpus: float) -> str:
+    """Formats CPU time per second with the CPUs there are.
+
+    >>> cores_text(0.634, 2.0)
+    '0.63 of 2 CPUs'
+    """
+    return f"{digits(cores, 2)} of {cpus_text(cpus)}"
+
+
 def duration_text(seconds: float) -> str:
     """Formats a duration as a person would say it.
 

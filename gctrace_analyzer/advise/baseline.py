@@ -127,9 +127,9 @@ class Baseline:
         newest = rows.filter(process=process)["go_version_max"][0]
         version = go_version(settings.value("go_version") or newest)
         too_old = version is not None and version < (1, 10)
-        refused = _refusal(load, now, inferred=inferred, too_old=too_old, by_limit=by_limit)
-        if refused and thrashed and by_limit and not now.limit:
-            refused = THRASHING
+        refused = _refusal(
+            load, now, inferred=inferred, too_old=too_old, by_limit=by_limit, thrashed=thrashed
+        )
         growth = analysis.live_growth(process)
         # Without GOGC and limit there is no goal to replay: the goals must come from somewhere.
         modelled = now if now.gogc or now.limit else replace(now, gogc=load.effective_gogc)
@@ -183,10 +183,7 @@ class Baseline:
     @property
     def room_mib(self) -> float | None:
         """The memory that the container leaves to this process; None if there is no limit."""
-        limit = self.settings.value("container_limit_mib")
-        if not limit:
-            return None
-        return float(limit) - float(self.settings.value("beside_mib") or 0.0)
+        return self.settings.room_mib
 
     @property
     def leaks(self) -> bool:
@@ -286,7 +283,7 @@ def _why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
 
 
 def _refusal(
-    load: Load, now: Setting, *, inferred: bool, too_old: bool, by_limit: bool
+    load: Load, now: Setting, *, inferred: bool, too_old: bool, by_limit: bool, thrashed: bool
 ) -> str | None:
     """Returns why nothing can be predicted from this load; None if predictions are possible."""
     if load.cycles < FEWEST_CYCLES:
@@ -307,6 +304,8 @@ def _refusal(
     if load.procs_changed:
         return "GOMAXPROCS changed within the log"
     if by_limit and not now.limit:
+        if thrashed:
+            return THRASHING
         return f"an unknown memory limit sets the heap goal: {_STATE_LIMIT}"
     return _contradiction(load, now, inferred=inferred)
 
@@ -414,6 +413,14 @@ def _process_warning(number: int) -> Iterator[str]:
         yield f"the log has {number} processes: predicted from the one with the most cycles"
 
 
+def thrashing(*, least: float, largest: float) -> str:
+    """Returns the refusal for a program that thrashes, with the limit that it needs, in MiB."""
+    return (
+        f"{THRASHING}. With a peak live heap of {largest:,.0f} MiB it needs a GOMEMLIMIT of at "
+        f"least {least:.0f} MiB"
+    )
+
+
 def _about_thrashing(baseline: Baseline) -> Baseline:
     """Adds to the refusal or the warnings what a log with thrashing still shows."""
     load, measured = baseline.load, baseline.measured
@@ -421,11 +428,8 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
     assert measured is not None
     most, least = measured.marked_live_max, baseline.least_limit_mib
     if baseline.refused == THRASHING:
-        needed = (
-            f"{THRASHING}. With a peak live heap of {math.floor(most):,} MiB it needs a "
-            f"GOMEMLIMIT of at least {least:.0f} MiB"
-        )
-        return replace(baseline, refused=needed)
+        assert least is not None
+        return replace(baseline, refused=thrashing(least=least, largest=math.floor(most)))
     if baseline.whole is None or baseline.refused:
         return baseline
     time_range = (

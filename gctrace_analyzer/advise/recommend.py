@@ -285,9 +285,11 @@ def _add_risks(first: Row, present: Row, baseline: Baseline) -> None:
     if baseline.leaks and not first["now"]:
         risks.append("the live heap grows, and no setting cures a leak")
     if first["lasts_h"] is not None and baseline.growth is not None:
-        still = f"at {baseline.growth.mib_per_h:,.0f} MiB/h this setting lasts {_lasts(first)}"
+        still = (
+            f"at {baseline.growth.mib_per_h:,.0f} MiB/h this setting lasts {lasts_text(first)}"
+        )
         if present["lasts_h"] is not None and present is not first:
-            still += f", the present setting {_lasts(present)}"
+            still += f", the present setting {lasts_text(present)}"
         risks.append(still)
     if reason := why_no_limit(baseline):
         risks.append(reason)
@@ -296,7 +298,8 @@ def _add_risks(first: Row, present: Row, baseline: Baseline) -> None:
     first["risk"] = "; ".join(risks) or None
 
 
-def _lasts(each: Row) -> str:
+def lasts_text(each: Row) -> str:
+    """Returns how long a setting lasts while the live heap grows: `11h (9h to 14h)`."""
     low, middle, high = (
         duration_text(3600 * each[f"lasts_h{end}"]) for end in ("_low", "", "_high")
     )

@@ -9,10 +9,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.advise.recommend import as_text
-from gctrace_analyzer.analysis.rules.finding import ALLOCATE_LESS, SEVERITIES, percent
+from gctrace_analyzer.advise.recommend import as_text, lasts_text
+from gctrace_analyzer.analysis.rules.finding import (
+    ALLOCATE_LESS,
+    RECORD_LONGER,
+    SEVERITIES,
+    percent,
+)
 from gctrace_analyzer.analysis.trend import changes_at
-from gctrace_analyzer.units import cpus_text, digits, duration_text, size_text
+from gctrace_analyzer.units import cores_text, digits, duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,7 +136,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if analysis.longest_process is not None and not analysis.by_dumps:
         growth = analysis.live_growth(analysis.longest_process)
     if growth is not None and growth.is_steady:
-        return Verdict("info", f"{sentence} It was still growing at the end.", _WATCH_GROWTH)
+        return Verdict("info", f"{sentence} It was still growing at the end.", RECORD_LONGER)
     if short:
         return Verdict("info", sentence, "Record a longer log, under the usual load.")
     first = _advised(advice)
@@ -145,7 +150,7 @@ def _costs(s: Summary) -> Iterator[str]:
     if s.gc_cpu_share is not None:
         cores = ""
         if s.gc_cpu_cores is not None and s.cpus is not None:
-            cores = f" ({digits(s.gc_cpu_cores, 2)} of {cpus_text(s.cpus)})"
+            cores = f" ({cores_text(s.gc_cpu_cores, s.cpus)})"
         yield f"GC takes {percent(s.gc_cpu_share)} of the CPU{cores}"
     elif s.gc_per_s is not None:
         yield f"GC runs {digits(s.gc_per_s, 3)} times a second (its CPU time is unknown)"
@@ -157,12 +162,6 @@ def _costs(s: Summary) -> Iterator[str]:
     else:
         p99 = duration_text(s.stw_p99_ms / 1000)
         yield f"99 % of pauses take at most {p99}, the longest {longest}"
-
-
-_WATCH_GROWTH = (
-    "Record a longer log. If the live heap still grows, compare two heap profiles "
-    "(`go tool pprof -base`)."
-)
 
 
 def _killed(death: PostMortem) -> str:
@@ -206,10 +205,7 @@ def _about_leak(
     if first is not None:
         lasts = ""
         if first["lasts_h"]:
-            low, middle, high = (
-                duration_text(3600 * first[f"lasts_h{end}"]) for end in ("_low", "", "_high")
-            )
-            lasts = f", which lasts {middle} ({low} to {high})"
+            lasts = f", which lasts {lasts_text(first)}"
         return f"{root.advice} Until then, set {_setting(first, advice)}{lasts}."
     if thrashes and (limit := _raise_limit(advice)):
         return (

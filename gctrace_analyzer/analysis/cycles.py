@@ -75,6 +75,12 @@ def after(name: str) -> pl.Expr:
     return pl.when(consecutive).then(pl.col(name).shift(-1).over("process"))
 
 
+def idle_gap(t: Thresholds) -> pl.Expr:
+    """Returns whether far more time than usual passed since the cycle before; of one process."""
+    gap = pl.col("interval_s")
+    return (gap >= t.idle_gap_s) & (gap >= t.idle_gap_times * gap.median())
+
+
 def wall_ms() -> pl.Expr:
     """Returns the duration of a cycle: both pauses and the concurrent marking."""
     return pl.sum_horizontal(WALL_PHASES)

@@ -9,7 +9,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis import limiter
-from gctrace_analyzer.analysis.cycles import before, gc_cpu_ms, wall_ms
+from gctrace_analyzer.analysis.cycles import before, gc_cpu_ms, idle_gap, wall_ms
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.units import duration_text
 
@@ -348,7 +348,7 @@ def idle(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     gaps, usual = cycles["interval_s"], cycles["interval_s"].median()
     if not isinstance(usual, float):
         return
-    long = (gaps >= t.idle_gap_s) & (gaps >= t.idle_gap_times * usual) & ~periodic
+    long = cycles.select(idle_gap(t)).to_series() & ~periodic
     for at in long.fill_null(value=False).arg_true():
         if not at:
             continue

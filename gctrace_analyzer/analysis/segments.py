@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.cycles import ratio
+from gctrace_analyzer.analysis.cycles import idle_gap, ratio
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
 if TYPE_CHECKING:
@@ -86,10 +86,8 @@ def _figures() -> Iterator[pl.Expr]:
 
 def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
     low, high = t.periodic_s
-    gap = pl.col("interval_s")
-    long = (gap >= t.idle_gap_s) & (gap >= t.idle_gap_times * gap.median())
     # The cycle before the first long gap was still caused by load.
-    idle = gap.is_between(low, high) | long
+    idle = pl.col("interval_s").is_between(low, high) | idle_gap(t)
     return cycles.select(
         pl.when(pl.col("start_s") < t.warm_up_s)
         .then(pl.lit("start-up"))

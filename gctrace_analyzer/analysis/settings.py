@@ -61,6 +61,14 @@ class Settings:
         setting = getattr(self, name)
         return None if setting is None else setting.value
 
+    @property
+    def room_mib(self) -> float | None:
+        """The memory that the container leaves to this process; None if there is no limit."""
+        limit = self.value("container_limit_mib")
+        if not limit:
+            return None
+        return float(limit) - float(self.value("beside_mib") or 0.0)
+
     def to_dict(self) -> dict[str, Any]:
         """Returns the known settings, ready for JSON."""
         return {

@@ -15,6 +15,7 @@ from gctrace_analyzer.cli.options import (
     add_facts,
     add_general,
     add_reading,
+    add_top,
     one_of,
     read_options,
     whole_number,
@@ -170,13 +171,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         help="print this format: text, md, html or json for the report, csv or jsonl for the "
         "rows (default: text)",
     )
-    group.add_argument(
-        "--top",
-        type=whole_number("top", 1),
-        default=10,
-        metavar="N",
-        help="number of rows in each table of the report (default: 10)",
-    )
+    add_top(group)
     group.add_argument(
         "--overwrite", action="store_true", help="discard what is in the output already"
     )

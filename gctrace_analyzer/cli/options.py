@@ -162,6 +162,17 @@ def add_output(
     return group
 
 
+def add_top(group: argparse._ActionsContainer) -> None:
+    """Adds `--top`."""
+    group.add_argument(
+        "--top",
+        type=whole_number("top", 1),
+        default=10,
+        metavar="N",
+        help="number of rows in each table of the report (default: 10)",
+    )
+
+
 def add_format(group: argparse._ActionsContainer, formats: Sequence[str]) -> None:
     """Adds `--format`."""
     group.add_argument(

@@ -170,21 +170,22 @@ def tables(answers: Answers, most: int = MOST_ROWS) -> list[Table]:
         "saved_cores", "service", descending=[True, False]
     )
     made = (
-        _table(answers.services, _services, most),
-        _table(saving, _savings, most),
-        _table(answers.thrash, _thrash, most),
-        _table(answers.limits, _limits, most),
-        _table(answers.outliers, _outliers, most),
-        _table(answers.versions, _versions, most),
-        _table(answers.settings, _settings, most),
-        _table(answers.errors, _errors, most),
+        ranked(answers.services, _services, most),
+        ranked(saving, _savings, most),
+        ranked(answers.thrash, _thrash, most),
+        ranked(answers.limits, _limits, most),
+        ranked(answers.outliers, _outliers, most),
+        ranked(answers.versions, _versions, most),
+        ranked(answers.settings, _settings, most),
+        ranked(answers.errors, _errors, most),
     )
     return [each for each in made if each.rows]
 
 
-def _table(
+def ranked(
     frame: pl.DataFrame, row: tuple[tuple[str, ...], str, Callable[..., Any]], most: int
 ) -> Table:
+    """Returns the first rows of a frame as a table, with how many are left out."""
     head, align, cells = row
     left = len(frame) - most
     more = f"… and {left:,} more" if left > 0 else ""
@@ -195,7 +196,7 @@ _services = (
     ("Services by GC CPU", "files", "GC cores", "GC CPU", "assists", "live heap", "pauses p99"),
     "lrrrrrr",
     lambda row: (
-        _short(row["service"]),
+        short_name(row["service"]),
         f"{row['files']:,}",
         cores(row["gc_cores"]),
         share(row["gc_cpu_share"]),
@@ -208,7 +209,7 @@ _savings = (
     ("Possible savings", "processes", "cores", "GiB of heap"),
     "lrrr",
     lambda row: (
-        _short(row["service"]),
+        short_name(row["service"]),
         f"{row['advised']:,}",
         _interval(row, "saved_cores", cores),
         _interval(row, "saved_heap_mib", _gib),
@@ -284,7 +285,7 @@ _errors = (
     lambda row: (
         row["kind"],
         f"{row['files']:,}",
-        f"{_short(row['example'])}: {_cut(row['error'])}",
+        f"{short_name(row['example'])}: {_cut(row['error'])}",
     ),
 )
 
@@ -292,13 +293,13 @@ _errors = (
 def _file(row: Mapping[str, Any]) -> str:
     """Returns the end of the file name, and the number of the process if it is not the first."""
     number = f" #{row['process']}" if row["process"] else ""
-    return _short(row["file"], _NAME_CHARS - len(number)) + number
+    return short_name(row["file"], _NAME_CHARS - len(number)) + number
 
 
-def _short(name: str, most: int = _NAME_CHARS) -> str:
+def short_name(name: str, most: int = _NAME_CHARS) -> str:
     """Shortens a name for a table; its end is the most useful part.
 
-    >>> _short("logs/eu-west-1/checkout/checkout-7d9f8c-x2k9v.log")
+    >>> short_name("logs/eu-west-1/checkout/checkout-7d9f8c-x2k9v.log")
     '…checkout-7d9f8c-x2k9v.log'
     """
     shown = printable(name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.present import markdown, text
-from gctrace_analyzer.present.fleet import MOST_ROWS, cores, finite
+from gctrace_analyzer.present.fleet import MOST_ROWS, cores, finite, ranked, short_name
 from gctrace_analyzer.present.format import (
     NONE,
     count,
@@ -19,7 +19,6 @@ from gctrace_analyzer.present.format import (
     share,
 )
 from gctrace_analyzer.present.format import milliseconds as ms
-from gctrace_analyzer.present.sections.overview import Table
 from gctrace_analyzer.present.table import table as text_table
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.present.sections.overview import Table
     from gctrace_analyzer.present.table import Line
 
 SCHEMA_VERSION = 1
@@ -171,27 +171,14 @@ def to_json(found: Services) -> str:
 
 def to_html(found: Services, most: int = MOST_ROWS) -> str:
     """Returns the tables as an HTML document."""
-    from importlib.resources import files
+    from gctrace_analyzer.present.html import fleet
 
-    from markupsafe import Markup
-
-    from gctrace_analyzer import __version__
-    from gctrace_analyzer.present.html.parts import environment
-    from gctrace_analyzer.present.sections.verdict import WORDS
-
-    style = files("gctrace_analyzer.present.html").joinpath("report.css").read_text("utf-8")
-    page = environment().get_template("fleet.html.j2")
-    return page.render(
-        title=found.facts[0],
-        facts=[f"{each.instance}: {each.headline} {each.settings}" for each in found.advised],
-        verdict=found.verdict,
-        words=WORDS,
-        state=[],
-        bars=[],
-        tables=tables(found, most),
-        notes=[*notes(found), *([_GO_LINE] if _unknown(found) else [])],
-        version=__version__,
-        style=Markup(style),
+    return fleet.page(
+        found.facts[0],
+        [f"{each.instance}: {each.headline} {each.settings}" for each in found.advised],
+        found.verdict,
+        tables(found, most),
+        [*notes(found), *([_GO_LINE] if _unknown(found) else [])],
     )
 
 
@@ -200,10 +187,10 @@ def tables(found: Services, most: int = MOST_ROWS) -> list[Table]:
     stateful = found.rows.filter(found.rows["state"].is_not_null())
     several = len(found.services) > 1
     made = [
-        _table(found.services, _services, most) if several else None,
-        _table(found.rows, _processes, most),
-        _table(stateful, _states, most),
-        _table(found.rows, _memory, most),
+        ranked(found.services, _services, most) if several else None,
+        ranked(found.rows, _processes, most),
+        ranked(stateful, _states, most),
+        ranked(found.rows, _memory, most),
     ]
     return [each for each in made if each is not None and each.rows]
 
@@ -229,18 +216,11 @@ def _unknown(found: Services) -> int:
     return int(found.rows["gc_cores"].is_null().sum())
 
 
-def _table(frame: pl.DataFrame, kind: Any, most: int) -> Table:
-    head, align, cells = kind
-    left = len(frame) - most
-    more = f"… and {left:,} more" if left > 0 else ""
-    return Table(head, align, [cells(each) for each in frame.head(most).to_dicts()], more)
-
-
 _services = (
     ("Service", "replicas", "GC CPU", "GC cores", "cycles/s", "pause max", "held by Go"),
     "lrrrrrr",
     lambda row: (
-        _short(row["service"] or "(no name)"),
+        short_name(row["service"] or "(no name)", _NAME_CHARS),
         f"{row['processes']:,}",
         share(row["gc_cpu_share"]),
         cores(row["gc_cores"]),
@@ -287,9 +267,4 @@ def _whole_name(row: Mapping[str, Any]) -> str:
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    return _short(row["instance"])
-
-
-def _short(name: str) -> str:
-    shown = printable(name)
-    return shown if len(shown) <= _NAME_CHARS else "…" + shown[1 - _NAME_CHARS :]
+    return short_name(row["instance"], _NAME_CHARS)

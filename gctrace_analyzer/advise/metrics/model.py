@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.advise.baseline import FEWEST_CYCLES, SAFE_LIMIT, THRASHING
+from gctrace_analyzer.advise.baseline import FEWEST_CYCLES, SAFE_LIMIT, thrashing
+from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -44,10 +45,6 @@ SPREAD = {
 LEAST_SHARE, MOST_SHARE = 0.3, 1.2
 """Bounds of k: outside them the live heap is wrong."""
 
-LIMIT_HEADROOM = 0.03
-"""Share of the limit that the runtime keeps free (memoryLimitHeapGoal in mgcpacer.go)."""
-
-HEAP_MINIMUM_MIB = 4.0
 NON_HEAP_MIB = 12.0
 """Memory outside the heap if it is not measured: stacks, spans, GC metadata of a small server."""
 
@@ -83,10 +80,7 @@ class MetricsBaseline:
     @property
     def room_mib(self) -> float | None:
         """The memory that the container leaves to this process; None if there is no limit."""
-        limit = self.settings.value("container_limit_mib")
-        if not limit:
-            return None
-        return float(limit) - float(self.settings.value("beside_mib") or 0.0)
+        return self.settings.room_mib
 
     @property
     def least_limit(self) -> float:
@@ -98,8 +92,7 @@ class MetricsBaseline:
         live = self.live + setting.ballast - self.now.ballast
         by_gogc, by_limit = math.inf, self.allowed_by(setting.limit)
         if setting.gogc is not None:
-            g = setting.gogc / 100
-            by_gogc = max(live + (live + self.roots) * g, HEAP_MINIMUM_MIB * g)
+            by_gogc = pacer.goal_from_gogc(live, setting.gogc, stacks=self.roots)
         if by_limit < by_gogc:
             return live, max(by_limit, live), "memory-limit"
         return live, by_gogc, "gogc"
@@ -109,7 +102,7 @@ class MetricsBaseline:
         if not limit:
             return math.inf
         left = limit - self.other
-        return left - max(LIMIT_HEADROOM * left, 1.0)
+        return left - max(pacer.LIMIT_HEADROOM_SHARE * left, pacer.LIMIT_HEADROOM_MIB)
 
     def row(self, setting: Setting) -> Row:
         """Returns the predicted figures of a setting as a row of `schema.WHATIF`."""
@@ -258,10 +251,7 @@ def baseline_of(analysis: Analysis) -> MetricsBaseline | str:
     live_max = summary.live_heap_max_mib or means["live"]
     needed = needed_limit(analysis)
     if len(thrash) and needed is not None:
-        return (
-            f"{THRASHING}. With a peak live heap of {needed[1]:.0f} MiB it needs a GOMEMLIMIT of "
-            f"at least {needed[0]:.0f} MiB"
-        )
+        return thrashing(least=needed[0], largest=needed[1])
     if summary.forced_cycles > DEFAULT.forced_share * summary.cycles:
         share = 100 * summary.forced_cycles / summary.cycles
         return f"the program forced {share:.0f} % of the cycles"

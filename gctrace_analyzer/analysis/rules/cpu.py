@@ -17,7 +17,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.units import cpus_text, digits, duration_text, size_text
+from gctrace_analyzer.units import cores_text, cpus_text, duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,8 +56,7 @@ def is_start_up(facts: ProcessFacts) -> bool:
 
 
 def _cores_text(facts: ProcessFacts) -> str:
-    cores, cpus = facts.summary.gc_cpu_cores or 0.0, facts.summary.cpus or 0.0
-    return f"{digits(cores, 2)} of {cpus_text(cpus)}"
+    return cores_text(facts.summary.gc_cpu_cores or 0.0, facts.summary.cpus or 0.0)
 
 
 def _why_often(facts: ProcessFacts) -> str:

@@ -32,6 +32,12 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 ALLOCATE_LESS = "allocate less (`go tool pprof -sample_index=alloc_space` shows where)"
 """Advice that helps whatever the setting."""
 
+RECORD_LONGER = (
+    "Record a longer log. If the live heap still grows, compare two heap profiles "
+    "(`go tool pprof -base`)."
+)
+"""Advice for a live heap that grows in a log too short to say more."""
+
 MOST_EXAMPLES = 3
 """The most lines that a finding refers to; nobody reads more."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.rules.finding import (
+    RECORD_LONGER,
     Evidence,
     ProcessFacts,
     cycles_text,
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.trend import LiveGrowth
 
 
-_RECORD_LONGER = (
-    "Record a longer log. If the live heap still grows, compare two heap profiles "
-    "(`go tool pprof -base`)."
-)
 _SETTLED = "Watch whether it goes on growing; this looks like a cache that has filled up."
 
 
@@ -62,7 +59,7 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
         ) + _time_to_limit(facts, growth.mib_per_h)
     elif not facts.grew_into_limit:
         text += ", which is too short to distinguish a leak from a start-up"
-        advice = _RECORD_LONGER
+        advice = RECORD_LONGER
     if facts.grew_into_limit:
         thrash = facts.episodes.filter(kind="limit-thrash").sort("start_s")
         since = duration_text(thrash["start_s"][0])

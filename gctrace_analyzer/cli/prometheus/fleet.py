@@ -9,6 +9,7 @@ from gctrace_analyzer.cli.options import (
     add_facts,
     add_general,
     add_output,
+    add_top,
     read_options,
     whole_number,
 )
@@ -97,13 +98,7 @@ def _parser() -> Parser:
     add_which(parser, _SINCE)
     add_access(parser)
     output = add_output(parser, FORMATS, SUFFIXES)
-    output.add_argument(
-        "--top",
-        type=whole_number("top", 1),
-        default=10,
-        metavar="N",
-        help="number of rows in each table of the report (default: 10)",
-    )
+    add_top(output)
     output.add_argument(
         "--worst",
         type=whole_number("worst", 0),

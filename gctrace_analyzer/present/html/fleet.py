@@ -14,25 +14,53 @@ from gctrace_analyzer.present.html.parts import environment
 from gctrace_analyzer.present.sections.verdict import WORDS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gctrace_analyzer.analysis.fleet import Answers
+    from gctrace_analyzer.present.sections.overview import Table
 
 
 def dumps(answers: Answers, most: int = fleet.MOST_ROWS) -> str:
     """Returns the summary as an HTML document."""
     first, *others = fleet.facts(answers)
-    style = files(__package__).joinpath("report.css").read_text("utf-8")
-    page = environment().get_template("fleet.html.j2")
-    return page.render(
-        title=first,
-        facts=others,
-        verdict=_verdict(answers),
-        words=WORDS,
+    return page(
+        first,
+        others,
+        _verdict(answers),
+        fleet.tables(answers, most),
+        fleet.notes(answers),
         state=fleet.state(answers),
         bars=_bars(answers, most),
-        tables=fleet.tables(answers, most),
-        notes=fleet.notes(answers),
-        version=__version__,
-        style=Markup(style),
+    )
+
+
+def page(
+    title: str,
+    facts: Sequence[str],
+    verdict: tuple[str, str],
+    tables: Sequence[Table],
+    notes: Sequence[str],
+    *,
+    state: Sequence[tuple[str, str, str]] = (),
+    bars: Sequence[tuple[str, str, str]] = (),
+) -> str:
+    """Returns a page of ranked tables; `verdict` is a severity and a sentence."""
+    style = files(__package__).joinpath("report.css").read_text("utf-8")
+    return (
+        environment()
+        .get_template("fleet.html.j2")
+        .render(
+            title=title,
+            facts=facts,
+            verdict=verdict,
+            words=WORDS,
+            state=state,
+            bars=bars,
+            tables=tables,
+            notes=notes,
+            version=__version__,
+            style=Markup(style),
+        )
     )
 
 

@@ -18,7 +18,7 @@ from gctrace_analyzer.present.format import (
     rate_of_growth,
     share,
 )
-from gctrace_analyzer.units import cpus_text, digits
+from gctrace_analyzer.units import cores_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -311,7 +311,7 @@ def _cores(s: Summary) -> str:
     """Returns GC CPU in CPUs: `0.63 of 2 CPUs`."""
     if s.gc_cpu_cores is None or s.cpus is None:
         return "of all CPU"
-    return f"{digits(s.gc_cpu_cores, 2)} of {cpus_text(s.cpus)}"
+    return cores_text(s.gc_cpu_cores, s.cpus)
 
 
 def _growth(report: Report) -> str:
