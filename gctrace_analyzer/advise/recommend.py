@@ -36,6 +36,7 @@ from gctrace_analyzer.units import duration_text
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.baseline import Baseline
     from gctrace_analyzer.advise.objective import Aim, Row
+    from gctrace_analyzer.advise.prediction.model import Setting
     from gctrace_analyzer.advise.whatif import Outcome
 
 ENOUGH_CYCLES = 20
@@ -328,13 +329,18 @@ def _guard(rows: list[Row], present: Row, baseline: Baseline) -> Row | None:
     """Returns the present GOGC with a limit that does not change its goals, or None."""
     if has_valid_limit(baseline) or baseline.room_mib is None:
         return None
+    return without_effect(rows, baseline.now, present["goal_set_by"])
+
+
+def without_effect(rows: list[Row], now: Setting, goal_set_by: str | None) -> Row | None:
+    """Returns the first row with a limit that leaves GOGC and what sets the goals as they are."""
     same = (
         each
         for each in rows
-        if each["gogc"] == baseline.now.gogc
+        if each["gogc"] == now.gogc
         and each["memory_limit_mib"]
-        and each["goal_set_by"] == present["goal_set_by"]
-        and each["ballast_mib"] == baseline.now.ballast
+        and each["goal_set_by"] == goal_set_by
+        and each["ballast_mib"] == now.ballast
     )
     return next(same, None)
 

@@ -85,7 +85,7 @@ class Analysis:
     @cached_property
     def dumps(self) -> Dumps:
         """What follows from MemStats dumps and metrics."""
-        return Dumps(self.log, self.settings)
+        return Dumps(self.log, self.settings, self.thresholds)
 
     @cached_property
     def by_dumps(self) -> bool:

@@ -11,7 +11,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.advise.candidates import HEADROOM, STEPS
 from gctrace_analyzer.advise.metrics.model import ENOUGH_SAMPLES, MetricsBaseline
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.advise.recommend import ENOUGH_CYCLES
+from gctrace_analyzer.advise.recommend import ENOUGH_CYCLES, without_effect
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
@@ -146,28 +146,21 @@ def _best(
 
 def _balanced(found: MetricsBaseline, present: Row, rows: list[Row]) -> tuple[Row | None, str]:
     share, often = present["gc_cpu_share"], 1000 / DEFAULT.frequent_warn_ms
-    if share is not None and share < DEFAULT.gc_cpu_warn:
-        guard = _guard(found, present, rows)
-        if guard is not None:
-            return (
-                guard,
-                "costs nothing at this load, and makes GC run earlier if the heap grows",
-            )
-        return None, f"GC CPU is {100 * share:.2g} %, below {100 * DEFAULT.gc_cpu_warn:.0f} %"
-    if share is None and present["gc_per_s"] < often:
-        guard = _guard(found, present, rows)
-        if guard is not None:
-            return (
-                guard,
-                "costs nothing at this load, and makes GC run earlier if the heap grows",
-            )
-        return None, (
-            f"GC runs {present['gc_per_s']:.2g} times per second, which is not often; GC CPU is "
-            "unknown"
-        )
-    if share is not None:
+    if share is None and present["gc_per_s"] >= often:
+        return _rarer(present, rows, lambda row: row["gc_per_s"] < often)
+    if share is not None and share >= DEFAULT.gc_cpu_warn:
         return _to_target(present, rows, DEFAULT.gc_cpu_warn)
-    return _rarer(present, rows, lambda row: row["gc_per_s"] < often)
+    guard = None
+    if not found.now.limit and found.room_mib is not None:
+        guard = without_effect(rows, found.now, present["goal_set_by"])
+    if guard is not None:
+        return guard, "costs nothing at this load, and makes GC run earlier if the heap grows"
+    if share is not None:
+        return None, f"GC CPU is {100 * share:.2g} %, below {100 * DEFAULT.gc_cpu_warn:.0f} %"
+    return None, (
+        f"GC runs {present['gc_per_s']:.2g} times per second, which is not often; GC CPU is "
+        "unknown"
+    )
 
 
 def _to_target(present: Row, rows: list[Row], target: float) -> tuple[Row | None, str]:
@@ -210,20 +203,6 @@ def _smaller(present: Row, rows: list[Row]) -> tuple[Row | None, str]:
     best = min(cheap, key=lambda each: each["heap_peak_mib"])
     saved = present["heap_peak_mib"] - best["heap_peak_mib"]
     return best, f"saves {saved:,.0f} MiB of heap"
-
-
-def _guard(found: MetricsBaseline, present: Row, rows: list[Row]) -> Row | None:
-    """Returns the present GOGC with a limit that does not change its goals, or None."""
-    if found.now.limit or found.room_mib is None:
-        return None
-    same = (
-        each
-        for each in rows
-        if each["gogc"] == found.now.gogc
-        and each["memory_limit_mib"]
-        and each["goal_set_by"] == present["goal_set_by"]
-    )
-    return next(same, None)
 
 
 def _more_memory(best: Row, present: Row) -> bool:

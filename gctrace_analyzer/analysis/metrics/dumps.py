@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.summary import Summary
+    from gctrace_analyzer.analysis.thresholds import Thresholds
     from gctrace_analyzer.ingest.read import Log
 
 
 class Dumps:
     """The figures of a log without gctrace, from its MemStats dumps and metrics."""
 
-    def __init__(self, log: Log, settings: Settings) -> None:
+    def __init__(self, log: Log, settings: Settings, thresholds: Thresholds) -> None:
         self._log = log
+        self._thresholds = thresholds
         self._settings = settings
 
     @cached_property
@@ -85,7 +87,7 @@ class Dumps:
     @cached_property
     def episodes(self) -> pl.DataFrame:
         """Time ranges in which something unusual happened (`schema.EPISODES`)."""
-        return episodes.episodes(self.detailed)
+        return episodes.episodes(self.detailed, self._thresholds)
 
     @cached_property
     def pauses(self) -> pl.DataFrame:

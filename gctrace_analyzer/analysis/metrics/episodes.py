@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def episodes(intervals: pl.DataFrame) -> pl.DataFrame:
+def episodes(intervals: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
     """Returns every episode (`schema.EPISODES`), ordered by process and start."""
     rows: list[dict[str, Any]] = []
     if intervals.width:
         for part in intervals.partition_by("process", maintain_order=True):
-            rows += _limit_thrash(part, DEFAULT)
+            rows += _limit_thrash(part, thresholds)
     return pl.DataFrame(rows, schema=schema.polars_schema("episodes"))
 
 
@@ -60,7 +60,9 @@ def _limit_thrash(part: pl.DataFrame, t: Thresholds) -> Iterator[dict[str, Any]]
             "last_gc": rows["last_gc"][-1],
             "severity": "bad",
             "reason": reason,
+            "active_share": rows["thrash"].mean(),
             "gc_per_s": rate,
+            "gc_cpu_share": sums["gc"] if sums["base"] else None,
             "gc_cpu_nonidle_share": sums["gc"] / left if sums["base"] and left else None,
             "effective_gogc_p50": sums["gogc"],
             "limiter": state,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.ingest import json_values
+from gctrace_analyzer.ingest import json_values, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,13 +88,13 @@ def _of_resource(
         for metric in _list(scope, "metrics"):
             for point, name, value, is_delta in _points(metric):
                 series = samples.series_of(name, labels | _attributes(point))
-                at = _int(point.get("timeUnixNano"))
+                at = _nanoseconds(point.get("timeUnixNano"))
                 if series is None or at is None:
                     continue
                 if is_delta:
                     deltas.add(series)
                 yield series, at // 1000, value, line_no
-                start = _int(point.get("startTimeUnixNano"))
+                start = _nanoseconds(point.get("startTimeUnixNano"))
                 # The SDK starts with the process; of delta sums it is the last export.
                 if first and start is not None and not is_delta:
                     number = samples.series_of(_STARTED, labels)
@@ -121,6 +121,7 @@ def _points(metric: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, float
 
 
 def _value(point: dict[str, Any]) -> float | None:
+    # Not through the gate of `numbers`: GOGC=off is exported as 1.8e19, which it refuses.
     for key in ("asInt", "asDouble", "sum"):
         try:
             return float(point[key])
@@ -129,12 +130,10 @@ def _value(point: dict[str, Any]) -> float | None:
     return None
 
 
-def _int(value: Any) -> int | None:
-    try:
-        found = int(value)
-    except (TypeError, ValueError):
-        return None
-    return found if 0 < found < 1 << 63 else None
+def _nanoseconds(value: Any) -> int | None:
+    """Returns a time since 1970; None if there is none, as 0 means."""
+    found = numbers.whole(value)
+    return found if found is not None and found > 0 else None
 
 
 def _attributes(holder: Any) -> dict[str, str]:
