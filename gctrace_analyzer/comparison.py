@@ -173,10 +173,21 @@ class Sweep(SeveralSides):
 def side_of(label: str, runs: Sequence[Run]) -> Side:
     """Returns one side of a comparison: runs of one program under one setting.
 
+    Metrics of several processes, such as the pods of a service, are one run for each process.
+
     Raises:
         NoDataError: a run has no cycle.
     """
-    return Side(label, [(run.analysis, run.advice) for run in runs])
+    each = [part for run in runs for part in _by_process(run)]
+    return Side(label, [(run.analysis, run.advice) for run in each])
+
+
+def _by_process(run: Run) -> list[Run]:
+    numbers = run.processes["process"] if run.analysis.by_dumps else ()
+    if len(numbers) < 2:
+        return [run]
+    parts = [run.process(number) for number in numbers]
+    return [part for part in parts if part.analysis.by_dumps] or [run]
 
 
 def compared(before: Side, after: Side) -> Comparison:

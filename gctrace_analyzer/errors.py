@@ -229,13 +229,8 @@ class NoDataError(GctraceError, ValueError):
         return cls(path, "no metrics of a Go program", hint)
 
     @classmethod
-    def no_cycles(cls, path: str, *, has_metrics: bool = False) -> NoDataError:
+    def no_cycles(cls, path: str) -> NoDataError:
         """Returns the error for a run without a GC cycle, which cannot be compared."""
-        if has_metrics:
-            hint = "Record gctrace on both sides, or read the reports of both side by side."
-            return cls(
-                path, "metrics only; a comparison needs the single cycles of gctrace", hint
-            )
         hint = "Run it longer, under load: 5 cycles are the minimum, 20 or more are better."
         return cls(path, "no GC cycle to compare", hint)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from gctrace_analyzer.analysis.compare.compare import compare, mean_of, measured
 from gctrace_analyzer.analysis.compare.metrics import METRICS, figures
 from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.metrics.compare import measured as measured_by_metrics
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.advice import Advice
     from gctrace_analyzer.advise.baseline import Baseline
+    from gctrace_analyzer.advise.metrics.model import MetricsBaseline
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.compare.compare import Measured
     from gctrace_analyzer.analysis.rules.finding import Finding
@@ -55,10 +57,9 @@ class Side:
         self.analyses = tuple(analysis for analysis, _ in runs)
         self.advices = tuple(advice for _, advice in runs)
         for analysis in self.analyses:
-            if analysis.cycles.is_empty():
+            if analysis.cycles.is_empty() and not analysis.by_dumps:
                 sources = analysis.log.sources
-                name = sources[0].name if sources else "a frame of cycles"
-                raise NoDataError.no_cycles(name, has_metrics=analysis.by_dumps)
+                raise NoDataError.no_cycles(sources[0].name if sources else "a frame of cycles")
         self.measured = tuple(_measured(analysis) for analysis in self.analyses)
 
     @property
@@ -86,6 +87,11 @@ class Side:
         """Where predictions from this side start from: its longest run."""
         return self.advices[self._longest].baseline
 
+    @property
+    def of_metrics(self) -> MetricsBaseline | str | None:
+        """The baseline of predictions from metrics, or why there is none; None with gctrace."""
+        return self.advices[self._longest].of_metrics
+
     @cached_property
     def _longest(self) -> int:
         numbers = range(len(self.analyses))
@@ -95,14 +101,16 @@ class Side:
     def circumstances(self) -> Circumstances:
         """The settings it ran under, as given or as the log shows them."""
         limit = self.baseline.settings.memory_limit_mib
+        shown = None if limit is None else _limit_text(limit.value)
         analysis = self.analyses[self._longest]
         version = analysis.settings.value("go_version")
         return Circumstances(
             self.label,
             go=analysis.go_versions if version is None else f"go{version}",
             gogc=None if self.gogc is None else _gogc_text(self.gogc),
-            memory_limit=None if limit is None else _limit_text(limit.value),
+            memory_limit=shown,
             ballast=size_text(self.baseline.now.ballast) if self.baseline.now.ballast else None,
+            by_metrics=self.by_metrics,
         )
 
     @cached_property
@@ -121,13 +129,18 @@ class Side:
         return any(part.by_limit for part in self.measured)
 
     @property
+    def by_metrics(self) -> bool:
+        """Whether its figures come from metrics, because there is no gctrace."""
+        return any(analysis.by_dumps for analysis in self.analyses)
+
+    @property
     def load_is_given(self) -> bool:
         """False if the program is CPU-bound: its allocation rate is then a result."""
         return self.baseline.load is None or self.baseline.load.cpu_bound <= 0.5
 
     def after_start(self) -> dict[str, float | None]:
         """Returns the mean figures of the runs without the start-up, as predictions count."""
-        found = [
+        found = [part.values for part in self.measured if self.by_metrics] + [
             _figures_of(cycles, each.settings.value("cpu_limit"))
             for each in self.analyses
             if len(cycles := each.cycles.filter(pl.col("start_s") >= DEFAULT.warm_up_s))
@@ -258,6 +271,8 @@ def compare_several(sides: Sequence[Side]) -> SeveralSides:
 
 
 def _measured(analysis: Analysis) -> Measured:
+    if analysis.by_dumps:
+        return measured_by_metrics(analysis.dumps.detailed, analysis.summary)
     by_limit = limit_sets_most_goals(analysis.enriched)
     return measured(analysis.corrected, analysis.summary, by_limit=by_limit)
 
@@ -296,7 +311,7 @@ def _with_same_wording(before: Side, after: Side) -> Circumstances:
         after.baseline.settings.memory_limit_mib,
     )
     limit = was.memory_limit if all(limits) else now.memory_limit
-    return Circumstances(was.label, was.go, gogc, limit, was.ballast)
+    return replace(was, gogc=gogc, memory_limit=limit)
 
 
 def _expectation(before: Side, after: Side) -> tuple[Expectation, str | None]:
@@ -310,7 +325,8 @@ def _expectation(before: Side, after: Side) -> tuple[Expectation, str | None]:
     rest = wanted.limit == baseline.now.limit and wanted.ballast == baseline.now.ballast
     if rest and (same_gogc(before.gogc, after.gogc) or None in (before.gogc, after.gogc)):
         return {}, None
-    return expectation(baseline, wanted)
+    metrics = before.of_metrics
+    return expectation(baseline if metrics is None else metrics, wanted)
 
 
 def _gogc_text(gogc: float) -> str:

@@ -45,7 +45,11 @@ version or settings.
 A SIDE is a log, or NAME=LOG,LOG,... for several runs of the same program with
 the same settings; a quoted pattern stands for all matching files. More than
 two sides make a table with one row each; the best value of each metric is
-marked."""
+marked. Files with metrics will do in place of logs.
+
+Without files, before and after a deploy, from a Prometheus server:
+
+  gctrace-analyze compare prometheus+http://localhost:9090 --help"""
 
 _EPILOG = """\
 examples:
@@ -70,10 +74,25 @@ exit codes: 0 compared, 1 a --fail-on condition is true, 2 wrong usage,
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
     args = _parser().parse_args(words)
+    outputs = validated(args)
+    return deliver(_compare(_logs_by_side(args.sides), args), args, outputs)
+
+
+def validated(args: argparse.Namespace) -> list[tuple[Path, str]]:
+    """Returns the output files with their formats.
+
+    Raises:
+        BadSettingError: a condition or an output file is not valid.
+    """
     outputs = [(path, format_of(path, SUFFIXES)) for path in args.output]
-    sides = _logs_by_side(args.sides)
     _validate_conditions(args)
-    comparison = _compare(sides, args)
+    return outputs
+
+
+def deliver(
+    comparison: Comparison | Sweep, args: argparse.Namespace, outputs: list[tuple[Path, str]]
+) -> int:
+    """Checks, writes and shows a comparison, and returns the exit code."""
     code = 0
     if args.fail_on or args.junit:
         code = fail_on.report_checks(args, comparison.check(*args.fail_on))
@@ -95,20 +114,25 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument_group("input").add_argument(
         "sides", nargs="+", metavar="SIDE", help="a log, or NAME=LOG,LOG,...: two or more sides"
     )
-    add_output(parser, FORMATS, SUFFIXES)
+    add_delivery(parser)
     parser.add_argument_group("selection").add_argument(
         "--between",
         metavar="A..B",
         help="only cycles that start in this range of every run, counted from the start of "
         "the program: 10s..60s, 5m..",
     )
-    fail_on.add_checks(
-        parser, "'gc_cpu_share>+10%%', 'stw_p99_ms>2', verdict:worse or finding:bad"
-    )
     add_facts(parser, per_side="; 'A,B' gives one value per side")
     add_reading(parser)
     add_general(parser)
     return parser
+
+
+def add_delivery(parser: Parser) -> None:
+    """Adds the options for output and checks."""
+    add_output(parser, FORMATS, SUFFIXES)
+    fail_on.add_checks(
+        parser, "'gc_cpu_share>+10%%', 'stw_p99_ms>2', verdict:worse or finding:bad"
+    )
 
 
 def _validate_conditions(args: argparse.Namespace) -> None:
@@ -179,7 +203,7 @@ def _compare(named: dict[str, list[str]], args: argparse.Namespace) -> Compariso
     from gctrace_analyzer.comparison import compared, compared_settings, side_of
     from gctrace_analyzer.units import span_s
 
-    options = _options_per_side(read_options(args), len(named))
+    options = options_per_side(read_options(args), len(named))
     sides = []
     for (name, logs), settings in zip(named.items(), options, strict=True):
         with reading() as progress:
@@ -192,7 +216,7 @@ def _compare(named: dict[str, list[str]], args: argparse.Namespace) -> Compariso
     return compared(*sides) if len(sides) == 2 else compared_settings(sides)
 
 
-def _options_per_side(options: dict[str, Any], sides: int) -> list[dict[str, Any]]:
+def options_per_side(options: dict[str, Any], sides: int) -> list[dict[str, Any]]:
     """Returns the options of each side.
 
     A single value applies to all sides; of several values, each applies to one side.

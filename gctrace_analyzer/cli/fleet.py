@@ -87,10 +87,6 @@ scheduler or store was lost, 70 internal error, 130 interrupted"""
 
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    if any(word.lower().startswith("prometheus+") for word in words):
-        from gctrace_analyzer.cli.prometheus.fleet import run as run_on_server
-
-        return run_on_server(words)
     args = _parser().parse_args(words)
     folder, reports = _outputs(args.output)
     from gctrace_analyzer.analysis.fleet import answers

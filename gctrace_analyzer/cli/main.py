@@ -23,6 +23,9 @@ VERBS = (
 )  # fmt: skip
 """Words that are commands if they come first. A file of that name is given as `./compare`."""
 
+_ON_SERVERS = ("compare", "fleet")
+"""The commands that take prometheus+http://… in place of files."""
+
 _USAGE_ERRORS = (BadSettingError, MissingExtraError, UnwritableOutputError)
 
 
@@ -96,6 +99,8 @@ def _run(words: list[str]) -> int:
 
 def run_command(name: str, words: list[str]) -> int:
     """Runs one of `VERBS`, or `report`, the command that users call without a name."""
+    asks = name in _ON_SERVERS and any(word.lower().startswith("prometheus+") for word in words)
     # Imported only now, so that `--help` does not wait for the frame library.
-    code: int = import_module(f"gctrace_analyzer.cli.{name}").run(words)
+    module = import_module(f"gctrace_analyzer.cli.{'prometheus.' if asks else ''}{name}")
+    code: int = module.run(words)
     return code

@@ -124,11 +124,13 @@ def source(side: Side, *, label: bool = False) -> str:
 def notes(sides: Sequence[Side]) -> Iterator[str]:
     """Yields sentences about what limits the figures of the sides."""
     for side in sides:
-        few = [part.summary.cycles for part in side.measured if not part.long_enough]
+        few = [part for part in side.measured if not part.long_enough]
         if few:
+            least = min(few, key=lambda part: part.evidence)
+            what = "cycle" if least.summary.cycles < MIN_CYCLES else "interval"
             yield (
-                f"{side.label}: a run has only {count(min(few), 'cycle')}; a comparison needs at "
-                f"least {MIN_CYCLES}."
+                f"{side.label}: a run has only {count(least.evidence, what)}; a comparison needs "
+                f"at least {MIN_CYCLES}."
             )
         if side.processes > len(side.measured):
             runs = count(len(side.measured), "run")
@@ -172,7 +174,7 @@ def circumstances(found: TwoSides) -> Iterator[tuple[str, str, str]]:
 def _expected(found: TwoSides) -> Iterator[Line]:
     if (predicted := comparison.expectation(found.frame)) is not None:
         yield from table(predicted)
-        yield from _note(comparison.EXPECTED_NOTE)
+        yield from _note(comparison.expectation_note(found))
     elif found.no_expectation:
         yield ()
         yield from _note(f"The new setting was not predicted: {found.no_expectation}.")
@@ -191,7 +193,7 @@ def _markdown(found: TwoSides) -> Iterator[str]:
         yield f"\n{escaped(comparison.LOAD_NOTE)}"
     if (predicted := comparison.expectation(found.frame)) is not None:
         yield from markdown_table(predicted)
-        yield f"\n{escaped(comparison.EXPECTED_NOTE)}"
+        yield f"\n{escaped(comparison.expectation_note(found))}"
     yield "\n<details><summary>All figures</summary>"
     yield from markdown_table(comparison.figures(found.frame))
     yield ""

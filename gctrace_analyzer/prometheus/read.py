@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.run import Run
 
 SINCE = "1h"
+_TIME = re.compile(r"\s*\d{4}-\d\d")
 MOST_TARGETS = 100
 """How many processes are read at most in one call."""
 
@@ -220,6 +221,33 @@ def run_of(answers: Recording, **facts: Unpack[ProgramFacts]) -> Run:
     return read(answers.file(), **facts)
 
 
+def time_range(text: str, argument: str) -> tuple[str | float, str | None]:
+    """Returns `since` and `until` of a range such as `3h..2h`.
+
+    Both ends are times, or durations before now; without an end, it is now.
+
+    Raises:
+        BadSettingError: not a time range.
+
+    >>> time_range("3h..2h", "before")
+    (3600.0, '2h')
+    """
+    begin, dots, end = (part.strip() for part in text.partition(".."))
+    expected = "a time range such as 3h..2h or 2026-11-21T09:00Z..2026-11-21T10:00Z"
+    if not dots or not begin:
+        raise BadSettingError(argument, text, expected)
+    if not end or _TIME.match(begin):
+        return begin, end or None
+    if _TIME.match(end):
+        raise BadSettingError(argument, text, f"{expected}: both ends in the same form")
+    length = units.duration_s(begin, argument=argument) - units.duration_s(
+        end, argument=argument
+    )
+    if length <= 0:
+        raise BadSettingError(argument, text, f"{expected}: the earlier end first")
+    return length, end
+
+
 def _span(how: Which, now: float) -> Span:
     until = how.get("until")
     end = now if until is None else _moment(until, now, "until")
@@ -247,7 +275,7 @@ def _moment(value: str | float | datetime, end: float, argument: str) -> float:
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
     if not isinstance(value, str):
         return end - units.duration_s(value, argument=argument)
-    if re.match(r"\s*\d{4}-\d\d", value):
+    if _TIME.match(value):
         try:
             found = datetime.fromisoformat(value.strip())
         except ValueError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -185,6 +185,31 @@ def test_ctrl_c_leaves_no_file(
     words = ["prometheus", monitored.url, "--instance", monitored.api, "--save", str(path)]
     assert main(words) == 130
     assert not list(tmp_path.iterdir())
+
+
+def test_two_time_ranges_are_compared(
+    monitored: Monitored, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    whole = gca.read_prometheus(monitored.url, instance=monitored.api, since=SPAN).intervals
+    begin, end = whole["begin_at"].min(), whole["end_at"].max()
+    assert isinstance(begin, datetime)
+    assert isinstance(end, datetime)
+    middle = begin + (end - begin) / 2
+    ends = [each.isoformat() for each in (begin, middle, middle, end + timedelta(seconds=1))]
+    page = tmp_path / "comparison.html"
+    ranges = ["--before", f"{ends[0]}..{ends[1]}", "--after", f"{ends[2]}..{ends[3]}"]
+    command = ["compare", f"prometheus+{monitored.url}", "--instance", monitored.api, *ranges]
+    assert main([*command, "-f", "json", "-o", str(page)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    rows = {row["metric"]: row for row in found["metrics"]}
+    # It is the same program under the same load.
+    assert rows["gc_per_s"]["verdict"] == "~"
+    half = (end - begin).total_seconds() / 2
+    assert rows["gc_per_s"]["before_s"] == pytest.approx(half, abs=1.5)
+    assert found["differences"] == [] or found["comparable"]
+    assert page.stat().st_size > 100_000
+    assert main([*command[:-4], "--before", "1h..2h", "--after", "1h.."]) == 2
+    assert "the earlier end first" in capsys.readouterr().err
 
 
 def test_a_restart_is_counted(monitored: Monitored) -> None:

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.compare.metrics import METRICS, NAMED, QUANTILES, ratios
+from gctrace_analyzer.analysis.compare.metrics import METRICS, NAMED
 from gctrace_analyzer.analysis.trend import Z95
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from gctrace_analyzer.analysis.compare.metrics import Metric
 
 _PACER_MEMORY = 5
 """Cycles. The pacer's runway is the maximum over the last five cycles, so up to five
@@ -50,34 +52,39 @@ def block_cycles(cycles: int) -> int:
 
 
 def spreads(
-    corrected: pl.DataFrame, values: Mapping[str, float | None]
+    rows: pl.DataFrame,
+    values: Mapping[str, float | None],
+    ratios: Mapping[str, tuple[pl.Expr, pl.Expr]],
+    quantiles: Mapping[str, tuple[tuple[str, ...], float]],
 ) -> dict[str, float | None]:
     """Returns the standard error of each metric within a run, on the metric's scale.
 
     Args:
-        corrected: what `on_real_cpus` returns.
+        rows: the cycles of the run as `on_real_cpus` returns them, or its intervals.
         values: what `metrics.figures` returns.
+        ratios: numerator and denominator per row of the metrics that are ratios of sums.
+        quantiles: the columns and the quantile of the metrics that are quantiles.
     """
-    length = block_cycles(len(corrected))
+    length = block_cycles(len(rows))
     sums = {
         name: _Sum(numerator, denominator)
-        for name, (numerator, denominator) in ratios().items()
+        for name, (numerator, denominator) in ratios.items()
         if values[name] is not None
     }
-    for name, (columns, _) in QUANTILES.items():
+    for name, (columns, _) in quantiles.items():
         if (value := values[name]) is not None:
             sums[name] = _below(columns, value)
-    errors = _standard_errors(corrected, sums, length)
+    errors = _standard_errors(rows, sums, length)
     result: dict[str, float | None] = dict.fromkeys(metric.name for metric in METRICS)
     for name, error in errors.items():
         value = values[name]
         if error is None or value is None:
             continue
-        if name in QUANTILES:
-            result[name] = _woodruff(corrected, name, error)
+        if name in quantiles:
+            result[name] = _woodruff(rows, NAMED[name], quantiles[name], error)
         elif (scale := value + NAMED[name].floor) > 0:
             result[name] = error / scale
-    result["heap_peak_mib"] = _peak_error(corrected)
+    result["heap_peak_mib"] = _peak_error(rows)
     return result
 
 
@@ -155,10 +162,11 @@ def _standard_errors(
     return errors
 
 
-def _woodruff(corrected: pl.DataFrame, name: str, error: float) -> float:
-    columns, share = QUANTILES[name]
-    metric = NAMED[name]
-    values = pl.concat([corrected[column].drop_nulls().cast(pl.Float64) for column in columns])
+def _woodruff(
+    rows: pl.DataFrame, metric: Metric, quantile: tuple[tuple[str, ...], float], error: float
+) -> float:
+    columns, share = quantile
+    values = pl.concat([rows[column].drop_nulls().cast(pl.Float64) for column in columns])
     # Pauses come in two groups. With a smaller factor, the range of shares would not reach
     # across the gap between the groups.
     low, high = (
@@ -168,9 +176,9 @@ def _woodruff(corrected: pl.DataFrame, name: str, error: float) -> float:
     return (high - low) / (2 * Z95)
 
 
-def _peak_error(corrected: pl.DataFrame) -> float | None:
+def _peak_error(rows: pl.DataFrame) -> float | None:
     """Returns the standard error of the heap peak: half its distance to the 90 % quantile."""
-    ends = corrected["heap_end_mib"].drop_nulls().cast(pl.Float64)
+    ends = rows["heap_end_mib"].drop_nulls().cast(pl.Float64)
     if ends.is_empty():
         return None
     metric = NAMED["heap_peak_mib"]

@@ -18,7 +18,14 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.compare.bootstrap import spreads
-from gctrace_analyzer.analysis.compare.metrics import METRICS, NAMED, Metric, figures
+from gctrace_analyzer.analysis.compare.metrics import (
+    METRICS,
+    NAMED,
+    QUANTILES,
+    Metric,
+    figures,
+    ratios,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,14 +68,15 @@ class Measured:
     """A run with its figures.
 
     Attributes:
-        corrected: its cycles, as `on_real_cpus` returns them.
+        points: its cycles, as `on_real_cpus` returns them, or its intervals in their columns:
+            of these, `start_s`, `heap_live_mib`, `heap_end_mib` and `procs` are used.
         summary: its summary.
         values: its metrics.
         spread: the standard error of each metric within the run, on the metric's scale.
         by_limit: True if the memory limit sets most goals.
     """
 
-    corrected: pl.DataFrame
+    points: pl.DataFrame
     summary: Summary
     values: dict[str, float | None]
     spread: dict[str, float | None]
@@ -80,9 +88,14 @@ class Measured:
         return self.summary.span_s or 0.0
 
     @property
+    def evidence(self) -> int:
+        """The number of cycles, or of intervals if that is lower."""
+        return min(self.summary.cycles, len(self.points))
+
+    @property
     def long_enough(self) -> bool:
-        """True if there are enough cycles for a standard error."""
-        return self.summary.cycles >= MIN_CYCLES
+        """True if there is enough evidence for a standard error."""
+        return self.evidence >= MIN_CYCLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +120,8 @@ def measured(corrected: pl.DataFrame, summary: Summary, *, by_limit: bool = Fals
         by_limit: True if the memory limit sets most goals.
     """
     values = figures(summary, corrected)
-    return Measured(corrected, summary, values, spreads(corrected, values), by_limit)
+    spread = spreads(corrected, values, ratios(), QUANTILES)
+    return Measured(corrected, summary, values, spread, by_limit)
 
 
 def compare(
@@ -158,7 +172,10 @@ def sweep(settings: Sequence[tuple[str, Sequence[Measured]]]) -> pl.DataFrame:
                     "metric": metric.name,
                     "unit": metric.unit,
                     **_interval(
-                        metric, each, dof, has_interval=all(run.long_enough for run in runs)
+                        metric,
+                        each,
+                        dof,
+                        has_interval=all(_is_testable(metric, run) for run in runs),
                     ),
                     **_extremes([run.values[metric.name] for run in runs]),
                     "standing": _standing(metric, each, best, dof),
@@ -187,7 +204,7 @@ def _row(
     if was is None or now is None:
         return row
     row |= {"delta": now.value - was.value, "verdict": "~"}
-    if metric.noise is None or not all(run.long_enough for run in (*before, *after)):
+    if not all(_is_testable(metric, run) for run in (*before, *after)):
         return row
     change = now.scaled - was.scaled
     half = _t(dof) * math.sqrt(was.variance + now.variance)
@@ -204,6 +221,12 @@ def _row(
     if not low <= 0 <= high:
         row["verdict"] = "better" if high < 0 else "worse"
     return row
+
+
+def _is_testable(metric: Metric, run: Measured) -> bool:
+    """Returns True if it is known how much the metric varies by chance."""
+    known = run.values[metric.name] is None or run.spread[metric.name] is not None
+    return metric.noise is not None and run.long_enough and known
 
 
 def _estimates(
@@ -275,7 +298,7 @@ def _above_shorter_peaks(run: Measured, seconds: float) -> float:
     """
     metric = NAMED["heap_peak_mib"]
     part = ((pl.col("start_s") - pl.col("start_s").min()) / max(seconds, 1e-3)).floor()
-    peaks = run.corrected.group_by(part.alias("part")).agg(pl.col("heap_end_mib").max())
+    peaks = run.points.group_by(part.alias("part")).agg(pl.col("heap_end_mib").max())
     scaled = [metric.scaled(float(peak)) for peak in peaks["heap_end_mib"].drop_nulls()]
     return max(scaled) - fmean(scaled) if scaled else 0.0
 
@@ -285,7 +308,7 @@ def _interval(
 ) -> dict[str, float | None]:
     if each is None:
         return dict.fromkeys(("value", "value_low", "value_high"))
-    if metric.noise is None or not has_interval:
+    if not has_interval:
         return {"value": each.value, "value_low": None, "value_high": None}
     half = _t(dof) * math.sqrt(each.variance)
     return {

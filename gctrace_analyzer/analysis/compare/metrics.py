@@ -92,14 +92,16 @@ _PHASES = {
 }
 
 
-def figures(summary: Summary, corrected: pl.DataFrame) -> dict[str, float | None]:
+def figures(summary: Summary, corrected: pl.DataFrame | None = None) -> dict[str, float | None]:
     """Returns the value of each metric; None where it is unknown.
 
     Args:
         summary: the summary of the run.
-        corrected: what `on_real_cpus` returns for its cycles.
+        corrected: what `on_real_cpus` returns for its cycles; None if there is no gctrace, so
+            that the phases of a pause are unknown.
     """
-    rows = {row["phase"]: row for row in pauses(corrected).iter_rows(named=True)}
+    table = [] if corrected is None else pauses(corrected).iter_rows(named=True)
+    rows = {row["phase"]: row for row in table}
     values = {
         f"{prefix}_{which}": rows[phase][which] if phase in rows else None
         for prefix, phase in _PHASES.items()

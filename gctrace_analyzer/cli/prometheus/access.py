@@ -22,12 +22,7 @@ _REDRAW_S = 0.2
 def add_which(parser: argparse.ArgumentParser, since: str) -> argparse._ArgumentGroup:
     """Adds the options for which processes and which time range are asked for."""
     group = parser.add_argument_group("which metrics")
-    group.add_argument(
-        "--match",
-        metavar="SELECTOR",
-        help="""label matchers that select processes, for example '{job="api"}' """
-        "(default: all Go processes)",
-    )
+    add_match(group)
     group.add_argument(
         "--since",
         metavar="TIME",
@@ -38,6 +33,16 @@ def add_which(parser: argparse.ArgumentParser, since: str) -> argparse._Argument
         "--until", metavar="TIME", help="its end, in the same form (default: now)"
     )
     return group
+
+
+def add_match(group: argparse._ArgumentGroup) -> None:
+    """Adds the option for which processes are asked for."""
+    group.add_argument(
+        "--match",
+        metavar="SELECTOR",
+        help="""label matchers that select processes, for example '{job="api"}' """
+        "(default: all Go processes)",
+    )
 
 
 def add_access(parser: argparse.ArgumentParser) -> None:
@@ -67,14 +72,14 @@ def asked_for(args: argparse.Namespace) -> ReadKwargs:
 
     found: ReadKwargs = {
         "match": args.match,
-        "since": args.since,
-        "until": args.until,
         "token_file": args.token_file,
         "user": args.user,
         "password_file": args.password_file,
         "headers": parse_headers(args.header),
         "ca_file": args.ca_file,
     }
+    if "since" in args:
+        found["since"], found["until"] = args.since, args.until
     if "instance" in args:
         found["instance"], found["step"] = args.instance, args.step
     return found

@@ -102,7 +102,7 @@ def _more(found: TwoSides) -> Iterator[tuple[Table, str]]:
     if (load := rows.of_load(found.frame)) is not None:
         yield load, rows.LOAD_NOTE
     if (table := rows.expectation(found.frame)) is not None:
-        yield table, rows.EXPECTED_NOTE
+        yield table, rows.expectation_note(found)
 
 
 def _page(sides: Sequence[Side], **values: object) -> str:

@@ -73,8 +73,8 @@ _DECIDING = ("gc_cpu_share", "heap_peak_mib")
 
 METHOD = (
     "Change: relative to the value before, with its 95 % interval. ~: not significant. "
-    "Intervals: block bootstrap over the cycles; the variation between runs is measured "
-    "from repeated runs, or estimated from other programs."
+    "Intervals: block bootstrap over cycles, or over scrapes; the variation between runs is "
+    "measured from repeated runs, or estimated from other programs."
 )
 SWEEP_METHOD = (
     "▸ best; ≈ not significantly worse than the best. ±: 95 % interval over cycles (block "
@@ -84,10 +84,7 @@ LOAD_NOTE = (
     "An estimate for the same live heap and goal: the cost of a cycle stays the same, and the "
     "number of cycles follows the allocation rate."
 )
-EXPECTED_NOTE = (
-    'Predicted from the "before" run for the same load; 80 % interval. Both values leave out '
-    "the first 0.5 s."
-)
+_EXPECTED_NOTE = 'Predicted from the "before" run for the same load; 80 % interval.'
 
 
 def figures(frame: pl.DataFrame, *, headline: bool = False) -> Table:
@@ -118,7 +115,9 @@ def conclusion(frame: pl.DataFrame) -> Iterator[tuple[str, str]]:
         named = [LABELS[row["metric"]] for row in rows if row["verdict"] == verdict]
         if named:
             yield _VERDICTS[verdict], "; ".join(named)
-    if not any(row["verdict"] in ("better", "worse") for row in rows):
+    if all(row["delta_low"] is None for row in rows):
+        yield "Unclear", "there is too little evidence to tell changes from chance"
+    elif not any(row["verdict"] in ("better", "worse") for row in rows):
         yield "Same", "no figure changed significantly"
 
 
@@ -183,6 +182,13 @@ def expectation(frame: pl.DataFrame) -> Table | None:
         return None
     head = ("Prediction", "predicted", "80 % interval", "measured", "")
     return Table(head, "lrrrl", body)
+
+
+def expectation_note(found: TwoSides) -> str:
+    """Returns what the table of predictions compares."""
+    if found.after.by_metrics:
+        return _EXPECTED_NOTE
+    return f"{_EXPECTED_NOTE} Both values leave out the first 0.5 s."
 
 
 def expected_and_measured(frame: pl.DataFrame) -> str | None:

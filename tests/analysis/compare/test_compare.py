@@ -129,14 +129,20 @@ def test_more_runs_give_narrower_intervals() -> None:
     assert width(low, high) < width(low[:2], high[:2]) < width(low[:1], high[:1])
 
 
+def _spreads(
+    corrected: pl.DataFrame, values: dict[str, float | None]
+) -> dict[str, float | None]:
+    return spreads(corrected, values, ratios(), QUANTILES)
+
+
 def test_correlated_neighbours_widen_the_interval() -> None:
     run = gca.read(log("noise-b", "off-limit62-r0"))
     corrected, summary = on_real_cpus(correct_durations(run.cycles)), run.summary()
-    told = spreads(corrected, figures(summary, corrected))["gc_cpu_share"]
+    told = _spreads(corrected, figures(summary, corrected))["gc_cpu_share"]
     assert told is not None
     # The same cycles in another order are not correlated, so the error is smaller.
     mixed = [
-        spreads(
+        _spreads(
             corrected.sample(fraction=1, shuffle=True, seed=seed), figures(summary, corrected)
         )
         for seed in range(9)
@@ -164,7 +170,7 @@ def test_the_closed_form_equals_the_bootstrap() -> None:
         sums.append(sum(float(ring.slice(begin, length).sum()) for begin in drawn))
     whole = float(parts["d"].sum())
     error = (statistics.stdev(sums) / whole) * (n / (n - length)) ** 0.5
-    told = spreads(corrected, values)["gc_cpu_share"]
+    told = _spreads(corrected, values)["gc_cpu_share"]
     assert told is not None
     assert told * (share + 0.0005) == pytest.approx(error, rel=0.12)
 
