@@ -333,7 +333,7 @@ OOM_KILLS = (
     _MONOTONIC,
     Column("host", "String", "", "host", "the log prefix"),
     Column("killer", "String", "", "kernel, or systemd-oomd", "writer of the line"),
-    Column("reported_by", "String", "", "program that reported the kill: kubelet, node-problem-detector; null: the killer itself", "the log prefix"),
+    Column("reported_by", "String", "", "program that reported the kill: kubelet, node-problem-detector, kube-state-metrics; null: the killer itself", "the log prefix"),
     Column("scope", "String", "", "global, memcg, cpuset or mempolicy: where memory ran out", "message, oom_memcg, constraint, in this order"),
     Column("constraint", "String", "", "the constraint as printed by the kernel", _K),
     Column("reason", "String", "", "memory_pressure or memory_used", "systemd-oomd"),
@@ -376,6 +376,10 @@ OOM_KILLS = (
     Column("pressure_pct", "Float64", "%", "memory pressure", "systemd-oomd"),
     Column("pressure_limit_pct", "Float64", "%", "its limit", "systemd-oomd"),
     Column("pressure_window_s", "Float64", "s", "how long the pressure lasted", "systemd-oomd"),
+    Column("not_before_at", "Datetime", "UTC", "the kill was between this scrape and logged_at; null: it was at logged_at", "kube-state-metrics"),
+    Column("namespace", "String", "", "Kubernetes namespace", "kube-state-metrics"),
+    Column("pod", "String", "", "pod", "kube-state-metrics"),
+    Column("container", "String", "", "container's name in its pod", "kube-state-metrics"),
     *WHERE,
 )  # fmt: skip
 
@@ -782,6 +786,7 @@ POST_MORTEMS = (
     Column("kind", "String", "", "how the process died: OOM kill, container state, runtime out of memory", _DEATH),
     Column("proven", "Boolean", "", "whether a record proves that it died for lack of memory", _DEATH),
     Column("logged_at", "Datetime", "UTC", "when it died", _DEATH),
+    Column("not_before_at", "Datetime", "UTC", "it died between this scrape and logged_at; null: at logged_at", _DEATH),
     Column("monotonic_s", "Float64", "s", "when it died, on the kernel's monotonic clock", _DEATH),
     Column("killer", "String", "", "who killed it, such as kernel or systemd-oomd", _DEATH),
     Column("victim", "String", "", "name of the process, unit or container", _DEATH),

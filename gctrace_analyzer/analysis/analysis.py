@@ -299,7 +299,11 @@ class Analysis:
     @cached_property
     def post_mortems(self) -> tuple[PostMortem, ...]:
         """An explanation of every process killed for memory."""
-        return tuple(report.post_mortems(self.log.tables, self.settings, lambda: self.metrics))
+        return tuple(
+            report.post_mortems(
+                self.log.tables, self.settings, lambda: self.metrics, self.dumps.of
+            )
+        )
 
     @cached_property
     def memory(self) -> tuple[Memory, ...]:

@@ -243,8 +243,7 @@ def _add_metrics(part: Part, text: str) -> None:
     part.wrappers[layouts.NAMES[found.layout]] += max(len(found.memstats), 1)
     part.memstats = found.memstats if len(found.memstats) else None
     part.cycle_pauses = found.pauses if len(found.pauses) else None
-    if found.containers:
-        part.rows["container_states"] = found.containers
+    part.rows |= found.containers
     part.rejected += [
         torn.Reject(number, why, line[:500]) for number, why, line in found.rejected
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
@@ -51,7 +51,7 @@ def match_process(kill: Row, processes: pl.DataFrame) -> Match | None:
     for row in rows:
         if kill.get("host") and row["host"] and kill["host"] != row["host"]:
             continue
-        if _started_later(kill, row):
+        if _started_later(kill, row) or _outlived(kill, row):
             continue
         agrees = tuple(_agreeing(kill, row))
         if agrees:
@@ -100,15 +100,28 @@ def _agreeing(kill: Row, row: Row) -> list[str]:
     return agrees
 
 
+def _latest(kill: Row) -> datetime | None:
+    """Returns when the killed process was alive for certain, and soon died."""
+    at: datetime | None = kill.get("not_before_at") or kill.get("logged_at")
+    return at
+
+
 def _started_later(kill: Row, row: Row) -> bool:
     """Returns True if the process started after the kill."""
-    at, started = kill.get("logged_at"), row["started_at"]
+    at, started = _latest(kill), row["started_at"]
     return bool(at and started and started > at + timedelta(seconds=1))
+
+
+def _outlived(kill: Row, row: Row) -> bool:
+    """Returns True if the process was scraped after a kill between two scrapes."""
+    if not kill.get("not_before_at") or not row["ended_at"]:
+        return False
+    return bool(row["ended_at"] >= kill["logged_at"])
 
 
 def _only_recent_process(kill: Row, rows: Sequence[Row]) -> Match | None:
     """Returns the process that ended shortly before the kill, if there is only one."""
-    at = kill.get("logged_at")
+    at = _latest(kill)
     if len(rows) == 1 and (at is None or rows[0]["ended_at"] is None):
         return Match(rows[0]["process"], ("only program",), "low")
     near = [

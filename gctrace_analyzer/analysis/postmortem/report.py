@@ -37,6 +37,7 @@ class PostMortem:
     kind: str
     proven: bool
     logged_at: datetime | None
+    not_before_at: datetime | None
     monotonic_s: float | None
     killer: str | None
     victim: str | None
@@ -77,6 +78,7 @@ def post_mortems(
     tables: Mapping[str, pl.DataFrame],
     settings: Settings,
     metrics: Callable[[], pl.DataFrame],
+    intervals: Callable[[int], pl.DataFrame],
 ) -> list[PostMortem]:
     """Returns the post-mortem of every death in the tables of a log, in their order.
 
@@ -84,9 +86,10 @@ def post_mortems(
         tables: the tables of the log.
         settings: GOGC, limits and other known settings.
         metrics: returns what `with_metrics` returns; only called if there is a death.
+        intervals: returns the intervals between the dumps or scrapes of a process.
     """
     deaths = [*_kills(tables), *_states(tables), *_units(tables), *_fatal(tables)]
-    return [_post_mortem(death, tables, metrics(), settings) for death in deaths]
+    return [_post_mortem(death, tables, metrics(), intervals, settings) for death in deaths]
 
 
 def _kills(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
@@ -107,8 +110,13 @@ def _states(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
         identifier = row["container_id"] or row["name"] or row["container"] or ""
         seen = bool(identifier) and identifier in seen_ids
         kill = kills["container_id"].drop_nulls()
-        if seen or any(
-            k.startswith(identifier) or identifier.startswith(k) for k in kill if identifier
+        of_pod = _of_pod(kills, row)
+        if (
+            seen
+            or len(of_pod)
+            or any(
+                k.startswith(identifier) or identifier.startswith(k) for k in kill if identifier
+            )
         ):
             continue
         seen_ids.add(identifier)
@@ -126,6 +134,13 @@ def _states(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
             "source": row["source"],
             "line_no": row["line_no"],
         }
+
+
+def _of_pod(kills: pl.DataFrame, row: Row) -> pl.DataFrame:
+    """Returns the kills of a container that is known by its pod."""
+    if row["pod"] is None:
+        return kills.clear()
+    return kills.filter(pl.col("pod") == row["pod"], pl.col("container") == row["container"])
 
 
 def _ending(row: Row) -> str:
@@ -164,16 +179,25 @@ def _fatal(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
 
 
 def _post_mortem(
-    death: Row, tables: Mapping[str, pl.DataFrame], metrics: pl.DataFrame, settings: Settings
+    death: Row,
+    tables: Mapping[str, pl.DataFrame],
+    metrics: pl.DataFrame,
+    intervals: Callable[[int], pl.DataFrame],
+    settings: Settings,
 ) -> PostMortem:
     match = match_process(death, tables["processes"])
+    cycles = metrics.filter(process=match.process) if match else metrics.clear()
     facts: Row = {
         "kind": death["kind"],
         "proven": death["proven"],
         "logged_at": death.get("logged_at"),
+        "not_before_at": death.get("not_before_at"),
         "monotonic_s": death.get("monotonic_s"),
         "killer": death.get("killer"),
-        "victim": death.get("comm") or death.get("name") or death.get("unit"),
+        "victim": death.get("comm")
+        or death.get("name")
+        or death.get("unit")
+        or death.get("container"),
         "pid": death.get("pid"),
         "scope": death.get("scope"),
         "process": match.process if match else None,
@@ -182,9 +206,11 @@ def _post_mortem(
         "source": str(death["source"]) if death.get("source") else None,
         "line_no": death.get("line_no"),
         **_limit(death, settings),
-        **(_last_cycles(death, metrics.filter(process=match.process)) if match else _UNKNOWN),
+        **(_last_cycles(death, cycles) if match else _UNKNOWN),
     }
     facts |= _memory_at_death(death, facts, tables["memstats"])
+    if match and cycles.is_empty():
+        facts |= _last_scrapes(intervals(match.process))
     explanation = explain_death(facts, death, tables, settings)
     return PostMortem(
         **facts,
@@ -198,7 +224,12 @@ def _limit(death: Row, settings: Settings) -> Row:
     if death.get("scope") == "global":
         return {"limit_mib": None, "limit_is": "the host's memory"}
     if (limit := death.get("limit_bytes") or 0) > 0:
-        group = death.get("oom_memcg") or death.get("unit") or death.get("name")
+        group = (
+            death.get("oom_memcg")
+            or death.get("unit")
+            or death.get("name")
+            or death.get("container")
+        )
         return {
             "limit_mib": limit / MIB,
             "limit_is": f"the limit of {group}" if group else "its limit",
@@ -252,6 +283,29 @@ def _last_cycles(death: Row, cycles: pl.DataFrame) -> Row:
         else None,
         "alloc_mib_per_s": allocated / span if allocated and span else None,
     }
+
+
+def _last_scrapes(intervals: pl.DataFrame) -> Row:
+    """Returns what the dumps or scrapes of the last minute of a process show."""
+    if intervals.is_empty():
+        return {}
+    minute = intervals.filter(pl.col("end_s") >= pl.col("end_s").last() - LAST_S)
+    share = pl.col("gc_cpu_share")
+    base = pl.col("gc_cpu_base").filter(share.is_not_null()).sum()
+    row = minute.select(
+        last_gc_num=pl.col("num_gc").last(),
+        live_before_mib=pl.col("heap_live_mib").drop_nulls().first().round().cast(pl.Int64),
+        live_mib=pl.col("heap_live_mib").drop_nulls().last().round().cast(pl.Int64),
+        heap_end_mib=pl.col("heap_alloc_mib").last().round().cast(pl.Int64),
+        goal_mib=pl.col("goal_mib").last().round().cast(pl.Int64),
+        next_goal_mib=pl.col("goal_mib").last().round().cast(pl.Int64),
+        gc_cpu_share=pl.when(base > 0).then((share * pl.col("gc_cpu_base")).sum() / base),
+        alloc_mib_per_s=pl.col("alloc_mib").sum() / pl.col("length_s").sum(),
+        resident_mib=pl.col("rss_mib").last(),
+        go_heap_mib=pl.col("heap_alloc_mib").last(),
+        go_other_mib=pl.col("other_mib").last(),
+    )
+    return row.row(0, named=True)
 
 
 def _next_goal(minute: pl.DataFrame, last: Row) -> int | None:

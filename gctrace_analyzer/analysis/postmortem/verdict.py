@@ -118,7 +118,15 @@ def _about_limit(facts: Row, death: Row, tables: Mapping[str, pl.DataFrame]) -> 
         rank = _rank(death, tables)
         yield f"The host ran out of memory; the program was within its limits.{rank}"
     elif facts["limit_mib"] is not None and facts["limit_is"]:
-        yield f"It reached {facts['limit_is']}: {facts['limit_mib']:,.0f} MiB."
+        resident = facts.get("resident_mib")
+        if facts.get("not_before_at") is None or resident is None:
+            yield f"It reached {facts['limit_is']}: {facts['limit_mib']:,.0f} MiB."
+            return
+        share = 100 * resident / facts["limit_mib"]
+        yield (
+            f"At the last scrape before, {resident:,.0f} MiB were resident, {share:.0f} % of "
+            f"{facts['limit_is']} ({facts['limit_mib']:,.0f} MiB)."
+        )
 
 
 def _rank(death: Row, tables: Mapping[str, pl.DataFrame]) -> str:

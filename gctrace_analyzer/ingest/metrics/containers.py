@@ -60,6 +60,8 @@ def states(samples: pl.DataFrame, containers: list[dict[str, str]]) -> list[Row]
         samples: `container` (a place in `containers`), `column`, `at_us`, `value`, `line_no`.
         containers: namespace, pod and name of each container.
     """
+    if samples.is_empty():
+        return []
     rows: list[Row] = []
     ordered = samples.sort("at_us", maintain_order=True)
     for key, part in ordered.partition_by(
@@ -74,13 +76,64 @@ def states(samples: pl.DataFrame, containers: list[dict[str, str]]) -> list[Row]
         if row.pop("oom_killed", None):
             row["last_reason"] = "OOMKilled"
         at = part["at_us"].max()
-        # The reason stays until the next restart, so only a restart shows when the kill was: at
-        # most one scrape earlier.
-        counts = part.filter(pl.col("column") == "restart_count")
-        rose = counts.filter(pl.col("value").diff() > 0)
-        if len(rose) and row.get("last_reason"):
-            row["oom_killed"] = True
-            at = rose["at_us"].max()
         where = containers[int(key[0])]
         rows.append({"line_no": part["line_no"][0], "at_us": at, **where, **row})
     return rows
+
+
+def kills(
+    samples: pl.DataFrame, containers: list[dict[str, str]], restarts: pl.DataFrame
+) -> list[Row]:
+    """Returns a row of `oom_kills` for each restart whose reason was OOMKilled.
+
+    The reason is a state that stays until the next restart, so only a restart shows when the kill
+    was: between the scrape before it and the one after it.
+
+    Args:
+        samples: as in `states`.
+        containers: as in `states`.
+        restarts: `container`, `before_us`, `at_us`: restarts by the start times of processes,
+            for the containers whose restarts are not counted.
+    """
+    ordered = samples.sort("container", "at_us", maintain_order=True)
+    counts = ordered.filter(pl.col("column") == "restart_count")
+    rose = counts.select(
+        "container",
+        pl.col("at_us").shift().over("container").alias("before_us"),
+        "at_us",
+        pl.col("value").diff().over("container").alias("rise"),
+    ).filter(pl.col("rise") > 0)
+    others = restarts.filter(~pl.col("container").is_in(counts["container"].unique().implode()))
+    changes = pl.concat([rose.drop("rise"), others]).sort("container", "at_us")
+    reasons = ordered.filter(pl.col("column") == "oom_killed").select(
+        "container", "line_no", reason_us="at_us", is_oom=pl.col("value") > 0
+    )
+    until = pl.col("at_us").shift(-1).over("container")
+    killed = (
+        changes.with_columns(until_us=until.fill_null(1 << 62))
+        .join(reasons, on="container")
+        .filter(pl.col("reason_us").is_between("at_us", "until_us", closed="left"))
+        .sort("container", "at_us", "reason_us")
+        .group_by("container", "at_us", maintain_order=True)
+        .agg(pl.col("before_us").first(), pl.col("line_no", "is_oom").last())
+        .filter("is_oom")
+        .with_columns(pl.col("before_us").cast(pl.Datetime("us", "UTC")).alias("before"))
+    )
+    limits = dict(
+        ordered.filter((pl.col("column") == "memory_limit_bytes") & (pl.col("value") > 0))
+        .group_by("container")
+        .agg(pl.col("value").last().cast(pl.Int64))
+        .iter_rows()
+    )
+    return [
+        {
+            "line_no": row["line_no"],
+            "at_us": row["at_us"],
+            "not_before_at": row["before"],
+            "reported_by": "kube-state-metrics",
+            "limit_bytes": limits.get(row["container"]),
+            **where,
+        }
+        for row in killed.iter_rows(named=True)
+        for where in [containers[row["container"]]]
+    ]

@@ -10,7 +10,7 @@ import polars as pl
 
 from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest.metrics import exposition, go_json, grafana, otlp, series_json
-from gctrace_analyzer.ingest.metrics.samples import Samples, container_states, rows
+from gctrace_analyzer.ingest.metrics.samples import Samples, of_containers, rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,13 +52,13 @@ class Metrics:
     layout: Layout
     memstats: pl.DataFrame = field(default_factory=pl.DataFrame)
     pauses: pl.DataFrame = field(default_factory=pl.DataFrame)
-    containers: list[Row] = field(default_factory=list)
+    containers: dict[str, list[Row]] = field(default_factory=dict)
     rejected: Sequence[tuple[int, str, str]] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing was read, and nothing damaged was found."""
-        return not (len(self.memstats) or self.containers or self.rejected)
+        return not (len(self.memstats) or any(self.containers.values()) or self.rejected)
 
 
 def layout_of(head: str) -> Layout | None:
@@ -119,5 +119,5 @@ def read(text: str, name: str) -> Metrics:
         case _:
             assert_never(found.layout)
     found.memstats = rows(samples)
-    found.containers = container_states(samples, found.memstats)
+    found.containers = of_containers(samples, found.memstats)
     return found

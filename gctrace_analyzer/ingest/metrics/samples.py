@@ -31,6 +31,9 @@ _LONGEST_IDENTITY = 200
 _IS_CONTAINER = ("", "container")
 """Marks the labels of a container, so that they are not those of a process."""
 
+_MOVED_MS = 1000
+"""A process whose start time changes by more than this is another one."""
+
 _ENOUGH = 2
 _ENOUGH_ALONE = ("num_gc", "total_alloc_bytes", "next_gc_bytes", "heap_alloc_bytes")
 """Columns that only a Go program has, so that one of them is enough for a row."""
@@ -170,8 +173,8 @@ def _of_go(samples: Samples) -> pl.DataFrame:
     return every.filter(~_is_of_container(samples).gather(every["series"]))
 
 
-def container_states(samples: Samples, of_go: pl.DataFrame) -> list[Row]:
-    """Returns rows of `container_states` for the containers that run the Go programs.
+def of_containers(samples: Samples, of_go: pl.DataFrame) -> dict[str, list[Row]]:
+    """Returns rows of `container_states` and `oom_kills` of the containers that run the programs.
 
     Args:
         samples: everything that was read.
@@ -180,7 +183,7 @@ def container_states(samples: Samples, of_go: pl.DataFrame) -> list[Row]:
     """
     which = _is_of_container(samples)
     if not samples.frames or not which.any():
-        return []
+        return {}
     every = pl.concat(samples.frames).filter(pl.col("value").is_finite())
     every = every.filter(which.gather(every["series"]))
     pods = set(of_go["pod"].drop_nulls()) if "pod" in of_go.columns else set()
@@ -191,7 +194,7 @@ def container_states(samples: Samples, of_go: pl.DataFrame) -> list[Row]:
         and (not pods or dict(target.items).get("pod") in pods)
     }
     if not own or (not pods and len(own) > 1):
-        return []
+        return {}
     targets = pl.Series([target for target, _ in samples.series], dtype=pl.Int64)
     columns = pl.Series([metric.column for _, metric in samples.series], dtype=pl.String)
     every = every.with_columns(
@@ -200,7 +203,35 @@ def container_states(samples: Samples, of_go: pl.DataFrame) -> list[Row]:
     ).filter(pl.col("container").is_in(list(own)))
     place = {number: at for at, number in enumerate(own)}
     every = every.with_columns(pl.col("container").replace_strict(place, return_dtype=pl.Int64))
-    return containers.states(every, list(own.values()))
+    found = list(own.values())
+    return {
+        "container_states": containers.states(every, found),
+        "oom_kills": containers.kills(every, found, _restarts(of_go, found)),
+    }
+
+
+def _restarts(of_go: pl.DataFrame, found: list[dict[str, str]]) -> pl.DataFrame:
+    """Returns between which scrapes the start time of the only process in a pod changed."""
+    types = {"container": pl.Int64, "before_us": pl.Int64, "at_us": pl.Int64}
+    pods = [each.get("pod") for each in found]
+    place = {pod: at for at, pod in enumerate(pods) if pods.count(pod) == 1}
+    if "started_at" not in of_go.columns or "pod" not in of_go.columns:
+        return pl.DataFrame(schema=types)
+    known = of_go.drop_nulls(["started_at", "local_time"]).sort("pod", "local_time")
+    at = pl.col("local_time").dt.epoch("us")
+    moved = pl.col("started_at").diff().over("pod").dt.total_milliseconds().abs() > _MOVED_MS
+    return (
+        known.select(
+            pl.col("pod").replace_strict(place, default=None, return_dtype=pl.Int64),
+            at.shift().over("pod").alias("before_us"),
+            at.alias("at_us"),
+            moved.alias("moved"),
+        )
+        .rename({"pod": "container"})
+        .filter("moved")
+        .drop_nulls()
+        .select(list(types))
+    )
 
 
 def _pivoted(every: pl.DataFrame, samples: Samples) -> pl.DataFrame:

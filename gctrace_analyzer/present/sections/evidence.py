@@ -107,6 +107,13 @@ def _title(death: PostMortem) -> str:
     victim = f": {printable(death.victim)}" if death.victim else ""
     pid = f" (pid {death.pid})" if death.pid else ""
     at = f" at {death.logged_at:%Y-%m-%d %H:%M:%S} UTC" if death.logged_at else ""
+    if death.not_before_at and death.logged_at:
+        same_day = death.not_before_at.date() == death.logged_at.date()
+        day = "" if same_day else "%Y-%m-%d "
+        at = (
+            f" between {death.not_before_at:%Y-%m-%d %H:%M:%S} and "
+            f"{death.logged_at:{day}%H:%M:%S} UTC"
+        )
     by = f" by {death.killer}" if death.killer else ""
     return f"{death.kind}{victim}{pid}{at}{by}"
 
@@ -135,9 +142,11 @@ def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
         )
         yield "Last minute", live + goal + cpu + rate
     if death.resident_mib is not None:
-        parts = [f"{mib(death.resident_mib)} resident"]
+        when = " at the last scrape" if death.not_before_at else ""
+        parts = [f"{mib(death.resident_mib)} resident{when}"]
         if death.go_heap_mib is not None:
-            parts.append(f"{mib(death.go_heap_mib)} Go heap at the last cycle")
+            when = "" if death.not_before_at else " at the last cycle"
+            parts.append(f"{mib(death.go_heap_mib)} Go heap{when}")
         if death.go_other_mib is not None:
             parts.append(f"{mib(death.go_other_mib)} other Go memory")
         if death.off_heap_mib is not None:

@@ -302,23 +302,70 @@ def test_the_limit_of_the_container_is_that_of_the_own_pod(tmp_path: Path) -> No
     assert without_pods.container_states.is_empty()
 
 
-def test_a_restart_with_the_reason_oom_killed_is_a_death(tmp_path: Path) -> None:
-    pod = 'namespace="shop",pod="api-1",container="api"'
-    states = [
-        line
-        for at, restarts in ((0, 0), (15, 0), (30, 1))
-        for line in (
-            f"kube_pod_container_status_restarts_total{{{pod}}} {restarts} 17000000{at:02}000",
-            f'kube_pod_container_status_last_terminated_reason{{{pod},reason="OOMKilled"}} '
-            f"{restarts} 17000000{at:02}000",
-        )
+POD = 'namespace="shop",pod="api-1",container="api"'
+POD_LABELS = {"pod": "api-1", "namespace": "shop", "container": "api"}
+
+
+def kube(name: str, values: list[float], more: str = "") -> list[str]:
+    """The samples of a metric about the container, every 15 s."""
+    return [
+        f"{name}{{{POD}{more}}} {value} {1_700_000_000 + 15 * at}000"
+        for at, value in enumerate(values)
     ]
-    labels_ = {"pod": "api-1", "namespace": "shop", "container": "api"}
-    lines = scrapes([0, 15, 30, 45], [50, 60, 1, 9], **labels_)
-    run = gca.read(write(tmp_path, [*lines, *states]))
-    (state,) = run.container_states.to_dicts()
-    assert state["oom_killed"] is True
-    assert state["logged_at"].timestamp() == 1_700_000_030
+
+
+def reasons(*values: float) -> list[str]:
+    name = "kube_pod_container_status_last_terminated_reason"
+    return kube(name, list(values), ',reason="OOMKilled"')
+
+
+def restarts(*values: float) -> list[str]:
+    return kube("kube_pod_container_status_restarts_total", list(values))
+
+
+def test_a_restart_with_the_reason_oom_killed_is_a_kill_between_two_scrapes(
+    tmp_path: Path,
+) -> None:
+    limit = kube("container_spec_memory_limit_bytes", [2**30] * 3)
+    lines = scrapes([0, 15, 30, 45], [50, 60, 1, 9], **POD_LABELS)
+    run = gca.read(write(tmp_path, [*lines, *restarts(0, 0, 1), *reasons(0, 0, 1), *limit]))
+    (kill,) = run.oom_kills.to_dicts()
+    assert kill["logged_at"].timestamp() == 1_700_000_030
+    assert kill["not_before_at"].timestamp() == 1_700_000_015
+    assert (kill["pod"], kill["container"], kill["limit_bytes"]) == ("api-1", "api", 2**30)
+    assert kill["reported_by"] == "kube-state-metrics"
+    assert len(run.processes) == 2
     (death,) = run.post_mortems()
     assert death.proven
-    assert len(run.processes) == 2
+    assert (death.process, death.limit_mib) == (0, 1024), "the one before the restart died"
+    assert "between 2023-11-14 22:13:35 and 22:13:50 UTC" in str(run.summary())
+
+
+def test_two_kills_are_two_rows_and_other_restarts_none(tmp_path: Path) -> None:
+    lines = scrapes([0, 15, 30, 45, 60], [50, 60, 1, 9, 12], **POD_LABELS)
+    counted, why = restarts(0, 1, 2, 3, 3), reasons(0, 1, 0, 1, 1)
+    run = gca.read(write(tmp_path, [*lines, *counted, *why]))
+    at = [each.timestamp() - 1_700_000_000 for each in run.oom_kills["logged_at"]]
+    assert at == [15, 45]
+
+
+def test_a_new_start_time_stands_in_for_the_number_of_restarts(tmp_path: Path) -> None:
+    begun = [
+        sample("process_start_time_seconds", start, 1_700_000_000 + at, **POD_LABELS)
+        for at, start in ((0, 1.6e9), (15, 1.6e9), (30, 1.7e9 + 20), (45, 1.7e9 + 20))
+    ]
+    lines = scrapes([0, 15, 30, 45], [50, 60, 1, 9], **POD_LABELS)
+    run = gca.read(write(tmp_path, [*lines, *begun, *reasons(0, 0, 1, 1)]))
+    (kill,) = run.oom_kills.to_dicts()
+    ends = [kill[name].timestamp() - 1_700_000_000 for name in ("not_before_at", "logged_at")]
+    assert ends == [15, 30]
+    without_reason = gca.read(write(tmp_path, [*lines, *begun]))
+    assert without_reason.oom_kills.is_empty()
+
+
+def test_the_reason_alone_is_no_kill(tmp_path: Path) -> None:
+    lines = scrapes([0, 15, 30], [50, 60, 70], **POD_LABELS)
+    events = kube("container_oom_events_total", [0, 1, 2])
+    run = gca.read(write(tmp_path, [*lines, *restarts(3, 3, 3), *reasons(1, 1, 1), *events]))
+    assert run.oom_kills.is_empty()
+    assert not run.post_mortems()
