@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.baseline import Baseline
 from gctrace_analyzer.advise.metrics import recommend as by_metrics
-from gctrace_analyzer.advise.metrics.model import MetricsBaseline, baseline_of, needed_limit
+from gctrace_analyzer.advise.metrics.model import (
+    MetricsBaseline,
+    baseline_of,
+    combined,
+    needed_limit,
+)
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.recommend import recommend
 from gctrace_analyzer.advise.whatif import CURVE, trade_off
@@ -39,8 +44,17 @@ class Advice:
 
     @cached_property
     def of_metrics(self) -> MetricsBaseline | str | None:
-        """The baseline of a log without gctrace, or why it allows none; None with gctrace."""
-        return baseline_of(self._analysis) if self._analysis.by_dumps else None
+        """The baseline of predictions from metrics, or why it allows none.
+
+        None if predictions start from gctrace, because it covers about as much time.
+        """
+        if self._analysis.by_dumps:
+            return baseline_of(self._analysis)
+        if not self._analysis.has_longer_metrics:
+            return None
+        traced = Baseline.from_analysis(self._analysis)
+        found = None if traced.load is None else combined(self._analysis, traced)
+        return found if isinstance(found, MetricsBaseline) else None
 
     @cached_property
     def needed_limit_mib(self) -> tuple[float, float] | None:

@@ -18,6 +18,7 @@ from gctrace_analyzer.analysis.checks import ServiceLevel, service_levels
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.metrics import findings as metrics_findings
 from gctrace_analyzer.analysis.metrics.dumps import Dumps
+from gctrace_analyzer.analysis.metrics.overlap import Overlap, overlap
 from gctrace_analyzer.analysis.postmortem import cpu, memory, report
 from gctrace_analyzer.analysis.rules import diagnose, levels
 from gctrace_analyzer.analysis.settings import Settings, known
@@ -39,6 +40,11 @@ if TYPE_CHECKING:
 
 WORST_CYCLES = 5
 TREND_POINTS = 10
+
+LONGER_TIMES = 3.0
+LONGER_INTERVALS = 20
+"""Metrics that cover this many times the time of gctrace, in this many intervals, show the load
+better than gctrace does."""
 
 
 class Analysis:
@@ -92,6 +98,25 @@ class Analysis:
         """Whether the figures come from dumps, because there is no gctrace."""
         return self.cycles.is_empty() and self.dumps.are_enough
 
+    @cached_property
+    def overlap(self) -> Overlap | None:
+        """The cycles that both gctrace and metrics of the longest process have, if any."""
+        process = self.longest_process
+        if process is None or self.cycles.is_empty() or not self.dumps.are_enough:
+            return None
+        return overlap(self.dumps.of(process), self.corrected.filter(process=process))
+
+    @cached_property
+    def has_longer_metrics(self) -> bool:
+        """Whether metrics of the program cover far more time than its gctrace."""
+        if self.cycles.is_empty() or not self.dumps.are_enough:
+            return False
+        if self.overlap is not None and not self.overlap.is_one_process:
+            return False
+        observed = self.dumps.summary.span_s or 0.0
+        enough = len(self.dumps.detailed) >= LONGER_INTERVALS
+        return enough and observed > LONGER_TIMES * (self.summary.span_s or 0.0)
+
     @property
     def intervals(self) -> pl.DataFrame:
         """What happened between successive dumps or scrapes (`schema.INTERVALS`)."""
@@ -127,6 +152,8 @@ class Analysis:
     @cached_property
     def segments(self) -> pl.DataFrame:
         """Start-up, load phases and idle times (`schema.SEGMENTS`)."""
+        if self.by_dumps:
+            return self.dumps.segments
         return segments_of.segments(self.enriched)
 
     @cached_property
@@ -207,7 +234,7 @@ class Analysis:
             corrected=self.durations,
             cpu_limit=self.settings.value("cpu_limit"),
             impossible=log.impossible,
-            notes=log.notes,
+            notes=(*log.notes, *([self.overlap.sentence] if self.overlap else [])),
         )
 
     @cached_property

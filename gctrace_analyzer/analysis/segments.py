@@ -47,10 +47,10 @@ def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     """Returns the cycles of one process with the number and kind of their segment."""
     label = _labels(cycles, t)
     boundary = (label != label.shift(1)).fill_null(value=False)
-    boundary |= _level_changes(cycles["alloc_mib_per_s"], OTHER_RATE, t.level_cycles)
+    boundary |= level_changes(cycles["alloc_mib_per_s"], OTHER_RATE, t.level_cycles)
     large_enough = cycles["heap_live_mib"] >= t.gogc_min_live_mib
     gogc = cycles.select(pl.when(large_enough).then("effective_gogc")).to_series()
-    boundary |= _level_changes(gogc, OTHER_GOGC, t.level_cycles)
+    boundary |= level_changes(gogc, OTHER_GOGC, t.level_cycles)
     boundary |= (cycles["procs"] != cycles["procs"].shift(1)).fill_null(value=False)
     return cycles.with_columns(segment=boundary.cum_sum(), kind=label)
 
@@ -98,12 +98,12 @@ def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
     ).to_series()
 
 
-def _level_changes(values: pl.Series, times: float, min_cycles: int) -> pl.Series:
+def level_changes(values: pl.Series, times: float, min_cycles: int) -> pl.Series:
     """Returns True where the level changes.
 
     The level changes where the medians of the `min_cycles` values before and after differ by
     more than a factor of `times`. Of neighbouring places where this is so, only the one with
-    the largest difference counts.
+    the largest difference counts, or the middle one of several.
     """
     nothing = pl.repeat(value=False, n=len(values), eager=True)
     if len(values) < 2 * min_cycles:
@@ -120,5 +120,6 @@ def _level_changes(values: pl.Series, times: float, min_cycles: int) -> pl.Serie
     run = far.rle_id()
     table = pl.DataFrame({"far": far, "run": run, "ratio": ratio})
     top = (pl.col("ratio") == pl.col("ratio").max().over("run")) & pl.col("far")
-    first = top & (top.cast(pl.Int64).cum_sum().over("run") == 1)
-    return table.select(first.fill_null(value=False)).to_series()
+    number = top.cast(pl.Int64).cum_sum().over("run")
+    middle = top & (number == (top.cast(pl.Int64).sum().over("run") + 1) // 2)
+    return table.select(middle.fill_null(value=False)).to_series()

@@ -11,7 +11,7 @@ with only four samples 18 and 45 %, 3 and 38 %, 50 and 80 %.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -24,6 +24,7 @@ from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
+    from gctrace_analyzer.advise.baseline import Baseline
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.summary import Summary
@@ -57,7 +58,8 @@ class MetricsBaseline:
 
     Sizes are in MiB, rates per second. `share_of_room` is the share of the room between live heap
     and goal that a cycle allocates. `other` is the memory outside the heap that counts towards the
-    limit. The process is the one with the most cycles.
+    limit. The process is the one with the most cycles. `traced_s` is the length of the gctrace that
+    shows what a cycle costs; None if there is none.
     """
 
     now: Setting
@@ -76,6 +78,7 @@ class MetricsBaseline:
     procs: int | None
     cpu_cores: float | None
     has_limit: bool
+    traced_s: float | None = None
 
     @property
     def room_mib(self) -> float | None:
@@ -212,11 +215,7 @@ def needed_limit(analysis: Analysis) -> tuple[float, float] | None:
 
     They are of the process with the most cycles; None if its live heap is unknown.
     """
-    process = analysis.longest_process
-    if process is None:
-        return None
-    own = analysis.dumps.of(process)
-    summary = {row["process"]: s for row, s in analysis.per_process}[process]
+    own, summary = _observed(analysis)
     largest = summary.live_heap_max_mib
     if own.is_empty() or largest is None:
         return None
@@ -225,13 +224,51 @@ def needed_limit(analysis: Analysis) -> tuple[float, float] | None:
     return float(math.ceil(SAFE_LIMIT * largest + outside)), largest
 
 
+def _observed(analysis: Analysis) -> tuple[pl.DataFrame, Summary]:
+    """Returns the intervals that predictions start from, with their summary.
+
+    They are those of the process with the most cycles; next to gctrace, those of all its lives.
+    """
+    process = analysis.longest_process
+    if process is None or analysis.has_longer_metrics:
+        return analysis.dumps.detailed, analysis.dumps.summary
+    summaries = {row["process"]: summary for row, summary in analysis.per_process}
+    return analysis.dumps.of(process), summaries[process]
+
+
+def combined(analysis: Analysis, traced: Baseline) -> MetricsBaseline | str:
+    """Returns the baseline with the load from metrics and the cost of a cycle from gctrace.
+
+    Args:
+        analysis: an analysis whose metrics cover far more time than its gctrace.
+        traced: the baseline from its gctrace, with a load.
+    """
+    found, load = baseline_of(analysis), traced.load
+    if isinstance(found, str) or load is None:
+        return found
+    summary = found.summary
+    if summary.gc_cpu_share is None:
+        # What a cycle costs grows with what it marks.
+        times = found.rate / load.gc_per_s * found.live / load.marked_live
+        summary = replace(
+            summary,
+            gc_cpu_share=min(load.gc_cpu_share * times, 1.0),
+            gc_cpu_with_idle_share=min(load.gc_cpu_with_idle_share * times, 1.0),
+            assist_share_of_gc_cpu=load.figures["assist_share_of_gc_cpu"],
+        )
+    now = found.now
+    if analysis.settings.gogc is None and now.gogc is not None and not now.limit:
+        now = replace(now, gogc=traced.now.gogc)
+    return replace(
+        found, summary=summary, now=now, procs=load.procs, traced_s=analysis.summary.span_s
+    )
+
+
 def baseline_of(analysis: Analysis) -> MetricsBaseline | str:
     """Returns the baseline of the process with the most cycles, or why there is none."""
-    process = analysis.longest_process
-    if process is None:
+    if analysis.longest_process is None:
         return "there are no GC cycles"
-    own = analysis.dumps.of(process)
-    summary = {row["process"]: s for row, s in analysis.per_process}[process]
+    own, summary = _observed(analysis)
     if own.is_empty() or summary.cycles < FEWEST_CYCLES:
         return f"{summary.cycles} cycles: at least {FEWEST_CYCLES} are needed, 20 are better"
     means = own.select(
@@ -246,7 +283,8 @@ def baseline_of(analysis: Analysis) -> MetricsBaseline | str:
     ).row(0, named=True)
     if means["live"] is None or means["goal"] is None:
         return "the metrics do not show the heap goal or the live heap"
-    thrash = analysis.episodes.filter(process=process, kind="limit-thrash")
+    thrash = analysis.dumps.episodes.filter(kind="limit-thrash")
+    thrash = thrash.filter(pl.col("process").is_in(own["process"].unique().implode()))
     other = means["other"] if means["other"] is not None else NON_HEAP_MIB
     live_max = summary.live_heap_max_mib or means["live"]
     needed = needed_limit(analysis)

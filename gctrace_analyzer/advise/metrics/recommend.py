@@ -13,6 +13,7 @@ from gctrace_analyzer.advise.metrics.model import ENOUGH_SAMPLES, MetricsBaselin
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.recommend import ENOUGH_CYCLES, without_effect
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -59,6 +60,11 @@ def _whatif(found: MetricsBaseline | str, setting: Setting, warnings: Sequence[s
 
 def caveats(found: MetricsBaseline) -> Iterator[str]:
     """Yields what makes the predictions less certain than their intervals."""
+    if found.traced_s is not None:
+        yield (
+            f"the load is that of {duration_text(found.summary.span_s or 0.0)} of metrics, the "
+            f"cost of a cycle that of {duration_text(found.traced_s)} of gctrace"
+        )
     if found.summary.gc_cpu_share is None:
         most = ""
         if found.cpu_cores is not None:

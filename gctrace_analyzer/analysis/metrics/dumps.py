@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.metrics import episodes, findings, intervals, windows
+from gctrace_analyzer.analysis.metrics import episodes, findings, intervals, segments, windows
 from gctrace_analyzer.analysis.metrics.summary import summarize
 from gctrace_analyzer.analysis.pauses import BOTH
 
@@ -88,6 +88,11 @@ class Dumps:
     def episodes(self) -> pl.DataFrame:
         """Time ranges in which something unusual happened (`schema.EPISODES`)."""
         return episodes.episodes(self.detailed, self._thresholds)
+
+    @cached_property
+    def segments(self) -> pl.DataFrame:
+        """Phases of load and idle times (`schema.SEGMENTS`)."""
+        return segments.segments(self.detailed, self._thresholds)
 
     @cached_property
     def pauses(self) -> pl.DataFrame:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer import schema
 from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.memstats import fields
@@ -33,6 +34,13 @@ _EXPECTED = (
     "HeapAlloc, HeapSys, HeapInuse, HeapIdle, HeapReleased, NextGC, NumGC, … as "
     "runtime.MemStats names them"
 )
+
+_TYPED = {
+    column.name: column.dtype
+    for column in schema.MEMSTATS
+    if column.dtype in ("Datetime", "String", "Float64")
+}
+"""Columns of our own tables that are not MemStats fields, with their types."""
 
 Rejected = tuple[int, str, str]
 
@@ -157,6 +165,8 @@ def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
     if fields.plain(given) in fields.ELAPSED:
         return "elapsed_s", numbers.real_column(text), 1
     column, factor = fields.scaled(given)
+    if column is None and given in _TYPED:
+        return given, _of_type(text, _TYPED[given]), 1
     whole = numbers.whole_column(text)
     exact = whole.null_count() == text.null_count()
     number = whole if exact else numbers.real_column(text)
@@ -169,6 +179,13 @@ def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
         return column, whole, 1
     values = (number.cast(pl.Float64) * factor).round().cast(pl.Int64, strict=False)
     return column, values, max(round(factor / 10**digits), 1)
+
+
+def _of_type(text: pl.Series, kind: str) -> pl.Series:
+    """Returns a column of our own tables; what does not have its type is null."""
+    if kind == "Datetime":
+        return text.str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
+    return numbers.real_column(text) if kind == "Float64" else text
 
 
 def _headerless(texts: pl.Series, separator: str, name: str) -> list[str]:

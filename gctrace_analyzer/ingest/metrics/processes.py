@@ -29,7 +29,8 @@ def with_processes(
         memstats: the rows of every source, with `target` and `same_target` where labels are
             known.
         known: the processes of the cycles in the same log. If there are some, dumps belong to
-            the process that started at the same time, or to the only one.
+            the process that started at the same time, or to the only one. Other lives of the
+            same labels get further numbers; all other dumps have no process.
     """
     if memstats.is_empty():
         return memstats, pl.DataFrame()
@@ -46,7 +47,9 @@ def with_processes(
     if len(known):
         rows = rows.with_columns(
             pl.col("process").replace_strict(
-                _matches(found, known), default=None, return_dtype=pl.Int64
+                _numbered(rows, _matches(found, known), known),
+                default=None,
+                return_dtype=pl.Int64,
             )
         )
     ordered = [*memstats.columns, *(["process"] if "process" not in memstats.columns else [])]
@@ -74,6 +77,19 @@ def _matches(found: pl.DataFrame, known: pl.DataFrame) -> dict[int, int]:
         if len(near) and near.min() <= _SAME_START_US:
             matches[number] = int(starts["process"][int(near.arg_min() or 0)])
     return matches
+
+
+def _numbered(
+    rows: pl.DataFrame, matches: dict[int, int], known: pl.DataFrame
+) -> dict[int, int]:
+    """Returns the matches, and further numbers for the other lives of the same labels."""
+    targets = rows.filter(pl.col("process").is_in(list(matches)))["target"].unique()
+    if not matches and len(known) == 1 and rows["target"].n_unique() == 1:
+        targets = rows["target"].unique()
+    lives = rows.filter(pl.col("target").is_in(targets.implode()))["process"].unique().sort()
+    others = [number for number in lives if number not in matches]
+    first = int(known["process"].max() or 0) + 1  # type: ignore[arg-type]  # a numeric column
+    return matches | dict(zip(others, range(first, first + len(others)), strict=True))
 
 
 def _with_lives(memstats: pl.DataFrame) -> pl.DataFrame:
