@@ -1,0 +1,96 @@
+"""Runs notebooks, and compares what they show with what is committed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+import nbclient
+import nbformat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SECONDS = 300
+"""A cell may take that long on a busy machine; all take seconds."""
+
+PLOTLY = "application/vnd.plotly.v1+json"
+_NEAR = 1e-6
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
+_STYLE_ID = re.compile(r"T_[0-9a-f]{5}")
+
+
+def executed(path: Path) -> Any:
+    """Returns the notebook as a fresh kernel fills it, without times and random identifiers."""
+    notebook = nbformat.read(path, as_version=4)
+    client = nbclient.NotebookClient(
+        notebook,
+        timeout=SECONDS,
+        record_timing=False,
+        resources={"metadata": {"path": str(path.parent)}},
+    )
+    client.execute()
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"{path.stem[:2]}-{number:02}"
+        cell.metadata = {}
+        for output in cell.get("outputs", []):
+            for kind in ("text/plain", "text/html"):
+                if kind in output.get("data", {}):
+                    output.data[kind] = _steady(output.data[kind])
+    return notebook
+
+
+def _steady(text: str) -> str:
+    return _STYLE_ID.sub("T_table", _ADDRESS.sub("0x0", text))
+
+
+def differences(one: Any, other: Any) -> Iterator[str]:
+    """Yields where two notebooks show something else: texts exactly, figures by their data."""
+    for cells in zip(one.cells, other.cells, strict=True):
+        if cells[0].source != cells[1].source:
+            yield f"cell {cells[0]['id']} has another source"
+        outputs = [_shown(cell.get("outputs", [])) for cell in cells]
+        if len(outputs[0]) != len(outputs[1]):
+            yield f"cell {cells[0]['id']} shows {len(outputs[1])} outputs, not {len(outputs[0])}"
+            continue
+        for before, after in zip(*outputs, strict=True):
+            if before.keys() != after.keys():
+                yield f"cell {cells[0]['id']}: {sorted(after)} in place of {sorted(before)}"
+            for kind in before.keys() & after.keys():
+                if not _alike(before[kind], after[kind]):
+                    yield f"cell {cells[0]['id']}: another {kind}"
+
+
+def _shown(outputs: list[Any]) -> list[dict[str, Any]]:
+    """Returns the outputs in a form that can be compared; pixels are not."""
+    found = []
+    for output in outputs:
+        if output.output_type == "stream":
+            found.append({output.name: output.text})
+            continue
+        data = dict(output.data)
+        if "image/png" in data:
+            data["image/png"] = len(base64.b64decode(data["image/png"])) > 1000
+        if PLOTLY in data:
+            data[PLOTLY] = json.loads(json.dumps(data[PLOTLY]))
+        found.append(data)
+    return found
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(_alike(a, b) for a, b in pairs)
+    if isinstance(one, float) and isinstance(other, float | int):
+        return math.isclose(one, other, rel_tol=_NEAR, abs_tol=_NEAR)
+    return bool(one == other)
