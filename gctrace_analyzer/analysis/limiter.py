@@ -10,16 +10,15 @@ Source: gcCPULimiterState in runtime/mgclimit.go (Go 1.19 and later).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import polars as pl
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 Verdict = Literal["certain", "likely", "unlikely"]
+
+_STEPS = ("gap", "first_pause", "mark", "second_pause")
 
 _BACKGROUND = 0.25
 """gcBackgroundUtilization: the share of the processors that the limiter counts as used by
@@ -37,46 +36,79 @@ def fills(corrected: pl.DataFrame) -> pl.Series:
     assist_s, idle_s = pl.col("assist_cpu_ms") / 1000, pl.col("idle_cpu_ms") / 1000
     pause_s = [pl.col(f"stw_{name}_ms") / 1000 for name in ("sweep_term", "mark_term")]
     gap_s = pl.col("start_s") - (pl.col("end_s") - pl.col("elapsed_s"))
-    cycles = corrected.with_row_index("row").select(
-        "row",
+    # From one cycle to the next the bucket drains; pauses fill it, and marking may do either.
+    steps = corrected.select(
         "process",
         "procs",
-        step=pl.concat_list(
-            -gap_s.clip(0) * procs,
-            pause_s[0] * procs,
-            2 * assist_s + idle_s - (1 - 2 * _BACKGROUND) * mark_s * procs,
-            pause_s[1] * procs,
+        gap=-gap_s.clip(0) * procs,
+        first_pause=pause_s[0] * procs,
+        mark=2 * assist_s + idle_s - (1 - 2 * _BACKGROUND) * mark_s * procs,
+        second_pause=pause_s[1] * procs,
+    ).with_columns(pl.col(_STEPS).fill_null(0.0))
+    fill, most = _unbounded(steps)
+    if (most > steps["procs"]).any():
+        fill = _bounded(steps)
+    known = corrected["assist_cpu_ms"].is_not_null() & corrected["stacks_mib"].is_not_null()
+    share = pl.when(known & (steps["procs"] > 0)).then(fill / steps["procs"])
+    return pl.select(share.alias("limiter_fill")).to_series()
+
+
+def _unbounded(steps: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+    """Returns the fill at the end of each cycle and the largest within it, in CPU seconds.
+
+    Here the bucket is never less than empty, but may be more than full: its fill is the sum of
+    all steps minus the lowest sum so far.
+    """
+    gap, first, mark, second = (pl.col(name) for name in _STEPS)
+    whole = (gap + first + mark + second).alias("whole")
+    sums = steps.select("process", *_STEPS, end=whole.cum_sum().over("process")).select(
+        "process",
+        "end",
+        drained=pl.col("end") - second - mark - first,
+        paused=pl.col("end") - second - mark,
+        marked=pl.col("end") - second,
+    )
+    lowest = pl.min_horizontal("drained", "marked", pl.lit(0.0)).cum_min().over("process")
+    found = sums.with_columns(lowest=lowest).select(
+        fill=pl.col("end") - pl.col("lowest"),
+        most=pl.max_horizontal(
+            pl.col("end") - pl.col("lowest"),
+            pl.col("paused")
+            - pl.min_horizontal(
+                "drained", pl.col("lowest").shift().over("process").fill_null(0.0)
+            ),
         ),
     )
-    steps = cycles.explode("step").with_columns(pl.col("step").fill_null(0.0))
-    total = pl.col("step").cum_sum().over("process")
-    steps = steps.with_columns(total=total).with_columns(
-        fill=pl.col("total")
-        - pl.min_horizontal(pl.col("total").cum_min().over("process"), pl.lit(0.0))
-    )
-    capacity = pl.col("procs").cast(pl.Float64)
-    if steps.select((pl.col("fill") > capacity).any()).item():
-        # A full bucket cannot get fuller, so the steps have to be added one by one.
-        parts = [
-            part.with_columns(
-                pl.Series("fill", _capped(part["step"].to_list(), part["procs"].to_list()))
-            )
-            for part in steps.partition_by("process", maintain_order=True)
-        ]
-        steps = pl.concat(parts).sort("row", maintain_order=True)
-    ends = steps.group_by("row", maintain_order=True).agg(
-        pl.col("fill").last(), pl.col("procs").first()
-    )
-    known = corrected["assist_cpu_ms"].is_not_null() & corrected["stacks_mib"].is_not_null()
-    share = ends.select(pl.when(pl.col("procs") > 0).then(pl.col("fill") / pl.col("procs")))
-    return pl.select(pl.when(known).then(share.to_series())).to_series().alias("limiter_fill")
+    return found["fill"], found["most"]
 
 
-def _capped(steps: Sequence[float], procs: Sequence[int | None]) -> list[float]:
-    """Returns the fill after each step, never below 0 or above the number of processors."""
+def _bounded(steps: pl.DataFrame) -> pl.Series:
+    """Returns the fill at the end of each cycle, where the bucket also cannot be more than full.
+
+    The steps of a cycle together are one function of the fill before it: they add a sum, and
+    keep the result between two bounds. These functions have to be applied one by one.
+    """
+    full = pl.col("procs").fill_null(0).cast(pl.Float64)
+    added, low, high = pl.lit(0.0), pl.lit(0.0), full
+    for name in _STEPS:
+        step = pl.col(name)
+        added, low, high = (
+            added + step,
+            (low + step).clip(0.0, full),
+            (high + step).clip(0.0, full),
+        )
+    functions = steps.select("process", added=added, low=low, high=high).with_row_index("row")
+    parts = [
+        part.select("row", fill=pl.Series(_applied(part.select("added", "low", "high"))))
+        for part in functions.partition_by("process", maintain_order=True)
+    ]
+    return pl.concat(parts).sort("row")["fill"]
+
+
+def _applied(functions: pl.DataFrame) -> list[float]:
     fills, fill = [], 0.0
-    for step, capacity in zip(steps, procs, strict=True):
-        fill = min(max(fill + step, 0.0), float(capacity or 0))
+    for added, low, high in functions.iter_rows():
+        fill = min(max(fill + added, low), high)
         fills.append(fill)
     return fills
 
