@@ -233,31 +233,48 @@ def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
             pl.col("effective_gogc")
         ),
     )
-    per_process = known.group_by("process").agg(_inferred_gogc(DEFAULT))
+    levels = known.group_by("process").agg(_levels())
     joined = known.join(
-        per_process, on="process", how="left", nulls_equal=True, maintain_order="left"
+        levels, on="process", how="left", nulls_equal=True, maintain_order="left"
     )
-    return joined.with_columns(_setter(DEFAULT)).drop(
-        "_live", "_usable_gogc", "_any_gogc", "_gogc", "_gogc_known"
+    inferred = joined.group_by("process").agg(_inferred_gogc(DEFAULT))
+    return (
+        joined.join(inferred, on="process", how="left", nulls_equal=True, maintain_order="left")
+        .with_columns(_setter(DEFAULT))
+        .drop("_live", "_usable_gogc", "_any_gogc", "_gogc", "_gogc_known", *levels.columns[1:])
     )
+
+
+def _levels() -> list[pl.Expr]:
+    """Returns the levels that the goals of a process are compared with."""
+    goal = pl.col("heap_goal_mib").filter(pl.col("_any_gogc").is_not_null())
+    return [
+        pl.col("_usable_gogc").median().alias("_median"),
+        pl.col("_usable_gogc").quantile(_TOP_QUANTILE).alias("_top"),
+        pl.col("_any_gogc").median().alias("_any_median"),
+        goal.median().alias("_goal_median"),
+    ]
 
 
 def _inferred_gogc(thresholds: Thresholds) -> list[pl.Expr]:
-    """Returns the GOGC that most goals of a process suggest, and whether they agree on it."""
+    """Returns the GOGC that most goals of a process suggest, and whether they agree on it.
+
+    Needs the columns of `_levels`.
+    """
     gogc = pl.col("_usable_gogc")
-    median = gogc.median()
-    constant = (gogc - median).abs().median() / median <= thresholds.gogc_spread
+    median, top, any_median = (pl.col(n).first() for n in ("_median", "_top", "_any_median"))
+    spread = (gogc - pl.col("_median")).abs().median()
+    constant = spread / median <= thresholds.gogc_spread
     # A memory limit only lowers goals. So if it sets most goals, GOGC is the highest effective
     # value, provided that enough goals have it: then there is a step at this value.
-    top = gogc.quantile(_TOP_QUANTILE)
-    tolerance = (_AT_TOP_SHARE * top).clip(lower_bound=_AT_TOP_POINTS)
-    at_top = ((gogc - top).abs() <= tolerance).sum()
+    tolerance = (_AT_TOP_SHARE * pl.col("_top")).clip(lower_bound=_AT_TOP_POINTS)
+    at_top = ((gogc - pl.col("_top")).abs() <= tolerance).sum()
     low, high = _BELOW_TOP
-    below = gogc.is_between(low * top, high * top, closed="left").sum()
+    below = gogc.is_between(low * pl.col("_top"), high * pl.col("_top"), closed="left").sum()
     needed = pl.max_horizontal(2 * below, pl.lit(thresholds.gogc_step_cycles))
     stepped = ~constant & (top >= thresholds.limit_gogc_bad) & (at_top >= needed)
     fits = _fits(thresholds)
-    own = pl.when(gogc.count() > 0).then(median).otherwise(pl.col("_any_gogc").median())
+    own = pl.when(gogc.count() > 0).then(median).otherwise(any_median)
     return [
         pl.when(fits).then(own).when(stepped).then(top).otherwise(median).alias("_gogc"),
         (fits | constant | stepped).fill_null(value=False).alias("_gogc_known"),
@@ -269,16 +286,15 @@ def _fits(thresholds: Thresholds) -> pl.Expr:
 
     The goals then follow the live heap, and a constant goal, as a limit sets it, does not
     explain them. This also holds for small heaps and a low GOGC, where the rounding to MiB
-    makes the effective GOGC vary.
+    makes the effective GOGC vary. Needs the columns of `_levels`.
     """
-    gogc = pl.col("_any_gogc").median()
+    gogc = pl.col("_any_median").first()
     known = pl.col("_any_gogc").is_not_null()
-    goal = pl.col("heap_goal_mib").filter(known)
+    goal, each = pl.col("heap_goal_mib"), pl.col("_any_gogc")
     # An error of 1 point of GOGC is an error of 1 % of what it is a percentage of.
-    scanned = (goal - pl.col("_live").filter(known)) / pl.col("_any_gogc").drop_nulls()
-    off_mib = ((pl.col("_any_gogc").drop_nulls() - gogc) * scanned).abs()
-    off_mib = pl.when(off_mib.is_finite()).then(off_mib).otherwise(0.0)
-    constant_off_mib = (goal - goal.median()).abs().median()
+    off = ((each - pl.col("_any_median")) * (goal - pl.col("_live")) / each).abs()
+    off_mib = pl.when(off.is_finite()).then(off).otherwise(0.0).filter(known)
+    constant_off_mib = (goal - pl.col("_goal_median")).abs().filter(known).median()
     return (
         (gogc >= _FIT_MIN_GOGC)
         & (known.sum() >= thresholds.level_cycles)
