@@ -73,7 +73,7 @@ exit codes: 0 compared, 1 a --fail-on condition is true, 2 wrong usage,
 
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    args = _parser().parse_args(words)
+    args = command_parser().parse_args(words)
     outputs = validated(args)
     return deliver(_compare(_logs_by_side(args.sides), args), args, outputs)
 
@@ -104,7 +104,8 @@ def deliver(
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Returns the parser of this command."""
     parser = Parser(
         prog="gctrace-analyze compare",
         usage="gctrace-analyze compare [options] SIDE SIDE...",

@@ -41,14 +41,15 @@ _PLACE = re.compile(r"(?P<file>.+):(?P<line>[1-9]\d*)")
 
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    args = _parser().parse_args(words)
+    args = command_parser().parse_args(words)
     from gctrace_analyzer.cli.screen import show
 
     show(_lines(" ".join(args.line)), args.color)
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Returns the parser of this command."""
     parser = Parser(
         prog="gctrace-analyze explain",
         usage="gctrace-analyze explain [options] LINE",

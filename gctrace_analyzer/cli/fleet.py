@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli import exit_codes
 from gctrace_analyzer.cli.options import (
+    OneOf,
     Parser,
     add_facts,
     add_general,
     add_reading,
     add_top,
-    one_of,
     read_options,
     whole_number,
 )
@@ -87,7 +87,7 @@ scheduler or store was lost, 70 internal error, 130 interrupted"""
 
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    args = _parser().parse_args(words)
+    args = command_parser().parse_args(words)
     folder, reports = _outputs(args.output)
     from gctrace_analyzer.analysis.fleet import answers
 
@@ -108,7 +108,8 @@ def run(words: list[str]) -> int:
     return exit_codes.INPUT if found.totals.files == found.totals.unread else 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Returns the parser of this command."""
     parser = Parser(
         prog="gctrace-analyze fleet",
         usage="gctrace-analyze fleet [options] [INPUT...] [-o OUTPUT.parquet]",
@@ -162,7 +163,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "-f",
         "--format",
-        type=one_of("format", FORMATS),
+        type=OneOf("format", FORMATS),
         metavar="FORMAT",
         help="print this format: text, md, html or json for the report, csv or jsonl for the "
         "rows (default: text)",

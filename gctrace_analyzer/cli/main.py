@@ -18,10 +18,19 @@ from gctrace_analyzer.errors import (
     nearest,
 )
 
-VERBS = (
-    "compare", "explain", "fleet", "help", "prometheus", "recommend", "watch", "whatif",
-)  # fmt: skip
-"""Words that are commands if they come first. A file of that name is given as `./compare`."""
+VERBS = {
+    "recommend": ("FILE...", "which GOGC and GOMEMLIMIT to set"),
+    "whatif": ("FILE...", "predict other settings"),
+    "compare": ("BEFORE AFTER", "is it significantly better?"),
+    "watch": ("-- ./server", "live, while the program runs"),
+    "explain": ("LINE", "one line of gctrace, field by field"),
+    "fleet": ("'logs/**/*.log'", "the logs of thousands of processes"),
+    "prometheus": ("URL", "metrics instead of gctrace"),
+    "completion": ("SHELL", "completion for bash, zsh or fish"),
+    "help": ("COMMAND", "help for a command"),
+}
+"""Words that are commands if they come first: an example of their arguments, and what they show. A
+file of that name is given as `./compare`."""
 
 _ON_SERVERS = ("compare", "fleet")
 """The commands that take prometheus+http://… in place of files."""
@@ -99,8 +108,15 @@ def _run(words: list[str]) -> int:
 
 def run_command(name: str, words: list[str]) -> int:
     """Runs one of `VERBS`, or `report`, the command that users call without a name."""
-    asks = name in _ON_SERVERS and any(word.lower().startswith("prometheus+") for word in words)
     # Imported only now, so that `--help` does not wait for the frame library.
-    module = import_module(f"gctrace_analyzer.cli.{'prometheus.' if asks else ''}{name}")
-    code: int = module.run(words)
+    code: int = import_module(module_of(name, words)).run(words)
     return code
+
+
+def module_of(name: str, words: list[str]) -> str:
+    """Returns the module of a command, which may depend on its arguments."""
+    if name == "completion":
+        return "gctrace_analyzer.cli.help.completion"
+    asks = any(word.lower().startswith("prometheus+") for word in words)
+    package = "prometheus." if asks and name in _ON_SERVERS else ""
+    return f"gctrace_analyzer.cli.{package}{name}"

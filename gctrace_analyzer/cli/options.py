@@ -21,6 +21,7 @@ _NOT_OPTIONS = {
     "inputs": "INPUT",
     "line_no": "LINE",
     "origins": "FILE",
+    "shell": "SHELL",
     "side": "SIDE",
     "settings": "SIDE",
     "stdin": "-",
@@ -94,15 +95,18 @@ class Parser(argparse.ArgumentParser):
         return re.sub(r"^argument \S+: ", "", message)
 
 
-def one_of(option: str, valid: Sequence[str]) -> Callable[[str], str]:
-    """Returns a converter that accepts only these values, for `add_argument(type=...)`."""
+class OneOf:
+    """A converter that accepts only these values, for `add_argument(type=...)`."""
 
-    def convert(text: str) -> str:
-        if text in valid:
+    def __init__(self, option: str, valid: Sequence[str]) -> None:
+        self._option = option
+        self.valid = tuple(valid)
+
+    def __call__(self, text: str) -> str:
+        """Returns the value, or reports that it is not valid."""
+        if text in self.valid:
             return text
-        raise _argument_error(BadSettingError.unknown(option, text, valid))
-
-    return convert
+        raise _argument_error(BadSettingError.unknown(self._option, text, self.valid))
 
 
 def whole_number(option: str, at_least: int) -> Callable[[str], int]:
@@ -127,7 +131,7 @@ def add_general(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-h", "--help", action="help", help="show this help and exit")
     group.add_argument(
         "--color",
-        type=one_of("color", ("auto", "always", "never")),
+        type=OneOf("color", ("auto", "always", "never")),
         default="auto",
         metavar="WHEN",
         help="use colours: auto (only on a terminal), always or never (default: auto)",
@@ -178,7 +182,7 @@ def add_format(group: argparse._ActionsContainer, formats: Sequence[str]) -> Non
     group.add_argument(
         "-f",
         "--format",
-        type=one_of("format", formats),
+        type=OneOf("format", formats),
         metavar="FORMAT",
         help=f"print this format: {', '.join(formats)} (default: {formats[0]})",
     )

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.advise.objective import AIMS
 from gctrace_analyzer.cli import exit_codes
 from gctrace_analyzer.cli.options import (
+    OneOf,
     Parser,
     add_facts,
     add_format,
     add_general,
     add_reading,
-    one_of,
     read_options,
 )
 from gctrace_analyzer.cli.predictions import (
@@ -68,7 +68,7 @@ exit codes: 0 analysed, 2 wrong usage, 3 no usable input, 70 internal error,
 
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    args = _parser().parse_args(words)
+    args = command_parser().parse_args(words)
     log, others = read_separately(args, read_options(args))
     rows = log.recommend(aim=args.aim, gc_cpu_target=args.gc_cpu_target, evidence=others)
     if args.format in (None, "text"):
@@ -78,7 +78,8 @@ def run(words: list[str]) -> int:
     return 0 if not log.is_empty else exit_codes.INPUT
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Returns the parser of this command."""
     parser = Parser(
         prog="gctrace-analyze recommend",
         usage="gctrace-analyze recommend [options] FILE...",
@@ -89,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     goal = parser.add_argument_group("what to optimise for")
     goal.add_argument(
         "--aim",
-        type=one_of("aim", AIMS),
+        type=OneOf("aim", AIMS),
         default="balanced",
         metavar="AIM",
         help=f"what to optimise for: {', '.join(AIMS)} (default: balanced)",

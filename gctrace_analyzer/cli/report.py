@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, cast, get_args
 
 from gctrace_analyzer.cli import exit_codes, fail_on
 from gctrace_analyzer.cli.options import (
+    OneOf,
     Parser,
     add_facts,
     add_general,
@@ -15,7 +16,6 @@ from gctrace_analyzer.cli.options import (
     add_output,
     add_reading,
     judging_options,
-    one_of,
     read_options,
     whole_number,
 )
@@ -28,6 +28,7 @@ from gctrace_analyzer.schema import PlotName, TableName
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
     from pathlib import Path
 
     import polars as pl
@@ -61,15 +62,7 @@ detected automatically. Several files are read as parts of one log, in the
 order given, and can include MemStats dumps and OOM kill messages.
 
 commands:
-  gctrace-analyze FILE...                  report (this help)
-  gctrace-analyze recommend FILE...        which GOGC and GOMEMLIMIT to set
-  gctrace-analyze whatif FILE...           predict other settings
-  gctrace-analyze compare BEFORE AFTER     is it significantly better?
-  gctrace-analyze watch -- ./server        live, while the program runs
-  gctrace-analyze explain LINE             one line of gctrace, field by field
-  gctrace-analyze fleet 'logs/**/*.log'    the logs of thousands of processes
-  gctrace-analyze prometheus URL           metrics instead of gctrace
-  gctrace-analyze help COMMAND             help for a command"""
+"""
 
 _EPILOG = """\
 examples:
@@ -87,7 +80,7 @@ exit codes: 0 analysed, 1 a --fail-on condition is true, 2 wrong usage,
 
 def run(words: list[str]) -> int:
     """Prints or writes the report and returns the exit code."""
-    args = _parser().parse_args(words)
+    args = command_parser().parse_args(words)
     outputs = validated(args)
     return deliver(_read(args), args, outputs)
 
@@ -118,11 +111,21 @@ def deliver(whole: Run, args: argparse.Namespace, outputs: list[tuple[Path, str]
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _commands() -> Iterator[str]:
+    """Yields a line for each command, for the help."""
+    from gctrace_analyzer.cli.main import VERBS
+
+    yield f"  {'gctrace-analyze FILE...':39}  report (this help)"
+    for name, (example, about) in VERBS.items():
+        yield f"  {f'gctrace-analyze {name} {example}':39}  {about}"
+
+
+def command_parser() -> argparse.ArgumentParser:
+    """Returns the parser of this command."""
     parser = Parser(
         prog="gctrace-analyze",
         usage="gctrace-analyze [options] FILE...\n       gctrace-analyze COMMAND ...",
-        description=_DESCRIPTION,
+        description=_DESCRIPTION + "\n".join(_commands()),
         epilog=_EPILOG,
     )
     parser.add_argument_group("input").add_argument(
@@ -143,13 +146,13 @@ def add_report(parser: Parser) -> None:
     output = add_output(parser, FORMATS, SUFFIXES)
     output.add_argument(
         "--table",
-        type=one_of("table", TABLES),
+        type=OneOf("table", TABLES),
         metavar="TABLE",
         help=f"table to write as csv, jsonl or parquet: {', '.join(TABLES)} (default: cycles)",
     )
     output.add_argument(
         "--plot",
-        type=one_of("plot", PLOTS),
+        type=OneOf("plot", PLOTS),
         metavar="PLOT",
         default="timeline",
         help=f"plot to write as png or svg: {', '.join(PLOTS)} (default: timeline)",

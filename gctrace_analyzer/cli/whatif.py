@@ -59,7 +59,7 @@ exit codes: 0 predicted, 2 wrong usage, 3 no usable input, 70 internal error,
 
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    args = _parser().parse_args(words)
+    args = command_parser().parse_args(words)
     log, others = _read(args)
     tried = {name: text.split(",") for name in SETTINGS if (text := getattr(args, name))}
     if not tried:
@@ -74,7 +74,8 @@ def run(words: list[str]) -> int:
     return 0 if not log.is_empty else exit_codes.INPUT
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Returns the parser of this command."""
     parser = Parser(
         prog="gctrace-analyze whatif",
         usage="gctrace-analyze whatif [options] FILE...",

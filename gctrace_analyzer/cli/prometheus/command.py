@@ -57,7 +57,7 @@ _OF_ONE = ("table", "between", "process", "fail_on", "junit")
 
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    args = _parser().parse_args(words)
+    args = command_parser().parse_args(words)
     outputs = report.validated(args)
     if args.save is not None:
         _validate_file(args.save)
@@ -78,7 +78,8 @@ def run(words: list[str]) -> int:
     return report.deliver(found, args, outputs)
 
 
-def _parser() -> Parser:
+def command_parser() -> Parser:
+    """Returns the parser of this command."""
     parser = Parser(
         prog="gctrace-analyze prometheus",
         usage="gctrace-analyze prometheus URL [options]",

@@ -42,7 +42,7 @@ exit codes: 0 compared, 1 a --fail-on condition is true, 2 wrong usage,
 
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    args = _parser().parse_args(words)
+    args = command_parser().parse_args(words)
     outputs = validated(args)
     from gctrace_analyzer.comparison import compared
     from gctrace_analyzer.prometheus.read import time_range
@@ -68,7 +68,8 @@ def _side(name: str, url: str, how: ReadKwargs, settings: dict[str, object]) -> 
         return side_of(name, [found])
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Returns the parser of this command."""
     parser = Parser(
         prog="gctrace-analyze compare",
         usage="gctrace-analyze compare prometheus+URL --before A..B --after C..D [options]",

@@ -58,7 +58,7 @@ Go process, 70 internal error, 130 interrupted"""
 
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    args = _parser().parse_args(words)
+    args = command_parser().parse_args(words)
     for path in args.output:
         format_of(path, SUFFIXES)
     from gctrace_analyzer.present.services import Services
@@ -83,7 +83,8 @@ def run(words: list[str]) -> int:
     return 0
 
 
-def _parser() -> Parser:
+def command_parser() -> Parser:
+    """Returns the parser of this command."""
     parser = Parser(
         prog="gctrace-analyze fleet",
         usage="gctrace-analyze fleet prometheus+http://HOST:9090 [options]",

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli import exit_codes
 from gctrace_analyzer.cli.options import (
+    OneOf,
     Parser,
     add_facts,
     add_general,
     add_reading,
-    one_of,
     read_options,
 )
 from gctrace_analyzer.cli.output import format_of
@@ -69,7 +69,7 @@ after Ctrl-C, 2 wrong usage, 3 no usable input"""
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
     own, command = _split(words)
-    parser = _parser()
+    parser = command_parser()
     args = parser.parse_args(own)
     _validate(parser, args, command)
     outputs = [(path, format_of(path, SUFFIXES)) for path in args.output]
@@ -99,7 +99,8 @@ def run(words: list[str]) -> int:
     return 0 if has_data else exit_codes.INPUT
 
 
-def _parser() -> Parser:
+def command_parser() -> Parser:
+    """Returns the parser of this command."""
     parser = Parser(
         prog="gctrace-analyze watch",
         usage="gctrace-analyze watch [options] -- PROGRAM [ARGUMENT...]\n"
@@ -127,7 +128,7 @@ def _add_view(parser: argparse.ArgumentParser) -> None:
     view.add_argument(
         "-f",
         "--format",
-        type=one_of("format", FORMATS),
+        type=OneOf("format", FORMATS),
         metavar="FORMAT",
         help="dashboard (default on a terminal), lines (default elsewhere), or jsonl: JSON "
         "objects of type interval and episode, and finally report",
