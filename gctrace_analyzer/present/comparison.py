@@ -30,6 +30,9 @@ def lines(found: TwoSides) -> Iterator[Line]:
     for side, word in ((found.before, "before"), (found.after, "after")):
         yield from _labelled(word, source(side), "bold")
     yield ()
+    for text in wrap(comparison.verdict(found), WIDTH):
+        yield ((text, "bold"),)
+    yield ()
     for word, sentence, style in circumstances(found):
         yield from _labelled(word, sentence, style)
     for word, sentence in comparison.conclusion(found.frame):
@@ -50,6 +53,10 @@ def sweep_lines(found: SeveralSides) -> Iterator[Line]:
     for side in found.sides:
         for index, text in enumerate(wrap(source(side, label=True), WIDTH - 2)):
             yield (("  " if index else "", ""), (text, "bold"))
+    if (best := comparison.best(found.frame)) is not None:
+        yield ()
+        for text in wrap(best, WIDTH):
+            yield ((text, "bold"),)
     if found.differences:
         yield ()
     for each in found.differences:
@@ -71,6 +78,8 @@ def markdown(found: TwoSides) -> str:
 def sweep_markdown(found: SeveralSides) -> str:
     """Returns a sweep as Markdown text."""
     parts = ["## Go garbage collection by setting", ""]
+    if (text := comparison.best(found.frame)) is not None:
+        parts += [f"**{escaped(text)}**", ""]
     parts += [f"- {code(source(side, label=True))}" for side in found.sides]
     parts += [f"\n> {escaped(each.sentence)}" for each in found.differences]
     for each_table in comparison.settings(found.frame):
@@ -83,6 +92,7 @@ def document(found: TwoSides) -> dict[str, Any]:
     """Returns a comparison as plain values."""
     return {
         "schema_version": SCHEMA_VERSION,
+        "verdict": comparison.verdict(found),
         "before": _side(found.before),
         "after": _side(found.after),
         "comparable": found.comparable,
@@ -182,6 +192,8 @@ def _expected(found: TwoSides) -> Iterator[Line]:
 
 def _markdown(found: TwoSides) -> Iterator[str]:
     yield "## Go garbage collection, before and after"
+    yield ""
+    yield f"**{escaped(comparison.verdict(found))}**"
     yield ""
     for word, sentence in comparison.conclusion(found.frame):
         yield f"- **{word}** {escaped(sentence)}"

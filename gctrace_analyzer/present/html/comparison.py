@@ -30,7 +30,7 @@ def dumps(found: TwoSides) -> str:
     return _page(
         sides,
         title=_arrow(found),
-        heading="Before and after",
+        heading=rows.verdict(found),
         level="warn"
         if not found.comparable or "worse" in verdicts
         else "ok"
@@ -51,7 +51,7 @@ def dumps_sweep(found: SeveralSides) -> str:
     return _page(
         found.sides,
         title=_list(found),
-        heading="One row per setting",
+        heading=rows.best(found.frame) or "One row per setting",
         level="warn",
         statements=[("Note", sentence) for sentence in broken],
         tables=rows.settings(found.frame),

@@ -108,6 +108,60 @@ def figures(frame: pl.DataFrame, *, headline: bool = False) -> Table:
     return Table(("", "before", "after", "change", "95 % interval", ""), "lrrrrl", body)
 
 
+_CHANGES = {
+    "gc_cpu_share": ("less GC CPU", "more GC CPU"),
+    "gc_per_s": ("fewer cycles", "more cycles"),
+    "stw_p99_ms": ("shorter p99 pauses", "longer p99 pauses"),
+    "heap_peak_mib": ("less heap", "more heap"),
+}
+"""What decides, in this order: how less and more of it are called."""
+
+
+def verdict(found: TwoSides) -> str:
+    """Returns the comparison in one sentence: what was gained, for what, under which load."""
+    rows = found.rows()
+    if all(row["delta_low"] is None for row in rows.values()):
+        return "There is too little evidence to tell changes from chance."
+    gained: list[str] = []
+    paid: list[str] = []
+    for metric, (less, more) in _CHANGES.items():
+        row = rows[metric]
+        if metric == "gc_per_s" and rows["gc_cpu_share"]["verdict"] is not None:
+            continue
+        if row["verdict"] in _VERDICTS and row["before"]:
+            part = row["delta"] / row["before"]
+            text = f"{percent(abs(part)).lstrip('+')} {less if part < 0 else more}"
+            (gained if row["verdict"] == "better" else paid).append(text)
+    changes = " for ".join(" and ".join(each) for each in (gained, paid) if each)
+    changes = changes or "No significant change of GC CPU, pauses or heap"
+    return f"{changes}; {_load(found, rows)}."
+
+
+def _load(found: TwoSides, rows: dict[str, dict[str, Any]]) -> str:
+    kinds = {each.what for each in found.differences}
+    alloc = rows["alloc_mib_per_s"]
+    if alloc["before"] is None or alloc["after"] is None:
+        return "the load is unknown"
+    if "load" in kinds:
+        part = alloc["delta"] / alloc["before"]
+        return f"but the load differs ({percent(part)} allocation)"
+    if "unclear_load" in kinds:
+        return "the load may differ"
+    return "same load" if found.load_is_given else "the program is CPU-bound"
+
+
+def best(frame: pl.DataFrame) -> str | None:
+    """Returns which of several settings has the least GC CPU, and which the smallest heap."""
+    named = {"gc_cpu_share": "the least GC CPU", "heap_peak_mib": "the smallest heap peak"}
+    parts = [
+        f"{printable(row['setting'])} has {named[row['metric']]} "
+        f"({value(row['metric'], row['value'])})"
+        for metric in named
+        for row in frame.filter(metric=metric, standing="best").iter_rows(named=True)
+    ]
+    return f"{', '.join(parts)}." if parts else None
+
+
 def conclusion(frame: pl.DataFrame) -> Iterator[tuple[str, str]]:
     """Yields which figures improved and which regressed."""
     rows = list(frame.iter_rows(named=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from itertools import combinations
 from pathlib import Path
@@ -384,3 +385,15 @@ class TestCommand:
     ) -> None:
         assert main(["compere", STEADY]) == 2
         assert "Did you mean compare?" in capsys.readouterr().err
+
+
+def test_the_verdict_is_one_sentence() -> None:
+    found = gca.compare(
+        [log("noise-a", f"gogc50-r{number}") for number in range(4)],
+        [log("noise-a", f"gogc100-r{number}") for number in range(4)],
+    )
+    said = found.to_dict()["verdict"]
+    assert re.fullmatch(r"\d+ % less GC CPU.* for \d+ % more heap; .+\.", said), said
+    same = gca.compare(log("noise-a", "gogc50-r0"), log("noise-a", "gogc50-r1"))
+    assert same.to_dict()["verdict"].startswith("No significant change")
+    assert str(same).count("No significant change") == 1
