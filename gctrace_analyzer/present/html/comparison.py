@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present import comparison
-from gctrace_analyzer.present.html.embed import charts_of, embedded
+from gctrace_analyzer.present.html.chart import charts_of
+from gctrace_analyzer.present.html.embed import embedded
 from gctrace_analyzer.present.html.parts import environment
 from gctrace_analyzer.present.plots.distributions import compared as overlaid
 from gctrace_analyzer.present.report import Report
@@ -107,7 +108,7 @@ def _more(found: TwoSides) -> Iterator[tuple[Table, str]]:
 
 def _page(sides: Sequence[Side], **values: object) -> str:
     figure = _figure(sides)
-    charts = list(charts_of(figure))
+    charts = list(charts_of(figure, {}, linked=False))
     page = environment().get_template("comparison.html.j2")
     return page.render(
         sources=[comparison.source(side, label=True) for side in sides],

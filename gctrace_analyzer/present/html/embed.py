@@ -1,69 +1,74 @@
-"""What every page embeds: charts, style, scripts, and its content security policy."""
+"""What every page embeds: style, script, values, and its content security policy."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-from dataclasses import dataclass
+import zlib
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from gctrace_analyzer import __version__
-from gctrace_analyzer.present.plots.plotly_backend import panel_alone
+from gctrace_analyzer.present.plots.palette import DARK, LIGHT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
-    from gctrace_analyzer.present.plots.figure import Figure
+    from gctrace_analyzer.present.html.chart import Chart
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A chart of the page; `plot` is its Plotly figure."""
-
-    id: str
-    title: str
-    timed: bool
-    plot: dict[str, Any]
-
-
-def charts_of(figure: Figure, *, timed: bool = False) -> Iterator[Chart]:
-    """Yields a chart for each panel; `timed` charts share the time axis of the page."""
-    drawn = [panel for panel in figure.panels if panel.drawn]
-    for panel in drawn:
-        last = not figure.shared_x or panel is drawn[-1]
-        yield Chart(
-            f"{figure.name}-{panel.name}",
-            panel.title,
-            timed,
-            panel_alone(figure, panel, last=last),
-        )
-
-
-def embedded(charts: Sequence[Chart], zero: datetime | None = None) -> dict[str, Any]:
+def embedded(
+    charts: Sequence[Chart],
+    zero: datetime | None = None,
+    *,
+    figures: dict[str, Any] | None = None,
+    records: dict[str, Any] | None = None,
+) -> dict[str, Any]:
     """Returns the values for `page.html.j2`; `zero` is the start of a wall-clock time axis."""
-    code, library = _asset("report.js"), _plotly()
+    code = _asset("report.js")
+    return {
+        **without_script(),
+        "script": code,
+        "policy": _policy(code),
+        "data": _packed(
+            {
+                "zero": None if zero is None else zero.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+                "charts": {each.id: each.values for each in charts},
+                "figures": figures or {},
+                "records": records or {"columns": []},
+            }
+        ),
+    }
+
+
+def without_script() -> dict[str, Any]:
+    """Returns the values for a page that needs no script."""
     return {
         "version": __version__,
-        "style": _asset("report.css"),
-        "script": code,
-        "plotly": library,
-        "policy": _policy(code, library),
-        "data": _data(charts, zero),
+        "style": style(),
+        "script": "",
+        "policy": _policy(),
+        "data": "",
     }
+
+
+def style() -> Markup:
+    """Returns the style of all pages, with the colours of the plots as variables."""
+    light, dark = (
+        " ".join(f"--c-{name}: {color};" for name, color in colors.items())
+        for colors in (LIGHT, DARK)
+    )
+    uses = " ".join(f".{name} {{ --c: var(--c-{name}); }}" for name in LIGHT)
+    sheet = _asset("report.css")
+    return Markup(sheet.replace("/*light*/", light).replace("/*dark*/", dark) + uses)
 
 
 def _asset(name: str) -> Markup:
     return Markup(files(__package__).joinpath(name).read_text("utf-8"))
-
-
-def _plotly() -> Markup:
-    """Returns the Plotly script from the plotly package."""
-    return Markup(files("plotly").joinpath("package_data/plotly.min.js").read_text("utf-8"))
 
 
 def _policy(*scripts: str) -> str:
@@ -71,20 +76,14 @@ def _policy(*scripts: str) -> str:
     hashes = (
         base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts
     )
-    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
+    allowed = " ".join(f"'sha256-{each}'" for each in hashes) or "'none'"
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
 
 
-def _data(charts: Sequence[Chart], zero: datetime | None) -> Markup:
-    """Returns the charts as JSON, with characters escaped that could end the script element."""
-    whole = {
-        "zero": None if zero is None else zero.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-        "charts": {each.id: {**each.plot, "timed": each.timed} for each in charts},
-    }
-    text = json.dumps(whole, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    for char in "<>&\u2028\u2029":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return Markup(text)
+def _packed(values: dict[str, Any]) -> Markup:
+    """Returns the values as JSON, compressed, in characters that cannot end the element."""
+    text = json.dumps(values, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return Markup(base64.b64encode(zlib.compress(text.encode(), 6)).decode())

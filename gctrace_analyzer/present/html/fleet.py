@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING
-
-from markupsafe import Markup
 
 from gctrace_analyzer import __version__
 from gctrace_analyzer.present import fleet
 from gctrace_analyzer.present.format import count
+from gctrace_analyzer.present.html.embed import style
 from gctrace_analyzer.present.html.parts import environment
 from gctrace_analyzer.present.sections.verdict import WORDS
 
@@ -45,7 +43,6 @@ def page(
     bars: Sequence[tuple[str, str, str]] = (),
 ) -> str:
     """Returns a page of ranked tables; `verdict` is a severity and a sentence."""
-    style = files(__package__).joinpath("report.css").read_text("utf-8")
     return (
         environment()
         .get_template("fleet.html.j2")
@@ -59,7 +56,7 @@ def page(
             tables=tables,
             notes=notes,
             version=__version__,
-            style=Markup(style),
+            style=style(),
         )
     )
 

@@ -1,141 +1,382 @@
 "use strict";
-(() => {
-  const { zero, charts } = JSON.parse(document.getElementById("data").textContent);
-  const origin = zero === null ? 0 : Date.parse(zero) / 1000;
-  const timed = Object.keys(charts).filter((id) => charts[id].timed);
+(async () => {
   const root = document.documentElement;
-  const whole = timed.length ? [...charts[timed[0]].layout.xaxis.range] : null;
-  let moving = false;
+  const all = (selector, from = document) => [...from.querySelectorAll(selector)];
+  const byId = (id) => document.getElementById(id);
+  const made = (tag, settings = {}, ...children) => {
+    const element = Object.assign(document.createElement(tag), settings);
+    element.append(...children);
+    return element;
+  };
 
-  const ink = (name) => getComputedStyle(root).getPropertyValue(name).trim();
-  const theme = () => ({
-    "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-    "font.color": ink("--ink"), "hoverlabel.bgcolor": ink("--raised"),
-    "hoverlabel.font.color": ink("--ink"), "hoverlabel.bordercolor": ink("--line"),
-    "modebar.color": ink("--dim"), "modebar.activecolor": ink("--ink"),
+  // Colours are variables of the style: nothing is drawn again in the dark.
+  byId("theme").addEventListener("click", () => {
+    const dark = (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+    root.dataset.theme = dark ? "light" : "dark";
   });
-  const toAxis = (s) => (zero === null ? s : new Date((origin + s) * 1000).toISOString().replace("T", " ").replace("Z", ""));
-  const toSeconds = (x) => (zero === null ? Number(x) : Date.parse(String(x).replace(" ", "T") + "Z") / 1000 - origin);
+  const closed = new Set();
+  addEventListener("beforeprint", () => all("details:not([open])").forEach((each) => { closed.add(each); each.open = true; }));
+  addEventListener("afterprint", () => { closed.forEach((each) => { each.open = false; }); closed.clear(); });
 
-  // Named one by one: none of them sends the chart anywhere.
-  const BUTTONS = ["toImage", "zoom2d", "pan2d", "resetScale2d"];
+  for (const group of all(".tabs")) {
+    const charts = all(":scope > .chart", group);
+    if (charts.length < 2) continue;
+    const list = made("div", { className: "tablist", role: "tablist" });
+    list.setAttribute("aria-label", group.dataset.label);
+    const tabs = charts.map((chart) => {
+      const tab = made("button", { type: "button", role: "tab", id: `${chart.id}-tab`, textContent: chart.dataset.tab });
+      tab.setAttribute("aria-controls", chart.id);
+      chart.setAttribute("role", "tabpanel");
+      chart.setAttribute("aria-labelledby", tab.id);
+      return tab;
+    });
+    const choose = (index) => tabs.forEach((tab, at) => {
+      tab.setAttribute("aria-selected", at === index);
+      tab.tabIndex = at === index ? 0 : -1;
+      charts[at].classList.toggle("away", at !== index);
+    });
+    tabs.forEach((tab, at) => tab.addEventListener("click", () => choose(at)));
+    list.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      const next = (tabs.indexOf(document.activeElement) + step + tabs.length) % tabs.length;
+      choose(next);
+      tabs[next].focus();
+    });
+    list.append(...tabs);
+    group.prepend(list);
+    choose(0);
+  }
 
-  // Blue as printed is too dark on a dark ground.
-  const BLUE = { light: "#0072B2", dark: "#4aa3df" };
-  const isDark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-  function tint(data) {
-    const [from, to] = isDark() ? [BLUE.light, BLUE.dark] : [BLUE.dark, BLUE.light];
-    for (const trace of data) {
-      if (trace.line && trace.line.color === from) trace.line.color = to;
-      if (trace.marker && trace.marker.color === from) trace.marker.color = to;
+  const packed = byId("data");
+  // A browser that cannot unpack shows the charts as they are, without zoom.
+  if (!packed || typeof DecompressionStream === "undefined") return;
+  const bytes = Uint8Array.from(atob(packed.textContent), (char) => char.charCodeAt(0));
+  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const data = await new Response(unpacked).json();
+  const zero = data.zero === null ? null : Date.parse(data.zero) / 1000;
+  const charts = all(".chart").filter((each) => data.charts[each.id]).map((figure) => ({
+    figure, ...data.charts[figure.id], area: figure.querySelector(".area"), svg: figure.querySelector("svg.plotted"),
+    cross: figure.querySelector(".cross"), tip: figure.querySelector(".tip"),
+  }));
+  const timed = charts.filter((each) => each.timed);
+  const whole = timed.length ? timed[0].x : null;
+  const long = whole && whole[1] - whole[0] > 86400;
+  let range = null;
+
+  // Numbers and times as the rest of the page writes them.
+  const number = (value, digits = 3) => Number(Number(value).toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
+  const percent = (value) => `${number(100 * value)} %`;
+  const shown = (value, chart) => (chart.percent ? percent(value) : `${number(value, 4)}${chart.unit ? ` ${chart.unit}` : ""}`);
+  const places = (step) => (step < 1 ? Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) : 0);
+  function moment(seconds, step) {
+    const digits = places(step);
+    if (zero !== null) {
+      const text = new Date((zero + seconds) * 1000).toISOString();
+      return (long ? `${text.slice(5, 10)} ` : "") + text.slice(11, digits ? 20 + Math.min(digits, 3) : 19);
+    }
+    const rounded = Number(seconds.toFixed(digits));
+    const rest = (rounded % 60).toFixed(digits).padStart(digits ? digits + 3 : 2, "0");
+    const minutes = Math.floor(rounded / 60);
+    return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${rest}`;
+  }
+  function lasting(seconds) {
+    if (seconds < 1) return `${number(1000 * seconds)} ms`;
+    if (seconds < 60) return `${number(seconds, 2)} s`;
+    for (const [large, small, size, name] of [[86400, 3600, "d", "h"], [3600, 60, "h", "m"], [60, 1, "m", "s"]]) {
+      if (seconds >= large) return `${Math.floor(seconds / large)}${size} ${String(Math.floor((seconds % large) / small)).padStart(2, "0")}${name}`;
     }
   }
 
-  function draw(id) {
-    const { data, layout } = charts[id];
-    tint(data);
-    const style = theme();
-    layout.paper_bgcolor = style.paper_bgcolor;
-    layout.plot_bgcolor = style.plot_bgcolor;
-    layout.font = { color: style["font.color"], size: 12 };
-    layout.hoverlabel = { bgcolor: ink("--raised"), bordercolor: ink("--line"), font: { color: ink("--ink") } };
-    layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: ink("--dim"), activecolor: ink("--ink") };
-    layout.dragmode = charts[id].timed ? "zoom" : false;
-    for (const name of Object.keys(layout)) if (name.startsWith("yaxis")) layout[name].fixedrange = charts[id].timed;
-    const range = charts[id].timed && asked();
-    if (range) layout.xaxis.range = range.map(toAxis);
-    return Plotly.newPlot(id, data, layout, { responsive: true, displaylogo: false, modeBarButtons: [BUTTONS] });
+  const DAY = 86400;
+  const STEPS = [...[-3, -2, -1].flatMap((power) => [1, 2, 5].map((step) => step * 10 ** power)), 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 28 * DAY, 91 * DAY];
+  function timeTicks(begin, end, most) {
+    const origin = zero ?? 0;
+    const step = STEPS.find((each) => (end - begin) / each <= most) ?? 182 * DAY;
+    const ticks = [];
+    for (let at = Math.ceil((origin + begin) / step - 1e-9); at * step <= origin + end; at += 1) {
+      const seconds = at * step - origin;
+      const of = zero === null ? null : new Date(at * step * 1000).toISOString();
+      const midnight = of && of.slice(11, 23) === "00:00:00.000";
+      ticks.push([seconds, of === null ? moment(seconds, step)
+        : midnight || step >= DAY ? `${["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"][Number(of.slice(5, 7)) - 1]} ${Number(of.slice(8, 10))}`
+          : step >= 60 ? of.slice(11, 16) : of.slice(11, places(step) ? 20 + Math.min(places(step), 3) : 19)]);
+    }
+    return ticks;
+  }
+  function linearTicks(low, high, most) {
+    const power = 10 ** Math.floor(Math.log10((high - low) / most));
+    const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => (high - low) / each <= most);
+    const ticks = [];
+    for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at += 1) ticks.push(Number((at * step).toPrecision(12)));
+    return ticks;
+  }
+
+  // The first point at or after x, by halving.
+  function from(xs, x) {
+    let low = 0, high = xs.length;
+    while (low < high) { const middle = (low + high) >> 1; if (xs[middle] < x) low = middle + 1; else high = middle; }
+    return low;
+  }
+  function nearest(series, x) {
+    const at = from(series.x, x);
+    if (at === 0) return series.x.length ? 0 : -1;
+    if (at === series.x.length) return at - 1;
+    return x - series.x[at - 1] <= series.x[at] - x ? at - 1 : at;
+  }
+
+  function heights(chart, [begin, end]) {
+    if (!range || chart.logY) return chart.y;
+    let low = Infinity, high = -Infinity;
+    for (const series of chart.series) {
+      const last = Math.min(from(series.x, end) + 1, series.x.length);
+      for (let at = Math.max(from(series.x, begin) - 1, 0); at < last; at += 1) {
+        low = Math.min(low, series.low ? series.low[at] : series.y[at]);
+        high = Math.max(high, series.high ? series.high[at] : series.y[at]);
+      }
+    }
+    if (high < low) return chart.y;
+    for (const level of chart.levels) if (level <= 1.5 * high) high = Math.max(high, level);
+    const room = 0.06 * (high - low) || 0.05 * Math.abs(high) || 1;
+    return low >= 0.9 * high && low > 0 ? [low - room, high + room] : [Math.min(low, 0), high * 1.06 || 1];
+  }
+
+  function draw(chart) {
+    const [begin, end] = range ?? whole;
+    const [low, high] = heights(chart, [begin, end]);
+    const left = (1000 * (begin - chart.x[0])) / (chart.x[1] - chart.x[0]);
+    const width = (1000 * (end - begin)) / (chart.x[1] - chart.x[0]);
+    const top = chart.logY ? 0 : (100 * (chart.y[1] - high)) / (chart.y[1] - chart.y[0]);
+    const height = chart.logY ? 100 : (100 * (high - low)) / (chart.y[1] - chart.y[0]);
+    chart.svg.setAttribute("viewBox", `${left} ${top} ${width} ${height}`);
+    chart.view = [begin, end];
+    const wide = chart.area.clientWidth;
+    const xs = timeTicks(begin, end, Math.max(3, Math.floor(wide / 110)));
+    chart.figure.querySelector(".xs").replaceChildren(...xs.map(([at, text]) => {
+      const tick = made("span", { textContent: text });
+      tick.style.left = `${(100 * (at - begin)) / (end - begin)}%`;
+      return tick;
+    }));
+    if (!chart.logY) {
+      const ys = linearTicks(low, high, 4);
+      chart.figure.querySelector(".ys").replaceChildren(...ys.map((at) => {
+        const tick = made("span", { textContent: chart.percent ? `${number(100 * at, 6)} %` : number(at, 6) });
+        tick.style.top = `${(100 * (high - at)) / (high - low)}%`;
+        return tick;
+      }));
+      const rows = ys.map((at) => `M-99999 ${(100 * (chart.y[1] - at)) / (chart.y[1] - chart.y[0])}H99999`);
+      chart.svg.querySelector(".grid").setAttribute("d", rows.join(""));
+    }
+    for (const label of all(".tag", chart.area)) {
+      const x = label.dataset.left === undefined ? 0 : (100 * (10 * label.dataset.left - left)) / width;
+      const y = label.dataset.top === undefined ? 0 : (100 * (label.dataset.top - top)) / height;
+      if (label.dataset.left !== undefined) label.style.left = `${x}%`;
+      if (label.dataset.top !== undefined) label.style.top = `${y}%`;
+      label.hidden = x < -0.1 || x > 100.1 || y < 0 || y > 100;
+    }
   }
 
   function asked() {
     const found = /^#t=(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/.exec(location.hash);
     return found && Number(found[1]) < Number(found[2]) ? [Number(found[1]), Number(found[2])] : null;
   }
-
-  async function show(range) {
-    moving = true;
-    const wanted = range ? range.map(toAxis) : whole;
-    const here = timed.filter((id) => drawn.has(id));
-    await Promise.all(here.map((id) => Plotly.relayout(id, { "xaxis.range": [...wanted] })));
-    moving = false;
+  function show(wanted, address = true) {
+    range = wanted;
+    if (range && whole) {
+      range = [Math.max(range[0], whole[0]), Math.min(range[1], whole[1])];
+      if (range[1] - range[0] <= 0 || (range[0] <= whole[0] && range[1] >= whole[1])) range = null;
+    }
+    if (address) history.replaceState(null, "", range ? `#t=${range[0].toFixed(3)}-${range[1].toFixed(3)}` : location.pathname + location.search);
+    timed.forEach(draw);
+    told();
+    for (const row of all("[data-begin]")) {
+      row.classList.toggle("outside", Boolean(range) && (Number(row.dataset.end) < range[0] || Number(row.dataset.begin) > range[1]));
+    }
+    listed?.({ page: 0 });
   }
 
-  function remember(range) {
-    const address = range ? `#t=${Math.max(range[0], 0).toFixed(3)}-${Math.max(range[1], 0).toFixed(3)}` : location.pathname + location.search;
-    history.replaceState(null, "", address);
-  }
-
-  function shown() {
-    const element = document.getElementById(timed[0]);
-    return element.layout.xaxis.range.map(toSeconds);
+  // The figures of the chosen range, added up from the cycles or windows that start in it.
+  function told() {
+    const place = byId("range");
+    if (!place || !whole) return;
+    const [begin, end] = range ?? whole;
+    const { t, length, cycles, cpu, pause, live, alloc } = data.figures;
+    let count = 0, time = 0, spent = 0, taken = 0, made_ = 0, most = -1, heap = -1;
+    t.forEach((at, row) => {
+      if (at === null || at < begin || at > end) return;
+      count += cycles[row] ?? 0;
+      if (cpu[row] !== null) { time += length[row] ?? 0; spent += cpu[row] * (length[row] ?? 0); }
+      if (alloc[row] !== null) { taken += length[row] ?? 0; made_ += alloc[row] * (length[row] ?? 0); }
+      most = Math.max(most, pause[row] ?? -1);
+      heap = Math.max(heap, live[row] ?? -1);
+    });
+    const step = (end - begin) / 100;
+    const parts = [`${range ? "" : "Whole run: "}${moment(begin, step)} – ${moment(end, step)} (${lasting(end - begin)})`, `${count.toLocaleString("en")} cycles`];
+    if (time) parts.push(`GC CPU ${percent(spent / time)}`);
+    if (most >= 0) parts.push(`longest pause ${number(most)} ms`);
+    if (heap >= 0) parts.push(`live heap up to ${number(heap, 4)} MiB`);
+    if (taken) parts.push(`allocation ${number(made_ / taken)} MiB/s`);
+    place.textContent = parts.join(" · ");
   }
 
   const moves = { // the shown range [a, b] to the next one
     all: () => null,
     in: ([a, b]) => [a + (b - a) / 4, b - (b - a) / 4],
-    out: ([a, b]) => [Math.max(a - (b - a) / 2, 0), b + (b - a) / 2],
-    back: ([a, b]) => { const step = Math.min((b - a) / 2, a); return [a - step, b - step]; },
-    on: ([a, b]) => [a + (b - a) / 2, b + (b - a) / 2],
+    out: ([a, b]) => [a - (b - a) / 2, b + (b - a) / 2],
+    back: ([a, b]) => { const step = Math.min((b - a) / 2, a - whole[0]); return [a - step, b - step]; },
+    on: ([a, b]) => { const step = Math.min((b - a) / 2, whole[1] - b); return [a + step, b + step]; },
   };
-
-  for (const button of document.querySelectorAll("[data-move]")) {
-    button.addEventListener("click", () => {
-      const range = moves[button.dataset.move](shown());
-      remember(range);
-      show(range);
-    });
-  }
-
-  window.addEventListener("hashchange", () => {
-    const range = asked();
-    if (!range) return;
-    show(range);
-    document.getElementById("timeline").scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+  for (const button of all("[data-move]")) button.addEventListener("click", () => show(moves[button.dataset.move](range ?? whole)));
+  byId("timeline")?.closest("section").addEventListener("keydown", (event) => { if (event.key === "Escape" && range) show(null); });
+  addEventListener("hashchange", () => {
+    if (!asked()) return;
+    show(asked());
+    byId("timeline").scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
   });
 
-  const drawn = new Set();
-  async function first(id) {
-    if (drawn.has(id)) return;
-    drawn.add(id);
-    await draw(id);
-    if (!charts[id].timed) return;
-    document.getElementById(id).on("plotly_relayout", (event) => {
-      if (moving) return;
-      if (event["xaxis.autorange"]) { remember(null); show(null); return; }
-      if (event["xaxis.range[0]"] === undefined) return;
-      const range = [toSeconds(event["xaxis.range[0]"]), toSeconds(event["xaxis.range[1]"])];
-      remember(range);
-      show(range);
-    });
-  }
-
-  const repaint = () => {
-    for (const id of drawn) {
-      const element = document.getElementById(id);
-      tint(element.data);
-      Plotly.update(id, {}, theme());
+  // One crosshair for all time charts; its values are in the tooltip and in every legend.
+  const valueAt = (chart, share) => {
+    if (chart.timed) return chart.view[0] + share * (chart.view[1] - chart.view[0]);
+    return chart.logX ? chart.x[0] * (chart.x[1] / chart.x[0]) ** share : chart.x[0] + share * (chart.x[1] - chart.x[0]);
+  };
+  function hide() {
+    for (const chart of charts) {
+      chart.cross.hidden = true;
+      chart.tip.hidden = true;
+      all(".now", chart.figure).forEach((each) => { each.textContent = ""; });
     }
-  };
-  document.getElementById("theme").addEventListener("click", () => {
-    root.dataset.theme = isDark() ? "light" : "dark";
-    repaint();
-  });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
-  const everything = () => Promise.all(Object.keys(charts).map(first));
-  window.addEventListener("beforeprint", () => {
-    everything();
-    for (const id of drawn) Plotly.relayout(id, { "font.color": "#000" });
-  });
-  window.addEventListener("afterprint", repaint);
+  }
+  function point(chosen, share) {
+    hide();
+    for (const chart of chosen.timed ? timed : [chosen]) {
+      const x = valueAt(chart, share);
+      const room = (chart.timed ? chart.view[1] - chart.view[0] : Infinity) / 20;
+      const found = chart.series.map((series) => [series, nearest(series, x)]).filter(([series, at]) => at >= 0 && Math.abs(series.x[at] - x) <= room);
+      chart.cross.hidden = false;
+      chart.cross.style.left = `${100 * share}%`;
+      if (chart.timed) {
+        for (const [series, at] of found) all(".now", chart.figure)[chart.series.indexOf(series)].textContent = shown(series.y[at], chart);
+      }
+      if (chart !== chosen || !found.length) continue;
+      const head = chart.timed ? moment(x, (chart.view[1] - chart.view[0]) / 500) : `${number(found[0][0].x[found[0][1]], 4)} ${chart.xUnit}`;
+      chart.tip.replaceChildren(made("b", { textContent: head }), ...found.map(([series, at]) => made("div", {
+        textContent: `${series.name}: ${shown(series.y[at], chart)}${series.high && series.high[at] > series.y[at] ? ` (up to ${shown(series.high[at], chart)})` : ""}${series.where ? ` · ${series.where[at]}` : ""}`,
+      })));
+      chart.tip.hidden = false;
+      chart.tip.classList.toggle("flip", share > 0.5);
+      chart.tip.style.left = share > 0.5 ? "auto" : `${100 * share}%`;
+      chart.tip.style.right = share > 0.5 ? `${100 - 100 * share}%` : "auto";
+    }
+  }
+  for (const chart of charts) {
+    if (chart.timed) chart.view = whole;
+    let begun = null;
+    const brush = chart.figure.querySelector(".brush");
+    const at = (event) => {
+      const box = chart.area.getBoundingClientRect();
+      return Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
+    };
+    chart.area.addEventListener("pointermove", (event) => {
+      if (event.pointerType === "touch") return; // a finger scrolls
+      point(chart, at(event));
+      if (begun === null) return;
+      const ends = [begun, at(event)].sort((a, b) => a - b);
+      brush.hidden = false;
+      brush.style.left = `${100 * ends[0]}%`;
+      brush.style.width = `${100 * (ends[1] - ends[0])}%`;
+    });
+    chart.area.addEventListener("pointerleave", () => { if (begun === null) hide(); });
+    chart.area.addEventListener("click", (event) => { if (event.pointerType === "touch") point(chart, at(event)); });
+    if (!chart.timed) continue;
+    chart.area.addEventListener("pointerdown", (event) => {
+      if (event.pointerType === "touch" || event.button !== 0) return;
+      begun = at(event);
+      chart.area.setPointerCapture(event.pointerId);
+    });
+    chart.area.addEventListener("pointerup", (event) => {
+      if (begun === null) return;
+      const ends = [begun, at(event)].sort((a, b) => a - b).map((share) => valueAt(chart, share));
+      const far = Math.abs(at(event) - begun) * chart.area.clientWidth > 6;
+      begun = null;
+      brush.hidden = true;
+      if (far) show(ends);
+    });
+    chart.area.addEventListener("pointercancel", () => { begun = null; brush.hidden = true; });
+    chart.area.addEventListener("dblclick", () => show(null));
+  }
 
-  // The timeline at once, the rest as it comes into view: a long report opens quickly.
-  const watcher = new IntersectionObserver((entries) => {
-    for (const entry of entries) if (entry.isIntersecting) { watcher.unobserve(entry.target); first(entry.target.id); }
-  }, { rootMargin: "600px" });
-  // Its first chart before all else; the others as soon as the page has shown itself.
-  if (timed.length) first(timed[0]);
-  const rest = timed.slice(1);
-  const next = () => { const id = rest.shift(); if (id) first(id).then(() => setTimeout(next)); };
-  window.addEventListener("load", () => setTimeout(next));
-  for (const id of Object.keys(charts)) if (!charts[id].timed) watcher.observe(document.getElementById(id));
+  // The table of cycles: search, sort and pages.
+  let listed = null;
+  const table = byId("records");
+  if (table && data.records.columns.length) {
+    const { columns, length, files, file, total, noun } = data.records;
+    const times = columns.find((each) => each.kind === "time").values;
+    const PAGE = 25;
+    const state = { page: 0, query: "", sort: data.records.sort, down: true };
+    const cells = {
+      cycle: (value) => `gc ${value}`, int: (value) => value.toLocaleString("en"), number: (value) => number(value, 4),
+      share: percent, flag: (value) => (value ? "yes" : ""), line: (value, row) => `${files[file.length ? file[row] : 0]}:${value}`,
+      time: (value) => moment(value, 0.001),
+    };
+    const words = times.map((_, row) => columns.filter((each) => ["cycle", "line", "flag"].includes(each.kind))
+      .map((each) => (each.values[row] === null ? "" : each.kind === "flag" ? (each.values[row] ? "forced" : "") : cells[each.kind](each.values[row], row))).join(" "));
+    const body = table.querySelector("tbody");
+    const heads = all("thead th", table);
+    listed = (change = {}) => {
+      Object.assign(state, change);
+      const { values } = columns[state.sort];
+      const wanted = state.query.toLowerCase();
+      const rows = [];
+      times.forEach((at, row) => {
+        if (range && (at > range[1] || at + (length[row] ?? 0) < range[0])) return;
+        if (wanted && !words[row].toLowerCase().includes(wanted)) return;
+        rows.push(row);
+      });
+      const sign = state.down ? -1 : 1;
+      rows.sort((one, other) => {
+        if (values[one] === null || values[other] === null) return (values[one] === null) - (values[other] === null);
+        return sign * (values[one] - values[other]) || one - other;
+      });
+      const pages = Math.max(1, Math.ceil(rows.length / PAGE));
+      state.page = Math.min(Math.max(state.page, 0), pages - 1);
+      body.replaceChildren(...rows.slice(state.page * PAGE, (state.page + 1) * PAGE).map((row) => {
+        const line = made("tr");
+        line.append(...columns.map((each, index) => {
+          const value = each.values[row];
+          const text = value === null ? "–" : cells[each.kind](value, row);
+          const cell = made(index ? "td" : "th", { className: each.kind === "line" || each.kind === "cycle" ? "l" : "r" });
+          if (!index) cell.scope = "row";
+          if (each.kind === "time" && value !== null) {
+            const room = 10 * (length[row] || 0.1);
+            cell.append(made("a", { href: `#t=${Math.max(value - room, 0).toFixed(3)}-${(value + (length[row] ?? 0) + room).toFixed(3)}`, textContent: text }));
+          } else cell.textContent = text;
+          return cell;
+        }));
+        return line;
+      }));
+      heads.forEach((head, index) => {
+        if (index === state.sort) head.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+        else head.removeAttribute("aria-sort");
+      });
+      const some = `${rows.length.toLocaleString("en")} of ${total.toLocaleString("en")} ${noun}`;
+      byId("found").textContent = `${some}${range ? " in the chosen range" : ""}; page ${state.page + 1} of ${pages}`;
+      byId("previous").disabled = state.page === 0;
+      byId("next").disabled = state.page === pages - 1;
+    };
+    heads.forEach((head, index) => {
+      const button = made("button", { type: "button", textContent: head.textContent });
+      button.addEventListener("click", () => listed({ down: state.sort === index ? !state.down : true, sort: index, page: 0 }));
+      head.replaceChildren(button);
+    });
+    byId("search").addEventListener("input", (event) => listed({ query: event.target.value.trim(), page: 0 }));
+    byId("previous").addEventListener("click", () => listed({ page: state.page - 1 }));
+    byId("next").addEventListener("click", () => listed({ page: state.page + 1 }));
+  }
+
+  root.classList.add("live");
+  if (timed.length) {
+    show(asked(), false);
+    let width = innerWidth;
+    addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; timed.forEach(draw); } });
+  } else listed?.();
 })();

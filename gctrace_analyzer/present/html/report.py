@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.present.html.embed import charts_of, embedded
+from gctrace_analyzer import __version__
+from gctrace_analyzer.present.format import printable
+from gctrace_analyzer.present.html import tables
+from gctrace_analyzer.present.html.captions import statements
+from gctrace_analyzer.present.html.chart import charts_of
+from gctrace_analyzer.present.html.embed import embedded, without_script
 from gctrace_analyzer.present.html.methodology import methodology
 from gctrace_analyzer.present.html.parts import environment, spark
 from gctrace_analyzer.present.plots.accessor import on
@@ -17,113 +22,236 @@ from gctrace_analyzer.present.sections.deployment import manifests
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gctrace_analyzer.present.html.chart import Chart
     from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.plots.figure import Figure
     from gctrace_analyzer.present.report import Report
 
-BINS = 500
-"""Points per series: more than most screens show, while a day's report stays below 6 MB."""
+BINS = 1200
+"""Points per series: enough to zoom in without losing a spike."""
 
-_MOST_EPISODES = 50
-_TIMED = ("timeline",)
-_OTHERS = ("trade_off", "pauses", "live_heap", "goal", "frequency", "assist", "mmu", "memory")
+_LIGHT_BINS = 400
+_LIGHT_ROWS = 1_000
+
+_GROUPS = {
+    "timeline": ("timeline-",),
+    "more": ("frequency-interval", "goal-gogc", "memory-memory"),
+    "spread": ("pauses-spread", "frequency-distribution", "assist-against", "mmu-mmu"),
+    "trade_off": ("trade_off-",),
+}
+"""Which charts the page shows, and where; each quantity has one chart."""
+
+_TABS = {
+    "pauses-spread": "Pauses",
+    "frequency-distribution": "Time between cycles",
+    "assist-against": "Assists by allocation",
+    "mmu-mmu": "CPU left to the program",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedProblem:
-    """A finding with a link to its range of the time axis."""
+    """A finding with its range of the time axis."""
 
     problem: findings.Problem
-    href: str | None
+    begin_s: float | None
+    end_s: float | None
+
+    @property
+    def href(self) -> str | None:
+        """A link to the range; None if it is not on the time axis."""
+        if self.begin_s is None or self.end_s is None:
+            return None
+        return tables.link(self.begin_s, self.end_s)
 
 
-def dumps(report: Report) -> str:
-    """Returns the report as an HTML document."""
-    axis = axis_of(report, bins=BINS)
-    plots = {name: on(axis, report, name) for name in (*_TIMED, *_OTHERS)}
-    charts = {
-        name: list(charts_of(figure, timed=name in _TIMED)) for name, figure in plots.items()
-    }
+def dumps(
+    report: Report,
+    *,
+    light: bool = False,
+    command: str | None = None,
+    made_at: datetime | None = None,
+) -> str:
+    """Returns the report as an HTML document.
+
+    Args:
+        report: what to show.
+        light: a small page without scripts, for tickets and mail: its charts do not zoom, and
+            its table has only the cycles with the longest pauses.
+        command: the command that made the page.
+        made_at: when the page was made.
+    """
+    axis = axis_of(report, bins=_LIGHT_BINS if light else BINS)
+    plots = _plots(axis, report)
+    charts = _charts(plots, report)
+    records = tables.records(report, axis, _LIGHT_ROWS if light else tables.MOST_ROWS)
+    zero = axis.zero if isinstance(axis.zero, datetime) else None
     drawn = [each for several in charts.values() for each in several]
-    advises, ranked = report.advice.is_available, report.advice.recommendations
-    first = ranked.row(0, named=True)
-    settings = advice.advice(ranked) if advises else None
-    problems = [LinkedProblem(each, _href(each, axis)) for each in findings.problems(report)]
-    page = environment().get_template("report.html.j2")
-    return page.render(
-        report=report,
-        verdict=verdict.shown(report),
-        state=[(each, spark(report, each)) for each in overview.state(report)]
-        if report.analysis.summary.cycles
-        else [],
-        problems=problems,
-        minor=findings.minor(report),
-        inputs=evidence.inputs(report),
-        settings=evidence.settings(report),
-        deaths=list(evidence.deaths(report)),
-        charts=charts,
-        notes=_notes(plots),
-        legend=_legend(plots["timeline"]),
-        advice=settings,
-        signs=advice.legend(settings) if settings else "",
-        reasons=advice.reasons(ranked, report.advice.baseline.warnings) if advises else [],
-        refused=report.advice.baseline.refused,
-        manifests=manifests(advice.setting_of(first)) if advises and not first["now"] else {},
-        tables=list(_tables(report)),
-        memory_notes=evidence.memory_notes(report),
-        examples=overview.rejected_examples(report),
-        notes_on_input=[*overview.damage(report), *report.analysis.summary.warnings],
-        episodes=_episodes(report, axis),
-        all_episodes=len(report.analysis.episodes),
-        methodology=methodology(report),
-        **embedded(drawn, _zero(axis)),
-    )
+    problems = [_linked(each, axis) for each in findings.problems(report)]
+    shown = {
+        "report": report,
+        "verdict": verdict.shown(report),
+        "evidence": _evidence(report, problems),
+        "state": _state(report),
+        "problems": problems,
+        "minor": findings.minor(report),
+        "lists": [each for each in _lists(report, axis) if each.rows],
+        "inputs": evidence.inputs(report),
+        "settings": evidence.settings(report),
+        "deaths": list(evidence.deaths(report)),
+        "charts": charts,
+        "tabs": _TABS,
+        "notes": _notes(plots),
+        "marks": list(dict.fromkeys(_marks(plots["timeline"]))),
+        **_advice(report),
+        "tables": list(_tables(report)),
+        "memory_notes": evidence.memory_notes(report),
+        "records": {**records, "held": len(records["length"])},
+        "first": list(tables.first_page(records, zero)),
+        "examples": overview.rejected_examples(report),
+        "notes_on_input": [*overview.damage(report), *report.analysis.summary.warnings],
+        "methodology": methodology(report),
+        "command": None if command is None else printable(command),
+        "made": _made(made_at),
+    }
+    shown["contents"] = list(_contents(shown))
+    if light:
+        shown |= without_script()
+    else:
+        figures = tables.figures(report, axis)
+        shown |= embedded(drawn, zero, figures=figures, records=records)
+    return environment().get_template("report.html.j2").render(**shown)
 
 
-def _zero(axis: Axis) -> datetime | None:
-    """Returns the start of the time axis, if the log has timestamps."""
-    zero = axis.at(axis.processes[0], 0.0) if axis.is_time and axis.processes else None
-    return zero if isinstance(zero, datetime) else None
+def _plots(axis: Axis, report: Report) -> dict[str, Figure]:
+    """Returns the plots that have a chart on the page; those over time share one axis."""
+    names = ("timeline", "trade_off", "pauses", "frequency", "goal", "assist", "mmu", "memory")
+    plots = {name: on(axis, report, name) for name in names}
+    shared = plots["timeline"]
+    for name, figure in plots.items():
+        own = figure.x_range
+        # Dumps of a log without timestamps have a clock of their own.
+        if shared.x_range and (own is None or type(own[0]) is type(shared.x_range[0])):
+            timed = {"x_range": shared.x_range, "bands": shared.bands}
+            plots[name] = replace(figure, moments=shared.moments, **timed)
+    return plots
 
 
-def _notes(plots: dict[str, Figure]) -> dict[str, tuple[str, ...]]:
-    return {name: figure.notes for name, figure in plots.items()}
-
-
-def _legend(figure: Figure) -> list[tuple[str, str]]:
-    """Returns the kinds of episodes that are drawn, with their severity."""
-    return list(dict.fromkeys((band.name, band.severity) for band in figure.bands))
-
-
-def _href(each: findings.Problem, axis: Axis) -> str | None:
-    return _span(axis, each.process, each.start_s or 0.0, each.end_s)
-
-
-def _span(axis: Axis, process: int | None, start_s: float, end_s: float | None) -> str | None:
-    """Returns a link to a time range of the charts; None if it is not on the time axis."""
-    if end_s is None or not axis.processes:
-        return None
-    begin, end = axis.at(process, start_s), axis.at(process, end_s)
-    zero = axis.at(axis.processes[0], 0.0)
-    if begin is None or end is None or zero is None:
-        return None
-    low, high = (
-        (each - zero).total_seconds() if axis.is_time else each for each in (begin, end)
-    )
-    room = 0.02 * (high - low)
-    return f"#t={max(low - room, 0):.3f}-{high + room:.3f}"
-
-
-def _episodes(report: Report, axis: Axis) -> list[dict[str, Any]]:
-    return [
-        {**row, "href": _span(axis, row["process"], row["start_s"], row["end_s"])}
-        for row in report.analysis.episodes.head(_MOST_EPISODES).iter_rows(named=True)
+def _charts(plots: dict[str, Figure], report: Report) -> dict[str, list[Chart]]:
+    """Returns the charts of each group."""
+    said = statements(report)
+    shared = plots["timeline"].x_range
+    drawn = [
+        each
+        for figure in plots.values()
+        for each in charts_of(
+            figure, said, linked=shared is None or figure.x_range == shared
+        )
     ]
+    return {
+        group: [each for name in names for each in drawn if each.id.startswith(name)]
+        for group, names in _GROUPS.items()
+    }
+
+
+def _advice(report: Report) -> dict[str, Any]:
+    advises, ranked = report.advice.is_available, report.advice.recommendations
+    if not advises:
+        refused = report.advice.baseline.refused if report.analysis.summary.cycles else None
+        return {"advice": None, "refused": refused}
+    settings = advice.advice(ranked)
+    first = ranked.row(0, named=True)
+    return {
+        "advice": settings,
+        "refused": None,
+        "signs": advice.legend(settings) if settings else "",
+        "reasons": advice.reasons(ranked, report.advice.baseline.warnings),
+        "manifests": {} if first["now"] else manifests(advice.setting_of(first)),
+    }
+
+
+def _state(report: Report) -> list[tuple[overview.Figure, str]]:
+    """Returns the headline figures with their trends: pauses, which users notice, first."""
+    if not (report.analysis.summary.cycles or report.analysis.by_dumps):
+        return []
+    figures = sorted(overview.state(report), key=lambda each: each.label != "Pauses")
+    return [(each, spark(report, each)) for each in figures]
+
+
+def _evidence(report: Report, problems: list[LinkedProblem]) -> LinkedProblem | None:
+    """Returns the finding that the verdict rests on."""
+    found = report.verdict
+    if found is None:
+        return None
+    return next((each for each in problems if each.problem.id == found.finding), None)
+
+
+def _made(made_at: datetime | None) -> str:
+    when = "" if made_at is None else f" on {made_at:%Y-%m-%d at %H:%M} UTC"
+    return f"Made{when} by gctrace-analyzer {__version__}"
+
+
+def _contents(shown: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yields the sections of the page in their order."""
+    charts, records = shown["charts"], shown["records"]
+    for id_, title, there in (
+        ("deaths", "Kill", shown["deaths"]),
+        ("recommended", "Recommended settings", shown["advice"] or shown["refused"]),
+        ("findings", "What happened", shown["problems"] or shown["minor"]),
+        ("timeline", "Timeline", charts["timeline"]),
+        ("distributions", "Distributions", charts["spread"]),
+        ("cycles", records["noun"].capitalize(), records["columns"]),
+        ("tables", "Tables", shown["tables"] or shown["examples"]),
+        ("methodology", "How the figures were computed", True),
+    ):
+        if there:
+            yield id_, title
+
+
+def _notes(plots: dict[str, Figure]) -> dict[str, list[str]]:
+    """Returns the notes of each group of charts."""
+    binned = plots["timeline"].notes
+    rest = [
+        note
+        for name in ("pauses", "frequency", "assist", "mmu")
+        for note in plots[name].notes
+        if note not in binned and plots[name].drawn
+    ]
+    return {
+        "timeline": [*binned, *(plots["memory"].notes if plots["memory"].drawn else ())],
+        "spread": rest,
+        "trade_off": list(plots["trade_off"].notes),
+    }
+
+
+def _marks(figure: Figure) -> Iterator[tuple[str, str, str]]:
+    """Yields what is marked in the charts: kinds of episodes, events and limits."""
+    for band in figure.bands:
+        yield band.name, "band", band.severity
+    for moment in figure.moments:
+        yield moment.name, "moment", moment.severity
+
+
+def _linked(each: findings.Problem, axis: Axis) -> LinkedProblem:
+    found = tables.span(axis, each.process, each.start_s, each.end_s)
+    return LinkedProblem(each, *(found or (None, None)))
+
+
+def _lists(report: Report, axis: Axis) -> Iterator[tables.Ranges]:
+    yield tables.episodes(report, axis)
+    yield tables.phases(report, axis)
 
 
 def _tables(report: Report) -> Iterator[overview.Table]:
+    about = (
+        overview.service_levels(report),
+        overview.pauses(report),
+        overview.pause_ranges(report),
+        overview.processes(report),
+    )
+    several = about if report.analysis.summary.cycles else ()
     for table in (
-        *overview.about_cycles(report),
+        *several,
         evidence.memory(report),
         evidence.units(report),
         overview.rejected(report),

@@ -1,4 +1,4 @@
-"""The time axis of a plot: wall-clock time if it is known, else seconds."""
+"""The time axis of a plot: wall-clock time if it is known, else time since the start."""
 
 from __future__ import annotations
 
@@ -7,44 +7,38 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.rules.finding import SEVERITIES
-from gctrace_analyzer.present.format import mib, printable
+from gctrace_analyzer.present.format import mib
+from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.binning import binned
-from gctrace_analyzer.present.plots.figure import (
-    COLORS,
-    Band,
-    Figure,
-    Level,
-    Mark,
-    Moment,
-    Panel,
-)
+from gctrace_analyzer.present.plots.figure import Level, Mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from gctrace_analyzer.present.plots.palette import Look
     from gctrace_analyzer.present.report import Report
-
-MOST_BANDS = 60
-"""The most bands that are drawn: the most severe and longest ones."""
-
-LABEL_ROOM = 0.13
-"""Share of the axis that a band's label needs. If two bands are closer than this, only the worse
-one is labelled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The drawn cycles with derived columns and `x`; `origins` has the start of each process."""
+    """The drawn rows with derived columns and `x`; `origins` has the start of each process.
+
+    The rows are cycles, or with `by_dumps` intervals between dumps or scrapes.
+    """
 
     cycles: pl.DataFrame
     is_time: bool
+    by_dumps: bool
     processes: tuple[int, ...]
     origins: dict[int, datetime]
-    title: str
     notes: tuple[str, ...]
     bins: int
+
+    @property
+    def title(self) -> str:
+        """The title of the axis, with the date if it is one day."""
+        return ticks.title(*self.ends) if self.ends else ""
 
     def at(self, process: int | None, seconds: float | None) -> Any:
         """Returns the position of a time since the start of a process; None if not drawn."""
@@ -66,6 +60,17 @@ class Axis:
         end = self.at(last["process"], last["end_s"])
         return self.cycles["x"].min(), self.cycles["x"].max() if end is None else end
 
+    def seconds(self, at: Any) -> float:
+        """Returns a position as seconds: since the first cycle, or since the start."""
+        if not self.is_time:
+            return float(at)
+        return float((at - self.zero).total_seconds())
+
+    @property
+    def zero(self) -> Any:
+        """The moment that `seconds` counts from; 0.0 if the axis does not show moments."""
+        return self.cycles["x"].min() if self.is_time else 0.0
+
     def series(
         self, column: str, *, weight: str | None = None, only: pl.Expr | None = None
     ) -> pl.DataFrame:
@@ -75,8 +80,9 @@ class Axis:
         """
         chosen = self.cycles if only is None else self.cycles.filter(only)
         extra = [] if weight is None else [pl.col(weight).alias("weight")]
+        numbered = ["gc_num"] if "gc_num" in chosen.columns else []
         points = chosen.select(
-            "x", "process", "gc_num", "source", "line_no", pl.col(column).alias("y"), *extra
+            "x", "process", *numbered, "source", "line_no", pl.col(column).alias("y"), *extra
         )
         parts = [
             binned(part, max(2, self.bins * len(part) // max(len(points), 1)))
@@ -86,9 +92,9 @@ class Axis:
         whole = (
             pl.concat(rows, how="diagonal") if rows else points.with_columns(low="y", high="y")
         )
-        return whole.with_columns(where=_where())
+        return whole.with_columns(where=_where(is_cycle=bool(numbered)))
 
-    def mark(self, name: str, column: str, color: str, **settings: Any) -> Mark:
+    def mark(self, name: str, column: str, look: Look, **settings: Any) -> Mark:
         """Returns a column as a line.
 
         If it was binned, the line shows the mean of each bin, and a band its lowest and its
@@ -102,7 +108,7 @@ class Axis:
             name,
             found["x"],
             found["y"],
-            color=color,
+            look=look,
             low=found["low"] if is_binned else None,
             high=found["high"] if is_binned else None,
             where=found["where"],
@@ -116,22 +122,21 @@ def axis_of(report: Report, *, bins: int) -> Axis:
     All processes are drawn if they follow each other on one clock. Otherwise only the one with
     the most cycles is drawn, because processes that run side by side would overlap.
     """
-    whole = report.analysis.tables["cycles"]
+    by_dumps = report.analysis.by_dumps
+    whole = _intervals(report) if by_dumps else report.analysis.tables["cycles"]
     shown, is_time = _shown(whole)
     drawn = pl.col("process").is_in(shown)
-    cycles = report.analysis.enriched.filter(drawn).with_columns(
+    rows = whole if by_dumps else _with_idle(report.analysis.enriched.filter(drawn))
+    rows = rows.filter(drawn).with_columns(
         x=pl.col("wall_time") if is_time else pl.col("start_s")
     )
-    busy_s = (pl.col("gc_cpu_ms") + pl.col("idle_cpu_ms").fill_null(0)) / 1000
-    capacity_s = pl.col("cpus") * pl.col("elapsed_s")
-    cycles = cycles.with_columns(
-        gc_cpu_with_idle_share=pl.when(capacity_s > 0).then(busy_s / capacity_s)
-    ).filter(pl.col("x").is_not_null())
+    rows = rows.filter(pl.col("x").is_not_null())
     notes = []
-    if len(cycles) > bins:
+    if len(rows) > bins:
+        noun = "intervals" if by_dumps else "cycles"
         notes.append(
-            f"{len(cycles):,} cycles in {bins:,} bins of equal length: lines show the mean of "
-            "each bin, bands its lowest and highest cycle."
+            f"{len(rows):,} {noun} in {bins:,} bins of equal length: lines show the mean of "
+            f"each bin, bands its lowest and highest {noun[:-1]}."
         )
     left = whole["process"].n_unique() - len(shown)
     if left:
@@ -144,8 +149,34 @@ def axis_of(report: Report, *, bins: int) -> Axis:
         for row in report.analysis.tables["processes"].iter_rows(named=True)
         if row["started_at"] is not None
     }
-    title = "time (UTC)" if is_time else "seconds since the start of the process"
-    return Axis(cycles, is_time, tuple(shown), starts, title, tuple(notes), bins)
+    if by_dumps:
+        starts = _origins(rows)
+    return Axis(rows, is_time, by_dumps, tuple(shown), starts, tuple(notes), bins)
+
+
+def _with_idle(cycles: pl.DataFrame) -> pl.DataFrame:
+    busy_s = (pl.col("gc_cpu_ms") + pl.col("idle_cpu_ms").fill_null(0)) / 1000
+    capacity_s = pl.col("cpus") * pl.col("elapsed_s")
+    return cycles.with_columns(
+        gc_cpu_with_idle_share=pl.when(capacity_s > 0).then(busy_s / capacity_s)
+    )
+
+
+def _intervals(report: Report) -> pl.DataFrame:
+    """Returns the intervals between dumps with the names that cycles have."""
+    return report.analysis.intervals.with_columns(
+        wall_time=pl.col("begin_at"),
+        start_s=pl.col("begin_s"),
+        elapsed_s=pl.col("end_s") - pl.col("begin_s"),
+    )
+
+
+def _origins(intervals: pl.DataFrame) -> dict[int, datetime]:
+    """Returns the moment that the seconds of each process count from."""
+    known = intervals.drop_nulls(["begin_at", "begin_s"])
+    since = pl.duration(microseconds=(pl.col("begin_s") * 1e6).round().cast(pl.Int64))
+    first = known.group_by("process").agg((pl.col("begin_at") - since).first())
+    return dict(first.iter_rows())
 
 
 def _shown(cycles: pl.DataFrame) -> tuple[list[int], bool]:
@@ -176,82 +207,19 @@ def _gap(part: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _where() -> pl.Expr:
-    name = pl.col("source").cast(pl.String).str.split("/").list.last()
-    return pl.format("gc {} · {}:{}", "gc_num", name.fill_null("frame"), pl.col("line_no"))
-
-
-def bands(report: Report, axis: Axis) -> Iterator[Band]:
-    """Yields the episodes; if there are too many, the most severe and longest."""
-    rows = report.analysis.episodes.to_dicts()
-    rows.sort(
-        key=lambda row: (-SEVERITIES.index(row["severity"]), row["start_s"] - row["end_s"])
-    )
-    taken: list[float] = []
-    for row in rows[:MOST_BANDS]:
-        begin = axis.at(row["process"], row["start_s"])
-        end = axis.at(row["process"], row["end_s"])
-        if begin is not None and end is not None:
-            at = _share(axis, begin)
-            free = all(abs(at - other) > LABEL_ROOM for other in taken)
-            taken += [at] if free else []
-            yield Band(begin, end, row["kind"], row["severity"], labelled=free)
-
-
-def _share(axis: Axis, at: Any) -> float:
-    """Returns the position between the ends of the axis, 0–1."""
-    first, last = axis.ends or (at, at)
-    return float((at - first) / (last - first)) if last != first else 0.0
-
-
-def moments(report: Report, axis: Axis) -> Iterator[Moment]:
-    """Yields the moments to mark on the axis: deaths and restarts."""
-    for death in report.analysis.post_mortems:
-        at = death.logged_at if axis.is_time else _death_at(axis, death.process, death.gap_s)
-        if at is not None:
-            yield Moment(at, printable(death.kind))
-    for process in axis.processes[1:]:
-        at = axis.at(process, 0.0)
-        if at is not None:
-            yield Moment(at, "restart", "info")
-
-
-def _death_at(axis: Axis, process: int | None, gap_s: float | None) -> Any:
-    if process is None or process not in axis.processes or gap_s is None:
-        return None
-    last = axis.cycles.filter(process=process).select(pl.col("end_s").max()).item()
-    return axis.at(process, None if last is None else last + gap_s)
-
-
-def timed(
-    name: str,
-    title: str,
-    report: Report,
-    axis: Axis,
-    panels: tuple[Panel, ...],
-    *,
-    shared: bool = True,
-) -> Figure:
-    """Returns a plot of panels, with episodes if the panels share the time axis."""
-    return Figure(
-        name,
-        title,
-        panels,
-        shared_x=shared,
-        x_title=axis.title if shared else "",
-        x_range=axis.ends if shared else None,
-        bands=tuple(bands(report, axis)) if shared else (),
-        moments=tuple(moments(report, axis)) if shared else (),
-        notes=axis.notes,
-    )
+def _where(*, is_cycle: bool) -> pl.Expr:
+    name = pl.col("source").cast(pl.String).str.split("/").list.last().fill_null("frame")
+    place = pl.format("{}:{}", name, pl.col("line_no"))
+    return pl.format("gc {} · {}", "gc_num", place) if is_cycle else place
 
 
 def limits(report: Report) -> Iterator[Level]:
     """Yields the known memory limits."""
-    for name, key, color in (
-        ("GOMEMLIMIT", "memory_limit_mib", "limit"),
-        ("container", "container_limit_mib", "container"),
+    for name, key in (
+        ("GOMEMLIMIT", "memory_limit_mib"),
+        ("container limit", "container_limit_mib"),
     ):
         value = report.analysis.settings.value(key)
         if isinstance(value, int | float):
-            yield Level(f"{name} {mib(value)}", float(value), COLORS[color])
+            dash = "dash" if key == "memory_limit_mib" else "dot"
+            yield Level(f"{name} {mib(value)}", float(value), dash)

@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.pauses import PHASES, single_pauses
+from gctrace_analyzer.present.plots import intervals
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import distribution
-from gctrace_analyzer.present.plots.figure import COLORS, Figure, Mark, Panel
+from gctrace_analyzer.present.plots.events import timed
+from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
+from gctrace_analyzer.present.plots.palette import LOOKS, RUNS
 from gctrace_analyzer.present.sections.advice import setting_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gctrace_analyzer.present.plots.axis import Axis
+    from gctrace_analyzer.present.plots.palette import Look
     from gctrace_analyzer.present.report import Report
 
 _SMALLEST_MS = 0.001
@@ -31,6 +35,8 @@ _ECDF_NOTE = (
 
 def pauses(report: Report, axis: Axis) -> Figure:
     """Returns the plot of pauses by phase: their distribution, and over time."""
+    if axis.by_dumps:
+        return timed("pauses", "Pauses", report, axis, (intervals.pauses(axis),))
     corrected = report.analysis.corrected
     series = {
         phase: corrected[column]
@@ -40,10 +46,10 @@ def pauses(report: Report, axis: Axis) -> Figure:
     if len(series) > 1:
         series["all pauses"] = single_pauses(corrected)
     spread = tuple(
-        _ecdf(name, values, COLORS[name], axis.bins) for name, values in series.items()
+        _ecdf(name, values, LOOKS[name], axis.bins) for name, values in series.items()
     )
     over_time = tuple(
-        axis.mark(phase, column, COLORS[phase], kind="points", size=4)
+        axis.mark(phase, column, LOOKS[phase], kind="points", size=4)
         for phase, column in PHASES.items()
     )
     panels = (
@@ -54,8 +60,16 @@ def pauses(report: Report, axis: Axis) -> Figure:
             percent=True,
             log_x=True,
             x_title="pause, ms",
+            x_unit="ms",
         ),
-        Panel("when", "Stop-the-world pauses, ms", over_time, x_title=axis.title),
+        Panel(
+            "when",
+            "Stop-the-world pauses, ms",
+            over_time,
+            unit="ms",
+            x_title=axis.title,
+            is_timed=True,
+        ),
     )
     return Figure(
         "pauses", "Pauses by phase", panels, shared_x=False, notes=(*axis.notes, _ECDF_NOTE)
@@ -67,9 +81,9 @@ def mmu(report: Report, axis: Axis) -> Figure:
     rows = report.analysis.mmu.filter(pl.col("process").is_in(axis.processes[-1:]))
     x = rows["window_ms"]
     marks = (
-        Mark("pauses only", x, rows["mmu_share"], color=COLORS["all pauses"]),
+        Mark("pauses only", x, rows["mmu_share"], look=LOOKS["all pauses"]),
         Mark(
-            "pauses and assists", x, rows["mmu_with_assists_share"], color=COLORS["mark assist"]
+            "pauses and assists", x, rows["mmu_with_assists_share"], look=LOOKS["mark assist"]
         ),
     )
     panel = Panel(
@@ -79,6 +93,7 @@ def mmu(report: Report, axis: Axis) -> Figure:
         percent=True,
         log_x=True,
         x_title="window length, ms",
+        x_unit="ms",
     )
     note = (
         "Assists are assumed to be spread evenly over marking: the log has no times for them."
@@ -103,7 +118,7 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
         "predicted, 80 % interval",
         rows["heap_peak_mib"],
         rows[cpu],
-        color=COLORS["heap goal"],
+        look=LOOKS["live heap"],
         low=rows[f"{cpu}_low"],
         high=rows[f"{cpu}_high"],
         where=rows.select(pl.format("GOGC={}", pl.col("gogc").cast(pl.Int64))).to_series(),
@@ -121,7 +136,7 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
                 pl.Series([row["heap_peak_mib"]]),
                 pl.Series([row[cpu]]),
                 "points",
-                COLORS[name if not first["now"] else "advised"],
+                LOOKS[name if not first["now"] else "advised"],
                 size=11,
             )
         )
@@ -135,6 +150,7 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
         (curve, *points),
         percent=True,
         x_title="peak heap, MiB (labels: GOGC)",
+        x_unit="MiB",
         labels=labels,
     )
     notes = (
@@ -154,17 +170,17 @@ def _labelled(rows: pl.DataFrame) -> pl.DataFrame:
 
 def compared(runs: Mapping[str, Report], bins: int) -> Figure:
     """Returns a plot of several runs: pauses, times between cycles, GC CPU, live heap."""
-    colors = _palette(runs)
+    looks = _looks(runs)
     corrected = {name: report.analysis.corrected for name, report in runs.items()}
     pauses_ = [
-        _ecdf(name, single_pauses(each), colors[name], bins) for name, each in corrected.items()
+        _ecdf(name, single_pauses(each), looks[name], bins) for name, each in corrected.items()
     ]
     gaps = {
         name: each.select(pl.col("start_s").diff().over("process")).to_series()
         for name, each in corrected.items()
     }
-    intervals = [
-        _ecdf(name, values.filter(values > 0), colors[name], bins, least=1e-6)
+    distances = [
+        _ecdf(name, values.filter(values > 0), looks[name], bins, least=1e-6)
         for name, values in gaps.items()
     ]
     live: list[Mark] = []
@@ -182,13 +198,13 @@ def compared(runs: Mapping[str, Report], bins: int) -> Figure:
                     name,
                     seconds,
                     found["y"],
-                    color=colors[name],
+                    look=looks[name],
                     low=found["low"],
                     high=found["high"],
                     where=found["where"],
                 )
             )
-    at = "seconds since the start of the log"
+    at = "time since the start of each log, h:mm:ss"
     panels = (
         Panel(
             "pauses",
@@ -197,17 +213,33 @@ def compared(runs: Mapping[str, Report], bins: int) -> Figure:
             percent=True,
             log_x=True,
             x_title="pause, ms",
+            x_unit="ms",
         ),
         Panel(
             "intervals",
             "Cumulative share of intervals",
-            tuple(intervals),
+            tuple(distances),
             percent=True,
             log_x=True,
             x_title="time between cycles, s",
+            x_unit="s",
         ),
-        Panel("gc_cpu", "GC CPU, share of all CPU", tuple(cpu), percent=True, x_title=at),
-        Panel("live", "Live heap (marked), MiB", tuple(live), x_title=at),
+        Panel(
+            "gc_cpu",
+            "GC CPU, share of all CPU",
+            tuple(cpu),
+            percent=True,
+            x_title=at,
+            is_timed=True,
+        ),
+        Panel(
+            "live",
+            "Live heap (marked), MiB",
+            tuple(live),
+            unit="MiB",
+            x_title=at,
+            is_timed=True,
+        ),
     )
     return Figure("compared", " · ".join(runs), panels, shared_x=False, notes=(_ECDF_NOTE,))
 
@@ -223,16 +255,17 @@ def across(runs: Mapping[str, Report]) -> Figure:
                 pl.Series(list(rows)),
                 pl.Series([_of_phase(each, phase, figure) for each in rows.values()]),
                 "points" if figure == "max_ms" else "line",
-                color,
+                look,
                 size=8,
             )
-            for figure, color in _ACROSS.items()
+            for figure, look in _ACROSS.items()
         ]
         panels.append(
             Panel(
                 phase.replace(" ", "_"),
                 f"{phase.capitalize()}, ms",
                 tuple(marks),
+                unit="ms",
                 log_y=True,
                 from_zero=False,
             )
@@ -248,9 +281,9 @@ def across(runs: Mapping[str, Report]) -> Figure:
 
 _ONE_PAUSE = "Go 1.4 and earlier print one pause per cycle, shown as mark termination."
 _ACROSS = {
-    "p50_ms": COLORS["live heap"],
-    "p99_ms": COLORS["heap goal"],
-    "max_ms": COLORS["limit"],
+    "p50_ms": LOOKS["median"],
+    "p99_ms": LOOKS["p99"],
+    "max_ms": LOOKS["maximum"],
 }
 
 
@@ -260,18 +293,14 @@ def _of_phase(frame: pl.DataFrame, phase: str, figure: str) -> float | None:
 
 
 def _ecdf(
-    name: str, values: pl.Series, color: str, bins: int, *, least: float = _SMALLEST_MS
+    name: str, values: pl.Series, look: Look, bins: int, *, least: float = _SMALLEST_MS
 ) -> Mark:
     x, share = distribution(values.clip(lower_bound=least), bins)
-    return Mark(name, x, share, "step", color)
+    return Mark(name, x, share, "step", look)
 
 
-def _palette(runs: Mapping[str, Report]) -> dict[str, str]:
-    colors = [
-        COLORS[name]
-        for name in ("before", "after", "allocation", "mark termination", "heap goal")
-    ]
-    return {name: colors[index % len(colors)] for index, name in enumerate(runs)}
+def _looks(runs: Mapping[str, Report]) -> dict[str, Look]:
+    return {name: RUNS[index % len(RUNS)] for index, name in enumerate(runs)}
 
 
 def _since(times: pl.Series) -> pl.Series:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from gctrace_analyzer.present.plots import ticks
+from gctrace_analyzer.present.plots.palette import LOOKS, Look
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -13,40 +16,15 @@ if TYPE_CHECKING:
 
     X = float | datetime | str
 
-# Okabe and Ito's palette: distinct for colour-blind readers, on light and dark background.
-BLUE, SKY, GREEN, ORANGE, RED, PURPLE, GREY = (
-    "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00", "#CC79A7", "#7F7F7F",
-)  # fmt: skip
+TOP_TENTH = 0.9
+"""A series that stays above this share of its maximum is drawn without zero, because it would
+look like a constant."""
 
-COLORS = {
-    "heap start": SKY,
-    "live heap": BLUE,
-    "heap goal": ORANGE,
-    "limit": RED,
-    "container": PURPLE,
-    "GC CPU": BLUE,
-    "with idle marking": SKY,
-    "mark assist": RED,
-    "sweep termination": GREEN,
-    "mark termination": PURPLE,
-    "all pauses": GREY,
-    "allocation": GREEN,
-    "interval": BLUE,
-    "trend": RED,
-    "held": RED,
-    "needed": BLUE,
-    "given back": GREEN,
-    "gogc": ORANGE,
-    "memory-limit": RED,
-    "heap-minimum": GREY,
-    "before": BLUE,
-    "after": RED,
-    "now": GREY,
-    "advised": GREEN,
-}
-"""The same quantity has the same colour in every plot."""
+_LEVEL_ROOM = 2.5
+"""A limit farther above the data than this would press them into the lower part of a panel; it is
+named at the upper edge instead."""
 
-SEVERITY = {"bad": RED, "warn": ORANGE, "info": GREY}
+_HEADROOM = 0.06
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +38,20 @@ class Mark:
     x: pl.Series
     y: pl.Series
     kind: Literal["line", "step", "points"] = "line"
-    color: str = GREY
+    look: Look = LOOKS["interval"]
     low: pl.Series | None = None
     high: pl.Series | None = None
     where: pl.Series | None = None
-    dash: bool = False
     filled: bool = False
     size: int = 5
+
+    @property
+    def top(self) -> pl.Series:
+        """The values to draw.
+
+        Points show the highest value of their bin, because a mean would hide long pauses.
+        """
+        return self.high if self.kind == "points" and self.high is not None else self.y
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +60,39 @@ class Level:
 
     name: str
     y: float
-    color: str
+    dash: Literal["dash", "dot"] = "dash"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The range of a vertical axis, and the levels above it that are not drawn."""
+
+    low: float
+    high: float
+    is_cut: bool = False
+    above: tuple[Level, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes. A `percent` axis shows shares (0–1) as percentages."""
+    """One pair of axes. A `percent` axis shows shares (0–1) as percentages.
+
+    `unit` is appended to single values, as in "4.2 ms". With `is_timed` its horizontal axis is time.
+    """
 
     name: str
     title: str
     marks: tuple[Mark, ...]
     percent: bool = False
+    unit: str = ""
     log_y: bool = False
     levels: tuple[Level, ...] = ()
     x_title: str = ""
     log_x: bool = False
     labels: tuple[tuple[float, float, str], ...] = ()
     from_zero: bool = True
+    is_timed: bool = False
+    x_unit: str = ""
 
     @property
     def drawn(self) -> bool:
@@ -100,49 +101,79 @@ class Panel:
 
     def ticks(self, axis: Literal["x", "y"]) -> list[float]:
         """Returns the labelled values of a logarithmic axis."""
-        values = [mark.x if axis == "x" else mark.y for mark in self.marks]
-        positive = [each.filter(each > 0).sort() for each in values if each.dtype.is_numeric()]
-        ends = [float(each[at]) for each in positive if len(each) for at in (0, -1)]
-        return log_ticks(min(ends), max(ends)) if ends else []
+        low, high = self.extent(axis)
+        return ticks.logarithmic(low, high) if low > 0 else []
 
+    def extent(self, axis: Literal["x", "y"]) -> tuple[float, float]:
+        """Returns the lowest and the highest value that is drawn; of a log axis, above 0."""
+        several = [
+            each
+            for mark in self.marks
+            for each in ((mark.x,) if axis == "x" else (mark.y, mark.low, mark.high))
+            if each is not None and each.dtype.is_numeric()
+        ]
+        if self.log_x if axis == "x" else self.log_y:
+            several = [each.filter(each > 0) for each in several]
+        ends = [
+            float(end)
+            for each in several
+            for end in (each.min(), each.max())
+            if isinstance(end, int | float) and math.isfinite(end)
+        ]
+        return (min(ends), max(ends)) if ends else (0.0, 0.0)
 
-def log_ticks(low: float, high: float) -> list[float]:
-    """Returns round values for a logarithmic axis: powers of ten, with 2 and 5 if they fit.
+    @property
+    def time_range(self) -> Any:
+        """The first and the last moment of a panel whose horizontal axis is time."""
+        several = [mark.x for mark in self.marks if mark.x.count()]
+        lows, highs = [each.min() for each in several], [each.max() for each in several]
+        return min(lows), max(highs)  # type: ignore[type-var]  # all of them are of one type
 
-    >>> log_ticks(0.003, 0.13), log_ticks(1, 5e6)
-    ([0.005, 0.01, 0.02, 0.05, 0.1], [1.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0, 1000000.0])
-    """
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if len(decades) <= 5 else (1,)
-    ticks = (float(f"{step}e{decade}") for decade in decades for step in steps)
-    return [tick for tick in ticks if low <= tick <= high]
+    @property
+    def span(self) -> Span:
+        """The range of the vertical axis.
+
+        It starts at 0, unless all values are in the top tenth: then it is cut, and `is_cut` says
+        so. Levels are inside, unless they are far above the data.
+        """
+        low, high = self.extent("y")
+        if self.log_y:
+            return Span(low, high)
+        near = [each for each in self.levels if each.y <= _LEVEL_ROOM * high]
+        above = tuple(each for each in self.levels if each not in near)
+        top = max([high, *(each.y for each in near)])
+        if self.from_zero and not (low >= TOP_TENTH * top > 0):
+            return Span(min(low, 0.0), (top or 1.0) * (1 + _HEADROOM), above=above)
+        room = _HEADROOM * (top - low) or 0.01 * abs(top) or 1.0
+        return Span(low - room, top + room, is_cut=self.from_zero, above=above)
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A range of the shared axis, shaded in every panel."""
+    """A range of the shared axis, shaded in every panel; `row` is the row of its label, if any."""
 
     begin: X
     end: X
     name: str
     severity: str
-    labelled: bool = True
+    row: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A moment on the shared axis, such as a kill or a restart."""
+    """A moment on the shared axis, such as a kill; `row` is the row of its label, if any."""
 
     at: X
     name: str
     severity: str = "bad"
+    row: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A plot.
 
-    With `shared_x` all panels share one x axis (seconds or UTC time) that covers `x_range`.
+    With `shared_x` all panels share one time axis (seconds or UTC time) that covers `x_range`.
     `notes` explain what is shown, how it was binned, and what is left out.
     """
 
@@ -164,3 +195,12 @@ class Figure:
     def noting(self, *notes: str) -> Figure:
         """Returns the plot with more notes."""
         return replace(self, notes=(*self.notes, *notes))
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """The notes, with one about vertical axes that do not start at 0."""
+        cut = [each.title for each in self.panels if each.drawn and each.span.is_cut]
+        return (*self.notes, *([CUT.format(" and ".join(cut))] if cut else []))
+
+
+CUT = "The axis of {} does not start at 0, so that small changes are visible."

@@ -8,8 +8,10 @@ import polars as pl
 
 from gctrace_analyzer.analysis.settings import nearest_limit
 from gctrace_analyzer.present.format import duration, mib, rate_of_growth
-from gctrace_analyzer.present.plots.axis import Axis, limits, timed
-from gctrace_analyzer.present.plots.figure import COLORS, Figure, Mark, Panel
+from gctrace_analyzer.present.plots.axis import Axis, limits
+from gctrace_analyzer.present.plots.events import timed
+from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
+from gctrace_analyzer.present.plots.palette import LOOKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,15 +21,20 @@ if TYPE_CHECKING:
 
 def live_heap(report: Report, axis: Axis) -> Figure:
     """Returns the plot of the live heap with its growth and the time to the limit."""
-    live = axis.mark("live heap", "heap_live_mib", COLORS["live heap"])
-    trend, notes = _trend(report, axis)
+    live = axis.mark("live heap", "heap_live_mib", LOOKS["live heap"])
+    growth, notes = trend(report, axis)
     panel = Panel(
-        "live", "Live heap (marked), MiB", (live, *trend), levels=tuple(limits(report))
+        "live",
+        "Live heap (marked), MiB",
+        (live, *growth),
+        unit="MiB",
+        levels=tuple(limits(report)),
+        is_timed=True,
     )
     return timed("live_heap", "Live heap", report, axis, (panel,)).noting(*notes)
 
 
-def _trend(report: Report, axis: Axis) -> tuple[list[Mark], tuple[str, ...]]:
+def trend(report: Report, axis: Axis) -> tuple[list[Mark], tuple[str, ...]]:
     """Returns the growth as a line through the median point, and sentences about it."""
     s = report.analysis.summary
     growth = s.live_heap_growth_mib_per_h
@@ -53,8 +60,7 @@ def _trend(report: Report, axis: Axis) -> tuple[list[Mark], tuple[str, ...]]:
         "growth (95 % interval)",
         x,
         at["y"],
-        color=COLORS["trend"],
-        dash=True,
+        look=LOOKS["trend"],
         low=edges.select(pl.min_horizontal("a", "b")).to_series(),
         high=edges.select(pl.max_horizontal("a", "b")).to_series(),
     )

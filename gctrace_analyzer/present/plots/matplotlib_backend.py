@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import extras
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.present.plots.figure import GREY, SEVERITY
+from gctrace_analyzer.present.plots import ticks
+from gctrace_analyzer.present.plots.events import is_flipped
+from gctrace_analyzer.present.plots.palette import LIGHT, NEUTRAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
 
-    from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
+    from gctrace_analyzer.present.plots.figure import Band, Figure, Mark, Moment, Panel
 
 WIDTH_IN, PANEL_IN = 9.0, 2.1
 """Width of a figure and height of a panel, in inches."""
@@ -34,7 +36,7 @@ def draw(figure: Figure, ax: Any = None) -> Any:
     panels = [panel for panel in figure.panels if panel.drawn]
     if ax is not None:
         return _on(figure, panels, ax)
-    notes = fill(" ".join(figure.notes), 120)
+    notes = fill(" ".join(figure.all_notes), 120)
     below = 0.25 + 0.17 * notes.count("\n") if notes else 0.0
     tall = (
         PANEL_IN * max(len(panels), 1.5)
@@ -51,7 +53,7 @@ def draw(figure: Figure, ax: Any = None) -> Any:
     _draw_all(figure, panels, list(axes))
     if not panels:
         axes[0].set_axis_off()
-    drawn.text(0.01, 0.02 / tall, notes, fontsize=8, color=GREY, va="bottom")
+    drawn.text(0.01, 0.02 / tall, notes, fontsize=8, color=NEUTRAL, va="bottom")
     return drawn
 
 
@@ -91,29 +93,41 @@ def _on(figure: Figure, panels: Sequence[Panel], ax: Any) -> Any:
 
 
 def _draw_all(figure: Figure, panels: Sequence[Panel], axes: list[Any]) -> None:
-    if figure.x_range:
-        axes[0].set_xlim(*figure.x_range)
     for index, (panel, ax) in enumerate(zip(panels, axes, strict=False)):
         _panel(panel, ax)
         _shade(figure, ax, named=index == 0)
         last = index == len(panels) - 1
         if not figure.shared_x or last:
-            ax.set_xlabel(figure.x_title if figure.shared_x else panel.x_title)
+            ax.set_xlabel(figure.x_title if figure.shared_x else panel.x_title, fontsize=9)
+        if panel.is_timed:
+            _time_axis(figure, panel, ax)
+
+
+def _time_axis(figure: Figure, panel: Panel, ax: Any) -> None:
+    begin, end = figure.x_range or panel.time_range
+    if begin != end:
+        ax.set_xlim(begin, end)
+    chosen = ticks.times(begin, end)
+    ax.set_xticks([at for at, _ in chosen], labels=[label for _, label in chosen])
+    ax.xaxis.get_offset_text().set_visible(False)
 
 
 def _panel(panel: Panel, ax: Any) -> None:
     for mark in panel.marks:
         if mark.y.count():
             _mark(mark, ax)
+    span = panel.span
     for level in panel.levels:
-        ax.axhline(level.y, color=level.color, linestyle="--", linewidth=1)
+        above = level in span.above
+        if not above:
+            ax.axhline(level.y, color=LIGHT["ink"], linestyle=_DASHES[level.dash], linewidth=1)
         ax.annotate(
-            level.name,
-            (0.005, level.y),
-            xycoords=("axes fraction", "data"),
-            color=level.color,
+            f"↑ {level.name}" if above else level.name,
+            (0.005, 0.98 if above else level.y),
+            xycoords="axes fraction" if above else ("axes fraction", "data"),
+            color=LIGHT["ink"],
             fontsize=8,
-            va="bottom",
+            va="top" if above else "bottom",
         )
     for x, y, text in panel.labels:
         ax.annotate(text, (x, y), xytext=(4, 3), textcoords="offset points", fontsize=8)
@@ -121,7 +135,8 @@ def _panel(panel: Panel, ax: Any) -> None:
     _scales(panel, ax)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-    ax.grid(visible=True, color=GREY, alpha=0.2, linewidth=0.7)
+    ax.tick_params(labelsize=8)
+    ax.grid(visible=True, color=NEUTRAL, alpha=0.2, linewidth=0.7)
     if len(panel.marks) > 1:
         ax.legend(
             loc="lower right",
@@ -130,18 +145,23 @@ def _panel(panel: Panel, ax: Any) -> None:
             fontsize=8,
             frameon=False,
             borderaxespad=0.1,
-            handlelength=1.4,
+            handlelength=2.2,
             columnspacing=1.2,
         )
 
 
+_DASHES = {"solid": "-", "dash": (0, (5, 2.5)), "dot": (0, (1.4, 1.6))}
+_SYMBOLS = {"circle": "o", "square": "s"}
+
+
 def _scales(panel: Panel, ax: Any) -> None:
     ticker = extras.load("matplotlib.ticker")
+    span = panel.span
     if panel.log_y:
         ax.set_yscale("log")
         _ticks(ax.yaxis, panel.ticks("y"))
-    elif panel.from_zero:
-        ax.set_ylim(bottom=0)
+    else:
+        ax.set_ylim(span.low, span.high)
     if panel.log_x:
         ax.set_xscale("log")
         _ticks(ax.xaxis, panel.ticks("x"))
@@ -157,16 +177,15 @@ def _ticks(axis: Any, ticks: list[float]) -> None:
 
 
 def _mark(mark: Mark, ax: Any) -> None:
-    x = _plain(mark.x)
+    x, color = _plain(mark.x), mark.look.hex
     if mark.kind == "points":
-        top = mark.high if mark.high is not None else mark.y
         ax.plot(
             x,
-            _plain(top),
+            _plain(mark.top),
             linestyle="none",
-            marker="o",
+            marker=_SYMBOLS[mark.look.symbol],
             markersize=mark.size * 0.55,
-            color=mark.color,
+            color=color,
             label=mark.name,
         )
     else:
@@ -174,49 +193,55 @@ def _mark(mark: Mark, ax: Any) -> None:
         ax.plot(
             x,
             _plain(mark.y),
-            color=mark.color,
-            linewidth=1.2,
+            color=color,
+            linewidth=1.3,
             label=mark.name,
             drawstyle=style,
-            linestyle="--" if mark.dash else "-",
+            linestyle=_DASHES[mark.look.dash],
         )
     if mark.low is not None and mark.high is not None:
+        step = "post" if mark.kind == "step" else None
         ax.fill_between(
-            x, _plain(mark.low), _plain(mark.high), color=mark.color, alpha=0.18, linewidth=0
+            x,
+            _plain(mark.low),
+            _plain(mark.high),
+            color=color,
+            alpha=0.18,
+            linewidth=0,
+            step=step,
         )
     elif mark.filled:
-        ax.fill_between(x, _plain(mark.y), 0, color=mark.color, alpha=0.18, linewidth=0)
+        ax.fill_between(x, _plain(mark.y), 0, color=color, alpha=0.18, linewidth=0)
 
 
 def _shade(figure: Figure, ax: Any, *, named: bool) -> None:
     for band in figure.bands:
-        ax.axvspan(band.begin, band.end, color=SEVERITY[band.severity], alpha=0.16, linewidth=0)
-        if named and band.labelled:
-            ax.annotate(
-                band.name,
-                (band.begin, 0.97),
-                xycoords=("data", "axes fraction"),
-                fontsize=8,
-                xytext=(3, 0),
-                textcoords="offset points",
-                va="top",
-                annotation_clip=True,
-                color=SEVERITY[band.severity],
-            )
-    for moment in figure.moments:
-        color = SEVERITY.get(moment.severity, GREY)
-        ax.axvline(moment.at, color=color, linestyle=":", linewidth=1.3)
+        ax.axvspan(band.begin, band.end, color=LIGHT[band.severity], alpha=0.16, linewidth=0)
         if named:
-            ax.annotate(
-                moment.name,
-                (moment.at, 0.97),
-                xycoords=("data", "axes fraction"),
-                rotation=90,
-                color=color,
-                fontsize=8,
-                ha="right",
-                va="top",
-            )
+            _label(figure, band, band.begin, ax)
+    for moment in figure.moments:
+        ax.axvline(moment.at, color=LIGHT[moment.severity], linestyle=":", linewidth=1.3)
+        if named:
+            _label(figure, moment, moment.at, ax)
+
+
+def _label(figure: Figure, each: Band | Moment, at: Any, ax: Any) -> None:
+    """Writes the name of a band or a moment, in its row."""
+    if each.row is None:
+        return
+    flipped = figure.x_range is not None and is_flipped(at, figure.x_range)
+    ax.annotate(
+        each.name,
+        (at, 0.98),
+        xycoords=("data", "axes fraction"),
+        fontsize=8,
+        xytext=(-3 if flipped else 3, -10 * each.row),
+        textcoords="offset points",
+        ha="right" if flipped else "left",
+        va="top",
+        annotation_clip=True,
+        color=LIGHT[each.severity],
+    )
 
 
 def _plain(series: pl.Series) -> list[Any]:

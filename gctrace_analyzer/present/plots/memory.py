@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.memory import programs
-from gctrace_analyzer.present.plots.figure import COLORS, Figure, Mark, Panel
+from gctrace_analyzer.present.plots import ticks
+from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
+from gctrace_analyzer.present.plots.palette import LOOKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,29 +34,34 @@ def memory(report: Report, _axis: Axis) -> Figure:
         )
     if len(dumps) < FEWEST_DUMPS:
         dumps = dumps.clear()
-    x, title = _dump_axis(dumps)
+    x, is_timed = _dump_axis(dumps)
     sys, released = _mib(dumps, "heap_sys_bytes"), _mib(dumps, "heap_released_bytes")
     in_use = _mib(dumps, "heap_inuse_bytes").fill_null(sys - _mib(dumps, "heap_idle_bytes"))
     pool = _mib(dumps, "pool_bytes")
     alloc = _mib(dumps, "heap_alloc_bytes").fill_null(_mib(dumps, "alloc_bytes"))
     series = (
-        ("heap obtained from the system", sys, COLORS["container"], False),
-        ("held: obtained minus returned", sys - released.fill_null(0.0), COLORS["held"], False),
-        ("heap in use", in_use, COLORS["heap start"], False),
-        ("heap allocated", alloc, COLORS["heap goal"], False),
-        ("buffers of the program", pool, COLORS["needed"], False),
-        ("returned to the system", released, COLORS["given back"], True),
+        ("heap obtained from the system", sys, "system"),
+        ("held: obtained minus returned", sys - released.fill_null(0.0), "held"),
+        ("heap in use", in_use, "heap in use"),
+        ("heap allocated", alloc, "heap goal"),
+        ("buffers of the program", pool, "needed"),
+        ("returned to the system", released, "given back"),
     )
     marks = []
-    for name, values, color, dash in series:
+    for name, values, look in series:
         if values.count():
             points = pl.DataFrame({"x": x, "y": values})
-            marks.append(Mark(name, points["x"], points["y"], color=color, dash=dash))
+            marks.append(Mark(name, points["x"], points["y"], look=LOOKS[look]))
+    ends = (x.min(), x.max()) if is_timed and len(x) else None
+    panel = Panel(
+        "memory", "Heap obtained and heap needed, MiB", tuple(marks), unit="MiB", is_timed=is_timed
+    )
     return Figure(
         "memory",
         "Heap obtained and heap needed",
-        (Panel("memory", "MiB", tuple(marks)),),
-        x_title=title,
+        (panel,),
+        x_title=ticks.title(*ends) if ends else "dumps",
+        x_range=ends,
         notes=tuple(notes),
     )
 
@@ -64,25 +71,35 @@ def memstats_marks(report: Report, axis: Axis) -> Iterator[Mark]:
     dumps = report.analysis.tables["memstats"].filter(pl.col("logged_at").is_not_null())
     if not axis.is_time or dumps.is_empty():
         return
-    for name, column in (("HeapAlloc", "heap_alloc_bytes"), ("Sys", "sys_bytes")):
+    for name, column, look in (
+        ("HeapAlloc (MemStats)", "heap_alloc_bytes", "heap allocated"),
+        ("Sys (MemStats)", "sys_bytes", "system"),
+        ("resident memory", "rss_bytes", "resident"),
+    ):
         values = _mib(dumps, column)
         if values.count():
-            yield Mark(
-                f"{name} (MemStats)",
-                dumps["logged_at"],
-                values,
-                "points",
-                COLORS["needed" if name == "HeapAlloc" else "all pauses"],
-            )
+            yield Mark(name, dumps["logged_at"], values, "points", LOOKS[look])
 
 
-def _dump_axis(dumps: pl.DataFrame) -> tuple[pl.Series, str]:
-    """Returns the x values of the dumps and the axis title."""
+def at_deaths(report: Report, axis: Axis) -> Iterator[Mark]:
+    """Yields the resident memory at each kill as points on the time axis of a run."""
+    known = [
+        (each.logged_at, each.resident_mib)
+        for each in report.analysis.post_mortems
+        if each.logged_at is not None and each.resident_mib is not None
+    ]
+    if axis.is_time and known:
+        times, sizes = (pl.Series(values) for values in zip(*known, strict=True))
+        yield Mark("resident at the kill", times, sizes, "points", LOOKS["killed"], size=9)
+
+
+def _dump_axis(dumps: pl.DataFrame) -> tuple[pl.Series, bool]:
+    """Returns the x values of the dumps, and whether they are times."""
     if dumps["logged_at"].count():
-        return dumps["logged_at"], "time (UTC)"
+        return dumps["logged_at"], True
     if dumps["elapsed_s"].count():
-        return dumps["elapsed_s"], "seconds"
-    return pl.Series(range(len(dumps)), dtype=pl.Int64), "dumps"
+        return dumps["elapsed_s"], True
+    return pl.Series(range(1, len(dumps) + 1), dtype=pl.Int64), False
 
 
 def _mib(dumps: pl.DataFrame, column: str) -> pl.Series:

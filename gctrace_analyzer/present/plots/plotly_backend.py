@@ -1,19 +1,21 @@
-"""Draws plots with Plotly, as plain dicts for its script and for `go.Figure`."""
+"""Draws plots with Plotly, with a static picture for viewers that run no scripts."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from gctrace_analyzer import extras
-from gctrace_analyzer.present.plots.figure import GREY, SEVERITY
+from gctrace_analyzer.errors import MissingExtraError
+from gctrace_analyzer.present.plots import matplotlib_backend
+from gctrace_analyzer.present.plots.events import is_flipped
+from gctrace_analyzer.present.plots.palette import LIGHT, NEUTRAL
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
+    from gctrace_analyzer.present.plots.figure import Band, Figure, Mark, Moment, Panel
 
 GRID = "rgba(127,127,127,0.22)"
 PANEL_HEIGHT = 230
@@ -24,20 +26,41 @@ LEGEND_ROW = 20
 _DIGITS = 5
 
 
+_DAY_S = 86_400
+
+
 def draw(figure: Figure) -> Any:
     """Returns the plot as a `plotly.graph_objects.Figure`.
+
+    Where it is displayed, a PNG drawn by Matplotlib comes with it, if that is installed: viewers
+    that run no scripts show this one.
 
     Raises:
         MissingExtraError: Plotly is not installed.
     """
-    return extras.load("plotly.graph_objects").Figure(described(figure))
+    plain = extras.load("plotly.graph_objects").Figure
+
+    class Shown(plain):  # type: ignore[misc, valid-type]  # the class is known at run time only
+        # Otherwise IPython would use this and ignore the pictures.
+        _ipython_display_ = None
+
+        def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+            forms = dict(super()._repr_mimebundle_(*args, **kwargs))
+            try:
+                forms["image/png"] = matplotlib_backend.draw(figure)._repr_png_()
+            except MissingExtraError:
+                return forms
+            return forms
+
+    return Shown(described(figure))
 
 
 def described(figure: Figure) -> dict[str, Any]:
     """Returns the whole plot with its panels below each other."""
     panels = [panel for panel in figure.panels if panel.drawn]
-    height = 90 + PANEL_HEIGHT * max(len(panels), 1) + 18 * len(figure.notes)
+    height = 90 + PANEL_HEIGHT * max(len(panels), 1) + 18 * len(figure.all_notes)
     layout: dict[str, Any] = {
+        "template": "plotly_white",
         "title": {
             "text": figure.title,
             "x": 0,
@@ -52,7 +75,7 @@ def described(figure: Figure) -> dict[str, Any]:
             "l": 64,
             "r": 16,
             "t": 64 + LEGEND_ROW * (_legend_rows(panels[0]) if panels else 0),
-            "b": 56 + 18 * len(figure.notes),
+            "b": 56 + 18 * len(figure.all_notes),
         },
         "hovermode": _hover(figure),
         "annotations": [],
@@ -73,29 +96,6 @@ def described(figure: Figure) -> dict[str, Any]:
             domain=[max(top - tall, 0), top],
         )
     _note(layout, figure, height)
-    return {"data": data, "layout": layout}
-
-
-def panel_alone(figure: Figure, panel: Panel, *, last: bool = True) -> dict[str, Any]:
-    """Returns one panel as a plot of its own, without its title.
-
-    Of the panels that share an axis, only the `last` one shows the title of that axis.
-    """
-    layout: dict[str, Any] = {
-        "margin": {"l": 56, "r": 12, "t": 8, "b": 40},
-        "hovermode": _hover(figure),
-        "annotations": [],
-        "shapes": [],
-        "showlegend": len(panel.marks) > 1,
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-    }
-    data: list[dict[str, Any]] = []
-    _axes(layout, figure, panel, index=0, last=True, domain=[0, 1])
-    if not last:
-        layout["xaxis"].pop("title")
-        layout["margin"]["b"] = 24
-    data += _all_traces(panel, index=0, shared=True, legend="legend")
-    _shade(layout, figure, panel, index=0, named=False)
     return {"data": data, "layout": layout}
 
 
@@ -132,7 +132,10 @@ def _place(
             "yshift": LEGEND_ROW * _legend_rows(panel),
         }
     )
-    data += _all_traces(panel, index=index, shared=figure.shared_x, legend=legend)
+    for mark in panel.marks:
+        data += _traces(
+            mark, panel, index=index, shared=figure.shared_x, legend=legend
+        )
     _shade(layout, figure, panel, index=index, named=index == 0)
 
 
@@ -154,14 +157,14 @@ def _axes(
 ) -> None:
     number = str(index + 1) if index else ""
     own_x = number if not figure.shared_x else ""
+    span = panel.span
     layout[f"yaxis{number}"] = {
         "domain": domain,
         "anchor": f"x{own_x}",
         "gridcolor": GRID,
         "zerolinecolor": GRID,
-        **(_log(panel.ticks("y")) if panel.log_y else {}),
         **({"tickformat": ".3~p"} if panel.percent else {}),
-        **({"rangemode": "tozero"} if panel.from_zero and not panel.log_y else {}),
+        **(_log(panel.ticks("y")) if panel.log_y else {"range": [span.low, span.high]}),
     }
     if figure.shared_x and not last:
         return
@@ -171,8 +174,27 @@ def _axes(
         "zerolinecolor": GRID,
         "title": {"text": figure.x_title if figure.shared_x else panel.x_title},
         **(_log(panel.ticks("x")) if panel.log_x else {}),
-        **({"range": [_value(end) for end in figure.x_range]} if figure.x_range else {}),
+        **(_time_axis(panel) if panel.is_timed else {}),
+        **(
+            {"range": [_value(end, timed=panel.is_timed) for end in figure.x_range]}
+            if figure.x_range
+            else {}
+        ),
     }
+
+
+def _time_axis(panel: Panel) -> dict[str, Any]:
+    """Returns the format of times: of the clock as Plotly knows it, else h:mm:ss."""
+    first = panel.marks[0].x
+    if first.dtype.is_temporal():
+        return {"type": "date", "hoverformat": "%Y-%m-%d %H:%M:%S.%L"}
+    # Hours of a second day are beyond what a format for dates can count.
+    hours = "%-H:%M:%S" if panel.extent("x")[1] < _DAY_S else "day %-j %H:%M:%S"
+    stops = [
+        {"dtickrange": [None, 999], "value": f"{hours}.%L"},
+        {"dtickrange": [1000, None], "value": hours},
+    ]
+    return {"type": "date", "hoverformat": f"{hours}.%L", "tickformatstops": stops}
 
 
 def _log(ticks: list[float]) -> dict[str, Any]:
@@ -184,27 +206,12 @@ def _hover(figure: Figure) -> str:
     return "x unified" if figure.shared_x and figure.x_range else "closest"
 
 
-def _all_traces(panel: Panel, *, index: int, shared: bool, legend: str) -> list[dict[str, Any]]:
-    traces: list[dict[str, Any]] = []
-    named: list[pl.Series] = []
-    for mark in panel.marks:
-        # Equal names of cycles are stored once: they would make up most of the size of a page.
-        again = mark.where is not None and any(mark.where.equals(each) for each in named)
-        if mark.where is not None:
-            named.append(mark.where)
-        shown = replace(mark, where=None) if again else mark
-        traces += _traces(
-            shown, index=index, shared=shared, legend=legend, percent=panel.percent
-        )
-    return traces
-
-
 def _traces(
-    mark: Mark, *, index: int, shared: bool, legend: str, percent: bool
+    mark: Mark, panel: Panel, *, index: int, shared: bool, legend: str
 ) -> list[dict[str, Any]]:
     number = str(index + 1) if index else ""
     axes = {"xaxis": "x" if shared else f"x{number}", "yaxis": f"y{number}"}
-    x = _values(mark.x)
+    x = _values(mark.x, timed=panel.is_timed)
     traces = []
     if mark.low is not None and mark.high is not None:
         edge = {
@@ -223,10 +230,11 @@ def _traces(
                 **edge,
                 "y": _values(mark.high),
                 "fill": "tonexty",
-                "fillcolor": faint(mark.color),
+                "fillcolor": faint(mark.look.hex),
             }
         )
-    shown = "%{y:.3~p}" if percent else "%{y:,.4~g}"
+    unit = f" {panel.unit}" if panel.unit else ""
+    shown = "%{y:.3~p}" if panel.percent else f"%{{y:,.4~g}}{unit}"
     main: dict[str, Any] = {
         "type": "scatter",
         "mode": "markers" if mark.kind == "points" else "lines",
@@ -234,7 +242,7 @@ def _traces(
         "legend": legend,
         "legendgroup": f"{index}{mark.name}",
         "x": x,
-        "y": _values(_top(mark)),
+        "y": _values(mark.top),
         **axes,
         "hovertemplate": f"{shown}<extra>{mark.name}</extra>",
     }
@@ -242,25 +250,21 @@ def _traces(
         main["customdata"] = mark.where.to_list()
         main["hovertemplate"] = f"{shown} · %{{customdata}}<extra>{mark.name}</extra>"
     if mark.kind == "points":
-        main["marker"] = {"color": mark.color, "size": mark.size}
+        main["marker"] = {
+            "color": mark.look.hex,
+            "size": mark.size,
+            "symbol": mark.look.symbol,
+        }
     else:
         main["line"] = {
-            "color": mark.color,
+            "color": mark.look.hex,
             "width": 1.6,
-            **({"dash": "dash"} if mark.dash else {}),
+            "dash": mark.look.dash,
             **({"shape": "hv"} if mark.kind == "step" else {}),
         }
     if mark.filled and mark.low is None:
-        main |= {"fill": "tozeroy", "fillcolor": faint(mark.color)}
+        main |= {"fill": "tozeroy", "fillcolor": faint(mark.look.hex)}
     return [*traces, main]
-
-
-def _top(mark: Mark) -> pl.Series:
-    """Returns the values to draw.
-
-    Points show the highest value of their bin, because a mean would hide long pauses.
-    """
-    return mark.high if mark.kind == "points" and mark.high is not None else mark.y
 
 
 def _shade(
@@ -269,82 +273,61 @@ def _shade(
     number = str(index + 1) if index else ""
     across = {"yref": f"y{number} domain", "y0": 0, "y1": 1, "xref": "x"}
     for band in figure.bands:
+        ends = [_value(each, timed=panel.is_timed) for each in (band.begin, band.end)]
         layout["shapes"].append(
             {
                 "type": "rect",
                 "layer": "below",
                 "line": {"width": 0},
                 **across,
-                "x0": _value(band.begin),
-                "x1": _value(band.end),
-                "fillcolor": faint(SEVERITY[band.severity]),
+                "x0": ends[0],
+                "x1": ends[1],
+                "fillcolor": faint(LIGHT[band.severity]),
             }
         )
-        if named and band.labelled:
-            layout["annotations"].append(
-                {
-                    "text": band.name,
-                    "x": _value(band.begin),
-                    "xref": "x",
-                    "xanchor": "left",
-                    "y": 1,
-                    "yref": f"y{number} domain",
-                    "yanchor": "top",
-                    "showarrow": False,
-                    "font": {"color": SEVERITY[band.severity], "size": 11},
-                }
-            )
+        if named and band.row is not None:
+            layout["annotations"].append(_label(figure, band, band.begin, panel, number))
     for moment in figure.moments:
-        color = SEVERITY.get(moment.severity, GREY)
+        at = _value(moment.at, timed=panel.is_timed)
         layout["shapes"].append(
             {
                 "type": "line",
                 **across,
-                "x0": _value(moment.at),
-                "x1": _value(moment.at),
-                "line": {"color": color, "width": 1.5, "dash": "dot"},
+                "x0": at,
+                "x1": at,
+                "line": {"color": LIGHT[moment.severity], "width": 1.5, "dash": "dot"},
             }
         )
-        if named or not index:
-            layout["annotations"].append(
+        if named and moment.row is not None:
+            layout["annotations"].append(_label(figure, moment, moment.at, panel, number))
+    span = panel.span
+    own_x = "x" if figure.shared_x else f"x{number}"
+    for level in panel.levels:
+        above = level in span.above
+        if not above:
+            layout["shapes"].append(
                 {
-                    "text": moment.name,
-                    "x": _value(moment.at),
-                    "xref": "x",
-                    "y": 1,
-                    "yref": f"y{number} domain",
-                    "yanchor": "top",
-                    "xanchor": "right",
-                    "showarrow": False,
-                    "font": {"color": color, "size": 11},
-                    "textangle": -90,
+                    "type": "line",
+                    "xref": f"{own_x} domain",
+                    "x0": 0,
+                    "x1": 1,
+                    "yref": f"y{number}",
+                    "y0": level.y,
+                    "y1": level.y,
+                    "line": {"color": LIGHT["ink"], "width": 1.3, "dash": level.dash},
                 }
             )
-    for level in panel.levels:
-        own_x = "x" if figure.shared_x else f"x{number}"
-        layout["shapes"].append(
-            {
-                "type": "line",
-                "xref": f"{own_x} domain",
-                "x0": 0,
-                "x1": 1,
-                "yref": f"y{number}",
-                "y0": level.y,
-                "y1": level.y,
-                "line": {"color": level.color, "width": 1.3, "dash": "dash"},
-            }
-        )
         layout["annotations"].append(
             {
-                "text": level.name,
+                "text": f"↑ {level.name}" if above else level.name,
                 "xref": f"{own_x} domain",
                 "x": 0,
                 "xanchor": "left",
-                "yref": f"y{number}",
-                "y": level.y,
-                "yanchor": "bottom",
+                "yref": f"y{number} domain" if above else f"y{number}",
+                "y": 1 if above else level.y,
+                "yanchor": "top" if above else "bottom",
                 "showarrow": False,
-                "font": {"color": level.color, "size": 11},
+                "font": {"color": LIGHT["ink"], "size": 11},
             }
         )
     for x, y, text in panel.labels:
@@ -363,8 +346,27 @@ def _shade(
         )
 
 
+def _label(
+    figure: Figure, each: Band | Moment, at: Any, panel: Panel, number: str
+) -> dict[str, Any]:
+    """Returns the label of a band or a moment, in its row."""
+    flipped = figure.x_range is not None and is_flipped(at, figure.x_range)
+    return {
+        "text": each.name,
+        "x": _value(at, timed=panel.is_timed),
+        "xref": "x",
+        "xanchor": "right" if flipped else "left",
+        "y": 1,
+        "yref": f"y{number} domain",
+        "yanchor": "top",
+        "yshift": -14 * (each.row or 0),
+        "showarrow": False,
+        "font": {"color": LIGHT[each.severity], "size": 11},
+    }
+
+
 def _note(layout: dict[str, Any], figure: Figure, height: int) -> None:
-    for index, note in enumerate(figure.notes):
+    for index, note in enumerate(figure.all_notes):
         layout["annotations"].append(
             {
                 "text": note,
@@ -376,7 +378,7 @@ def _note(layout: dict[str, Any], figure: Figure, height: int) -> None:
                 "yanchor": "top",
                 "yshift": -44 - 18 * index,
                 "showarrow": False,
-                "font": {"size": 11, "color": GREY},
+                "font": {"size": 11, "color": NEUTRAL},
             }
         )
 
@@ -384,15 +386,23 @@ def _note(layout: dict[str, Any], figure: Figure, height: int) -> None:
 def faint(color: str) -> str:
     """Returns the colour with transparency.
 
-    >>> faint("#0072B2")
-    'rgba(0,114,178,0.18)'
+    >>> faint("#1a4fd6")
+    'rgba(26,79,214,0.18)'
     """
     red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red},{green},{blue},0.18)"
 
 
-def _values(series: pl.Series) -> list[Any]:
-    """Returns rounded numbers, or times in the format that Plotly parses."""
+def _values(series: pl.Series, *, timed: bool = False) -> list[Any]:
+    """Returns rounded numbers, or times in the format that Plotly parses.
+
+    Times since the start become moments of 1970, because only an axis of dates shows h:mm:ss at
+    every zoom.
+    """
+    if timed and series.dtype.is_numeric():
+        series = pl.select(
+            pl.from_epoch((series * 1e6).round().cast(pl.Int64), time_unit="us")
+        ).to_series()
     if series.dtype.is_temporal():
         return series.dt.replace_time_zone(None).dt.strftime("%Y-%m-%d %H:%M:%S%.3f").to_list()
     if series.dtype.is_float():
@@ -400,5 +410,7 @@ def _values(series: pl.Series) -> list[Any]:
     return series.to_list()
 
 
-def _value(at: Any) -> Any:
-    return at.strftime("%Y-%m-%d %H:%M:%S.%f") if isinstance(at, datetime) else at
+def _value(at: Any, *, timed: bool = False) -> Any:
+    if isinstance(at, datetime):
+        return at.strftime("%Y-%m-%d %H:%M:%S.%f")
+    return _values(pl.Series([float(at)]), timed=True)[0] if timed else at

@@ -7,35 +7,48 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.pauses import PHASES
-from gctrace_analyzer.present.plots.axis import Axis, limits, timed
+from gctrace_analyzer.present.plots import intervals
+from gctrace_analyzer.present.plots.axis import Axis, limits
 from gctrace_analyzer.present.plots.binning import distribution
-from gctrace_analyzer.present.plots.figure import COLORS, Figure, Mark, Panel
-from gctrace_analyzer.present.plots.memory import memstats_marks
+from gctrace_analyzer.present.plots.events import timed
+from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
+from gctrace_analyzer.present.plots.memory import at_deaths, memstats_marks
+from gctrace_analyzer.present.plots.palette import LOOKS
 
 if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 
+_ASSIST = "Mark assist against allocation"
+_GOAL = "Heap goal and what sets it"
+
+
 def timeline(report: Report, axis: Axis) -> Figure:
-    """Returns the plot of heap, GC CPU, assists, pauses and allocation over time."""
-    panels = (
+    """Returns the plot of heap, pauses, GC CPU, assists and allocation over time."""
+    panels = intervals.panels(report, axis) if axis.by_dumps else _panels(report, axis)
+    return timed("timeline", "Timeline", report, axis, panels)
+
+
+def _panels(report: Report, axis: Axis) -> tuple[Panel, ...]:
+    return (
         _heap(report, axis),
+        _pauses(axis),
         _gc_cpu(axis),
         _assist(axis),
-        _pauses(axis),
         _allocation(axis),
     )
-    return timed("timeline", "Timeline", report, axis, panels)
 
 
 def frequency(report: Report, axis: Axis) -> Figure:
     """Returns the plot of the time between cycles: over time, and its distribution."""
-    intervals = axis.cycles["interval_s"]
-    values, share = distribution(intervals.filter(intervals > 0), axis.bins)
+    if axis.by_dumps:
+        return timed("frequency", "GC frequency", report, axis, (intervals.frequency(axis),))
+    times = axis.cycles["interval_s"]
+    values, share = distribution(times.filter(times > 0), axis.bins)
     cycles = axis.mark(
         "interval",
         "interval_s",
-        COLORS["interval"],
+        LOOKS["interval"],
         only=pl.col("interval_s") > 0,
         kind="points",
     )
@@ -44,16 +57,19 @@ def frequency(report: Report, axis: Axis) -> Figure:
             "interval",
             "Time between cycles, s",
             (cycles,),
+            unit="s",
             log_y=True,
             x_title=axis.title,
             from_zero=False,
+            is_timed=True,
         ),
         Panel(
             "distribution",
             "Cumulative share of intervals",
-            (Mark("intervals", values, share, "step", COLORS["interval"]),),
+            (Mark("intervals", values, share, "step", LOOKS["interval"]),),
             percent=True,
             x_title="time between cycles, s",
+            x_unit="s",
             log_x=True,
         ),
     )
@@ -62,6 +78,8 @@ def frequency(report: Report, axis: Axis) -> Figure:
 
 def assist(report: Report, axis: Axis) -> Figure:
     """Returns the plot of mark assist together with the allocation rate that causes it."""
+    if axis.by_dumps:
+        return timed("assist", _ASSIST, report, axis, ())
     found = axis.cycles.select("alloc_mib_per_s", "assist_share", "gc_num", "source", "line_no")
     against = found.drop_nulls(["alloc_mib_per_s", "assist_share"])
     notes: tuple[str, ...] = ()
@@ -77,7 +95,7 @@ def assist(report: Report, axis: Axis) -> Figure:
         against["alloc_mib_per_s"],
         against["assist_share"],
         "points",
-        COLORS["mark assist"],
+        LOOKS["mark assist"],
         where=against.select(pl.format("gc {}", "gc_num")).to_series(),
         size=4,
     )
@@ -90,49 +108,69 @@ def assist(report: Report, axis: Axis) -> Figure:
             (each,),
             percent=True,
             x_title="allocation, MiB/s",
+            x_unit="MiB/s",
         ),
     )
-    figure = timed(
-        "assist", "Mark assist against allocation", report, axis, panels, shared=False
-    )
+    figure = timed("assist", _ASSIST, report, axis, panels, shared=False)
     return figure.noting(*notes)
 
 
 def goal(report: Report, axis: Axis) -> Figure:
     """Returns the plot of the heap goal, what sets it, and the effective GOGC."""
+    if axis.by_dumps:
+        return timed("goal", _GOAL, report, axis, ())
     setters = axis.cycles["goal_set_by"].drop_nulls().unique().sort().to_list()
     goals = tuple(
         axis.mark(
             f"goal set by {setter.replace('-', ' ')}",
             "heap_goal_mib",
-            COLORS.get(setter, COLORS["heap goal"]),
+            LOOKS[setter],
             only=pl.col("goal_set_by") == setter,
             kind="points",
         )
         for setter in setters
     )
-    live = axis.mark("live heap", "heap_live_mib", COLORS["live heap"])
+    live = axis.mark("live heap", "heap_live_mib", LOOKS["heap start"])
     gogc = axis.mark(
         "effective GOGC",
         "effective_gogc",
-        COLORS["gogc"],
+        LOOKS["effective GOGC"],
         only=(pl.col("effective_gogc") > 0) & (pl.col("goal_set_by") != "heap-minimum"),
     )
     panels = (
-        Panel("goal", "Heap goal, MiB", (live, *goals), levels=tuple(limits(report))),
-        Panel("gogc", "Effective GOGC, %", (gogc,)),
+        Panel(
+            "goal",
+            "Heap goal, MiB",
+            (live, *goals),
+            unit="MiB",
+            levels=tuple(limits(report)),
+            is_timed=True,
+        ),
+        Panel("gogc", "Effective GOGC, %", (gogc,), unit="%", is_timed=True),
     )
-    return timed("goal", "Heap goal and what sets it", report, axis, panels)
+    return timed("goal", _GOAL, report, axis, panels)
 
 
 def _heap(report: Report, axis: Axis) -> Panel:
+    forced = axis.mark(
+        "forced cycle", "heap_start_mib", LOOKS["forced"], only=pl.col("forced"), kind="points"
+    )
     marks = [
-        axis.mark("heap at cycle start", "heap_start_mib", COLORS["heap start"]),
-        axis.mark("live heap (marked)", "heap_live_mib", COLORS["live heap"]),
-        axis.mark("heap goal", "heap_goal_mib", COLORS["heap goal"]),
+        axis.mark("heap at cycle start", "heap_start_mib", LOOKS["heap start"]),
+        axis.mark("live heap (marked)", "heap_live_mib", LOOKS["live heap"]),
+        axis.mark("heap goal", "heap_goal_mib", LOOKS["heap goal"]),
+        *([forced] if forced.y.count() else []),
         *memstats_marks(report, axis),
+        *at_deaths(report, axis),
     ]
-    return Panel("heap", "Heap, MiB", tuple(marks), levels=tuple(limits(report)))
+    return Panel(
+        "heap",
+        "Heap, MiB",
+        tuple(marks),
+        unit="MiB",
+        levels=tuple(limits(report)),
+        is_timed=True,
+    )
 
 
 def _gc_cpu(axis: Axis) -> Panel:
@@ -140,17 +178,18 @@ def _gc_cpu(axis: Axis) -> Panel:
         axis.mark(
             "with idle marking",
             "gc_cpu_with_idle_share",
-            COLORS["with idle marking"],
+            LOOKS["with idle marking"],
             weight="elapsed_s",
         ),
-        axis.mark("GC CPU", "gc_cpu_share", COLORS["GC CPU"], weight="elapsed_s"),
+        axis.mark("GC CPU", "gc_cpu_share", LOOKS["GC CPU"], weight="elapsed_s"),
     )
-    return Panel("gc_cpu", "GC CPU, share of all CPU, per cycle", marks, percent=True)
+    title = "GC CPU, share of all CPU, per cycle"
+    return Panel("gc_cpu", title, marks, percent=True, is_timed=True)
 
 
 def _assist(axis: Axis) -> Panel:
     each = axis.mark(
-        "mark assist", "assist_share", COLORS["mark assist"], weight="gc_cpu_ms", filled=True
+        "mark assist", "assist_share", LOOKS["mark assist"], weight="gc_cpu_ms", filled=True
     )
     return Panel(
         "assist",
@@ -158,22 +197,30 @@ def _assist(axis: Axis) -> Panel:
         (each,),
         percent=True,
         x_title=axis.title,
+        is_timed=True,
     )
 
 
 def _pauses(axis: Axis) -> Panel:
     marks = tuple(
-        axis.mark(phase, column, COLORS[phase], kind="points", size=4)
+        axis.mark(phase, column, LOOKS[phase], kind="points", size=4)
         for phase, column in PHASES.items()
     )
-    return Panel("pauses", "Stop-the-world pauses, ms", marks)
+    return Panel("pauses", "Stop-the-world pauses, ms", marks, unit="ms", is_timed=True)
 
 
 def _allocation(axis: Axis) -> Panel:
     each = axis.mark(
-        "allocation", "alloc_mib_per_s", COLORS["allocation"], weight="interval_s", filled=True
+        "allocation", "alloc_mib_per_s", LOOKS["allocation"], weight="interval_s", filled=True
     )
-    return Panel("allocation", "Allocation, MiB/s", (each,), x_title=axis.title)
+    return Panel(
+        "allocation",
+        "Allocation, MiB/s",
+        (each,),
+        unit="MiB/s",
+        x_title=axis.title,
+        is_timed=True,
+    )
 
 
 def _highest(points: pl.DataFrame, bins: int) -> pl.DataFrame:

@@ -1,0 +1,89 @@
+"""What each chart shows, in a sentence: read instead of the chart, and beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.present.format import mib, mib_per_s, milliseconds, rate, share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.present.report import Report
+
+
+def statements(report: Report) -> dict[str, str]:
+    """Returns the main statement of each chart by its id."""
+    return dict(_statements(report))
+
+
+def _statements(report: Report) -> Iterator[tuple[str, str]]:
+    s = report.analysis.summary
+    if s.live_heap_p50_mib is not None:
+        goal = "" if s.heap_goal_p50_mib is None else f"; goal {mib(s.heap_goal_p50_mib)}"
+        yield (
+            "timeline-heap",
+            f"Live heap {mib(s.live_heap_p50_mib)} median, {mib(s.live_heap_max_mib)} at most"
+            f"{goal} median.{_growth(report)}",
+        )
+    if s.stw_max_ms is not None:
+        yield "timeline-pauses", f"Longest {milliseconds(s.stw_max_ms)}{_p99(report)}."
+        yield (
+            "pauses-spread",
+            "Each line climbs to 100 %: read off how many pauses were no longer than a length."
+            f" Longest {milliseconds(s.stw_max_ms)}{_p99(report)}.",
+        )
+    if s.gc_cpu_share is not None:
+        idle = s.gc_cpu_with_idle_share
+        more = "" if idle is None else f", {share(idle)} with idle marking"
+        yield "timeline-gc_cpu", f"{share(s.gc_cpu_share)} of all CPU over the run{more}."
+    if s.assist_share_of_gc_cpu is not None:
+        assists = share(s.assist_share_of_gc_cpu)
+        yield "timeline-assist", f"{assists} of GC CPU over the run."
+        yield (
+            "assist-against",
+            "One point per cycle: assists that rise with allocation mean that marking is too slow "
+            "for it.",
+        )
+    if s.alloc_mib_per_s is not None:
+        yield (
+            "timeline-allocation",
+            f"{mib_per_s(s.alloc_mib_per_s)} on average, {mib(s.alloc_total_mib)} in total.",
+        )
+    if s.gc_per_s is not None:
+        every = f"a cycle every {milliseconds(s.gc_interval_p50_ms)} (median)"
+        for name in ("frequency-interval", "timeline-frequency"):
+            yield name, f"{rate(s.gc_per_s)} on average; {every}."
+        yield (
+            "frequency-distribution",
+            f"Share of the times between cycles up to a length; {every}.",
+        )
+    if s.effective_gogc_p50 is not None:
+        yield "goal-gogc", f"Effective GOGC {s.effective_gogc_p50:.0f} % (median)."
+    yield from _mmu(report)
+
+
+def _p99(report: Report) -> str:
+    p99 = report.analysis.summary.stw_p99_ms
+    return "" if p99 is None else f", p99 {milliseconds(p99)}"
+
+
+def _growth(report: Report) -> str:
+    process = report.analysis.longest_process
+    growth = None if process is None else report.analysis.live_growth(process)
+    if growth is None or not (growth.is_steady and growth.is_long):
+        return ""
+    return f" It grows by {mib(growth.mib_per_h)}/h."
+
+
+def _mmu(report: Report) -> Iterator[tuple[str, str]]:
+    rows = report.analysis.mmu
+    if len(rows):
+        middle = rows.row(len(rows) // 2, named=True)
+        left = middle["mmu_with_assists_share"]
+        if left is not None:
+            yield (
+                "mmu-mmu",
+                f"In the worst {milliseconds(middle['window_ms'])} the program had {share(left)} "
+                "of its CPU.",
+            )

@@ -1,0 +1,284 @@
+"""A panel as a chart of the page: SVG paths that stretch, labels in HTML, values for the script.
+
+The SVG has a box of 1000 × 100 and stretches to any size, while its lines keep their width and its
+labels, which are HTML, keep theirs. To zoom, the script only changes the visible part of the box.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.present.plots import ticks
+from gctrace_analyzer.present.plots.events import is_flipped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
+    from gctrace_analyzer.present.plots.palette import Look
+
+    Place = Callable[[float], float]
+
+WIDTH, HEIGHT = 1000, 100
+_DIGITS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One path of the SVG: a `line`, a `fill` or `points`."""
+
+    d: str
+    kind: str
+    look: Look
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A text at a position of the chart, in percent from the left and from the top."""
+
+    left: float
+    top: float
+    text: str
+    kind: str
+    flipped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What the template writes, and in `values` what the script needs."""
+
+    id: str
+    title: str
+    statement: str
+    timed: bool
+    paths: tuple[Path, ...]
+    bands: tuple[tuple[float, float, str], ...]
+    moments: tuple[tuple[float, str], ...]
+    levels: tuple[tuple[float, str], ...]
+    labels: tuple[Label, ...]
+    legend: tuple[tuple[str, str, Look], ...]
+    x_ticks: tuple[tuple[float, str], ...]
+    y_ticks: tuple[tuple[float, str], ...]
+    x_title: str
+    values: dict[str, Any]
+
+
+def charts_of(figure: Figure, statements: dict[str, str], *, linked: bool) -> Iterator[Chart]:
+    """Yields a chart for each panel; if `linked`, the time axes of the page move together."""
+    for panel in figure.panels:
+        if panel.drawn:
+            name = f"{figure.name}-{panel.name}"
+            yield _chart(figure, panel, name, statements.get(name, ""), linked=linked)
+
+
+def _chart(figure: Figure, panel: Panel, name: str, statement: str, *, linked: bool) -> Chart:
+    if panel.is_timed and figure.x_range is None:
+        figure = replace(figure, x_range=panel.time_range)
+    zero = figure.x_range[0] if figure.x_range and panel.is_timed else None
+    ends = _ends(figure, panel, zero)
+    span = panel.span
+    x = _scale(*ends, is_log=panel.log_x, size=WIDTH)
+    y = _scale(span.high, span.low, is_log=panel.log_y, size=HEIGHT)
+    frames = [(mark, _points(mark, zero)) for mark in panel.marks if mark.y.count()]
+    shown = tuple(path for mark, frame in frames for path in _paths(mark, frame, panel, x, y))
+    timed = linked and panel.is_timed
+    return Chart(
+        id=name,
+        title=panel.title,
+        statement=statement + (" The axis does not start at 0." if span.is_cut else ""),
+        timed=timed,
+        paths=shown,
+        bands=tuple(
+            (x(_seconds(each.begin, zero)), x(_seconds(each.end, zero)), each.severity)
+            for each in (figure.bands if panel.is_timed else ())
+        ),
+        moments=tuple(
+            (x(_seconds(each.at, zero)), each.severity)
+            for each in (figure.moments if panel.is_timed else ())
+        ),
+        levels=tuple((y(each.y), each.dash) for each in panel.levels if each not in span.above),
+        labels=tuple(_labels(figure, panel, zero, x, y)),
+        legend=tuple((mark.name, mark.kind, mark.look) for mark, _ in frames),
+        x_ticks=tuple(_x_ticks(figure, panel, ends, x)),
+        y_ticks=tuple((y(at), _value(at, panel)) for at in _y_ticks(panel)),
+        x_title=_x_title(figure, panel),
+        values={
+            "timed": timed,
+            "x": ends,
+            "y": (span.low, span.high),
+            "logX": panel.log_x,
+            "logY": panel.log_y,
+            "fromZero": panel.from_zero and not span.is_cut,
+            "percent": panel.percent,
+            "unit": panel.unit,
+            "xUnit": panel.x_unit,
+            "levels": [each.y for each in panel.levels if each not in span.above],
+            "series": [_series(mark, frame) for mark, frame in frames],
+        },
+    )
+
+
+def _x_title(figure: Figure, panel: Panel) -> str:
+    """Returns the title of the horizontal axis; charts below each other show it once."""
+    drawn = [each for each in figure.panels if each.drawn]
+    if panel.is_timed and figure.shared_x and panel is not drawn[-1]:
+        return ""
+    return panel.x_title or figure.x_title
+
+
+def _ends(figure: Figure, panel: Panel, zero: Any) -> tuple[float, float]:
+    if figure.x_range and panel.is_timed:
+        low, high = (_seconds(each, zero) for each in figure.x_range)
+    else:
+        low, high = panel.extent("x")
+    if high > low:
+        return low, high
+    return (low / 2, high * 2) if panel.log_x and low > 0 else (low - 0.5, high + 0.5)
+
+
+def _seconds(at: Any, zero: Any) -> float:
+    return float(at) if isinstance(at, int | float) else float((at - zero).total_seconds())
+
+
+def _scale(low: float, high: float, *, is_log: bool, size: int) -> Place:
+    """Returns a function from values to positions in the box."""
+    if is_log:
+        begin, end = math.log10(low), math.log10(high)
+        return lambda value: size * (math.log10(value) - begin) / ((end - begin) or 1)
+    return lambda value: size * (value - low) / ((high - low) or 1)
+
+
+def _points(mark: Mark, zero: Any) -> pl.DataFrame:
+    """Returns `x y low high` as numbers, `x` in seconds since the start of the axis."""
+    x = mark.x
+    if x.dtype.is_temporal():
+        x = (x - zero).dt.total_microseconds() / 1e6
+    frame = pl.DataFrame({"x": x.cast(pl.Float64), "y": mark.top.cast(pl.Float64)})
+    if mark.low is not None and mark.high is not None:
+        frame = frame.with_columns(low=mark.low, high=mark.high)
+    return frame
+
+
+def _paths(
+    mark: Mark, frame: pl.DataFrame, panel: Panel, x: Place, y: Place
+) -> Iterator[Path]:
+    across = _expression("x", x, is_log=panel.log_x).round(3)
+    placed = frame.with_columns(
+        across,
+        *(
+            _expression(name, y, is_log=panel.log_y).round(2)
+            for name in frame.columns
+            if name != "x"
+        ),
+        run=pl.col("y").is_null().cum_sum(),
+    ).drop_nulls("y")
+    if mark.kind == "points":
+        dots = placed.select(pl.format("M{} {}h0", "x", "y").str.join("")).item()
+        yield Path(dots, "points", mark.look, mark.size)
+        return
+    if "low" in placed.columns:
+        yield Path(_area(placed, "high", "low"), "fill", mark.look)
+    elif mark.filled:
+        bottom = placed.with_columns(low=pl.lit(float(HEIGHT)))
+        yield Path(_area(bottom, "y", "low"), "fill", mark.look)
+    yield Path("".join(f"M{each}" for each in _lines(placed, "y", mark)), "line", mark.look)
+
+
+def _expression(name: str, place: Place, *, is_log: bool) -> pl.Expr:
+    """Returns the scale as an expression on a column."""
+    if is_log:
+        # Two positions give the scale, which is a straight line over the logarithm.
+        begin, slope = place(1.0), place(10.0) - place(1.0)
+        return (begin + slope * pl.col(name).log10()).alias(name)
+    begin, slope = place(0.0), place(1.0) - place(0.0)
+    return (begin + slope * pl.col(name)).alias(name)
+
+
+def _lines(placed: pl.DataFrame, column: str, mark: Mark) -> list[str]:
+    """Returns the points of each uninterrupted run, as the commands of a path."""
+    point = pl.format("{} {}", "x", column)
+    if mark.kind == "step":
+        end = pl.col("x").shift(-1).over("run").fill_null(pl.col("x"))
+        point = pl.format("{} {}H{}", "x", column, end)
+    return _joined(placed, point)
+
+
+def _area(placed: pl.DataFrame, upper: str, lower: str) -> str:
+    """Returns the area between two columns; between steps it is drawn without them."""
+    forth = _joined(placed, pl.format("{} {}", "x", upper))
+    back = _joined(placed, pl.format("{} {}", "x", lower).reverse())
+    return "".join(f"M{one}L{other}Z" for one, other in zip(forth, back, strict=True))
+
+
+def _joined(placed: pl.DataFrame, point: pl.Expr) -> list[str]:
+    runs = placed.group_by("run", maintain_order=True).agg(d=point)
+    return runs["d"].list.join("L").to_list()
+
+
+def _labels(figure: Figure, panel: Panel, zero: Any, x: Place, y: Place) -> Iterator[Label]:
+    first = next((each for each in figure.panels if each.drawn), None)
+    if panel is first and panel.is_timed:
+        for kind, several in (("moment", figure.moments), ("band", figure.bands)):
+            for each in several:
+                at = each.at if hasattr(each, "at") else each.begin
+                if each.row is not None and figure.x_range:
+                    yield Label(
+                        x(_seconds(at, zero)) / 10,
+                        each.row,
+                        each.name,
+                        f"{kind} {each.severity}",
+                        is_flipped(at, figure.x_range),
+                    )
+    span = panel.span
+    for level in panel.levels:
+        if level in span.above:
+            yield Label(0, 0, f"↑ {level.name}", "limit above")
+        else:
+            yield Label(0, y(level.y), level.name, "limit")
+    for at, value, text in panel.labels:
+        yield Label(x(at) / 10, y(value), text, "point")
+
+
+def _x_ticks(
+    figure: Figure, panel: Panel, ends: tuple[float, float], x: Place
+) -> Iterator[tuple[float, str]]:
+    if panel.is_timed:
+        begin, end = figure.x_range or ends
+        zero = begin if figure.x_range else None
+        for at, label in ticks.times(begin, end, 6):
+            yield x(_seconds(at, zero)) / 10, label
+        return
+    several = panel.ticks("x") if panel.log_x else ticks.linear(*ends, 6)
+    for at in several:
+        yield x(at) / 10, f"{at:,g}"
+
+
+def _y_ticks(panel: Panel) -> list[float]:
+    if panel.log_y:
+        return panel.ticks("y")
+    return ticks.linear(panel.span.low, panel.span.high, 4)
+
+
+def _value(at: float, panel: Panel) -> str:
+    return f"{100 * at:,.10g} %" if panel.percent else f"{at:,.10g}"
+
+
+def _series(mark: Mark, frame: pl.DataFrame) -> dict[str, Any]:
+    """Returns the values of a series, as its tooltip shows them."""
+    known = frame["y"].is_not_null()
+    found: dict[str, Any] = {
+        "name": mark.name,
+        "x": frame["x"].filter(known).round(4).to_list(),
+        "y": frame["y"].filter(known).round_sig_figs(_DIGITS).to_list(),
+    }
+    for name in ("low", "high"):
+        if name in frame.columns and mark.kind != "points":
+            found[name] = frame[name].filter(known).round_sig_figs(_DIGITS).to_list()
+    if mark.where is not None:
+        found["where"] = mark.where.filter(known).to_list()
+    return found

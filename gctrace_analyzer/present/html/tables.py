@@ -1,0 +1,301 @@
+"""The tables of the page: cycles to search, sort and turn over, and rows that lead to their range."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.present.format import duration, mib, mib_per_s, rate, share
+from gctrace_analyzer.present.plots import ticks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from gctrace_analyzer.present.plots.axis import Axis
+    from gctrace_analyzer.present.report import Report
+
+MOST_ROWS = 50_000
+"""The most cycles that a page holds: 50,000 take about 2 MB."""
+
+_EXACT = 5_000
+"""Up to this many cycles the figures of a range are added up from cycles, otherwise from windows."""
+
+_WINDOWS = 2_000
+_DIGITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row that leads to its range: `begin_s` and `end_s` are on the time axis of the page."""
+
+    cells: tuple[str, ...]
+    begin_s: float | None
+    end_s: float | None
+
+    @property
+    def href(self) -> str | None:
+        """A link to the range; None if it is not on the time axis."""
+        if self.begin_s is None or self.end_s is None:
+            return None
+        return link(self.begin_s, self.end_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """A table of rows that lead to their ranges. `align` has l, r or w (wraps) per column."""
+
+    id: str
+    title: str
+    head: tuple[str, ...]
+    align: str
+    rows: tuple[Row, ...]
+
+
+def link(begin_s: float, end_s: float) -> str:
+    """Returns the address of a range of the time axis, with room on both sides.
+
+    >>> link(10.0, 20.0)
+    '#t=9.800-20.200'
+    """
+    room = 0.02 * (end_s - begin_s) or 0.001
+    return f"#t={max(begin_s - room, 0):.3f}-{end_s + room:.3f}"
+
+
+def span(
+    axis: Axis, process: int | None, start_s: float | None, end_s: float | None
+) -> tuple[float, float] | None:
+    """Returns a range of a process on the time axis of the page; None if it is not drawn."""
+    if end_s is None or not axis.processes:
+        return None
+    begin, end = axis.at(process, start_s or 0.0), axis.at(process, end_s)
+    if begin is None or end is None:
+        return None
+    return axis.seconds(begin), axis.seconds(end)
+
+
+def episodes(report: Report, axis: Axis) -> Ranges:
+    """Returns every episode."""
+    rows = [
+        _row(
+            axis,
+            row,
+            row["kind"],
+            row["severity"],
+            *_times(report, row),
+            row["reason"],
+        )
+        for row in report.analysis.episodes.iter_rows(named=True)
+    ]
+    head = ("Episode", "severity", "from", "to", "length", "what happened")
+    return Ranges("episodes", "Episodes", head, "llrrrw", tuple(rows))
+
+
+def phases(report: Report, axis: Axis) -> Ranges:
+    """Returns every load phase and idle time, with its figures."""
+    rows = [
+        _row(
+            axis,
+            row,
+            row["kind"],
+            *_times(report, row),
+            rate(row["gc_per_s"]),
+            share(row["gc_cpu_share"]),
+            share(row["assist_share_of_gc_cpu"]),
+            mib(row["live_heap_p50_mib"]),
+            mib_per_s(row["alloc_mib_per_s"]),
+        )
+        for row in report.analysis.segments.iter_rows(named=True)
+    ]
+    head = (
+        "Phase", "from", "to", "length", "cycles", "GC CPU", "assists", "live heap", "allocation",
+    )  # fmt: skip
+    return Ranges("phases", "Phases", head, "lrrrrrrrr", tuple(rows))
+
+
+def _row(axis: Axis, row: dict[str, Any], *cells: str) -> Row:
+    found = span(axis, row["process"], row["start_s"], row["end_s"])
+    return Row(cells, *(found or (None, None)))
+
+
+def _times(report: Report, row: dict[str, Any]) -> tuple[str, str, str]:
+    start, end = row["start_s"], row["end_s"]
+    begun = report.analysis.started_at.get(row["process"])
+    shown = [
+        ticks.clock(each) if begun is None else report.moment(row["process"], each)
+        for each in (start, end)
+    ]
+    return shown[0], shown[1], duration(end - start)
+
+
+def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]:
+    """Returns the table of all cycles (or of all intervals, without gctrace) by column.
+
+    If there are more rows than `most`, it holds those with the longest pauses.
+    """
+    frame = axis.cycles.with_columns(t=_position(axis))
+    columns = _INTERVALS if axis.by_dumps else _CYCLES
+    total = len(frame)
+    if not axis.by_dumps:
+        frame = frame.with_columns(
+            pause_ms=pl.sum_horizontal("stw_sweep_term_ms", "stw_mark_term_ms")
+        )
+    if total > most:
+        worst = frame["stw_max_ms" if axis.by_dumps else "pause_ms"].arg_sort(descending=True, nulls_last=True)[:most].sort()
+        frame = frame[worst]
+    if axis.by_dumps or len(axis.processes) < 2:
+        columns = [each for each in columns if each[1] != "process"]
+    shown = [
+        {"head": head, "kind": kind, "values": _values(frame, name)}
+        for head, name, kind in columns
+        if name in frame.columns and frame[name].count()
+    ]
+    sources = frame["source"].cast(pl.String)
+    names = sources.unique(maintain_order=True).to_list()
+    return {
+        "noun": "intervals" if axis.by_dumps else "cycles",
+        "total": total,
+        "columns": shown,
+        "length": _values(frame, "elapsed_s"),
+        "files": [str(name or "frame").rpartition("/")[2] for name in names],
+        "file": sources.replace_strict(names, list(range(len(names)))).to_list()
+        if len(names) > 1
+        else [],
+        "sort": next(
+            (index for index, each in enumerate(columns_of(shown)) if each == _FIRST), 0
+        ),
+    }
+
+
+_FIRST = "pauses, ms"
+
+
+def columns_of(shown: list[dict[str, Any]]) -> list[str]:
+    """Returns the heads of the columns."""
+    return [each["head"] for each in shown]
+
+
+_CYCLES = [
+    ("cycle", "gc_num", "cycle"),
+    ("process", "process", "int"),
+    ("time", "t", "time"),
+    (_FIRST, "pause_ms", "number"),
+    ("sweep term.", "stw_sweep_term_ms", "number"),
+    ("mark term.", "stw_mark_term_ms", "number"),
+    ("marking, ms", "concurrent_mark_ms", "number"),
+    ("GC CPU", "gc_cpu_share", "share"),
+    ("assists", "assist_share", "share"),
+    ("start, MiB", "heap_start_mib", "int"),
+    ("end, MiB", "heap_end_mib", "int"),
+    ("live, MiB", "heap_live_mib", "int"),
+    ("goal, MiB", "heap_goal_mib", "int"),
+    ("forced", "forced", "flag"),
+    ("line", "line_no", "line"),
+]
+_INTERVALS = [
+    ("from", "t", "time"),
+    ("length, s", "elapsed_s", "number"),
+    ("cycles", "gc_cycles", "int"),
+    ("forced", "forced_cycles", "int"),
+    ("GC CPU", "gc_cpu_share", "share"),
+    (_FIRST, "stw_total_ms", "number"),
+    ("longest, ms", "stw_max_ms", "number"),
+    ("allocation, MiB/s", "alloc_mib_per_s", "number"),
+    ("live, MiB", "heap_live_mib", "number"),
+    ("goal, MiB", "heap_goal_mib", "number"),
+    ("resident, MiB", "rss_mib", "number"),
+    ("limit, MiB", "memory_limit_mib", "number"),
+]
+
+
+def figures(report: Report, axis: Axis) -> dict[str, Any]:
+    """Returns what the figures of a chosen range are added up from: cycles or windows."""
+    if axis.by_dumps or len(axis.cycles) <= _EXACT:
+        rows = axis.cycles.with_columns(
+            t=_position(axis), cycles=pl.col("gc_cycles") if axis.by_dumps else pl.lit(1)
+        )
+        pause = (
+            pl.col("stw_max_ms")
+            if axis.by_dumps
+            else pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms")
+        )
+        rows = rows.with_columns(length=pl.col("elapsed_s"), pause=pause)
+    else:
+        whole = (report.analysis.summary.span_s or 1.0) / _WINDOWS
+        rows = report.analysis.windows(whole).filter(pl.col("process").is_in(axis.processes))
+        rows = rows.with_columns(
+            t=pl.col("start_s") + _offset(axis),
+            length=pl.col("end_s") - pl.col("start_s"),
+            pause=pl.col("stw_max_ms"),
+        )
+    names = {
+        "t": "t",
+        "length": "length",
+        "cycles": "cycles",
+        "cpu": "gc_cpu_share",
+        "pause": "pause",
+        "live": "heap_live_mib",
+        "alloc": "alloc_mib_per_s",
+    }
+    return {key: _values(rows, name) for key, name in names.items()}
+
+
+def _position(axis: Axis) -> pl.Expr:
+    """Returns the start of each row in seconds on the time axis of the page."""
+    if not axis.is_time:
+        return pl.col("x").cast(pl.Float64).round(3)
+    since = (pl.col("x") - pl.lit(axis.zero)).dt.total_microseconds() / 1e6
+    return since.round(3)
+
+
+def _offset(axis: Axis) -> pl.Expr:
+    """Returns where the seconds of each process start on the time axis of the page."""
+    if not axis.is_time:
+        return pl.lit(0.0)
+    starts = {each: axis.at(each, 0.0) for each in axis.processes}
+    known = {each: axis.seconds(at) for each, at in starts.items() if at is not None}
+    return pl.col("process").replace_strict(
+        list(known), list(known.values()), default=None, return_dtype=pl.Float64
+    )
+
+
+def _values(frame: pl.DataFrame, name: str) -> list[Any]:
+    values = frame[name]
+    if values.dtype == pl.Boolean:
+        return values.cast(pl.Int8).to_list()
+    if values.dtype.is_float():
+        return (values.round(3) if name == "t" else values.round_sig_figs(_DIGITS)).to_list()
+    return values.to_list()
+
+
+def first_page(
+    table: dict[str, Any], zero: datetime | None, rows: int = 25
+) -> Iterator[tuple[str, ...]]:
+    """Yields the rows with the longest pauses as text, for readers that run no scripts."""
+    columns = table["columns"]
+    if not columns:
+        return
+    by = columns[table["sort"]]["values"]
+    order = sorted(range(len(by)), key=lambda at: -(by[at] or 0.0))[:rows]
+    for at in order:
+        yield tuple(_cell(each, at, table, zero) for each in columns)
+
+
+def _cell(column: dict[str, Any], at: int, table: dict[str, Any], zero: datetime | None) -> str:
+    value, kind = column["values"][at], column["kind"]
+    if value is None:
+        return "–"
+    if kind == "line":
+        return f"{table['files'][table['file'][at] if table['file'] else 0]}:{value}"
+    return _TEXT[kind](value) if kind != "time" else ticks.moment(value, zero)
+
+
+_TEXT: dict[str, Callable[[Any], str]] = {
+    "share": share,
+    "flag": lambda value: "yes" if value else "",
+    "cycle": lambda value: f"gc {value}",
+    "int": lambda value: f"{value:,}",
+    "number": lambda value: f"{value:,.10g}",
+}

@@ -1,0 +1,185 @@
+"""What happened on the time axis: episodes as bands, kills and restarts as moments."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import polars as pl
+
+from gctrace_analyzer.analysis.rules.finding import SEVERITIES
+from gctrace_analyzer.present.format import printable
+from gctrace_analyzer.present.plots.figure import Band, Figure, Moment, Panel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.present.plots.axis import Axis
+    from gctrace_analyzer.present.report import Report
+
+    Placed = TypeVar("Placed", Band, Moment)
+
+MOST_BANDS = 60
+"""The most bands that are drawn: the most severe and longest ones."""
+
+MOST_MOMENTS = 40
+
+CHARACTER = 0.0095
+"""Width of a character of a label, as a share of a narrow figure."""
+
+ROWS = 3
+"""Rows of labels at the top of a panel; what does not fit there has no label."""
+
+FLIP = 0.75
+"""From this share of the axis on, a label is left of its position."""
+
+_AFTER = 1.0
+"""A death that follows later than this multiple of the time span does not stretch the axis."""
+
+_SAME_S = 5.0
+"""Events of systemd that are this near to a kill are about that kill."""
+
+_UNIT_EVENTS = {
+    "main_exited": "process exited",
+    "restart_scheduled": "restart",
+    "failed": "unit failed",
+}
+_CONTAINER_EVENTS = {"oom": "container OOM", "die": "container exit", "restart": "restart"}
+
+
+def timed(
+    name: str,
+    title: str,
+    report: Report,
+    axis: Axis,
+    panels: tuple[Panel, ...],
+    *,
+    shared: bool = True,
+) -> Figure:
+    """Returns a plot of panels, with episodes if the panels share the time axis."""
+    if not shared or axis.ends is None:
+        return Figure(name, title, panels, shared_x=shared, notes=axis.notes)
+    ends = with_deaths(report, axis)
+    bands, moments = placed(report, axis, ends)
+    return Figure(
+        name,
+        title,
+        panels,
+        x_title=axis.title,
+        x_range=ends,
+        bands=bands,
+        moments=moments,
+        notes=axis.notes,
+    )
+
+
+def with_deaths(report: Report, axis: Axis) -> tuple[Any, Any] | None:
+    """Returns the ends of the axis, up to a death that follows its last cycle."""
+    if axis.ends is None:
+        return None
+    begin, end = axis.ends
+    span = end - begin
+    late = [
+        each.at
+        for each in _deaths(report, axis)
+        if end < each.at and (each.at - end) <= _AFTER * span
+    ]
+    # A line at the very end of the axis would be cut in half.
+    return begin, max(late) + 0.02 * span if late else end
+
+
+def placed(
+    report: Report, axis: Axis, ends: tuple[Any, Any] | None
+) -> tuple[tuple[Band, ...], tuple[Moment, ...]]:
+    """Returns the bands and moments of the axis, with rows in which no label covers another."""
+    if ends is None:
+        return (), ()
+    taken: list[list[tuple[float, float]]] = [[] for _ in range(ROWS)]
+    moments = tuple(_row(each, each.at, ends, taken) for each in _moments(report, axis, ends))
+    bands = tuple(_row(each, each.begin, ends, taken) for each in _bands(report, axis))
+    return bands, moments
+
+
+def is_flipped(at: Any, ends: tuple[Any, Any]) -> bool:
+    """Returns whether the label of this position is left of it."""
+    return _share(at, ends) > FLIP
+
+
+def _row(
+    each: Placed, at: Any, ends: tuple[Any, Any], taken: list[list[tuple[float, float]]]
+) -> Placed:
+    share = _share(at, ends)
+    width = CHARACTER * (len(each.name) + 1)
+    low, high = (share - width, share) if share > FLIP else (share, share + width)
+    for number, row in enumerate(taken):
+        if all(high <= begin or low >= end for begin, end in row):
+            row.append((low, high))
+            return replace(each, row=number)
+    return replace(each, row=None)
+
+
+def _share(at: Any, ends: tuple[Any, Any]) -> float:
+    first, last = ends
+    return float((at - first) / (last - first)) if last != first else 0.0
+
+
+def _bands(report: Report, axis: Axis) -> Iterator[Band]:
+    """Yields the episodes; if there are too many, the most severe and longest."""
+    rows = report.analysis.episodes.to_dicts()
+    rows.sort(
+        key=lambda row: (-SEVERITIES.index(row["severity"]), row["start_s"] - row["end_s"])
+    )
+    for row in rows[:MOST_BANDS]:
+        begin = axis.at(row["process"], row["start_s"])
+        end = axis.at(row["process"], row["end_s"])
+        if begin is not None and end is not None:
+            yield Band(begin, end, row["kind"], row["severity"])
+
+
+def _moments(report: Report, axis: Axis, ends: tuple[Any, Any]) -> list[Moment]:
+    deaths = list(_deaths(report, axis))
+    others = [*_restarts(axis), *(_of_supervisor(report, deaths) if axis.is_time else ())]
+    within = [each for each in (*deaths, *others) if ends[0] <= each.at <= ends[1]]
+    return within[:MOST_MOMENTS]
+
+
+def _deaths(report: Report, axis: Axis) -> Iterator[Moment]:
+    for death in report.analysis.post_mortems:
+        at: Any = (
+            death.logged_at if axis.is_time else _death_at(axis, death.process, death.gap_s)
+        )
+        if at is not None:
+            yield Moment(at, printable(death.kind))
+
+
+def _death_at(axis: Axis, process: int | None, gap_s: float | None) -> Any:
+    if process is None or process not in axis.processes or gap_s is None:
+        return None
+    last = axis.cycles.filter(process=process).select(pl.col("end_s").max()).item()
+    return axis.at(process, None if last is None else last + gap_s)
+
+
+def _restarts(axis: Axis) -> Iterator[Moment]:
+    for process in axis.processes[1:]:
+        at = axis.at(process, 0.0)
+        if at is not None:
+            yield Moment(at, "restart", "info")
+
+
+def _of_supervisor(report: Report, deaths: list[Moment]) -> Iterator[Moment]:
+    """Yields what systemd or Docker logged about the service, apart from the kills."""
+    tables = report.analysis.tables
+    for table, names in (
+        ("unit_events", _UNIT_EVENTS),
+        ("container_states", _CONTAINER_EVENTS),
+    ):
+        known = tables[table].filter(
+            pl.col("event").is_in(list(names)) & pl.col("logged_at").is_not_null()
+        )
+        for row in known.unique(["event", "logged_at"], maintain_order=True).iter_rows(
+            named=True
+        ):
+            at = row["logged_at"]
+            if all(abs(at - each.at) > timedelta(seconds=_SAME_S) for each in deaths):  # type: ignore[operator]  # deaths on this axis are datetimes
+                yield Moment(at, names[row["event"]], "info")

@@ -1,0 +1,103 @@
+"""The colours, dashes and markers of every chart, on light and on dark ground."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Dash = Literal["solid", "dash", "dot"]
+Symbol = Literal["circle", "square"]
+
+LIGHT = {
+    "blue": "#1a4fd6",
+    "sky": "#3d9ba6",
+    "green": "#17451a",
+    "violet": "#8f7df2",
+    "slate": "#5a6270",
+    "navy": "#0d1150",
+    "ink": "#1b1f24",
+    "bad": "#d93025",
+    "warn": "#b26a00",
+    "info": "#8a8f98",
+}
+"""Colours by name on white: at least 3:1, and apart for colour-blind readers too, which
+tests/present/plots/test_palette.py computes."""
+
+DARK = {
+    "blue": "#3b72bf",
+    "sky": "#9ac8fe",
+    "green": "#4a962a",
+    "violet": "#ae93ff",
+    "slate": "#a3abb5",
+    "navy": "#eef1ff",
+    "ink": "#e6e9ee",
+    "bad": "#ff7a7a",
+    "warn": "#f0b84a",
+    "info": "#7d858f",
+}
+"""The same colours on the dark ground of the page."""
+
+GROUND = {"light": "#ffffff", "dark": "#14171c"}
+
+SERIES = ("blue", "sky", "green", "violet", "slate", "navy")
+SEVERITIES = ("bad", "warn", "info")
+"""Bands and events have these colours, which no series has."""
+
+NEUTRAL = "#7f7f7f"
+"""Grid and notes: readable on both grounds."""
+
+
+class Look(NamedTuple):
+    """How a series looks: `color` is a key of `LIGHT` and `DARK`."""
+
+    color: str
+    dash: Dash = "solid"
+    symbol: Symbol = "circle"
+
+    @property
+    def hex(self) -> str:
+        """The colour on light ground."""
+        return LIGHT[self.color]
+
+
+LOOKS = {
+    "heap start": Look("sky", "dot"),
+    "live heap": Look("blue"),
+    "heap goal": Look("green", "dash"),
+    "resident": Look("violet"),
+    "heap allocated": Look("slate", "dot"),
+    "system": Look("navy"),
+    "killed": Look("violet", symbol="square"),
+    "forced": Look("navy", symbol="square"),
+    "GC CPU": Look("blue"),
+    "with idle marking": Look("sky", "dot"),
+    "mark assist": Look("violet"),
+    "sweep termination": Look("sky", "dot", "square"),
+    "mark termination": Look("blue"),
+    "all pauses": Look("slate", "dash"),
+    "allocation": Look("green"),
+    "interval": Look("slate"),
+    "trend": Look("navy", "dash"),
+    "held": Look("violet"),
+    "needed": Look("blue"),
+    "heap in use": Look("sky", "dot"),
+    "given back": Look("slate", "dot"),
+    "effective GOGC": Look("green"),
+    "gogc": Look("blue"),
+    "memory-limit": Look("navy", symbol="square"),
+    "heap-minimum": Look("slate"),
+    "now": Look("slate", symbol="square"),
+    "advised": Look("blue"),
+    "median": Look("blue"),
+    "p99": Look("green", "dash"),
+    "maximum": Look("violet", symbol="square"),
+}
+"""The same quantity looks the same in every plot."""
+
+RUNS = (
+    Look("blue"),
+    Look("green", "dash"),
+    Look("violet"),
+    Look("slate", "dot"),
+    Look("sky", "dash"),
+)
+"""Several runs in one plot, in their order."""
