@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import IO, TYPE_CHECKING, cast, get_args
 
@@ -78,9 +82,21 @@ exit codes: 0 analysed, 1 a --fail-on condition is true, 2 wrong usage,
 3 no usable input, 70 internal error, 130 interrupted"""
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """How an HTML report is written: the command that it names, and whether it is small."""
+
+    command: str = ""
+    light: bool = False
+
+
+_PLAIN = Page()
+
+
 def run(words: list[str]) -> int:
     """Prints or writes the report and returns the exit code."""
     args = command_parser().parse_args(words)
+    args.words = words
     outputs = validated(args)
     return deliver(_read(args), args, outputs)
 
@@ -102,12 +118,15 @@ def deliver(whole: Run, args: argparse.Namespace, outputs: list[tuple[Path, str]
     view = _selected(whole, args)
     if args.fail_on or args.junit:
         code = fail_on.report_checks(args, view.check(*args.fail_on)) or code
+    page = Page(_command(args.words), light=args.light)
     for path, kind in outputs:
         name = args.plot if kind in PICTURES else table
-        write_atomically(path, partial(write, view, kind, name))
+        write_atomically(path, partial(write, view, kind, name, page=page))
     if not outputs or args.format:
         with to_a_reader():
-            _print(view, args.format or ("csv" if args.table else "text"), table, args.color)
+            _print(
+                view, args.format or ("csv" if args.table else "text"), table, args.color, page
+            )
     return code
 
 
@@ -118,6 +137,25 @@ def _commands() -> Iterator[str]:
     yield f"  {'gctrace-analyze FILE...':39}  report (this help)"
     for name, (example, about) in VERBS.items():
         yield f"  {f'gctrace-analyze {name} {example}':39}  {about}"
+
+
+def _command(words: list[str]) -> str:
+    """Returns the command to show in a report, without headers, passwords and queries of URLs.
+
+    >>> _command(["prometheus", "https://me:secret@host/api?token=1", "--header", "X: y"])
+    "gctrace-analyze prometheus https://host/api --header '…'"
+    """
+    shown, hide = [], False
+    for word in words:
+        option, equals, _ = word.partition("=")
+        if hide:
+            shown.append("…")
+        elif option == "--header" and equals:
+            shown.append("--header=…")
+        else:
+            shown.append(re.sub(r"(\w+://)(?:[^/@]*@)?([^?#]*).*", r"\1\2", word))
+        hide = word == "--header"
+    return shlex.join(["gctrace-analyze", *shown])
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -156,6 +194,11 @@ def add_report(parser: Parser) -> None:
         metavar="PLOT",
         default="timeline",
         help=f"plot to write as png or svg: {', '.join(PLOTS)} (default: timeline)",
+    )
+    output.add_argument(
+        "--light",
+        action="store_true",
+        help="a small HTML report without scripts, for tickets and mail",
     )
     selection = parser.add_argument_group("selection")
     selection.add_argument(
@@ -212,23 +255,23 @@ def _selected(whole: Run, args: argparse.Namespace) -> Run:
     return view
 
 
-def _print(view: Run, kind: str, table: str, color: str) -> None:
+def _print(view: Run, kind: str, table: str, color: str, page: Page) -> None:
     if kind == "text":
         from gctrace_analyzer.cli.screen import show
         from gctrace_analyzer.present.text import lines
 
         show([*lines(view.report()), (), _NEXT], color)
     else:
-        write(view, kind, table, sys.stdout.buffer)
+        write(view, kind, table, sys.stdout.buffer, page)
         sys.stdout.buffer.flush()
 
 
-def write(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
+def write(view: Run, kind: str, name: str, file: IO[bytes], page: Page = _PLAIN) -> None:
     """Writes the run in a format: as a report, or the table or plot called `name`."""
     if kind == "text":
-        from gctrace_analyzer.present import text
+        from gctrace_analyzer.present import text as plain_text
 
-        file.write((text.plain(view.report()) + "\n").encode())
+        file.write((plain_text.plain(view.report()) + "\n").encode())
     elif kind == "json":
         from gctrace_analyzer.present import json
 
@@ -240,7 +283,13 @@ def write(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
     elif kind == "html":
         from gctrace_analyzer.present.html import report
 
-        file.write(report.dumps(view.report()).encode("utf-8", "replace"))
+        text = report.dumps(
+            view.report(),
+            light=page.light,
+            command=page.command or None,
+            made_at=datetime.now(UTC),
+        )
+        file.write(text.encode("utf-8", "replace"))
     elif kind in PICTURES:
         _write_plot(view, kind, name, file)
     else:

@@ -58,6 +58,7 @@ _OF_ONE = ("table", "between", "process", "fail_on", "junit")
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
     args = command_parser().parse_args(words)
+    args.words = ["prometheus", *words]
     outputs = report.validated(args)
     if args.save is not None:
         _validate_file(args.save)

@@ -164,9 +164,7 @@ def _points(mark: Mark, zero: Any) -> pl.DataFrame:
     return frame
 
 
-def _paths(
-    mark: Mark, frame: pl.DataFrame, panel: Panel, x: Place, y: Place
-) -> Iterator[Path]:
+def _paths(mark: Mark, frame: pl.DataFrame, panel: Panel, x: Place, y: Place) -> Iterator[Path]:
     across = _expression("x", x, is_log=panel.log_x).round(3)
     placed = frame.with_columns(
         across,
@@ -239,7 +237,8 @@ def _labels(figure: Figure, panel: Panel, zero: Any, x: Place, y: Place) -> Iter
         if level in span.above:
             yield Label(0, 0, f"↑ {level.name}", "limit above")
         else:
-            yield Label(0, y(level.y), level.name, "limit")
+            low = " below" if span.is_near_the_top(level) else ""
+            yield Label(0, y(level.y), level.name, f"limit{low}")
     for at, value, text in panel.labels:
         yield Label(x(at) / 10, y(value), text, "point")
 

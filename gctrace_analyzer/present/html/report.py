@@ -132,8 +132,9 @@ def _plots(axis: Axis, report: Report) -> dict[str, Figure]:
         own = figure.x_range
         # Dumps of a log without timestamps have a clock of their own.
         if shared.x_range and (own is None or type(own[0]) is type(shared.x_range[0])):
-            timed = {"x_range": shared.x_range, "bands": shared.bands}
-            plots[name] = replace(figure, moments=shared.moments, **timed)
+            plots[name] = replace(
+                figure, x_range=shared.x_range, bands=shared.bands, moments=shared.moments
+            )
     return plots
 
 
@@ -144,9 +145,7 @@ def _charts(plots: dict[str, Figure], report: Report) -> dict[str, list[Chart]]:
     drawn = [
         each
         for figure in plots.values()
-        for each in charts_of(
-            figure, said, linked=shared is None or figure.x_range == shared
-        )
+        for each in charts_of(figure, said, linked=shared is None or figure.x_range == shared)
     ]
     return {
         group: [each for name in names for each in drawn if each.id.startswith(name)]

@@ -1,4 +1,4 @@
-"""The tables of the page: cycles to search, sort and turn over, and rows that lead to their range."""
+"""The tables of the page: cycles to search and sort, and rows that lead to their range."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_ROWS = 50_000
 """The most cycles that a page holds: 50,000 take about 2 MB."""
 
 _EXACT = 5_000
-"""Up to this many cycles the figures of a range are added up from cycles, otherwise from windows."""
+"""From more cycles than this, the figures of a range are added up from windows."""
 
 _WINDOWS = 2_000
 _DIGITS = 4
@@ -143,7 +143,11 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
             pause_ms=pl.sum_horizontal("stw_sweep_term_ms", "stw_mark_term_ms")
         )
     if total > most:
-        worst = frame["stw_max_ms" if axis.by_dumps else "pause_ms"].arg_sort(descending=True, nulls_last=True)[:most].sort()
+        worst = (
+            frame["stw_max_ms" if axis.by_dumps else "pause_ms"]
+            .arg_sort(descending=True, nulls_last=True)[:most]
+            .sort()
+        )
         frame = frame[worst]
     if axis.by_dumps or len(axis.processes) < 2:
         columns = [each for each in columns if each[1] != "process"]

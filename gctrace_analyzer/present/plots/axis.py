@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
@@ -213,13 +213,15 @@ def _where(*, is_cycle: bool) -> pl.Expr:
     return pl.format("gc {} · {}", "gc_num", place) if is_cycle else place
 
 
+_LIMITS: tuple[tuple[str, str, Literal["dash", "dot"]], ...] = (
+    ("GOMEMLIMIT", "memory_limit_mib", "dash"),
+    ("container limit", "container_limit_mib", "dot"),
+)
+
+
 def limits(report: Report) -> Iterator[Level]:
     """Yields the known memory limits."""
-    for name, key in (
-        ("GOMEMLIMIT", "memory_limit_mib"),
-        ("container limit", "container_limit_mib"),
-    ):
+    for name, key, dash in _LIMITS:
         value = report.analysis.settings.value(key)
         if isinstance(value, int | float):
-            dash = "dash" if key == "memory_limit_mib" else "dot"
             yield Level(f"{name} {mib(value)}", float(value), dash)

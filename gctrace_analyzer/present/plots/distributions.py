@@ -118,7 +118,7 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
         "predicted, 80 % interval",
         rows["heap_peak_mib"],
         rows[cpu],
-        look=LOOKS["live heap"],
+        look=LOOKS["predicted"],
         low=rows[f"{cpu}_low"],
         high=rows[f"{cpu}_high"],
         where=rows.select(pl.format("GOGC={}", pl.col("gogc").cast(pl.Int64))).to_series(),

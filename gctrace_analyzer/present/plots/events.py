@@ -181,5 +181,5 @@ def _of_supervisor(report: Report, deaths: list[Moment]) -> Iterator[Moment]:
             named=True
         ):
             at = row["logged_at"]
-            if all(abs(at - each.at) > timedelta(seconds=_SAME_S) for each in deaths):  # type: ignore[operator]  # deaths on this axis are datetimes
+            if all(abs(at - each.at) > timedelta(seconds=_SAME_S) for each in deaths):
                 yield Moment(at, names[row["event"]], "info")

@@ -10,11 +10,9 @@ from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.palette import LOOKS, Look
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     import polars as pl
 
-    X = float | datetime | str
+    from gctrace_analyzer.present.plots.ticks import X
 
 TOP_TENTH = 0.9
 """A series that stays above this share of its maximum is drawn without zero, because it would
@@ -25,6 +23,7 @@ _LEVEL_ROOM = 2.5
 named at the upper edge instead."""
 
 _HEADROOM = 0.06
+_NEAR_THE_TOP = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +71,17 @@ class Span:
     is_cut: bool = False
     above: tuple[Level, ...] = ()
 
+    def is_near_the_top(self, level: Level) -> bool:
+        """Returns whether the name of a level belongs below it, to leave room for events."""
+        return level.y > self.high - _NEAR_THE_TOP * (self.high - self.low)
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:
     """One pair of axes. A `percent` axis shows shares (0–1) as percentages.
 
-    `unit` is appended to single values, as in "4.2 ms". With `is_timed` its horizontal axis is time.
+    `unit` is appended to single values, as in "4.2 ms". With `is_timed` the horizontal axis is
+    time.
     """
 
     name: str

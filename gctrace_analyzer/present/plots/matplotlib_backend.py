@@ -127,7 +127,7 @@ def _panel(panel: Panel, ax: Any) -> None:
             xycoords="axes fraction" if above else ("axes fraction", "data"),
             color=LIGHT["ink"],
             fontsize=8,
-            va="top" if above else "bottom",
+            va="top" if above or span.is_near_the_top(level) else "bottom",
         )
     for x, y, text in panel.labels:
         ax.annotate(text, (x, y), xytext=(4, 3), textcoords="offset points", fontsize=8)
@@ -150,7 +150,14 @@ def _panel(panel: Panel, ax: Any) -> None:
         )
 
 
-_DASHES = {"solid": "-", "dash": (0, (5, 2.5)), "dot": (0, (1.4, 1.6))}
+_DASHES = {
+    "solid": "-",
+    "dash": (0, (5, 2.5)),
+    "dot": (0, (1.4, 1.6)),
+    "dashdot": (0, (6, 2, 1.4, 2)),
+    "longdash": (0, (10, 3)),
+    "longdashdot": (0, (10, 2, 1.4, 2)),
+}
 _SYMBOLS = {"circle": "o", "square": "s"}
 
 

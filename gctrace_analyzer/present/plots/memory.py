@@ -52,10 +52,14 @@ def memory(report: Report, _axis: Axis) -> Figure:
         if values.count():
             points = pl.DataFrame({"x": x, "y": values})
             marks.append(Mark(name, points["x"], points["y"], look=LOOKS[look]))
-    ends = (x.min(), x.max()) if is_timed and len(x) else None
     panel = Panel(
-        "memory", "Heap obtained and heap needed, MiB", tuple(marks), unit="MiB", is_timed=is_timed
+        "memory",
+        "Heap obtained and heap needed, MiB",
+        tuple(marks),
+        unit="MiB",
+        is_timed=is_timed,
     )
+    ends = panel.time_range if is_timed and panel.drawn else None
     return Figure(
         "memory",
         "Heap obtained and heap needed",

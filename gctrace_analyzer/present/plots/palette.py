@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-Dash = Literal["solid", "dash", "dot"]
+Dash = Literal["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"]
 Symbol = Literal["circle", "square"]
 
 LIGHT = {
@@ -63,9 +63,9 @@ LOOKS = {
     "heap start": Look("sky", "dot"),
     "live heap": Look("blue"),
     "heap goal": Look("green", "dash"),
-    "resident": Look("violet"),
+    "resident": Look("violet", "dashdot"),
     "heap allocated": Look("slate", "dot"),
-    "system": Look("navy"),
+    "system": Look("navy", "longdash"),
     "killed": Look("violet", symbol="square"),
     "forced": Look("navy", symbol="square"),
     "GC CPU": Look("blue"),
@@ -77,14 +77,15 @@ LOOKS = {
     "allocation": Look("green"),
     "interval": Look("slate"),
     "trend": Look("navy", "dash"),
-    "held": Look("violet"),
+    "held": Look("violet", "dashdot"),
     "needed": Look("blue"),
     "heap in use": Look("sky", "dot"),
-    "given back": Look("slate", "dot"),
+    "given back": Look("slate", "longdashdot"),
     "effective GOGC": Look("green"),
     "gogc": Look("blue"),
     "memory-limit": Look("navy", symbol="square"),
     "heap-minimum": Look("slate"),
+    "predicted": Look("sky"),
     "now": Look("slate", symbol="square"),
     "advised": Look("blue"),
     "median": Look("blue"),
@@ -96,8 +97,8 @@ LOOKS = {
 RUNS = (
     Look("blue"),
     Look("green", "dash"),
-    Look("violet"),
+    Look("violet", "dashdot"),
     Look("slate", "dot"),
-    Look("sky", "dash"),
+    Look("sky", "longdash"),
 )
 """Several runs in one plot, in their order."""

@@ -133,9 +133,7 @@ def _place(
         }
     )
     for mark in panel.marks:
-        data += _traces(
-            mark, panel, index=index, shared=figure.shared_x, legend=legend
-        )
+        data += _traces(mark, panel, index=index, shared=figure.shared_x, legend=legend)
     _shade(layout, figure, panel, index=index, named=index == 0)
 
 
@@ -325,7 +323,7 @@ def _shade(
                 "xanchor": "left",
                 "yref": f"y{number} domain" if above else f"y{number}",
                 "y": 1 if above else level.y,
-                "yanchor": "top" if above else "bottom",
+                "yanchor": "top" if above or span.is_near_the_top(level) else "bottom",
                 "showarrow": False,
                 "font": {"color": LIGHT["ink"], "size": 11},
             }

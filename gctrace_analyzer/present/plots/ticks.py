@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.present.plots.figure import X
+    X = float | datetime | str
+    """A position on a horizontal axis."""
 
 _DAY_S = 86_400
 STEPS_S = (

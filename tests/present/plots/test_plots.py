@@ -115,7 +115,7 @@ def test_axes_of_yours_are_drawn_on() -> None:
     assert run.plot.live_heap(ax=axes[0]) is axes[0]
     run.plot.timeline(ax=axes[1], panel="heap")
     assert axes[1].lines
-    with pytest.raises(gca.BadSettingError, match="timeline has the panels heap, gc_cpu"):
+    with pytest.raises(gca.BadSettingError, match="timeline has the panels heap, pauses"):
         run.plot.timeline(ax=axes)
     with pytest.raises(gca.BadSettingError, match="panel"):
         run.plot.timeline(panel="nope")

@@ -1,0 +1,72 @@
+"""The palette: readable on both grounds, and distinct for colour-blind readers."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.present.plots.accessor import PLOTS, described
+from gctrace_analyzer.present.plots.palette import DARK, GROUND, LIGHT, SERIES, SEVERITIES
+from tests.conftest import ROOT, SAMPLES
+
+Color = pytest.importorskip("coloraide.everything", reason="coloraide is missing").ColorAll
+
+LEAST_CONTRAST = 3.0
+"""WCAG 2.2, 1.4.11: graphical objects."""
+
+LEAST_DIFFERENCE = 9.5
+"""CIEDE2000; about 2 can be told apart side by side, lines across a chart need more."""
+
+INPUTS = (
+    SAMPLES / "leak-into-limit-go1.24.log",
+    SAMPLES / "forced-go1.26.log",
+    SAMPLES / "oom-journal.jsonl",
+    SAMPLES / "buffers-go1.16.csv",
+    ROOT / "tests/corpus/metrics/own/thrash-limit80/query-raw.json.gz",
+)
+VISIONS = (None, "deutan", "protan")
+THEMES = {"light": LIGHT, "dark": DARK}
+
+
+def seen(color: str, vision: str | None) -> object:
+    """The colour as it is seen, by Machado, Oliveira and Fernandes (2009)."""
+    if vision is None:
+        return Color(color)
+    return Color(color).filter(vision, method="machado").convert("srgb").clip()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_color_contrasts_with_its_ground(theme: str) -> None:
+    low = {
+        name: round(Color(color).contrast(GROUND[theme], method="wcag21"), 2)
+        for name, color in THEMES[theme].items()
+    }
+    assert {name: ratio for name, ratio in low.items() if ratio < LEAST_CONTRAST} == {}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("vision", VISIONS)
+def test_series_differ_from_each_other_and_from_bands(theme: str, vision: str | None) -> None:
+    colors = {name: seen(color, vision) for name, color in THEMES[theme].items()}
+    pairs = [*combinations(SERIES, 2), *((one, two) for one in SERIES for two in SEVERITIES[:2])]
+    close = {
+        pair: round(distance, 1)
+        for pair in pairs
+        if (distance := colors[pair[0]].delta_e(colors[pair[1]], method="2000"))  # type: ignore[attr-defined]
+        < LEAST_DIFFERENCE
+    }
+    assert close == {}
+
+
+def test_series_of_a_panel_differ_in_color_and_in_dash() -> None:
+    for name in INPUTS:
+        report = gca.read(name).report()
+        for plot in PLOTS:
+            for panel in described(report, plot).panels:
+                lines = [mark.look.dash for mark in panel.marks if mark.kind != "points"]
+                assert len(set(lines)) == len(lines), (plot, panel.name)
+                colors = [mark.look.color for mark in panel.marks]
+                assert len(set(colors)) == len(colors), (plot, panel.name)
+                assert not set(colors) & set(SEVERITIES)
