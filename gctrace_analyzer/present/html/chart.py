@@ -240,7 +240,7 @@ def _labels(figure: Figure, panel: Panel, zero: Any, x: Place, y: Place) -> Iter
             low = " below" if span.is_near_the_top(level) else ""
             yield Label(0, y(level.y), level.name, f"limit{low}")
     for at, value, text in panel.labels:
-        yield Label(x(at) / 10, y(value), text, "point")
+        yield Label(x(at) / 10, y(value), text, "point", flipped=x(at) > 0.95 * WIDTH)
 
 
 def _x_ticks(

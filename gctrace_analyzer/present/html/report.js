@@ -328,7 +328,7 @@
       const wanted = state.query.toLowerCase();
       const rows = [];
       times.forEach((at, row) => {
-        if (range && (at > range[1] || at + (length[row] ?? 0) < range[0])) return;
+        if (range && (at === null || at < range[0] || at > range[1])) return;
         if (wanted && !words[row].toLowerCase().includes(wanted)) return;
         rows.push(row);
       });

@@ -147,10 +147,14 @@ def _charts(plots: dict[str, Figure], report: Report) -> dict[str, list[Chart]]:
         for figure in plots.values()
         for each in charts_of(figure, said, linked=shared is None or figure.x_range == shared)
     ]
-    return {
+    groups = {
         group: [each for name in names for each in drawn if each.id.startswith(name)]
         for group, names in _GROUPS.items()
     }
+    if not groups["timeline"]:
+        # A few dumps without figures of GC: their memory is all there is.
+        groups["timeline"], groups["more"] = groups["more"], []
+    return groups
 
 
 def _advice(report: Report) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.present.html import report
-from tests.conftest import SAMPLES
+from tests.conftest import ROOT, SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,12 +22,14 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not 
 INPUTS = sorted(
     path for path in SAMPLES.iterdir() if path.is_file() and path.suffix not in (".toml", ".md")
 )
-TIMED = ".chart[id^=timeline-]"
+TIMED = ".chart.timed"
 CHART_IS_DRAWN = """id => {
-  const marks = document.getElementById(id).querySelectorAll(
-    '.scatterlayer .trace path, .scatterlayer .trace .point');
-  return [...marks].some(mark => mark.getBoundingClientRect().width > 0);
+  const marks = document.getElementById(id).querySelectorAll('svg.plotted .line, svg.plotted .points');
+  return [...marks].some(mark => mark.getBBox().width > 0 || mark.getTotalLength() >= 0);
 }"""
+SHOWN = "document.querySelector('.timed svg.plotted').getAttribute('viewBox')"
+WHOLE = "0 0 1000 100"
+METRICS = ROOT / "tests/corpus/metrics/own/thrash-limit80/query-raw.json.gz"
 
 
 def the_browser() -> str | None:
@@ -76,27 +78,43 @@ def opened(
     context.close()
 
 
-def saved(run: gca.Run, folder: Path) -> Path:
+def saved(run: gca.Run, folder: Path, **how: Any) -> Path:
     path = folder / "report.html"
-    path.write_text(report.dumps(run.report()))
+    path.write_text(report.dumps(run.report(), **how))
     return path
 
 
 def drawn_whole(page: Any) -> list[str]:
-    """Scrolls through the page, so that all charts are drawn; their names."""
+    """The names of all charts, after the script has run."""
+    page.wait_for_selector(":root.live")
     names: list[str] = page.eval_on_selector_all(".chart", "all => all.map(each => each.id)")
-    for name in names:
-        page.locator(f"[id='{name}']").scroll_into_view_if_needed()
-        page.wait_for_selector(f"[id='{name}'] .plot-container", timeout=10_000)
     return names
 
 
-def ranges(page: Any) -> list[list[str]]:
-    """What each chart of the timeline shows."""
-    found: list[list[str]] = page.eval_on_selector_all(
-        TIMED, "all => all.map(each => [...each.layout.xaxis.range].map(String))"
+def ranges(page: Any) -> list[str]:
+    """What each time chart shows: the left end and the width of its visible part."""
+    found: list[str] = page.eval_on_selector_all(
+        f"{TIMED} svg.plotted",
+        "all => all.map(each => each.getAttribute('viewBox').split(' ').filter((_, at) => at % 2 === 0).join(' '))",
     )
     return found
+
+
+def middle(page: Any, chart: str = f"{TIMED} .area") -> tuple[dict[str, float], float]:
+    """The box of the first such chart, and the middle of its height."""
+    area = page.locator(chart).first
+    area.scroll_into_view_if_needed()
+    box = area.bounding_box()
+    return box, box["y"] + box["height"] / 2
+
+
+def dragged(page: Any, begin: float, end: float) -> None:
+    """Drags over the first time chart, between two shares of its width."""
+    box, y = middle(page)
+    page.mouse.move(box["x"] + begin * box["width"], y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + end * box["width"], y, steps=5)
+    page.mouse.up()
 
 
 @pytest.mark.parametrize("sample", INPUTS, ids=lambda path: path.name)
@@ -113,53 +131,214 @@ def test_every_sample_opens_clean_with_its_charts(
         assert wrong == []
 
 
-def test_a_finding_and_the_buttons_move_all_charts_of_the_timeline(
-    browser: Any, tmp_path: Path
-) -> None:
+def test_a_finding_and_the_buttons_move_all_time_charts(browser: Any, tmp_path: Path) -> None:
     path = saved(gca.read(SAMPLES / "thrash-go1.19.log"), tmp_path)
     with opened(browser, path) as (page, wrong):
-        page.wait_for_selector(f"{TIMED} .plot-container")
         drawn_whole(page)
         whole = ranges(page)
-        link = page.locator(".finding a[href^='#t=']").first
-        link.click()
-        page.wait_for_function(
-            "was => String(document.querySelector('.chart').layout.xaxis.range[0]) !== was",
-            arg=whole[0][0],
-        )
+        assert len(whole) == 6
+        page.locator(".finding a[href^='#t=']").first.click()
+        page.wait_for_function(f"{SHOWN} !== '{WHOLE}'")
         there = ranges(page)
-        assert len({tuple(each) for each in there}) == 1
+        assert len(set(there)) == 1
         assert there != whole
         assert "#t=" in page.url
         page.locator("[data-move=all]").press("Enter")
-        page.wait_for_function(
-            "was => String(document.querySelector('.chart').layout.xaxis.range[0]) === was",
-            arg=whole[0][0],
-        )
+        assert ranges(page) == whole
         assert "#t=" not in page.url
         assert wrong == []
 
 
-def test_an_address_with_a_stretch_of_time_opens_there(browser: Any, tmp_path: Path) -> None:
-    path = saved(gca.read(SAMPLES / "spike-go1.26.log"), tmp_path)
-    with opened(browser, path, "#t=0.5-1.5") as (page, wrong):
+def test_dragging_zooms_charts_tables_and_figures_and_a_double_click_resets(
+    browser: Any, tmp_path: Path
+) -> None:
+    run = gca.read(SAMPLES / "leak-into-limit-go1.24.log")
+    with opened(browser, saved(run, tmp_path)) as (page, wrong):
         drawn_whole(page)
-        assert {tuple(map(float, each)) for each in ranges(page)} == {(0.5, 1.5)}
+        whole = page.inner_text("#range")
+        assert "73 cycles" in whole
+        assert "GC CPU 35.3 %" in whole
+        dragged(page, 0.5, 0.75)
+        assert len(set(ranges(page))) == 1
+        assert abs(float(ranges(page)[0].split()[1]) - 250) < 2
+        part = page.inner_text("#range")
+        assert "Whole run" not in part
+        cycles = int(part.split(" cycles")[0].rpartition(" ")[2])
+        assert 0 < cycles < 73
+        assert f"{cycles} of 73 cycles in the chosen range" in page.inner_text("#found")
+        begin, end = (float(word) for word in page.url.partition("#t=")[2].split("-"))
+        inside = run.cycles.filter(run.cycles["start_s"].is_between(begin, end))
+        assert cycles == len(inside)
+        box, y = middle(page)
+        page.mouse.dblclick(box["x"] + 50, y)
+        assert page.inner_text("#range") == whole
+        assert "#t=" not in page.url
         assert wrong == []
 
 
-def test_hovering_shows_the_cycle_and_its_line(browser: Any, tmp_path: Path) -> None:
+def test_a_crosshair_is_shared_by_all_time_charts(browser: Any, tmp_path: Path) -> None:
     path = saved(gca.read(SAMPLES / "steady-go1.26.log"), tmp_path)
     with opened(browser, path) as (page, wrong):
-        page.wait_for_selector(f"{TIMED} .plot-container")
         drawn_whole(page)
-        plot = page.locator(TIMED).first.locator(".nsewdrag").first
-        plot.scroll_into_view_if_needed()
-        box = plot.bounding_box()
-        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=4)
-        page.wait_for_function("document.querySelector('.hoverlayer')?.textContent")
-        hovered = " ".join(page.locator(".hoverlayer").all_text_contents())
+        box, y = middle(page)
+        page.mouse.move(box["x"] + box["width"] / 2, y, steps=4)
+        lines = page.eval_on_selector_all(
+            f"{TIMED} .cross", "all => all.map(each => [each.hidden, each.style.left])"
+        )
+        assert len({str(each) for each in lines}) == 1
+        assert lines[0][0] is False
+        hovered = page.locator(".tip:not([hidden])").inner_text()
         assert "steady-go1.26.log:" in hovered
+        assert "MiB" in hovered
+        assert "ms" in page.locator("#timeline-pauses .now").first.inner_text()
+        assert wrong == []
+
+
+def test_an_address_with_a_range_opens_there(browser: Any, tmp_path: Path) -> None:
+    path = saved(gca.read(SAMPLES / "spike-go1.26.log"), tmp_path)
+    with opened(browser, path, "#t=0.5-1.5") as (page, wrong):
+        drawn_whole(page)
+        assert page.inner_text("#range").startswith("0:00:00.50 – 0:00:01.50")
+        assert page.url.endswith("#t=0.5-1.5")
+        assert wrong == []
+
+
+def test_the_table_is_searched_sorted_and_turned_over(browser: Any, tmp_path: Path) -> None:
+    run = gca.read(SAMPLES / "leak-into-limit-go1.24.log")
+    with opened(browser, saved(run, tmp_path)) as (page, wrong):
+        drawn_whole(page)
+        first = "#records tbody tr:first-child"
+        page.locator("#records th button", has_text="cycle").first.click()
+        assert page.locator(first).inner_text().startswith("gc 73")
+        page.locator("#records th button", has_text="cycle").first.click()
+        assert page.locator(first).inner_text().startswith("gc 1")
+        page.locator("#next").click()
+        assert page.locator(first).inner_text().startswith("gc 26")
+        page.fill("#search", "gc 44 ")
+        assert page.inner_text("#found").startswith("0 of 73")
+        page.fill("#search", "gc 44")
+        assert page.locator("#records tbody tr").count() == 1
+        page.locator(f"{first} a").click()
+        page.wait_for_function(f"{SHOWN} !== '{WHOLE}'")
+        assert wrong == []
+
+
+def test_a_keyboard_reaches_everything_in_few_steps(browser: Any, tmp_path: Path) -> None:
+    path = saved(gca.read(SAMPLES / "thrash-go1.19.log"), tmp_path)
+    with opened(browser, path) as (page, wrong):
+        drawn_whole(page)
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        page.keyboard.press("Enter")
+        assert page.url.endswith("#main")
+        stops = page.eval_on_selector_all(
+            ".chart",
+            "all => all.map(each => each.querySelectorAll('a, button, [tabindex]').length)",
+        )
+        assert set(stops) == {0}
+        said = page.eval_on_selector_all(
+            ".chart .plot[role=img]", "all => all.map(each => each.getAttribute('aria-label'))"
+        )
+        assert len(said) == len(stops)
+        assert all(len(each.split()) >= 3 for each in said)
+        page.locator("[data-move=in]").press("Enter")
+        assert ranges(page) == ["250 500"] * 6
+        page.keyboard.press("Escape")
+        assert ranges(page) == ["0 1000"] * 6
+        page.locator("[role=tab]").first.focus()
+        page.keyboard.press("ArrowRight")
+        assert (
+            page.locator("[role=tab][aria-selected=true]").inner_text() == "Time between cycles"
+        )
+        assert page.locator("#frequency-distribution").is_visible()
+        assert not page.locator("#pauses-spread").is_visible()
+        assert wrong == []
+
+
+def test_print_shows_everything_in_light_colors(browser: Any, tmp_path: Path) -> None:
+    path = saved(gca.read(SAMPLES / "leak-into-limit-go1.24.log"), tmp_path)
+    with opened(browser, path, color_scheme="dark") as (page, wrong):
+        names = drawn_whole(page)
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        for name in names:
+            assert page.locator(f"[id='{name}']").is_visible()
+        look = "getComputedStyle(document.body).backgroundColor"
+        assert brightness(page.evaluate(look)) == 3 * 255
+        line = "getComputedStyle(document.querySelector('svg.plotted .line.blue')).stroke"
+        assert page.evaluate(line) == "rgb(26, 79, 214)"
+        assert not page.locator("[data-move=all]").is_visible()
+        assert page.locator(".skip").is_hidden()
+        after = "getComputedStyle(document.querySelector('h2')).breakAfter"
+        assert page.evaluate(after) == "avoid"
+        assert page.pdf(format="A4", print_background=True).startswith(b"%PDF")
+        assert wrong == []
+
+
+def test_a_swipe_over_a_chart_scrolls_the_page_of_a_phone(browser: Any, tmp_path: Path) -> None:
+    path = saved(gca.read(SAMPLES / "spike-go1.26.log"), tmp_path)
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    with opened(browser, path, **phone) as (page, wrong):
+        drawn_whole(page)
+        box, y = middle(page)
+        before = page.evaluate("scrollY")
+        session = page.context.new_cdp_session(page)
+        x = box["x"] + box["width"] / 2
+        points = [{"x": x, "y": y - 25 * step} for step in range(12)]
+        kinds = ["touchStart", *["touchMove"] * 11]
+        for kind, point in zip(kinds, points, strict=True):
+            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+        session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        page.wait_for_function("before => scrollY > before + 200", arg=before)
+        assert ranges(page)[0] == "0 1000"
+        table = page.locator("#records")
+        assert table.evaluate("each => each.scrollWidth > each.clientWidth")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert wrong == []
+
+
+def test_a_light_page_needs_no_script(browser: Any, tmp_path: Path) -> None:
+    run = gca.read(SAMPLES / "leak-into-limit-go1.24.log")
+    path = saved(run, tmp_path, light=True, command="gctrace-analyze run.log --light")
+    assert path.stat().st_size < 1_000_000
+    assert "<script" not in path.read_text()
+    with opened(browser, path, java_script_enabled=False) as (page, wrong):
+        assert page.locator(".chart .plot").count() > 8
+        assert page.locator("#records tbody tr, #cycles ~ .scroll tbody tr").count() == 25
+        assert page.locator("a[href^='#t=']").count() == 0
+        assert "gctrace-analyze run.log --light" in page.inner_text("main")
+        assert page.locator("[data-move], #search").count() == 0
+        assert wrong == []
+
+
+def test_metrics_alone_have_charts_over_wall_clock_time(browser: Any, tmp_path: Path) -> None:
+    run = gca.read(METRICS)
+    assert run.cycles.is_empty()
+    with opened(browser, saved(run, tmp_path)) as (page, wrong):
+        names = drawn_whole(page)
+        shown = ("heap", "pauses", "gc_cpu", "frequency", "allocation")
+        assert [f"timeline-{name}" for name in shown] == names[:5]
+        assert "GOMEMLIMIT" in page.inner_text("#timeline-heap")
+        assert "resident memory" in page.inner_text("#timeline-heap")
+        assert page.locator("#timeline-heap .xs span").first.inner_text() == "20:11:20"
+        dragged(page, 0.2, 0.4)
+        assert len(set(ranges(page))) == 1
+        assert "intervals in the chosen range" in page.inner_text("#found")
+        assert wrong == []
+
+
+def test_a_kill_and_its_limit_are_drawn(browser: Any, tmp_path: Path) -> None:
+    with opened(browser, saved(gca.read(SAMPLES / "oom-journal.jsonl"), tmp_path)) as (
+        page,
+        wrong,
+    ):
+        drawn_whole(page)
+        heap = page.inner_text("#timeline-heap")
+        assert "OOM kill" in heap
+        assert "container limit 512 MiB" in heap
+        assert "resident at the kill" in heap
+        moments = page.locator(f"{TIMED} .moment[d]").count()
+        assert moments == page.locator(TIMED).count()
         assert wrong == []
 
 
@@ -189,7 +368,7 @@ def test_the_theme_button_turns_dark_to_light(browser: Any, tmp_path: Path) -> N
     path = saved(gca.read(SAMPLES / "steady-go1.26.log"), tmp_path)
     look = "getComputedStyle(document.body).backgroundColor"
     with opened(browser, path, color_scheme="dark") as (page, wrong):
-        page.wait_for_selector(f"{TIMED} .plot-container")
+        drawn_whole(page)
         dark = page.evaluate(look)
         page.locator("#theme").click()
         assert brightness(page.evaluate(look)) > brightness(dark)

@@ -50,7 +50,10 @@ def test_every_color_contrasts_with_its_ground(theme: str) -> None:
 @pytest.mark.parametrize("vision", VISIONS)
 def test_series_differ_from_each_other_and_from_bands(theme: str, vision: str | None) -> None:
     colors = {name: seen(color, vision) for name, color in THEMES[theme].items()}
-    pairs = [*combinations(SERIES, 2), *((one, two) for one in SERIES for two in SEVERITIES[:2])]
+    pairs = [
+        *combinations(SERIES, 2),
+        *((one, two) for one in SERIES for two in SEVERITIES[:2]),
+    ]
     close = {
         pair: round(distance, 1)
         for pair in pairs
