@@ -148,7 +148,7 @@
     const width = (1000 * (end - begin)) / (chart.x[1] - chart.x[0]);
     const top = chart.logY ? 0 : (100 * (chart.y[1] - high)) / (chart.y[1] - chart.y[0]);
     const height = chart.logY ? 100 : (100 * (high - low)) / (chart.y[1] - chart.y[0]);
-    chart.svg.setAttribute("viewBox", `${left} ${top} ${width} ${height}`);
+    chart.svg.setAttribute("viewBox", [left, top, width, height].map((each) => Number(each.toFixed(6))).join(" "));
     chart.view = [begin, end];
     const wide = chart.area.clientWidth;
     const xs = timeTicks(begin, end, Math.max(3, Math.floor(wide / 110)));

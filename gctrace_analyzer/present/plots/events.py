@@ -96,8 +96,10 @@ def placed(
     if ends is None:
         return (), ()
     taken: list[list[tuple[float, float]]] = [[] for _ in range(ROWS)]
-    moments = tuple(_row(each, each.at, ends, taken) for each in _moments(report, axis, ends))
-    bands = tuple(_row(each, each.begin, ends, taken) for each in _bands(report, axis))
+    moments = tuple(
+        in_a_row(each, each.at, ends, taken) for each in _moments(report, axis, ends)
+    )
+    bands = tuple(in_a_row(each, each.begin, ends, taken) for each in _bands(report, axis))
     return bands, moments
 
 
@@ -106,9 +108,13 @@ def is_flipped(at: Any, ends: tuple[Any, Any]) -> bool:
     return _share(at, ends) > FLIP
 
 
-def _row(
+def in_a_row(
     each: Placed, at: Any, ends: tuple[Any, Any], taken: list[list[tuple[float, float]]]
 ) -> Placed:
+    """Returns the band or moment with the first row where its label covers none in `taken`.
+
+    Adds the place of the label to `taken`, which has a list for each row.
+    """
     share = _share(at, ends)
     width = CHARACTER * (len(each.name) + 1)
     low, high = (share - width, share) if share > FLIP else (share, share + width)

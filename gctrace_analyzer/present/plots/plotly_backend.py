@@ -44,6 +44,11 @@ def draw(figure: Figure) -> Any:
         # Otherwise IPython would use this and ignore the pictures.
         _ipython_display_ = None
 
+        def __reduce__(self) -> Any:
+            # A class inside a function cannot be pickled.
+            _, *state = super().__reduce__()
+            return (plain, *state)
+
         def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
             forms = dict(super()._repr_mimebundle_(*args, **kwargs))
             try:

@@ -138,7 +138,7 @@ def test_a_finding_and_the_buttons_move_all_time_charts(browser: Any, tmp_path: 
         whole = ranges(page)
         assert len(whole) == 6
         page.locator(".finding a[href^='#t=']").first.click()
-        page.wait_for_function(f"{SHOWN} !== '{WHOLE}'")
+        page.wait_for_function(f"() => {SHOWN} !== '{WHOLE}'")
         there = ranges(page)
         assert len(set(there)) == 1
         assert there != whole
@@ -214,12 +214,12 @@ def test_the_table_is_searched_sorted_and_turned_over(browser: Any, tmp_path: Pa
         assert page.locator(first).inner_text().startswith("gc 1")
         page.locator("#next").click()
         assert page.locator(first).inner_text().startswith("gc 26")
-        page.fill("#search", "gc 44 ")
+        page.fill("#search", "gc 440")
         assert page.inner_text("#found").startswith("0 of 73")
         page.fill("#search", "gc 44")
         assert page.locator("#records tbody tr").count() == 1
         page.locator(f"{first} a").click()
-        page.wait_for_function(f"{SHOWN} !== '{WHOLE}'")
+        page.wait_for_function(f"() => {SHOWN} !== '{WHOLE}'")
         assert wrong == []
 
 
@@ -277,7 +277,11 @@ def test_print_shows_everything_in_light_colors(browser: Any, tmp_path: Path) ->
 
 def test_a_swipe_over_a_chart_scrolls_the_page_of_a_phone(browser: Any, tmp_path: Path) -> None:
     path = saved(gca.read(SAMPLES / "spike-go1.26.log"), tmp_path)
-    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    phone: dict[str, Any] = {
+        "viewport": {"width": 390, "height": 844},
+        "has_touch": True,
+        "is_mobile": True,
+    }
     with opened(browser, path, **phone) as (page, wrong):
         drawn_whole(page)
         box, y = middle(page)

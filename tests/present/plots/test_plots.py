@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import re
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -14,13 +16,15 @@ from gctrace_analyzer.cli import main
 from gctrace_analyzer.cli.report import PLOTS as OFFERED
 from gctrace_analyzer.present.plots import matplotlib_backend, plotly_backend
 from gctrace_analyzer.present.plots.accessor import PLOTS, described
+from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import binned, distribution
-from tests.conftest import SAMPLES
+from gctrace_analyzer.present.plots.events import ROWS, in_a_row
+from gctrace_analyzer.present.plots.figure import Band, Figure, Level, Mark, Panel
+from tests.conftest import ROOT, SAMPLES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gctrace_analyzer.present.plots.figure import Figure
 
 LOGS = sorted(SAMPLES.glob("*.log"))
 
@@ -186,3 +190,70 @@ def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> N
     run = gca.read(SAMPLES / "steady-go1.26.log")
     with pytest.raises(gca.MissingExtraError, match=r"gctrace-analyzer\[plot\]"):
         run.plot.timeline(backend="matplotlib")
+
+
+def test_a_notebook_keeps_a_picture_beside_the_interactive_plot() -> None:
+    figure = gca.read(SAMPLES / "steady-go1.26.log").plot.timeline()
+    assert figure._ipython_display_ is None
+    forms = figure._repr_mimebundle_()
+    assert forms["image/png"].startswith(b"\x89PNG")
+    # The copy in another process is a plain figure of Plotly.
+    assert pickle.loads(pickle.dumps(figure)).to_dict() == figure.to_dict()
+
+
+def test_plotly_shows_times_since_the_start_as_hours_minutes_and_seconds() -> None:
+    figure = gca.read(SAMPLES / "leak-into-limit-go1.24.log").plot.timeline()
+    assert figure.layout.xaxis.type == "date"
+    assert figure.layout.xaxis.hoverformat == "%-H:%M:%S.%L"
+    live = next(trace for trace in figure.data if trace.name == "live heap (marked)")
+    assert live.x[0] == "1970-01-01 00:00:00.012"
+    assert "MiB" in live.hovertemplate
+
+
+@pytest.mark.parametrize("log", ["oom-journal.jsonl", "spike-go1.26.log"])
+def test_matplotlib_writes_times_without_superfluous_digits(log: str) -> None:
+    drawn = gca.read(SAMPLES / log).plot.timeline(backend="matplotlib")
+    drawn.draw_without_rendering()
+    labels = [each.get_text() for each in drawn.axes[-1].get_xticklabels()]
+    assert len(labels) >= 3
+    assert all(re.fullmatch(r"\d+:\d\d:\d\d(\.\d{1,3})?", each) for each in labels)
+    # The panels fill the width.
+    assert min(ax.get_position().x0 for ax in drawn.axes) < 0.08
+    assert max(ax.get_position().x1 for ax in drawn.axes) > 0.95
+
+
+def test_labels_of_events_never_cover_each_other() -> None:
+    report = gca.read(SAMPLES / "oom-journal.jsonl").report()
+    axis = axis_of(report, bins=100)
+    begin, end = axis.ends or (0, 0)
+    near = tuple(Band(begin + (end - begin) * share, end, "limit-thrash", "bad") for share in (0.1, 0.12, 0.14, 0.16, 0.5))  # fmt: skip
+    taken: list[list[tuple[float, float]]] = [[] for _ in range(ROWS)]
+    rows = [in_a_row(each, each.begin, (begin, end), taken).row for each in near]
+    assert rows == [0, 1, 2, None, 0]
+
+
+def test_a_heap_that_moves_in_the_top_tenth_is_drawn_without_zero() -> None:
+    def panel(*values: float) -> Panel:
+        mark = Mark("live heap", pl.Series(range(len(values))), pl.Series(values))
+        return Panel("heap", "Heap, MiB", (mark,), levels=(Level("container 900 MiB", 900.0),))
+
+    steady = panel(95.0, 99.0, 100.0)
+    assert steady.span.is_cut
+    assert 94 < steady.span.low < 95
+    assert [each.name for each in steady.span.above] == ["container 900 MiB"]
+    assert "does not start at 0" in Figure("x", "x", (steady,)).all_notes[-1]
+    moving = panel(80.0, 100.0)
+    assert (moving.span.low, moving.span.is_cut) == (0.0, False)
+
+
+def test_metrics_have_a_timeline_of_their_intervals() -> None:
+    run = gca.read(ROOT / "tests/corpus/metrics/own/thrash-limit80/query-raw.json.gz")
+    figure = described(run.report(), "timeline")
+    drawn = [panel.name for panel in figure.panels if panel.drawn]
+    assert drawn == ["heap", "pauses", "gc_cpu", "frequency", "allocation"]
+    heap = figure.panels[0]
+    assert "resident memory" in [mark.name for mark in heap.marks]
+    assert [level.name for level in heap.levels] == ["GOMEMLIMIT 80.0 MiB"]
+    cpu = next(mark for panel in figure.panels for mark in panel.marks if mark.name == "GC CPU")
+    assert cpu.y[:-1].equals(run.intervals["gc_cpu_share"], check_names=False)
+    assert cpu.x[-1] == run.intervals["end_at"].max()
