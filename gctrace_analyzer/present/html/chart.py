@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 1000, 100
 _DIGITS = 5
+_MARGIN = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +137,11 @@ def _ends(figure: Figure, panel: Panel, zero: Any) -> tuple[float, float]:
         low, high = (_seconds(each, zero) for each in figure.x_range)
     else:
         low, high = panel.extent("x")
-    if high > low:
+    if high > low and (panel.is_timed or panel.log_x):
         return low, high
+    if high > low:
+        # A point at the edge would be cut in half.
+        return low - _MARGIN * (high - low), high + _MARGIN * (high - low)
     return (low / 2, high * 2) if panel.log_x and low > 0 else (low - 0.5, high + 0.5)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import __version__
-from gctrace_analyzer.present.format import printable
+from gctrace_analyzer.present.format import milliseconds, printable, share
 from gctrace_analyzer.present.html import tables
 from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.chart import charts_of
@@ -178,6 +178,14 @@ def _state(report: Report) -> list[tuple[overview.Figure, str]]:
     if not (report.analysis.summary.cycles or report.analysis.by_dumps):
         return []
     figures = sorted(overview.state(report), key=lambda each: each.label != "Pauses")
+    s = report.analysis.summary
+    if figures and figures[0].label == "Pauses" and s.stw_p99_ms is not None:
+        figures[0] = replace(
+            figures[0],
+            label="Pauses, p99 · maximum",
+            value=f"{milliseconds(s.stw_p99_ms)} · {milliseconds(s.stw_max_ms)}",
+            note="" if s.stw_share is None else f"{share(s.stw_share)} of time",
+        )
     return [(each, spark(report, each)) for each in figures]
 
 
