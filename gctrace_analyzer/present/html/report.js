@@ -211,7 +211,7 @@
       heap = Math.max(heap, live[row] ?? -1);
     });
     const step = (end - begin) / 100;
-    const parts = [`${range ? "" : "Whole run: "}${moment(begin, step)} – ${moment(end, step)} (${lasting(end - begin)})`, `${count.toLocaleString("en")} cycles`];
+    const parts = [`${range && data.figures.of === "Whole run" ? "" : `${data.figures.of}: `}${moment(begin, step)} – ${moment(end, step)} (${lasting(end - begin)})`, `${count.toLocaleString("en")} cycles`];
     if (time) parts.push(`GC CPU ${percent(spent / time)}`);
     if (most >= 0) parts.push(`longest pause ${number(most)} ms`);
     if (heap >= 0) parts.push(`live heap up to ${number(heap, 4)} MiB`);

@@ -183,10 +183,20 @@ def _state(report: Report) -> list[tuple[overview.Figure, str]]:
         figures[0] = replace(
             figures[0],
             label="Pauses, p99 · maximum",
-            value=f"{milliseconds(s.stw_p99_ms)} · {milliseconds(s.stw_max_ms)}",
+            value=_both(milliseconds(s.stw_p99_ms), milliseconds(s.stw_max_ms)),
             note="" if s.stw_share is None else f"{share(s.stw_share)} of time",
         )
     return [(each, spark(report, each)) for each in figures]
+
+
+def _both(one: str, other: str) -> str:
+    """Returns two figures, with their unit once if it is the same.
+
+    >>> _both("0.12 ms", "4.2 ms"), _both("9.1 ms", "1.2 s")
+    ('0.12 · 4.2 ms', '9.1 ms · 1.2 s')
+    """
+    number, _, unit = one.partition(" ")
+    return f"{number if other.endswith(f' {unit}') else one} · {other}"
 
 
 def _evidence(report: Report, problems: list[LinkedProblem]) -> LinkedProblem | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.present.format import duration, mib, mib_per_s, rate, share
+from gctrace_analyzer.present.format import NONE, duration, mib, mib_per_s, rate, share
 from gctrace_analyzer.present.plots import ticks
 
 if TYPE_CHECKING:
@@ -122,6 +122,8 @@ def _row(axis: Axis, row: dict[str, Any], *cells: str) -> Row:
 
 def _times(report: Report, row: dict[str, Any]) -> tuple[str, str, str]:
     start, end = row["start_s"], row["end_s"]
+    if start is None or end is None:
+        return NONE, NONE, NONE
     begun = report.analysis.started_at.get(row["process"])
     shown = [
         ticks.clock(each) if begun is None else report.moment(row["process"], each)
@@ -136,6 +138,12 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
     If there are more rows than `most`, it holds those with the longest pauses.
     """
     frame = axis.cycles.with_columns(t=_position(axis))
+    if not axis.by_dumps and not axis.is_time:
+        # Processes without a common clock are listed, but only one of them has a time axis.
+        drawn = pl.col("process").is_in(axis.processes)
+        frame = report.analysis.enriched.with_columns(
+            t=pl.when(drawn).then(pl.col("start_s").round(3))
+        )
     columns = _INTERVALS if axis.by_dumps else _CYCLES
     total = len(frame)
     if not axis.by_dumps:
@@ -149,7 +157,7 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
             .sort()
         )
         frame = frame[worst]
-    if axis.by_dumps or len(axis.processes) < 2:
+    if axis.by_dumps or frame["process"].n_unique() < 2:
         columns = [each for each in columns if each[1] != "process"]
     shown = [
         {"head": head, "kind": kind, "values": _values(frame, name)}
@@ -243,7 +251,11 @@ def figures(report: Report, axis: Axis) -> dict[str, Any]:
         "live": "heap_live_mib",
         "alloc": "alloc_mib_per_s",
     }
-    return {key: _values(rows, name) for key, name in names.items()}
+    several = report.analysis.tables["processes"]["process"].n_unique() > len(axis.processes)
+    return {
+        "of": f"Process {axis.processes[0]}" if several and axis.processes else "Whole run",
+        **{key: _values(rows, name) for key, name in names.items()},
+    }
 
 
 def _position(axis: Axis) -> pl.Expr:
@@ -290,7 +302,7 @@ def first_page(
 def _cell(column: dict[str, Any], at: int, table: dict[str, Any], zero: datetime | None) -> str:
     value, kind = column["values"][at], column["kind"]
     if value is None:
-        return "–"
+        return NONE
     if kind == "line":
         return f"{table['files'][table['file'][at] if table['file'] else 0]}:{value}"
     return _TEXT[kind](value) if kind != "time" else ticks.moment(value, zero)

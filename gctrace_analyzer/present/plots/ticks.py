@@ -51,7 +51,7 @@ def times(begin: X, end: X, most: int = MOST) -> list[tuple[X, str]]:
     """Returns the ticks of a time axis: seconds since the start, or moments in UTC.
 
     >>> times(0.0, 12.0, 4)
-    [(0.0, '0:00:00'), (5.0, '0:00:05'), (10.0, '0:00:10')]
+    [(0, '0:00:00'), (5, '0:00:05'), (10, '0:00:10')]
     >>> [label for _, label in times(datetime(2026, 3, 1, 22), datetime(2026, 3, 2, 4), 4)]
     ['22:00', 'Mar 2', '02:00', '04:00']
     """
