@@ -132,11 +132,11 @@ def test_every_sample_opens_clean_with_its_charts(
 
 
 def test_a_finding_and_the_buttons_move_all_time_charts(browser: Any, tmp_path: Path) -> None:
-    path = saved(gca.read(SAMPLES / "thrash-go1.19.log"), tmp_path)
+    path = saved(gca.read(SAMPLES / "leak-into-limit-go1.24.log"), tmp_path)
     with opened(browser, path) as (page, wrong):
         drawn_whole(page)
         whole = ranges(page)
-        assert len(whole) == 6
+        assert len(whole) == 7
         page.locator(".finding a[href^='#t=']").first.click()
         page.wait_for_function(f"() => {SHOWN} !== '{WHOLE}'")
         there = ranges(page)
