@@ -51,12 +51,15 @@ def draw(figure: Figure) -> Any:
 
         def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
             forms = dict(super()._repr_mimebundle_(*args, **kwargs))
+            # Otherwise a notebook stores every value once more, as text.
+            forms["text/plain"] = f"<{figure.title}>"
             try:
                 forms["image/png"] = matplotlib_backend.draw(figure)._repr_png_()
             except MissingExtraError:
                 return forms
             return forms
 
+    Shown.__name__ = Shown.__qualname__ = plain.__name__
     return Shown(described(figure))
 
 

@@ -197,6 +197,7 @@ def test_a_notebook_keeps_a_picture_beside_the_interactive_plot() -> None:
     assert figure._ipython_display_ is None
     forms = figure._repr_mimebundle_()
     assert forms["image/png"].startswith(b"\x89PNG")
+    assert forms["text/plain"] == f"<{figure.layout.title.text}>"
     # The copy in another process is a plain figure of Plotly.
     assert pickle.loads(pickle.dumps(figure)).to_dict() == figure.to_dict()
 
