@@ -194,13 +194,22 @@ def _time_axis(panel: Panel) -> dict[str, Any]:
     first = panel.marks[0].x
     if first.dtype.is_temporal():
         return {"type": "date", "hoverformat": "%Y-%m-%d %H:%M:%S.%L"}
+    is_long = panel.extent("x")[1] >= _DAY_S
     # Hours of a second day are beyond what a format for dates can count.
-    hours = "%-H:%M:%S" if panel.extent("x")[1] < _DAY_S else "day %-j %H:%M:%S"
+    hours = "day %-j %H:%M:%S" if is_long else "%-H:%M:%S"
     stops = [
         {"dtickrange": [None, 999], "value": f"{hours}.%L"},
-        {"dtickrange": [1000, None], "value": hours},
+        {"dtickrange": [1000, 59_999], "value": hours},
+        {"dtickrange": [60_000, None], "value": "day %-j %H:%M" if is_long else hours},
     ]
-    return {"type": "date", "hoverformat": f"{hours}.%L", "tickformatstops": stops}
+    axis: dict[str, Any] = {
+        "type": "date",
+        "hoverformat": f"{hours}.%L",
+        "tickformatstops": stops,
+    }
+    if is_long:
+        axis["title"] = {"text": "time since the start (day 1: the first 24 hours)"}
+    return axis
 
 
 def _log(ticks: list[float]) -> dict[str, Any]:
