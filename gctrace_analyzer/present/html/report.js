@@ -310,7 +310,8 @@
   const table = byId("records");
   if (table && data.records.columns.length) {
     const { columns, length, files, file, total, noun } = data.records;
-    const times = columns.find((each) => each.kind === "time").values;
+    // Before Go 1.5 a cycle has no time.
+    const times = columns.find((each) => each.kind === "time")?.values ?? columns[0].values.map(() => null);
     const PAGE = 25;
     const state = { page: 0, query: "", sort: data.records.sort, down: true };
     const cells = {
