@@ -54,6 +54,7 @@ def _counted(intervals: pl.DataFrame) -> dict[str, Any]:
         span=_total("length_s"),
         counted_s=pl.col("length_s").filter(known).sum(),
         share=_total(weighted) / pl.col("gc_cpu_base").filter(with_share).sum(),
+        cpus=pl.col("procs").cast(pl.Float64).mean(),
         gc=_total("gc_cpu_s"),
         idle=_total("idle_cpu_s"),
         assist=_total("assist_cpu_s"),
@@ -73,7 +74,10 @@ def _counted(intervals: pl.DataFrame) -> dict[str, Any]:
         "gc_per_s": ratio(sums["cycles"], sums["counted_s"]) if has_count else None,
         "gc_interval_p50_ms": _typical_interval_ms(intervals),
         "gc_cpu_share": sums["share"],
+        "gc_cpu_cores": _times(sums["share"], sums["cpus"]),
+        "cpus": sums["cpus"],
         "gc_cpu_with_idle_share": ratio(with_idle, available),
+        "gc_cpu_with_idle_cores": _times(ratio(with_idle, available), sums["cpus"]),
         "gc_cpu_nonidle_share": ratio(sums["gc"], available - idle) if with_idle else None,
         "assist_share_of_gc_cpu": ratio(sums["assist"], sums["gc"]),
         "assist_share_of_cpu": ratio(sums["assist"], available if sums["assist"] else None),
@@ -82,6 +86,10 @@ def _counted(intervals: pl.DataFrame) -> dict[str, Any]:
         "alloc_total_mib": sums["alloc"],
         "alloc_mib_per_s": ratio(sums["alloc"], sums["alloc_s"]),
     }
+
+
+def _times(share: float | None, cpus: float | None) -> float | None:
+    return None if share is None or cpus is None else share * cpus
 
 
 def _typical_interval_ms(intervals: pl.DataFrame) -> float | None:
