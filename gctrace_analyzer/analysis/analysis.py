@@ -202,7 +202,7 @@ class Analysis:
     @cached_property
     def trend(self) -> pl.DataFrame:
         """Ten equal windows over the process with the most cycles (`schema.WINDOWS`)."""
-        nothing = pl.DataFrame(schema=schema.polars_schema("windows"))
+        nothing = schema.empty("windows")
         if self.longest_process is None:
             return nothing
         if self.by_dumps:
