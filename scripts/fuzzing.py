@@ -60,7 +60,7 @@ SECONDS = 3.0
 """The processor time that a surface may take in addition to a second per megabyte."""
 
 HANGS_S = 60
-"""After this many seconds, an input counts as one that never ends."""
+"""After this much processor time, an input counts as one that never ends."""
 
 TOKENS = (
     b"NaN", b"-NaN", b"Infinity", b"inf", b"1e309", b"-1e309", b"1e-400", b"1e18", b"-1", b"0",
@@ -443,7 +443,7 @@ def tried(seed: int, first: int, count: int) -> Batch:
 
 @contextmanager
 def ends_within(seconds: int) -> Iterator[None]:
-    """Raises an error in the block if it takes longer."""
+    """Raises an error in the block if it takes more processor time, or waits for very long."""
 
     def interrupt(*_: object) -> None:
         message = f"not done after {seconds} s"
@@ -452,13 +452,17 @@ def ends_within(seconds: int) -> Iterator[None]:
     if not hasattr(signal, "SIGALRM"):
         yield
         return
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.alarm(seconds)
+    kinds = (signal.SIGALRM, signal.SIGPROF)
+    before = [signal.signal(kind, interrupt) for kind in kinds]
+    signal.alarm(20 * seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        for kind, handler in zip(kinds, before, strict=True):
+            signal.signal(kind, handler)
 
 
 def _place(err: BaseException) -> str:

@@ -24,7 +24,7 @@ LARGEST = 1 << 62
 64 bits."""
 
 LARGEST_EXPORTED = 1 << 64
-"""Metrics are exported as unsigned numbers: GOGC=off is 2**64 - 1, and no memory limit 2**63 - 1."""
+"""Metrics are unsigned numbers: GOGC=off is exported as 2**64 - 1, no limit as 2**63 - 1."""
 
 EARLIEST, LATEST = datetime(1970, 1, 1), datetime(2200, 1, 1)
 """Timestamps, in UTC, are between these. Arithmetic on them stays in the range of `datetime`."""

@@ -206,7 +206,7 @@ def _is_of_container(samples: Samples) -> pl.Series:
 
 
 def _of_go(samples: Samples) -> pl.DataFrame:
-    """Returns the samples of Go programs in the units of their columns; impossible ones are null."""
+    """Returns the samples of Go programs in the units of their columns, impossible ones as null."""
     every = pl.concat(samples.frames)
     every = every.filter(~_is_of_container(samples).gather(every["series"]))
     column, factor = (

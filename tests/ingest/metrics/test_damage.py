@@ -17,6 +17,7 @@ from gctrace_analyzer.errors import GctraceError
 from tests.helpers.metrics import CORPUS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 OWN = CORPUS / "own/gogc100"
@@ -60,7 +61,7 @@ def page(value: object, at: int) -> str:
     )
 
 
-def answer(pairs: list[tuple[object, object]], name: str = NUMBERS[0]) -> bytes:
+def answer(pairs: Sequence[tuple[object, object]], name: str = NUMBERS[0]) -> bytes:
     """An answer of the Prometheus API with a good series beside the given one."""
     good = [[1790000000 + n, str(1e6 + n)] for n in range(5)]
     series = [(NUMBERS[1], good), (name, [list(pair) for pair in pairs])]
@@ -84,7 +85,7 @@ def test_an_impossible_sample_is_null_and_reported_and_its_scrape_is_kept(value:
         "1 sample with an impossible value or time: heap_alloc_bytes",
         "not a sample of a metric",
     )
-    with pytest.raises(GctraceError, match="impossible value|not a sample"):
+    with pytest.raises(GctraceError, match=r"impossible value|not a sample"):
         gca.read(io.BytesIO(text.encode()), strict=True)
 
 
