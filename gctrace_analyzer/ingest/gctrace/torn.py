@@ -340,15 +340,17 @@ def _reason(suspect: Suspect) -> str | None:
     """Returns why the line could not be read; None if it is probably an application line."""
     if _holds_two_records(suspect.prefix[-3:] + suspect.text):
         return _INTERLEAVED
+    # No application writes all of these words, so such a line is a record with damage inside.
+    is_record = all(words in suspect.text for words in (" ms clock,", " ms cpu,", "->", " MB"))
     if suspect.kind == "piece" and not _PIECE_WORDS.fullmatch(suspect.text):
-        return None
+        return _WRONG_ORDER if is_record else None
     if suspect.kind != "head":
         return _REASONS.get(suspect.kind)
     text = suspect.text.rstrip(" .…")
     length = _record_length(text, _possible_shapes(text))
     if length == len(text):
         return _CUT_SHORT
-    if not _CERTAINLY_A_RECORD.match(text[:length]):
+    if not is_record and not _CERTAINLY_A_RECORD.match(text[:length]):
         return None
     return _WRONG_ORDER if _RECORD_WORDS.search(text, length) else _INTERRUPTED
 
