@@ -64,6 +64,10 @@ RECORD_CHARS = 1024
 _MAX_HEADS = 256
 """How many places before the rest of a record are tried as its beginning."""
 
+_CUTS, _CUTS_PER_SUSPECT = 20_000, 20
+"""How many places in the parts of records are tried where another write may have cut them twice.
+A log needs a few hundred; damaged lines that resemble each other would need millions."""
+
 _MAX_HEADS_OF_A_LINE = 16
 """How many beginnings of records on one line are joined; a Go program prints no more."""
 
@@ -153,8 +157,10 @@ class _Rejoiner:
         self.expected_num = expected_num
         self.used: set[int] = set()
         self.result = Rejoined()
+        self._cuts_left = _CUTS
 
     def rejoin(self, suspects: Sequence[Suspect]) -> Rejoined:
+        self._cuts_left += _CUTS_PER_SUSPECT * len(suspects)
         heads = Counter[int]()
         for suspect in suspects:
             if suspect.kind == "glued":
@@ -241,6 +247,9 @@ class _Rejoiner:
             return None
         found: dict[int, tuple[str, list[int]]] = {}
         for cut in range(_record_length(begin, shapes), 2, -1):
+            self._cuts_left -= 1
+            if self._cuts_left < 0:
+                return None
             middle = begin[:cut] + line
             gained = middle[cut : _record_length(middle, shapes)]
             if len(gained) >= 4 and re.search("[a-zA-Z%]", gained):
