@@ -336,7 +336,7 @@ OOM_KILLS = (
     _LOGGED_AT,
     _MONOTONIC,
     Column("host", "String", "", "host", "the log prefix"),
-    Column("killer", "String", "", "kernel, or systemd-oomd", "writer of the line"),
+    Column("killer", "String", "", "kernel, systemd-oomd or Talos", "writer of the line"),
     Column("reported_by", "String", "", "program that reported the kill: kubelet, node-problem-detector, kube-state-metrics; null: the killer itself", "the log prefix"),
     Column("scope", "String", "", "global, memcg, cpuset or mempolicy: where memory ran out", "message, oom_memcg, constraint, in this order"),
     Column("constraint", "String", "", "the constraint as printed by the kernel", _K),

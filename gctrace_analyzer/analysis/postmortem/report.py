@@ -154,13 +154,15 @@ def _units(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
     """Yields units that were killed according to systemd, if there is no record of the kill."""
     known = set(tables["oom_kills"]["unit"].drop_nulls())
     for row in tables["unit_events"].iter_rows(named=True):
-        killed = row["event"] == "oom_killed_process" or row["result"] == "oom-kill"
+        by_oomd = row["event"] == "oomd_killed_processes"
+        killed = by_oomd or row["event"] == "oom_killed_process" or row["result"] == "oom-kill"
         if killed and row["unit"] not in known and not row["unit"].endswith(".slice"):
             known.add(row["unit"])
             yield {
                 **row,
                 "kind": "Unit killed for memory",
                 "proven": True,
+                "killer": "systemd-oomd" if by_oomd else None,
                 "comm": None,
                 "name": row["unit"],
             }

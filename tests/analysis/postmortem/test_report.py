@@ -174,3 +174,16 @@ def test_a_kill_before_the_first_cycle_has_no_last_cycle(tmp_path: Path) -> None
     (found,) = gca.read(logfile(tmp_path / "log", lines)).post_mortems()
     assert found.last_gc_num is None
     assert found.gc_cpu_share is None
+
+
+def test_a_unit_that_systemd_oomd_killed_has_a_post_mortem_without_a_count(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal.log"
+    path.write_text(
+        "2026-01-01T00:00:01+0000 node systemd[1]: api.service: systemd-oomd killed some "
+        "process(es) in this unit.\n"
+    )
+    (death,) = gca.read(path).post_mortems()
+    assert (death.kind, death.killer) == ("Unit killed for memory", "systemd-oomd")
+    assert (death.victim, death.proven) == ("api.service", True)
