@@ -38,6 +38,15 @@ def raw_decode(text: str, at: int) -> tuple[Any, int]:
         raise ValueError(_TOO_DEEP) from err
 
 
+def encodable(text: str) -> str:
+    r"""Returns a text without halves of surrogate pairs, which JSON may have and UTF-8 not.
+
+    >>> encodable("caf\u00e9"), encodable("\ud800x")
+    ('café', '?x')
+    """
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def iso_utc(text: str | None) -> datetime | None:
     """Returns a timestamp in UTC; None if it is unset, invalid or without a time zone."""
     if not text or text.startswith(_NEVER):

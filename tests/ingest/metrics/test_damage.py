@@ -280,3 +280,10 @@ def test_rows_of_a_table_with_too_few_cells_are_reported() -> None:
     (reason,) = run.rejected["reason"]
     assert "columns" in reason
     assert run.rejected["line_no"].to_list() == [3]
+
+
+def test_half_a_surrogate_pair_in_a_label_is_replaced() -> None:
+    text = answer([(1790000000 + n, "3e6") for n in range(3)]).replace(b"a:1", rb"\ud800:1")
+    assert read(text).processes["host"].to_list() == ["?:1"]
+    lines = content(OWN / "otlp.jsonl.gz").replace(b'"own"', rb'"\udfff"')
+    assert len(read(lines).memstats) == len(read(content(OWN / "otlp.jsonl.gz")).memstats)
