@@ -141,8 +141,7 @@ def _attributes(holder: Any) -> dict[str, str]:
     for each in _list(holder, "attributes"):
         value = each.get("value")
         if isinstance(value, dict) and isinstance(each.get("key"), str):
-            given = str(next(iter(value.values()), ""))
-            found[json_values.encodable(each["key"])] = json_values.encodable(given)
+            found[each["key"]] = str(next(iter(value.values()), ""))
     return found
 
 

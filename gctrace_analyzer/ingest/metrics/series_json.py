@@ -78,11 +78,7 @@ def _read_series(text: str, at: int, labels: Any, line_no: int, batch: _Batch) -
     Raises:
         ValueError: the JSON is damaged; what comes before the damage is added.
     """
-    labels = {
-        json_values.encodable(k): json_values.encodable(v)
-        for k, v in labels.items()
-        if isinstance(v, str)
-    }
+    labels = {k: v for k, v in labels.items() if isinstance(v, str)}
     name = labels.get("__name__", "")
     member = _MEMBER.match(text, at)
     if member is None or metric(name, labels) is None:
