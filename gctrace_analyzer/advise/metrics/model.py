@@ -232,8 +232,7 @@ def _observed(analysis: Analysis) -> tuple[pl.DataFrame, Summary]:
     process = analysis.longest_process
     if process is None or analysis.has_longer_metrics:
         return analysis.dumps.detailed, analysis.dumps.summary
-    summaries = {row["process"]: summary for row, summary in analysis.per_process}
-    return analysis.dumps.of(process), summaries[process]
+    return analysis.dumps.of(process), analysis.summary_of(process)
 
 
 def combined(analysis: Analysis, traced: Baseline) -> MetricsBaseline | str:
