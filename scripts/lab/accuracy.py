@@ -1,0 +1,239 @@
+"""Compares figures from metrics alone with the gctrace of the same process."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import warnings
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+import gctrace_analyzer as gca
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+LAYOUTS = {
+    "raw-1s.json.gz": "1 s",
+    "raw-15s.json.gz": "15 s",
+    "raw-60s.json.gz": "60 s",
+    "query_range-15s.json.gz": "query_range, 15 s",
+    "expvar.jsonl.gz": "expvar, 15 s",
+}
+"""How the metrics of a recording were read, by the file."""
+
+FIGURES = {
+    "gc_per_s": "cycles/s",
+    "stw_total_ms": "pause total",
+    "alloc_total_mib": "allocation",
+    "live_heap_p50_mib": "live heap",
+    "heap_goal_p50_mib": "heap goal",
+    "mark_share": "marking CPU",
+    "gc_cpu_share": "GC CPU",
+}
+FEWEST_CYCLES = 5
+ENOUGH_SAMPLES = 20
+ROUNDED_MIB = 0.5
+"""gctrace prints whole MiB, rounded down: what it leaves out, on average."""
+SMALL_MIB = 8
+"""Half a MiB is 6 % of this: gctrace does not show the live heap of a smaller one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One file of metrics and what the gctrace of its time span shows.
+
+    Attributes:
+        run: the row of the manifest.
+        layout: how the metrics were read.
+        told: whether GOGC and the memory limit were given where the metrics lack them.
+        samples: the number of scrapes.
+        found: the figures from metrics, named as in `FIGURES`; absent if unknown.
+        truth: the figures from gctrace, and the allocation from the counter each second.
+        thrashing: whether an episode of thrashing was found.
+        starved: the share of cycles whose goal was at the live heap or below.
+    """
+
+    run: dict[str, Any]
+    layout: str
+    told: bool
+    samples: int
+    found: dict[str, float]
+    truth: dict[str, float]
+    thrashing: bool
+    starved: float
+    source: gca.Run
+
+    @property
+    def name(self) -> str:
+        """Returns the folder of the recording."""
+        return str(self.run["dir"])
+
+    def error(self, figure: str) -> float | None:
+        """Returns found / true - 1; None where either is unknown."""
+        found, true = self.found.get(figure), self.truth.get(figure)
+        return None if found is None or not true else found / true - 1
+
+
+def compared(folder: Path, *, told: bool = True) -> Iterator[Compared]:
+    """Yields each file of each recording that a folder's manifest.json lists."""
+    for run in json.loads((folder / "manifest.json").read_text())["runs"]:
+        for name, layout in LAYOUTS.items():
+            path = folder / run["dir"] / name
+            if path.exists() and (one := _compared(path, layout, run, told=told)):
+                yield one
+
+
+def _compared(path: Path, layout: str, run: dict[str, Any], *, told: bool) -> Compared | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            read = _read(path, run, told=told)
+        except gca.GctraceError:
+            return None
+    own = read.intervals
+    if own.is_empty() or own["begin_at"][0] is None:
+        return None
+    begin, end = own["begin_at"][0].timestamp(), own["end_at"][-1].timestamp()
+    cycles = _cycles(path.parent, run).filter(
+        pl.col("ended_unix_s").is_between(begin, end, closed="right")
+    )
+    if len(cycles) < FEWEST_CYCLES:
+        return None
+    figures = read.summary().to_dict()
+    found = {name: figures[name] for name in FIGURES if figures.get(name) is not None}
+    marking = own.select(
+        (pl.col("gc_cpu_s").sum() - pl.col("pause_cpu_s").sum())
+        / pl.col("available_cpu_s").sum()
+    ).item()
+    if own["pause_cpu_s"].count() and marking:
+        found["mark_share"] = marking
+    return Compared(
+        run, layout, told, len(own) + 1, found,
+        _truth(cycles, begin, end) | _allocated(path.parent, begin, end),
+        "limit-thrash" in set(read.episodes()["kind"]),
+        _starved(cycles), read,
+    )  # fmt: skip
+
+
+def _read(path: Path, run: dict[str, Any], *, told: bool) -> gca.Run:
+    env = run["env"]
+    given = {"gogc": env.get("GOGC", "100"), "memory_limit": env.get("GOMEMLIMIT")}
+    return gca.read(path, **(given if told else {}))
+
+
+@lru_cache(maxsize=256)
+def _samples(path: Path) -> pl.DataFrame:
+    """Returns the dumps of a file."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return gca.read(path).memstats
+
+
+@lru_cache(maxsize=256)
+def _corrected(folder: Path) -> pl.DataFrame:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return gca.read(folder / "run.log.gz").analysis.corrected
+
+
+def _cycles(folder: Path, run: dict[str, Any]) -> pl.DataFrame:
+    """Returns the cycles of a recording with the time at which they ended.
+
+    gctrace counts from the start of the program; the time of the last cycle's end, which metrics
+    have, shows when that was, within a millisecond.
+    """
+    cycles = _corrected(folder)
+    ends = _samples(folder / "raw-1s.json.gz").select(
+        gc_num=pl.col("num_gc").cast(pl.Int64), at=pl.col("last_gc_unix_ns") / 1e9
+    )
+    known = cycles.select(pl.col("gc_num").cast(pl.Int64), "end_s").join(ends, on="gc_num")
+    start = known.select((pl.col("at") - pl.col("end_s")).median()).item()
+    return cycles.with_columns(
+        ended_unix_s=pl.col("end_s") + (run["started_unix_s"] if start is None else start)
+    )
+
+
+def _truth(cycles: pl.DataFrame, begin: float, end: float) -> dict[str, float]:
+    pauses = cycles["stw_sweep_term_ms"] + cycles["stw_mark_term_ms"]
+    marking = cycles.select(pl.sum_horizontal("assist_cpu_ms", "background_cpu_ms").sum()).item()
+    procs = cycles["procs"].last()
+    available_ms = 1000 * (end - begin) * procs
+    return {
+        "gc_per_s": len(cycles) / (end - begin),
+        "stw_total_ms": float(pauses.sum()),
+        "live_heap_p50_mib": float(cycles["heap_live_mib"].median()) + ROUNDED_MIB,
+        "heap_goal_p50_mib": float(cycles["heap_goal_mib"].median()) + ROUNDED_MIB,
+        "mark_share": marking / available_ms,
+        "gc_cpu_share": (marking + float(pauses.sum()) * procs) / available_ms,
+    }
+
+
+def _allocated(folder: Path, begin: float, end: float) -> dict[str, float]:
+    """Returns TotalAlloc's growth in a span, from the counter as it was read each second."""
+    rows = _samples(folder / "raw-1s.json.gz").select(
+        at=pl.col("logged_at").dt.epoch("us") / 1e6, value=pl.col("total_alloc_bytes")
+    ).drop_nulls()
+    if rows.is_empty() or begin < rows["at"][0] - 0.1 or end > rows["at"][-1] + 1:
+        return {}
+    ends = pl.DataFrame({"at": [begin, end]}).with_columns(pl.lit(None, pl.Float64).alias("value"))
+    both = pl.concat([rows.with_columns(pl.col("value").cast(pl.Float64)), ends])
+    line = both.unique("at", keep="first").sort("at").with_columns(
+        pl.col("value").interpolate_by("at")
+    )
+    at = line.filter(pl.col("at").is_in([begin, end]))["value"].fill_null(strategy="backward")
+    return {"alloc_total_mib": (at[-1] - at[0]) / 2**20} if at.null_count() == 0 else {}
+
+
+def _starved(cycles: pl.DataFrame) -> float:
+    live, goal = cycles["heap_live_mib"][:-1], cycles["heap_goal_mib"][1:]
+    return float((goal <= live).mean() or 0)
+
+
+def thrashes(one: Compared) -> bool:
+    """Whether the program thrashed, from the goals that the runtime printed and its limiter."""
+    return "GOMEMLIMIT" in one.run["env"] and one.starved >= 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """One setting predicted from the metrics of a run with another setting."""
+
+    base: Compared
+    target: Compared
+    errors: dict[str, float]
+
+
+def forecasts(found: Iterable[Compared]) -> Iterator[Forecast]:
+    """Yields what each run without a limit predicts of those beside it with another GOGC."""
+    groups: dict[tuple[str, str, str], list[Compared]] = defaultdict(list)
+    for one in found:
+        if "GOMEMLIMIT" not in one.run["env"] and one.samples >= ENOUGH_SAMPLES:
+            groups[one.run["wave"], one.run["name"], one.layout].append(one)
+    for group in groups.values():
+        for base in group:
+            for target in group:
+                if base is target:
+                    continue
+                row = base.source.whatif(gogc=target.run["env"]["GOGC"]).row(0, named=True)
+                if row["refused"]:
+                    continue
+                errors = {
+                    "gc_per_s": row["gc_per_s"] / target.truth["gc_per_s"] - 1,
+                    "heap_goal_mib": row["heap_goal_mib"] / target.truth["heap_goal_p50_mib"] - 1,
+                }
+                yield Forecast(base, target, errors)
+
+
+def quantile(values: Iterable[float], at: float) -> float:
+    """Returns a quantile, interpolated."""
+    ordered = sorted(values)
+    if len(ordered) < 2:
+        return ordered[0] if ordered else math.nan
+    return statistics.quantiles(ordered, n=1000, method="inclusive")[round(1000 * at) - 1]
