@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 import gctrace_analyzer as gca
@@ -101,6 +102,8 @@ def _compared(path: Path, layout: str, run: dict[str, Any], *, told: bool) -> Co
     if own.is_empty() or own["begin_at"][0] is None:
         return None
     begin, end = own["begin_at"][0].timestamp(), own["end_at"][-1].timestamp()
+    if path.name.startswith("query_range"):
+        begin, end = _scraped_at(path, begin), _scraped_at(path, end)
     cycles = _cycles(path.parent, run).filter(
         pl.col("ended_unix_s").is_between(begin, end, closed="right")
     )
@@ -120,6 +123,14 @@ def _compared(path: Path, layout: str, run: dict[str, Any], *, told: bool) -> Co
         "limit-thrash" in set(read.episodes()["kind"]),
         _starved(cycles), read,
     )  # fmt: skip
+
+
+def _scraped_at(path: Path, step_s: float) -> float:
+    """Returns when the sample was scraped that a range query has at a step."""
+    raw = path.with_name(path.name.replace("query_range", "raw"))
+    times = _samples(raw)["logged_at"].dt.epoch("us") / 1e6
+    earlier = times.filter(times <= step_s)
+    return float(earlier.max()) if len(earlier) else step_s
 
 
 def _read(path: Path, run: dict[str, Any], *, told: bool) -> gca.Run:
@@ -177,18 +188,20 @@ def _truth(cycles: pl.DataFrame, begin: float, end: float) -> dict[str, float]:
 
 def _allocated(folder: Path, begin: float, end: float) -> dict[str, float]:
     """Returns TotalAlloc's growth in a span, from the counter as it was read each second."""
-    rows = _samples(folder / "raw-1s.json.gz").select(
-        at=pl.col("logged_at").dt.epoch("us") / 1e6, value=pl.col("total_alloc_bytes")
-    ).drop_nulls()
-    if rows.is_empty() or begin < rows["at"][0] - 0.1 or end > rows["at"][-1] + 1:
-        return {}
-    ends = pl.DataFrame({"at": [begin, end]}).with_columns(pl.lit(None, pl.Float64).alias("value"))
-    both = pl.concat([rows.with_columns(pl.col("value").cast(pl.Float64)), ends])
-    line = both.unique("at", keep="first").sort("at").with_columns(
-        pl.col("value").interpolate_by("at")
+    rows = (
+        _samples(folder / "raw-1s.json.gz")
+        .select(at=pl.col("logged_at").dt.epoch("us") / 1e6, value="total_alloc_bytes")
+        .drop_nulls()
     )
-    at = line.filter(pl.col("at").is_in([begin, end]))["value"].fill_null(strategy="backward")
-    return {"alloc_total_mib": (at[-1] - at[0]) / 2**20} if at.null_count() == 0 else {}
+    times, values = rows["at"].to_numpy(), rows["value"].to_numpy()
+    # The first and the last sample of the jobs are up to a second apart.
+    if len(rows) < 2 or begin < times[0] - 1.1 or end > times[-1] + 1.1:
+        return {}
+    per_s = [(values[n] - values[n - 1]) / (times[n] - times[n - 1]) for n in (1, -1)]
+    before = max(times[0] - begin, 0) * per_s[0]
+    after = max(end - times[-1], 0) * per_s[1]
+    first, last = np.interp([begin, end], times, values)
+    return {"alloc_total_mib": float(last - first + before + after) / 2**20}
 
 
 def _starved(cycles: pl.DataFrame) -> float:

@@ -279,7 +279,7 @@ def baseline_of(analysis: Analysis) -> MetricsBaseline | str:
         cores=pl.col("cpu_s").sum() / pl.col("length_s").sum(),
         procs=pl.col("procs").last(),
         limit=pl.col("memory_limit_mib").drop_nulls().last(),
-        gogc=pl.col("gogc_pct").drop_nulls().last(),
+        gogc=pl.coalesce("gogc_pct", "usual_gogc").drop_nulls().last(),
     ).row(0, named=True)
     if means["live"] is None or means["goal"] is None:
         return "the metrics do not show the heap goal or the live heap"
@@ -340,7 +340,5 @@ def _gogc(means: dict[str, Any], settings: Settings) -> float | None:
     given = settings.value("gogc")
     if given is not None:
         return None if given == "off" else float(given)
-    effective = (
-        100 * (means["goal"] - means["live"]) / (means["live"] + (means["roots"] or 0.0))
-    )
-    return 100.0 if 70 <= effective <= 140 else round(effective)
+    roots = means["roots"] or 0.0
+    return float(round(100 * (means["goal"] - means["live"]) / (means["live"] + roots)))
