@@ -280,6 +280,7 @@ def baseline_of(analysis: Analysis) -> MetricsBaseline | str:
         procs=pl.col("procs").last(),
         limit=pl.col("memory_limit_mib").drop_nulls().last(),
         gogc=pl.coalesce("gogc_pct", "usual_gogc").drop_nulls().last(),
+        limited=pl.col("by_limit").mean(),
     ).row(0, named=True)
     if means["live"] is None or means["goal"] is None:
         return "the metrics do not show the heap goal or the live heap"
@@ -340,5 +341,8 @@ def _gogc(means: dict[str, Any], settings: Settings) -> float | None:
     given = settings.value("gogc")
     if given is not None:
         return None if given == "off" else float(given)
+    if (means["limited"] or 0.0) > DEFAULT.thrash_limited_share:
+        # The limit sets the goals, so GOGC is so high that it could as well be off.
+        return None
     roots = means["roots"] or 0.0
     return float(round(100 * (means["goal"] - means["live"]) / (means["live"] + roots)))

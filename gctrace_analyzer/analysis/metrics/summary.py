@@ -117,7 +117,7 @@ def _heap(intervals: pl.DataFrame) -> dict[str, Any]:
     live, goal = pl.col("heap_live_mib"), pl.col("heap_goal_mib")
     roots = pl.mean_horizontal("roots_mib", "roots_mib_before").fill_null(0)
     row = intervals.select(
-        live_heap_p50_mib=live.median(),
+        live_heap_p50_mib=over_cycles(live),
         live_heap_max_mib=pl.max_horizontal(
             live.max(), pl.col("live_row_mib").max(), pl.col("live_row_mib_before").max()
         ),
@@ -126,10 +126,19 @@ def _heap(intervals: pl.DataFrame) -> dict[str, Any]:
             pl.col("goal_mib").max(), pl.col("goal_mib_before").max(),
             pl.col("heap_alloc_mib").max(),
         ),
-        heap_goal_p50_mib=goal.median(),
-        effective_gogc_p50=(100 * (goal - live) / (live + roots)).median(),
+        heap_goal_p50_mib=over_cycles(goal),
+        effective_gogc_p50=over_cycles(100 * (goal - live) / (live + roots)),
     ).row(0, named=True)  # fmt: skip
     return {name: None if value is None else float(value) for name, value in row.items()}
+
+
+def over_cycles(value: pl.Expr) -> pl.Expr:
+    """Returns the median over the cycles, as of a log; over the intervals if there are none."""
+    cycles = pl.col("gc_cycles").fill_null(0).filter(value.is_not_null())
+    known = value.drop_nulls()
+    passed = cycles.sort_by(known).cum_sum()
+    half = known.sort().filter(passed * 2 >= cycles.sum()).first()
+    return pl.when(cycles.sum() > 0).then(half).otherwise(value.median())
 
 
 def _growth(intervals: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
@@ -187,6 +196,10 @@ def _warnings(
                 "GC CPU is unknown: the default Go collector of Prometheus does not export it."
                 f"{most} To get it, use collectors.NewGoCollector with {ENABLE}."
             )
+    shown = intervals.filter(pl.col("limit_is_shown"))["memory_limit_mib"].unique().sort()
+    if len(shown):
+        limits = " and ".join(f"{limit:.0f} MiB" for limit in shown)
+        yield f"No metric shows GOMEMLIMIT; the heap goal follows a limit of {limits}."
     if figures["stw_max_ms"] is not None:
         yield "Metrics have one pause per cycle: the two pauses of a cycle added."
     if "live_heap_p50_mib" in figures["estimated"]:
