@@ -239,7 +239,7 @@ def forecasts(found: Iterable[Compared]) -> Iterator[Forecast]:
                     continue
                 errors = {
                     "gc_per_s": row["gc_per_s"] / target.truth["gc_per_s"] - 1,
-                    "heap_goal_mib": row["heap_goal_mib"] / target.truth["heap_goal_p50_mib"] - 1,
+                    "heap_goal_mib": row["heap_goal_mib"] / target.found["heap_goal_p50_mib"] - 1,
                 }
                 yield Forecast(base, target, errors)
 
