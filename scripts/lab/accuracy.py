@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-import statistics
 import warnings
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 import gctrace_analyzer as gca
+from lab.evaluate import state_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,6 +39,13 @@ FIGURES = {
     "mark_share": "marking CPU",
     "gc_cpu_share": "GC CPU",
 }
+OF_HEAP = ("live_heap_p50_mib", "heap_goal_p50_mib")
+STATES = {
+    "thrash": "thrashed (goal at the live heap in half of the cycles)",
+    "partly": "thrashed at times (in 15 % of the cycles, or effective GOGC below 12)",
+    "tight": "had little room (effective GOGC below 30)",
+    "healthy": "was healthy, or had no limit",
+}
 FEWEST_CYCLES = 5
 ENOUGH_SAMPLES = 20
 ROUNDED_MIB = 0.5
@@ -58,7 +66,7 @@ class Compared:
         found: the figures from metrics, named as in `FIGURES`; absent if unknown.
         truth: the figures from gctrace, and the allocation from the counter each second.
         thrashing: whether an episode of thrashing was found.
-        starved: the share of cycles whose goal was at the live heap or below.
+        state: what a memory limit did: `thrash`, `partly`, `tight` or `healthy`.
     """
 
     run: dict[str, Any]
@@ -68,7 +76,7 @@ class Compared:
     found: dict[str, float]
     truth: dict[str, float]
     thrashing: bool
-    starved: float
+    state: str
     source: gca.Run
 
     @property
@@ -121,7 +129,7 @@ def _compared(path: Path, layout: str, run: dict[str, Any], *, told: bool) -> Co
         run, layout, told, len(own) + 1, found,
         _truth(cycles, begin, end) | _allocated(path.parent, begin, end),
         "limit-thrash" in set(read.episodes()["kind"]),
-        _starved(cycles), read,
+        _state(cycles, run), read,
     )  # fmt: skip
 
 
@@ -173,7 +181,9 @@ def _cycles(folder: Path, run: dict[str, Any]) -> pl.DataFrame:
 
 def _truth(cycles: pl.DataFrame, begin: float, end: float) -> dict[str, float]:
     pauses = cycles["stw_sweep_term_ms"] + cycles["stw_mark_term_ms"]
-    marking = cycles.select(pl.sum_horizontal("assist_cpu_ms", "background_cpu_ms").sum()).item()
+    marking = cycles.select(
+        pl.sum_horizontal("assist_cpu_ms", "background_cpu_ms").sum()
+    ).item()
     procs = cycles["procs"].last()
     available_ms = 1000 * (end - begin) * procs
     return {
@@ -204,14 +214,14 @@ def _allocated(folder: Path, begin: float, end: float) -> dict[str, float]:
     return {"alloc_total_mib": float(last - first + before + after) / 2**20}
 
 
-def _starved(cycles: pl.DataFrame) -> float:
+def _state(cycles: pl.DataFrame, run: dict[str, Any]) -> str:
+    """Returns what the limit did, from the goals that the runtime printed."""
+    if "GOMEMLIMIT" not in run["env"]:
+        return "healthy"
     live, goal = cycles["heap_live_mib"][:-1], cycles["heap_goal_mib"][1:]
-    return float((goal <= live).mean() or 0)
-
-
-def thrashes(one: Compared) -> bool:
-    """Whether the program thrashed, from the goals that the runtime printed and its limiter."""
-    return "GOMEMLIMIT" in one.run["env"] and one.starved >= 0.5
+    starved = (goal <= live).mean()
+    effective = (100 * (goal - live) / live.clip(1)).median()
+    return state_of(float(starved or 0), float(effective or 0))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,26 +237,102 @@ def forecasts(found: Iterable[Compared]) -> Iterator[Forecast]:
     """Yields what each run without a limit predicts of those beside it with another GOGC."""
     groups: dict[tuple[str, str, str], list[Compared]] = defaultdict(list)
     for one in found:
-        if "GOMEMLIMIT" not in one.run["env"] and one.samples >= ENOUGH_SAMPLES:
+        if one.run["setting"].startswith("gogc"):
             groups[one.run["wave"], one.run["name"], one.layout].append(one)
     for group in groups.values():
-        for base in group:
-            for target in group:
-                if base is target:
-                    continue
-                row = base.source.whatif(gogc=target.run["env"]["GOGC"]).row(0, named=True)
-                if row["refused"]:
-                    continue
-                errors = {
-                    "gc_per_s": row["gc_per_s"] / target.truth["gc_per_s"] - 1,
-                    "heap_goal_mib": row["heap_goal_mib"] / target.found["heap_goal_p50_mib"] - 1,
-                }
-                yield Forecast(base, target, errors)
+        for base, target in permutations(group, 2):
+            row = base.source.whatif(gogc=target.run["env"]["GOGC"]).row(0, named=True)
+            if row["refused"]:
+                continue
+            # gctrace prints the goal in whole MiB, metrics in bytes.
+            goal = target.found["heap_goal_p50_mib"]
+            errors = {
+                "gc_per_s": row["gc_per_s"] / target.truth["gc_per_s"] - 1,
+                "heap_goal_mib": row["heap_goal_mib"] / goal - 1,
+            }
+            yield Forecast(base, target, errors)
+
+
+def tables(folders: Iterable[Path]) -> Iterator[str]:
+    """Yields the lines of all tables."""
+    folders = list(folders)
+    found = [one for folder in folders for one in compared(folder)]
+    untold = [one for folder in folders for one in compared(folder, told=False)]
+    names = {one.run["name"] for one in found}
+    runs = {(one.run["wave"], one.name): one.run for one in found}.values()
+    versions = sorted({run["go_version"].split(".")[1] for run in runs}, key=int)
+    spans = [run["window_unix_s"][1] - run["window_unix_s"][0] for run in runs]
+    yield (
+        f"{len(names)} programs, {len(runs)} recordings of {min(spans) / 60:.0f} to "
+        f"{max(spans) / 60:.0f} minutes, Go 1.{', 1.'.join(versions)}. Errors: median / worst."
+    )
+    yield ""
+    yield from _figures(found, untold)
+    yield ""
+    yield from _thrashing(found, untold)
+    yield ""
+    yield from _predictions(found)
+
+
+def _figures(found: list[Compared], untold: list[Compared]) -> Iterator[str]:
+    layouts = [layout for layout in LAYOUTS.values() if any(o.layout == layout for o in found)]
+    yield f"| figure | {' | '.join(layouts)} |"
+    yield f"|---|{'---:|' * len(layouts)}"
+    unknown = [one for one in untold if not one.source.memstats["gogc_pct"].count()]
+    rows = [(title, name, found) for name, title in FIGURES.items()]
+    rows.insert(4, ("live heap, GOGC unknown", "live_heap_p50_mib", unknown))
+    for title, name, chosen in rows:
+        cells = []
+        for layout in layouts:
+            errors = [
+                abs(error)
+                for one in chosen
+                if one.layout == layout
+                and (error := one.error(name)) is not None
+                # Whole MiB say little about a small heap.
+                and not (name in OF_HEAP and one.truth[name] < SMALL_MIB)
+            ]
+            cells.append(both(errors, max(errors)) if errors else "–")
+        yield f"| {title} | {' | '.join(cells)} |"
+
+
+def _thrashing(found: list[Compared], untold: list[Compared]) -> Iterator[str]:
+    chosen = ("1 s", "15 s", "expvar, 15 s")
+    yield "| under a memory limit the program … | recordings | called thrashing | limit not told |"
+    yield "|---|---:|---:|---:|"
+    for state, title in STATES.items():
+        cells = [
+            [one for one in group if one.layout in chosen and one.state == state]
+            for group in (found, untold)
+        ]
+        called = [sum(one.thrashing for one in cell) for cell in cells]
+        yield f"| {title} | {len(cells[0])} | {called[0]} | {called[1]} |"
+
+
+def _predictions(found: list[Compared]) -> Iterator[str]:
+    made = list(forecasts(found))
+    yield "| predicted from | settings | cycles/s | heap goal |"
+    yield "|---|---:|---:|---:|"
+    parts = {
+        f"{ENOUGH_SAMPLES} samples or more": [
+            each for each in made if each.base.samples >= ENOUGH_SAMPLES
+        ],
+        "fewer": [each for each in made if each.base.samples < ENOUGH_SAMPLES],
+    }
+    for title, each in parts.items():
+        cells = []
+        for name in ("gc_per_s", "heap_goal_mib"):
+            errors = [abs(one.errors[name]) for one in each]
+            cells.append(both(errors, quantile(errors, 0.9)) if errors else "–")
+        yield f"| {title} | {len(each)} | {' | '.join(cells)} |"
+
+
+def both(errors: list[float], other: float) -> str:
+    """Returns the median and another error in percent."""
+    return f"{100 * quantile(errors, 0.5):.1f} / {100 * other:.1f} %"
 
 
 def quantile(values: Iterable[float], at: float) -> float:
     """Returns a quantile, interpolated."""
-    ordered = sorted(values)
-    if len(ordered) < 2:
-        return ordered[0] if ordered else math.nan
-    return statistics.quantiles(ordered, n=1000, method="inclusive")[round(1000 * at) - 1]
+    ordered = list(values)
+    return float(np.quantile(ordered, at)) if ordered else math.nan

@@ -166,7 +166,19 @@ def _state(cycles: Any, setting: Setting, run: dict[str, Any]) -> str:
     roots = cycles["stacks_mib"].fill_null(0) + cycles["globals_mib"].fill_null(0)
     effective = (100 * (goal - live) / (live + roots[:-1]).clip(1)).median()
     starved = (goal <= live).mean()
-    if starved >= 0.5 or run.get("limiter_last_enabled_cycle"):
+    if run.get("limiter_last_enabled_cycle"):
+        return "thrash"
+    return state_of(starved, effective)
+
+
+def state_of(starved: float, effective: float) -> str:
+    """Returns what a memory limit did.
+
+    Args:
+        starved: the share of cycles whose goal is at the live heap or below.
+        effective: the median effective GOGC.
+    """
+    if starved >= 0.5:
         return "thrash"
     if starved >= 0.15 or effective < 12:
         return "partly"

@@ -139,7 +139,11 @@ class MetricsLab:
         if each.expvar:
             text = "".join(f"{line}\n" for line in each.expvar).encode()
             (target / "expvar.jsonl.gz").write_bytes(gzip.compress(text, mtime=0))
-        ended, cpu_s, rss = each.process.ended, each.process.cpu_s(), each.process.peak_rss_mib()
+        ended, cpu_s, rss = (
+            each.process.ended,
+            each.process.cpu_s(),
+            each.process.peak_rss_mib(),
+        )
         each.process.stop(grace_s=1)
         lines = [
             line
@@ -280,9 +284,7 @@ def read_expvar(running: list[Running]) -> None:
             each.expvar.append(json.dumps({"time": round(at, 3), "memstats": found}))
 
 
-def save(
-    url: str, run: Scraped, interval: str, span: tuple[float, float], path: Path
-) -> None:
+def save(url: str, run: Scraped, interval: str, span: tuple[float, float], path: Path) -> None:
     """Saves the samples of one job as gctrace-analyzer fetches them."""
     since, until = (datetime.fromtimestamp(at, UTC).isoformat() for at in span)
     command = [

@@ -104,7 +104,9 @@ def with_live_heap(found: pl.DataFrame) -> pl.DataFrame:
     """Adds the means of goal and live heap to intervals."""
     goal = pl.col("heap_goal_mib")
     roots = pl.mean_horizontal("roots_mib", "roots_mib_before")
-    stretch = (pl.col("gc_cycles").fill_null(0).cum_sum() / STRETCH_CYCLES).floor().over("process")
+    stretch = (
+        (pl.col("gc_cycles").fill_null(0).cum_sum() / STRETCH_CYCLES).floor().over("process")
+    )
     found = found.with_columns(heap_goal_mib=_mean("goal_mib"), stretch=stretch)
     found = found.join(_usual(found), on="process", how="left", maintain_order="left")
     g = pl.col("usual_gogc") / 100
@@ -113,7 +115,9 @@ def with_live_heap(found: pl.DataFrame) -> pl.DataFrame:
     whole = _by_cycle(_per_cycle().over("process"), goal)
     return found.with_columns(
         heap_live_mib=pl.coalesce(
-            _mean("live_row_mib"), usual, *(pl.when(each > 0).then(each) for each in (own, whole))
+            _mean("live_row_mib"),
+            usual,
+            *(pl.when(each > 0).then(each) for each in (own, whole)),
         ),
     ).drop("stretch")
 
