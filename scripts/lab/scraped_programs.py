@@ -3,6 +3,8 @@
 `{a}`, `{b}` and `{c}` are free ports, `{run}` is an empty folder.
 """
 
+# ruff: noqa: E501  # a program and its source are one line
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -173,7 +175,7 @@ TARGETS = {
             etcd_words("--logger", "zap"), ETCD_LOAD, live_mib=11, beside_mib=14.5,
         ),
         ALL(
-            "etcd-3.6", Wrapped("etcd", "go.etcd.io/etcd/server/v3", "v3.6.0", "etcdmain", "Main(os.Args)", "1.24.10"),  # noqa: E501  # one table row
+            "etcd-3.6", Wrapped("etcd", "go.etcd.io/etcd/server/v3", "v3.6.0", "etcdmain", "Main(os.Args)", "1.24.10"),
             etcd_words(), ETCD_LOAD, env=WITH_ALL, live_mib=11, beside_mib=9,
         ),
         Target(
@@ -182,7 +184,7 @@ TARGETS = {
         ),
         Target(
             "prometheus-2.54",
-            Module("github.com/prometheus/prometheus", "v0.54.1", "github.com/prometheus/prometheus/cmd/prometheus", "1.22.12", KLOG),  # noqa: E501  # one table row
+            Module("github.com/prometheus/prometheus", "v0.54.1", "github.com/prometheus/prometheus/cmd/prometheus", "1.22.12", KLOG),
             (*PROMETHEUS_WORDS, "--no-auto-gomemlimit"),
             PROMETHEUS_LOAD, files={"prometheus.yml": PROMETHEUS_YML}, live_mib=20, beside_mib=12,
         ),
@@ -192,13 +194,13 @@ TARGETS = {
             env=CADDY_ENV, files={"Caddyfile": CADDY_OLD}, live_mib=6, beside_mib=14,
         ),
         ALL(
-            "caddy-2.10", Wrapped("caddy", "github.com/caddyserver/caddy/v2", "v2.10.0", "cmd", "Main()", "1.26.8", ("modules/standard",)),  # noqa: E501  # one table row
+            "caddy-2.10", Wrapped("caddy", "github.com/caddyserver/caddy/v2", "v2.10.0", "cmd", "Main()", "1.26.8", ("modules/standard",)),
             CADDY_WORDS, CADDY_LOAD, expvar="127.0.0.1:{b}/debug/vars",
             env={**CADDY_ENV, **WITH_ALL}, files={"Caddyfile": CADDYFILE}, live_mib=7.5, beside_mib=8.5,
         ),
         Target(
             "coredns-1.12",
-            Module("github.com/coredns/coredns", "v1.12.1", "github.com/coredns/coredns", "1.24.10"),  # noqa: E501  # one table row
+            Module("github.com/coredns/coredns", "v1.12.1", "github.com/coredns/coredns", "1.24.10"),
             ("-conf", "{run}/Corefile"), DNS_LOAD, files={"Corefile": COREFILE}, live_mib=56, beside_mib=13.5,
         ),
         Target(
@@ -214,12 +216,12 @@ TARGETS = {
             live_mib=20, beside_mib=14,
         ),
         Target(
-            "pushgateway-1.5", Debian("prometheus-pushgateway", "usr/bin/prometheus-pushgateway"),  # noqa: E501  # one table row
+            "pushgateway-1.5", Debian("prometheus-pushgateway", "usr/bin/prometheus-pushgateway"),
             ("--web.listen-address=127.0.0.1:{a}", "--log.level=error"), PUSH_LOAD, live_mib=5, beside_mib=13,
         ),
         Target(
             "pushgateway-1.9",
-            Module("github.com/prometheus/pushgateway", "v1.9.0", "github.com/prometheus/pushgateway", "1.21.13"),  # noqa: E501  # one table row
+            Module("github.com/prometheus/pushgateway", "v1.9.0", "github.com/prometheus/pushgateway", "1.21.13"),
             ("--web.listen-address=127.0.0.1:{a}", "--log.level=error"), PUSH_LOAD, live_mib=5, beside_mib=9,
         ),
         Target(
@@ -230,7 +232,7 @@ TARGETS = {
         ),
         Target(
             "registry-2.8", Debian("docker-registry", "usr/bin/docker-registry"),
-            ("serve", "{run}/config.yml"), (hey("{a}/v2/_catalog", 1, 40), hey("{a}/v2/lab/manifests/none", 1, 40)),  # noqa: E501  # one table row
+            ("serve", "{run}/config.yml"), (hey("{a}/v2/_catalog", 1, 40), hey("{a}/v2/lab/manifests/none", 1, 40)),
             metrics="127.0.0.1:{b}/metrics", expvar="127.0.0.1:{b}/debug/vars",
             files={"config.yml": REGISTRY}, live_mib=2.5, beside_mib=14,
         ),
@@ -242,7 +244,7 @@ TARGETS = {
             ),
             (
                 hey("{a}/%5Binputs/site/content/posts%5D/post-0001.md", 1, 20),
-                hey("{a}/operations/list?fs=inputs/site/content/posts&remote=", 1, 1, "range.json"),  # noqa: E501  # one table row
+                hey("{a}/operations/list?fs=inputs/site/content/posts&remote=", 1, 1, "range.json"),
             ),
             live_mib=53, beside_mib=20,
         ),

@@ -125,7 +125,8 @@ _RANK = {name: rank for rank, name in enumerate((*_PROMETHEUS, *RUNTIME, *_OTEL)
 
 HINTS = (
     "go_gc_", "go_memstats_", "go_cpu_classes_", "go_memory_", "go_sched_gomaxprocs",
-    "go_info", "go_gomaxprocs", "go_memlimit_bytes", "go_config_gogc", "go_processor_limit", "process_resident_memory_bytes",
+    "go_info", "go_gomaxprocs", "go_memlimit_bytes", "go_config_gogc", "go_processor_limit",
+    "process_resident_memory_bytes",
     "process_cpu_seconds_total", "process_start_time_seconds", "process_runtime_go_",
     "go.memory.", "go.config.gogc", "go.processor.limit", "process.runtime.go.",
     *containers.HINTS,
