@@ -162,6 +162,11 @@ def _corrected(folder: Path) -> pl.DataFrame:
         return gca.read(folder / "run.log.gz").analysis.corrected
 
 
+def _finest(folder: Path) -> Path:
+    """Returns the file with the most samples."""
+    return next(path for name in LAYOUTS if (path := folder / name).exists())
+
+
 def _cycles(folder: Path, run: dict[str, Any]) -> pl.DataFrame:
     """Returns the cycles of a recording with the time at which they ended.
 
@@ -169,7 +174,7 @@ def _cycles(folder: Path, run: dict[str, Any]) -> pl.DataFrame:
     have, shows when that was, within a millisecond.
     """
     cycles = _corrected(folder)
-    ends = _samples(folder / "raw-1s.json.gz").select(
+    ends = _samples(_finest(folder)).select(
         gc_num=pl.col("num_gc").cast(pl.Int64), at=pl.col("last_gc_unix_ns") / 1e9
     )
     known = cycles.select(pl.col("gc_num").cast(pl.Int64), "end_s").join(ends, on="gc_num")
@@ -199,7 +204,7 @@ def _truth(cycles: pl.DataFrame, begin: float, end: float) -> dict[str, float]:
 def _allocated(folder: Path, begin: float, end: float) -> dict[str, float]:
     """Returns TotalAlloc's growth in a span, from the counter as it was read each second."""
     rows = (
-        _samples(folder / "raw-1s.json.gz")
+        _samples(_finest(folder))
         .select(at=pl.col("logged_at").dt.epoch("us") / 1e6, value="total_alloc_bytes")
         .drop_nulls()
     )
@@ -244,13 +249,17 @@ def forecasts(found: Iterable[Compared]) -> Iterator[Forecast]:
             row = base.source.whatif(gogc=target.run["env"]["GOGC"]).row(0, named=True)
             if row["refused"]:
                 continue
-            # gctrace prints the goal in whole MiB, metrics in bytes.
-            goal = target.found["heap_goal_p50_mib"]
-            errors = {
-                "gc_per_s": row["gc_per_s"] / target.truth["gc_per_s"] - 1,
-                "heap_goal_mib": row["heap_goal_mib"] / goal - 1,
-            }
-            yield Forecast(base, target, errors)
+            yield Forecast(base, target, _errors(row, target))
+
+
+def _errors(row: dict[str, Any], target: Compared) -> dict[str, float]:
+    truth = {
+        "gc_per_s": target.truth["gc_per_s"],
+        # gctrace prints the goal in whole MiB, metrics in bytes.
+        "heap_goal_mib": target.found["heap_goal_p50_mib"],
+        "gc_cpu_share": target.found.get("gc_cpu_share"),
+    }
+    return {name: row[name] / true - 1 for name, true in truth.items() if true and row[name]}
 
 
 def tables(folders: Iterable[Path]) -> Iterator[str]:
@@ -311,8 +320,8 @@ def _thrashing(found: list[Compared], untold: list[Compared]) -> Iterator[str]:
 
 def _predictions(found: list[Compared]) -> Iterator[str]:
     made = list(forecasts(found))
-    yield "| predicted from | settings | cycles/s | heap goal |"
-    yield "|---|---:|---:|---:|"
+    yield "| predicted from | settings | cycles/s | heap goal | GC CPU |"
+    yield "|---|---:|---:|---:|---:|"
     parts = {
         f"{ENOUGH_SAMPLES} samples or more": [
             each for each in made if each.base.samples >= ENOUGH_SAMPLES
@@ -321,8 +330,8 @@ def _predictions(found: list[Compared]) -> Iterator[str]:
     }
     for title, each in parts.items():
         cells = []
-        for name in ("gc_per_s", "heap_goal_mib"):
-            errors = [abs(one.errors[name]) for one in each]
+        for name in ("gc_per_s", "heap_goal_mib", "gc_cpu_share"):
+            errors = [abs(one.errors[name]) for one in each if name in one.errors]
             cells.append(both(errors, quantile(errors, 0.9)) if errors else "–")
         yield f"| {title} | {len(each)} | {' | '.join(cells)} |"
 

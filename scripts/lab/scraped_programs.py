@@ -185,8 +185,7 @@ TARGETS = {
         Target(
             "prometheus-2.54",
             Module("github.com/prometheus/prometheus", "v0.54.1", "github.com/prometheus/prometheus/cmd/prometheus", "1.22.12", KLOG),
-            (*PROMETHEUS_WORDS, "--no-auto-gomemlimit"),
-            PROMETHEUS_LOAD, files={"prometheus.yml": PROMETHEUS_YML}, live_mib=20, beside_mib=12,
+            PROMETHEUS_WORDS, PROMETHEUS_LOAD, files={"prometheus.yml": PROMETHEUS_YML}, live_mib=20, beside_mib=12,
         ),
         Target(
             "caddy-2.6", Debian("caddy", "usr/bin/caddy"), CADDY_WORDS, CADDY_LOAD,
@@ -291,7 +290,8 @@ HEALTHY = (
     ("etcd-3.4", "caddy-2.6", "pushgateway-1.9", "exporter-go1.23"),
     ("etcd-3.6", "coredns-1.12", "registry-2.8", "exporter-go1.25"),
     ("caddy-2.10", "prometheus-2.42", "rclone-1.60", "node-exporter-1.5"),
-    ("prometheus-2.54", "victoria-metrics-1.79", "pushgateway-1.5", "exporter-go1.27"),
+    ("victoria-metrics-1.79", "pushgateway-1.5", "exporter-go1.27"),
+    ("prometheus-2.54", "influxdb-1.6"),
 )
 LIMITED = (
     ("etcd-3.4", "exporter-go1.27"),
