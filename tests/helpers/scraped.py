@@ -11,8 +11,6 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from lab import accuracy
 
-Compared, Forecast = accuracy.Compared, accuracy.Forecast
-
 
 @lru_cache(maxsize=2)
 def compared(*, told: bool = True) -> tuple[accuracy.Compared, ...]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from statistics import median
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.helpers.scraped import Compared, compared
+from tests.helpers.scraped import compared
+
+if TYPE_CHECKING:
+    from lab.accuracy import Compared
 
 ENOUGH = 5
 """With fewer scrapes, a median is of the few moments that they hit."""
