@@ -136,9 +136,10 @@ def _compared(path: Path, layout: str, run: dict[str, Any], *, told: bool) -> Co
 def _scraped_at(path: Path, step_s: float) -> float:
     """Returns when the sample was scraped that a range query has at a step."""
     raw = path.with_name(path.name.replace("query_range", "raw"))
-    times = _samples(raw)["logged_at"].dt.epoch("us") / 1e6
+    times = (_samples(raw)["logged_at"].dt.epoch("us") / 1e6).sort()
     earlier = times.filter(times <= step_s)
-    return float(earlier.max()) if len(earlier) else step_s
+    # The query looks back behind the first sample that was saved.
+    return float(earlier[-1]) if len(earlier) else float(2 * times[0] - times[1])
 
 
 def _read(path: Path, run: dict[str, Any], *, told: bool) -> gca.Run:
@@ -194,6 +195,7 @@ def _truth(cycles: pl.DataFrame, begin: float, end: float) -> dict[str, float]:
     return {
         "gc_per_s": len(cycles) / (end - begin),
         "stw_total_ms": float(pauses.sum()),
+        "longest_mark_term_ms": float(cycles["stw_mark_term_ms"].max() or 0),  # type: ignore[arg-type]
         "live_heap_p50_mib": float(cycles["heap_live_mib"].median()) + ROUNDED_MIB,
         "heap_goal_p50_mib": float(cycles["heap_goal_mib"].median()) + ROUNDED_MIB,
         "mark_share": marking / available_ms,

@@ -103,30 +103,40 @@ def _shown_limit() -> pl.Expr:
 def with_live_heap(found: pl.DataFrame) -> pl.DataFrame:
     """Adds the means of goal and live heap to intervals."""
     goal = pl.col("heap_goal_mib")
-    roots = pl.mean_horizontal("roots_mib", "roots_mib_before")
     stretch = (
         (pl.col("gc_cycles").fill_null(0).cum_sum() / STRETCH_CYCLES).floor().over("process")
     )
     found = found.with_columns(heap_goal_mib=_mean("goal_mib"), stretch=stretch)
     found = found.join(_usual(found), on="process", how="left", maintain_order="left")
-    g = pl.col("usual_gogc") / 100
-    usual = pl.when(goal > HEAP_MINIMUM_MIB * g).then(_of_goal(goal, roots, g))
+    found = found.with_columns(_by_usual(end) for end in ("", "_before"))
     own = _by_cycle(_per_cycle().over("process", "stretch"), goal)
     whole = _by_cycle(_per_cycle().over("process"), goal)
     return found.with_columns(
         heap_live_mib=pl.coalesce(
-            _mean("live_row_mib"),
-            usual,
-            *(pl.when(each > 0).then(each) for each in (own, whole)),
+            _mean("live_row_mib"), *(pl.when(each > 0).then(each) for each in (own, whole))
         ),
     ).drop("stretch")
 
 
+def _by_usual(end: str) -> pl.Expr:
+    """Returns the live heap at one end of an interval, from the goal if GOGC is assumed."""
+    goal, g = pl.col(f"goal_mib{end}"), pl.col("usual_gogc") / 100
+    usual = pl.when(goal > HEAP_MINIMUM_MIB * g).then(
+        _of_goal(goal, pl.col(f"roots_mib{end}"), g)
+    )
+    return pl.coalesce(f"live_row_mib{end}", usual)
+
+
 def _usual(found: pl.DataFrame) -> pl.DataFrame:
     """Returns the GOGC that is assumed of each process whose GOGC is unknown."""
+    # A cycle is as long as it takes to allocate a part of its goal, so over cycles the harmonic
+    # mean of the goals at both ends counts.
+    ends, cycles = (pl.col("goal_mib"), pl.col("goal_mib_before")), pl.col("gc_cycles")
+    goal = 2 * ends[0] * ends[1] / (ends[0] + ends[1])
+    counted = cycles.filter(goal.is_not_null())
     whole = found.group_by("process").agg(
         alloc=_per_cycle(),
-        goal=pl.col("heap_goal_mib").mean(),
+        goal=pl.when(counted.sum() > 0).then((goal * cycles).sum() / counted.sum()),
         roots=pl.col("roots_mib").mean(),
         unknown=pl.col("live_row_mib").is_null().all() & pl.col("gogc_pct").is_null().all(),
         limited=pl.col("by_limit").mean(),
