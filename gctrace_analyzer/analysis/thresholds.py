@@ -232,7 +232,7 @@ class Thresholds:
 
     metrics_thrash_room: float = 0.12
     """Allocation per cycle divided by the heap goal, under a known memory limit. Over five seconds
-    it was 0.003 to 0.1 in 7 runs that thrashed, and at least 0.14 in 17 under limits that left room."""
+    it was 0.003 to 0.1 in 8 runs that thrashed, and at least 0.14 in 18 under other limits."""
 
     metrics_thrash_room_unknown: float = 0.10
     """The same where no metric shows whether there is a memory limit."""
