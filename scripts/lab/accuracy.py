@@ -47,6 +47,7 @@ STATES = {
     "healthy": "was healthy, or had no limit",
 }
 FEWEST_CYCLES = 5
+FEWEST_SAMPLES = 5
 ENOUGH_SAMPLES = 20
 ROUNDED_MIB = 0.5
 """gctrace prints whole MiB, rounded down: what it leaves out, on average."""
@@ -112,6 +113,9 @@ def _compared(path: Path, layout: str, run: dict[str, Any], *, told: bool) -> Co
     begin, end = own["begin_at"][0].timestamp(), own["end_at"][-1].timestamp()
     if path.name.startswith("query_range"):
         begin, end = _scraped_at(path, begin), _scraped_at(path, end)
+        if begin < run["window_unix_s"][0]:
+            # Its first value was scraped before the recording began.
+            return None
     cycles = _cycles(path.parent, run).filter(
         pl.col("ended_unix_s").is_between(begin, end, closed="right")
     )
@@ -300,8 +304,11 @@ def _figures(found: list[Compared], untold: list[Compared]) -> Iterator[str]:
                 for one in chosen
                 if one.layout == layout
                 and (error := one.error(name)) is not None
-                # Whole MiB say little about a small heap.
-                and not (name in OF_HEAP and one.truth[name] < SMALL_MIB)
+                # Whole MiB say little about a small heap, and two scrapes about a median.
+                and not (
+                    name in OF_HEAP
+                    and (one.truth[name] < SMALL_MIB or one.samples < FEWEST_SAMPLES)
+                )
             ]
             cells.append(both(errors, max(errors)) if errors else "–")
         yield f"| {title} | {' | '.join(cells)} |"
