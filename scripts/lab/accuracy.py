@@ -141,9 +141,11 @@ def _scraped_at(path: Path, step_s: float) -> float:
     """Returns when the sample was scraped that a range query has at a step."""
     raw = path.with_name(path.name.replace("query_range", "raw"))
     times = (_samples(raw)["logged_at"].dt.epoch("us") / 1e6).sort()
+    interval = float(times.diff().median())  # type: ignore[arg-type]
     earlier = times.filter(times <= step_s)
-    # The query looks back behind the first sample that was saved.
-    return float(earlier[-1]) if len(earlier) else float(2 * times[0] - times[1])
+    last = float(earlier[-1]) if len(earlier) else float(times[0])
+    # The query may have one sample more at either end.
+    return last + math.floor((step_s - last) / interval) * interval
 
 
 def _read(path: Path, run: dict[str, Any], *, told: bool) -> gca.Run:
