@@ -54,7 +54,9 @@ def test_live_heaps_agree_with_gctrace(name: str) -> None:
             assert "limit" in name
             continue
         off_mib = abs(live - truth["live_mib"])
-        assert off_mib <= max(0.15 * truth["live_mib"], ROUNDED)
+        # Four scrapes of a minute can all hit large cycles.
+        few = len(found.run.intervals.filter(process=process)) < 4
+        assert off_mib <= max((0.20 if few else 0.15) * truth["live_mib"], ROUNDED)
 
 
 def test_live_heaps_are_within_five_percent_in_the_median() -> None:
