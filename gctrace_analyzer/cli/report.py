@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from typing import IO, TYPE_CHECKING, cast, get_args
 
 from gctrace_analyzer.cli import exit_codes, fail_on
@@ -261,7 +262,7 @@ def _print(view: Run, kind: str, table: str, color: str, page: Page, *, safe: bo
         from gctrace_analyzer.cli.screen import show
         from gctrace_analyzer.present.text import lines
 
-        show([*lines(view.report()), (), _NEXT], color)
+        show(chain(lines(view.report()), [(), _NEXT]), color)
     else:
         write(view, kind, table, sys.stdout.buffer, page, safe=safe)
         sys.stdout.buffer.flush()

@@ -21,8 +21,8 @@ from gctrace_analyzer.present.format import (
 )
 from gctrace_analyzer.present.format import milliseconds as ms
 from gctrace_analyzer.present.sections.overview import Table
-from gctrace_analyzer.present.table import WIDTH
 from gctrace_analyzer.present.table import table as text_table
+from gctrace_analyzer.present.table import width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -47,7 +47,7 @@ def lines(answers: Answers, most: int = MOST_ROWS) -> Iterator[Line]:
         yield ((sentence, "bold" if index == 0 else ""),)
     yield ()
     for label, value, note in state(answers):
-        first, *others = wrap(note, WIDTH - 28)
+        first, *others = wrap(note, width() - 28)
         yield ((f"  {label:<12}", ""), (f"{value:>12}", "bold"), (f"  {first}", ""))
         yield from (((f"{'':28}{line}", ""),) for line in others)
     for table in tables(answers, most):

@@ -1,10 +1,17 @@
-"""Tables as CSV."""
+"""What is printed: tables as CSV, and text as wide as the terminal."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import subprocess
+import sys
+
 import polars as pl
+import pytest
 
 from gctrace_analyzer.cli.output import csv_text, without_lists
+from tests.conftest import ROOT
 
 
 def test_no_text_in_safe_csv_is_a_formula() -> None:
@@ -34,3 +41,32 @@ def test_lists_become_text() -> None:
         "records": ['{"kind":"x"}; {"kind":"y"}', "", None],
     }
     assert without_lists(frame.select("number")).equals(frame.select("number"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo terminals")
+@pytest.mark.parametrize(
+    ("columns", "least", "most"), [(60, 70, 80), (100, 81, 100), (200, 101, 120)]
+)
+def test_a_wide_terminal_is_used_up_to_120_columns(columns: int, least: int, most: int) -> None:
+    log = ROOT / "samples" / "thrash-go1.19.log"
+    code = (
+        "import sys, fcntl, struct, termios\n"
+        "fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 50, int(sys.argv[1]), 0, 0))\n"
+        "from gctrace_analyzer.cli import main\n"
+        "sys.exit(main([sys.argv[2], '--color', 'never']))\n"
+    )
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(columns), str(log)],
+        stdout=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": str(columns)},
+    ) as child:
+        os.close(theirs)
+        printed = b""
+        with contextlib.suppress(OSError):
+            while piece := os.read(ours, 65536):
+                printed += piece
+        os.close(ours)
+    assert child.returncode == 0
+    longest = max(len(line.rstrip()) for line in printed.decode().splitlines())
+    assert least <= longest <= most

@@ -16,7 +16,7 @@ from gctrace_analyzer.present.format import (
     share,
 )
 from gctrace_analyzer.present.sections.overview import Table
-from gctrace_analyzer.present.table import WIDTH
+from gctrace_analyzer.present.table import width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -281,7 +281,7 @@ def settings(frame: pl.DataFrame) -> list[Table]:
             2 + max(len(head), *(len(row[at]) for row in cells))
             for at, (_, head, _) in enumerate(shown)
         )
-        room = max(WIDTH - 2 - taken, LEAST_SETTING)
+        room = max(width() - 2 - taken, LEAST_SETTING)
         body = [(name, *row) for name, row in zip(_short(names, room), cells, strict=True)]
         tables.append(
             Table((title, *(head for _, head, _ in shown)), "l" + "r" * len(shown), body)
