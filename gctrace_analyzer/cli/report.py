@@ -154,9 +154,18 @@ def _command(words: list[str]) -> str:
         elif option == "--header" and equals:
             shown.append("--header=…")
         else:
-            shown.append(re.sub(r"(\w+://)(?:[^/@]*@)?([^?#]*).*", r"\1\2", word))
+            shown.append(_without_secrets(word))
         hide = word == "--header"
     return shlex.join(["gctrace-analyze", *shown])
+
+
+def _without_secrets(word: str) -> str:
+    """Returns an argument without the user, password and query of a URL."""
+    scheme, colon, rest = word.partition("://")
+    if not colon:
+        return word
+    host, slash, path = re.split(r"[?#]", rest, maxsplit=1)[0].partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 def command_parser() -> argparse.ArgumentParser:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_N = r"\d+(?:\.\d+)?"
+_N = r"(?:\d+(?:\.\d+)?|\.\d+)"
 _OBJECTS = r"\d+ -> \d+ \(\d+-\d+\) objects"
 _TAIL = r"\d+\(\d+\) handoff, \d+\(\d+\) steal, \d+/\d+/\d+ yields"
 
@@ -23,10 +23,10 @@ SHAPES = {
     rf"\d+/\d+/\d+ sweeps, {_TAIL}",
     "gc13": r"gc(?P<n>\d+)\(\d+\): \d+\+\d+\+\d+\+\d+ us, (?P<h0>\d+) -> (?P<h1>\d+) MB, \d+ \(\d+-\d+\) objects, "
     rf"(?:\d+ goroutines, )?\d+/\d+/\d+ sweeps, {_TAIL}",
-    "gc15": rf"gc #?(?P<n>\d+) @(?P<at>{_N})s (?P<pct>\d+)%: (?P<wall>{_N}(?:\+{_N}){{4}}) ms clock, "
+    "gc15": rf"gc #?(?P<n>\d+) @(?P<at>{_N})s (?P<pct>-?\d+)%: (?P<wall>{_N}(?:\+{_N}){{4}}) ms clock, "
     rf"{_N}\+{_N}\+{_N}\+{_N}/{_N}/{_N}\+{_N} ms cpu, (?P<h0>\d+)->(?P<h1>\d+)->(?P<h2>\d+) MB, "
     r"(?P<goal>\d+) MB goal, (?P<p>0*[1-9]\d*) P",
-    "gc16": rf"gc #?(?P<n>\d+) @(?P<at>{_N})s (?P<pct>\d+)%(?: \(checking for goroutine leaks\))?: "
+    "gc16": rf"gc #?(?P<n>\d+) @(?P<at>{_N})s (?P<pct>-?\d+)%(?: \(checking for goroutine leaks\))?: "
     rf"(?P<wall>{_N}\+{_N}\+{_N}) ms clock, {_N}\+{_N}/{_N}/{_N}\+{_N} ms cpu, "
     r"(?P<h0>\d+)->(?P<h1>\d+)->(?P<h2>\d+) MB, (?P<goal>\d+) MB goal, "
     r"(?:\d+ MB stacks, \d+ MB globals, )?(?P<p>0*[1-9]\d*) P",
@@ -67,8 +67,9 @@ def cycles(text: str) -> Iterator[tuple[Cycle, bool]]:
     for line_no, line in enumerate(text.split("\n"), start=1):
         for escape, plain in _ESCAPED.items():
             line = line.replace(escape, plain)
-        for name, pattern in _PATTERNS.items():
-            for found in pattern.finditer(line):
+        shapes = [name for name, pattern in _PATTERNS.items() if pattern.search(line)]
+        for name in shapes:
+            for found in _PATTERNS[name].finditer(line):
                 given = found.groupdict()
                 cycle = Cycle(
                     line_no,
@@ -79,8 +80,14 @@ def cycles(text: str) -> Iterator[tuple[Cycle, bool]]:
                     _live(name, given),
                     int(given["p"][:20]) if given.get("p") else None,
                 )
-                numbers = _NUMBER.findall(found[0].replace(f" {given.get('goal')} MB goal", ""))
-                yield cycle, all(map(_is_possible, numbers))
+                # A goal may be the largest number of 64 bits: then there is none.
+                goal = given.get("goal") or ""
+                without_goal = (
+                    found[0].replace(f" {goal} MB goal", "") if len(goal) < 19 else found[0]
+                )
+                numbers = _NUMBER.findall(without_goal)
+                # No program prints the lines of two Go versions.
+                yield cycle, len(shapes) == 1 and all(map(_is_possible, numbers))
 
 
 def _is_possible(number: str) -> bool:

@@ -207,7 +207,7 @@ def test_two_time_ranges_are_compared(
     half = (end - begin).total_seconds() / 2
     assert rows["gc_per_s"]["before_s"] == pytest.approx(half, abs=1.5)
     assert found["differences"] == [] or found["comparable"]
-    assert page.stat().st_size > 100_000
+    assert "<svg" in page.read_text()
     assert main([*command[:-4], "--before", "1h..2h", "--after", "1h.."]) == 2
     assert "the earlier end first" in capsys.readouterr().err
 
