@@ -1,4 +1,4 @@
-"""The README does what it says: its commands and its Python are run."""
+"""The README and the pages about tasks do what they say: their commands and Python are run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,19 @@ import pytest
 
 from tests.conftest import ROOT
 
-README = ROOT / "README.md"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "tasks").glob("*.md"))]
+TEXTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "samples/README.md"])
 BLOCK = re.compile(r"^```(console|pycon)\n(.*?)^```\n", re.M | re.S)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
 
 
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_block_prints_what_it_shows(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "samples").symlink_to(ROOT / "samples")
     monkeypatch.chdir(tmp_path)
@@ -33,11 +39,11 @@ def test_every_block_prints_what_it_shows(
         run = console if block[1] == "console" else lambda text: python(text, names)
         return f"```{block[1]}\n{run(block[2])}```\n"
 
-    text = README.read_text()
+    text = page.read_text()
     now = BLOCK.sub(shown, text)
     if request.config.getoption("--update-golden"):
-        README.write_text(now)
-    assert now == README.read_text()
+        page.write_text(now)
+    assert now == page.read_text()
 
 
 def console(block: str) -> str:
@@ -75,10 +81,7 @@ def python(block: str, names: dict[str, object]) -> str:
     return "".join(printed)
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "samples/README.md", "docs/gates.md"]
-)
-def test_what_is_linked_is_there(page: str) -> None:
-    path = ROOT / page
-    for target in LINK.findall(path.read_text()):
-        assert (path.parent / target).exists(), target
+@pytest.mark.parametrize("page", TEXTS, ids=named)
+def test_what_is_linked_is_there(page: Path) -> None:
+    for target in LINK.findall(page.read_text()):
+        assert (page.parent / target).exists(), target

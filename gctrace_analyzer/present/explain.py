@@ -128,6 +128,7 @@ def explain_rule(text: str) -> RuleExplanation:
     if rule.explained_by:
         causes = (f"{RULES[each].name} ({each})" for each in rule.explained_by)
         parts.append(("caused by", ", ".join(causes) + ", if reported as well"))
+    parts.append(("page", rule.page))
     return RuleExplanation(f"{rule.id} {rule.name}", tuple(parts))
 
 

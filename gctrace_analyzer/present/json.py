@@ -79,6 +79,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "evidence": finding.evidence,
         "figures": dict(finding.figures),
         "examples": list(finding.examples),
+        "page": finding.page,
     }
 
 

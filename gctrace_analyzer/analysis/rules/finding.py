@@ -216,6 +216,11 @@ class Finding:
         """True for warnings and worse."""
         return self.severity in ("warn", "bad")
 
+    @property
+    def page(self) -> str:
+        """Where its rule is described: the path of the page in the repository, and its anchor."""
+        return page_of(self.id, self.name)
+
     def row(self) -> dict[str, Any]:
         """Returns the finding as a row of `schema.FINDINGS`."""
         evidence = self.evidence
@@ -234,6 +239,15 @@ class Finding:
             "advice": self.advice,
             "source": self.source,
         }
+
+
+def page_of(rule_id: str, name: str) -> str:
+    """Returns where a rule is described: a page of the repository, and its anchor.
+
+    >>> page_of("GC016", "limit-thrash")
+    'docs/findings.md#gc016-limit-thrash'
+    """
+    return f"docs/findings.md#{rule_id.lower()}-{name}"
 
 
 def frame(findings: Sequence[Finding]) -> pl.DataFrame:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from gctrace_analyzer.analysis.rules.finding import Evidence, Finding
+from gctrace_analyzer.analysis.rules.finding import Evidence, Finding, page_of
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
 if TYPE_CHECKING:
@@ -46,6 +46,11 @@ class Rule(Generic[Facts]):
         text = self.condition_template.format(t=thresholds)
         # Reports write "10 %", Python's format "10%".
         return re.sub(r"(\d)%", r"\1 %", text)
+
+    @property
+    def page(self) -> str:
+        """Where the rule is described: the path of the page in the repository, and its anchor."""
+        return page_of(self.id, self.name)
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Returns the findings of this rule."""

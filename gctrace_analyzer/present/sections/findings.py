@@ -33,6 +33,7 @@ class Problem:
     place: str
     also_causes: str
     advice: str
+    page: str
 
 
 _EVENTS = ("GC038", "GC039", "GC040")
@@ -106,4 +107,5 @@ def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
         finding.examples[0] if finding.examples else "",
         ", ".join(RULES[each].name for each in effects),
         "" if leads else finding.advice,
+        finding.page,
     )

@@ -124,7 +124,9 @@ def test_explaining_by_name_is_explaining_by_id() -> None:
         "what to do",
         "source",
         "caused by",
+        "page",
     ]
+    assert explanation.parts[-1][1] == "docs/findings.md#gc005-assist-pressure"
 
 
 def test_the_page_of_findings_keeps_the_spelling_of_go_names() -> None:
