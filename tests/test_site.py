@@ -25,6 +25,9 @@ EXAMPLES = ROOT / "docs" / "examples"
 CONFIGURATION = ROOT / "scripts" / "site" / "mkdocs.yml"
 LIBRARIES = ("material", "mkdocs", "mkdocs_jupyter", "mkdocstrings")
 
+FOREIGN = re.compile(r"<(?:script|img|link|iframe)[^>]*(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
+"""What a page would load from another server."""
+
 needs_mkdocs = pytest.mark.skipif(
     not all(find_spec(name) for name in LIBRARIES),
     reason="MkDocs is not installed: pip install '.[docs]'",
@@ -37,57 +40,37 @@ def load(path: Path) -> Any:
 
 def pages(nav: list[Any]) -> list[str]:
     """The paths of a navigation, in order."""
-    found = []
+    found: list[str] = []
     for entry in nav:
         (value,) = entry.values()
         found += pages(value) if isinstance(value, list) else [value]
     return found
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    to: Path = tmp_path_factory.mktemp("site")
+@needs_mkdocs
+def test_the_site_is_complete_and_no_link_is_broken(tmp_path: Path) -> None:
+    """One test, because building takes several seconds. `--strict` fails at a broken link."""
     mkdocs = (sys.executable, "-m", "mkdocs", "build", "--strict", "-f", CONFIGURATION)
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(
-        [*mkdocs, "-d", to], capture_output=True, text=True, check=False, env=quiet
+        [*mkdocs, "-d", tmp_path], capture_output=True, text=True, check=False, env=quiet
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return to
-
-
-@needs_mkdocs
-def test_the_site_has_every_page_of_its_navigation(site: Path) -> None:
     for page in pages(load(CONFIGURATION)["nav"]):
         name = re.sub(r"\.(md|ipynb)$", ".html", page).replace("README", "index")
-        assert "</html>" in (site / name).read_text(), page
-
-
-@needs_mkdocs
-def test_the_site_asks_no_other_server(site: Path) -> None:
-    loads = re.compile(
-        r"<(?:script|img|link|iframe)[^>]*(?:src|href)=[\"']?(?:https?:)?//[^>]*>"
-    )
-    for path in site.rglob("*.html"):
-        assert loads.findall(path.read_text()) == [], path
-
-
-@needs_mkdocs
-def test_every_finding_has_its_anchor_on_the_site(site: Path) -> None:
-    text = (site / "docs" / "findings.html").read_text()
+        assert "</html>" in (tmp_path / name).read_text(), page
+    assert (tmp_path / "search" / "search_index.json").stat().st_size > 100_000
+    for path in tmp_path.rglob("*.html"):
+        assert FOREIGN.findall(path.read_text()) == [], path
+    findings = (tmp_path / "docs" / "findings.html").read_text()
     for rule in RULES.values():
         page, _, anchor = rule.page.partition("#")
         assert page == "docs/findings.md"
-        assert f'id="{anchor}"' in text
-
-
-@needs_mkdocs
-def test_every_public_name_is_on_the_page_about_python(site: Path) -> None:
-    text = (site / "python.html").read_text()
-    shown = {
-        name.rpartition(".")[2] for name in re.findall(r'id="(gctrace_analyzer[\w.]*)"', text)
-    }
-    assert set(gca.__all__) <= shown
+        assert f'id="{anchor}"' in findings
+    described = re.findall(
+        r'id="gctrace_analyzer[\w.]*\.(\w+)"', (tmp_path / "python.html").read_text()
+    )
+    assert set(gca.__all__) <= set(described)
 
 
 def test_every_page_and_notebook_is_in_the_navigation() -> None:
