@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.analysis.fleet import Answers
+    from gctrace_analyzer.analysis.fleet.answers import Answers
     from gctrace_analyzer.fleets.scheduler import Progress
 
 FORMATS = ("text", "md", "html", "json", "csv", "jsonl")
@@ -89,7 +89,7 @@ def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
     args = command_parser().parse_args(words)
     folder, reports = _outputs(args.output)
-    from gctrace_analyzer.analysis.fleet import answers
+    from gctrace_analyzer.analysis.fleet.answers import answers
 
     rows = _rows(args, folder)
     if rows is None:

@@ -11,7 +11,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.fleet import answers
+from gctrace_analyzer.analysis.fleet.answers import answers
 from gctrace_analyzer.present import fleet as shown
 from gctrace_analyzer.present.html import fleet as page_of
 from tests.helpers.fleet import row
