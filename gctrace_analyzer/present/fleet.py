@@ -161,10 +161,10 @@ def since(found: Changes) -> str:
     """Returns in one sentence what changed since the earlier run."""
     states, there = found.thrashing["state"], found.services["presence"]
     numbers = (
-        (states.eq("new"), "started thrashing"),
-        (states.eq("solved"), "stopped thrashing"),
-        (there.eq("new"), "appeared"),
-        (there.eq("gone"), "disappeared"),
+        (states.eq("new"), "newly thrashing"),
+        (states.eq("solved"), "no longer thrashing"),
+        (there.eq("new"), "new"),
+        (there.eq("gone"), "gone"),
     )
     parts = [
         f"{count(number, 'service')} {what}"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.fleet.answers import Answers
     from gctrace_analyzer.analysis.fleet.changes import Changes
 
-STATES = {"thrashes": "thrashing", "thrashed": "thrashed earlier", "near": "close to it"}
+STATES = {"thrashes": "thrashing", "thrashed": "thrashed", "near": "close"}
 _WRITTEN: Mapping[str, Callable[[float | None], str]] = {
     "gc_cpu_share": share, "live_heap_p50_mib": mib, "alloc_mib_per_s": mib_per_s,
     "stw_p99_ms": ms, "gc_per_s": rate,
@@ -157,8 +157,8 @@ _COUNTS = (
 _THRASHING = (
     _SERVICE,
     Column("", lambda row: row["state"], "state", "l"),
-    Column("before", lambda row: f"{row['before']:,}", "before"),
-    Column("now", lambda row: NONE if row["after"] is None else f"{row['after']:,}", "after"),
+    Column("before", lambda row: _whole(row["before"]), "before"),
+    Column("now", lambda row: _whole(row["after"]), "after"),
 )
 _SERVICES = (
     _SERVICE,
@@ -203,14 +203,17 @@ _PROCESSES = (
     ),
 )
 _THRASH = (
-    _FILE,
-    Column("state", lambda row: row["state"], align="l"),
+    Column("Process", file_of, "file", "l", 22),
+    Column("state", lambda row: STATES[row["state"]], align="l"),
     _GC_CPU,
     _GOGC,
     _LIVE_MAX,
     _LIMIT,
-    Column("limiter", lambda row: row["limiter"] or "", align="l"),
-    Column("limit reached", lambda row: _in(row["hours_to_limit"]), "hours_to_limit", "l"),
+    Column(
+        "limiter/due",
+        lambda row: row["limiter"] or _in(row["hours_to_limit"]),
+        align="l",
+    ),
 )
 _LIMITS = (
     _FILE,
@@ -238,6 +241,10 @@ _ERRORS = (
     Column("for example", lambda row: row["example"], "example", "l", NAME_CHARS),
     Column("problem", lambda row: row["error"] or "", "error", "l", 28, is_wide=True),
 )
+
+
+def _whole(number: int | None) -> str:
+    return NONE if number is None else f"{number:,}"
 
 
 def _in(hours: float | None) -> str:

@@ -202,7 +202,7 @@ def test_changes_are_those_of_services_in_both_runs_beyond_rounding() -> None:
     assert found.figures["change"].to_list() == pytest.approx([0.8, 0.2, -90.0])
     assert found.thrashing.rows() == [
         ("more", "new", 0, 1),
-        ("new", "new", 0, 1),
+        ("new", "new", None, 1),
         ("solved", "solved", 1, 0),
     ]
 

@@ -31,7 +31,8 @@ class Changes:
         figures: one row per service and figure that changed, by `LEAST_CHANGE` at least, the
             largest change of each figure first: `service figure before after change`.
         thrashing: services with thrashing processes in one of the runs only: `service state
-            before after`; `state` is `new` or `solved`. A service that is gone is not solved.
+            before after`; `state` is `new` or `solved`; `before` is null for a new service. A service
+            that is gone is not solved.
     """
 
     since: str
@@ -119,7 +120,8 @@ def _figure(services: pl.DataFrame, name: str, least: float) -> pl.DataFrame:
 
 
 def _thrashing(services: pl.DataFrame) -> pl.DataFrame:
-    before, after = pl.col("thrashing_before").fill_null(0), pl.col("thrashing_after")
+    then, after = pl.col("thrashing_before"), pl.col("thrashing_after")
+    before = then.fill_null(0)
     state = (
         pl.when((before == 0) & (after > 0))
         .then(pl.lit("new"))
@@ -127,7 +129,7 @@ def _thrashing(services: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("solved"))
     )
     return (
-        services.select("service", state=state, before=before, after=after)
+        services.select("service", state=state, before=then, after=after)
         .drop_nulls("state")
         .sort("state", "after", "before", "service", descending=[False, True, True, False])
     )

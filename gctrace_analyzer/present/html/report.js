@@ -99,7 +99,7 @@
       button.addEventListener("click", () => update({ sort: index, down: state.sort === index ? !state.down : numbers }));
       head.replaceChildren(button);
     });
-    if (given.length > 5) {
+    if (given.length > first) {
       const input = made("input", { type: "search", autocomplete: "off" });
       input.addEventListener("input", () => update({ query: input.value.trim() }));
       more.addEventListener("click", () => update({ whole: true }));
