@@ -31,8 +31,8 @@ class Changes:
         figures: one row per service and figure that changed, by `LEAST_CHANGE` at least, the
             largest change of each figure first: `service figure before after change`.
         thrashing: services with thrashing processes in one of the runs only: `service state
-            before after`; `state` is `new` or `solved`; `before` is null for a new service. A service
-            that is gone is not solved.
+            before after`; `state` is `new` or `solved`; `before` is null for a new service. A
+            service that is gone is not solved.
     """
 
     since: str
@@ -131,5 +131,5 @@ def _thrashing(services: pl.DataFrame) -> pl.DataFrame:
     return (
         services.select("service", state=state, before=then, after=after)
         .drop_nulls("state")
-        .sort("state", "after", "before", "service", descending=[False, True, True, False])
+        .sort("state", pl.col("after").fill_null(0), "service", descending=[False, True, False])
     )

@@ -57,6 +57,9 @@ _SETTING_COLUMNS = (
     ("stw_p99_ms", "p99 pause ms", 1.0),
     ("heap_peak_mib", "peak MiB", 1.0),
 )
+MAIN = tuple(metric for metric, _, _ in _SETTING_COLUMNS)
+"""The metrics that a page draws by setting."""
+
 _MORE_SETTING_COLUMNS = (
     ("assist_share_of_cpu", "assists %", 100.0),
     ("stw_share", "stopped %", 100.0),
@@ -260,8 +263,11 @@ def expected_and_measured(frame: pl.DataFrame) -> str | None:
     return "; ".join(parts) or None
 
 
-def settings(frame: pl.DataFrame) -> list[Table]:
-    """Returns tables with one row per setting: first the main figures, then the others."""
+def settings(frame: pl.DataFrame, width: int | None = WIDTH) -> list[Table]:
+    """Returns tables with one row per setting: first the main figures, then the others.
+
+    Names of settings are shortened to fit `width` characters; None: they are shown in full.
+    """
     names = frame["setting"].unique(maintain_order=True).to_list()
     rows = {(row["setting"], row["metric"]): row for row in frame.iter_rows(named=True)}
     tables = []
@@ -281,8 +287,12 @@ def settings(frame: pl.DataFrame) -> list[Table]:
             2 + max(len(head), *(len(row[at]) for row in cells))
             for at, (_, head, _) in enumerate(shown)
         )
-        room = max(WIDTH - 2 - taken, LEAST_SETTING)
-        body = [(name, *row) for name, row in zip(_short(names, room), cells, strict=True)]
+        shown_names = (
+            [printable(name) for name in names]
+            if width is None
+            else _short(names, max(width - 2 - taken, LEAST_SETTING))
+        )
+        body = [(name, *row) for name, row in zip(shown_names, cells, strict=True)]
         tables.append(
             Table((title, *(head for _, head, _ in shown)), "l" + "r" * len(shown), body)
         )
