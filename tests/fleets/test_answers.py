@@ -118,7 +118,7 @@ def test_the_answers_fit_a_terminal_and_are_markdown_and_json() -> None:
     assert "11 files · 10 processes of 1 service · 1,000 cycles" in text[0]
     page = shown.dumps(found)
     assert "| api-9.log | thrashing |" in page
-    assert "long\\XX" in page
+    assert "long\\|\\<b\\>.log | Access Denied |" in page
     assert "<b>" not in page_of.dumps(found)
     html = page_of.dumps(found)
     assert "1 process is thrashing; the worst is api-9.log" in html

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    Kind = Literal["better", "worse", "same", "best", "untested"]
+    Kind = Literal["better", "worse", "same", "untested", "best", "near", "higher"]
 
 _STEPS = (-95, -90, -80, -50, -25, -10, -5, -2, 2, 5, 10, 25, 50, 100, 300, 900, 1900)
 """Percent: where the axis of changes may have a tick."""
@@ -33,7 +33,10 @@ WORDS: dict[str, str] = {
     "same": "not significant",
     "untested": "not tested",
     "best": "best",
+    "near": "not significantly worse",
+    "higher": "significantly worse",
 }
+"""What each marker means, in the order of the legend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +138,14 @@ def _by_setting(metric: str, several: list[dict[str, Any]]) -> Intervals:
         _reason(metric, several),
         [_setting(metric, row, place) for row in several],
         [
-            (place(at / scale), rows.value(metric, at / scale))
+            (place(at / scale), rows.value(metric, at / scale) if at else "0")
             for at in ticks.linear(begin, end, 5)
         ],
     )
 
 
 def _setting(metric: str, row: dict[str, Any], place: Callable[[float], float]) -> Row:
-    kind: Kind = {"best": "best", "~": "same", "worse": "worse"}.get(  # type: ignore[assignment]
+    kind: Kind = {"best": "best", "~": "near", "worse": "higher"}.get(  # type: ignore[assignment]
         row["standing"] or "", "untested"
     )
     low, high = row["value_low"], row["value_high"]
@@ -178,17 +181,14 @@ def _change(row: dict[str, Any], place: Callable[[float], float]) -> Row:
     kind: Kind = "untested" if not tested else verdict if verdict != "~" else "same"
     text = rows.percent(row["delta"] / row["before"])
     if tested:
-        low, high = (
-            rows.percent(row[end] / row["before"]) for end in ("delta_low", "delta_high")
-        )
-        text = f"{text} ({low} to {high})"
+        text = f"{text} ({rows.interval(row)})"
     return Row(
         rows.LABELS[row["metric"]],
         place(_factor(row, "delta")),
         place(_factor(row, "delta_low")) if tested else None,
         place(_factor(row, "delta_high")) if tested else None,
         kind,
-        f"{text}, {WORDS[kind]}" if kind != "same" else f"{text}, not significant",
+        f"{text}, {WORDS[kind]}",
     )
 
 

@@ -104,7 +104,7 @@ def figures(frame: pl.DataFrame, *, headline: bool = False) -> Table:
                 value(row["metric"], row["before"]),
                 value(row["metric"], row["after"]),
                 _change(row, row["delta"]),
-                _interval(row),
+                interval(row),
                 NONE if row["delta_low"] is None else row["verdict"],
             )
         )
@@ -185,7 +185,7 @@ def same(found: TwoSides) -> Iterator[str]:
     alloc = rows["alloc_mib_per_s"]
     if not listed and None not in (alloc["before"], alloc["after"]):
         rates = f"{mib_per_s(alloc['before'])} and {mib_per_s(alloc['after'])} allocated"
-        yield f"same load ({rates})" if found.load_is_given else f"CPU-bound ({rates})"
+        yield f"load ({rates})" if found.load_is_given else f"CPU-bound ({rates})"
     procs = sorted({n for analysis in found.before.analyses for n in analysis.procs})
     if procs:
         yield "1 proc" if procs == [1] else f"{'–'.join(map(str, procs))} procs"
@@ -335,7 +335,8 @@ def _change(row: dict[str, Any], delta: float | None) -> str:
     return percent(delta / row["before"])
 
 
-def _interval(row: dict[str, Any]) -> str:
+def interval(row: dict[str, Any]) -> str:
+    """Formats the interval of a relative change (`schema.COMPARISON`)."""
     if row["delta_low"] is None or not row["before"]:
         return NONE
     low, high = (percent(row[end] / row["before"]) for end in ("delta_low", "delta_high"))
