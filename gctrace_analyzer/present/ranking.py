@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gctrace_analyzer.present.format import NONE, printable
 from gctrace_analyzer.present.sections.overview import Table
+from gctrace_analyzer.present.table import WIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +28,8 @@ class Column:
         text: returns the cell of a row.
         key: the column of the frame whose values sort it; empty: the text sorts it.
         align: `l` or `r`.
-        most: the number of characters in a terminal; 0: as many as it has.
+        most: the number of characters that a terminal shows at least, and where other columns
+            leave no room, at most; 0: as many as there are.
         is_wide: True for sentences, which take several lines of a page.
     """
 
@@ -61,13 +63,19 @@ class Ranking:
         """Returns the rows as text; `narrow`: names are cut to the width of a terminal."""
         first, *others = self.columns
         left = self.total - len(self.rows)
+        names = [printable(first.text(row)) for row in self.rows]
+        rest = [[_cell(each, row, narrow=narrow) for each in others] for row in self.rows]
+        if narrow and first.most:
+            taken = sum(
+                2 + max(len(each.head), *(len(cells[at]) for cells in rest))
+                for at, each in enumerate(others)
+            )
+            room = max(WIDTH - 2 - taken, first.most)
+            names = [short_name(name, room) for name in names]
         return Table(
             (self.title, *(each.head for each in others)),
-            "".join(each.align for each in (first, *others)),
-            [
-                tuple(_cell(each, row, narrow=narrow) for each in self.columns)
-                for row in self.rows
-            ],
+            "".join(each.align for each in self.columns),
+            [(name, *cells) for name, cells in zip(names, rest, strict=True)],
             f"… and {left:,} more" if left > 0 else "",
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -18,6 +17,8 @@ from tests.conftest import SAMPLES
 from tests.helpers.fleet import rows_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
 
@@ -74,11 +75,9 @@ def test_the_command_compares_two_runs(
         output = Output(str(tmp_path / f"{name}.parquet"), {})
         output.add(rows_of(log), 1)
         output.finish(1)
-    there, back = (
-        ["fleet", "-o", str(tmp_path / f"{one}.parquet"), "--compare-with"]
-        + [str(tmp_path / f"{other}.parquet")]
-        for one, other in (("after", "before"), ("before", "after"))
-    )
+    outputs = {name: str(tmp_path / f"{name}.parquet") for name in samples}
+    there = ["fleet", "-o", outputs["after"], "--compare-with", outputs["before"]]
+    back = ["fleet", "-o", outputs["before"], "--compare-with", outputs["after"]]
     assert main(there) == 0
     text = capsys.readouterr().out
     assert "1 service newly thrashing; 1 service changed by more than 10 %" in " ".join(
