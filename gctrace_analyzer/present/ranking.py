@@ -67,7 +67,7 @@ class Ranking:
         rest = [[_cell(each, row, narrow=narrow) for each in others] for row in self.rows]
         if narrow and first.most:
             taken = sum(
-                2 + max(len(each.head), *(len(cells[at]) for cells in rest))
+                2 + max([len(each.head), *(len(cells[at]) for cells in rest)])
                 for at, each in enumerate(others)
             )
             room = max(WIDTH - 2 - taken, first.most)

@@ -28,14 +28,21 @@ PROCESSES = "section:has(h2:text-is('Processes, the worst first'))"
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of all samples, made by the command, with reports of the worst four."""
     folder = tmp_path_factory.mktemp("fleet")
-    for name, logs in (("old", LOGS[::2]), ("fleet", LOGS)):
-        output = Output(str(folder / f"{name}.parquet"), {})
-        for log in logs:
-            output.add(rows_of(log), 1)
-        output.finish(len(logs))
+    earlier = Output(str(folder / "old.parquet"), {})
+    for log in LOGS[::2]:
+        earlier.add(rows_of(log), 1)
+    earlier.finish(len(LOGS[::2]))
     path = folder / "site" / "fleet.html"
     path.parent.mkdir()
-    words = ["-o", str(folder / "fleet.parquet"), "-o", str(path)]
+    words = [
+        str(SAMPLES / "*.log"),
+        "--workers",
+        "1",
+        "-o",
+        str(folder / "fleet.parquet"),
+        "-o",
+        str(path),
+    ]
     old = ["--compare-with", str(folder / "old.parquet")]
     reports = ["--reports", str(folder / "my reports"), "--reports-top", "4"]
     assert main(["fleet", *words, *old, *reports]) == 0
