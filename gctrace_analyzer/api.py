@@ -6,8 +6,6 @@ import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar, cast, overload
 
-import polars as pl
-
 from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.analysis.cycles import with_metrics
 from gctrace_analyzer.analysis.settings import given_settings
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypeAlias, Unpack
 
+    import polars as pl
     from matplotlib.figure import Figure as MatplotlibFigure
     from plotly.graph_objects import Figure as PlotlyFigure
 
@@ -301,9 +300,7 @@ def from_frame(frame: object, **facts: Unpack[ProgramFacts]) -> Run:
     table = frames.cycles_of(frame)
     if table["process"].has_nulls():
         table = table.with_columns(processes.process_of([table])[0].alias("process"))
-    tables = {
-        name: pl.DataFrame(schema=schema.polars_schema(name)) for name in schema.LOG_TABLES
-    }
+    tables = {name: schema.empty(name) for name in schema.LOG_TABLES}
     tables |= {"cycles": table, "processes": processes.processes(table)}
     return Run(Log(tables, (), {}, {}), given_settings(**facts))
 

@@ -8,9 +8,13 @@ that the source does not have the value.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import polars as pl
 
 Dtype = Literal[
@@ -332,7 +336,7 @@ OOM_KILLS = (
     _LOGGED_AT,
     _MONOTONIC,
     Column("host", "String", "", "host", "the log prefix"),
-    Column("killer", "String", "", "kernel, or systemd-oomd", "writer of the line"),
+    Column("killer", "String", "", "kernel, systemd-oomd or Talos", "writer of the line"),
     Column("reported_by", "String", "", "program that reported the kill: kubelet, node-problem-detector, kube-state-metrics; null: the killer itself", "the log prefix"),
     Column("scope", "String", "", "global, memcg, cpuset or mempolicy: where memory ran out", "message, oom_memcg, constraint, in this order"),
     Column("constraint", "String", "", "the constraint as printed by the kernel", _K),
@@ -971,7 +975,8 @@ TableName = Literal[
 """The tables of a run, by name: those that reading fills, then the derived ones."""
 
 
-def polars_schema(table: str) -> dict[str, pl.DataType]:
+@cache
+def polars_schema(table: str) -> Mapping[str, pl.DataType]:
     """Returns the Polars types of the columns of a table, in order."""
     import polars as pl
 
@@ -995,7 +1000,20 @@ def polars_schema(table: str) -> dict[str, pl.DataType]:
             )
         ),
     }
-    return {column.name: types[column.dtype] for column in TABLES[table]}
+    return MappingProxyType({column.name: types[column.dtype] for column in TABLES[table]})
+
+
+def empty(table: str) -> pl.DataFrame:
+    """Returns a table without rows."""
+    return _empty(table).clone()
+
+
+@cache
+def _empty(table: str) -> pl.DataFrame:
+    # Polars makes a column of no rows as slowly as one of many, and a small log has hundreds.
+    import polars as pl
+
+    return pl.DataFrame(schema=polars_schema(table))
 
 
 def conform(table: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -1004,12 +1022,12 @@ def conform(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
     types = polars_schema(table)
     if not frame.width:
-        return pl.DataFrame(schema=types)
+        return empty(table)
     absent = [
         pl.lit(None, types[name]).alias(name) for name in types if name not in frame.columns
     ]
     whole = frame.with_columns(absent).select(list(types))
     # A cast copies even columns that already have the right type.
-    return whole.cast(
-        {name: dtype for name, dtype in types.items() if whole.schema[name] != dtype}
-    )
+    given = whole.schema
+    different = [pl.col(name).cast(types[name]) for name in types if given[name] != types[name]]
+    return whole.with_columns(different) if different else whole

@@ -20,7 +20,7 @@ import warnings
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
 
@@ -45,13 +45,22 @@ BROKEN = CORPUS / "broken"
 SAMPLE = ROOT / "samples" / "steady-go1.26.log"
 
 PIECE_BYTES = 6000
-"""Most inputs are a part of a file of about this length; reading them whole would be slow."""
+"""Most inputs are some lines of a file, at most of this length: small inputs are read faster, so
+that more of them are tried, and the limits of every reader show in a few lines."""
+
+WHOLE_FILES = 0.02
+"""The share of inputs that begin as a whole file of moderate size, not as some lines."""
+
+LARGE = 0.001
+"""The share of inputs that are repeated up to `LARGE_BYTES`, to find what is not linear."""
+
+LARGE_BYTES = 1 << 20
 
 SECONDS = 3.0
 """The processor time that a surface may take in addition to a second per megabyte."""
 
 HANGS_S = 60
-"""After this many seconds, an input counts as one that never ends."""
+"""After this much processor time, an input counts as one that never ends."""
 
 TOKENS = (
     b"NaN", b"-NaN", b"Infinity", b"inf", b"1e309", b"-1e309", b"1e-400", b"1e18", b"-1", b"0",
@@ -150,6 +159,8 @@ class Mutator:
             data += self._piece(rng)
         for _ in range(rng.choice((1, 1, 2, 3, 5, 8, 20))):
             data = rng.choice(self._changes)(rng, data)
+        if data and rng.random() < LARGE:
+            data *= LARGE_BYTES // len(data)
         if rng.random() < 0.02:
             data = self._cut(rng, gzip.compress(data))
         return data
@@ -159,11 +170,13 @@ class Mutator:
         if path not in self._kept:
             self._kept[path] = content(path)
         data = self._kept[path]
-        if len(data) <= 2 * PIECE_BYTES or rng.random() < 0.005:
-            return data[: 50 * PIECE_BYTES]
-        begin = 0 if rng.random() < 0.5 else rng.randrange(len(data) - PIECE_BYTES)
-        begin = data.find(b"\n", begin) + 1 if begin else 0
-        return data[begin : begin + rng.randrange(PIECE_BYTES // 10, PIECE_BYTES)]
+        if rng.random() < WHOLE_FILES or not data:
+            return data[: 10 * PIECE_BYTES]
+        # Half of the pieces are the beginning of a file: there is the header, if it has one.
+        begin = 0 if rng.random() < 0.5 else rng.randrange(len(data))
+        begin = data.rfind(b"\n", 0, begin) + 1
+        piece = data[begin : begin + PIECE_BYTES]
+        return b"\n".join(piece.split(b"\n")[: rng.randrange(1, 41)])
 
     def _replaced(
         self, rng: random.Random, data: bytes, what: re.Pattern[bytes], by: bytes
@@ -256,6 +269,7 @@ class _Pieces(io.BytesIO):
 
 def _summary(run: Run) -> None:
     run.summary().to_dict()
+    len(run.findings())
 
 
 def _written(kind: str, run: Run, name: str = "cycles") -> None:
@@ -318,13 +332,13 @@ SURFACES = ("read", *OF_A_RUN, "watch")
 
 def surfaces_of(number: int) -> tuple[str, ...]:
     """Returns the surfaces that the input of this number is tried on: few on expensive ones."""
-    if number % 200 == 0:
+    if number % 500 == 0:
         return SURFACES
-    if number % 50 == 25:
+    if number % 100 == 25:
         return ("read", "summary", "watch")
-    if number % 20 == 0:
+    if number % 50 == 0:
         return ("read", "summary", "json", "text", "advice")
-    return ("read", "summary") if number % 5 == 0 else ("read",)
+    return ("read", "summary")
 
 
 def try_input(data: bytes, surfaces: Sequence[str] = SURFACES) -> None:
@@ -387,20 +401,49 @@ def failure(data: bytes, surfaces: Sequence[str] = SURFACES) -> Failure | None:
     raise AssertionError
 
 
-def tried(seed: int, first: int, count: int) -> list[tuple[int, Failure]]:
-    """Returns the failures of some inputs of a seed, by their numbers."""
-    mutator = Mutator(corpus())
-    found = []
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The result of some inputs: the failures by number, and the slowest reading.
+
+    `slowest` has the processor seconds per megabyte beyond `SMALL_BYTES`, the size and the
+    number of the inputs that took longest to read and summarise.
+    """
+
+    failures: list[tuple[int, Failure]]
+    slowest: list[tuple[float, int, int]]
+
+
+SMALL_BYTES = 100_000
+"""The time of smaller inputs is the same whatever they contain, so they count as this long."""
+
+SLOWEST = 5
+
+
+@cache
+def _mutator() -> Mutator:
+    return Mutator(corpus())
+
+
+def tried(seed: int, first: int, count: int) -> Batch:
+    """Returns what happened to some inputs of a seed."""
+    failures: list[tuple[int, Failure]] = []
+    times: list[tuple[float, int, int]] = []
     for number in range(first, first + count):
-        problem = failure(mutator.made(f"{seed}/{number}"), surfaces_of(number))
+        data = _mutator().made(f"{seed}/{number}")
+        surfaces = surfaces_of(number)
+        begin = time.process_time()
+        problem = failure(data, surfaces)
+        took = time.process_time() - begin
+        if surfaces == ("read", "summary"):
+            times.append((took / max(len(data), SMALL_BYTES) * 1e6, len(data), number))
         if problem is not None:
-            found.append((number, problem))
-    return found
+            failures.append((number, problem))
+    return Batch(failures, sorted(times, reverse=True)[:SLOWEST])
 
 
 @contextmanager
 def ends_within(seconds: int) -> Iterator[None]:
-    """Raises an error in the block if it takes longer."""
+    """Raises an error in the block if it takes more processor time, or waits for very long."""
 
     def interrupt(*_: object) -> None:
         message = f"not done after {seconds} s"
@@ -409,13 +452,17 @@ def ends_within(seconds: int) -> Iterator[None]:
     if not hasattr(signal, "SIGALRM"):
         yield
         return
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.alarm(seconds)
+    kinds = (signal.SIGALRM, signal.SIGPROF)
+    before = [signal.signal(kind, interrupt) for kind in kinds]
+    signal.alarm(20 * seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        for kind, handler in zip(kinds, before, strict=True):
+            signal.signal(kind, handler)
 
 
 def _place(err: BaseException) -> str:

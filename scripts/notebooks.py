@@ -19,7 +19,7 @@ SECONDS = 300
 """A cell may take that long on a busy machine; all take seconds."""
 
 PLOTLY = "application/vnd.plotly.v1+json"
-_NEAR = 1e-6
+_NEAR = 2e-5
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 _STYLE_ID = re.compile(r"T_[0-9a-f]{5}")
 
@@ -42,10 +42,38 @@ def executed(path: Path) -> Any:
         cell["id"] = f"{path.stem[:2]}-{number:02}"
         cell.metadata = {}
         for output in cell.get("outputs", []):
-            for kind in ("text/plain", "text/html"):
-                if kind in output.get("data", {}):
-                    output.data[kind] = _steady(output.data[kind])
+            data = output.get("data", {})
+            if PLOTLY in data:
+                # It loads a script from the network, and hides the picture where there is none.
+                data.pop("text/html", None)
+            for kind in data.keys() & {"text/plain", "text/html"}:
+                data[kind] = _steady(data[kind])
     return notebook
+
+
+def written(notebook: Any) -> str:
+    """Returns the notebook as text, with one line for each figure instead of one per number."""
+    figures: list[str] = []
+    whole = json.loads(nbformat.writes(notebook))
+    for cell in whole["cells"]:
+        for output in cell.get("outputs", []):
+            if PLOTLY in output.get("data", {}):
+                data = _rounded(output["data"][PLOTLY])
+                output["data"][PLOTLY] = f"figure {len(figures)}"
+                figures.append(json.dumps(data, separators=(",", ":"), ensure_ascii=False))
+    text = json.dumps(whole, indent=1, ensure_ascii=False, sort_keys=True)
+    for number, figure in enumerate(figures):
+        text = text.replace(f'"figure {number}"', figure, 1)
+    return text + "\n"
+
+
+def _rounded(value: Any) -> Any:
+    """Returns plain values with six digits, which no pixel can show."""
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def _steady(text: str) -> str:

@@ -87,7 +87,7 @@ def trade_off(baseline: Baseline, like: Setting) -> pl.DataFrame:
     Empty if nothing can be predicted.
     """
     if baseline.load is None or baseline.refused:
-        return pl.DataFrame(schema=schema.polars_schema("whatif"))
+        return schema.empty("whatif")
     rows = grid(baseline, CURVE, [like.limit], [like.ballast])
     return rows.drop_nulls(["heap_peak_mib", "gc_cpu_with_idle_share"])
 

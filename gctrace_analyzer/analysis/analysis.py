@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis import mmu as mmu_of
 from gctrace_analyzer.analysis import pauses as pauses_of
 from gctrace_analyzer.analysis import segments as segments_of
 from gctrace_analyzer.analysis import windows as windows_of
+from gctrace_analyzer.analysis.caveats import MOST_DIAGNOSED
 from gctrace_analyzer.analysis.checks import ServiceLevel, service_levels
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.metrics import findings as metrics_findings
@@ -67,6 +68,7 @@ class Analysis:
         self._given = given or Settings()
         self._windows: dict[float, pl.DataFrame] = {}
         self._growth: dict[int, LiveGrowth | None] = {}
+        self._summaries: dict[int, Summary] = {}
 
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
@@ -202,7 +204,7 @@ class Analysis:
     @cached_property
     def trend(self) -> pl.DataFrame:
         """Ten equal windows over the process with the most cycles (`schema.WINDOWS`)."""
-        nothing = pl.DataFrame(schema=schema.polars_schema("windows"))
+        nothing = schema.empty("windows")
         if self.longest_process is None:
             return nothing
         if self.by_dumps:
@@ -240,29 +242,43 @@ class Analysis:
     @cached_property
     def per_process(self) -> tuple[tuple[dict[str, Any], Summary], ...]:
         """Each row of the processes table with the figures of that process alone."""
+        rows = self.log.tables["processes"].iter_rows(named=True)
+        return tuple((row, self.summary_of(row["process"])) for row in rows)
+
+    def summary_of(self, process: int) -> Summary:
+        """Returns the figures of one process; of a crash loop, only some are ever needed."""
         processes = self.log.tables["processes"]
-        rows = list(processes.iter_rows(named=True))
-        if len(rows) == 1:
-            return ((rows[0], self.summary),)
-        if self.cycles.is_empty():
-            return tuple((row, self.dumps.summary_of(row["process"])) for row in rows)
-        parts, corrected = (
-            table.partition_by("process", as_dict=True, maintain_order=True)
-            for table in (self.cycles, self.durations)
-        )
-        return tuple(
-            (
-                row,
-                summarize(
-                    parts[(row["process"],)],
-                    processes.filter(process=row["process"]),
-                    corrected=corrected[(row["process"],)],
+        if len(processes) == 1:
+            return self.summary
+        if process not in self._summaries:
+            self._summaries[process] = (
+                self.dumps.summary_of(process)
+                if self.cycles.is_empty()
+                else summarize(
+                    self._cycles_by_process[(process,)],
+                    processes.filter(process=process),
+                    corrected=self._durations_by_process[(process,)],
                     cpu_limit=self.settings.value("cpu_limit"),
                     impossible=self.log.impossible,
-                ),
+                )
             )
-            for row in rows
-        )
+        return self._summaries[process]
+
+    @cached_property
+    def _cycles_by_process(self) -> dict[tuple[Any, ...], pl.DataFrame]:
+        return self.cycles.partition_by("process", as_dict=True, maintain_order=True)
+
+    @cached_property
+    def _durations_by_process(self) -> dict[tuple[Any, ...], pl.DataFrame]:
+        return self.durations.partition_by("process", as_dict=True, maintain_order=True)
+
+    @cached_property
+    def _diagnosed(self) -> list[int]:
+        """The processes that the rules look at, in the order of the log."""
+        processes = self.log.tables["processes"]
+        if not self.by_dumps:
+            processes = processes.sort("cycles", descending=True).head(MOST_DIAGNOSED)
+        return [int(each) for each in processes["process"].sort()]
 
     def live_growth(self, process: int) -> LiveGrowth | None:
         """Returns the growth of one process's live heap; None if there is no significant growth."""
@@ -300,8 +316,8 @@ class Analysis:
         """What the rules found, causes before their effects."""
         found = tuple(
             diagnose.diagnose(
-                self._points,
-                {row["process"]: own for row, own in self.per_process},
+                self._points.filter(pl.col("process").is_in(self._diagnosed)),
+                {process: self.summary_of(process) for process in self._diagnosed},
                 self.log.tables["processes"],
                 self.episodes,
                 self.settings,

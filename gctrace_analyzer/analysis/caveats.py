@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.analysis.thresholds import Thresholds
 
+MOST_DIAGNOSED = 50
+"""Processes. The rules look at this many, those with the most cycles: one takes 25 ms, and the
+log of a crash loop has thousands, which are alike."""
+
 _CHECK_FROM_S = 0.1
 """Seconds since the process started. Before this time, the rounding of `@` to milliseconds
 can change the GC CPU percentage by a point."""
@@ -60,6 +64,11 @@ def _about_reading(
         yield (
             f"The figures cover {len(processes)} processes together; the table `processes` lists "
             "them separately."
+        )
+    if len(processes) > MOST_DIAGNOSED and len(cycles):
+        yield (
+            f"The findings are about the {MOST_DIAGNOSED} processes with the most cycles of "
+            f"{len(processes):,}: the program may be in a crash loop."
         )
     no_goal = impossible.get("heap_goal_mib", 0)
     if no_goal:

@@ -9,6 +9,8 @@ the number of stopped processors, narrows the interval further.
 
 from __future__ import annotations
 
+from functools import cache
+
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import elapsed_s
@@ -68,6 +70,7 @@ def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.
     return frame.with_columns(*pauses, *(pl.col(name) * real for name in marking))
 
 
+@cache
 def step_ms(name: str) -> pl.Expr:
     """Returns the width of the interval that a printed duration stands for."""
     value = pl.col(name)
@@ -76,6 +79,7 @@ def step_ms(name: str) -> pl.Expr:
     return pl.when(whole_ms).then(3.0).when(value >= 10).then(1.0).otherwise(two_digits)
 
 
+@cache
 def corrected_ms(name: str) -> pl.Expr:
     """Returns the middle of the interval that a printed duration stands for; 0 stays 0."""
     value = pl.col(name)

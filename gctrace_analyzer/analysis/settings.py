@@ -251,6 +251,9 @@ def _of_kill(kill: dict[str, Any], tables: Mapping[str, pl.DataFrame]) -> dict[s
         return {}
     where = f"OOM kill, {kill['source']}:{kill['line_no']}"
     found = {"container_limit_mib": Known(limit / MIB, where)}
+    if kill["pid"] is None:
+        # The victim is one of the tasks, and nobody knows which.
+        return found
     others = listed_tasks(kill, tables["oom_tasks"]).filter(
         (pl.col("pid") != kill["pid"]) & (pl.col("rss_bytes") >= NEIGHBOUR_SHARE * limit)
     )

@@ -16,7 +16,7 @@ from gctrace_analyzer.cli.options import (
     add_reading,
     read_options,
 )
-from gctrace_analyzer.cli.output import format_of
+from gctrace_analyzer.cli.output import format_of, parquet_bytes
 from gctrace_analyzer.cli.progress import reading, say_damage
 from gctrace_analyzer.cli.screen import to_a_reader
 from gctrace_analyzer.errors import BadSettingError
@@ -246,7 +246,7 @@ def _print(comparison: Comparison | Sweep, kind: str, color: str) -> None:
 
 def _write(comparison: Comparison | Sweep, kind: str, file: IO[bytes]) -> None:
     if kind == "parquet":
-        comparison.frame.write_parquet(file)
+        file.write(parquet_bytes(comparison.frame))
         return
     match kind:
         case "md":

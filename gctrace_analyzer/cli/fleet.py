@@ -13,6 +13,7 @@ from gctrace_analyzer.cli import exit_codes
 from gctrace_analyzer.cli.options import (
     OneOf,
     Parser,
+    add_csv_safe,
     add_facts,
     add_general,
     add_reading,
@@ -20,7 +21,7 @@ from gctrace_analyzer.cli.options import (
     read_options,
     whole_number,
 )
-from gctrace_analyzer.cli.output import format_of, without_lists
+from gctrace_analyzer.cli.output import csv_text, format_of
 from gctrace_analyzer.cli.progress import CLEAR_LINE
 from gctrace_analyzer.cli.screen import say, show
 from gctrace_analyzer.errors import BadSettingError
@@ -107,14 +108,14 @@ def run(words: list[str]) -> int:
         found = since(found, answers(earlier), public(args.compare_with))
     pages = {} if args.reports is None else _reports(args, inputs, found)
     for path, kind in reports:
-        content = _dumped(table, found, kind, args.top, links(pages, path))
+        content = _dumped(table, found, kind, args, links(pages, path))
         write_atomically(path, methodcaller("write", content))
     if args.format in (None, "text") and (not reports or args.format):
         from gctrace_analyzer.present.fleet import lines
 
         show(lines(found, args.top), args.color)
     elif args.format:
-        content = _dumped(table, found, args.format, args.top, links(pages, None))
+        content = _dumped(table, found, args.format, args, links(pages, None))
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     return exit_codes.INPUT if found.totals.files == found.totals.unread else 0
@@ -180,6 +181,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         help="print this format: text, md, html or json for the report, csv or jsonl for the "
         "rows (default: text)",
     )
+    add_csv_safe(group)
     add_top(group)
     group.add_argument(
         "--reports",
@@ -358,7 +360,7 @@ def _dumped(
     rows: pl.DataFrame,
     found: Answers,
     kind: str,
-    top: int,
+    args: argparse.Namespace,
     links: Mapping[tuple[str, int], str],
 ) -> bytes:
     """Returns the report, or the rows, in a format."""
@@ -366,15 +368,15 @@ def _dumped(
     from gctrace_analyzer.present.table import joined
 
     if kind == "md":
-        return fleet.dumps(found, top).encode()
+        return fleet.dumps(found, args.top).encode()
     if kind == "html":
         from gctrace_analyzer.present.html.fleet import dumps
 
-        return dumps(found, top, links).encode("utf-8", "replace")
+        return dumps(found, args.top, links).encode("utf-8", "replace")
     if kind == "json":
         return fleet.to_json(found).encode()
     if kind == "text":
-        return f"{joined(fleet.lines(found, top))}\n".encode()
+        return f"{joined(fleet.lines(found, args.top))}\n".encode()
     if kind == "jsonl":
         return rows.write_ndjson().encode()
-    return without_lists(rows).write_csv().encode()
+    return csv_text(rows, safe=args.csv_safe).encode()

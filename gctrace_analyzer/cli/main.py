@@ -56,7 +56,7 @@ def main(argv: list[str] | None = None) -> int:
 
             traceback.print_exc()
         else:
-            say(f"gctrace-analyze: {_message(err)}")
+            say(f"gctrace-analyze: {_visible(_message(err))}")
         return _exit_code(err)
     return code
 
@@ -65,6 +65,13 @@ def is_debugging(words: list[str]) -> bool:
     """Returns whether `--debug` is among the options, which end at `--`."""
     options = words[: words.index("--")] if "--" in words else words
     return "--debug" in options
+
+
+def _visible(message: str) -> str:
+    """Returns a message without control characters, which file names and lines may have."""
+    from gctrace_analyzer.present.format import printable
+
+    return "\n".join(map(printable, message.split("\n")))
 
 
 def _message(err: Exception) -> str:

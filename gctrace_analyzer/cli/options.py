@@ -166,6 +166,15 @@ def add_output(
     return group
 
 
+def add_csv_safe(group: argparse._ActionsContainer) -> None:
+    """Adds `--csv-safe`."""
+    group.add_argument(
+        "--csv-safe",
+        action="store_true",
+        help="in CSV, put ' before texts that a spreadsheet would run as a formula",
+    )
+
+
 def add_top(group: argparse._ActionsContainer) -> None:
     """Adds `--top`."""
     group.add_argument(

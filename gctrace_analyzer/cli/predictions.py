@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli.progress import reading, say_damage
 from gctrace_analyzer.present.format import wrap
+from gctrace_analyzer.present.table import width
 
 if TYPE_CHECKING:
     import argparse
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "csv", "json", "jsonl")
 
-_WIDTH = 78
 _LABEL = 12
 _LOADS = {
     "fixed-rate": "a fixed-rate load",
@@ -73,7 +73,7 @@ def write_rows(rows: pl.DataFrame, kind: str) -> None:
 def labelled(sentences: Iterable[tuple[str, str]]) -> Iterator[Line]:
     """Yields lines of sentences, each with a label in bold."""
     for label, sentence in sentences:
-        for index, text in enumerate(wrap(sentence, _WIDTH - 2 - _LABEL)):
+        for index, text in enumerate(wrap(sentence, width() - 4 - _LABEL)):
             yield ((f"  {'' if index else label:<{_LABEL}}", "bold"), (text, ""))
 
 
@@ -89,7 +89,7 @@ def basis(run: Run, rows: pl.DataFrame, evidence: Sequence[Run] = ()) -> Iterato
         f"{baseline.load.cycles} steady cycles{_also(evidence)}; 80 % intervals"
         f"{advice.horizon_text(rows)}."
     )
-    for line in wrap(text, _WIDTH - 2):
+    for line in wrap(text, width() - 4):
         yield ((f"  {line}", "dim"),)
 
 

@@ -109,7 +109,7 @@ def command_parser() -> argparse.ArgumentParser:
 
 def _lines(log: Run, rows: pl.DataFrame, evidence: list[Run]) -> Iterator[Line]:
     from gctrace_analyzer.present.sections import advice
-    from gctrace_analyzer.present.table import WIDTH, table
+    from gctrace_analyzer.present.table import table, width
     from gctrace_analyzer.present.text import fact_lines
 
     for text in fact_lines(log.report().facts):
@@ -117,7 +117,7 @@ def _lines(log: Run, rows: pl.DataFrame, evidence: list[Run]) -> Iterator[Line]:
     baseline = log.advice.baseline
     if not log.advice.is_available:
         yield ()
-        for text in wrap(f"No recommendation: {baseline.refused}.", WIDTH):
+        for text in wrap(f"No recommendation: {baseline.refused}.", width()):
             yield ((text, ""),)
         return
     shown = advice.advice(rows)

@@ -8,12 +8,14 @@ import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from typing import IO, TYPE_CHECKING, cast, get_args
 
 from gctrace_analyzer.cli import exit_codes, fail_on
 from gctrace_analyzer.cli.options import (
     OneOf,
     Parser,
+    add_csv_safe,
     add_facts,
     add_general,
     add_judging,
@@ -23,7 +25,7 @@ from gctrace_analyzer.cli.options import (
     read_options,
     whole_number,
 )
-from gctrace_analyzer.cli.output import format_of, without_lists
+from gctrace_analyzer.cli.output import csv_text, format_of, parquet_bytes
 from gctrace_analyzer.cli.progress import reading, say_damage
 from gctrace_analyzer.cli.screen import to_a_reader
 from gctrace_analyzer.errors import NoDataError
@@ -121,12 +123,11 @@ def deliver(whole: Run, args: argparse.Namespace, outputs: list[tuple[Path, str]
     page = Page(_command(args.words), light=args.light)
     for path, kind in outputs:
         name = args.plot if kind in PICTURES else table
-        write_atomically(path, partial(write, view, kind, name, page=page))
+        write_atomically(path, partial(write, view, kind, name, page=page, safe=args.csv_safe))
     if not outputs or args.format:
         with to_a_reader():
-            _print(
-                view, args.format or ("csv" if args.table else "text"), table, args.color, page
-            )
+            kind = args.format or ("csv" if args.table else "text")
+            _print(view, kind, table, args.color, page, safe=args.csv_safe)
     return code
 
 
@@ -153,9 +154,18 @@ def _command(words: list[str]) -> str:
         elif option == "--header" and equals:
             shown.append("--header=…")
         else:
-            shown.append(re.sub(r"(\w+://)(?:[^/@]*@)?([^?#]*).*", r"\1\2", word))
+            shown.append(_without_secrets(word))
         hide = word == "--header"
     return shlex.join(["gctrace-analyze", *shown])
+
+
+def _without_secrets(word: str) -> str:
+    """Returns an argument without the user, password and query of a URL."""
+    scheme, colon, rest = word.partition("://")
+    if not colon:
+        return word
+    host, slash, path = re.split(r"[?#]", rest, maxsplit=1)[0].partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -182,6 +192,7 @@ def command_parser() -> argparse.ArgumentParser:
 def add_report(parser: Parser) -> None:
     """Adds the options for what is shown of a run, and how."""
     output = add_output(parser, FORMATS, SUFFIXES)
+    add_csv_safe(output)
     output.add_argument(
         "--table",
         type=OneOf("table", TABLES),
@@ -255,19 +266,30 @@ def _selected(whole: Run, args: argparse.Namespace) -> Run:
     return view
 
 
-def _print(view: Run, kind: str, table: str, color: str, page: Page) -> None:
+def _print(view: Run, kind: str, table: str, color: str, page: Page, *, safe: bool) -> None:
     if kind == "text":
         from gctrace_analyzer.cli.screen import show
         from gctrace_analyzer.present.text import lines
 
-        show([*lines(view.report()), (), _NEXT], color)
+        show(chain(lines(view.report()), [(), _NEXT]), color)
     else:
-        write(view, kind, table, sys.stdout.buffer, page)
+        write(view, kind, table, sys.stdout.buffer, page, safe=safe)
         sys.stdout.buffer.flush()
 
 
-def write(view: Run, kind: str, name: str, file: IO[bytes], page: Page = _PLAIN) -> None:
-    """Writes the run in a format: as a report, or the table or plot called `name`."""
+def write(
+    view: Run,
+    kind: str,
+    name: str,
+    file: IO[bytes],
+    page: Page = _PLAIN,
+    *,
+    safe: bool = False,
+) -> None:
+    """Writes the run in a format: as a report, or the table or plot called `name`.
+
+    If `safe`, no text in CSV is a formula for a spreadsheet.
+    """
     if kind == "text":
         from gctrace_analyzer.present import text as plain_text
 
@@ -293,7 +315,7 @@ def write(view: Run, kind: str, name: str, file: IO[bytes], page: Page = _PLAIN)
     elif kind in PICTURES:
         _write_plot(view, kind, name, file)
     else:
-        _write_table(view.table(cast("TableName", name)), kind, file)
+        _write_table(view.table(cast("TableName", name)), kind, file, safe=safe)
 
 
 def _write_plot(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
@@ -310,17 +332,17 @@ def _write_plot(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
     file.write(image(figure, kind))
 
 
-def _write_table(frame: pl.DataFrame, kind: str, file: IO[bytes]) -> None:
+def _write_table(frame: pl.DataFrame, kind: str, file: IO[bytes], *, safe: bool) -> None:
     if kind == "parquet":
-        frame.write_parquet(file)
+        file.write(parquet_bytes(frame))
         return
-    if kind == "csv":
-        frame = without_lists(frame)
     # Written in pieces by Python itself rather than by the library, because only Python's
     # error shows that the pipe was closed.
     for begin in range(0, max(len(frame), 1), _ROWS_PER_WRITE):
         part = frame.slice(begin, _ROWS_PER_WRITE)
         text = (
-            part.write_csv(include_header=not begin) if kind == "csv" else part.write_ndjson()
+            csv_text(part, safe=safe, header=not begin)
+            if kind == "csv"
+            else part.write_ndjson()
         )
         file.write(text.encode())

@@ -7,6 +7,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.present.table import WIDTH, as_wide_as
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import TextIO
@@ -64,14 +66,16 @@ def show(lines: Iterable[Line], color: str, file: TextIO | None = None) -> None:
         soft_wrap=True,
     )
     ascii_only = is_ascii_only(file)
-    for line in lines:
-        pieces = [(to_ascii(text) if ascii_only else text, style) for text, style in line]
-        if console.is_terminal:
-            text = Text.assemble(*pieces)
-            text.rstrip()
-            console.print(text)
-        else:
-            print("".join(text for text, _ in pieces).rstrip(), file=file)
+    # Lines that are made while they are shown use the width that the terminal has.
+    with as_wide_as(console.width if file.isatty() else WIDTH):
+        for line in lines:
+            pieces = [(to_ascii(text) if ascii_only else text, style) for text, style in line]
+            if console.is_terminal:
+                text = Text.assemble(*pieces)
+                text.rstrip()
+                console.print(text)
+            else:
+                print("".join(text for text, _ in pieces).rstrip(), file=file)
 
 
 def is_ascii_only(file: TextIO) -> bool:

@@ -72,7 +72,8 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
     """
     report = run.report()
     summary = report.analysis.summary
-    process = report.analysis.per_process[0][0] if report.analysis.per_process else None
+    processes = report.analysis.log.tables["processes"]
+    process = processes.row(0, named=True) if len(processes) else None
     capacity = _capacity_s(run.analysis.corrected)
     deaths = [each for each in report.analysis.post_mortems if each.proven]
     own = [each for each in deaths if process and each.process == process["process"]]

@@ -108,7 +108,19 @@ class Segment:
         self.truncated = False
 
     def read(self, size: int) -> bytes:
-        """Waits for data in the file and returns it."""
+        """Waits for data in the file and returns it.
+
+        Raises:
+            UnreadableInputError: the file can no longer be read.
+        """
+        try:
+            return self._read(size)
+        except OSError as err:
+            problem = (err.strerror or str(err)).lower()
+            hint = "It was readable before: was its disk or network share removed?"
+            raise UnreadableInputError(self.name, problem, hint) from err
+
+    def _read(self, size: int) -> bytes:
         since = time.monotonic()
         gathered = False
         while not self._stop.overdue:

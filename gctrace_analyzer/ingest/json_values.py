@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from gctrace_analyzer.ingest.numbers import EARLIEST, LATEST
 
+_SURROGATE = re.compile(r"\\u[dD]")
 _TOO_DEEP = "nested too deeply"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER = "0001-01-01"
@@ -21,7 +23,8 @@ def loads(text: str) -> Any:
         ValueError: not JSON, or nested more deeply than Python can decode.
     """
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        return _encodable(value) if _SURROGATE.search(text) else value
     except RecursionError as err:
         raise ValueError(_TOO_DEEP) from err
 
@@ -33,9 +36,21 @@ def raw_decode(text: str, at: int) -> tuple[Any, int]:
         ValueError: not JSON, or nested more deeply than Python can decode.
     """
     try:
-        return json.JSONDecoder().raw_decode(text, at)
+        value, end = json.JSONDecoder().raw_decode(text, at)
+        return _encodable(value) if _SURROGATE.search(text, at, end) else value, end
     except RecursionError as err:
         raise ValueError(_TOO_DEEP) from err
+
+
+def _encodable(value: Any) -> Any:
+    """Returns a value without halves of surrogate pairs, which JSON may have and UTF-8 not."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_encodable(each) for each in value]
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(each) for key, each in value.items()}
+    return value
 
 
 def iso_utc(text: str | None) -> datetime | None:

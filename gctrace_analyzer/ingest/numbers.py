@@ -23,6 +23,9 @@ LARGEST = 1 << 62
 """No size, time or count of a program is larger, and differences of two such numbers still have
 64 bits."""
 
+LARGEST_EXPORTED = 1 << 64
+"""Metrics are unsigned numbers: GOGC=off is exported as 2**64 - 1, no limit as 2**63 - 1."""
+
 EARLIEST, LATEST = datetime(1970, 1, 1), datetime(2200, 1, 1)
 """Timestamps, in UTC, are between these. Arithmetic on them stays in the range of `datetime`."""
 
@@ -97,6 +100,37 @@ def whole_column(text: _Numbers) -> _Numbers:
 def real_column(numbers: _Numbers) -> _Numbers:
     """Returns a column of text or numbers as finite numbers; null where it is not one."""
     return _bounded(numbers.cast(pl.Float64, strict=False))
+
+
+def exported_column(values: pl.Expr, column: pl.Expr) -> pl.Expr:
+    """Returns the values of metrics; null where a value is impossible in its column.
+
+    Args:
+        values: numbers that may be of any size, infinite or NaN.
+        column: the name of the column of `schema.MEMSTATS` that each fills, or `started_s`.
+    """
+    least = pl.when(column == "gogc_pct").then(-1).otherwise(0)
+    most = (
+        pl.when(column.is_in(["gogc_pct", "gomemlimit_bytes"]))
+        .then(float(LARGEST_EXPORTED))
+        .when(column == "started_s")
+        .then((LATEST - EARLIEST).total_seconds())
+        .otherwise(float(LARGEST))
+    )
+    return pl.when(values.is_between(least, most)).then(values)
+
+
+def exported(value: object, column: str) -> float | int | None:
+    """Returns the value of one metric; None if it is impossible in its column.
+
+    >>> exported(18446744073709551615, "gogc_pct"), exported(-3, "heap_live_bytes")
+    (18446744073709551615, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    is_setting = column in ("gogc_pct", "gomemlimit_bytes")
+    least = -1 if column == "gogc_pct" else 0
+    return value if least <= value <= (LARGEST_EXPORTED if is_setting else LARGEST) else None
 
 
 def _bounded(values: _Numbers) -> _Numbers:

@@ -347,7 +347,7 @@ def take_cycles(parts: Sequence[Part]) -> tuple[pl.DataFrame, pl.DataFrame]:
         frames += _in_time_order(given)
         part.cycles = []
     if not frames:
-        empty = pl.DataFrame(schema=schema.polars_schema("cycles"))
+        empty = schema.empty("cycles")
         return empty.with_columns(resolution_s=pl.lit(None, pl.Float64)), _no_identities()
     numbers, identities = _processes_of(frames)
     drop = [name for name in IDENTITY if any(name in frame.columns for frame in frames)]

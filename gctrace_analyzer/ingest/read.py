@@ -27,7 +27,7 @@ from gctrace_analyzer.ingest.metrics import processes as metrics
 from gctrace_analyzer.ingest.sources import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Row
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
@@ -257,7 +257,7 @@ def _table(table: str, parts: list[Part]) -> pl.DataFrame:
                 _frame(rows, types).sort("line_no", maintain_order=True).with_columns(name)
             )
     if not frames:
-        return pl.DataFrame(schema=types)
+        return schema.empty(table)
     whole = pl.concat(frames, how="diagonal_relaxed")
     more = [name for name in whole.columns if name not in types]
     conformed = schema.conform(table, whole)
@@ -283,7 +283,7 @@ def _cycle_pauses(parts: list[Part]) -> pl.DataFrame:
     return pl.concat(frames) if frames else pl.DataFrame()
 
 
-def _frame(rows: list[Row], types: dict[str, pl.DataType]) -> pl.DataFrame:
+def _frame(rows: list[Row], types: Mapping[str, pl.DataType]) -> pl.DataFrame:
     plain = {
         name: pl.String() if dtype == pl.Categorical else dtype
         for name, dtype in types.items()
@@ -334,6 +334,8 @@ def _companions(table: str, parts: list[Part], cycles: pl.DataFrame) -> pl.DataF
 
 def _rejected(parts: list[Part]) -> pl.DataFrame:
     rows = [(part.facts.name, *reject) for part in parts for reject in part.rejected]
+    if not rows:
+        return schema.empty("rejected")
     return pl.DataFrame(rows, schema=schema.polars_schema("rejected"), orient="row")
 
 

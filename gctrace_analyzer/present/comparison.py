@@ -11,7 +11,7 @@ from gctrace_analyzer.present.markdown import code, escaped
 from gctrace_analyzer.present.markdown import table as markdown_table
 from gctrace_analyzer.present.report import Report
 from gctrace_analyzer.present.sections import comparison
-from gctrace_analyzer.present.table import WIDTH, table
+from gctrace_analyzer.present.table import table, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ def lines(found: TwoSides) -> Iterator[Line]:
     for side, word in ((found.before, "before"), (found.after, "after")):
         yield from _labelled(word, source(side), "bold")
     yield ()
-    for text in wrap(comparison.verdict(found), WIDTH):
+    for text in wrap(comparison.verdict(found), width()):
         yield ((text, "bold"),)
     yield ()
     for word, sentence, style in circumstances(found):
@@ -51,11 +51,11 @@ def lines(found: TwoSides) -> Iterator[Line]:
 def sweep_lines(found: SeveralSides) -> Iterator[Line]:
     """Yields a sweep line by line: one row per setting, with the best marked."""
     for side in found.sides:
-        for index, text in enumerate(wrap(source(side, label=True), WIDTH - 2)):
+        for index, text in enumerate(wrap(source(side, label=True), width() - 2)):
             yield (("  " if index else "", ""), (text, "bold"))
     if (best := comparison.best(found.frame)) is not None:
         yield ()
-        for text in wrap(best, WIDTH):
+        for text in wrap(best, width()):
             yield ((text, "bold"),)
     if found.differences:
         yield ()
@@ -232,10 +232,10 @@ def _side(side: Side) -> dict[str, Any]:
 
 
 def _labelled(word: str, sentence: str, style: str) -> Iterator[Line]:
-    for index, text in enumerate(wrap(sentence, WIDTH - 11)):
+    for index, text in enumerate(wrap(sentence, width() - 11)):
         yield ((f"{'' if index else word:<11}", style), (text, ""))
 
 
 def _note(sentence: str) -> Iterator[Line]:
-    for text in wrap(sentence, WIDTH - 2):
+    for text in wrap(sentence, width() - 2):
         yield ((f"  {text}", "dim"),)

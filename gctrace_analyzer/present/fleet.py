@@ -10,8 +10,8 @@ from gctrace_analyzer.present import markdown, text
 from gctrace_analyzer.present.fleet_tables import cores, gib, rankings
 from gctrace_analyzer.present.format import count, printable, share, wrap
 from gctrace_analyzer.present.sections.overview import Table
-from gctrace_analyzer.present.table import WIDTH
 from gctrace_analyzer.present.table import table as text_table
+from gctrace_analyzer.present.table import width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ def lines(answers: Answers, most: int = MOST_ROWS) -> Iterator[Line]:
         yield ((sentence, "bold" if index == 0 else ""),)
     yield ()
     for label, value, note in state(answers):
-        first, *others = wrap(note, WIDTH - 28)
+        first, *others = wrap(note, width() - 28)
         yield ((f"  {label:<12}", ""), (f"{value:>12}", "bold"), (f"  {first}", ""))
         yield from (((f"{'':28}{line}", ""),) for line in others)
     if answers.changes is not None:

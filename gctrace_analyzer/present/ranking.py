@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gctrace_analyzer.present.format import NONE, printable
 from gctrace_analyzer.present.sections.overview import Table
-from gctrace_analyzer.present.table import WIDTH
+from gctrace_analyzer.present.table import width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ class Ranking:
                 2 + max([len(each.head), *(len(cells[at]) for cells in rest)])
                 for at, each in enumerate(others)
             )
-            room = max(WIDTH - 2 - taken, first.most)
+            room = max(width() - 2 - taken, first.most)
             names = [short_name(name, room) for name in names]
         return Table(
             (self.title, *(each.head for each in others)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeAlias
 
 from gctrace_analyzer.present.format import NONE
@@ -11,7 +13,26 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.present.sections.overview import Table
 
-WIDTH = 80
+WIDTH, WIDEST = 80, 120
+"""Columns: what the reports are designed for, and what they use at most on a wide terminal."""
+
+_WIDTH = ContextVar("width", default=WIDTH)
+
+
+def width() -> int:
+    """Returns how many columns a text may use."""
+    return _WIDTH.get()
+
+
+@contextmanager
+def as_wide_as(columns: int) -> Iterator[None]:
+    """Lets texts use so many columns, within limits, for as long as the context lasts."""
+    token = _WIDTH.set(min(max(columns, WIDTH), WIDEST))
+    try:
+        yield
+    finally:
+        _WIDTH.reset(token)
+
 
 Line: TypeAlias = tuple[tuple[str, str], ...]
 """A line of text: its parts, each with its style."""
@@ -37,16 +58,16 @@ def table(shown: Table | None, *, verdict: int | None = None) -> Iterator[Line]:
     if shown is None or not shown.rows:
         return
     cells = [shown.head, *shown.rows]
-    width = [max(len(row[column]) for row in cells) for column in range(len(shown.head))]
-    width[0] = max(len(shown.head[0]), max(len(row[0]) + 2 for row in shown.rows))
-    room = WIDTH - sum(width[:-1]) - 2 * len(width[:-1])
+    widths = [max(len(row[column]) for row in cells) for column in range(len(shown.head))]
+    widths[0] = max(len(shown.head[0]), max(len(row[0]) + 2 for row in shown.rows))
+    room = width() - sum(widths[:-1]) - 2 * len(widths[:-1])
     has_positions = ":" in shown.rows[0][-1]
-    width[-1] = min(width[-1], room) if has_positions else width[-1]
-    gap = "  " if width[-1] <= room else " "
+    widths[-1] = min(widths[-1], room) if has_positions else widths[-1]
+    gap = "  " if widths[-1] <= room else " "
     yield ()
-    yield (("".join(_cells(shown.head, width, shown.align, gap)), "bold"),)
+    yield (("".join(_cells(shown.head, widths, shown.align, gap)), "bold"),)
     for row in shown.rows:
-        fitted = _cells(("  " + row[0], *row[1:]), width, shown.align, gap)
+        fitted = _cells(("  " + row[0], *row[1:]), widths, shown.align, gap)
         yield tuple(
             (cell, VERDICT_STYLES.get(row[column], "") if column == verdict else "")
             for column, cell in enumerate(fitted)

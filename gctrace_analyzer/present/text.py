@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present.format import sparkline, wrap
 from gctrace_analyzer.present.sections import advice, evidence, findings, overview, verdict
-from gctrace_analyzer.present.table import WIDTH, joined, table
+from gctrace_analyzer.present.table import joined, table, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ def lines(report: Report) -> Iterator[Line]:
     yield from ((),) if notes else ()
     last = ""
     for label, sentence in notes:
-        for text in wrap(sentence, WIDTH - 7):
+        for text in wrap(sentence, width() - 7):
             yield ((f"{'' if label == last else label:<7}", "bold"), (text, ""))
             last = label
 
@@ -47,10 +47,10 @@ def _head(report: Report) -> Iterator[Line]:
         yield ((text, "bold"),)
     if known := evidence.settings(report):
         indent = "  "
-        for text in wrap(known, WIDTH, initial_indent=indent, subsequent_indent=indent):
+        for text in wrap(known, width(), initial_indent=indent, subsequent_indent=indent):
             yield ((text, ""),)
     for name, what in evidence.inputs(report):
-        for index, text in enumerate(wrap(what, WIDTH - 28)):
+        for index, text in enumerate(wrap(what, width() - 28)):
             yield ((f"  {'' if index else name:<26}", ""), (text, "dim"))
 
 
@@ -60,9 +60,9 @@ def verdict_lines(report: Report) -> Iterator[Line]:
         return
     found = verdict.shown(report)
     yield ()
-    for text in wrap(found.sentence, WIDTH):
+    for text in wrap(found.sentence, width()):
         yield ((text, _VERDICT.get(found.level, "bold")),)
-    for index, text in enumerate(wrap(found.action, WIDTH - 2)):
+    for index, text in enumerate(wrap(found.action, width() - 2)):
         yield (("  " if index else "▸ ", "bold"), (text, "bold"))
 
 
@@ -78,7 +78,7 @@ def _findings(report: Report) -> Iterator[Line]:
         yield from _problem(each, advises=each.advice not in given)
         given.add(each.advice)
     if minor:
-        for text in wrap(f"Minor: {minor}.", WIDTH - 2, subsequent_indent="  "):
+        for text in wrap(f"Minor: {minor}.", width() - 2, subsequent_indent="  "):
             yield ((f"  {text}", "dim"),)
 
 
@@ -90,7 +90,7 @@ def advice_lines(report: Report) -> Iterator[Line]:
         yield ()
         yield (("Recommended settings", "bold"),)
         for text in wrap(
-            f"No setting can be predicted: {report.advice.baseline.refused}.", WIDTH - 2
+            f"No setting can be predicted: {report.advice.baseline.refused}.", width() - 2
         ):
             yield ((f"  {text}", ""),)
         return
@@ -99,7 +99,7 @@ def advice_lines(report: Report) -> Iterator[Line]:
     for label, sentence in advice.reasons(
         report.advice.recommendations, report.advice.baseline.warnings
     ):
-        for index, text in enumerate(wrap(sentence, WIDTH - 14)):
+        for index, text in enumerate(wrap(sentence, width() - 14)):
             yield ((f"  {'' if index else label:<12}", ""), (text, ""))
     if shown is not None:
         yield ((f"  {advice.legend(shown)}", "dim"),)
@@ -112,15 +112,15 @@ def _problem(each: findings.Problem, *, advises: bool) -> Iterator[Line]:
     yield (
         (head, style),
         (f"  {each.id}", "dim"),
-        (f"  {right:>{max(WIDTH - len(head) - 9, 0)}}", "dim"),
+        (f"  {right:>{max(width() - len(head) - 9, 0)}}", "dim"),
     )
     parts = [f"{each.meaning} {each.evidence}".lstrip()]
     if each.also_causes:
         parts.append(f"Also caused by this: {each.also_causes}.")
     for part in parts:
-        for text in wrap(part, WIDTH - 4):
+        for text in wrap(part, width() - 4):
             yield ((f"    {text}", ""),)
-    for index, text in enumerate(wrap(each.advice if advises else "", WIDTH - 6)):
+    for index, text in enumerate(wrap(each.advice if advises else "", width() - 6)):
         yield (("    " if index else "  ▸ ", style), (text, ""))
 
 
@@ -128,14 +128,14 @@ def _evidence(report: Report) -> Iterator[Line]:
     """Yields deaths, memory from MemStats, and the CPU time of systemd units."""
     for title, sentences in evidence.deaths(report):
         yield ()
-        for text in wrap(title, WIDTH):
+        for text in wrap(title, width()):
             yield ((text, "bold red"),)
         for label, sentence in sentences:
-            for index, text in enumerate(wrap(sentence, WIDTH - 15)):
+            for index, text in enumerate(wrap(sentence, width() - 15)):
                 yield ((f"  {'' if index else label:<13}", ""), (text, ""))
     yield from table(evidence.memory(report))
     for sentence in evidence.memory_notes(report):
-        for text in wrap(sentence, WIDTH, initial_indent="  ", subsequent_indent="  "):
+        for text in wrap(sentence, width(), initial_indent="  ", subsequent_indent="  "):
             yield ((text, ""),)
     yield from table(evidence.units(report))
 
@@ -149,7 +149,7 @@ def fact_lines(facts: list[str]) -> Iterator[str]:
     """Yields the facts separated by dots, in lines of at most 80 columns."""
     line = facts[0]
     for fact in facts[1:]:
-        if len(line) + 3 + len(fact) > WIDTH:
+        if len(line) + 3 + len(fact) > width():
             yield line
             line = "  " + fact
         else:
@@ -166,7 +166,7 @@ def _figure(report: Report, figure: overview.Figure) -> Line:
     note = f"{sparkline(trend)}  {figure.note}" if trend else figure.note
     left = f"  {figure.label:<11}"
     value = f"{figure.value:>9}  "
-    room = WIDTH - len(left) - len(value) - 5
+    room = width() - len(left) - len(value) - 5
     return (
         (left, ""),
         (value, "bold"),
@@ -177,13 +177,13 @@ def _figure(report: Report, figure: overview.Figure) -> Line:
 
 def wrapped(sentence: str) -> list[str]:
     """Wraps a sentence so that an indent of two columns fits."""
-    return wrap(sentence, WIDTH - 2)
+    return wrap(sentence, width() - 2)
 
 
 def _skipped(report: Report) -> Iterator[Line]:
     yield from table(overview.rejected(report))
     for where, text in overview.rejected_examples(report):
-        room = WIDTH - len(where) - 4
+        room = width() - len(where) - 4
         cut = text if len(text) <= room else text[: room - 1] + "…"
         yield (("  ", ""), (where, "cyan"), (f"  {cut}", "dim"))
     for index, text in enumerate(overview.damage(report)):

@@ -40,6 +40,10 @@ GO = (
     "go_memory_classes_heap_free_bytes",
     "go_memory_classes_heap_unused_bytes",
     "go_sched_gomaxprocs_threads",
+    # The same of VictoriaMetrics' library, which its own programs and others use.
+    "go_gc_forced_count",
+    "go_gomaxprocs",
+    "go_memlimit_bytes",
     # The process, as the operating system sees it.
     "process_cpu_seconds_total",
     "process_resident_memory_bytes",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import GctraceWarning, UnreadableInputError
+from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.prometheus import problems
 from gctrace_analyzer.prometheus.address import PREFIXES
 from gctrace_analyzer.prometheus.connection import FAILURES, Connection, Limits
@@ -228,8 +228,8 @@ def _texts(value: object) -> list[str]:
 
 def _document(response: Response) -> dict[str, Any] | None:
     try:
-        found = json.loads(response.body)
-    except (ValueError, RecursionError):
+        found = json_values.loads(response.body.decode(errors="replace"))
+    except ValueError:
         return None
     return found if isinstance(found, dict) else None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from lab import inputs
-from lab.programs import Debian, Module, Program, Source, Tool
+from lab.programs import Debian, Module, Program, Source, Tool, Wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,6 +70,9 @@ def get(source: Source) -> None:
         case Module():
             if not binary(source).exists():
                 build_module(source)
+        case Wrapped():
+            if not binary(source).exists():
+                build_wrapped(source)
         case Tool():
             goroot(source.go)
         case _:
@@ -90,6 +93,8 @@ def binary(source: Source) -> Path:
                 name = Path(source.package).parent.name
             go = "-".join(filter(None, (source.go, source.experiment)))
             return HOME / "bin" / f"{name}-{source.version}-go{go}"
+        case Wrapped():
+            return HOME / "bin" / f"{source.name}-all-{source.version}-go{source.go}"
         case Tool():
             return goroot(source.go) / source.path
         case _:
@@ -112,6 +117,8 @@ def title(source: Source) -> str:
             return f"{source.package} {version} (Debian 12)"
         case Module():
             return f"{source.package} {source.version}"
+        case Wrapped():
+            return f"{source.module} {source.version}, with all of runtime/metrics"
         case Tool():
             return f"{Path(source.path).name} go{source.go}"
         case _:
@@ -138,6 +145,8 @@ def origin(source: Source) -> str:
         case Module():
             go = " ".join(filter(None, (source.go, source.experiment)))
             return f"{source.package} {source.version}, built with Go {go}"
+        case Wrapped():
+            return f"{source.module} {source.version}, built with Go {source.go}"
         case Tool():
             return f"{source.path} of Go {source.go}"
         case _:
@@ -157,11 +166,57 @@ def unpack(package: str) -> None:
         version.write_text(output(["dpkg-deb", "-f", str(archive), "Version"]).strip())
 
 
-def build_module(source: Module) -> None:
-    """Builds the program in a temporary module that requires its version."""
+WRAPPER = """\
+package main
+
+import (
+	"net/http"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	program "{module}/{package}"
+{plugins})
+
+func main() {{
+	all := collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)
+	process := collectors.NewProcessCollector(collectors.ProcessCollectorOpts{{}})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(all), process)
+	page := promhttp.HandlerFor(registry, promhttp.HandlerOpts{{}})
+	go http.ListenAndServe(os.Getenv("METRICS"), page)
+	program.{call}
+}}
+"""
+
+
+def build_wrapped(source: Wrapped) -> None:
+    """Builds the program with a page that has all of runtime/metrics."""
+    plugins = "".join(f'\t_ "{source.module}/{each}"\n' for each in source.plugins)
+    main = WRAPPER.format(
+        module=source.module, package=source.package, plugins=plugins, call=source.call
+    )
+    module = Module(source.module, source.version, ".", source.go)
+    build_module(module, target=binary(source), main=main)
+
+
+def build_module(source: Module, *, target: Path | None = None, main: str = "") -> None:
+    """Builds the program in a temporary module that requires its version.
+
+    Args:
+        source: what to build.
+        target: the executable; usually `binary` of the source.
+        main: Go code of a main package in the temporary module.
+    """
     minor = int(source.go.split(".")[1])
-    target = binary(source)
+    target = target or binary(source)
     print(f"building {target.name} …", file=sys.stderr, flush=True)
+    if not source.module:
+        # A program of this repository, with a module of its own.
+        command = ["nice", "go", "build", "-p=1", "-buildvcs=false", "-o", str(target), "."]
+        output(command, cwd=ROOT / source.package, env={"CGO_ENABLED": "0"}, go=source.go)
+        return
     go_mod = f"module lab\n\ngo 1.{minor}\n\nrequire {source.module} {source.version}\n"
     go_mod += f"\nreplace {source.replace}\n" if source.replace else ""
     flags = ["-p=1"] if minor >= 11 else []
@@ -172,6 +227,8 @@ def build_module(source: Module) -> None:
     env |= {"GOEXPERIMENT": source.experiment} if source.experiment else {}
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "go.mod").write_text(go_mod)
+        if main:
+            (Path(folder) / "main.go").write_text(main)
         command = ["nice", "go", "build", *flags, "-o", str(target), source.package]
         output(command, cwd=folder, env=env, go=source.go)
 

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.whatif import Outcome
 
 FEWEST_TARGET_CYCLES = 3
+FEWEST_LIMITS = 3
+"""Runs under a limit that the three constants of the memory beside the heap are fitted on."""
+
 NOT_FITTED = ("versions", "procs")
 """Recordings of programs on other Go versions and processors: only looked at, never fitted on."""
 
@@ -166,7 +169,19 @@ def _state(cycles: Any, setting: Setting, run: dict[str, Any]) -> str:
     roots = cycles["stacks_mib"].fill_null(0) + cycles["globals_mib"].fill_null(0)
     effective = (100 * (goal - live) / (live + roots[:-1]).clip(1)).median()
     starved = (goal <= live).mean()
-    if starved >= 0.5 or run.get("limiter_last_enabled_cycle"):
+    if run.get("limiter_last_enabled_cycle"):
+        return "thrash"
+    return state_of(starved, effective)
+
+
+def state_of(starved: float, effective: float) -> str:
+    """Returns what a memory limit did.
+
+    Args:
+        starved: the share of cycles whose goal is at the live heap or below.
+        effective: the median effective GOGC.
+    """
+    if starved >= 0.5:
         return "thrash"
     if starved >= 0.15 or effective < 12:
         return "partly"
@@ -254,18 +269,24 @@ def fitted(runs: list[Recorded], without: str) -> Constants:
         for name, slope in _slopes(loads):
             slopes[name].append((slope, _weight(group) / kinds[group, family]))
     means = {name: _mean(name, found) for name, found in slopes.items()}
+    return replace(CONSTANTS, **means, **_non_heap(beside))
+
+
+def _non_heap(beside: list[tuple[float, ...]]) -> dict[str, float]:
+    """Returns the constants of the memory beside the heap, where limits show it."""
+    # With a program's own metrics it is measured, and there is nothing to fit it on.
+    if len(beside) < FEWEST_LIMITS:
+        return {}
     table = np.array(beside)
     scale = np.sqrt(table[:, 0] / np.maximum(table[:, 4], 5))
     fixed, per_stack, per_goal = np.linalg.lstsq(
         table[:, 1:4] * scale[:, None], table[:, 4] * scale, rcond=None
     )[0]
-    return replace(
-        CONSTANTS,
-        **means,
-        non_heap_mib=max(float(fixed), 4.0),
-        non_heap_per_stack=max(float(per_stack), 0.5),
-        non_heap_per_goal=min(max(float(per_goal), 0.02), 0.10),
-    )
+    return {
+        "non_heap_mib": max(float(fixed), 4.0),
+        "non_heap_per_stack": max(float(per_stack), 0.5),
+        "non_heap_per_goal": min(max(float(per_goal), 0.02), 0.10),
+    }
 
 
 LEAST = {"live_exponent": 0.0, "refill_mib": 0.0}

@@ -33,6 +33,23 @@ class Module:
 
 
 @dataclass(frozen=True, slots=True)
+class Wrapped:
+    """A program of a Go module whose process also serves all of runtime/metrics.
+
+    `package` has the function `call` that is its `main`; METRICS names the address.
+    """
+
+    name: str
+    module: str
+    version: str
+    package: str
+    call: str
+    go: str
+    # Packages that only register themselves.
+    plugins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """A program that comes with the Go toolchain."""
 
@@ -40,7 +57,7 @@ class Tool:
     go: str
 
 
-Source = Debian | Module | Tool
+Source = Debian | Module | Wrapped | Tool
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 
 from gctrace_analyzer.analysis.durations import correct_durations
-from gctrace_analyzer.analysis.limiter import fills
+from gctrace_analyzer.analysis.limiter import fills, verdict
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.testing import read_text
 from tests.helpers.tables import cycle_tables, few
 
 if TYPE_CHECKING:
@@ -18,3 +21,54 @@ if TYPE_CHECKING:
 @given(cycle_tables())
 def test_the_limiter_is_never_fuller_than_full(cycles: pl.DataFrame) -> None:
     assert fills(correct_durations(cycles)).drop_nulls().is_between(0, 1 + 1e-9).all()
+
+
+def filled_step_by_step(corrected: pl.DataFrame) -> list[float]:
+    """The bucket as the runtime keeps it: one cycle after the other, between empty and full."""
+    fill: dict[int, float] = {}
+    found = []
+    for row in corrected.iter_rows(named=True):
+        full, now = float(row["procs"]), fill.get(row["process"], 0.0)
+        mark_s = (row["concurrent_mark_ms"] or 0) / 1000
+        gap_s = row["start_s"] - (row["end_s"] - row["elapsed_s"])
+        marking = (2 * (row["assist_cpu_ms"] or 0) + (row["idle_cpu_ms"] or 0)) / 1000
+        for step in (
+            -max(gap_s, 0) * full,
+            (row["stw_sweep_term_ms"] or 0) / 1000 * full,
+            # A quarter of the processors marks in the background and counts twice.
+            marking - 0.5 * mark_s * full,
+            (row["stw_mark_term_ms"] or 0) / 1000 * full,
+        ):
+            now = min(max(now + step, 0.0), full)
+        fill[row["process"]] = now
+        found.append(now / full)
+    return found
+
+
+@pytest.mark.parametrize("pause_ms", [0.05, 40, 400], ids=["short", "long", "full"])
+@pytest.mark.parametrize("assist_ms", [0.0, 1.0, 30.0], ids=["none", "some", "many"])
+def test_the_fill_is_that_of_a_bucket_filled_step_by_step(
+    pause_ms: float, assist_ms: float
+) -> None:
+    lines = []
+    for number in range(1, 30):
+        wall = f"{pause_ms:g}+{10 + number % 3}+{pause_ms / 2:g}"
+        cpu = f"{4 * pause_ms:g}+{assist_ms * (number % 5):g}/9.0/{number % 7}+{2 * pause_ms:g}"
+        lines.append(
+            f"gc {number} @{number * (0.02 + 1.5 * pause_ms / 1000):.3f}s 9%: {wall} ms clock, "
+            f"{cpu} ms cpu, 30->31->20 MB, 31 MB goal, 0 MB stacks, 0 MB globals, 4 P"
+        )
+    corrected = correct_durations(read_text("\n".join(lines * 2) + "\n").cycles)
+    assert corrected["process"].n_unique() == 2
+    expected = filled_step_by_step(corrected)
+    assert fills(corrected).to_list() == pytest.approx(expected, abs=1e-9)
+    assert max(expected) > 0.99 or pause_ms < 400
+
+
+def test_only_a_full_bucket_proves_that_the_limiter_was_active() -> None:
+    nearly = DEFAULT.limiter_likely
+    fills_and_verdicts = {
+        None: "unlikely", 0.0: "unlikely", nearly - 0.01: "unlikely", nearly: "likely",
+        0.99: "likely", 1 - 1e-12: "certain", 1.0: "certain",
+    }  # fmt: skip
+    assert {fill: verdict(fill) for fill in fills_and_verdicts} == fills_and_verdicts

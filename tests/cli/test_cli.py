@@ -560,3 +560,10 @@ def test_any_argument_ends_in_a_message_or_a_result(words: list[str]) -> None:
             code = int(str(ended.code))
     assert code in (0, 2, 3)
     assert "Traceback" not in silent.getvalue()
+
+
+def test_a_file_name_cannot_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["no\x1b]0;title\x07thing.log"]) == 3
+    printed = capsys.readouterr().err
+    assert "\x1b" not in printed
+    assert "no\\x1b]0;title\\x07thing.log" in printed

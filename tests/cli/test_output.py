@@ -1,10 +1,30 @@
-"""Tables as CSV."""
+"""What is printed: tables as CSV, and text as wide as the terminal."""
 
 from __future__ import annotations
 
-import polars as pl
+import contextlib
+import os
+import subprocess
+import sys
 
-from gctrace_analyzer.cli.output import without_lists
+import polars as pl
+import pytest
+
+from gctrace_analyzer.cli.output import csv_text, without_lists
+from tests.conftest import ROOT
+
+
+def test_no_text_in_safe_csv_is_a_formula() -> None:
+    names = ["=cmd|' /C calc'!A0", "+1", "-x", "@SUM(A1)", "\tx", "api", None]
+    frame = pl.DataFrame({"name": names, "change": [-1.5] * 7}).with_columns(
+        kind=pl.col("name").cast(pl.Categorical)
+    )
+    plain = pl.read_csv(csv_text(frame, safe=False).encode())
+    assert plain["name"].to_list() == names
+    safe = pl.read_csv(csv_text(frame, safe=True).encode())
+    expected = [f"'{each}" for each in names[:5] if each] + ["api", None]
+    assert safe["name"].to_list() == safe["kind"].to_list() == expected
+    assert safe["change"].to_list() == [-1.5] * 7
 
 
 def test_lists_become_text() -> None:
@@ -21,3 +41,32 @@ def test_lists_become_text() -> None:
         "records": ['{"kind":"x"}; {"kind":"y"}', "", None],
     }
     assert without_lists(frame.select("number")).equals(frame.select("number"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo terminals")
+@pytest.mark.parametrize(
+    ("columns", "least", "most"), [(60, 70, 80), (100, 81, 100), (200, 101, 120)]
+)
+def test_a_wide_terminal_is_used_up_to_120_columns(columns: int, least: int, most: int) -> None:
+    log = ROOT / "samples" / "thrash-go1.19.log"
+    code = (
+        "import sys, fcntl, struct, termios\n"
+        "fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 50, int(sys.argv[1]), 0, 0))\n"
+        "from gctrace_analyzer.cli import main\n"
+        "sys.exit(main([sys.argv[2], '--color', 'never']))\n"
+    )
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(columns), str(log)],
+        stdout=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": str(columns)},
+    ) as child:
+        os.close(theirs)
+        printed = b""
+        with contextlib.suppress(OSError):
+            while piece := os.read(ours, 65536):
+                printed += piece
+        os.close(ours)
+    assert child.returncode == 0
+    longest = max(len(line.rstrip()) for line in printed.decode().splitlines())
+    assert least <= longest <= most

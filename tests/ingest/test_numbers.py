@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from gctrace_analyzer.ingest import numbers
@@ -67,3 +68,77 @@ def test_a_cycle_number_beyond_32_bits_is_rejected_with_its_line() -> None:
         2,
         "a number is larger than any that the runtime prints",
     )
+
+
+TOO_LARGE = numbers.LARGEST + 1
+
+
+def test_the_largest_possible_numbers_fit_64_bits_also_as_a_difference() -> None:
+    assert numbers.LARGEST - -numbers.LARGEST < 2**63 + 1
+    assert numbers.LARGEST == 2**62
+    for number in (numbers.LARGEST, -numbers.LARGEST):
+        assert numbers.whole(number) == numbers.whole(str(number)) == number
+        assert numbers.real(float(number)) == number
+    for number in (TOO_LARGE, -TOO_LARGE):
+        assert numbers.whole(number) is None
+        assert numbers.real(number * 2) is None
+
+
+def test_a_factor_scales_and_counts_for_the_limit() -> None:
+    assert numbers.whole("3", 1024) == 3072
+    assert numbers.real("1.5", 4) == 6
+    assert numbers.real("2.5") == 2.5
+    assert numbers.real(-7) == -7
+    assert numbers.whole(1 << 61, 4) is None
+    assert numbers.real(float(1 << 61), 4) is None
+    assert numbers.real(-float(1 << 61), 4) is None
+
+
+@pytest.mark.parametrize(
+    ("column", "least", "most"),
+    [
+        ("gogc_pct", -1, 2**64 - 1),
+        ("gomemlimit_bytes", 0, 2**63 - 1),
+        ("heap_live_bytes", 0, numbers.LARGEST),
+        ("a_count", 0, numbers.LARGEST),
+    ],
+)
+def test_a_metric_has_the_range_of_its_column(column: str, least: int, most: int) -> None:
+    for value in (least, 1, 2.5, most):
+        assert numbers.exported(value, column) == value
+    beyond = 2**65 if most > numbers.LARGEST else most * 2
+    for wrong in (least - 1, beyond, float("inf"), float("nan"), True, None, "1"):
+        assert numbers.exported(wrong, column) is None
+    frame = pl.DataFrame(
+        {"value": [least, 1, float(most), least - 1, float(beyond)]}, strict=False
+    )
+    gated = frame.select(
+        numbers.exported_column(pl.col("value").cast(pl.Float64), pl.lit(column))
+    ).to_series()
+    assert gated.is_null().to_list() == [False, False, False, True, True]
+
+
+def test_a_start_is_between_1970_and_2200() -> None:
+    seconds = pl.DataFrame({"s": [-1.0, 0.0, 1.79e9, 7.25e9, 7.26e9]})
+    gated = seconds.select(
+        numbers.exported_column(pl.col("s"), pl.lit("started_s"))
+    ).to_series()
+    assert gated.is_null().to_list() == [True, False, False, False, True]
+    assert (numbers.EARLIEST.year, numbers.LATEST.year) == (1970, 2200)
+
+
+def test_a_column_keeps_what_is_possible() -> None:
+    texts = pl.Series("x", ["5", "-5", str(TOO_LARGE), "x", None, "1.5"])
+    assert numbers.whole_column(texts).to_list() == [5, -5, None, None, None, None]
+    assert numbers.real_column(texts).to_list()[:2] == [5.0, -5.0]
+    assert numbers.real_column(texts).to_list()[3:] == [None, None, 1.5]
+    assert numbers.real_column(pl.Series([1e19, float("inf")])).to_list() == [None, None]
+
+
+def test_a_value_of_json_fits_its_column_or_is_null() -> None:
+    given = [(3, pl.Int64()), (3.0, pl.Int64()), (3.5, pl.Int64()), ("3", pl.Int64())]
+    assert [numbers.fitting(*each) for each in given] == [3, 3, None, None]
+    floats = [(3, pl.Float64()), ("3", pl.Float64()), (2.5, pl.Float64())]
+    assert [numbers.fitting(*each) for each in floats] == [3, None, 2.5]
+    others = [("a", pl.String()), (1, pl.String()), (True, pl.Boolean()), (1, pl.Boolean())]
+    assert [numbers.fitting(*each) for each in others] == ["a", None, True, None]

@@ -80,7 +80,7 @@ class Dumps:
         """Returns equal windows over the time of a process."""
         own = self.of(process)
         if not own.width or own.is_empty():
-            return pl.DataFrame(schema=schema.polars_schema("windows"))
+            return schema.empty("windows")
         begin, end = float(own["begin_s"][0]), float(own["end_s"][-1])
         return windows.windows(own, (end - begin) / points, origin_s=begin).head(points)
 

@@ -91,6 +91,7 @@ def _windows(part: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
         limit=pl.col("memory_limit_mib").last(),
         limit_known=pl.col("limit_known").last(),
         by_limit=pl.any_horizontal("by_limit", "by_limit_before").mean(),
+        above=(pl.col("heap_alloc_mib") >= pl.col("goal_mib")).mean(),
         limiter=pl.col("limiter_active").any(),
         limiter_known=pl.col("limiter_active").count() > 0,
         gogc_set=pl.col("gogc_pct").last(),
@@ -110,7 +111,9 @@ def _windows(part: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
         .when(~pl.col("limit_known"))
         .then(t.metrics_thrash_room_unknown)
     )
-    at_limit = pl.col("by_limit").fill_null(1.0) > t.thrash_limited_share
+    # Only a limit that the live heap does not fit makes a goal that the heap is always above.
+    by_limit = pl.coalesce("by_limit", "above", 1.0)
+    at_limit = by_limit > t.thrash_limited_share
     mostly_paced = pl.col("paced") * 2 > pl.col("cycles")
     starved = (room < least) & at_limit & mostly_paced
     share = pl.when(pl.col("base") > 0).then(pl.col("spent") / pl.col("base"))

@@ -51,7 +51,7 @@ def points(intervals: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
         end_s="end_s",
         gc_num=pl.when(many).then("num_gc"),
         source=pl.col("source").cast(pl.String),
-        line_no=pl.col("line_no").cast(pl.Int64),
+        line_no=pl.when(many).then(pl.col("line_no").cast(pl.Int64)),
         forced=pl.lit(value=False),
         effective_gogc=100 * (goal - live) / live,
         goal_set_by=pl.when(pl.col("by_limit")).then(pl.lit("memory-limit")),

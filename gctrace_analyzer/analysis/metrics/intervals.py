@@ -192,6 +192,7 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
         **{name: pl.col(column) / MIB for name, column in _SIZES.items()},
         memory_limit_mib=pl.col("limit_mib"),
         limit_known=pl.col("limit_known"),
+        limit_is_shown=pl.col("limit_is_shown"),
         gogc_pct=pl.col("gogc"),
         limiter_active=pl.when(pl.col("limiter_last_gc") > 0)
         .then(pl.col("limiter_last_gc") > before("num_gc"))
@@ -249,6 +250,7 @@ def _estimated() -> pl.Expr:
         "gc_cpu_share": by_start,
         "gc_cpu_s": by_start & pl.col("gc_cpu_s").is_not_null(),
         "heap_live_mib": pl.col("heap_live_mib").is_not_null() & ~pl.col("live_is_read"),
+        "memory_limit_mib": pl.col("limit_is_shown"),
     }
     names = [
         pl.when(flag.fill_null(value=False)).then(pl.lit(name)) for name, flag in flags.items()

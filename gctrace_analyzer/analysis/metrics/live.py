@@ -7,6 +7,8 @@ it: a cycle starts when the heap has covered most of the way from the live heap 
 
 from __future__ import annotations
 
+import math
+
 import polars as pl
 
 from gctrace_analyzer.units import MIB
@@ -21,16 +23,31 @@ TRIGGER, TRIGGER_WIDE = 0.8, 0.87
 """The share of the room between live heap and goal that is allocated per cycle; the second if
 a cycle allocates more than half of the goal. Fitted on 24 runs of 7 programs."""
 
-USUAL_GOGC = (70.0, 140.0)
-"""If GOGC is unknown and the allocation per cycle shows an effective GOGC in this range, GOGC is
-assumed to be 100, the default."""
+USUAL_GOGC = (50.0, 100.0, 200.0, 400.0)
+"""If GOGC is unknown, the nearest of these to what the allocation per cycle shows is assumed: that
+is 10 to 30 % off, and programs have round values."""
+
+USUAL_WITHIN = math.log(math.sqrt(2))
+
+LIMIT_WITHIN = 0.001
+"""Goal, headroom and other memory add up to the memory limit that precisely, where it sets the
+goal: in 8 recordings the sum was the limit to 0.01 %. Otherwise it moves with the goal."""
+
+LIMIT_MOVES = 5
+"""The goal must have moved so many times as much as the sum may, or the sum shows nothing."""
+
+FEWEST_GOALS = 5
 
 FEWEST_CYCLES = 2
+STRETCH_CYCLES = 5
+"""The allocation per cycle is averaged over as many intervals as have so many cycles."""
 
 
 def with_limits(rows: pl.DataFrame) -> pl.DataFrame:
-    """Adds goal, roots, other memory, whether the limit sets the goal, and the live heap."""
-    limit, other = pl.col("limit_mib"), pl.col("other_mib")
+    """Adds goal, roots, other memory, whether the limit sets the goal, and the live heap.
+
+    An unknown limit is added where the goals show it; then `limit_is_shown` is true.
+    """
     g = pl.col("gogc") / 100
     rows = rows.with_columns(
         goal_mib=pl.col("next_gc_bytes") / MIB,
@@ -42,6 +59,12 @@ def with_limits(rows: pl.DataFrame) -> pl.DataFrame:
         other_mib=(pl.col("sys_bytes") - pl.col("heap_idle_bytes") - pl.col("heap_alloc_bytes"))
         / MIB,
     )
+    shown = _shown_limit()
+    rows = rows.with_columns(
+        limit_mib=pl.coalesce("limit_mib", shown),
+        limit_is_shown=pl.col("limit_mib").is_null() & shown.is_not_null(),
+    )
+    limit, other = pl.col("limit_mib"), pl.col("other_mib")
     # The runtime keeps 3 % of headroom below the limit, at least 1 MiB (memoryLimitHeapGoal).
     allowed = limit - other - pl.max_horizontal(0.03 * (limit - other), pl.lit(1.0))
     goal, roots = pl.col("goal_mib"), pl.col("roots_mib")
@@ -55,50 +78,91 @@ def with_limits(rows: pl.DataFrame) -> pl.DataFrame:
         by_limit=pl.when(limit.is_not_null()).then(goal >= AT_LIMIT * allowed)
     ).with_columns(
         live_is_read=read.is_not_null(),
-        live_row_mib=pl.coalesce(read, pl.when(by_gogc).then((goal - roots * g) / (1 + g))),
+        live_row_mib=pl.coalesce(read, pl.when(by_gogc).then(_of_goal(goal, roots, g))),
     )
+
+
+def _shown_limit() -> pl.Expr:
+    """Returns the memory limit that most goals of a process add up to, if they do."""
+    goal = pl.col("goal_mib")
+    # The headroom of 3 % is of Go 1.21; before, it was 1 MiB.
+    minor = pl.col("go_version").str.extract(r"^1\.(\d+)").cast(pl.Int64)
+    share = pl.when(minor < 21).then(1.0).otherwise(0.97)
+    total = pl.max_horizontal(goal / share, goal + 1) + pl.col("other_mib")
+    # Between two cycles nothing moves: that is no evidence.
+    counts = (pl.col("num_gc").diff().over("process") > 0) & ~pl.col("limit_known")
+    middle = total.filter(counts).median().over("process")
+    agrees = ((total / middle - 1).abs() <= LIMIT_WITHIN) & counts
+    goals = goal.filter(agrees)
+    moves = (goals.max() / goals.min() - 1 > LIMIT_MOVES * LIMIT_WITHIN).over("process")
+    number = agrees.sum().over("process")
+    is_limit = moves & (number >= FEWEST_GOALS) & (2 * number >= counts.sum().over("process"))
+    return pl.when(is_limit).then(middle)
 
 
 def with_live_heap(found: pl.DataFrame) -> pl.DataFrame:
     """Adds the means of goal and live heap to intervals."""
-    found = found.with_columns(heap_goal_mib=_mean("goal_mib"))
-    whole = (
-        found.group_by("process")
-        .agg(
-            alloc=pl.col("alloc_mib").sum() / pl.col("gc_cycles").sum(),
-            cycles=pl.col("gc_cycles").sum(),
-            goal=pl.col("heap_goal_mib").mean(),
-            roots=pl.col("roots_mib").mean(),
-            unknown=pl.col("live_row_mib").is_null().all(),
-            limited=pl.col("by_limit").mean(),
-        )
-        .with_columns(ident=_by_cycle(pl.col("alloc"), pl.col("goal")))
-    )
-    effective = 100 * (pl.col("goal") - pl.col("ident")) / (pl.col("ident") + pl.col("roots"))
-    assumed = (
-        pl.col("unknown")
-        & (pl.col("cycles") >= FEWEST_CYCLES)
-        & effective.is_between(*USUAL_GOGC)
-        & (pl.col("goal") > HEAP_MINIMUM_MIB)
-        & ~(pl.col("limited") > 0.5).fill_null(value=False)
-    )
-    whole = whole.select("process", is_usual=assumed.fill_null(value=False))
-    found = found.join(whole, on="process", how="left", maintain_order="left")
-    per_cycle = pl.when(pl.col("gc_cycles") >= FEWEST_CYCLES).then(
-        # Whole cycles over the time between their ends have no error at the edges.
-        pl.col("alloc_mib_per_s")
-        * pl.when(pl.col("ends_s") > 0).then("ends_s").otherwise("length_s")
-        / pl.col("gc_cycles")
-    )
     goal = pl.col("heap_goal_mib")
-    usual = pl.when(pl.col("is_usual")).then(
-        (goal - pl.mean_horizontal("roots_mib", "roots_mib_before")) / 2
+    stretch = (
+        (pl.col("gc_cycles").fill_null(0).cum_sum() / STRETCH_CYCLES).floor().over("process")
     )
-    ident = _by_cycle(per_cycle, goal)
+    found = found.with_columns(heap_goal_mib=_mean("goal_mib"), stretch=stretch)
+    found = found.join(_usual(found), on="process", how="left", maintain_order="left")
+    found = found.with_columns(_by_usual(end) for end in ("", "_before"))
+    own = _by_cycle(_per_cycle().over("process", "stretch"), goal)
+    whole = _by_cycle(_per_cycle().over("process"), goal)
     return found.with_columns(
-        alloc_per_cycle_mib=per_cycle,
-        heap_live_mib=pl.coalesce(_mean("live_row_mib"), usual, pl.when(ident > 0).then(ident)),
+        heap_live_mib=pl.coalesce(
+            _mean("live_row_mib"), *(pl.when(each > 0).then(each) for each in (own, whole))
+        ),
+    ).drop("stretch")
+
+
+def _by_usual(end: str) -> pl.Expr:
+    """Returns the live heap at one end of an interval, from the goal if GOGC is assumed."""
+    goal, g = pl.col(f"goal_mib{end}"), pl.col("usual_gogc") / 100
+    usual = pl.when(goal > HEAP_MINIMUM_MIB * g).then(
+        _of_goal(goal, pl.col(f"roots_mib{end}"), g)
     )
+    return pl.coalesce(f"live_row_mib{end}", usual)
+
+
+def _usual(found: pl.DataFrame) -> pl.DataFrame:
+    """Returns the GOGC that is assumed of each process whose GOGC is unknown."""
+    # A cycle is as long as it takes to allocate a part of its goal, so over cycles the harmonic
+    # mean of the goals at both ends counts.
+    ends, cycles = (pl.col("goal_mib"), pl.col("goal_mib_before")), pl.col("gc_cycles")
+    goal = 2 * ends[0] * ends[1] / (ends[0] + ends[1])
+    counted = cycles.filter(goal.is_not_null())
+    whole = found.group_by("process").agg(
+        alloc=_per_cycle(),
+        goal=pl.when(counted.sum() > 0).then((goal * cycles).sum() / counted.sum()),
+        roots=pl.col("roots_mib").mean(),
+        unknown=pl.col("live_row_mib").is_null().all() & pl.col("gogc_pct").is_null().all(),
+        limited=pl.col("by_limit").mean(),
+    )
+    live = _by_cycle(pl.col("alloc"), pl.col("goal"))
+    effective = 100 * (pl.col("goal") - live) / (live + pl.col("roots"))
+    near = [
+        pl.when((effective / each).log().abs() <= USUAL_WITHIN).then(each)
+        for each in USUAL_GOGC
+    ]
+    assumed = pl.col("unknown") & (live > 0) & ~(pl.col("limited") > 0.5).fill_null(value=False)
+    return whole.select("process", usual_gogc=pl.when(assumed).then(pl.coalesce(near)))
+
+
+def _per_cycle() -> pl.Expr:
+    """Returns the allocation per cycle of a group of intervals."""
+    # Whole cycles over the time between their ends have no error at the edges.
+    between_ends = pl.coalesce("ends_s", "length_s").sum()
+    cycles = pl.col("gc_cycles").sum()
+    per_s = pl.col("alloc_mib").sum() / pl.col("length_s").sum()
+    return pl.when(cycles >= FEWEST_CYCLES).then(per_s * between_ends / cycles)
+
+
+def _of_goal(goal: pl.Expr, roots: pl.Expr, g: pl.Expr) -> pl.Expr:
+    """Returns the live heap that has this goal under GOGC = 100 g."""
+    return (goal - roots * g) / (1 + g)
 
 
 def _mean(name: str) -> pl.Expr:

@@ -54,6 +54,7 @@ def _counted(intervals: pl.DataFrame) -> dict[str, Any]:
         span=_total("length_s"),
         counted_s=pl.col("length_s").filter(known).sum(),
         share=_total(weighted) / pl.col("gc_cpu_base").filter(with_share).sum(),
+        cpus=pl.col("procs").cast(pl.Float64).mean(),
         gc=_total("gc_cpu_s"),
         idle=_total("idle_cpu_s"),
         assist=_total("assist_cpu_s"),
@@ -73,7 +74,10 @@ def _counted(intervals: pl.DataFrame) -> dict[str, Any]:
         "gc_per_s": ratio(sums["cycles"], sums["counted_s"]) if has_count else None,
         "gc_interval_p50_ms": _typical_interval_ms(intervals),
         "gc_cpu_share": sums["share"],
+        "gc_cpu_cores": _times(sums["share"], sums["cpus"]),
+        "cpus": sums["cpus"],
         "gc_cpu_with_idle_share": ratio(with_idle, available),
+        "gc_cpu_with_idle_cores": _times(ratio(with_idle, available), sums["cpus"]),
         "gc_cpu_nonidle_share": ratio(sums["gc"], available - idle) if with_idle else None,
         "assist_share_of_gc_cpu": ratio(sums["assist"], sums["gc"]),
         "assist_share_of_cpu": ratio(sums["assist"], available if sums["assist"] else None),
@@ -82,6 +86,10 @@ def _counted(intervals: pl.DataFrame) -> dict[str, Any]:
         "alloc_total_mib": sums["alloc"],
         "alloc_mib_per_s": ratio(sums["alloc"], sums["alloc_s"]),
     }
+
+
+def _times(share: float | None, cpus: float | None) -> float | None:
+    return None if share is None or cpus is None else share * cpus
 
 
 def _typical_interval_ms(intervals: pl.DataFrame) -> float | None:
@@ -114,22 +122,52 @@ def _pauses(intervals: pl.DataFrame, pauses: pl.DataFrame) -> dict[str, Any]:
 
 
 def _heap(intervals: pl.DataFrame) -> dict[str, Any]:
-    live, goal = pl.col("heap_live_mib"), pl.col("heap_goal_mib")
-    roots = pl.mean_horizontal("roots_mib", "roots_mib_before").fill_null(0)
-    row = intervals.select(
-        live_heap_p50_mib=live.median(),
+    largest = intervals.select(
         live_heap_max_mib=pl.max_horizontal(
-            live.max(), pl.col("live_row_mib").max(), pl.col("live_row_mib_before").max()
+            pl.col(name).max()
+            for name in ("heap_live_mib", "live_row_mib", "live_row_mib_before")
         ),
         # Samples miss the peak; the goal is where the heap ends at a steady load.
         heap_peak_mib=pl.max_horizontal(
-            pl.col("goal_mib").max(), pl.col("goal_mib_before").max(),
-            pl.col("heap_alloc_mib").max(),
+            pl.col(name).max() for name in ("goal_mib", "goal_mib_before", "heap_alloc_mib")
         ),
-        heap_goal_p50_mib=goal.median(),
-        effective_gogc_p50=(100 * (goal - live) / (live + roots)).median(),
-    ).row(0, named=True)  # fmt: skip
+    )
+    live, goal = pl.col("live"), pl.col("goal")
+    typical = _samples(intervals).select(
+        live_heap_p50_mib=_over_cycles(live),
+        heap_goal_p50_mib=_over_cycles(goal),
+        effective_gogc_p50=_over_cycles(100 * (goal - live) / (live + pl.col("roots"))),
+    )
+    row = largest.hstack(typical).row(0, named=True)
     return {name: None if value is None else float(value) for name, value in row.items()}
+
+
+def _samples(intervals: pl.DataFrame) -> pl.DataFrame:
+    """Returns the samples at both ends of each interval, and how many cycles each stands for.
+
+    The cycles of an interval are of both ends; more of them are of the end with the smaller goal,
+    because a cycle is as long as it takes to allocate a part of its goal.
+    """
+    cycles, both = pl.col("gc_cycles"), pl.col("goal_mib") + pl.col("goal_mib_before")
+    ends = (("", "_before"), ("_before", ""))
+    return pl.concat(
+        intervals.select(
+            live=pl.coalesce(f"live_row_mib{end}", "heap_live_mib"),
+            goal=f"goal_mib{end}",
+            roots=pl.col(f"roots_mib{end}").fill_null(0),
+            cycles=(cycles * pl.col(f"goal_mib{other}") / both).fill_null(0),
+        )
+        for end, other in ends
+    )
+
+
+def _over_cycles(value: pl.Expr) -> pl.Expr:
+    """Returns the median over the cycles, as of a log; over the samples if none are counted."""
+    weight = pl.col("cycles").filter(value.is_not_null())
+    known = value.drop_nulls()
+    passed = weight.sort_by(known).cum_sum()
+    half = known.sort().filter(passed * 2 >= weight.sum()).first()
+    return pl.when(weight.sum() > 0).then(half).otherwise(value.median())
 
 
 def _growth(intervals: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
@@ -187,6 +225,10 @@ def _warnings(
                 "GC CPU is unknown: the default Go collector of Prometheus does not export it."
                 f"{most} To get it, use collectors.NewGoCollector with {ENABLE}."
             )
+    shown = intervals.filter(pl.col("limit_is_shown"))["memory_limit_mib"].unique().sort()
+    if len(shown):
+        limits = " and ".join(f"{limit:.0f} MiB" for limit in shown)
+        yield f"No metric shows GOMEMLIMIT; the heap goal follows a limit of {limits}."
     if figures["stw_max_ms"] is not None:
         yield "Metrics have one pause per cycle: the two pauses of a cycle added."
     if "live_heap_p50_mib" in figures["estimated"]:

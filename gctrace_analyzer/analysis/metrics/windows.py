@@ -24,7 +24,7 @@ def windows(intervals: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
         BadSettingError: `length_s` is not above 0, or would make more than a million windows.
     """
     if not intervals.width or intervals.is_empty():
-        return pl.DataFrame(schema=schema.polars_schema("windows"))
+        return schema.empty("windows")
     span = float(intervals["end_s"].max() or 0.0) - origin_s  # type: ignore[arg-type]
     if not length_s > 0 or span / length_s > windows_of.MOST_WINDOWS:
         expected = f"a duration that fits the {span:g} s of the input"

@@ -66,6 +66,31 @@ def match_process(kill: Row, processes: pl.DataFrame) -> Match | None:
     return _only_recent_process(kill, rows)
 
 
+def match_all(kills: Sequence[Row], processes: pl.DataFrame) -> list[Match | None]:
+    """Returns the process of each kill.
+
+    A process that nothing but its time, or its being the only one, connects with the kills of
+    several victims is the process of none of them: it can have been only one.
+    """
+    matches = [match_process(kill, processes) for kill in kills]
+    victims: dict[int, set[object]] = {}
+    for kill, match in zip(kills, matches, strict=True):
+        if match:
+            victims.setdefault(match.process, set()).add(_victim(kill))
+    return [
+        None
+        if match and match.confidence == "low" and len(victims[match.process]) > 1
+        else match
+        for match in matches
+    ]
+
+
+def _victim(kill: Row) -> object:
+    """Returns what identifies a victim, as far as it is known."""
+    names = ("container_id", "name", "unit", "pid", "comm")
+    return next(((name, kill[name]) for name in names if kill.get(name)), None)
+
+
 def listed_tasks(kill: Row, tasks: pl.DataFrame) -> pl.DataFrame:
     """Returns the rows of `oom_tasks` that the kernel listed with `kill`."""
     same_line = pl.col("kill_line_no") == (kill.get("line_no") or -1)

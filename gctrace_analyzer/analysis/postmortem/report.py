@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import goal_mib
-from gctrace_analyzer.analysis.postmortem.match import match_process
+from gctrace_analyzer.analysis.postmortem.match import Match, match_all
 from gctrace_analyzer.analysis.postmortem.verdict import explain_death
 from gctrace_analyzer.units import MIB
 
@@ -89,7 +89,11 @@ def post_mortems(
         intervals: returns the intervals between the dumps or scrapes of a process.
     """
     deaths = [*_kills(tables), *_states(tables), *_units(tables), *_fatal(tables)]
-    return [_post_mortem(death, tables, metrics(), intervals, settings) for death in deaths]
+    matches = match_all(deaths, tables["processes"])
+    return [
+        _post_mortem(death, match, tables, metrics(), intervals, settings)
+        for death, match in zip(deaths, matches, strict=True)
+    ]
 
 
 def _kills(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
@@ -154,13 +158,15 @@ def _units(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
     """Yields units that were killed according to systemd, if there is no record of the kill."""
     known = set(tables["oom_kills"]["unit"].drop_nulls())
     for row in tables["unit_events"].iter_rows(named=True):
-        killed = row["event"] == "oom_killed_process" or row["result"] == "oom-kill"
+        by_oomd = row["event"] == "oomd_killed_processes"
+        killed = by_oomd or row["event"] == "oom_killed_process" or row["result"] == "oom-kill"
         if killed and row["unit"] not in known and not row["unit"].endswith(".slice"):
             known.add(row["unit"])
             yield {
                 **row,
                 "kind": "Unit killed for memory",
                 "proven": True,
+                "killer": "systemd-oomd" if by_oomd else None,
                 "comm": None,
                 "name": row["unit"],
             }
@@ -180,12 +186,12 @@ def _fatal(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
 
 def _post_mortem(
     death: Row,
+    match: Match | None,
     tables: Mapping[str, pl.DataFrame],
     metrics: pl.DataFrame,
     intervals: Callable[[int], pl.DataFrame],
     settings: Settings,
 ) -> PostMortem:
-    match = match_process(death, tables["processes"])
     cycles = metrics.filter(process=match.process) if match else metrics.clear()
     facts: Row = {
         "kind": death["kind"],

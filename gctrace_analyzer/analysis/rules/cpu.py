@@ -42,7 +42,7 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
         return
     yield Evidence(
         "bad" if share > t.gc_cpu_bad else "warn",
-        f"GC takes {percent(share)} of the CPU: {_cores_text(facts)}.",
+        f"GC takes {percent(share)} of the CPU{_cores_text(facts)}.",
         {"gc_cpu_share": share, "gc_cpu_cores": facts.summary.gc_cpu_cores},
         examples=example_lines(facts.cycles, "gc_cpu_share"),
         headline=f"GC takes {percent(share)} of the CPU{_why_often(facts)}.",
@@ -56,7 +56,8 @@ def is_start_up(facts: ProcessFacts) -> bool:
 
 
 def _cores_text(facts: ProcessFacts) -> str:
-    return cores_text(facts.summary.gc_cpu_cores or 0.0, facts.summary.cpus or 0.0)
+    used, cpus = facts.summary.gc_cpu_cores, facts.summary.cpus
+    return "" if used is None or not cpus else f": {cores_text(used, cpus)}"
 
 
 def _why_often(facts: ProcessFacts) -> str:

@@ -248,7 +248,8 @@ def frame(findings: Sequence[Finding]) -> pl.DataFrame:
 def example_lines(cycles: pl.DataFrame, by: str | None = None) -> tuple[str, ...]:
     """Returns `file:line` of a few cycles, those with the largest `by` first."""
     chosen = cycles if by is None else cycles.sort(by, descending=True, nulls_last=True)
-    rows = chosen.head(MOST_EXAMPLES).select("source", "line_no").iter_rows()
+    known = chosen.drop_nulls("line_no")
+    rows = known.head(MOST_EXAMPLES).select("source", "line_no").iter_rows()
     return tuple(f"{PurePath(str(source)).name}:{line}" for source, line in rows)
 
 

@@ -147,7 +147,7 @@ def _table(args: argparse.Namespace, asked: Question) -> int:
                 record(answers, asked, progress)
             answers.save(args.save)
     found = Services(asked.name, asked.span.seconds, rows, by_service(rows))
-    show_or_write(found, args.format, args.output, args.color)
+    show_or_write(found, args.format, args.output, args.color, safe=args.csv_safe)
     if not args.output and args.format in (None, "text"):
         say(f"\nFor the report of one process: --instance {rows['instance'][0]}")
     return 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.options import (
     Parser,
+    add_csv_safe,
     add_facts,
     add_general,
     add_output,
@@ -77,7 +78,7 @@ def run(words: list[str]) -> int:
         )
     advised = list(_advised(asked, rows.head(args.worst), args))
     found = Services(asked.name, asked.span.seconds, rows, by_service(rows), advised)
-    show_or_write(found, args.format, args.output, args.color, args.top)
+    show_or_write(found, args.format, args.output, args.color, args.top, safe=args.csv_safe)
     if kept is not None:
         kept.discard()
     return 0
@@ -99,6 +100,7 @@ def command_parser() -> Parser:
     add_which(parser, _SINCE)
     add_access(parser)
     output = add_output(parser, FORMATS, SUFFIXES)
+    add_csv_safe(output)
     add_top(output)
     output.add_argument(
         "--worst",

@@ -6,7 +6,7 @@ import sys
 from operator import methodcaller
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.cli.output import format_of
+from gctrace_analyzer.cli.output import csv_text, format_of
 from gctrace_analyzer.cli.screen import show, to_a_reader
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.files import write_atomically
@@ -30,13 +30,15 @@ def show_or_write(
     outputs: Sequence[Path],
     color: str,
     top: int = 10,
+    *,
+    safe: bool = False,
 ) -> None:
     """Writes the table to files by their suffixes, or prints it."""
     named = [(path, format_of(path, SUFFIXES)) for path in outputs]
     if kind is not None and kind not in FORMATS:
         raise BadSettingError.unknown(argument="format", value=kind, valid=FORMATS)
     for path, suffix in named:
-        write_atomically(path, methodcaller("write", _dumped(found, suffix, top)))
+        write_atomically(path, methodcaller("write", _dumped(found, suffix, top, safe=safe)))
     if outputs and not kind:
         return
     with to_a_reader():
@@ -45,16 +47,16 @@ def show_or_write(
 
             show(lines(found, top), color)
         else:
-            sys.stdout.buffer.write(_dumped(found, kind or "text", top))
+            sys.stdout.buffer.write(_dumped(found, kind or "text", top, safe=safe))
             sys.stdout.buffer.flush()
 
 
-def _dumped(found: Services, kind: str, top: int) -> bytes:
+def _dumped(found: Services, kind: str, top: int, *, safe: bool) -> bytes:
     from gctrace_analyzer.present import services
     from gctrace_analyzer.present.table import joined
 
     if kind == "csv":
-        return found.rows.write_csv().encode()
+        return csv_text(found.rows, safe=safe).encode()
     if kind == "jsonl":
         return found.rows.write_ndjson().encode()
     if kind == "parquet":

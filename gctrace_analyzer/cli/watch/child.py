@@ -9,6 +9,7 @@ Ctrl-Z and continued.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import queue
 import re
@@ -46,6 +47,9 @@ keep its streams open."""
 
 _RECORD = re.compile(f"^(?:{any_of(MODERN)})\r?\n".encode(), re.MULTILINE)
 _RECORD_START = b"gc "
+_PR_SET_PDEATHSIG = 1
+"""From linux/prctl.h."""
+
 _CANNOT_EXECUTE, _NOT_FOUND = 126, 127
 """The exit codes of a shell if a program cannot be started."""
 
@@ -124,6 +128,7 @@ class Child:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 process_group=0,
+                preexec_fn=_end_with_parent(),
             )
         except OSError as err:
             _raise_not_started(command[0], err)
@@ -227,6 +232,21 @@ class Child:
         fd = self._process.stdout.fileno()
         while data := os.read(fd, _PIECE_BYTES):
             output(data)
+
+
+def _end_with_parent() -> Callable[[], None] | None:
+    """Returns what makes the program receive SIGTERM if this process is killed.
+
+    Only Linux has this. Elsewhere the program ends when it next writes to its closed standard
+    error, as every Go program does.
+    """
+    if sys.platform != "linux":
+        return None
+    try:
+        prctl = ctypes.CDLL(None).prctl
+    except (OSError, AttributeError):
+        return None
+    return lambda: prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
 
 
 class _Terminal:

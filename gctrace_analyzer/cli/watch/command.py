@@ -8,6 +8,7 @@ import signal
 import sys
 from contextlib import ExitStack
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -322,7 +323,7 @@ def _print_report(args: argparse.Namespace, whole: Run, out: TextIO) -> None:
             from gctrace_analyzer.cli.screen import show
             from gctrace_analyzer.present.text import lines
 
-            show([(), *lines(report)], args.color, out)
+            show(chain([()], lines(report)), args.color, out)
         out.flush()
     except OSError:
         if out is sys.stdout:

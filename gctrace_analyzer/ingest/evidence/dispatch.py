@@ -34,7 +34,7 @@ HINT = "|".join(
 
 COARSE = (
     "oom|OOM|Alloc|heap_|"
-    "f memory|emory:|led process|process exited|onsumed |failed|estart|blob "
+    "f memory|emory:|led process|process exited|onsumed |failed|estart|to cgroup|blob "
     "data|MESSAGE|runtime stats"
 )
 """A faster, less exact search than `HINT`, for logs that are mostly gctrace."""

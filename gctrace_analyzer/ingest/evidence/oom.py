@@ -136,7 +136,11 @@ class _Reader:
 
     def group(self, _: re.Match[str], about: Row) -> None:
         after = {"killed", "context", "invoked", "announced", "usage"}
-        self.at("group", about, after=after).group = True
+        incident = self.at("group", about, after=after)
+        incident.group = True
+        # The kernel prints this after the first kill, which is the only one in a small cgroup.
+        for kill in incident.kills:
+            kill["oom_group"] = True
 
     def no_kill(self, _: re.Match[str], about: Row) -> None:
         self.at("no kill", about, after={"invoked", "context", "usage", "task in"})

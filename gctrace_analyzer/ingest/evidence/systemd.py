@@ -1,7 +1,7 @@
 """Reads systemd's messages about units: exits, kills, restarts and consumed CPU time.
 
-The patterns cover the wordings of systemd 219 to 257. Kills by systemd-oomd go to the same
-table as kills by the kernel.
+The patterns cover the wordings of systemd 219 to 257. Kills by systemd-oomd, and by
+the memory controller of Talos Linux, go to the same table as kills by the kernel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 HINT = (
     r"OOM killer|[Mm]ain process exited|entered failed|failed\.$|Failed with result|Consumed |"
-    r"cheduled restart|holdoff|scheduling restart|systemd-oomd killed|due to (?:memory|swap)"
+    r"cheduled restart|holdoff|scheduling restart|systemd-oomd killed|due to (?:memory|swap)|"
+    r"SIGKILL to cgroup"
 )
 
 # A unit is a whole word: without the assertion, searching a long line takes quadratic time.
@@ -48,6 +49,11 @@ _PRESSURE = re.compile(
 _USED = re.compile(
     r"Killed (?P<cgroup>/\S+) due to (?:memory|swap) used(?: \((?P<used>\d{1,30})\) / total "
     r"\((?P<total>\d{1,30})\))?"
+)
+# Talos 1.12 and later, in machined's log: oom.go logs the group with zap.
+_TALOS = re.compile(
+    r"^(?:\[talos\] )?Sending SIGKILL to cgroup \{.{0,400}?"
+    r"\"cgroup\": ?\"(?:/sys/fs/cgroup)?(?P<cgroup>/[^\"]{1,500})\""
 )
 
 _SPAN = re.compile(
@@ -82,6 +88,9 @@ def read(messages: Iterable[Message]) -> Rows:
         text = message.text
         if "due to " in text and (row := _oomd_kill(text)):
             kills.append(message.place() | {"killer": "systemd-oomd"} | row)
+        elif found := _TALOS.search(text):
+            facts = {"killer": "Talos", "reason": "memory_pressure"}
+            kills.append(message.place() | facts | _of_cgroup(found["cgroup"]))
         elif row := _event(text):
             key = (message.host, row["unit"])
             if row.pop("again", False):

@@ -54,8 +54,7 @@ def cycles_frame(parts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, Counter[s
     Impossible values, which fit their type but cannot be true, become null.
     """
     if not parts:
-        types = schema.polars_schema("cycles")
-        return pl.DataFrame(schema={name: types[name] for name in LINE_COLUMNS}), Counter()
+        return schema.empty("cycles").select(LINE_COLUMNS), Counter()
     frame = pl.concat(parts) if len(parts) > 1 else parts[0]
     if not frame["line_no"].is_sorted():
         frame = frame.sort("line_no", maintain_order=True)

@@ -24,6 +24,11 @@ _Text = TypeVar("_Text", pl.Expr, pl.Series)
 NUMERIC = b"0123456789."
 """The characters of a number; deleting them from a line leaves its skeleton."""
 
+_MARKED = bytes(ord("0") if byte in NUMERIC else ord(" ") for byte in range(256))
+"""Maps a text to one whose numbers begin, and only they, with `_BEGIN`."""
+
+_BEGIN = b" 0"
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -182,9 +187,15 @@ def _numbers(
     """Returns the cycles of records with one skeleton, and records with too large numbers."""
     numbers = layout.read(data).cast(dict.fromkeys(COUNTS_OF_32_BITS, pl.Int64))
     unread = records.clear().with_columns(text=pl.lit(None, pl.String))
-    if any(column.has_nulls() for column in numbers):
-        fits = ~numbers.select(pl.any_horizontal(pl.all().is_null())).to_series()
-        unread = records.hstack(split(data)).filter(~fits)
+    # Digits of another write, `clock,17 0.023`, leave the skeleton as it is, and would become
+    # digits of the next number. Then a line has more numbers than fields.
+    most = len(records) * numbers.width
+    strange = data.translate(_MARKED).count(_BEGIN) != most
+    if strange or any(column.has_nulls() for column in numbers):
+        text = split(data)
+        as_many = text["text"].str.count_matches(r"[0-9.]+") == numbers.width
+        fits = ~numbers.select(pl.any_horizontal(pl.all().is_null())).to_series() & as_many
+        unread = records.hstack(text).filter(~fits)
         numbers, records = numbers.filter(fits), records.filter(fits)
     frame = records.hstack(numbers)
     variant = layout.variant

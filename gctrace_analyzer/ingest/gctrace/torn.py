@@ -64,6 +64,10 @@ RECORD_CHARS = 1024
 _MAX_HEADS = 256
 """How many places before the rest of a record are tried as its beginning."""
 
+_CUTS, _CUTS_PER_SUSPECT = 2_000, 20
+"""How many places in the parts of records are tried where another write may have cut them twice.
+A log needs a few hundred; damaged lines that resemble each other would need millions."""
+
 _MAX_HEADS_OF_A_LINE = 16
 """How many beginnings of records on one line are joined; a Go program prints no more."""
 
@@ -153,8 +157,10 @@ class _Rejoiner:
         self.expected_num = expected_num
         self.used: set[int] = set()
         self.result = Rejoined()
+        self._cuts_left = _CUTS
 
     def rejoin(self, suspects: Sequence[Suspect]) -> Rejoined:
+        self._cuts_left += _CUTS_PER_SUSPECT * len(suspects)
         heads = Counter[int]()
         for suspect in suspects:
             if suspect.kind == "glued":
@@ -241,6 +247,9 @@ class _Rejoiner:
             return None
         found: dict[int, tuple[str, list[int]]] = {}
         for cut in range(_record_length(begin, shapes), 2, -1):
+            self._cuts_left -= 1
+            if self._cuts_left < 0:
+                return None
             middle = begin[:cut] + line
             gained = middle[cut : _record_length(middle, shapes)]
             if len(gained) >= 4 and re.search("[a-zA-Z%]", gained):
@@ -340,15 +349,17 @@ def _reason(suspect: Suspect) -> str | None:
     """Returns why the line could not be read; None if it is probably an application line."""
     if _holds_two_records(suspect.prefix[-3:] + suspect.text):
         return _INTERLEAVED
+    # No application writes all of these words, so such a line is a record with damage inside.
+    is_record = all(words in suspect.text for words in (" ms clock,", " ms cpu,", "->", " MB"))
     if suspect.kind == "piece" and not _PIECE_WORDS.fullmatch(suspect.text):
-        return None
+        return _WRONG_ORDER if is_record else None
     if suspect.kind != "head":
         return _REASONS.get(suspect.kind)
     text = suspect.text.rstrip(" .…")
     length = _record_length(text, _possible_shapes(text))
     if length == len(text):
         return _CUT_SHORT
-    if not _CERTAINLY_A_RECORD.match(text[:length]):
+    if not is_record and not _CERTAINLY_A_RECORD.match(text[:length]):
         return None
     return _WRONG_ORDER if _RECORD_WORDS.search(text, length) else _INTERRUPTED
 

@@ -10,7 +10,7 @@ from gctrace_analyzer.ingest.metrics import labels, names
 from gctrace_analyzer.ingest.metrics.samples import unix_us
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.ingest.metrics.samples import Samples
+    from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
 
 SAMPLE = (
     r'^\s*(?P<series>[^\s{]*(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?)\s+'
@@ -20,6 +20,8 @@ SAMPLE = (
 """A sample: series, value, time if there is one; an OpenMetrics exemplar may follow."""
 
 _BUCKET = r"^[^\s{]*_bucket\{"
+_SERIES = r'^\s*(?:\{|"?[a-zA-Z_:][\w:.]*"?\{|(?:\w+_)?(?:go|process|container|kube)_\w+\s)'
+"""A line that begins like this is meant to be a sample."""
 
 
 def lines_of(text: str) -> pl.DataFrame:
@@ -28,17 +30,27 @@ def lines_of(text: str) -> pl.DataFrame:
     return pl.DataFrame({"text": lines}).with_row_index("line_no", offset=1)
 
 
-def read(text: str, samples: Samples) -> None:
-    """Adds the samples of every series that is read."""
+def read(text: str, samples: Samples) -> list[Rejected]:
+    """Adds the samples of every series that is read; returns the damaged lines."""
     line = pl.col("text")
     wanted = lines_of(text).filter(
         line.str.contains_any(list(names.HINTS))
         & ~line.str.starts_with("#")
         & ~line.str.contains(_BUCKET)
     )
-    parts = _parts(wanted).drop_nulls("value")
+    rejected: list[Rejected] = []
+    if not text.endswith("\n") and len(wanted):
+        # What is left of a number is a number too. Pages end with a line feed.
+        last = text.count("\n") + 1
+        cut = (pl.col("line_no") == last) & line.str.contains("[0-9]$")
+        rejected += _damaged(wanted.filter(cut), "the input ends inside this line")
+        wanted = wanted.filter(~cut)
+    parts = _parts(wanted)
+    damaged = wanted.join(parts.filter(pl.col("value").is_null()), on="line_no", how="semi")
+    rejected += _damaged(damaged, "not a sample of a metric")
+    parts = parts.drop_nulls("value")
     if parts.is_empty():
-        return
+        return rejected
     different = parts["series"].unique(maintain_order=True)
     numbers = [samples.series_of(*labels.series(text)) for text in different]
     table = pl.DataFrame({"series": different, "number": pl.Series(numbers, dtype=pl.Int64)})
@@ -49,7 +61,14 @@ def read(text: str, samples: Samples) -> None:
         unix_us(parts["at"]),
         parts["value"],
         parts["line_no"],
+        has_time=parts["at"].is_not_null(),
     )
+    return rejected
+
+
+def _damaged(lines: pl.DataFrame, reason: str) -> list[Rejected]:
+    meant = lines.filter(pl.col("text").str.contains(_SERIES))
+    return [(number, reason, text) for number, text in meant.iter_rows()]
 
 
 def _parts(lines: pl.DataFrame) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.ingest import json_values
+from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.ingest.memstats import json as memstats_json
 from gctrace_analyzer.ingest.metrics import names
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row
 
 Rejected = tuple[int, str, str]
+
+_MOST_NAMES = 5
 
 RING = 256
 """The length of MemStats.PauseNs and PauseEnd."""
@@ -77,7 +79,11 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
         dump = dump_of(value)
         if dump is None:
             continue
-        found.append({"line_no": line_no, **_row(dump), **_times(value)})
+        row, impossible = _row(dump)
+        found.append({"line_no": line_no, **row, **_times(value)})
+        if impossible:
+            reason = f"impossible values of {', '.join(impossible[:_MOST_NAMES])}"
+            rejected.append((line_no, reason, text[:500]))
         if isinstance(dump.get("PauseEnd"), list) and isinstance(dump.get("PauseNs"), list):
             rings.append(_ring(line_no, dump))
     return _frame(found), pauses(rings), rejected
@@ -90,14 +96,31 @@ def _without_sizes(text: str) -> str:
     return text if begin < 0 or end < 0 else text[: begin + len(_BY_SIZE)] + text[end:]
 
 
-def _row(dump: Mapping[str, Any]) -> Row:
+def _row(dump: Mapping[str, Any]) -> tuple[Row, list[str]]:
+    """Returns the row of a dump, and the names whose values are impossible."""
     if RUNTIME_KEY not in dump:
-        return memstats_json.from_record(dump)
-    return {
-        column: value
-        for name, (column, _) in names.RUNTIME.items()
-        if isinstance(value := dump.get(name), int | float)
-    }
+        row = memstats_json.from_record(dump)
+        columns = {key: fields.scaled(str(key))[0] for key in dump}
+        given = [(key, column) for key, column in columns.items() if column in fields.KNOWN]
+        damaged = [
+            (key, column)
+            for key, column in given
+            if dump[key] is not None and numbers.exported(dump[key], column) is None
+        ]
+        for key, column in damaged:
+            if row.get(column) == dump[key]:
+                del row[column]
+        return row, [key for key, _ in damaged]
+    row, impossible = {}, []
+    for name, (column, _) in names.RUNTIME.items():
+        if (value := dump.get(name)) is None:
+            continue
+        possible = numbers.exported(value, column)
+        if possible is None:
+            impossible.append(name)
+        else:
+            row[column] = possible
+    return row, impossible
 
 
 def _times(value: Mapping[str, Any]) -> Row:

@@ -22,7 +22,7 @@ from gctrace_analyzer.ingest.wrappers import timestamps
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gctrace_analyzer.ingest.metrics.samples import Samples
+    from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
 
 _SEPARATORS = (",", ";", "\t")
 _SEP_LINE = re.compile(r"\Asep=(.)\s*\n")
@@ -55,15 +55,15 @@ def is_table(head: str) -> bool:
     return any(hint in first for hint in names.HINTS)
 
 
-def read(text: str, samples: Samples) -> None:
-    """Adds the samples of every series that is read."""
-    table = _table(text)
+def read(text: str, samples: Samples) -> list[Rejected]:
+    """Adds the samples of every series that is read; returns the damaged rows."""
+    table, rejected = _table(text)
     if table.is_empty():
-        return
+        return rejected
     by_name = {name.strip().lower(): name for name in table.columns}
     time = next((by_name[name] for name in _TIME if name in by_name), None)
     if time is None:
-        return
+        return rejected
     at = _times(table[time], samples)
     table = table.with_columns(at_us=at).drop(time)
     series = next((by_name[name] for name in _NAME if name in by_name), None)
@@ -72,10 +72,12 @@ def read(text: str, samples: Samples) -> None:
     for name, labels, part in parts:
         number = samples.series_of(name, labels)
         if number is not None:
+            part = part.filter(pl.col("value").str.strip_chars() != "")
             samples.add(number, part["at_us"], numbers(part["value"]), part["line_no"])
+    return rejected
 
 
-def _table(text: str) -> pl.DataFrame:
+def _table(text: str) -> tuple[pl.DataFrame, list[Rejected]]:
     text = text.removeprefix("\ufeff")
     named = _SEP_LINE.match(text)
     first_line = 1 + bool(named)
@@ -91,9 +93,14 @@ def _table(text: str) -> pl.DataFrame:
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     try:
         rows = list(csv.reader(io.StringIO(text), delimiter=separator, quoting=quoting))
-    except csv.Error:
-        return pl.DataFrame()
+    except csv.Error as err:
+        return pl.DataFrame(), [(1, f"not a CSV file: {err}", header)]
     width = len(rows[0])
+    rejected = [
+        (n, f"{len(row)} cells in a table of {width} columns", separator.join(row))
+        for n, row in enumerate(rows[1:], first_line + 1)
+        if row and len(row) != width
+    ]
     numbered = [
         (n, *row) for n, row in enumerate(rows[1:], first_line + 1) if len(row) == width
     ]
@@ -104,7 +111,8 @@ def _table(text: str) -> pl.DataFrame:
         orient="row",
     )
     unique = dict(reversed([(name.partition("\x1f")[2], name) for name in columns[1:]]))
-    return table.select("line_no", **{name: pl.col(own) for name, own in unique.items()})
+    table = table.select("line_no", **{name: pl.col(own) for name, own in unique.items()})
+    return table, rejected
 
 
 def _times(texts: pl.Series, samples: Samples) -> pl.Series:
@@ -137,7 +145,7 @@ def _long(
     keys = [name for name in table.columns if name not in (*values, "line_no", "at_us")]
     value = pl.coalesce(pl.when(pl.col(name) != "").then(pl.col(name)) for name in values)
     # Rows of queries that Grafana joined have each value in a column of its own.
-    table = table.with_columns(value=value).drop(values).drop_nulls(["value", "at_us"])
+    table = table.with_columns(value=value).drop(values).drop_nulls("value")
     for key, part in table.partition_by(keys, as_dict=True, maintain_order=True).items():
         given = dict(zip(keys, key, strict=True))
         name, labels = label_text.series(str(given.pop(series) or ""))

@@ -107,9 +107,9 @@ def read(text: str, name: str) -> Metrics:
                 )
             found.rejected = series_json.read(text, samples)
         case "exposition":
-            exposition.read(text, samples)
+            found.rejected = exposition.read(text, samples)
         case "grafana":
-            grafana.read(text, samples)
+            found.rejected = grafana.read(text, samples)
         case "otlp":
             found.rejected = otlp.read(text, samples)
         case "go-json":
@@ -118,6 +118,7 @@ def read(text: str, name: str) -> Metrics:
             return found
         case _:
             assert_never(found.layout)
-    found.memstats = rows(samples)
+    found.memstats, of_samples = rows(samples)
+    found.rejected = sorted([*found.rejected, *of_samples])
     found.containers = of_containers(samples, found.memstats)
     return found

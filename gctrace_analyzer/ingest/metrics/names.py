@@ -54,6 +54,10 @@ _PROMETHEUS: dict[str, tuple[str, float]] = {
     "go_memstats_mallocs_total": ("mallocs", 1),
     "go_memstats_frees_total": ("frees", 1),
     "go_memstats_lookups_total": ("lookups", 1),
+    # VictoriaMetrics' own library has these names.
+    "go_gc_forced_count": ("num_forced_gc", 1),
+    "go_memlimit_bytes": ("gomemlimit_bytes", 1),
+    "go_gomaxprocs": ("procs", 1),
     "process_resident_memory_bytes": ("rss_bytes", 1),
     "process_cpu_seconds_total": ("process_cpu_s", 1),
     "process_start_time_seconds": ("started_s", 1),
@@ -121,7 +125,8 @@ _RANK = {name: rank for rank, name in enumerate((*_PROMETHEUS, *RUNTIME, *_OTEL)
 
 HINTS = (
     "go_gc_", "go_memstats_", "go_cpu_classes_", "go_memory_", "go_sched_gomaxprocs",
-    "go_info", "go_config_gogc", "go_processor_limit", "process_resident_memory_bytes",
+    "go_info", "go_gomaxprocs", "go_memlimit_bytes", "go_config_gogc", "go_processor_limit",
+    "process_resident_memory_bytes",
     "process_cpu_seconds_total", "process_start_time_seconds", "process_runtime_go_",
     "go.memory.", "go.config.gogc", "go.processor.limit", "process.runtime.go.",
     *containers.HINTS,

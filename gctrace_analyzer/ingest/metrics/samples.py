@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.metrics import containers, names
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.evidence.message import Row
     from gctrace_analyzer.ingest.metrics.names import Metric
+
+Rejected = tuple[int, str, str]
 
 MAX_SECONDS, MAX_MS, MAX_US = 1e11, 1e14, 1e17
 """Smaller Unix times are in seconds, milliseconds and microseconds, larger ones in nanoseconds."""
@@ -87,13 +90,18 @@ class Samples:
         at_us: pl.Series,
         values: pl.Series,
         line_no: int | pl.Series,
+        *,
+        has_time: pl.Series | bool = True,
     ) -> None:
-        """Adds samples; a null time means that the source has none."""
-        given = {"series": series, "line_no": line_no}
+        """Adds samples: null is a damaged value, NaN a missing one.
+
+        A null time is damaged too, except where `has_time` says that the source has none.
+        """
+        given = {"series": series, "line_no": line_no, "has_time": has_time}
         self.frames.append(
             pl.DataFrame({"at_us": at_us, "value": values}).with_columns(
                 (each if isinstance(each, pl.Series) else pl.lit(each))
-                .cast(pl.Int64)
+                .cast(pl.Boolean if name == "has_time" else pl.Int64)
                 .alias(name)
                 for name, each in given.items()
             )
@@ -137,19 +145,31 @@ def unix_us(times: pl.Series) -> pl.Series:
     return frame.select(pl.when(valid).then(us).cast(pl.Int64).alias("at_us")).to_series()
 
 
-def rows(samples: Samples) -> pl.DataFrame:
-    """Returns one row per process and scrape, with the columns of `schema.MEMSTATS`.
+def rows(samples: Samples) -> tuple[pl.DataFrame, list[Rejected]]:
+    """Returns one row per process and scrape, and the samples that were rejected.
 
-    A row has `local_time`, `zone` and `yearless` for the clock, `target` and `same_target` for
-    recognising processes. Samples that are not finite numbers are dropped; of two samples of one
-    series at one time the later in the input counts.
+    A row has the columns of `schema.MEMSTATS`, and `local_time`, `zone` and `yearless` for the
+    clock, `target` and `same_target` for recognising processes. Samples may be in any order; of
+    two samples of one series at one time the later in the input counts. NaN is how Prometheus
+    marks the end of a series, so it is no damage.
     """
     if not samples.frames:
-        return pl.DataFrame()
+        return pl.DataFrame(), []
     every = _of_go(samples)
+    damaged = pl.col("value").is_null() | (pl.col("has_time") & pl.col("at_us").is_null())
+    rejected = _rejected(
+        every.filter(damaged), samples, "{} with an impossible value or time: {}"
+    )
+    every = every.filter(~damaged & pl.col("value").is_not_nan())
+    several = pl.col("value").n_unique().over("series", "at_us") > 1
+    rejected += _rejected(
+        every.filter(pl.col("at_us").is_not_null()).filter(several),
+        samples,
+        "{} with different values at one time, of which the last is used: {}",
+    )
     wide = _pivoted(every, samples) if len(every) else pl.DataFrame()
     if wide.is_empty():
-        return pl.DataFrame()
+        return pl.DataFrame(), rejected
     wide = completed(_with_versions(wide, samples))
     memory = [name for name in wide.columns if name.endswith("_bytes")]
     known = pl.sum_horizontal(pl.col(name).is_not_null() for name in memory)
@@ -157,11 +177,28 @@ def rows(samples: Samples) -> pl.DataFrame:
         pl.col(name).is_not_null() for name in _ENOUGH_ALONE if name in wide.columns
     )
     wide = wide.filter(counted | (known >= _ENOUGH))
-    return (
+    found = (
         _with_times(wide, is_local=samples.is_local)
         .hstack(_identities(wide["target_no"], samples.targets))
         .drop("target_no", "at_us", "scrape")
     )
+    return found, rejected
+
+
+def _rejected(damaged: pl.DataFrame, samples: Samples, reason: str) -> list[Rejected]:
+    """Returns one rejected row for each series that has some of these samples."""
+    if damaged.is_empty():
+        return []
+    counted = damaged.group_by("series", maintain_order=True).agg(
+        pl.col("line_no").min(), pl.len().alias("count")
+    )
+    found = []
+    for series, line_no, count in counted.iter_rows():
+        target, metric = samples.series[series]
+        of = ", ".join(f"{name}={value[:60]}" for name, value in samples.targets[target].items)
+        what = "1 sample" if count == 1 else f"{count:,} samples"
+        found.append((line_no, reason.format(what, metric.column), of))
+    return found
 
 
 def _is_of_container(samples: Samples) -> pl.Series:
@@ -169,8 +206,19 @@ def _is_of_container(samples: Samples) -> pl.Series:
 
 
 def _of_go(samples: Samples) -> pl.DataFrame:
-    every = pl.concat(samples.frames).filter(pl.col("value").is_finite())
-    return every.filter(~_is_of_container(samples).gather(every["series"]))
+    """Returns the samples of Go programs in the units of their columns, impossible ones as null."""
+    every = pl.concat(samples.frames)
+    every = every.filter(~_is_of_container(samples).gather(every["series"]))
+    column, factor = (
+        pl.Series(values, dtype=dtype).gather(every["series"])
+        for values, dtype in (
+            ([metric.column for _, metric in samples.series], pl.String),
+            ([metric.factor for _, metric in samples.series], pl.Float64),
+        )
+    )
+    value = pl.col("value") * pl.lit(factor)
+    gated = numbers.exported_column(value, pl.lit(column))
+    return every.with_columns(value=pl.when(value.is_nan()).then(value).otherwise(gated))
 
 
 def of_containers(samples: Samples, of_go: pl.DataFrame) -> dict[str, list[Row]]:
@@ -184,8 +232,9 @@ def of_containers(samples: Samples, of_go: pl.DataFrame) -> dict[str, list[Row]]
     which = _is_of_container(samples)
     if not samples.frames or not which.any():
         return {}
-    every = pl.concat(samples.frames).filter(pl.col("value").is_finite())
-    every = every.filter(which.gather(every["series"]))
+    every = pl.concat(samples.frames)
+    possible = numbers.real_column(pl.col("value").fill_nan(None)).is_not_null()
+    every = every.filter(possible & which.gather(every["series"]))
     pods = set(of_go["pod"].drop_nulls()) if "pod" in of_go.columns else set()
     own = {
         number: dict(target.items[1:])
@@ -240,10 +289,9 @@ def _pivoted(every: pl.DataFrame, samples: Samples) -> pl.DataFrame:
             "target_no": [target for target, _ in samples.series],
             "column": [metric.column for _, metric in samples.series],
             "rank": [metric.rank for _, metric in samples.series],
-            "factor": [metric.factor for _, metric in samples.series],
             "text": [metric.value for _, metric in samples.series],
         },
-        schema_overrides={"text": pl.String, "factor": pl.Float64},
+        schema_overrides={"text": pl.String},
     ).with_row_index("series")
     series = every["series"]
     long = every.with_columns(
@@ -252,7 +300,7 @@ def _pivoted(every: pl.DataFrame, samples: Samples) -> pl.DataFrame:
         # Of a metric whose value is a text, the value is the number of its series.
         value=pl.when(meta["text"].is_not_null().gather(series))
         .then(series)
-        .otherwise(pl.col("value") * meta["factor"].gather(series)),
+        .otherwise("value"),
         # Samples without times: the first of each series are one scrape, and so on.
         scrape=pl.when(pl.col("at_us").is_null()).then(pl.int_range(pl.len()).over("series")),
     )

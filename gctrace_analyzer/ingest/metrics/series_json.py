@@ -8,6 +8,7 @@ by one, wherever they are: several answers in one file, cut ones and re-indented
 from __future__ import annotations
 
 import json
+import math
 import re
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,7 @@ def read(text: str, samples: Samples) -> list[Rejected]:
             rejected.append((line_no, _CUT, text[found.start() : found.start() + 200]))
         found = _METRIC.search(text, max(end, at))
     batch.flush()
+    rejected += batch.rejected
     if not rejected and "}" not in _closers(text):
         line_no += text.count("\n", counted)
         rejected.append((line_no, _CUT, text[-200:]))
@@ -164,6 +166,7 @@ class _Batch:
         self._pairs: list[tuple[int, int, str]] = []
         self._columns: list[tuple[int, int, str, str]] = []
         self._chars = 0
+        self.rejected: list[Rejected] = []
 
     def add_pairs(self, series: int, pairs: Any, line_no: int) -> None:
         """Adds samples given as pairs of time and value.
@@ -249,6 +252,8 @@ class _Batch:
         )
         both = frame.with_columns(pl.col("times", "values").str.split(","))
         same = pl.col("times").list.len() == pl.col("values").list.len()
+        for number in both.filter(~same)["line_no"]:
+            self.rejected.append((number, "not as many values as times", ""))
         parts = both.filter(same).explode("times", "values")
         self.samples.add(
             parts["series"], unix_us(parts["times"]), _floats(parts["values"]), parts["line_no"]
@@ -268,4 +273,7 @@ def _numbers(values: list[Any]) -> pl.Series:
 
 
 def _floats(texts: pl.Series) -> pl.Series:
-    return texts.str.strip_prefix("+").cast(pl.Float64, strict=False)
+    """Returns numbers given as texts; NaN where a value is missing, null where it is damaged."""
+    value = texts.str.strip_prefix("+").cast(pl.Float64, strict=False)
+    is_missing = texts.is_in(["null", "None"])
+    return value.zip_with(~is_missing, pl.Series([math.nan])) if is_missing.any() else value

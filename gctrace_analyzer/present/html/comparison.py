@@ -58,7 +58,7 @@ def dumps_sweep(found: SeveralSides) -> str:
         level="warn" if broken else "none",
         statements=[("Note", sentence) for sentence in broken],
         plots=list(intervals.of_settings(found.frame)),
-        tables=rows.settings(found.frame, None),
+        tables=rows.settings(found.frame, whole=True),
         method=rows.SWEEP_METHOD,
         more=[],
         notes_on_input=[*others, *comparison.notes(found.sides)],
@@ -81,7 +81,7 @@ def cell_of_sweep(found: SeveralSides) -> str:
     return _cell(
         title=_list(found),
         statements=statements,
-        tables=rows.settings(found.frame, None),
+        tables=rows.settings(found.frame, whole=True),
         method=rows.SWEEP_METHOD,
     )
 

@@ -16,7 +16,7 @@ from gctrace_analyzer.present.format import (
     share,
 )
 from gctrace_analyzer.present.sections.overview import Table
-from gctrace_analyzer.present.table import WIDTH
+from gctrace_analyzer.present.table import width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -263,10 +263,10 @@ def expected_and_measured(frame: pl.DataFrame) -> str | None:
     return "; ".join(parts) or None
 
 
-def settings(frame: pl.DataFrame, width: int | None = WIDTH) -> list[Table]:
+def settings(frame: pl.DataFrame, *, whole: bool = False) -> list[Table]:
     """Returns tables with one row per setting: first the main figures, then the others.
 
-    Names of settings are shortened to fit `width` characters; None: they are shown in full.
+    Names of settings are shortened to the width of the text, unless they are shown `whole`.
     """
     names = frame["setting"].unique(maintain_order=True).to_list()
     rows = {(row["setting"], row["metric"]): row for row in frame.iter_rows(named=True)}
@@ -289,8 +289,8 @@ def settings(frame: pl.DataFrame, width: int | None = WIDTH) -> list[Table]:
         )
         shown_names = (
             [printable(name) for name in names]
-            if width is None
-            else _short(names, max(width - 2 - taken, LEAST_SETTING))
+            if whole
+            else _short(names, max(width() - 2 - taken, LEAST_SETTING))
         )
         body = [(name, *row) for name, row in zip(shown_names, cells, strict=True)]
         tables.append(

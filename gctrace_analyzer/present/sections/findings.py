@@ -41,7 +41,7 @@ _EVENTS = ("GC038", "GC039", "GC040")
 
 def problems(report: Report) -> list[Problem]:
     """Returns warnings and worse that no other finding causes, the worst first."""
-    several = len(report.analysis.per_process) > 1
+    several = len(report.analysis.log.tables["processes"]) > 1
     causes = [each for each in report.analysis.findings if _is_root(each)]
     return [_problem(each, report, several=several) for each in causes]
 

@@ -236,8 +236,10 @@ def worst(report: Report) -> Table | None:
 
 def processes(report: Report) -> Table | None:
     """Returns the processes, if there are several."""
-    if len(report.analysis.per_process) < 2:
+    processes = report.analysis.log.tables["processes"]
+    if len(processes) < 2:
         return None
+    shown = processes.head(MOST_PROCESSES).iter_rows(named=True)
     rows = [
         (
             f"{row['process']}"
@@ -249,9 +251,10 @@ def processes(report: Report) -> Table | None:
             mib(s.live_heap_p50_mib),
             str(row["ended_by"]),
         )
-        for row, s in report.analysis.per_process[:MOST_PROCESSES]
+        for row in shown
+        for s in (report.analysis.summary_of(row["process"]),)
     ]
-    left = len(report.analysis.per_process) - len(rows)
+    left = len(processes) - len(rows)
     head = ("Processes", "cycles", "time", "GC CPU", "max pause", "live heap", "ended by")
     return Table(head, "lrrrrrl", rows, f"… and {left:,} more" if left else "")
 

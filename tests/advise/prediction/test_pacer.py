@@ -60,3 +60,53 @@ def test_an_inferred_gogc_is_rounded_to_a_common_value() -> None:
     assert pacer.snapped(119, 60) == 120
     assert pacer.snapped(51, 30) == 50
     assert pacer.snapped(43, 60) == 43
+
+
+def test_a_ballast_can_be_replaced_by_gogc_or_by_a_limit() -> None:
+    # 100 MiB live and 300 MiB of ballast: a cycle each 400 MiB, which GOGC=400 gives without.
+    assert pacer.gogc_like_ballast(100, 100, 300) == 400
+    assert pacer.goal_from_gogc(100, 400) == 500
+    # The goal is 800 MiB, of which 300 are ballast.
+    limit = pacer.limit_like_ballast(100, 100, 300, 20)
+    assert pacer.goal_from_limit(limit, 20, 100) == pytest.approx(500)
+
+
+def test_the_cpu_of_a_single_thread_follows_gogc() -> None:
+    # A tenth of the CPU at GOGC=100: 1 of 10 parts, so half as many cycles are 1 of 19.
+    assert pacer.closed_loop_share(0.1, 100, 200) == pytest.approx(1 / 19)
+    assert pacer.gogc_for_cpu(0.1, 100, 1 / 19) == pytest.approx(200)
+    assert pacer.gogc_for_cpu(0.1, 100, 0.1) == pytest.approx(100)
+
+
+@pytest.mark.parametrize(
+    ("procs", "workers"),
+    [
+        (1, (0, 0.25)),
+        (2, (0, 0.25)),
+        (3, (0, 0.25)),
+        (5, (1, 0.0)),
+        (6, (1, 0.5 / 6)),
+        (8, (2, 0)),
+    ],
+)
+def test_a_quarter_of_the_processors_marks(procs: int, workers: tuple[int, float]) -> None:
+    dedicated, share = pacer.mark_workers(procs)
+    assert (dedicated, share) == pytest.approx(workers)
+    assert dedicated + share * procs == pytest.approx(procs / 4, rel=0.34)
+
+
+def test_the_trigger_is_never_too_near_to_the_goal_or_to_the_live_heap() -> None:
+    assert pacer.trigger(100, 200, 0) == pytest.approx(196), "4 MiB are always left"
+    assert pacer.trigger(100, 110, 0) == pytest.approx(max(100 + 10 * 61 / 64, 106))
+    assert pacer.trigger(100, 200, 20) == 180
+    assert pacer.trigger_1_17(100, 200, 20, 0.6) == 180
+    assert pacer.trigger_1_17(100, 200, 90, 0.6) == 160
+    assert pacer.trigger_1_17(100, 200, 0, 0.6) == 195
+
+
+def test_the_distance_to_a_common_value_is_relative() -> None:
+    assert pacer.from_usual(100) == 0
+    assert pacer.from_usual(105) == pytest.approx(5 / 105)
+    assert pacer.from_usual(0) == pacer.from_usual(-1) == 0
+    assert pacer.from_usual(90) == 0
+    assert pacer.snapped(-1) == -1

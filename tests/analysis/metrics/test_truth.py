@@ -7,7 +7,8 @@ from statistics import median
 import polars as pl
 import pytest
 
-from tests.helpers.metrics import RECORDINGS, recording
+import gctrace_analyzer as gca
+from tests.helpers.metrics import CORPUS, RECORDINGS, recording
 
 ROUNDED = 0.5
 """Half a MiB is 6 % of the live heap of 8 MiB that caddy has."""
@@ -53,7 +54,9 @@ def test_live_heaps_agree_with_gctrace(name: str) -> None:
             assert "limit" in name
             continue
         off_mib = abs(live - truth["live_mib"])
-        assert off_mib <= max(0.15 * truth["live_mib"], ROUNDED)
+        # Four scrapes of a minute can all hit large cycles.
+        few = len(found.run.intervals.filter(process=process)) < 4
+        assert off_mib <= max((0.20 if few else 0.15) * truth["live_mib"], ROUNDED)
 
 
 def test_live_heaps_are_within_five_percent_in_the_median() -> None:
@@ -103,3 +106,25 @@ def test_every_layout_of_one_run_has_the_same_allocation() -> None:
     }
     assert len(rates) >= 7
     assert all(_off(rate or 0, 113.5) <= 0.02 for rate in rates.values()), rates
+
+
+def test_gctrace_and_the_runtime_differ_in_the_cpu_of_pauses_only() -> None:
+    folder = CORPUS / "own/thrash-limit80"
+    metrics = gca.read(folder / "runtime-metrics.jsonl.gz").memstats.drop_nulls("gc_cpu_s")
+    first, last = metrics.row(0, named=True), metrics.row(-1, named=True)
+
+    def counted(name: str) -> float:
+        return float(last[name] - first[name])
+
+    of_these = pl.col("gc_num").is_between(first["num_gc"] + 1, last["num_gc"])
+    cycles = gca.read(folder / "run.log.gz").cycles.filter(of_these)
+
+    def printed(*names: str) -> float:
+        return float(cycles.select(pl.sum_horizontal(names).sum() / 1000).item())
+
+    pauses = ("stw_sweep_term_cpu_ms", "stw_mark_term_cpu_ms")
+    marking = ("assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms")
+    assert printed("assist_cpu_ms") == pytest.approx(counted("gc_cpu_assist_s"), rel=0.02)
+    all_but_pauses = counted("gc_cpu_s") - counted("gc_cpu_pause_s")
+    assert printed(*marking) == pytest.approx(all_but_pauses, rel=0.02)
+    assert printed(*pauses) > 4 * counted("gc_cpu_pause_s")

@@ -174,3 +174,38 @@ def test_a_kill_before_the_first_cycle_has_no_last_cycle(tmp_path: Path) -> None
     (found,) = gca.read(logfile(tmp_path / "log", lines)).post_mortems()
     assert found.last_gc_num is None
     assert found.gc_cpu_share is None
+
+
+def test_a_unit_that_systemd_oomd_killed_has_a_post_mortem_without_a_count(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal.log"
+    path.write_text(
+        "2026-01-01T00:00:01+0000 node systemd[1]: api.service: systemd-oomd killed some "
+        "process(es) in this unit.\n"
+    )
+    (death,) = gca.read(path).post_mortems()
+    assert (death.kind, death.killer) == ("Unit killed for memory", "systemd-oomd")
+    assert (death.victim, death.proven) == ("api.service", True)
+
+
+def test_deaths_of_several_containers_are_not_all_of_the_only_program(tmp_path: Path) -> None:
+    def state(name: str, identifier: str) -> dict[str, Any]:
+        return {
+            "Id": identifier * 64,
+            "Name": f"/{name}",
+            "State": {
+                "Status": "exited", "OOMKilled": True, "ExitCode": 137,
+                "StartedAt": "2026-01-01T00:00:00Z", "FinishedAt": "2026-01-01T00:01:00Z",
+            },
+            "HostConfig": {"Memory": 1 << 29},
+        }  # fmt: skip
+
+    log = logfile(tmp_path / "run.log", records(30))
+    path = tmp_path / "inspect.json"
+    path.write_text(json.dumps([state("api", "a")]))
+    (death,) = gca.read(log, path).post_mortems()
+    assert (death.process, death.match_by) == (0, ("only program",))
+    path.write_text(json.dumps([state("api", "a"), state("worker", "b")]))
+    deaths = gca.read(log, path).post_mortems()
+    assert [(each.victim, each.process) for each in deaths] == [("api", None), ("worker", None)]

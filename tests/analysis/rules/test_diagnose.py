@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.caveats import MOST_DIAGNOSED
 from gctrace_analyzer.analysis.rules.finding import Finding, frame
 from gctrace_analyzer.analysis.rules.levels import levels
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -25,6 +26,17 @@ def test_a_finding_of_several_processes_is_listed_once() -> None:
     assert len(findings) == 1
     assert "The same is true of 2 other processes" in findings["evidence"][0]
     assert "of another process" in read_text(BUSY * 2).findings()["evidence"][0]
+
+
+def test_of_a_crash_loop_only_the_longest_processes_are_diagnosed() -> None:
+    loop = log_of(3) * (2 * MOST_DIAGNOSED)
+    run = read_text(loop + BUSY)
+    assert len(run.processes) == 2 * MOST_DIAGNOSED + 1
+    (caveat,) = [each for each in run.summary().warnings if "findings" in each]
+    assert f"{MOST_DIAGNOSED} processes with the most cycles of {len(run.processes)}" in caveat
+    finding = run.findings().filter(id="GC001")
+    assert finding["process"].to_list() == [2 * MOST_DIAGNOSED]
+    assert not any("findings" in each for each in read_text(BUSY * 2).summary().warnings)
 
 
 def test_a_short_process_next_to_a_long_one_is_not_reported() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.ingest.evidence import oom
 from gctrace_analyzer.ingest.evidence.message import Message, Row
 from gctrace_analyzer.ingest.evidence.oom_lines import scope
@@ -237,3 +238,25 @@ def test_kernel_prefixes_with_caller_or_delta(prefix: str, tmp_path: Path) -> No
     lines = [prefix.format(8) + KILL.format(pid=7, comm="api", kb=5), prefix.format(9) + reaped]
     kill = read_lines(tmp_path, *lines).oom_kills.row(0, named=True)
     assert (kill["uid"], kill["reaped"]) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    ["[ 1234.567890] ", "[ 1234.567890][ T9999] ", "[Thu Jan  8 12:00:01 2026] [   C3] "],
+)
+def test_a_caller_id_in_the_prefix_loses_nothing_of_a_kill(prefix: str, tmp_path: Path) -> None:
+    lines = [
+        "api invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=984",
+        "memory: usage 524288kB, limit 524288kB, failcnt 222",
+        "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=c1,mems_allowed=0,"
+        "oom_memcg=/pod1,task_memcg=/pod1/c1,task=api,pid=4242,uid=1000",
+        "Memory cgroup out of memory: Killed process 4242 (api) total-vm:2000000kB, "
+        "anon-rss:520000kB, file-rss:0kB, shmem-rss:0kB, UID:1000 oom_score_adj:984",
+        "Tasks in /pod1 are going to be killed due to memory.oom.group set",
+        "oom_reaper: reaped process 4242 (api), now anon-rss:0kB, file-rss:0kB, shmem-rss:0kB",
+    ]
+    path = tmp_path / "kern.log"
+    path.write_text("".join(f"{prefix}{line}\n" for line in lines))
+    (row,) = gca.read(path, year=2026, tz="UTC").oom_kills.to_dicts()
+    assert (row["uid"], row["reaped"], row["oom_group"]) == (1000, True, True)
+    assert (row["oom_memcg"], row["limit_bytes"]) == ("/pod1", 512 << 20)

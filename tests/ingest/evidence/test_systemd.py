@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.ingest.evidence.systemd import consumed, span_s
 from gctrace_analyzer.ingest.evidence.systemd import read as read_systemd
@@ -120,3 +121,19 @@ def test_a_kill_by_systemd_oomd_without_figures_has_its_unit() -> None:
     (row,) = read_systemd([Message(n, t) for n, t in enumerate(texts, 1)])["oom_kills"]
     assert (row["unit"], row["reason"]) == ("api.service", "memory_used")
     assert "usage_bytes" not in row
+
+
+def test_a_kill_by_the_memory_controller_of_talos_has_its_pod(tmp_path: Path) -> None:
+    uid = "77f06c5c-4593-43e9-b970-987f6ecb825b"
+    path = tmp_path / "dmesg.log"
+    path.write_text(
+        "user: warning: [2026-01-12T20:27:31.913975631Z]: [talos] OOM controller triggered "
+        '{"component": "controller-runtime", "controller": "runtime.OOMController"}\n'
+        "user: warning: [2026-01-12T20:27:31.913975631Z]: [talos] Sending SIGKILL to cgroup "
+        '{"component": "controller-runtime", "controller": "runtime.OOMController", '
+        f'"cgroup": "/sys/fs/cgroup/kubepods/burstable/pod{uid}"}}\n'
+    )
+    (row,) = gca.read(path).oom_kills.to_dicts()
+    assert (row["killer"], row["reason"], row["pod_uid"]) == ("Talos", "memory_pressure", uid)
+    assert row["cgroup"] == f"/kubepods/burstable/pod{uid}"
+    assert row["logged_at"].isoformat() == "2026-01-12T20:27:31.913975+00:00"

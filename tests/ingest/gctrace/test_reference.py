@@ -1,0 +1,109 @@
+"""The real reader finds the same cycles as a second, deliberately simple one."""
+
+from __future__ import annotations
+
+import io
+import sys
+import warnings
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.errors import GctraceError
+from tests.conftest import ROOT
+from tests.helpers import reference
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import fuzzing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+PARTS = 8
+FUZZED = 400
+"""Damaged logs that both readers read."""
+
+REASONS = {
+    "cri.log": "the runtime wrote a line in two pieces, which CRI marks as P and F",
+    "plain-ansi-crlf.log": "colour codes are between the characters of the records",
+    "ansi-bytes-short-all.log": "colour codes are between the characters of the records",
+}
+"""Why the reference reader cannot find cycles that the real one finds."""
+
+
+def counted(cycles: Iterable[reference.Cycle]) -> Counter[tuple[object, ...]]:
+    """The cycles without their lines: a record that was torn begins on another line."""
+    return Counter(each[1:] for each in cycles)
+
+
+def read(data: bytes) -> gca.Run | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gca.GctraceWarning)
+        try:
+            return gca.read(io.BytesIO(data))
+        except GctraceError:
+            return None
+
+
+def cycles_of(run: gca.Run, *, repaired: bool) -> Counter[tuple[object, ...]]:
+    rows = run.cycles if repaired else run.cycles.filter(repaired=False)
+    found = [reference.Cycle(*row) for row in rows.select(reference.Cycle._fields).iter_rows()]
+    return counted(each for each in found if each.is_comparable)
+
+
+def differences(data: bytes, run: gca.Run) -> tuple[list[object], list[object]]:
+    """Cycles that only the reference has, and those that only the real reader has.
+
+    Records that the real reader repaired may be missing from the reference.
+    """
+    found = list(reference.cycles(data.decode("utf-8", "replace")))
+    certain = counted(each for each, is_possible in found if is_possible)
+    missing = certain - cycles_of(run, repaired=True)
+    extra = cycles_of(run, repaired=False) - counted(each for each, _ in found)
+    return list(missing), list(extra)
+
+
+def logs() -> list[Path]:
+    return [
+        path
+        for path in fuzzing.corpus()
+        if "metrics" not in path.parts and path.suffix != ".zst"
+    ]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_both_readers_find_the_same_cycles_in_every_log(part: int) -> None:
+    total = 0
+    for path in logs()[part::PARTS]:
+        data = fuzzing.content(path)
+        run = read(path.read_bytes())
+        if run is None:
+            assert not list(reference.cycles(data.decode("utf-8", "replace"))), path
+            continue
+        missing, extra = differences(data, run)
+        assert not missing, path
+        assert not extra or path.name in REASONS, path
+        total += len(run.cycles)
+    assert total > 1000
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_both_readers_find_the_same_cycles_in_damaged_logs(part: int) -> None:
+    plain = [path for path in logs() if path.name.endswith((".log", ".log.gz"))]
+    mutator = fuzzing.Mutator([path for path in plain if "inputs" not in path.parts])
+    total = 0
+    for number in range(part, FUZZED, PARTS):
+        data = mutator.made(f"reference/{number}")
+        if len(data) > 50_000 or data[:2] == b"\x1f\x8b" or b"\x1b" in data or b"\0" in data:
+            continue
+        run = read(data)
+        if run is None or run.sources[0].kind != "log":
+            continue
+        missing, extra = differences(data, run)
+        assert (missing, extra) == ([], []), number
+        total += len(run.cycles)
+    assert total > 100

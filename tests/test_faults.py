@@ -1,0 +1,223 @@
+"""Full disks, kills and vanishing files: an error that says what happened, never half a file."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.api import live
+from gctrace_analyzer.cli.report import write
+from gctrace_analyzer.files import write_atomically
+from gctrace_analyzer.ingest.follow import Followed, Stop
+from tests.conftest import SAMPLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+STEADY = SAMPLES / "steady-go1.26.log"
+COMMAND = [sys.executable, "-m", "gctrace_analyzer"]
+PATIENCE_S = 60
+KINDS = ("text", "json", "jsonl", "csv", "md", "html", "parquet", "png", "svg")
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+
+
+class FullDisk(io.BytesIO):
+    """A file on a disk that is full after some bytes."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self.room = room
+
+    def write(self, data: Any, /) -> int:
+        self.room -= memoryview(data).nbytes
+        if self.room < 0:
+            raise OSError(28, "No space left on device")
+        return super().write(data)
+
+
+def content(kind: str) -> bytes:
+    file = io.BytesIO()
+    write(gca.read(STEADY), kind, "timeline" if kind in ("png", "svg") else "cycles", file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_output_that_does_not_fit_leaves_the_old_file(kind: str, tmp_path: Path) -> None:
+    if kind in ("png", "svg"):
+        pytest.importorskip("matplotlib")
+    path = tmp_path / "report"
+    path.write_text("old")
+    run, size = gca.read(STEADY), len(content(kind))
+    table = "timeline" if kind in ("png", "svg") else "cycles"
+    for room in sorted({0, 1, size // 3, size // 2, size - 1}):
+
+        def fill(file: object, room: int = room) -> None:
+            del file
+            write(run, kind, table, FullDisk(room))
+
+        with pytest.raises(gca.UnwritableOutputError, match="No space left") as caught:
+            write_atomically(path, fill)
+        assert caught.value.kept
+        assert [each.read_text() for each in tmp_path.iterdir()] == ["old"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("words", [["-f", "md"], ["-f", "jsonl"], ["-f", "html"]])
+def test_a_full_standard_output_is_one_message(words: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*COMMAND, str(STEADY), *words], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"gctrace-analyze: standard output: No space left on device\n"
+
+
+def kill_at_random_moments(words: list[str], kills: int) -> Iterator[None]:
+    """Runs a command as often as given, and kills it at another moment each time."""
+    begin = time.monotonic()
+    subprocess.run([*COMMAND, *words], capture_output=True, check=True, timeout=PATIENCE_S)
+    whole = time.monotonic() - begin
+    rng = random.Random(0)
+    for _ in range(kills):
+        with subprocess.Popen(
+            [*COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as command:
+            # Most of the time passes before the output is written.
+            time.sleep(whole * rng.uniform(0.5, 1.05))
+            command.kill()
+        yield
+
+
+def test_a_killed_run_leaves_the_old_report_or_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    words = [str(STEADY), "-o", str(path)]
+    subprocess.run([*COMMAND, *words], check=True)
+    whole = path.read_bytes()
+    path.write_text("old")
+    for _ in kill_at_random_moments(words, 12):
+        assert path.read_bytes() in (b"old", whole)
+        path.write_text("old")
+
+
+def test_a_killed_fleet_leaves_whole_rows_and_resumes(tmp_path: Path) -> None:
+    pytest.importorskip("dask")
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for number in range(6):
+        (logs / f"{number}.log").write_bytes(STEADY.read_bytes())
+    out = tmp_path / "fleet.parquet"
+    words = ["fleet", str(logs), "--workers", "1", "-o", str(out)]
+    from gctrace_analyzer.fleets.output import existing
+
+    for _ in kill_at_random_moments(words, 4):
+        rows = existing(str(out)).collect()
+        assert rows["file"].is_unique().all()
+        assert rows["cycles"].null_count() == 0
+    subprocess.run([*COMMAND, *words], check=True, capture_output=True)
+    assert len(existing(str(out)).collect()) == 6
+
+
+def test_a_followed_file_that_can_no_longer_be_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.log"
+    path.write_bytes(STEADY.read_bytes())
+    segments = Followed(str(path), Stop()).segments()
+    segment = next(segments)
+    assert segment.read(1 << 20)
+
+    def gone(*_: object) -> bytes:
+        raise OSError(116, "Stale file handle")
+
+    monkeypatch.setattr(os, "pread", gone)
+    with pytest.raises(gca.UnreadableInputError, match="stale file handle"):
+        segment.read(1 << 20)
+
+
+def test_a_log_whose_clock_goes_back_loses_no_cycles() -> None:
+    lines = [line for line in STEADY.read_text().splitlines() if line.startswith("gc ")][:20]
+    stamps = [f"2026-03-01T10:{30 + n - 15 * (n >= 10):02}:00.5Z" for n in range(20)]
+    text = "".join(f"{at} {line}\n" for at, line in zip(stamps, lines, strict=True))
+    seen = live()
+    seen.follow(io.BytesIO(text.encode()), lambda: None)
+    run = seen.run()
+    assert len(run.cycles) == 20
+    assert run.cycles["logged_at"].null_count() == 0
+    assert len(run.processes) == 1
+
+
+@ON_LINUX
+def test_a_program_ends_when_watch_is_killed(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    script = f"echo $$ > {pid}; exec sleep 600"
+    with subprocess.Popen(
+        [*COMMAND, "watch", "--", "sh", "-c", script],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as watch:
+        until(lambda: pid.exists() and bool(pid.read_text().strip()))
+        number = int(pid.read_text())
+        assert is_running(number)
+        watch.kill()
+    until(lambda: not is_running(number))
+
+
+@ON_LINUX
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("exit 3", 3),
+        ("exec 2>&-; echo out; exit 4", 4),
+        ("yes 'a line that is no gctrace' | head -c 8000000 >&2; exit 5", 5),
+    ],
+    ids=["dies at once", "closes its standard error", "floods"],
+)
+def test_watch_exits_as_a_difficult_program_does(script: str, code: int) -> None:
+    done = subprocess.run(
+        [*COMMAND, "watch", "--", "sh", "-c", script],
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == code
+    assert b"Traceback" not in done.stderr
+
+
+@ON_LINUX
+def test_a_program_that_ignores_sigterm_is_not_left_behind(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    script = f"trap '' TERM; echo $$ > {ready}; sleep 1; sleep 1; exit 7"
+    with subprocess.Popen(
+        [*COMMAND, "watch", "--", "sh", "-c", script], stderr=subprocess.DEVNULL
+    ) as watch:
+        until(lambda: ready.exists() and bool(ready.read_text().strip()))
+        watch.send_signal(signal.SIGTERM)
+        # `watch` waits for the program, whose decision it is when to end.
+        assert watch.wait(PATIENCE_S) == 7
+    assert not is_running(int(ready.read_text()))
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process exists and is no zombie, which waits for its parent only."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state != "Z"
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come"
+        time.sleep(0.05)
