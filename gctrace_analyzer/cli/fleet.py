@@ -29,11 +29,11 @@ from gctrace_analyzer.files import write_atomically
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import polars as pl
 
-    from gctrace_analyzer.analysis.fleet import Answers
+    from gctrace_analyzer.analysis.fleet.answers import Answers
     from gctrace_analyzer.fleets.scheduler import Progress
 
 FORMATS = ("text", "md", "html", "json", "csv", "jsonl")
@@ -42,6 +42,7 @@ SUFFIXES = {
     ".txt": "text",
 }  # fmt: skip
 _REDRAW_S = 0.2
+_REPORTS = 10
 
 _DESCRIPTION = """\
 Reads the logs of many processes, writes one row for each, and answers questions
@@ -77,6 +78,8 @@ examples:
   gctrace-analyze fleet 's3://logs/**' -o s3://results/fleet.parquet \\
       --scheduler tcp://10.0.0.5:8786
   gctrace-analyze fleet -o fleet.parquet -f json     report on existing results
+  gctrace-analyze fleet 'logs/**' -o today.parquet -o fleet.html \
+      --reports reports --compare-with yesterday.parquet
 
 A file that cannot be read becomes a row with its error. A file that crashes
 its worker is retried alone; if it crashes again, it becomes such a row. Ctrl-C
@@ -90,21 +93,30 @@ def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
     args = command_parser().parse_args(words)
     folder, reports = _outputs(args.output)
-    from gctrace_analyzer.analysis.fleet import answers
+    from gctrace_analyzer.analysis.fleet.answers import answers, since
+    from gctrace_analyzer.fleets.identity import public
+    from gctrace_analyzer.fleets.reports import links
 
-    rows = _rows(args, folder)
+    earlier = _earlier(args.compare_with)
+    inputs = _inputs(args.inputs)
+    rows = _rows(args, inputs, folder)
     if rows is None:
         return exit_codes.INTERRUPTED
     table = rows.collect()
     found = answers(table)
+    if earlier is not None:
+        found = since(found, answers(earlier), public(args.compare_with))
+    pages = {} if args.reports is None else _reports(args, inputs, found)
     for path, kind in reports:
-        write_atomically(path, methodcaller("write", _dumped(table, found, kind, args)))
+        content = _dumped(table, found, kind, args, links(pages, path))
+        write_atomically(path, methodcaller("write", content))
     if args.format in (None, "text") and (not reports or args.format):
         from gctrace_analyzer.present.fleet import lines
 
         show(lines(found, args.top), args.color)
     elif args.format:
-        sys.stdout.buffer.write(_dumped(table, found, args.format, args))
+        content = _dumped(table, found, args.format, args, links(pages, None))
+        sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     return exit_codes.INPUT if found.totals.files == found.totals.unread else 0
 
@@ -172,6 +184,26 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     add_csv_safe(group)
     add_top(group)
     group.add_argument(
+        "--reports",
+        type=Path,
+        metavar="FOLDER",
+        help="write the HTML report of each of the worst processes to this folder; the HTML "
+        "summary links to them",
+    )
+    group.add_argument(
+        "--reports-top",
+        type=whole_number("reports-top", 1),
+        default=_REPORTS,
+        metavar="N",
+        help="number of these reports: processes that are thrashing first, then by GC cores "
+        f"(default: {_REPORTS})",
+    )
+    group.add_argument(
+        "--compare-with",
+        metavar="OUTPUT",
+        help="the OUTPUT.parquet of an earlier run: show which services changed since",
+    )
+    group.add_argument(
         "--overwrite", action="store_true", help="discard what is in the output already"
     )
     group.add_argument(
@@ -198,12 +230,39 @@ def _outputs(names: list[str]) -> tuple[str | None, list[tuple[Path, str]]]:
     return folder, [(path, format_of(path, SUFFIXES)) for path in reports]
 
 
-def _rows(args: argparse.Namespace, folder: str | None) -> pl.LazyFrame | None:
+def _earlier(where: str | None) -> pl.DataFrame | None:
+    """Returns the rows of the earlier run; an error ends this run before it begins."""
+    from gctrace_analyzer.fleets.output import existing
+
+    return None if where is None else existing(where).collect()
+
+
+def _reports(
+    args: argparse.Namespace, words: list[str], found: Answers
+) -> dict[tuple[str, int], Path]:
+    """Writes the reports of the worst processes; returns their files."""
+    from gctrace_analyzer.fleets.inputs import find
+    from gctrace_analyzer.fleets.reports import write_reports
+
+    return write_reports(
+        found.processes,
+        args.reports,
+        top=args.reports_top,
+        items=find(words)[0],
+        read_options=read_options(args),
+        failed=lambda file, problem: say(
+            f"gctrace-analyze: warning: no report of {file}: {problem}"
+        ),
+    )
+
+
+def _rows(
+    args: argparse.Namespace, inputs: list[str], folder: str | None
+) -> pl.LazyFrame | None:
     """Returns the rows; None if the run was interrupted."""
     from gctrace_analyzer.fleets.fleet import fleet
     from gctrace_analyzer.fleets.output import existing
 
-    inputs = _inputs(args.inputs)
     if not inputs:
         if folder is None or args.inputs:
             raise BadSettingError(
@@ -297,7 +356,13 @@ def _progress_line(now: Progress) -> str:
     return " · ".join(parts)
 
 
-def _dumped(rows: pl.DataFrame, found: Answers, kind: str, args: argparse.Namespace) -> bytes:
+def _dumped(
+    rows: pl.DataFrame,
+    found: Answers,
+    kind: str,
+    args: argparse.Namespace,
+    links: Mapping[tuple[str, int], str],
+) -> bytes:
     """Returns the report, or the rows, in a format."""
     from gctrace_analyzer.present import fleet
     from gctrace_analyzer.present.table import joined
@@ -307,7 +372,7 @@ def _dumped(rows: pl.DataFrame, found: Answers, kind: str, args: argparse.Namesp
     if kind == "html":
         from gctrace_analyzer.present.html.fleet import dumps
 
-        return dumps(found, args.top).encode("utf-8", "replace")
+        return dumps(found, args.top, links).encode("utf-8", "replace")
     if kind == "json":
         return fleet.to_json(found).encode()
     if kind == "text":

@@ -5,17 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.fleet import Answers, answers
+from gctrace_analyzer.analysis.fleet.answers import Answers, answers, since
 from gctrace_analyzer.present import fleet
+from gctrace_analyzer.present.format import count
+from gctrace_analyzer.present.html import fleet as html
 from gctrace_analyzer.present.table import joined
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FleetAnswers(Answers):
     """Answers about all processes of a fleet; prints like `gctrace-analyze fleet`."""
+
+    def __repr__(self) -> str:
+        t = self.totals
+        parts = (
+            count(t.files, "file"),
+            count(t.processes, "process", "processes"),
+            f"{t.thrashing:,} thrashing",
+        )
+        return f"<FleetAnswers: {', '.join(parts)}>"
 
     def __str__(self) -> str:
         return joined(fleet.lines(self))
@@ -23,12 +34,22 @@ class FleetAnswers(Answers):
     def _repr_markdown_(self) -> str:
         return fleet.dumps(self)
 
+    def _repr_html_(self) -> str:
+        return html.cell(self)
 
-def fleet_answers(rows: pl.DataFrame | pl.LazyFrame) -> FleetAnswers:
+
+def fleet_answers(
+    rows: pl.DataFrame | pl.LazyFrame,
+    *,
+    before: pl.DataFrame | pl.LazyFrame | None = None,
+) -> FleetAnswers:
     """Returns the answers that the rows of a fleet give.
 
     Args:
         rows: what `fleet` returned, or a part of it, such as one region or one day.
+        before: the rows of an earlier run: `changes` then has what changed since.
     """
     found = answers(rows.lazy().collect())
+    if before is not None:
+        found = since(found, answers(before.lazy().collect()), "the earlier run")
     return FleetAnswers(**{each.name: getattr(found, each.name) for each in fields(found)})

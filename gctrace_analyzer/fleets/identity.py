@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
+from gctrace_analyzer.analysis.fleet.names import REPLICA_SUFFIX
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
@@ -103,16 +104,10 @@ def identity(name: str, by: re.Pattern[str] | None) -> dict[str, str]:
     return match.groupdict() if match else {}
 
 
-_REPLICA_SUFFIX = re.compile(
-    r"-(?:[bcdf-hj-np-tv-xz2-9]{6,10}-)?[bcdf-hj-np-tv-xz2-9]{5}$|-\d+$"
-)
-
-
 def service_of(row: Mapping[str, object]) -> str | None:
     """Returns the service according to the log prefix; None if the prefix does not name it.
 
-    It is the container, unit or program, else the pod without the suffix that Kubernetes adds
-    (rand.SafeEncodeString, or the ordinal of a stateful set).
+    It is the container, unit or program, else the pod without the suffix that Kubernetes adds.
 
     >>> service_of({"pod": "api-6d4cf56db6-x2k9v"}), service_of({"unit": "api.service"})
     ('api', 'api')
@@ -124,4 +119,4 @@ def service_of(row: Mapping[str, object]) -> str | None:
         return str(unit).removesuffix(".service")
     if ident:
         return str(ident)
-    return _REPLICA_SUFFIX.sub("", str(pod)) if pod else None
+    return re.sub(REPLICA_SUFFIX, "", str(pod)) if pod else None

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.present import markdown, text
-from gctrace_analyzer.present.fleet import MOST_ROWS, cores, finite, ranked, short_name
+from gctrace_analyzer.present.fleet import MOST_ROWS, finite
+from gctrace_analyzer.present.fleet_tables import cores
 from gctrace_analyzer.present.format import (
     NONE,
     count,
@@ -19,6 +20,7 @@ from gctrace_analyzer.present.format import (
     share,
 )
 from gctrace_analyzer.present.format import milliseconds as ms
+from gctrace_analyzer.present.ranking import Column, Ranking, ranking
 from gctrace_analyzer.present.table import table as text_table
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.present.sections.overview import Table
     from gctrace_analyzer.present.table import Line
 
 SCHEMA_VERSION = 1
@@ -111,8 +112,8 @@ def lines(found: Services, most: int = MOST_ROWS) -> Iterator[Line]:
     style = {"bad": "bold red", "warn": "yellow"}.get(severity, "")
     for line in text.wrapped(f"{verdict[0].upper()}{verdict[1:]}."):
         yield ((line, style),)
-    for table in tables(found, most):
-        yield from text_table(table)
+    for ranked in rankings(found, most):
+        yield from text_table(ranked.table(narrow=True))
     for each in found.advised:
         yield ()
         yield ((f"{printable(each.instance)}: {each.headline}", "bold"),)
@@ -132,8 +133,8 @@ def dumps(found: Services, most: int = MOST_ROWS) -> str:
     """Returns the tables as Markdown text."""
     body = ["## Go garbage collection of services", "", *map(markdown.escaped, found.facts)]
     body += ["", f"**{markdown.escaped(found.verdict[1])}**"]
-    for table in tables(found, most):
-        body += markdown.table(table)
+    for ranked in rankings(found, most):
+        body += markdown.table(ranked.table(narrow=False))
     for each in found.advised:
         body += [
             "",
@@ -177,22 +178,23 @@ def to_html(found: Services, most: int = MOST_ROWS) -> str:
         found.facts[0],
         [f"{each.instance}: {each.headline} {each.settings}" for each in found.advised],
         found.verdict,
-        tables(found, most),
+        rankings(found, fleet.MOST_ON_PAGE),
         [*notes(found), *([_GO_LINE] if _unknown(found) else [])],
+        first=most,
     )
 
 
-def tables(found: Services, most: int = MOST_ROWS) -> list[Table]:
+def rankings(found: Services, most: int = MOST_ROWS) -> list[Ranking]:
     """Returns the tables that have rows, each with at most `most` of them."""
     stateful = found.rows.filter(found.rows["state"].is_not_null())
-    several = len(found.services) > 1
-    made = [
-        ranked(found.services, _services, most) if several else None,
-        ranked(found.rows, _processes, most),
-        ranked(stateful, _states, most),
-        ranked(found.rows, _memory, most),
-    ]
-    return [each for each in made if each is not None and each.rows]
+    several = found.services if len(found.services) > 1 else found.services.clear()
+    made = (
+        ranking("Services", several, _SERVICES, most),
+        ranking("Processes", found.rows, _PROCESSES, most),
+        ranking("Thrashing or close to it", stateful, _STATEFUL, most),
+        ranking("Memory", found.rows, _MEMORY, most),
+    )
+    return [each for each in made if each.rows]
 
 
 def notes(found: Services) -> list[str]:
@@ -216,47 +218,44 @@ def _unknown(found: Services) -> int:
     return int(found.rows["gc_cores"].is_null().sum())
 
 
-_services = (
-    ("Service", "replicas", "GC CPU", "GC cores", "cycles/s", "pause max", "held by Go"),
-    "lrrrrrr",
-    lambda row: (
-        short_name(row["service"] or "(no name)", _NAME_CHARS),
-        f"{row['processes']:,}",
-        share(row["gc_cpu_share"]),
-        cores(row["gc_cores"]),
-        rate(row["gc_per_s"]),
-        ms(row["stw_max_ms"]),
-        mib(row["go_memory_mib"]),
-    ),
+_NAME = Column("Process", lambda row: row["instance"], "instance", "l", _NAME_CHARS)
+_GC_CPU = Column("GC CPU", lambda row: share(row["gc_cpu_share"]), "gc_cpu_share")
+_GC_PER_S = Column("cycles/s", lambda row: rate(row["gc_per_s"]), "gc_per_s")
+_PAUSE = Column("pause max", lambda row: ms(row["stw_max_ms"]), "stw_max_ms")
+_HELD = Column("held by Go", lambda row: mib(row["go_memory_mib"]), "go_memory_mib")
+_SERVICES = (
+    Column("Service", lambda row: row["service"] or "(no name)", "service", "l", _NAME_CHARS),
+    Column("replicas", lambda row: f"{row['processes']:,}", "processes"),
+    _GC_CPU,
+    Column("GC cores", lambda row: cores(row["gc_cores"]), "gc_cores"),
+    _GC_PER_S,
+    _PAUSE,
+    _HELD,
 )
-_processes = (
-    ("Process", "GC CPU", "cycles/s", "pause max", "allocation", "heap goal"),
-    "lrrrrr",
-    lambda row: (
-        _name(row),
-        share(row["gc_cpu_share"]),
-        rate(row["gc_per_s"]),
-        ms(row["stw_max_ms"]),
-        mib_per_s(row["alloc_mib_per_s"]),
-        mib(row["heap_goal_mib"]),
-    ),
+_PROCESSES = (
+    _NAME,
+    _GC_CPU,
+    _GC_PER_S,
+    _PAUSE,
+    Column("allocation", lambda row: mib_per_s(row["alloc_mib_per_s"]), "alloc_mib_per_s"),
+    Column("heap goal", lambda row: mib(row["heap_goal_mib"]), "heap_goal_mib"),
 )
-_states = (
-    ("Thrashing or close to it", "state", "why"),
-    "lll",
-    lambda row: (_name(row), _STATES[row["state"]], row["reason"]),
+_STATEFUL = (
+    _NAME,
+    Column("state", lambda row: _STATES[row["state"]], align="l"),
+    Column("why", lambda row: row["reason"] or "", "reason", "l", is_wide=True),
 )
-_memory = (
-    ("Memory", "held by Go", "RSS max", "GOMEMLIMIT", "container", "GOGC", "restarts"),
-    "lrrrrrr",
-    lambda row: (
-        _name(row),
-        mib(row["go_memory_mib"]),
-        mib(row["rss_max_mib"]),
-        mib(row["memory_limit_mib"]),
-        mib(row["container_limit_mib"]),
-        row["gogc"] or NONE,
-        NONE if row["restarts"] is None else f"{row['restarts']:.0f}",
+_MEMORY = (
+    _NAME,
+    _HELD,
+    Column("RSS max", lambda row: mib(row["rss_max_mib"]), "rss_max_mib"),
+    Column("GOMEMLIMIT", lambda row: mib(row["memory_limit_mib"]), "memory_limit_mib"),
+    Column("container", lambda row: mib(row["container_limit_mib"]), "container_limit_mib"),
+    Column("GOGC", lambda row: row["gogc"] or NONE, "gogc"),
+    Column(
+        "restarts",
+        lambda row: NONE if row["restarts"] is None else f"{row['restarts']:.0f}",
+        "restarts",
     ),
 )
 
@@ -264,7 +263,3 @@ _memory = (
 def _whole_name(row: Mapping[str, Any]) -> str:
     service = row["service"]
     return printable(f"{row['instance']} ({service})" if service else row["instance"])
-
-
-def _name(row: Mapping[str, Any]) -> str:
-    return short_name(row["instance"], _NAME_CHARS)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.fleet import NO_SERVICE, answers
+from gctrace_analyzer.analysis.fleet.answers import answers, since
 
 USUAL = {
     "service": "api", "process": 0, "cycles": 100, "span_s": 100.0, "gc_cpu_s": 50.0,
@@ -119,12 +119,41 @@ def test_a_replica_far_from_the_others_is_an_outlier() -> None:
     assert found.outliers["usual"][0] == pytest.approx(104.5)
 
 
-def test_files_without_a_service_are_one_group_and_are_not_compared() -> None:
+def test_files_without_a_service_have_their_own_names_and_are_not_compared() -> None:
     many = [{"service": None, "live_heap_p50_mib": 100.0 + 200 * (n == 9)} for n in range(10)]
     found = answers(rows(*many))
-    assert found.services["service"].to_list() == [NO_SERVICE]
-    assert found.totals.unnamed == 10
+    assert sorted(found.services["service"]) == [str(n) for n in range(10)]
+    assert (found.totals.services, found.totals.unnamed) == (0, 10)
     assert found.outliers.is_empty()
+
+
+@pytest.mark.parametrize(
+    ("files", "services"),
+    [
+        (["logs/steady-go1.26.log"], ["steady-go1.26"]),
+        (["app.log", "app.log.1", "app.log.2.gz", "app-20261120.log.zst"], ["app"]),
+        (["api-6d4cf56db6-x2k9v.log", "api-6d4cf56db6-bq7tz.log"], ["api"]),
+        (["a/out.log", "b/out.log", "b/web.log"], ["a/out", "b/out", "web"]),
+        (["https://logs.example/x/db-0.txt?0a1b2c3d"], ["db"]),
+        ([".log"], [".log"]),
+    ],
+)
+def test_the_name_of_a_file_names_its_service(files: list[str], services: list[str]) -> None:
+    found = answers(rows(*({"file": each, "service": None} for each in files)))
+    assert sorted(found.services["service"]) == services
+
+
+def test_processes_that_thrash_come_first_then_the_cores_count() -> None:
+    found = answers(
+        rows(
+            {"gc_cpu_s": 10.0},
+            {"gc_cpu_s": 90.0},
+            {"gc_cpu_s": 1.0, "thrash_s": 9.0, "thrashes_at_end": True},
+            {"gc_cpu_s": None},
+            {"gc_cpu_s": 20.0, "thrash_s": 9.0},
+        )
+    )
+    assert found.processes["file"].to_list() == ["2.log", "1.log", "4.log", "0.log", "3.log"]
 
 
 def test_files_that_could_not_be_read_are_counted_by_reason() -> None:
@@ -139,3 +168,48 @@ def test_the_answers_are_json() -> None:
     plain = json.loads(json.dumps(found.to_dict()))
     assert plain["totals"]["services"] == 2
     assert answers(rows({"gc_cpu_s": None})).totals.gc_cores is None
+
+
+def test_changes_are_those_of_services_in_both_runs_beyond_rounding() -> None:
+    thrashing = {"thrash_s": 9.0, "thrashes_at_end": True}
+    before = rows(
+        {"service": "same"},
+        {"service": "more", "gc_cpu_s": 10.0},
+        {"service": "tiny", "gc_cpu_s": 0.1},
+        {"service": "solved", **thrashing},
+        {"service": "gone", **thrashing},
+    )
+    after = rows(
+        {"service": "same", "gc_cpu_s": 54.0},
+        {"service": "more", "gc_cpu_s": 90.0, **thrashing},
+        {"service": "tiny", "gc_cpu_s": 0.2},
+        {"service": "solved", "live_heap_p50_mib": 10.0},
+        {"service": "new", "gc_cpu_s": 500.0, **thrashing},
+    )
+    found = since(answers(after), answers(before), "yesterday").changes
+    assert found is not None
+    assert found.gc_cores_before == pytest.approx(1.601)
+    assert dict(found.services.select("service", "presence").iter_rows()) == {
+        **dict.fromkeys(("same", "more", "tiny", "solved"), "both"),
+        "gone": "gone",
+        "new": "new",
+    }
+    assert found.figures.select("service", "figure").rows() == [
+        ("more", "gc_cores"),
+        ("more", "gc_cpu_share"),
+        ("solved", "live_heap_p50_mib"),
+    ]
+    assert found.figures["change"].to_list() == pytest.approx([0.8, 0.2, -90.0])
+    assert found.thrashing.rows() == [
+        ("more", "new", 0, 1),
+        ("new", "new", None, 1),
+        ("solved", "solved", 1, 0),
+    ]
+
+
+def test_a_run_compared_with_itself_has_no_changes() -> None:
+    found = answers(rows({}, {"service": "b", "thrash_s": 9.0, "thrashes_at_end": True}))
+    changes = since(found, found, "itself").changes
+    assert changes is not None
+    assert changes.figures.is_empty()
+    assert changes.thrashing.is_empty()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present import comparison
+from gctrace_analyzer.present.html import intervals
 from gctrace_analyzer.present.html.chart import charts_of
 from gctrace_analyzer.present.html.embed import embedded
 from gctrace_analyzer.present.html.parts import environment
@@ -38,6 +39,7 @@ def dumps(found: TwoSides) -> str:
         if "better" in verdicts
         else "none",
         statements=[*_circumstances(found), *rows.conclusion(found.frame)],
+        plots=[each] if (each := intervals.of_changes(found.frame)) else [],
         tables=[rows.figures(found.frame)],
         method=rows.METHOD,
         more=list(_more(found)),
@@ -53,9 +55,10 @@ def dumps_sweep(found: SeveralSides) -> str:
         found.sides,
         title=_list(found),
         heading=rows.best(found.frame) or "One row per setting",
-        level="warn",
+        level="warn" if broken else "none",
         statements=[("Note", sentence) for sentence in broken],
-        tables=rows.settings(found.frame),
+        plots=list(intervals.of_settings(found.frame)),
+        tables=rows.settings(found.frame, whole=True),
         method=rows.SWEEP_METHOD,
         more=[],
         notes_on_input=[*others, *comparison.notes(found.sides)],
@@ -78,7 +81,7 @@ def cell_of_sweep(found: SeveralSides) -> str:
     return _cell(
         title=_list(found),
         statements=statements,
-        tables=rows.settings(found.frame),
+        tables=rows.settings(found.frame, whole=True),
         method=rows.SWEEP_METHOD,
     )
 

@@ -1,34 +1,86 @@
-"""The summary of a fleet as one HTML page without scripts."""
+"""The summary of a fleet as one HTML page whose tables can be sorted and filtered."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer import __version__
-from gctrace_analyzer.present import fleet
+from gctrace_analyzer.present import fleet, fleet_tables
 from gctrace_analyzer.present.format import count
-from gctrace_analyzer.present.html.embed import style
+from gctrace_analyzer.present.html.embed import embedded
 from gctrace_analyzer.present.html.parts import environment
 from gctrace_analyzer.present.sections.verdict import WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, TypeAlias
 
-    from gctrace_analyzer.analysis.fleet import Answers
-    from gctrace_analyzer.present.sections.overview import Table
+    from gctrace_analyzer.analysis.fleet.answers import Answers
+    from gctrace_analyzer.present.ranking import Column, Ranking
+
+    Links: TypeAlias = Mapping[tuple[str, int], str]
+    """The address of the report of a process, by file and number of the process."""
+
+MOST_ON_PAGE = 1_000
+"""Rows of each table on the page; its filter finds what is not among the first ones shown."""
+
+_MOST_BARS = 10
 
 
-def dumps(answers: Answers, most: int = fleet.MOST_ROWS) -> str:
-    """Returns the summary as an HTML document."""
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A table of the page: cells with what they are sorted by, and a link of each row."""
+
+    id: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: Sequence[tuple[str, Sequence[tuple[str, float | str | None]]]]
+    left: int
+
+
+def dumps(answers: Answers, most: int = fleet.MOST_ROWS, links: Links | None = None) -> str:
+    """Returns the summary as an HTML document.
+
+    Args:
+        answers: what to show.
+        most: how many rows of a table are shown at first.
+        links: the reports that rows link to.
+    """
     first, *others = fleet.facts(answers)
+    changes, rest = _by_age(answers)
+    linked = _Linked(answers, links or {})
     return page(
         first,
         others,
         _verdict(answers),
-        fleet.tables(answers, most),
+        [fleet_tables.processes(answers, MOST_ON_PAGE), *rest],
         fleet.notes(answers),
+        first=most,
         state=fleet.state(answers),
-        bars=_bars(answers, most),
+        bars=_bars(answers),
+        since="" if answers.changes is None else fleet.since(answers.changes),
+        changes=changes,
+        linked=linked,
+    )
+
+
+def cell(answers: Answers) -> str:
+    """Returns the summary as an HTML fragment without scripts, for a notebook."""
+    facts = [*fleet.facts(answers)]
+    if answers.changes is not None:
+        facts.append(fleet.since(answers.changes))
+    return (
+        environment()
+        .get_template("fleet_cell.html.j2")
+        .render(
+            facts=facts,
+            state=fleet.state(answers),
+            tables=[
+                each.table(narrow=False)
+                for each in fleet_tables.rankings(answers, fleet.MOST_ROWS)
+            ],
+            notes=fleet.notes(answers),
+        )
     )
 
 
@@ -36,13 +88,20 @@ def page(
     title: str,
     facts: Sequence[str],
     verdict: tuple[str, str],
-    tables: Sequence[Table],
+    tables: Sequence[Ranking],
     notes: Sequence[str],
     *,
+    first: int,
     state: Sequence[tuple[str, str, str]] = (),
     bars: Sequence[tuple[str, str, str]] = (),
+    since: str = "",
+    changes: Sequence[Ranking] = (),
+    linked: _Linked | None = None,
 ) -> str:
     """Returns a page of ranked tables; `verdict` is a severity and a sentence."""
+    numbered = enumerate((*changes, *tables))
+    shown = [_ranked(number, each, linked) for number, each in numbered if each.rows]
+    older = sum(bool(each.rows) for each in changes)
     return (
         environment()
         .get_template("fleet.html.j2")
@@ -53,12 +112,54 @@ def page(
             words=WORDS,
             state=state,
             bars=bars,
-            tables=tables,
+            since=since,
+            changes=shown[:older],
+            tables=shown[older:],
+            first=first,
             notes=notes,
-            version=__version__,
-            style=style(),
+            has_links=linked is not None and bool(linked.links),
+            **embedded([]),
         )
     )
+
+
+def _by_age(answers: Answers) -> tuple[list[Ranking], list[Ranking]]:
+    """Returns the tables about changes, and the others."""
+    found = fleet_tables.rankings(answers, MOST_ON_PAGE)
+    titles = fleet_tables.TITLES_OF_CHANGES
+    return (
+        [each for each in found if each.title in titles],
+        [each for each in found if each.title not in titles],
+    )
+
+
+class _Linked:
+    """Finds the report of a row: that of its process, or of the only process of its service."""
+
+    def __init__(self, answers: Answers, links: Links) -> None:
+        self.links = links
+        several = answers.processes.group_by("service").agg("file", "process")
+        self._alone = {
+            row["service"]: (row["file"][0], row["process"][0])
+            for row in several.to_dicts()
+            if len(row["file"]) == 1
+        }
+
+    def of(self, row: Mapping[str, Any]) -> str:
+        """Returns the address of the report; empty if there is none."""
+        key = (row["file"], row["process"]) if "process" in row else None
+        return self.links.get(key or self._alone.get(row.get("service", ""), ("", 0)), "")
+
+
+def _ranked(number: int, each: Ranking, linked: _Linked | None) -> Ranked:
+    rows = [
+        (
+            "" if linked is None else linked.of(row),
+            [(text, column.value(row)) for column, text in each.cells(row)],
+        )
+        for row in each.rows
+    ]
+    return Ranked(f"table-{number}", each.title, each.columns, rows, each.total - len(rows))
 
 
 def _verdict(answers: Answers) -> tuple[str, str]:
@@ -78,13 +179,14 @@ def _verdict(answers: Answers) -> tuple[str, str]:
     return "ok", "no process is thrashing or close to its memory limit"
 
 
-def _bars(answers: Answers, most: int) -> list[tuple[str, str, str]]:
+def _bars(answers: Answers) -> list[tuple[str, str, str]]:
     """Returns the services that spend most on GC: name, width of the bar in %, and cores."""
-    rows = answers.services.drop_nulls("gc_cores").head(most).to_dicts()
+    return list(_widths(answers)) if len(answers.services) > 1 else []
+
+
+def _widths(answers: Answers) -> Iterator[tuple[str, str, str]]:
+    rows = answers.services.drop_nulls("gc_cores").head(_MOST_BARS).to_dicts()
     top = max((row["gc_cores"] for row in rows), default=0.0)
-    if top <= 0:
-        return []
-    return [
-        (row["service"], f"{100 * row['gc_cores'] / top:.1f}", fleet.cores(row["gc_cores"]))
-        for row in rows
-    ]
+    for row in rows if top > 0 else ():
+        width = f"{100 * row['gc_cores'] / top:.1f}"
+        yield row["service"], width, fleet_tables.cores(row["gc_cores"])

@@ -48,6 +48,66 @@
     choose(0);
   }
 
+  // Tables of ranked rows: all rows are in the page; the first ones, or those that match, are shown.
+  for (const table of all("table.sortable")) {
+    const body = table.tBodies[0];
+    const given = [...body.rows];
+    const first = Number(table.dataset.first);
+    const words = new Map(given.map((row) => [row, row.textContent.toLowerCase()]));
+    const state = { query: "", sort: null, down: false, whole: given.length <= first };
+    const found = made("output");
+    const more = made("button", { type: "button", textContent: `Show all ${given.length.toLocaleString("en")}` });
+    const heads = all("thead th", table);
+    const valueOf = (row) => {
+      const { dataset, textContent } = row.cells[state.sort];
+      if (dataset.sort === undefined) return textContent || null;
+      return dataset.sort === "" ? null : Number(dataset.sort);
+    };
+    const compare = (one, other) => (typeof one === "number" && typeof other === "number" ? one - other
+      : String(one).localeCompare(String(other), "en", { numeric: true }));
+    const update = (change = {}) => {
+      Object.assign(state, change);
+      const rows = [...given];
+      if (state.sort !== null) {
+        const values = new Map(rows.map((row) => [row, valueOf(row)]));
+        rows.sort((one, other) => {
+          const [a, b] = [values.get(one), values.get(other)];
+          if (a === null || b === null) return (a === null) - (b === null);
+          return (state.down ? -1 : 1) * compare(a, b);
+        });
+      }
+      const wanted = state.query.toLowerCase();
+      let matching = 0, shown = 0;
+      for (const row of rows) {
+        const fits = !wanted || words.get(row).includes(wanted);
+        matching += fits;
+        row.hidden = !fits || (!state.whole && shown >= first);
+        shown += !row.hidden;
+      }
+      body.append(...rows);
+      heads.forEach((head, index) => {
+        if (index === state.sort) head.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+        else head.removeAttribute("aria-sort");
+      });
+      found.textContent = `${shown.toLocaleString("en")} of ${matching.toLocaleString("en")}${wanted ? " that match" : ""}`;
+      more.hidden = state.whole || matching <= first;
+    };
+    heads.forEach((head, index) => {
+      if (given.length < 2 || !head.textContent) return;
+      const button = made("button", { type: "button", textContent: head.textContent });
+      const numbers = given.some((row) => row.cells[index].dataset.sort);
+      button.addEventListener("click", () => update({ sort: index, down: state.sort === index ? !state.down : numbers }));
+      head.replaceChildren(button);
+    });
+    if (given.length > first) {
+      const input = made("input", { type: "search", autocomplete: "off" });
+      input.addEventListener("input", () => update({ query: input.value.trim() }));
+      more.addEventListener("click", () => update({ whole: true }));
+      table.closest(".scroll").before(made("div", { className: "js finder" }, made("label", {}, "Filter ", input), found, more));
+    }
+    update();
+  }
+
   const packed = byId("data");
   // A browser that cannot unpack shows the charts as they are, without zoom.
   if (!packed || typeof DecompressionStream === "undefined") return;

@@ -57,6 +57,9 @@ _SETTING_COLUMNS = (
     ("stw_p99_ms", "p99 pause ms", 1.0),
     ("heap_peak_mib", "peak MiB", 1.0),
 )
+MAIN = tuple(metric for metric, _, _ in _SETTING_COLUMNS)
+"""The metrics that a page draws by setting."""
+
 _MORE_SETTING_COLUMNS = (
     ("assist_share_of_cpu", "assists %", 100.0),
     ("stw_share", "stopped %", 100.0),
@@ -101,7 +104,7 @@ def figures(frame: pl.DataFrame, *, headline: bool = False) -> Table:
                 value(row["metric"], row["before"]),
                 value(row["metric"], row["after"]),
                 _change(row, row["delta"]),
-                _interval(row),
+                interval(row),
                 NONE if row["delta_low"] is None else row["verdict"],
             )
         )
@@ -182,7 +185,7 @@ def same(found: TwoSides) -> Iterator[str]:
     alloc = rows["alloc_mib_per_s"]
     if not listed and None not in (alloc["before"], alloc["after"]):
         rates = f"{mib_per_s(alloc['before'])} and {mib_per_s(alloc['after'])} allocated"
-        yield f"same load ({rates})" if found.load_is_given else f"CPU-bound ({rates})"
+        yield f"load ({rates})" if found.load_is_given else f"CPU-bound ({rates})"
     procs = sorted({n for analysis in found.before.analyses for n in analysis.procs})
     if procs:
         yield "1 proc" if procs == [1] else f"{'–'.join(map(str, procs))} procs"
@@ -260,8 +263,11 @@ def expected_and_measured(frame: pl.DataFrame) -> str | None:
     return "; ".join(parts) or None
 
 
-def settings(frame: pl.DataFrame) -> list[Table]:
-    """Returns tables with one row per setting: first the main figures, then the others."""
+def settings(frame: pl.DataFrame, *, whole: bool = False) -> list[Table]:
+    """Returns tables with one row per setting: first the main figures, then the others.
+
+    Names of settings are shortened to the width of the text, unless they are shown `whole`.
+    """
     names = frame["setting"].unique(maintain_order=True).to_list()
     rows = {(row["setting"], row["metric"]): row for row in frame.iter_rows(named=True)}
     tables = []
@@ -281,8 +287,12 @@ def settings(frame: pl.DataFrame) -> list[Table]:
             2 + max(len(head), *(len(row[at]) for row in cells))
             for at, (_, head, _) in enumerate(shown)
         )
-        room = max(width() - 2 - taken, LEAST_SETTING)
-        body = [(name, *row) for name, row in zip(_short(names, room), cells, strict=True)]
+        shown_names = (
+            [printable(name) for name in names]
+            if whole
+            else _short(names, max(width() - 2 - taken, LEAST_SETTING))
+        )
+        body = [(name, *row) for name, row in zip(shown_names, cells, strict=True)]
         tables.append(
             Table((title, *(head for _, head, _ in shown)), "l" + "r" * len(shown), body)
         )
@@ -325,7 +335,8 @@ def _change(row: dict[str, Any], delta: float | None) -> str:
     return percent(delta / row["before"])
 
 
-def _interval(row: dict[str, Any]) -> str:
+def interval(row: dict[str, Any]) -> str:
+    """Formats the interval of a relative change (`schema.COMPARISON`)."""
     if row["delta_low"] is None or not row["before"]:
         return NONE
     low, high = (percent(row[end] / row["before"]) for end in ("delta_low", "delta_high"))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,12 +9,12 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer.present.html import report
 from tests.conftest import ROOT, SAMPLES
+from tests.helpers.browser import browser, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+__all__ = ["browser"]
 
 INPUTS = sorted(
     path for path in SAMPLES.iterdir() if path.is_file() and path.suffix not in (".toml", ".md")
@@ -30,52 +27,6 @@ CHART_IS_DRAWN = """id => {
 SHOWN = "document.querySelector('.timed svg.plotted').getAttribute('viewBox')"
 WHOLE = "0 0 1000 100"
 METRICS = ROOT / "tests/corpus/metrics/own/thrash-limit80/query-raw.json.gz"
-
-
-def the_browser() -> str | None:
-    """Chromium as Debian names it, or as others do."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    return next((found for name in names if (found := shutil.which(name))), None)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        path = the_browser() or playwright.chromium.executable_path
-        if not os.access(path, os.X_OK):
-            pytest.skip("no Chromium here: `scripts/test --all` installs it")
-        # Containers run tests as root and give Chromium no sandbox of its own.
-        launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield launched
-        launched.close()
-
-
-@contextmanager
-def opened(
-    browser: Any, path: Path, address: str = "", **settings: Any
-) -> Iterator[tuple[Any, list[str]]]:
-    """The page of a report, and what it complained of or asked of the network."""
-    context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **settings})
-    page, wrong = context.new_page(), []
-    page.on("console", lambda said: wrong.append(f"{said.type}: {said.text}"))
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-
-    def dismissed(dialog: Any) -> None:
-        wrong.append("a dialog")
-        dialog.dismiss()
-
-    page.on("dialog", dismissed)
-    page.on(
-        "request",
-        lambda request: (
-            None
-            if request.url.startswith(("file:", "data:", "blob:"))
-            else wrong.append(request.url)
-        ),
-    )
-    page.goto(path.as_uri() + address)
-    yield page, wrong
-    context.close()
 
 
 def saved(run: gca.Run, folder: Path, **how: Any) -> Path:
@@ -425,6 +376,10 @@ def test_a_comparison_opens_clean_with_its_charts(
     with opened(browser, path, color_scheme=scheme) as (page, wrong):
         names = drawn_whole(page)
         assert len(names) == 4
+        assert page.locator(".lane").count() == 18
+        assert page.locator(".lane.worse").count() == 2
+        words = page.locator(".lanes").get_attribute("aria-label")
+        assert "GC CPU -61 % (-77 to -34 %), improved" in words
         for name in names:
             page.wait_for_function(CHART_IS_DRAWN, arg=name, timeout=10_000)
         assert page.locator("td.worse").count() == 2
@@ -443,3 +398,23 @@ def test_a_comparison_passes_the_accessibility_rules(browser: Any, tmp_path: Pat
             violations = axe.Axe().run(page).response["violations"]
         grave = [each for each in violations if each["impact"] in ("serious", "critical")]
         assert [(each["id"], each["nodes"][0]["html"][:200]) for each in grave] == []
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_sweep_shows_each_setting_with_its_whole_name(
+    browser: Any, tmp_path: Path, width: int
+) -> None:
+    long = "a-setting-with-a-name-that-is-too-long-for-the-table-of-a-terminal"
+    logs = {"100": "steady-go1.26", "200": "steady-gogc200-go1.26", long: "spike-go1.26"}
+    path = tmp_path / "sweep.html"
+    found = gca.sweep({name: str(SAMPLES / f"{log}.log") for name, log in logs.items()})
+    path.write_text(found.to_html())
+    size = {"width": width, "height": 900}
+    with opened(browser, path, viewport=size) as (page, wrong):
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.locator(".lanes").count() == 5
+        names = page.locator(".lanes").first.locator(".name").all_inner_texts()
+        assert names == ["100", "200", long]
+        assert page.locator(f"th:text-is('{long}')").count() == 2
+        assert page.locator(".lane.best").count() == 5
+        assert wrong == []

@@ -9,16 +9,15 @@ file, because only its settings can still be changed.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import polars as pl
 
+from gctrace_analyzer.analysis.fleet import names
+from gctrace_analyzer.analysis.fleet.changes import Changes, by_service, changes
 from gctrace_analyzer.analysis.settings import MEMORY_LIMITS
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-
-NO_SERVICE = "(no name)"
-"""The name of the group of processes whose service is unknown."""
 
 OUTLYING = {
     "gc_cpu_share": "GC CPU",
@@ -73,6 +72,8 @@ class Answers:
 
     Attributes:
         totals: counts and sums.
+        processes: the last process of each file, in the order in which to look at them: first
+            those that are thrashing, then by the cores they spend on GC.
         services: replicas, cores spent on GC, shares, live heap and savings of each service.
         thrash: processes that are thrashing, were thrashing or soon will be, and why.
         limits: processes whose GOMEMLIMIT is too close to their live heap.
@@ -80,9 +81,11 @@ class Answers:
         settings: GOGC and limits, known or inferred from the heap goals.
         outliers: replicas that are far from the median of their service.
         errors: reasons why files could not be read, each with an example.
+        changes: what changed since an earlier run; None if none was given.
     """
 
     totals: Totals
+    processes: pl.DataFrame
     services: pl.DataFrame
     thrash: pl.DataFrame
     limits: pl.DataFrame
@@ -90,34 +93,46 @@ class Answers:
     settings: pl.DataFrame
     outliers: pl.DataFrame
     errors: pl.DataFrame
+    changes: Changes | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the answers as plain values, ready for JSON."""
-        tables = [field.name for field in fields(self) if field.name != "totals"]
+        others = ("totals", "processes", "changes")
+        tables = [field.name for field in fields(self) if field.name not in others]
         return {
             "totals": asdict(self.totals),
             **{name: getattr(self, name).to_dicts() for name in tables},
+            **({} if self.changes is None else {"changes": self.changes.to_dict()}),
         }
 
 
 def answers(rows: pl.DataFrame) -> Answers:
     """Returns the answers for the rows of `schema.FLEET`."""
-    service = pl.col("service").fill_null(NO_SERVICE)
-    read = rows.filter(pl.col("error_kind").is_null()).with_columns(service=service)
-    found = read.filter(pl.col("process").is_not_null())
-    last = _latest(found)
+    found = (
+        rows.filter(pl.col("error_kind").is_null() & pl.col("process").is_not_null())
+        .with_columns(named=pl.col("service").is_not_null())
+        .with_columns(names.service())
+    )
+    last = _with_state(_latest(found), DEFAULT)
     services = _services(found, last)
-    thrash = _thrash(last, DEFAULT)
+    thrash = _thrash(last)
     return Answers(
         totals=_totals(rows, found, services, thrash),
+        processes=_processes(last),
         services=services,
         thrash=thrash,
         limits=_limits(last, DEFAULT),
         versions=_counted(last, _version().alias("go")),
         settings=_counted(last, _gogc().alias("gogc"), _limit().alias("limit")),
-        outliers=outliers(last.filter(pl.col("service") != NO_SERVICE), DEFAULT),
+        outliers=outliers(last.filter("named"), DEFAULT),
         errors=_errors(rows),
     )
+
+
+def since(found: Answers, earlier: Answers, name: str) -> Answers:
+    """Returns the answers with what changed since an earlier run, whose name is `name`."""
+    before, after = (by_service(each.services, each.processes) for each in (earlier, found))
+    return replace(found, changes=changes(before, after, name, earlier.totals.gc_cores))
 
 
 def _latest(found: pl.DataFrame) -> pl.DataFrame:
@@ -173,7 +188,6 @@ def _totals(
     rows: pl.DataFrame, found: pl.DataFrame, services: pl.DataFrame, thrash: pl.DataFrame
 ) -> Totals:
     unread = rows.filter(pl.col("error_kind").is_not_null())
-    named = services.filter(pl.col("service") != NO_SERVICE)
     sums = {
         name: _sum(services[name])
         for name in ("gc_cores", "gc_with_idle_cores", "cores", "gc_cpu_h")
@@ -184,8 +198,8 @@ def _totals(
         processes=len(found),
         short=int(found["short"].sum()),
         without_program=rows["file"].n_unique() - len(unread) - found["file"].n_unique(),
-        services=len(named),
-        unnamed=int(found["service"].eq(NO_SERVICE).sum()),
+        services=found.filter("named")["service"].n_unique(),
+        unnamed=int((~found["named"]).sum()),
         cycles=int(found["cycles"].sum()),
         killed=int((found["oom_kills"] > 0).sum()),
         thrashing=int(thrash["state"].eq("thrashes").sum()),
@@ -235,7 +249,8 @@ def _hours_to_limit() -> pl.Expr:
     return pl.when(grows & _known_limit().is_not_null()).then(hours.fill_null(0.0))
 
 
-def _thrash(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
+def _with_state(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
+    """Adds `state`: thrashes, thrashed, near or null; and what it rests on."""
     state = (
         pl.when("thrashes_at_end")
         .then(pl.lit("thrashes"))
@@ -244,11 +259,41 @@ def _thrash(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
         .when(_has("GC015") | (pl.col("hours_to_limit") <= t.hours_to_limit))
         .then(pl.lit("near"))
     )
+    return last.with_columns(
+        hours_to_limit=_hours_to_limit(), limit_mib=_known_limit(), gc_cores=_cores()
+    ).with_columns(state=state)
+
+
+def _cores() -> pl.Expr:
+    """Returns the cores that a process spent on GC."""
+    return pl.when(pl.col("span_s") > 0).then(pl.col("gc_cpu_s") / pl.col("span_s"))
+
+
+def _processes(last: pl.DataFrame) -> pl.DataFrame:
+    return last.sort(
+        (pl.col("state") == "thrashes").fill_null(value=False),
+        "gc_cores",
+        "file",
+        descending=[True, True, False],
+        nulls_last=True,
+    ).select(
+        "service",
+        "file",
+        "process",
+        "state",
+        "gc_cores",
+        "gc_cpu_share",
+        "live_heap_p50_mib",
+        "stw_p99_ms",
+        "oom_kills",
+        "headline",
+    )
+
+
+def _thrash(last: pl.DataFrame) -> pl.DataFrame:
     order = pl.col("state").replace_strict({"thrashes": 0, "thrashed": 1, "near": 2})
     return (
-        last.with_columns(hours_to_limit=_hours_to_limit(), limit_mib=_known_limit())
-        .with_columns(state=state)
-        .filter(pl.col("state").is_not_null())
+        last.filter(pl.col("state").is_not_null())
         .sort(order, pl.col("gc_cpu_share"), descending=[False, True], nulls_last=True)
         .select(
             "service",
@@ -276,8 +321,7 @@ def _limits(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     share = pl.col("live_heap_max_mib") / pl.col("limit_mib")
     unknown = pl.col("limit_mib").is_null() & (pl.col("goal_set_by") == "memory-limit")
     return (
-        last.with_columns(limit_mib=_known_limit())
-        .with_columns(live_share_of_limit=share)
+        last.with_columns(live_share_of_limit=share)
         .filter(
             (pl.col("live_share_of_limit") > t.fleet_limit_share)
             | (unknown & (pl.col("effective_gogc_p50") < t.limit_gogc_warn))
@@ -345,14 +389,14 @@ def _limit() -> pl.Expr:
 def _counted(last: pl.DataFrame, *by: pl.Expr) -> pl.DataFrame:
     """Counts the processes by the values of `by`; adds their services and GC cores."""
     keys = last.with_columns(by)
-    names = [each.meta.output_name() for each in by]
-    cores = pl.when(pl.col("span_s") > 0).then(pl.col("gc_cpu_s") / pl.col("span_s"))
-    counts = keys.group_by(names).agg(
+    by_name = [each.meta.output_name() for each in by]
+    cores = pl.col("gc_cores")
+    counts = keys.group_by(by_name).agg(
         processes=pl.len(),
         services=pl.col("service").n_unique(),
         gc_cores=pl.when(cores.count() > 0).then(cores.sum()),
     )
-    return counts.sort("processes", *names, descending=[True, *(False for _ in names)])
+    return counts.sort("processes", *by_name, descending=[True, *(False for _ in by_name)])
 
 
 def _errors(rows: pl.DataFrame) -> pl.DataFrame:

@@ -1,0 +1,1 @@
+"""Answers about a fleet: from its rows, and compared with an earlier run."""

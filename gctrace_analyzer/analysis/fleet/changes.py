@@ -1,0 +1,135 @@
+"""What changed in a fleet since an earlier run, by service.
+
+Files and pods have other names on another day, so services are compared, not processes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+CHANGED = {"gc_cores": 0.01, "gc_cpu_share": 0.002, "live_heap_p50_mib": 1.0}
+"""The figures that are compared, and the least difference that counts, in cores, 0–1 and MiB:
+smaller ones are rounding."""
+
+LEAST_CHANGE = 0.10
+"""Relative difference of a figure. Two runs of the same program differ by as much (see
+`OTHER_LOAD` of `compare`), and a row of a fleet has no interval that would show chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The changes since an earlier run.
+
+    Attributes:
+        since: the name of the earlier run.
+        gc_cores_before: cores spent on GC in the earlier run; None if unknown.
+        services: one row per service: `presence` (`both`, `new` or `gone`), and each figure and
+            the number of files and of thrashing processes, `_before` and `_after`.
+        figures: one row per service and figure that changed, by `LEAST_CHANGE` at least, the
+            largest change of each figure first: `service figure before after change`.
+        thrashing: services with thrashing processes in one of the runs only: `service state
+            before after`; `state` is `new` or `solved`; `before` is null for a new service. A
+            service that is gone is not solved.
+    """
+
+    since: str
+    gc_cores_before: float | None
+    services: pl.DataFrame
+    figures: pl.DataFrame
+    thrashing: pl.DataFrame
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the changes as plain values, ready for JSON."""
+        return {
+            "since": self.since,
+            "gc_cores_before": self.gc_cores_before,
+            **{
+                name: getattr(self, name).to_dicts()
+                for name in ("services", "figures", "thrashing")
+            },
+        }
+
+
+def changes(
+    before: pl.DataFrame, after: pl.DataFrame, since: str, gc_cores_before: float | None
+) -> Changes:
+    """Returns what changed from one run to the other.
+
+    Args:
+        before: what `by_service` returns for the earlier run.
+        after: the same for the later run.
+        since: what to call the earlier run.
+        gc_cores_before: cores spent on GC in the earlier run; None if unknown.
+    """
+    services = before.join(after, on="service", how="full", coalesce=True, suffix="_after")
+    names = ("files", "thrashing", *CHANGED)
+    services = services.rename({name: f"{name}_before" for name in names}).select(
+        "service",
+        pl.when(pl.col("files_before").is_null())
+        .then(pl.lit("new"))
+        .when(pl.col("files_after").is_null())
+        .then(pl.lit("gone"))
+        .otherwise(pl.lit("both"))
+        .alias("presence"),
+        *(f"{name}_{end}" for name in names for end in ("before", "after")),
+    )
+    return Changes(
+        since,
+        gc_cores_before,
+        services.sort("service"),
+        _figures(services.filter(pl.col("presence") == "both")),
+        _thrashing(services),
+    )
+
+
+def by_service(services: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
+    """Returns the figures that `changes` compares, from these tables of `Answers`."""
+    thrashing = (
+        processes.filter(pl.col("state") == "thrashes")
+        .group_by("service")
+        .agg(thrashing=pl.len().cast(pl.Int64))
+    )
+    return (
+        services.select("service", "files", *CHANGED)
+        .join(thrashing, on="service", how="left")
+        .with_columns(pl.col("thrashing").fill_null(0))
+    )
+
+
+def _figures(services: pl.DataFrame) -> pl.DataFrame:
+    return pl.concat(_figure(services, name, least) for name, least in CHANGED.items())
+
+
+def _figure(services: pl.DataFrame, name: str, least: float) -> pl.DataFrame:
+    difference = pl.col("after") - pl.col("before")
+    larger = pl.max_horizontal("before", "after")
+    return (
+        services.select(
+            "service",
+            pl.lit(name).alias("figure"),
+            pl.col(f"{name}_before").cast(pl.Float64).alias("before"),
+            pl.col(f"{name}_after").cast(pl.Float64).alias("after"),
+        )
+        .with_columns(change=difference)
+        .filter((difference.abs() >= least) & (difference.abs() > LEAST_CHANGE * larger))
+        .sort(difference.abs(), "service", descending=[True, False])
+    )
+
+
+def _thrashing(services: pl.DataFrame) -> pl.DataFrame:
+    then, after = pl.col("thrashing_before"), pl.col("thrashing_after")
+    before = then.fill_null(0)
+    state = (
+        pl.when((before == 0) & (after > 0))
+        .then(pl.lit("new"))
+        .when((before > 0) & (after == 0))
+        .then(pl.lit("solved"))
+    )
+    return (
+        services.select("service", state=state, before=then, after=after)
+        .drop_nulls("state")
+        .sort("state", pl.col("after").fill_null(0), "service", descending=[False, True, False])
+    )

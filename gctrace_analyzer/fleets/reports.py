@@ -1,0 +1,124 @@
+"""The HTML report of each of the worst processes of a fleet, next to its summary."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import warnings
+from operator import methodcaller
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from gctrace_analyzer.errors import GctraceWarning, UnwritableOutputError
+from gctrace_analyzer.files import write_atomically
+from gctrace_analyzer.fleets import inputs
+from gctrace_analyzer.fleets.inputs import Item
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import polars as pl
+
+    from gctrace_analyzer.run import Run
+
+    Key = tuple[str, int]
+    """A process: its file and its number."""
+
+
+def write_reports(
+    processes: pl.DataFrame,
+    folder: Path,
+    *,
+    top: int,
+    items: Sequence[Item] = (),
+    storage_options: Mapping[str, Any] | None = None,
+    read_options: Mapping[str, Any] | None = None,
+    failed: Callable[[str, str], None] = lambda _file, _problem: None,
+) -> dict[Key, Path]:
+    """Writes a report without scripts for each of the first processes.
+
+    Args:
+        processes: `Answers.processes`, in whose order the reports are made.
+        folder: where the reports go; it is made if there is none.
+        top: how many reports are written at most.
+        items: the inputs of the run, so that files whose address has a signature can be read.
+        storage_options: options for fsspec.
+        read_options: options of `read`, the same as for the fleet.
+        failed: called with a file that cannot be read any more, and why.
+
+    Returns:
+        The report of each process.
+
+    Raises:
+        UnwritableOutputError: the folder or a report cannot be written.
+    """
+    from gctrace_analyzer.api import read
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as err:
+        raise UnwritableOutputError(
+            str(folder), err.strerror or str(err), kept=folder.exists()
+        ) from err
+    known = {each.name: each for each in items}
+    keys: list[Key] = list(processes.select("file", "process").head(top).iter_rows())
+    found: dict[Key, Path] = {}
+    for (file, number), name in zip(keys, _names(keys), strict=True):
+        item = known.get(file, Item(file, file, None))
+        try:
+            with warnings.catch_warnings(), inputs.opened(item, storage_options or {}) as log:
+                warnings.simplefilter("ignore", GctraceWarning)
+                page = _page(read(log, **(read_options or {})), number)
+        except Exception as err:  # Any error of a store; one lost file must not end the run.
+            failed(file, inputs.problem_of(err, item.url))
+            continue
+        found[file, number] = folder / name
+        data = page.encode("utf-8", "replace")
+        write_atomically(found[file, number], methodcaller("write", data))
+    return found
+
+
+def links(reports: Mapping[Key, Path], page: Path | None) -> dict[Key, str]:
+    """Returns the addresses of reports, relative to the page that links to them.
+
+    Args:
+        reports: what `write_reports` returned.
+        page: the page; None if it is printed, as from the current folder.
+    """
+    start = Path.cwd() if page is None else page.resolve().parent
+    return {
+        key: quote(Path(os.path.relpath(path.resolve(), start)).as_posix())
+        for key, path in reports.items()
+    }
+
+
+def _page(run: Run, number: int) -> str:
+    from gctrace_analyzer.present.html.report import dumps
+
+    own = run if len(run.processes) < 2 else run.process(number)
+    return dumps(own.report(), light=True)
+
+
+def _names(keys: Sequence[Key]) -> list[str]:
+    """Returns a file name for each report: that of the log, and more where two are the same.
+
+    >>> _names([("logs/a b.log.gz", 0), ("logs/web.log", 2)])
+    ['a-b.log.gz.html', 'web.log-process-2.html']
+    """
+    plain = [_plain(file, number) for file, number in keys]
+    return [
+        f"{name}.html" if plain.count(name) == 1 else f"{name}-{_digest(file)}.html"
+        for name, (file, _) in zip(plain, keys, strict=True)
+    ]
+
+
+def _plain(file: str, number: int) -> str:
+    last = PurePosixPath(file.replace("\\", "/").partition("?")[0]).name
+    safe = re.sub(r"[^\w.+-]+", "-", last).strip("-.")[:120] or "report"
+    return f"{safe}-process-{number}" if number else safe
+
+
+def _digest(file: str) -> str:
+    return hashlib.sha256(file.encode()).hexdigest()[:8]

@@ -1,0 +1,251 @@
+"""The ranked tables of a fleet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.analysis.fleet.answers import OUTLYING
+from gctrace_analyzer.present.format import (
+    NONE,
+    duration,
+    mib,
+    mib_per_s,
+    rate,
+    share,
+)
+from gctrace_analyzer.present.format import milliseconds as ms
+from gctrace_analyzer.present.ranking import NAME_CHARS, Column, Ranking, ranking
+from gctrace_analyzer.present.sections.comparison import percent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from gctrace_analyzer.analysis.fleet.answers import Answers
+    from gctrace_analyzer.analysis.fleet.changes import Changes
+
+STATES = {"thrashes": "thrashing", "thrashed": "thrashed", "near": "close"}
+_WRITTEN: Mapping[str, Callable[[float | None], str]] = {
+    "gc_cpu_share": share, "live_heap_p50_mib": mib, "alloc_mib_per_s": mib_per_s,
+    "stw_p99_ms": ms, "gc_per_s": rate,
+}  # fmt: skip
+
+
+def cores(value: float | None) -> str:
+    """Formats cores or GiB with two digits.
+
+    >>> cores(412.3), cores(3.14), cores(0.0412), cores(-0.2), cores(0)
+    ('412', '3.1', '0.04', '-0.20', '0')
+    """
+    if value is None:
+        return NONE
+    if value == 0:
+        return "0"
+    return f"{value:,.{0 if abs(value) >= 10 else 1 if abs(value) >= 1 else 2}f}"
+
+
+def gib(value: float | None) -> str:
+    """Formats MiB as GiB, without the unit."""
+    return cores(None if value is None else value / 1024)
+
+
+def saving(row: Mapping[str, Any], name: str, written: Callable[[float | None], str]) -> str:
+    """Returns in words what a recommendation saves or costs, with its interval.
+
+    An interval that holds both is not a saving of a negative amount: it has no middle.
+
+    >>> ends = {"x": 2.0, "x_low": 1.0, "x_high": 3.0}
+    >>> saving(ends, "x", cores), saving({n: -v for n, v in ends.items()}, "x", cores)
+    ('saves 2.0 (1.0–3.0)', 'costs 2.0 (1.0–3.0)')
+    >>> saving({**ends, "x_low": -1.0}, "x", cores)
+    'saves ≤3.0, costs ≤1.0'
+    """
+    middle, *ends = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
+    if None in (middle, *ends):
+        return NONE
+    low, high = sorted(ends)
+    if low < 0 < high:
+        return f"saves ≤{written(high)}, costs ≤{written(-low)}"
+    if middle == 0:
+        return "same"
+    near, far = sorted((abs(low), abs(high)))
+    word = "saves" if middle > 0 else "costs"
+    return f"{word} {written(abs(middle))} ({written(near)}–{written(far)})"
+
+
+def rankings(answers: Answers, most: int) -> list[Ranking]:
+    """Returns the tables that have rows, each with at most `most` of them."""
+    advised = answers.services.filter(pl.col("advised") > 0).sort(
+        "saved_cores", "service", descending=[True, False]
+    )
+    made = (
+        *(() if answers.changes is None else _changes(answers.changes, most)),
+        ranking("Services by GC CPU", answers.services, _SERVICES, most),
+        ranking("Recommended settings", advised, _SAVINGS, most),
+        ranking("Thrashing or close to it", answers.thrash, _THRASH, most),
+        ranking("GOMEMLIMIT too close to the live heap", answers.limits, _LIMITS, most),
+        ranking("Different from its replicas", answers.outliers, _OUTLIERS, most),
+        ranking("Go version (inferred from line format)", answers.versions, _VERSIONS, most),
+        ranking("GOGC and GOMEMLIMIT", answers.settings, _SETTINGS, most),
+        ranking("Could not be read", answers.errors, _ERRORS, most),
+    )
+    return [each for each in made if each.rows]
+
+
+def processes(answers: Answers, most: int) -> Ranking:
+    """Returns the processes in the order in which to look at them."""
+    return ranking("Processes, the worst first", answers.processes, _PROCESSES, most)
+
+
+def _changes(found: Changes, most: int) -> Iterator[Ranking]:
+    yield ranking(_THRASHING_CHANGED, found.thrashing, _THRASHING, most)
+    for name, (title, written) in _CHANGED.items():
+        several = found.figures.filter(pl.col("figure") == name)
+        relative = pl.when(pl.col("before") > 0).then(pl.col("change") / pl.col("before"))
+        yield ranking(title, several.with_columns(relative=relative), _changed(written), most)
+
+
+def _changed(written: Callable[[float | None], str]) -> tuple[Column, ...]:
+    return (
+        _SERVICE,
+        Column("before", lambda row: written(row["before"]), "before"),
+        Column("now", lambda row: written(row["after"]), "after"),
+        Column("change", _relative, "relative"),
+    )
+
+
+def _relative(row: Mapping[str, Any]) -> str:
+    return NONE if row["relative"] is None else percent(row["relative"])
+
+
+def file_of(row: Mapping[str, Any]) -> str:
+    """Returns the name of a file, and the number of the process if it is not the first."""
+    return f"{row['file']}" + (f" #{row['process']}" if row["process"] else "")
+
+
+_CHANGED: Mapping[str, tuple[str, Callable[[float | None], str]]] = {
+    "gc_cores": ("GC cores changed most", cores),
+    "gc_cpu_share": ("GC CPU changed most", share),
+    "live_heap_p50_mib": ("Live heap changed most", mib),
+}
+_THRASHING_CHANGED = "Thrashing: new and solved"
+TITLES_OF_CHANGES = (_THRASHING_CHANGED, *(title for title, _ in _CHANGED.values()))
+"""The titles of the tables that say what changed since an earlier run."""
+
+_SERVICE = Column("Service", lambda row: row["service"], "service", "l", NAME_CHARS)
+_FILE = Column("Process", file_of, "file", "l", NAME_CHARS)
+_GC_CORES = Column("GC cores", lambda row: cores(row["gc_cores"]), "gc_cores")
+_GC_CPU = Column("GC CPU", lambda row: share(row["gc_cpu_share"]), "gc_cpu_share")
+_GOGC = Column(
+    "eff. GOGC",
+    lambda row: (
+        NONE if row["effective_gogc_p50"] is None else f"{row['effective_gogc_p50']:.0f}"
+    ),
+    "effective_gogc_p50",
+)
+_LIVE = Column("live heap", lambda row: mib(row["live_heap_p50_mib"]), "live_heap_p50_mib")
+_LIVE_MAX = Column("live", lambda row: mib(row["live_heap_max_mib"]), "live_heap_max_mib")
+_LIMIT = Column("limit", lambda row: mib(row["limit_mib"]), "limit_mib")
+_P99 = Column("pauses p99", lambda row: ms(row["stw_p99_ms"]), "stw_p99_ms")
+_COUNTS = (
+    Column("processes", lambda row: f"{row['processes']:,}", "processes"),
+    Column("services", lambda row: f"{row['services']:,}", "services"),
+    _GC_CORES,
+)
+
+_THRASHING = (
+    _SERVICE,
+    Column("", lambda row: row["state"], "state", "l"),
+    Column("before", lambda row: _whole(row["before"]), "before"),
+    Column("now", lambda row: _whole(row["after"]), "after"),
+)
+_SERVICES = (
+    _SERVICE,
+    Column("files", lambda row: f"{row['files']:,}", "files"),
+    _GC_CORES,
+    _GC_CPU,
+    Column(
+        "assists",
+        lambda row: share(row["assist_share_of_gc_cpu"]),
+        "assist_share_of_gc_cpu",
+    ),
+    _LIVE,
+    _P99,
+)
+_SAVINGS = (
+    Column("Service", lambda row: row["service"], "service", "l", 20),
+    Column("apply to", lambda row: f"{row['advised']:,}", "advised"),
+    Column("cores", lambda row: saving(row, "saved_cores", cores), "saved_cores", "l"),
+    Column(
+        "GiB of heap", lambda row: saving(row, "saved_heap_mib", gib), "saved_heap_mib", "l"
+    ),
+)
+_PROCESSES = (
+    _FILE,
+    Column(
+        "state",
+        lambda row: (
+            STATES[row["state"]]
+            if row["state"]
+            else "killed for memory"
+            if row["oom_kills"]
+            else ""
+        ),
+        align="l",
+    ),
+    _GC_CORES,
+    _GC_CPU,
+    _LIVE,
+    _P99,
+    Column(
+        "most important finding", lambda row: row["headline"] or "", align="l", is_wide=True
+    ),
+)
+_THRASH = (
+    Column("Process", file_of, "file", "l", 22),
+    Column("state", lambda row: STATES[row["state"]], align="l"),
+    _GC_CPU,
+    _GOGC,
+    _LIVE_MAX,
+    _LIMIT,
+    Column(
+        "limiter/due",
+        lambda row: row["limiter"] or _in(row["hours_to_limit"]),
+        align="l",
+    ),
+)
+_LIMITS = (
+    _FILE,
+    Column("live heap", _LIVE_MAX.text, "live_heap_max_mib"),
+    _LIMIT,
+    Column("share", lambda row: share(row["live_share_of_limit"]), "live_share_of_limit"),
+    _GOGC,
+)
+_OUTLIERS = (
+    _FILE,
+    Column("figure", lambda row: OUTLYING[row["figure"]], align="l"),
+    Column("value", lambda row: _WRITTEN[row["figure"]](row["value"]), "value"),
+    Column("median", lambda row: _WRITTEN[row["figure"]](row["usual"]), "usual"),
+    Column("replicas", lambda row: f"{row['replicas']:,}", "replicas"),
+)
+_VERSIONS = (Column("Go version", lambda row: row["go"], "go", "l"), *_COUNTS)
+_SETTINGS = (
+    Column("GOGC", lambda row: f"GOGC {row['gogc']}", "gogc", "l"),
+    Column("GOMEMLIMIT", lambda row: row["limit"], "limit", "l"),
+    *_COUNTS,
+)
+_ERRORS = (
+    Column("Reason", lambda row: row["kind"], "kind", "l"),
+    Column("files", lambda row: f"{row['files']:,}", "files"),
+    Column("for example", lambda row: row["example"], "example", "l", NAME_CHARS),
+    Column("problem", lambda row: row["error"] or "", "error", "l", 28, is_wide=True),
+)
+
+
+def _whole(number: int | None) -> str:
+    return NONE if number is None else f"{number:,}"
+
+
+def _in(hours: float | None) -> str:
+    return "" if hours is None else f"in {duration(max(hours, 0.0) * 3600)}"

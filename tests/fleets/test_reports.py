@@ -1,0 +1,122 @@
+"""The reports of the worst processes, and what changed since an earlier run."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+import gctrace_analyzer as gca
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.fleet.answers import answers
+from gctrace_analyzer.cli import main
+from gctrace_analyzer.fleets.output import Output
+from gctrace_analyzer.fleets.reports import links, write_reports
+from tests.conftest import SAMPLES
+from tests.helpers.fleet import rows_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def rows(*logs: Path) -> pl.DataFrame:
+    several = [row for log in logs for row in rows_of(log)]
+    return pl.DataFrame(several, schema=schema.polars_schema("fleet"))
+
+
+def test_logs_of_the_same_name_have_reports_of_their_own(tmp_path: Path) -> None:
+    logs = [tmp_path / name / "app.log" for name in ("a", "b")]
+    for log, sample in zip(logs, ("steady-go1.26", "thrash-go1.19"), strict=True):
+        log.parent.mkdir()
+        log.write_bytes((SAMPLES / f"{sample}.log").read_bytes())
+    processes = answers(rows(*logs)).processes
+    found = write_reports(processes, tmp_path / "reports", top=10)
+    assert [file for file, _ in found] == [str(logs[1]), str(logs[0])]
+    assert len(set(found.values())) == 2
+    assert "CPU limiter" in found[str(logs[1]), 0].read_text()
+    assert "CPU limiter" not in found[str(logs[0]), 0].read_text()
+    assert set(links(found, tmp_path / "fleet.html").values()) == {
+        f"reports/{path.name}" for path in found.values()
+    }
+
+
+def test_the_report_of_a_restarted_process_is_that_of_its_last_start(tmp_path: Path) -> None:
+    processes = answers(rows(SAMPLES / "restart-go1.26.log")).processes
+    ((_, number), path), *_ = write_reports(processes, tmp_path, top=1).items()
+    assert number > 0
+    assert path.name == f"restart-go1.26.log-process-{number}.html"
+    assert "restart-go1.26.log" in path.read_text()
+
+
+def test_a_log_that_is_gone_has_no_report(tmp_path: Path) -> None:
+    log = tmp_path / "app.log"
+    log.write_bytes((SAMPLES / "steady-go1.26.log").read_bytes())
+    processes = answers(rows(log)).processes
+    log.unlink()
+    failed: list[tuple[str, str]] = []
+    found = write_reports(
+        processes, tmp_path / "reports", top=1, failed=lambda *each: failed.append(each)
+    )
+    assert found == {}
+    assert failed == [(str(log), "no such file")]
+
+
+def test_the_command_compares_two_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    samples = {"before": "steady-go1.26", "after": "thrash-go1.19"}
+    for name, sample in samples.items():
+        log = tmp_path / name / "app.log"
+        log.parent.mkdir()
+        log.write_bytes((SAMPLES / f"{sample}.log").read_bytes())
+        output = Output(str(tmp_path / f"{name}.parquet"), {})
+        output.add(rows_of(log), 1)
+        output.finish(1)
+    outputs = {name: str(tmp_path / f"{name}.parquet") for name in samples}
+    there = ["fleet", "-o", outputs["after"], "--compare-with", outputs["before"]]
+    back = ["fleet", "-o", outputs["before"], "--compare-with", outputs["after"]]
+    assert main(there) == 0
+    text = capsys.readouterr().out
+    assert "1 service newly thrashing; 1 service changed by more than 10 %" in " ".join(
+        text.split()
+    )
+    assert "GC cores changed most" in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert main([*there, "-f", "json"]) == 0
+    changes = json.loads(capsys.readouterr().out)["changes"]
+    assert changes["thrashing"] == [{"service": "app", "state": "new", "before": 0, "after": 1}]
+    assert {each["figure"] for each in changes["figures"]} == {
+        "gc_cores",
+        "gc_cpu_share",
+        "live_heap_p50_mib",
+    }
+    for kind, words in (("md", "| app | new | 0 | 1 |"), ("html", "What changed</h2>")):
+        assert main([*there, "-f", kind]) == 0
+        assert words in capsys.readouterr().out
+    assert main([*back, "-f", "md"]) == 0
+    assert "| app | solved | 1 | 0 |" in capsys.readouterr().out
+
+
+def test_an_earlier_run_that_is_none_ends_the_run_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(SAMPLES / "steady-go1.26.log"), "-o", str(tmp_path / "new.parquet")]
+    assert main(["fleet", *words, "--compare-with", str(tmp_path / "old.parquet")]) == 3
+    assert "not an output of fleet" in capsys.readouterr().err
+    assert not (tmp_path / "new.parquet").exists()
+
+
+def test_the_answers_have_a_short_repr_and_print_like_the_command() -> None:
+    before, after = (
+        rows(SAMPLES / f"{name}.log") for name in ("steady-go1.26", "thrash-go1.19")
+    )
+    found = gca.fleet_answers(after, before=before)
+    assert repr(found) == "<FleetAnswers: 1 file, 1 process, 1 thrashing>"
+    assert "Services by GC CPU" in str(found)
+    html = found._repr_html_()
+    assert "<td" in html
+    assert "Since the earlier run" in html
+    assert "<script" not in html
