@@ -70,23 +70,41 @@ def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.
     return frame.with_columns(*pauses, *(pl.col(name) * real for name in marking))
 
 
+def _has_whole_ms(cycles: pl.DataFrame) -> bool:
+    """Returns whether any line is of a format with whole milliseconds; hardly any log has one."""
+    return bool(cycles["format"].unique().cast(pl.String).is_in(_WHOLE_MS_SHAPES).any())
+
+
 @cache
-def step_ms(name: str) -> pl.Expr:
-    """Returns the width of the interval that a printed duration stands for."""
+def step_ms(name: str, *, whole: bool) -> pl.Expr:
+    """Returns the width of the interval that a printed duration stands for.
+
+    Args:
+        name: the column.
+        whole: whether some lines are of a format with whole milliseconds.
+    """
     value = pl.col(name)
     two_digits = pl.when(value >= 1).then(0.1).when(value >= 0.1).then(0.01).otherwise(0.001)
+    step = pl.when(value >= 10).then(1.0).otherwise(two_digits)
+    if not whole:
+        return step
     whole_ms = pl.any_horizontal(pl.col("format") == shape for shape in _WHOLE_MS_SHAPES)
-    return pl.when(whole_ms).then(3.0).when(value >= 10).then(1.0).otherwise(two_digits)
+    return pl.when(whole_ms).then(3.0).otherwise(step)
 
 
 @cache
-def corrected_ms(name: str) -> pl.Expr:
+def corrected_ms(name: str, *, whole: bool) -> pl.Expr:
     """Returns the middle of the interval that a printed duration stands for; 0 stays 0."""
     value = pl.col(name)
-    return pl.when(value == 0).then(0.0).otherwise(value + step_ms(name) / 2).alias(name)
+    return (
+        pl.when(value == 0)
+        .then(0.0)
+        .otherwise(value + step_ms(name, whole=whole) / 2)
+        .alias(name)
+    )
 
 
-def stopped_procs() -> pl.Expr:
+def stopped_procs(*, whole: bool) -> pl.Expr:
     """Returns how many processors a pause stopped, which is min(GOMAXPROCS, CPUs).
 
     This is estimated from the durations and CPU times of both pauses. Needs `process`, `procs`
@@ -96,7 +114,8 @@ def stopped_procs() -> pl.Expr:
     """
     ratios = [
         pl.when(pl.col(f"{pause}_ms") >= _RATIO_MIN_MS).then(
-            corrected_ms(f"{pause}_cpu_ms") / corrected_ms(f"{pause}_ms")
+            corrected_ms(f"{pause}_cpu_ms", whole=whole)
+            / corrected_ms(f"{pause}_ms", whole=whole)
         )
         for pause in PAUSES
     ]
@@ -111,18 +130,23 @@ def stopped_procs() -> pl.Expr:
 
 def with_corrected(cycles: pl.DataFrame) -> pl.DataFrame:
     """Returns the cycles with corrected durations (`_ms` columns), and `stopped_procs`."""
-    cycles = cycles.with_columns(stopped_procs().alias("stopped_procs"))
+    whole = _has_whole_ms(cycles)
+    cycles = cycles.with_columns(stopped_procs(whole=whole).alias("stopped_procs"))
     pauses = []
     for pause in PAUSES:
         wall, cpu = f"{pause}_ms", f"{pause}_cpu_ms"
         by_cpu = (
             pl.col(cpu) / pl.col("stopped_procs"),
-            (pl.col(cpu) + step_ms(cpu)) / pl.col("stopped_procs"),
+            (pl.col(cpu) + step_ms(cpu, whole=whole)) / pl.col("stopped_procs"),
         )
         low = pl.max_horizontal(pl.col(wall), by_cpu[0])
-        high = pl.min_horizontal(pl.col(wall) + step_ms(wall), by_cpu[1])
-        middle = pl.when(low < high).then((low + high) / 2).otherwise(corrected_ms(wall))
+        high = pl.min_horizontal(pl.col(wall) + step_ms(wall, whole=whole), by_cpu[1])
+        middle = (
+            pl.when(low < high)
+            .then((low + high) / 2)
+            .otherwise(corrected_ms(wall, whole=whole))
+        )
         pause_ms = pl.when(pl.col(wall) == 0).then(0.0).otherwise(middle)
         pauses += [pause_ms.alias(wall), (pause_ms * pl.col("stopped_procs")).alias(cpu)]
     others = ("concurrent_mark_ms", "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms")
-    return cycles.with_columns(*pauses, *(corrected_ms(name) for name in others))
+    return cycles.with_columns(*pauses, *(corrected_ms(name, whole=whole) for name in others))

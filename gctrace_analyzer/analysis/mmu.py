@@ -13,6 +13,9 @@ from gctrace_analyzer import schema
 WINDOWS_MS = (1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0)
 """Window lengths, from a pause to the timeout of a request."""
 
+LOSSES = ("stopped", "assisted")
+"""What is lost to pauses alone, and to pauses and mark assists."""
+
 
 def mmu(corrected: pl.DataFrame) -> pl.DataFrame:
     """Returns the smallest share left to the program, by window length (`schema.MMU`).
@@ -23,81 +26,109 @@ def mmu(corrected: pl.DataFrame) -> pl.DataFrame:
     Args:
         corrected: what `on_real_cpus` returns.
     """
+    is_timed = pl.col("start_s").is_not_null() & pl.col("concurrent_mark_ms").is_not_null()
+    timed = corrected.lazy().filter(is_timed).select("process", *_phases()).collect()
     rows = []
-    for part in corrected.partition_by("process", maintain_order=True):
-        timed = part.filter(
-            pl.col("start_s").is_not_null() & pl.col("concurrent_mark_ms").is_not_null()
-        )
-        if len(timed) > 1:
-            rows += _of_process(timed)
+    for part in timed.partition_by("process", maintain_order=True):
+        if len(part) > 1:
+            rows += _of_process(part)
     return pl.DataFrame(rows, schema=schema.polars_schema("mmu"), orient="row")
 
 
-def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
-    begin = pl.col("start_s") * 1000
-    first, second = (
-        pl.col("stw_sweep_term_ms").fill_null(0.0),
-        pl.col("stw_mark_term_ms").fill_null(0.0),
-    )
+def _phases() -> list[pl.Expr]:
     mark = pl.col("concurrent_mark_ms")
     shared = pl.col("assist_cpu_ms").fill_null(0.0) / pl.max_horizontal(
         mark * pl.col("cpus"), pl.lit(1e-9)
     )
-    whole = pl.lit(1.0)
-    pieces = (
-        (begin, first, whole, whole),
-        (begin + first, mark, pl.lit(0.0), shared.clip(0, 1)),
-        (begin + first + mark, second, whole, whole),
-    )
-    ranges = pl.concat(
-        cycles.select(at=at, length=length, stopped=stopped, assisted=assisted)
-        for at, length, stopped, assisted in pieces
-    )
-    ranges = ranges.filter(pl.col("length") > 0).sort("at")
-    ends = ranges.select(at=pl.col("at") + pl.col("length"))
+    return [
+        (pl.col("start_s") * 1000).alias("begin"),
+        pl.col("stw_sweep_term_ms").fill_null(0.0).alias("first"),
+        mark.alias("mark"),
+        pl.col("stw_mark_term_ms").fill_null(0.0).alias("second"),
+        shared.clip(0, 1).alias("shared"),
+    ]
+
+
+def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
     # With a running total of the time lost, the loss in a window is the difference of the
     # totals at its two ends.
-    boundaries = pl.concat([ranges.select("at"), ends]).unique().sort("at")
-    lost = _lost(ranges)
-    span = float(boundaries["at"][-1] - boundaries["at"][0])
+    lost = _lost(_ranges(cycles))
+    begins = lost["at"]
+    ends = _sorted(begins + lost["length"])
+    first, last = float(begins[0]), float(ends[-1])
+    until_begins = _lost_until(lost, begins)
     process = int(cycles["process"][0])
     rows = []
     for window in WINDOWS_MS:
-        if window > span:
+        if window > last - first:
             break
-        starts = pl.concat([ranges["at"], (ends["at"] - window)]).unique().sort()
-        inside = starts.filter(
-            (starts >= boundaries["at"][0]) & (starts <= boundaries["at"][-1] - window)
+        # All of these are in order, and no window begins before the first or ends after the last.
+        from_begin = begins.head(begins.search_sorted(last - window, side="right"))
+        to_end = (ends - window).set_sorted()
+        to_end = to_end.slice(to_end.search_sorted(first))
+        losses = (
+            _lost_until(lost, from_begin + window) - until_begins.head(len(from_begin)),
+            _lost_until(lost, to_end + window) - _lost_until(lost, to_end),
         )
-        if inside.is_empty():
+        if from_begin.is_empty() and to_end.is_empty():
             continue
-        used = _lost_until(lost, inside + window) - _lost_until(lost, inside)
-        worst = int(used["assisted"].arg_max() or 0)
+        stopped, assisted = (max(_maximum(each[name]) for each in losses) for name in LOSSES)
+        worst = [
+            starts[at]
+            for each, starts in zip(losses, (from_begin, to_end), strict=True)
+            if (at := each["assisted"].arg_max()) is not None
+            and each["assisted"][at] == assisted
+        ]
         rows.append(
             {
                 "process": process,
                 "window_ms": window,
-                "mmu_share": 1 - min(_maximum(used["stopped"]) / window, 1.0),
-                "mmu_with_assists_share": 1 - min(_maximum(used["assisted"]) / window, 1.0),
-                "start_s": float(inside[worst]) / 1000,
+                "mmu_share": 1 - min(stopped / window, 1.0),
+                "mmu_with_assists_share": 1 - min(assisted / window, 1.0),
+                "start_s": min(worst) / 1000,
             }
         )
     return rows
+
+
+def _sorted(times: pl.Series) -> pl.Series:
+    """Returns the times in order; they nearly always are, and sorting costs more than all else."""
+    return times.set_sorted() if times.is_sorted() else times.sort()
 
 
 def _maximum(values: pl.Series) -> float:
     return float(values.max() or 0)  # type: ignore[arg-type]  # a numeric column
 
 
+def _ranges(cycles: pl.DataFrame) -> pl.DataFrame:
+    """Returns the time ranges in which time is lost, in order."""
+    begin, first, mark, second = (pl.col(name) for name in ("begin", "first", "mark", "second"))
+    whole = pl.lit(1.0)
+    ranges = pl.concat(
+        cycles.select(at=at, length=length, stopped=stopped, assisted=assisted)
+        for at, length, stopped, assisted in (
+            (begin, first, whole, whole),
+            (begin + first, mark, pl.lit(0.0), pl.col("shared")),
+            (begin + first + mark, second, whole, whole),
+        )
+    )
+    # The three ranges of a cycle one after another: with that, all of them are in order.
+    row = pl.int_range(3 * len(cycles))
+    by_cycle = pl.select(row % 3 * len(cycles) + row // 3).to_series()
+    ranges = ranges[by_cycle].filter(pl.col("length") > 0)
+    return ranges if ranges["at"].is_sorted() else ranges.sort("at", maintain_order=True)
+
+
 def _lost(ranges: pl.DataFrame) -> pl.DataFrame:
     """Returns the ranges with the milliseconds lost before each of them (`…_before`)."""
     return ranges.with_columns(
+        pl.col("at").set_sorted(),
         **{
             f"{name}_before": (pl.col(name) * pl.col("length"))
             .cum_sum()
             .shift(1, fill_value=0.0)
-            for name in ("stopped", "assisted")
-        }
+            for name in LOSSES
+        },
     )
 
 
@@ -106,9 +137,10 @@ def _lost_until(lost: pl.DataFrame, times: pl.Series) -> pl.DataFrame:
 
     Column `stopped` counts only pauses, `assisted` pauses and mark assists.
     """
-    joined = times.to_frame("at").join_asof(lost.with_columns(since="at"), on="at")
+    at = times.set_sorted().alias("at").to_frame()
+    joined = at.join_asof(lost.with_columns(since="at"), on="at")
     into = pl.min_horizontal(pl.col("at") - pl.col("since"), pl.col("length"))
     return joined.select(
         (pl.col(f"{name}_before") + into * pl.col(name)).fill_null(0.0).alias(name)
-        for name in ("stopped", "assisted")
+        for name in LOSSES
     )

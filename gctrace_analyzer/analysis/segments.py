@@ -113,13 +113,15 @@ def level_changes(values: pl.Series, times: float, min_cycles: int) -> pl.Series
     )
     if filled.null_count():
         return nothing
-    before = filled.rolling_median(min_cycles).shift(1)
-    after = filled.reverse().rolling_median(min_cycles).reverse()
+    medians = filled.rolling_median(min_cycles)
+    before, after = medians.shift(1), medians.shift(1 - min_cycles)
     ratio = (after / before).log().abs()
     far = (ratio > pl.Series([times]).log()[0]).fill_null(value=False)
-    run = far.rle_id()
-    table = pl.DataFrame({"far": far, "run": run, "ratio": ratio})
-    top = (pl.col("ratio") == pl.col("ratio").max().over("run")) & pl.col("far")
+    if not far.any():
+        return nothing
+    table = pl.DataFrame({"run": far.rle_id(), "ratio": ratio}).filter(far)
+    top = pl.col("ratio") == pl.col("ratio").max().over("run")
     number = top.cast(pl.Int64).cum_sum().over("run")
     middle = top & (number == (top.cast(pl.Int64).sum().over("run") + 1) // 2)
-    return table.select(middle.fill_null(value=False)).to_series()
+    changes = far.arg_true().filter(table.select(middle.fill_null(value=False)).to_series())
+    return nothing.scatter(changes, values=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
-from gctrace_analyzer.analysis.mmu import mmu
+from gctrace_analyzer.analysis.mmu import WINDOWS_MS, mmu
 from tests.helpers.tables import cycle_tables, few
 
 if TYPE_CHECKING:
@@ -32,3 +33,70 @@ def test_mmu_grows_with_the_window_and_is_a_share(cycles: pl.DataFrame) -> None:
             if large in shares:
                 assert shares[small] <= shares[large] + 1e-6
     assert (found["mmu_with_assists_share"] <= found["mmu_share"] + 1e-9).all()
+
+
+@few
+@given(cycle_tables())
+def test_mmu_is_that_of_the_worst_of_all_windows(cycles: pl.DataFrame) -> None:
+    """Here every window is looked at, one after another, with no running total."""
+    corrected = on_real_cpus(correct_durations(cycles))
+    found = mmu(corrected)
+    numbers = corrected["process"].unique(maintain_order=True)
+    expected = [row for number in numbers for row in _slowly(corrected.filter(process=number))]
+    assert len(found) == len(expected)
+    for row, (window, stopped, assisted, losses) in zip(
+        found.iter_rows(named=True), expected, strict=True
+    ):
+        assert row["window_ms"] == window
+        assert row["mmu_share"] == pytest.approx(1 - min(stopped / window, 1), abs=1e-9)
+        assert row["mmu_with_assists_share"] == pytest.approx(
+            1 - min(assisted / window, 1), abs=1e-9
+        )
+        worst = min(losses, key=lambda start: abs(start - row["start_s"] * 1000))
+        assert worst == pytest.approx(row["start_s"] * 1000, abs=1e-6)
+        assert losses[worst] == pytest.approx(assisted, abs=1e-6)
+
+
+def _slowly(
+    cycles: pl.DataFrame,
+) -> list[tuple[float, float, float, dict[float, float]]]:
+    """Returns window lengths with the largest losses, and the loss by start of the window."""
+    ranges: list[tuple[float, float, float, float]] = []
+    timed = cycles.drop_nulls(["start_s", "concurrent_mark_ms"])
+    if len(timed) < 2:
+        return []
+    for row in timed.iter_rows(named=True):
+        at = row["start_s"] * 1000
+        mark = row["concurrent_mark_ms"]
+        shared = (row["assist_cpu_ms"] or 0.0) / max(mark * row["cpus"], 1e-9)
+        for length, stopped, assisted in (
+            (row["stw_sweep_term_ms"] or 0.0, 1.0, 1.0),
+            (mark, 0.0, min(max(shared, 0.0), 1.0)),
+            (row["stw_mark_term_ms"] or 0.0, 1.0, 1.0),
+        ):
+            if length > 0:
+                ranges.append((at, at + length, stopped, assisted))
+            at += length
+    first, last = min(each[0] for each in ranges), max(each[1] for each in ranges)
+    rows = []
+    for window in WINDOWS_MS:
+        if window > last - first:
+            break
+        starts = {each[0] for each in ranges} | {each[1] - window for each in ranges}
+        inside = [start for start in starts if first <= start <= last - window]
+        both = [
+            {start: _loss(ranges, start, start + window, column) for start in inside}
+            for column in (2, 3)
+        ]
+        if inside:
+            rows.append((window, max(both[0].values()), max(both[1].values()), both[1]))
+    return rows
+
+
+def _loss(
+    ranges: list[tuple[float, float, float, float]], begin: float, end: float, column: int
+) -> float:
+    """Returns the milliseconds lost from `begin` to `end`."""
+    return sum(
+        max(min(each[1], end) - max(each[0], begin), 0.0) * each[column] for each in ranges
+    )

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from math import log
+from statistics import median
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.segments import level_changes
 from tests.conftest import CORPUS, ROOT
 from tests.helpers.corpus import live, run_of
 from tests.helpers.logs import logfile
@@ -57,3 +64,29 @@ def test_every_sample_has_segments_and_mmu() -> None:
         run = gca.read(path)
         assert run.segments()["cycles"].sum() <= len(run.cycles)
         assert run.mmu()["mmu_share"].is_between(0, 1).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 12), st.sampled_from([1.0, 2.5, 4.0, 9.0])), max_size=12),
+    st.integers(2, 5),
+)
+def test_a_level_changes_where_the_medians_differ_most(
+    runs: list[tuple[int, float]], count: int
+) -> None:
+    values = [level for number, level in runs for _ in range(number)]
+    ratios = [
+        abs(log(median(values[at : at + count]) / median(values[at - count : at])))
+        if count <= at <= len(values) - count
+        else 0.0
+        for at in range(len(values))
+    ]
+    expected = []
+    for is_far, group in groupby(range(len(values)), key=lambda at: ratios[at] > log(2.0)):
+        places = list(group)
+        most = [at for at in places if ratios[at] == max(ratios[each] for each in places)]
+        if is_far:
+            expected.append(most[(len(most) - 1) // 2])
+    found = level_changes(pl.Series(values, dtype=pl.Float64), 2.0, count)
+    assert found.len() == len(values)
+    assert found.arg_true().to_list() == expected

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.non_heap import NonHeap
-from gctrace_analyzer.advise.prediction.replay import STEPS, Costs, Rules, replay
+from gctrace_analyzer.advise.prediction.replay import STEPS, Costs, Rules, gap_and_work, replay
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.load import Load
@@ -218,10 +218,18 @@ class Model:
         exponent = self.work_exponent
         live_exponent = c.live_exponent * _passed(load.variation, c.variations)
         in_mark_times = live_times = 1.0
-        for steps in (STEPS // 4, STEPS // 4, STEPS):
-            found = self._replay(other, beside, grown_mib, steps, in_mark_times, live_times)
-            gap = found.gap * gap_0 / own.gap
-            work = found.work / own.work * work_0
+        arguments = self._arguments(other, beside, grown_mib)
+        # Only the last replay is shown; the others say how much is allocated during marking.
+        for is_last in (False, False, True):
+            if is_last:
+                found = replay(*arguments, in_mark_times=in_mark_times, live_times=live_times)
+                gap, work = found.gap, found.work
+            else:
+                gap, work = gap_and_work(
+                    *arguments, in_mark_times=in_mark_times, live_times=live_times
+                )
+            gap = gap * gap_0 / own.gap
+            work = work / own.work * work_0
             work *= (max(gap, floor) / max(gap_0, floor)) ** exponent
             free = max(1 / rate_0 - lost_in_mark, 0.25 / rate_0)
             period = free * gap / gap_0 + lost_in_mark * work / work_0
@@ -321,9 +329,13 @@ class Model:
         beside: NonHeap,
         grown_mib: float | None = None,
         steps: int = STEPS,
-        in_mark_times: float = 1.0,
-        live_times: float = 1.0,
     ) -> Replay:
+        return replay(*self._arguments(setting, beside, grown_mib), steps=steps)
+
+    def _arguments(
+        self, setting: Setting, beside: NonHeap, grown_mib: float | None
+    ) -> tuple[Path, Rules, Costs]:
+        """Returns the path, the rules and the costs of a setting."""
         load, c = self.load, self.constants
         path: Path = load.path
         if grown_mib is not None:
@@ -354,14 +366,7 @@ class Model:
             mib_per_s=load.alloc_off if load.alloc_off > 0 else max(load.alloc, 1e-6),
             least_off=0.3 + 0.02 * in_mark,
         )
-        return replay(
-            path,
-            rules,
-            costs,
-            steps=steps,
-            in_mark_times=in_mark_times,
-            live_times=live_times,
-        )
+        return path, rules, costs
 
     def _non_heap(self, given: float | None) -> NonHeap:
         load, c, now = self.load, self.constants, self.now

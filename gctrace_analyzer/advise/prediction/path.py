@@ -7,6 +7,7 @@ heap was live. A replay (`replay.py`) walks along it under another setting.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from heapq import nlargest
 from itertools import accumulate
 from statistics import fmean
 
@@ -49,8 +50,8 @@ class Path:
         cls, at: tuple[float, ...], live: tuple[float, ...], in_mark: tuple[float, ...]
     ) -> Path:
         """Returns a path with its means and its largest live heaps."""
-        order = sorted(range(len(live)), key=live.__getitem__, reverse=True)
-        return cls(at, live, in_mark, fmean(live), fmean(in_mark), tuple(order[:_LARGEST]))
+        largest = nlargest(_LARGEST, range(len(live)), key=live.__getitem__)
+        return cls(at, live, in_mark, fmean(live), fmean(in_mark), tuple(largest))
 
     @property
     def length_mib(self) -> float:

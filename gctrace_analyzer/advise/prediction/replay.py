@@ -29,6 +29,9 @@ STEPS = 400
 BLOCK = 10
 """Cycles in a block of a path that is too long to be walked as a whole, about."""
 
+BLOCK_PHASES = 2
+"""The first triggers of blocks; neighbouring blocks have different ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -149,59 +152,84 @@ def replay(
     """
     times = (in_mark_times, live_times)
     usual = _usual_gap(path, rules, costs, times)
+    walks, is_whole = _walks(path, rules, costs, times, usual, steps)
+    if is_whole:
+        return _figures(walks, [walk.peak for walk in walks], 0.0, 1.0)
+    tops = [
+        _walk(path, rules, costs, times, begin=begin, phase=number / BLOCK_PHASES, most=3)
+        for begin in (max(path.at[at] - 1.5 * usual, 0.0) for at in path.largest)
+        for number in range(BLOCK_PHASES)
+    ]
+    peaks = [
+        max(walk.peak for walk in (*tops[number::BLOCK_PHASES], *walks[number::BLOCK_PHASES]))
+        for number in range(BLOCK_PHASES)
+    ]
+    largest = max(walk.marked_max for walk in tops)
+    return _figures(walks, peaks, largest, 1 / math.sqrt(len(walks)))
+
+
+def gap_and_work(
+    path: Path,
+    rules: Rules,
+    costs: Costs,
+    *,
+    steps: int = STEPS // 4,
+    in_mark_times: float = 1.0,
+    live_times: float = 1.0,
+) -> tuple[float, float]:
+    """Returns `gap` and `work` of the replay with these arguments, in less time.
+
+    The largest live heaps, which only the peak depends on, are not walked.
+    """
+    times = (in_mark_times, live_times)
+    usual = _usual_gap(path, rules, costs, times)
+    walks, _ = _walks(path, rules, costs, times, usual, steps)
+    rates = _rates(walks)
+    return len(walks) / sum(rates), _mean(walks, rates, "work")
+
+
+def _walks(
+    path: Path,
+    rules: Rules,
+    costs: Costs,
+    times: tuple[float, float],
+    usual: float,
+    steps: int,
+) -> tuple[list[_Walk], bool]:
+    """Returns the walks that give the means, and whether each is of the whole path.
+
+    A short path is walked as a whole, once per phase; of a longer one, blocks are walked.
+    """
     expected = max(path.length_mib / usual, 1.0)
     if expected * 2 <= steps:
         phases = int(min(PHASES, max(2, steps // expected)))
-        walks = [
+        return [
             _walk(path, rules, costs, times, begin=0.0, phase=number / phases)
             for number in range(phases)
-        ]
-        peaks = [walk.peak for walk in walks]
-        spread, largest = 1.0, 0.0
-    else:
-        phases = 2
-        blocks = max(steps // BLOCK, phases)
-        # In all, the blocks cover about as many cycles as there are steps.
-        length = path.length_mib / blocks * min(steps / expected, 1.0)
-        begins = [path.length_mib * number / blocks for number in range(blocks)]
-        walks = [
-            _walk(
-                path, rules, costs, times, begin=begin, stop=begin + length,
-                phase=number % phases / phases,
-            )
-            for number, begin in enumerate(begins)
-        ]  # fmt: skip
-        tops = [
-            _walk(path, rules, costs, times, begin=begin, phase=number / phases, most=3)
-            for begin in (max(path.at[at] - 1.5 * usual, 0.0) for at in path.largest)
-            for number in range(phases)
-        ]
-        peaks = [
-            max(walk.peak for walk in (*tops[number::phases], *walks[number::phases]))
-            for number in range(phases)
-        ]
-        largest = max(walk.marked_max for walk in tops)
-        spread = 1 / math.sqrt(blocks)
-    return _figures(walks, peaks, largest, spread)
+        ], True
+    blocks = max(steps // BLOCK, BLOCK_PHASES)
+    # In all, the blocks cover about as many cycles as there are steps.
+    length = path.length_mib / blocks * min(steps / expected, 1.0)
+    begins = [path.length_mib * number / blocks for number in range(blocks)]
+    return [
+        _walk(
+            path, rules, costs, times, begin=begin, stop=begin + length,
+            phase=number % BLOCK_PHASES / BLOCK_PHASES,
+        )
+        for number, begin in enumerate(begins)
+    ], False  # fmt: skip
 
 
 def _figures(walks: list[_Walk], peaks: list[float], largest: float, spread: float) -> Replay:
-    # Walks begin at equal distances, so each counts alike in cycles per MiB.
-    rates = [walk.cycles / max(walk.mib, 1e-9) for walk in walks]
-    total = sum(rates)
+    rates = _rates(walks)
     goals = sorted(goal for walk in walks for goal in walk.goals)
     logs = [math.log(max(peak, 0.5)) for peak in peaks]
 
     def mean(name: str) -> float:
-        """Returns the mean over all cycles of what the walks have summed."""
-        sums = (
-            rate * getattr(walk, name) / walk.cycles
-            for rate, walk in zip(rates, walks, strict=True)
-        )
-        return float(sum(sums)) / total
+        return _mean(walks, rates, name)
 
     return Replay(
-        gap=len(walks) / total,
+        gap=len(walks) / sum(rates),
         work=mean("work"),
         peak=math.exp(fmean(logs)),
         goal=goals[len(goals) // 2],
@@ -216,6 +244,23 @@ def _figures(walks: list[_Walk], peaks: list[float], largest: float, spread: flo
         gap_spread=pstdev([math.log(rate) for rate in rates]) * spread,
         peak_spread=pstdev(logs),
     )
+
+
+def _rates(walks: list[_Walk]) -> list[float]:
+    """Returns the cycles per MiB of each walk.
+
+    Walks begin at equal distances, so each counts alike in cycles per MiB.
+    """
+    return [walk.cycles / max(walk.mib, 1e-9) for walk in walks]
+
+
+def _mean(walks: list[_Walk], rates: list[float], name: str) -> float:
+    """Returns the mean over all cycles of what the walks have summed."""
+    sums = (
+        rate * getattr(walk, name) / walk.cycles
+        for rate, walk in zip(rates, walks, strict=True)
+    )
+    return float(sum(sums)) / sum(rates)
 
 
 def _usual_gap(path: Path, rules: Rules, costs: Costs, times: tuple[float, float]) -> float:

@@ -40,6 +40,8 @@ class Dumps:
     def detailed(self) -> pl.DataFrame:
         """The intervals with everything that figures are made of."""
         tables = self._log.tables
+        if tables["memstats"].is_empty():
+            return pl.DataFrame()
         return intervals.intervals(
             tables["memstats"], tables["cycle_pauses"], self._settings, self._kinds
         )

@@ -7,7 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gctrace_analyzer.advise.prediction.path import Path
-from gctrace_analyzer.advise.prediction.replay import STEPS, Costs, Rules, replay
+from gctrace_analyzer.advise.prediction.replay import (
+    STEPS,
+    Costs,
+    Rules,
+    gap_and_work,
+    replay,
+)
 
 COSTS = Costs(fixed=2.0, ballast=0.0, mark_s_per_mib=1e-3, mib_per_s=100.0, least_off=0.3)
 
@@ -81,3 +87,21 @@ def test_every_replay_ends_and_has_finite_figures(
     assert 0 < found.gap < float("inf")
     assert 0 < found.work < float("inf")
     assert found.peak >= live * 0.99 or found.peak > 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.floats(0.5, 500), min_size=2, max_size=400),
+    st.sampled_from([10, 50, STEPS // 4, STEPS]),
+    st.floats(0.8, 1.3),
+    st.one_of(st.none(), st.floats(1, 2_000)),
+)
+def test_an_intermediate_replay_has_the_gap_and_the_work_of_a_whole_one(
+    live: list[float], steps: int, times: float, cap: float | None
+) -> None:
+    at = tuple(30.0 * number for number in range(len(live)))
+    path = Path.of(at, tuple(live), (2.0,) * len(live))
+    arguments = (path, rules(cap=cap), COSTS)
+    found = replay(*arguments, steps=steps, in_mark_times=times, live_times=times)
+    short = gap_and_work(*arguments, steps=steps, in_mark_times=times, live_times=times)
+    assert short == (found.gap, found.work)
