@@ -78,7 +78,7 @@ examples:
   gctrace-analyze fleet 's3://logs/**' -o s3://results/fleet.parquet \\
       --scheduler tcp://10.0.0.5:8786
   gctrace-analyze fleet -o fleet.parquet -f json     report on existing results
-  gctrace-analyze fleet 'logs/**' -o today.parquet -o fleet.html \
+  gctrace-analyze fleet 'logs/**' -o today.parquet -o fleet.html \\
       --reports reports --compare-with yesterday.parquet
 
 A file that cannot be read becomes a row with its error. A file that crashes
