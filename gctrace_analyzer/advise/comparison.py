@@ -101,14 +101,13 @@ class Side:
     def circumstances(self) -> Circumstances:
         """The settings it ran under, as given or as the log shows them."""
         limit = self.baseline.settings.memory_limit_mib
-        shown = None if limit is None else _limit_text(limit.value)
         analysis = self.analyses[self._longest]
         version = analysis.settings.value("go_version")
         return Circumstances(
             self.label,
             go=analysis.go_versions if version is None else f"go{version}",
             gogc=None if self.gogc is None else _gogc_text(self.gogc),
-            memory_limit=shown,
+            memory_limit=None if limit is None else _limit_text(limit.value),
             ballast=size_text(self.baseline.now.ballast) if self.baseline.now.ballast else None,
             by_metrics=self.by_metrics,
         )

@@ -45,6 +45,18 @@ def add_match(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def add_sampling(group: argparse._ArgumentGroup) -> None:
+    """Adds the options for one process and for how many of its samples are fetched."""
+    group.add_argument(
+        "--instance", metavar="NAME", help="only the process with this address, host or pod"
+    )
+    group.add_argument(
+        "--step",
+        metavar="STEP",
+        help="fetch one point per STEP instead of all samples, for long ranges: 1m",
+    )
+
+
 def add_access(parser: argparse.ArgumentParser) -> None:
     """Adds the options for credentials and certificates."""
     group = parser.add_argument_group(

@@ -11,6 +11,7 @@ from gctrace_analyzer.cli.output import format_of
 from gctrace_analyzer.cli.progress import reading
 from gctrace_analyzer.cli.prometheus.access import (
     add_access,
+    add_sampling,
     add_which,
     asked_for,
     downloading,
@@ -91,14 +92,7 @@ def command_parser() -> Parser:
         "url", metavar="URL", help="address of the server, with its path prefix if it has one"
     )
     group = add_which(parser, _SINCE)
-    group.add_argument(
-        "--instance", metavar="NAME", help="only the process with this address, host or pod"
-    )
-    group.add_argument(
-        "--step",
-        metavar="STEP",
-        help="fetch one point per STEP instead of all samples, for long ranges: 1m",
-    )
+    add_sampling(group)
     group.add_argument(
         "--save",
         metavar="FILE",

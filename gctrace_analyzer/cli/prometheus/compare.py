@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.cli.compare import add_delivery, deliver, options_per_side, validated
 from gctrace_analyzer.cli.options import Parser, add_facts, add_general, read_options
 from gctrace_analyzer.cli.progress import reading
-from gctrace_analyzer.cli.prometheus.access import add_access, add_match, asked_for, downloading
+from gctrace_analyzer.cli.prometheus.access import (
+    add_access,
+    add_match,
+    add_sampling,
+    asked_for,
+    downloading,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -89,12 +95,7 @@ def command_parser() -> argparse.ArgumentParser:
             help=f"time range {name} the change: {example} (hours before now), or two times such "
             "as 2026-11-21T09:00Z",
         )
-    group.add_argument(
-        "--instance", metavar="NAME", help="only the process with this address, host or pod"
-    )
-    group.add_argument(
-        "--step", metavar="STEP", help="fetch one point per STEP instead of all samples: 1m"
-    )
+    add_sampling(group)
     add_access(parser)
     add_delivery(parser)
     add_facts(parser, per_side="; 'A,B' gives one value per side")
