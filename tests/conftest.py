@@ -31,6 +31,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="rewrite the golden files with the current output",
     )
+    parser.addoption(
+        "--kills",
+        type=int,
+        default=2,
+        help="how often whole commands are killed at random moments (default: 2)",
+    )
 
 
 @pytest.fixture(autouse=True)

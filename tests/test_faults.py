@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
@@ -19,7 +21,7 @@ from gctrace_analyzer.api import live
 from gctrace_analyzer.cli.report import write
 from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.ingest.follow import Followed, Stop
-from tests.conftest import SAMPLES
+from tests.conftest import ROOT, SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -82,6 +84,102 @@ def test_a_full_standard_output_is_one_message(words: list[str]) -> None:
     assert done.stderr == b"gctrace-analyze: standard output: No space left on device\n"
 
 
+@pytest.fixture
+def kills(request: pytest.FixtureRequest) -> int:
+    """How often a whole command is killed; few in most runs, because each takes seconds."""
+    return int(request.config.getoption("--kills"))
+
+
+class Killed:
+    """A program that kills itself at a given moment of its writing (`tests.helpers.kills`)."""
+
+    def __init__(self, kind: str, path: Path, log: Path) -> None:
+        command = [sys.executable, "-m", "tests.helpers.kills", kind, str(path), str(log)]
+        self.program = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.program.communicate(timeout=PATIENCE_S)
+
+    def at(self, moment: int) -> int:
+        """Runs it; returns how many moments it had, or a negative number if it was killed."""
+        assert self.program.stdin is not None
+        assert self.program.stdout is not None
+        self.program.stdin.write(f"{moment}\n")
+        self.program.stdin.flush()
+        return int(self.program.stdout.readline())
+
+    def finish(self) -> int:
+        """Runs it to its end; returns how many moments it had."""
+        moments = self.at(-1)
+        assert moments > 0
+        return moments
+
+
+def undated(path: Path) -> bytes:
+    """The content of a report without the minute in which it was made."""
+    return re.sub(rb"Made on \S+ at \S+ UTC", b"Made", path.read_bytes())
+
+
+def some(moments: int, most: int) -> list[int]:
+    """Some moments, and the last ones, in which the new file takes the place of the old one."""
+    rest = range(max(moments - 6, 0))
+    chosen = random.Random(0).sample(rest, min(most - 6, len(rest)))
+    return sorted({*chosen, *range(len(rest), moments)})
+
+
+@ON_LINUX
+@pytest.mark.parametrize(
+    ("name", "most"), [("o.csv", 20), ("o.parquet", 20), ("o.json", 12), ("o.html", 12)]
+)
+def test_a_report_killed_while_it_is_written_is_the_old_one_or_the_new(
+    name: str, most: int, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    with Killed("report", path, SAMPLES / "go1.4.log") as program:
+        moments = program.finish()
+        whole, states = undated(path), []
+        for moment in some(moments, most):
+            path.write_bytes(b"old")
+            assert program.at(moment) < 0
+            states.append(undated(path))
+            assert states[-1] in (b"old", whole), moment
+    # The file changes once, and it is new before the last moment.
+    assert states == sorted(states, key=lambda state: state != b"old")
+    assert {states[0], states[-1]} == {b"old", whole}
+
+
+@ON_LINUX
+def test_a_fleet_killed_while_it_writes_has_whole_rows_and_resumes(tmp_path: Path) -> None:
+    pytest.importorskip("dask")
+    from gctrace_analyzer.fleets.output import existing
+    from tests.helpers.kills import FILES
+
+    out = tmp_path / "fleet.parquet"
+    manifest = out.with_name("fleet.parquet.manifest.json")
+    counts = []
+    with Killed("fleet", out, STEADY) as program:
+        moments = program.finish()
+        for moment in some(moments, 60):
+            shutil.rmtree(out)
+            manifest.unlink(missing_ok=True)
+            assert program.at(moment) < 0
+            # Before the manifest exists, there is no output yet.
+            rows = existing(str(out)).collect() if manifest.exists() else None
+            counts.append(0 if rows is None else len(rows))
+            if rows is not None:
+                assert rows["file"].to_list() == [f"{n}.log" for n in range(len(rows))]
+                assert rows["cycles"].to_list() == list(range(len(rows)))
+            program.finish()
+            assert sorted(existing(str(out)).collect()["cycles"]) == list(range(FILES))
+    assert counts == sorted(counts)
+    assert {0, FILES} < set(counts)
+
+
 def kill_at_random_moments(words: list[str], kills: int) -> Iterator[None]:
     """Runs a command as often as given, and kills it at another moment each time."""
     begin = time.monotonic()
@@ -98,18 +196,20 @@ def kill_at_random_moments(words: list[str], kills: int) -> Iterator[None]:
         yield
 
 
-def test_a_killed_run_leaves_the_old_report_or_the_new_one(tmp_path: Path) -> None:
+def test_a_killed_command_leaves_the_old_report_or_the_new_one(
+    kills: int, tmp_path: Path
+) -> None:
     path = tmp_path / "report.html"
     words = [str(STEADY), "-o", str(path)]
     subprocess.run([*COMMAND, *words], check=True)
-    whole = path.read_bytes()
+    whole = undated(path)
     path.write_text("old")
-    for _ in kill_at_random_moments(words, 12):
-        assert path.read_bytes() in (b"old", whole)
+    for _ in kill_at_random_moments(words, kills):
+        assert undated(path) in (b"old", whole)
         path.write_text("old")
 
 
-def test_a_killed_fleet_leaves_whole_rows_and_resumes(tmp_path: Path) -> None:
+def test_a_killed_fleet_resumes(kills: int, tmp_path: Path) -> None:
     pytest.importorskip("dask")
     logs = tmp_path / "logs"
     logs.mkdir()
@@ -119,10 +219,16 @@ def test_a_killed_fleet_leaves_whole_rows_and_resumes(tmp_path: Path) -> None:
     words = ["fleet", str(logs), "--workers", "1", "-o", str(out)]
     from gctrace_analyzer.fleets.output import existing
 
-    for _ in kill_at_random_moments(words, 4):
-        rows = existing(str(out)).collect()
-        assert rows["file"].is_unique().all()
-        assert rows["cycles"].null_count() == 0
+    manifest = out.with_name("fleet.parquet.manifest.json")
+    for _ in kill_at_random_moments(words, kills):
+        if manifest.exists():
+            rows = existing(str(out)).collect()
+            assert rows["file"].is_unique().all()
+            assert rows["cycles"].null_count() == 0
+            # A complete output begins anew, so that the next run has something to write.
+            if len(rows) == 6:
+                shutil.rmtree(out)
+                manifest.unlink()
     subprocess.run([*COMMAND, *words], check=True, capture_output=True)
     assert len(existing(str(out)).collect()) == 6
 

@@ -1,8 +1,11 @@
-"""A log that arrives in two parts, or is read in two stretches, gives the same cycles."""
+"""A log that arrives in two parts, or is read in two stretches, gives the same cycles.
+
+`scripts/splitting.py` tries every byte; `scripts/fuzz --splits` does so with the whole corpus.
+"""
 
 from __future__ import annotations
 
-import io
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -15,29 +18,37 @@ from tests.conftest import ROOT
 from tests.helpers.fleet import item
 from tests.helpers.lines import LINES
 
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import splitting
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-CORPUS = ROOT / "tests/corpus"
-SPLITS = 40
-"""Places in each log at which it is split; they fall on every part of a record."""
-
+INPUTS = "tests/corpus/inputs"
 LOGS = {
-    "plain": "samples/assists-go1.16.log",
-    "go1.4": "samples/go1.4.log",
-    "go1.27 with gctrace=2": "samples/gctrace2-go1.27.log",
-    "restart": "samples/restart-go1.26.log",
-    "docker": "tests/corpus/inputs/carriers/docker-json-file.log",
-    "CRI": "tests/corpus/inputs/carriers/cri.log",
-    "colours": "tests/corpus/inputs/carriers/plain-ansi-crlf.log",
-    "journal": "tests/corpus/inputs/journalctl/leakd-short.log",
-    "torn": "",
+    "go1.4": ("samples/go1.4.log", 0, 9),
+    "go1.16 with pacer": ("samples/pacertrace-go1.16.log", 0, 9),
+    "go1.27 with gctrace=2": ("samples/gctrace2-go1.27.log", 0, 9),
+    "scavenger": ("samples/scavtrace-go1.26.log", 0, 9),
+    "restart": ("samples/restart-go1.26.log", 0, 6),
+    "docker": (f"{INPUTS}/carriers/docker-json-file.log", 0, 6),
+    "CRI": (f"{INPUTS}/carriers/cri.log", 0, 8),
+    "colours": (f"{INPUTS}/carriers/plain-ansi-crlf.log", 0, 6),
+    "zap": (f"{INPUTS}/carriers/logrus-json.jsonl", 0, 6),
+    "syslog": (f"{INPUTS}/carriers/syslog-rfc5424.log", 0, 6),
+    "journal": (f"{INPUTS}/journalctl/leakd-short.log", 0, 8),
+    "kernel": (f"{INPUTS}/kernel_oom/k5.15-lxc-nested-memcg.log", 0, 60),
+    "unit": (f"{INPUTS}/systemd/slices-rfc3339.log", 0, 8),
+    "torn": ("", 0, 0),
 }
-COLUMNS = ["line_no", "gc_num", "start_s", "heap_live_mib", "process", "repaired"]
+"""Logs, and which of their lines: few, but with every kind of line and prefix."""
+
+MOST_BYTES = 2500
 
 
 def content(name: str) -> bytes:
-    """The first lines of a log, as many as are split in moderate time."""
+    """Some lines of a log; a kernel's report of a kill is split whole."""
     if name == "torn":
         line = LINES["gc18"]
         torn = [
@@ -47,58 +58,47 @@ def content(name: str) -> bytes:
             line.replace("gc 1 @0.004s", "gc 2 @1.500s"),
         ]
         return "\n".join(["starting", *torn, line[:50]]).encode()
-    return b"".join((ROOT / LOGS[name]).read_bytes().splitlines(keepends=True)[:30])
-
-
-def splits(data: bytes) -> range:
-    step = max(len(data) // SPLITS, 1) | 1
-    return range(1, len(data), step)
-
-
-class TwoParts(io.BytesIO):
-    """A file of which a part has arrived when it is first read."""
-
-    name = "parts"
-
-    def __init__(self, data: bytes, at: int) -> None:
-        super().__init__(data)
-        self.at = at
-
-    def read(self, size: int | None = -1) -> bytes:
-        here = self.tell()
-        return super().read(self.at - here if here < self.at else size)
-
-
-def tables(run: gca.Run) -> dict[str, Any]:
-    return {
-        "cycles": run.cycles.select(COLUMNS).rows(),
-        "rejected": run.rejected.select("line_no", "reason").rows(),
-        "kills": len(run.oom_kills),
-        "memstats": len(run.memstats),
-    }
+    path, begin, end = LOGS[name]
+    lines = (ROOT / path).read_bytes().splitlines(keepends=True)
+    return b"".join(lines[begin:end])[:MOST_BYTES]
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_a_log_that_arrives_in_two_parts_reads_like_the_whole(name: str) -> None:
+def test_a_log_split_at_any_byte_reads_like_the_whole(name: str) -> None:
+    data = content(name)
+    assert splitting.is_log(data)
+    assert splitting.at_once(data) is not None
+    assert splitting.differences(data) == []
+
+
+def test_every_line_end_is_a_split_of_its_own() -> None:
+    data = content("torn")
+    # The pieces change where a line ends. The last line has no end: after the one before it,
+    # the pieces are those of a first part without a whole line.
+    *ends, _ = [at + 1 for at, byte in enumerate(data) if byte == ord("\n")]
+    assert list(splitting.pieces(data).values()) == [1, *ends]
+
+
+@pytest.mark.parametrize("name", ["go1.4", "colours", "torn"])
+def test_following_a_file_in_two_parts_is_the_same(name: str) -> None:
     data = content(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gca.GctraceWarning)
-        whole = tables(gca.read(io.BytesIO(data), year=2026, tz="UTC"))
-        for at in splits(data):
+        for at in (1, len(data) // 2, len(data) - 1):
             seen = live(year=2026, tz="UTC")
-            seen.follow(TwoParts(data, at), lambda: None)
-            assert tables(seen.run()) == whole, at
+            seen.follow(splitting.TwoParts(data, at), lambda: None)
+            assert splitting.tables(seen.run()) == splitting.at_once(data), at
 
 
-@pytest.mark.parametrize("name", ["plain", "go1.4", "restart", "CRI", "journal", "torn"])
-def test_a_log_read_in_two_stretches_has_the_same_cycles(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["go1.4", "restart", "torn"])
+def test_a_fleet_reads_a_file_in_stretches_of_any_size(name: str, tmp_path: Path) -> None:
     data = content(name)
     path = tmp_path / "service.log"
     path.write_bytes(data)
     (whole, *others) = rows(path, len(data))
     assert not others or name == "restart"
-    for at in splits(data)[SPLITS // 2 :: 2]:
-        assert rows(path, at)[0] == whole, at
+    for size in (len(data) // 7, len(data) // 2 + 1):
+        assert rows(path, size)[0] == whole, size
 
 
 def rows(path: Path, stretch: int) -> list[dict[str, Any]]:
@@ -109,12 +109,4 @@ def rows(path: Path, stretch: int) -> list[dict[str, Any]]:
     parts = [each for each in found if not isinstance(each, dict)]
     whole = [each for each in found if isinstance(each, dict)]
     given = stretches.rows_of_file(parts, item(path), {}) if parts else whole
-    kept = (
-        "process",
-        "cycles",
-        "first_gc",
-        "missing_cycles",
-        "rejected_lines",
-        "repaired_cycles",
-    )
-    return [{name: row[name] for name in kept if name in row} for row in given]
+    return [{name: row[name] for name in splitting.FLEET_COLUMNS} for row in given]
