@@ -2,15 +2,194 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
+import polars as pl
+import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from gctrace_analyzer.analysis.durations import correct_durations
+from gctrace_analyzer.analysis import durations
+from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.testing import read_text
+from tests.helpers.lines import LINES
 from tests.helpers.tables import cycle_tables, few
 
-if TYPE_CHECKING:
-    import polars as pl
+
+def steps(values: list[float], formats: list[str] | None = None) -> list[float]:
+    frame = pl.DataFrame({"x": values, "format": formats or ["gc18"] * len(values)})
+    whole = formats is not None
+    return frame.select(durations.step_ms("x", whole=whole)).to_series().to_list()
+
+
+def of(values: dict[str, list[Any]]) -> pl.DataFrame:
+    """Cycles of one process with 4 processors and these columns, other durations 0."""
+    count = len(next(iter(values.values())))
+    zero = [0.0] * count
+    return pl.DataFrame(
+        {
+            "process": [0] * count,
+            "procs": [4] * count,
+            "format": ["gc18"] * count,
+            **{f"{name}{kind}_ms": zero for name in durations.PAUSES for kind in ("", "_cpu")},
+            "concurrent_mark_ms": zero,
+            **{f"{name}_cpu_ms": zero for name in ("assist", "background", "idle")},
+            **values,
+        }
+    )
+
+
+def go_prints(ns: int) -> float:
+    """A duration as the runtime prints it (fmtNSAsMS, runtime/mgc.go)."""
+    if ns >= 10e6:
+        return ns // 1_000_000
+    x, decimals = ns // 1000, 3
+    if x == 0:
+        return 0.0
+    while x >= 100:
+        x //= 10
+        decimals -= 1
+    return x / 10**decimals
+
+
+def test_a_printed_duration_stands_for_an_interval_of_its_last_digit() -> None:
+    assert steps([0.001, 0.099, 0.1, 0.99]) == [0.001, 0.001, 0.01, 0.01]
+    assert steps([1.0, 9.9, 10.0, 11.0, 4830.0]) == [0.1, 0.1, 1.0, 1.0, 1.0]
+
+
+def test_old_formats_print_a_sum_of_three_whole_numbers() -> None:
+    assert steps([2.0, 2.0, 2.0, 2.0], ["gc10", "gc11", "gc12x", "gc13"]) == [3, 3, 3, 0.1]
+
+
+@given(st.integers(1000, 10**11))
+def test_the_true_duration_is_in_the_interval(ns: int) -> None:
+    printed = go_prints(ns)
+    (step,) = steps([printed])
+    assert printed <= ns / 1e6 + 1e-9
+    assert ns / 1e6 < printed + step + 1e-9
+
+
+def test_the_middle_of_the_interval_is_the_most_probable() -> None:
+    frame = pl.DataFrame({"x": [0.0, 0.004, 0.17, 9.9, 11.0, None]})
+    corrected = frame.select(durations.corrected_ms("x", whole=False)).to_series()
+    assert corrected.to_list() == pytest.approx([0.0, 0.0045, 0.175, 9.95, 11.5, None])
+
+
+@pytest.mark.parametrize(
+    ("pause_ms", "cpu_ms", "stopped"),
+    [
+        (0.2, 0.8, 4),  # all four
+        (0.20, 0.41, 2),  # two CPUs under a limit
+        (0.20, 0.60, 3),
+        (0.20, 0.79, 4),  # more than 95 % of GOMAXPROCS: the rest is rounding
+        (0.20, 0.05, 1),  # at least one
+        (0.03, 0.06, 2),  # long enough
+        (0.029, 0.058, 4),  # too short: the ratio is rounding
+        (None, None, 4),
+    ],
+)
+def test_cpu_time_by_duration_is_the_number_of_stopped_processors(
+    pause_ms: float | None, cpu_ms: float | None, stopped: int
+) -> None:
+    frame = of({"stw_sweep_term_ms": [pause_ms] * 3, "stw_sweep_term_cpu_ms": [cpu_ms] * 3})
+    found = frame.select(durations.stopped_procs(whole=False)).to_series()
+    assert found.to_list() == [stopped] * 3
+
+
+def test_stopped_processors_are_the_median_of_both_pauses_per_process_and_procs() -> None:
+    frame = of(
+        {
+            "process": [0, 0, 0, 0, 1],
+            "procs": [4, 4, 4, 8, 4],
+            # The last of process 0 at 4 processors is an outlier.
+            "stw_sweep_term_ms": [0.2, 0.2, 0.2, 0.2, 0.2],
+            "stw_sweep_term_cpu_ms": [0.4, 0.4, 0.7, 0.6, 0.8],
+            "stw_mark_term_ms": [0.2, 0.2, 0.2, 0.2, 0.2],
+            "stw_mark_term_cpu_ms": [0.4, 0.4, 0.7, 0.6, 0.8],
+        }
+    )
+    found = frame.select(durations.stopped_procs(whole=False)).to_series()
+    assert found.to_list() == [2, 2, 2, 3, 4]
+
+
+def test_the_cpu_time_of_a_pause_narrows_its_interval() -> None:
+    frame = of(
+        {
+            # By the clock 0.17 to 0.18 ms; 0.68 to 0.69 ms on four processors is at most 0.1725;
+            # 0.71 is at least 0.1775.
+            "stw_sweep_term_ms": [0.17, 0.17, 0.17, 0.0],
+            "stw_sweep_term_cpu_ms": [0.68, 0.71, 0.90, 0.0],
+        }
+    )
+    corrected = durations.with_corrected(frame)
+    assert corrected["stopped_procs"].to_list() == [4] * 4
+    # The third contradicts itself: the middle by the clock. What prints 0 took nothing.
+    expected = [0.17125, 0.17875, 0.175, 0.0]
+    assert corrected["stw_sweep_term_ms"].to_list() == pytest.approx(expected)
+    by_cpu = [4 * each for each in expected]
+    assert corrected["stw_sweep_term_cpu_ms"].to_list() == pytest.approx(by_cpu)
+    assert corrected["stw_mark_term_ms"].to_list() == [0.0] * 4
+
+
+def test_cycles_get_their_corrected_end_and_the_time_since_the_cycle_before() -> None:
+    line = LINES["gc18"].replace(" (forced)", "")
+    run = read_text(line + "\n" + line.replace("gc 1 @0.004s", "gc 2 @0.104s") + "\n")
+    first, second = correct_durations(run.cycles).to_dicts()
+    # 0.17+11+0.037 ms clock, 0.34+…+0.075 ms cpu on two processors
+    assert first["stw_sweep_term_ms"] == pytest.approx(0.1725)
+    assert first["concurrent_mark_ms"] == pytest.approx(11.5)
+    assert first["stw_mark_term_ms"] == pytest.approx((0.0375 + 0.038) / 2)
+    assert first["assist_cpu_ms"] == pytest.approx(0.345)
+    assert first["background_cpu_ms"] == pytest.approx(0.665)
+    assert first["idle_cpu_ms"] == pytest.approx(0.0695)
+    assert first["end_s"] == pytest.approx(0.004 + (0.1725 + 11.5 + 0.03775) / 1000)
+    assert first["elapsed_s"] == pytest.approx(first["end_s"])
+    assert second["elapsed_s"] == pytest.approx(0.1)
+
+
+def test_a_log_of_whole_milliseconds_is_corrected_by_half_of_three() -> None:
+    corrected = correct_durations(read_text(LINES["gc10"] + "\n").cycles)
+    # The three numbers add up to what the table has as the second pause.
+    assert corrected["stw_mark_term_ms"].to_list() == pytest.approx([2 + 1.5])
+
+
+def test_with_a_cpu_per_processor_nothing_is_scaled() -> None:
+    frame = of({"concurrent_mark_ms": [10.0], "background_cpu_ms": [90.0]}).with_columns(
+        stopped_procs=pl.lit(4)
+    )
+    assert on_real_cpus(frame).drop("cpus").equals(frame)
+    assert on_real_cpus(frame, 8.0)["cpus"].to_list() == [4.0]
+
+
+def test_marking_takes_no_more_cpu_time_than_there_is() -> None:
+    frame = of(
+        {
+            "concurrent_mark_ms": [10.0, 10.0],
+            # 40 ms by the clock, on 2 CPUs for 10 ms; then 16 ms, which fits.
+            "assist_cpu_ms": [4.0, 4.0],
+            "background_cpu_ms": [16.0, 10.0],
+            "idle_cpu_ms": [20.0, 2.0],
+        }
+    ).with_columns(stopped_procs=pl.lit(4))
+    real = on_real_cpus(frame, 2.0)
+    assert real["cpus"].to_list() == [2.0, 2.0]
+    assert real["assist_cpu_ms"].to_list() == [2.0, 4.0]
+    assert real["background_cpu_ms"].to_list() == [8.0, 10.0]
+    assert real["idle_cpu_ms"].to_list() == [10.0, 2.0]
+
+
+def test_a_pause_takes_no_more_cpu_time_than_there_is() -> None:
+    pauses = {
+        f"{name}{kind}_ms": [value, value]
+        for name in durations.PAUSES
+        for kind, value in (("", 0.5), ("_cpu", 2.0))
+    }
+    frame = of({**pauses, "procs": [4, 2]}).with_columns(stopped_procs=pl.lit(4))
+    real = on_real_cpus(frame, 2.5)
+    assert real["cpus"].to_list() == [2.5, 2.0]
+    # The second has as many CPUs as processors: it stays as it was printed.
+    assert real["stw_sweep_term_cpu_ms"].to_list() == [1.25, 2.0]
+    assert real["stw_mark_term_cpu_ms"].to_list() == [1.25, 2.0]
 
 
 @few
