@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -105,3 +107,103 @@ def test_an_intermediate_replay_has_the_gap_and_the_work_of_a_whole_one(
     found = replay(*arguments, steps=steps, in_mark_times=times, live_times=times)
     short = gap_and_work(*arguments, steps=steps, in_mark_times=times, live_times=times)
     assert short == (found.gap, found.work)
+
+
+def test_each_figure_of_a_steady_program_follows_from_the_rules() -> None:
+    """Marked 42 of a goal of 84; the cycle starts 2 MiB before it, as the pacer expects."""
+    found = replay(steady(60), rules(), COSTS)
+    assert (found.marked, found.marked_max, found.in_mark) == pytest.approx((42, 42, 2))
+    assert (found.goal, found.trigger, found.room) == pytest.approx((84, 82, 2))
+    assert (found.gap, found.peak) == pytest.approx((42, 84))
+    assert found.work == pytest.approx(42 + 2), "with the fixed cost"
+    assert (found.by_limit, found.no_room, found.no_room_time) == (0, 0, 0)
+    assert (found.gap_spread, found.peak_spread) == pytest.approx((0, 0), abs=0.02)
+
+
+def test_roots_count_for_the_goal_and_a_ballast_is_not_marked() -> None:
+    costs = replace(COSTS, ballast=12.0)
+    found = replay(steady(60), replace(rules(), roots=8.0), costs)
+    assert found.goal == pytest.approx(42 + (42 + 8) * 1)
+    assert found.work == pytest.approx(42 + 8 + 2 - 12)
+
+
+def test_under_a_limit_a_cycle_starts_before_the_goal_in_effect() -> None:
+    found = replay(steady(60), replace(rules(None, cap=60.0), limit_gap=0.1), COSTS)
+    # 54 in effect, 2 MiB before that
+    assert (found.goal, found.trigger, found.gap) == pytest.approx((60, 52, 12))
+    assert (found.by_limit, found.no_room) == (1, 0)
+    # Of GOGC and limit, the smaller goal holds; equal ones are set by GOGC.
+    assert replay(steady(60), rules(100.0, cap=84.1), COSTS).by_limit == 0
+    assert replay(steady(60), rules(100.0, cap=83.9), COSTS).by_limit == 1
+
+
+@pytest.mark.parametrize(("cap", "no_room"), [(45.8, 0), (45.6, 1), (45.0, 1)])
+def test_room_below_a_tenth_of_what_is_marked_is_none(cap: float, no_room: int) -> None:
+    found = replay(steady(60), rules(None, cap=cap), COSTS)
+    assert found.marked == pytest.approx(41.55, abs=0.01)
+    assert (found.no_room, found.no_room_time) == (no_room, no_room)
+
+
+def test_the_largest_and_the_lowest_trigger_of_the_old_pacer() -> None:
+    old = replace(rules(), lowest_trigger=0.6)
+    assert replay(steady(60), old, COSTS).trigger == pytest.approx(42 + 0.95 * 42)
+    early = replace(old, runway=12.0)
+    assert replay(steady(60), early, COSTS).trigger == pytest.approx(42 + 0.6 * 42)
+
+
+def test_more_is_allocated_during_marking_and_kept_by_its_factors() -> None:
+    found = replay(steady(60), rules(), COSTS, in_mark_times=2.0, live_times=1.5)
+    assert (found.marked, found.in_mark) == pytest.approx((40 * 1.5 + 4, 4))
+    assert found.goal == pytest.approx(128)
+    assert found.gap == pytest.approx(64 - 4 + 4, rel=0.02)
+
+
+def test_what_is_allocated_during_marking_is_limited_by_assists() -> None:
+    path = steady(60, in_mark=50.0)
+    # Up to the goal: a quarter of 45/64 is used before marking, the rest meanwhile.
+    found = replay(path, rules(25.0), COSTS)
+    rest = 0.25 * 19 / 64
+    assert found.in_mark == pytest.approx(40 * rest / (1 - rest), rel=3e-3)
+    # At the goal there is always a little, 3 % of what is marked,
+    found = replay(path, rules(None, cap=10.0), COSTS)
+    assert found.in_mark == pytest.approx((0.03 * 40 + 0.3) / 0.97, rel=1e-3)
+    # or 2 % of a goal that is much larger.
+    late = replay(steady(60, gap=300.0, live=90.0, in_mark=50.0), LATE, COSTS)
+    assert late.marked == pytest.approx((90 + 0.3) / 0.9, rel=1e-3)
+
+
+LATE = Rules(4.0, None, roots=0.0, runway=0.0, limit_gap=0.0, lowest_trigger=None)
+"""GOGC=400, and a pacer that expects nothing to be allocated during marking."""
+
+
+def test_a_small_heap_has_the_goal_of_the_minimum() -> None:
+    tiny = steady(60, gap=1.0, live=0.5, in_mark=0.1)
+    assert replay(tiny, rules(100.0), COSTS).goal == 4
+    assert replay(tiny, rules(200.0), COSTS).goal == 8
+    # The limit is stronger than the minimum.
+    assert replay(tiny, rules(100.0, cap=3.0), COSTS).goal == 3
+
+
+def test_time_is_that_of_allocating_and_of_marking() -> None:
+    """Half of what is allocated meets a heap at its limit, in far more and longer cycles."""
+    live = (20.0,) * 200 + (57.0,) * 200
+    path = Path.of(tuple(2.0 * n for n in range(400)), live, (0.02,) * 400)
+    slow = replace(COSTS, mark_s_per_mib=1.0)
+    quick = replace(COSTS, mark_s_per_mib=0.0)
+    marking, none = (replay(path, rules(None, cap=60.0), each) for each in (slow, quick))
+    assert marking.no_room == none.no_room
+    # By allocation alone, each cycle takes as long as what it allocates; half in all.
+    assert none.no_room_time == pytest.approx(0.5, abs=0.1)
+    # By marking alone, each takes as long as its heap is large.
+    few, many = (1 - marking.no_room) * (20 + 2), marking.no_room * (57 + 2)
+    assert marking.no_room_time == pytest.approx(many / (few + many), abs=0.02)
+
+
+def test_a_path_shorter_than_a_cycle_shows_one() -> None:
+    found = replay(steady(3, gap=1.0), rules(), COSTS)
+    assert (found.goal, found.marked) == pytest.approx((84, 42))
+    assert found.gap >= 2
+    tight = replay(steady(3, gap=0.05), rules(None, cap=30.0), COSTS)
+    assert (tight.by_limit, tight.no_room) == (1, 1)
+    roomy = replay(steady(3, gap=1.0), rules(None, cap=70.0), COSTS)
+    assert (roomy.by_limit, roomy.no_room, roomy.no_room_time) == (1, 0, 0)

@@ -1,0 +1,212 @@
+"""The load of a program, from logs whose figures can be calculated by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from gctrace_analyzer.advise.prediction.load import load_of, with_hidden_roots
+from tests.helpers.loads import OLD_LINE, cycles_of, steady_load
+
+OFF_S = 0.5 - 0.01004
+"""From the end of a cycle to the start of the next, which is half a second after its start."""
+
+
+def test_a_steady_program_has_the_figures_of_each_cycle() -> None:
+    load = steady_load()
+    assert load.gc_per_s == pytest.approx(2)
+    assert load.alloc == pytest.approx(28), "14 MiB every half a second"
+    assert load.gap_mib == pytest.approx(14)
+    assert load.alloc_off == pytest.approx(10 / OFF_S)
+    assert load.alloc_in == pytest.approx(4 / 0.010)
+    assert (load.mark_ms, load.assist_ms, load.background_ms, load.idle_ms) == (10, 1, 5, 0)
+    assert load.work_ms == 6
+    assert load.stw_ms == pytest.approx(0.04)
+    assert load.stw_cpu_ms == pytest.approx(0.08)
+    # Sizes are truncated to whole MiB, so half of one is added.
+    assert (load.marked_live, load.marked_live_p50, load.marked_live_max) == (20.5,) * 3
+    assert (load.goal, load.goal_p50) == (40.5, 40.5)
+    assert load.heap_end_max == 34.5
+    assert load.in_mark == 4
+    assert load.true_live == 16.5
+    assert load.true_live_first == load.true_live_last == pytest.approx(16.5, abs=0.51)
+    assert load.effective_gogc == pytest.approx(100)
+    assert load.trigger_share == pytest.approx(0.5)
+    assert (load.variation, load.work_variation, load.no_room_share) == (0, 0, 0)
+    assert (load.roots, load.stacks, load.forced_share) == (0, 0, 0)
+    assert (load.procs, load.cpus) == (2, 2)
+    assert load.new_pacer
+    assert not load.procs_changed
+    assert load.span_s == pytest.approx(0.5 * (load.cycles - 1))
+    assert load.begin_s + load.span_s == pytest.approx(0.5 * 41)
+    assert load.is_possible
+
+
+def test_the_shares_follow_from_the_cost_of_a_cycle() -> None:
+    load = steady_load(idle=3)
+    spent = 1 + 5 + 0.08
+    assert load.spent_ms == pytest.approx(spent)
+    assert load.gc_cpu_share == pytest.approx(2 * spent / 1000 / 2)
+    assert load.gc_cpu_with_idle_cores == pytest.approx(2 * (spent + 3) / 1000)
+    assert load.gc_cpu_with_idle_share == pytest.approx((spent + 3) / 1000)
+    assert load.gc_active_share == pytest.approx(0.02)
+    figures = load.figures
+    assert figures["assist_share_of_gc_cpu"] == pytest.approx(1 / spent)
+    assert figures["stw_share"] == pytest.approx(2 * 0.04 / 1000)
+    assert figures["heap_peak_mib"] == 34.5
+    assert figures["live_heap_mib"] == 20.5
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        # Assists of 1 ms in 2 × 10 ms: 0.25 + 0.05, so 3 × 4 MiB × 0.3 / 0.7
+        ({}, 3 * 4 * 0.3 / 0.7),
+        ({"idle": 2}, 3 * 4 * (0.3 + 0.1) / 0.7),
+        ({"start": 26}, 3 * 8 * 0.3 / 0.7),
+        # More than 95 % of the processors cannot mark for the program.
+        ({"assist": 19}, 3 * 4 * 0.95 / 0.05),
+    ],
+)
+def test_the_runway_is_what_the_pacer_expects(
+    values: dict[str, float], expected: float
+) -> None:
+    assert steady_load(**values).runway == pytest.approx(expected, rel=1e-6)
+
+
+def test_where_little_is_allocated_rounding_does_not_swell_the_runway() -> None:
+    # One MiB every fourth cycle: the largest of five is always 1.
+    load = steady_load(end=lambda n: 30 + (n % 4 == 0))
+    mean = load.in_mark
+    assert mean == pytest.approx(0.25, abs=0.02)
+    assert load.runway == pytest.approx(3.6 * (1.3 * mean + 0.2) * 0.3 / 0.7)
+
+
+def test_the_old_pacer_expects_its_own_share_of_the_processors() -> None:
+    load = steady_load(line=OLD_LINE)
+    assert not load.new_pacer
+    assert load.runway == pytest.approx(4 * 0.3 / 0.30)
+
+
+@pytest.mark.parametrize(
+    ("sweep_cpu", "cpu_limit", "cpus"),
+    [(0.16, None, 8), (0.15, None, 8), (0.14, None, 7), (0.04, None, 2), (0.02, None, 1),
+     (0.004, None, 1), (0, None, 8), (0.16, 3.5, 3.5), (0.04, 3.5, 2)],
+)  # fmt: skip
+def test_a_pause_stops_as_many_processors_as_there_are_cpus(
+    sweep_cpu: float, cpu_limit: float | None, cpus: float
+) -> None:
+    load = steady_load(cpu_limit, procs=8, sweep_cpu=sweep_cpu)
+    assert (load.procs, load.cpus) == (8, cpus)
+
+
+def test_marking_on_fewer_cpus_counts_for_no_more_than_there_is() -> None:
+    load = steady_load(procs=8, assist=8, background=20, idle=12, sweep_cpu=0.04, term_cpu=0.12)
+    # 40 ms by the clock in 10 ms on 2 CPUs: half of it was waiting.
+    assert (load.assist_ms, load.background_ms, load.idle_ms) == pytest.approx((4, 10, 6))
+    assert load.stw_cpu_ms == pytest.approx(0.04 * 2)
+    some = steady_load(procs=8, sweep_cpu=0.04)
+    assert (some.assist_ms, some.background_ms) == (1, 5)
+
+
+def test_how_far_a_program_is_limited_by_the_cpu() -> None:
+    load = steady_load()
+    # Marking takes 6 ms of 2 × 10 ms: 70 % of the CPUs are left.
+    for slower, bound in ((1.0, 0.0), (0.9, 0.0), (0.85, 0.5), (0.8, 1.0), (0.3, 1.0)):
+        each = replace(load, alloc_in=slower * load.alloc_off)
+        assert each.cpu_bound == pytest.approx(bound, abs=1e-6), slower
+    assert replace(load, alloc_off=0.0).cpu_bound == 0
+    assert replace(load, alloc_in=0.0, mark_ms=460.0).cpu_bound == 0, "always marking"
+
+
+def test_room_below_a_tenth_is_none() -> None:
+    assert steady_load(goal=22).no_room_share == 1
+    assert steady_load(goal=23).no_room_share == 0
+    assert steady_load(goal=lambda n: 22 if n % 2 else 40).no_room_share == pytest.approx(
+        0.5, abs=0.02
+    )
+
+
+def test_the_variation_of_the_live_heap_is_relative_and_beyond_rounding() -> None:
+    load = steady_load(live=lambda n: 100 + 10 * (-1) ** n, start=150, end=154, goal=200)
+    # A standard deviation of 10 around a true live heap of 96.5, less 5 % for rounding.
+    assert load.variation == pytest.approx(10 / 96.5 - 0.05, abs=0.003)
+    load = steady_load(background=lambda n: 5 + 2 * (-1) ** n)
+    assert load.work_variation == pytest.approx(2 / 6, rel=0.03)
+
+
+def test_stacks_and_globals_are_roots() -> None:
+    load = steady_load(stacks=2, globals=3)
+    assert load.stacks == 2.5
+    assert load.roots == 5.5
+    assert load.effective_gogc == pytest.approx(100 * 20 / 25)
+
+
+def test_hidden_roots_are_what_the_goals_exceed_the_formula_by() -> None:
+    cycles = cycles_of(goal=41)
+    load = load_of(cycles)
+    assert load is not None
+    # 41.5 = 20.5 + (20.5 + 0.5) × 100 %
+    assert with_hidden_roots(load, cycles, 100).roots == pytest.approx(0.5)
+    # 41.5 = 20.5 + (20.5 + 5.75) × 80 %: at most 2.5 MiB are hidden
+    assert with_hidden_roots(load, cycles, 80).roots == pytest.approx(2.5)
+    # 41.5 < 20.5 × 2.5
+    assert with_hidden_roots(load, cycles, 150).roots == 0
+    assert with_hidden_roots(load, cycles.head(5), 100).roots == load.roots
+    assert with_hidden_roots(load, cycles.head(6), 100).roots == pytest.approx(0.5)
+    known = replace(load, roots=2.0)
+    assert with_hidden_roots(known, cycles, 150).roots == pytest.approx(0.6)
+
+
+def test_the_path_is_the_live_heap_and_the_allocation() -> None:
+    path = steady_load().path
+    assert path.at[:3] == pytest.approx((0, 14, 28))
+    assert set(path.live) == {16.5}
+    assert set(path.in_mark) == {4.0}
+    assert path.length_mib == pytest.approx(14 * (len(path.at) - 1))
+    assert path.shifted(5).mean_live == 21.5
+    assert path.shifted(5).offset == 5
+    grown = path.without_growth(8.0)
+    assert grown.live[-1] == 16.5
+    assert grown.live[0] == pytest.approx(24.5)
+    assert path.without_growth(-80.0).live[0] == 0.3
+
+
+def test_a_missing_cycle_counts_as_a_usual_one() -> None:
+    cycles = cycles_of()
+    missing = load_of(cycles.filter(cycles["gc_num"] != 20))
+    assert missing is not None
+    assert missing.path.length_mib == pytest.approx(steady_load().path.length_mib)
+    assert missing.gc_per_s == pytest.approx(2)
+
+
+def test_a_load_that_cannot_be_is_noticed() -> None:
+    load = steady_load()
+    for name in ("span_s", "gc_per_s", "mark_ms", "marked_live", "goal", "heap_end_max"):
+        assert not replace(load, **{name: 0.0}).is_possible
+        assert not replace(load, **{name: -1.0}).is_possible
+    for name in ("assist_ms", "background_ms", "idle_ms", "stw_ms", "stw_cpu_ms"):
+        assert replace(load, **{name: 0.0}).is_possible
+        assert not replace(load, **{name: -1.0}).is_possible
+    for name in ("alloc", "runway", "effective_gogc", "gc_per_s"):
+        assert not replace(load, **{name: math.inf}).is_possible
+    assert not replace(load, true_live=-1.0).is_possible
+    assert replace(load, true_live=-0.9).is_possible
+
+
+def test_long_pauses_are_a_sign_of_other_work_unless_there_are_fewer_cpus() -> None:
+    load = steady_load()
+    assert not replace(load, stw_ms=0.5).is_contended
+    assert replace(load, stw_ms=0.6).is_contended
+    assert not replace(load, stw_ms=0.6, procs=4).is_contended
+
+
+def test_three_steady_cycles_are_needed() -> None:
+    cycles = cycles_of(60)
+    steady = cycles.filter(cycles["start_s"] > 5)
+    assert load_of(steady.head(2)) is None
+    found = load_of(steady.head(3))
+    assert found is not None
+    assert found.cycles == 3

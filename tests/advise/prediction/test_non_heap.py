@@ -1,0 +1,48 @@
+"""Memory outside the heap."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gctrace_analyzer.advise.prediction.non_heap import NonHeap
+
+TEN = NonHeap(10.0, 0.1, "assumed")
+
+
+def test_it_grows_with_the_goal_but_not_with_a_ballast() -> None:
+    assert TEN.at(100) == 20
+    assert TEN.at(100, 60) == 14
+    assert TEN.at(100, 200) == 10
+
+
+@given(st.floats(60, 10_000), st.floats(0, 50))
+def test_goal_and_non_heap_memory_fill_the_limit(limit: float, ballast: float) -> None:
+    goal = TEN.cap(limit, ballast, go_1_21=True)
+    room = limit - TEN.at(goal, ballast) if goal > ballast else limit - 10 + 0.1 * ballast
+    if goal > ballast + 1 and 0.03 * room > 1.1:
+        assert goal == pytest.approx(0.97 * room, rel=0.01)
+    older = TEN.cap(limit, ballast, go_1_21=False)
+    assert older >= goal
+    if older > ballast + 1:
+        assert older == pytest.approx(limit - TEN.at(older, ballast) - 1, abs=0.2)
+
+
+def test_the_ranges_are_wider_the_less_is_known() -> None:
+    given, own, assumed = (
+        NonHeap(10.0, 0.1, source).ranges
+        for source in ("given", "the log's own limit", "assumed")
+    )
+    assert given == ()
+    for low, high in (own, assumed):
+        assert low[0] < 0 < high[0]
+        assert low[1] < 0 < high[1]
+        assert max(-low[1], high[1]) < 0.1
+    assert assumed[0][0] < own[0][0]
+    assert assumed[1][0] > own[1][0]
+
+
+def test_shifting_keeps_it_possible() -> None:
+    assert TEN.shifted((5.0, 0.05)) == NonHeap(15.0, pytest.approx(0.15), "assumed")
+    assert TEN.shifted((-20.0, -0.5)) == NonHeap(1.0, 0.0, "assumed")
