@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise import horizon
+from gctrace_analyzer.advise.baseline import Baseline, is_unusual, present_setting
 from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.expectation import expectation
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.advise.prediction.training import longest_calm_part
 from gctrace_analyzer.advise.whatif import trade_off
+from gctrace_analyzer.analysis.settings import Known, Settings
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS
+from tests.helpers import loads
 from tests.helpers.facts import log_of
 from tests.helpers.lines import LINES
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from gctrace_analyzer.advise.prediction.load import Load
 
 
 def test_a_log_without_cycles_has_no_baseline() -> None:
@@ -92,3 +100,138 @@ def test_the_trade_off_covers_many_values_of_gogc() -> None:
     curve = trade_off(run.advice.baseline, run.advice.baseline.now)
     assert len(curve) > 5
     assert curve.sort("gogc")["heap_peak_mib"].is_sorted()
+
+
+STEADY = {"start": 340, "end": 352, "live": 200, "goal": 400, "mark": 40, "background": 18}
+
+
+def steady_baseline(count: int = 41, **values: Any) -> Baseline:
+    lines = [
+        loads.LINE.format(n=n, s=n / 2, **{**loads.STEADY, **STEADY, **values})
+        for n in range(1, count + 1)
+    ]
+    return read_text("\n".join(lines) + "\n").advice.baseline
+
+
+@pytest.mark.parametrize(
+    ("more", "model"), [(0.30, "fixed-rate"), (0.15, "between"), (0.05, "cpu-bound")]
+)
+def test_the_load_model_says_whether_the_cpu_limits_the_program(
+    more: float, model: str
+) -> None:
+    baseline = steady_baseline()
+    load = baseline.load
+    assert load is not None
+    # 19 ms of marking on two CPUs in 40 ms leave 76 % of them.
+    left = 1 - load.work_ms / load.mark_ms / load.cpus
+    # While it marks, it allocates at this share of its rate, and a little more.
+    found = replace(baseline, load=replace(load, alloc_in=(left + more) * load.alloc_off))
+    assert found.load_model == model
+
+
+def test_without_a_load_a_program_counts_as_one_of_fixed_rate() -> None:
+    assert read_text(LINES["gc18"][:40]).advice.baseline.load_model == "fixed-rate"
+
+
+@pytest.mark.parametrize(
+    ("version", "has_limit"),
+    [(None, True), ("1.18.10", False), ("1.19", True), ("1.19.3", True), ("1.26", True)],
+)
+def test_memory_limits_exist_from_go_1_19_on(version: str | None, has_limit: bool) -> None:
+    settings = {} if version is None else {"go_version": Known(version, "test")}
+    baseline = replace(steady_baseline(), settings=Settings(**settings))
+    assert baseline.has_limit == has_limit
+    assert baseline.load is not None
+    assert not replace(baseline, load=replace(baseline.load, new_pacer=False)).has_limit
+
+
+def present(load: Load, *, by_limit: bool = False, **settings: Any) -> tuple[Setting, bool]:
+    known = {name: Known(value, "test") for name, value in settings.items()}
+    return present_setting(load, Settings(**known), by_limit=by_limit)
+
+
+def test_the_present_setting_is_given_or_inferred_from_the_goals() -> None:
+    load = steady_baseline().load
+    assert load is not None
+    assert present(load) == (Setting(100.0), True)
+    assert present(replace(load, effective_gogc=203.0)) == (Setting(200.0), True)
+    assert present(replace(load, effective_gogc=-5.0)) == (Setting(1.0), True)
+    assert present(load, gogc=80.0) == (Setting(80.0), False)
+    assert present(load, gogc="off", memory_limit_mib=450.0, ballast_mib=20.0) == (
+        Setting(None, 450.0, 20.0), False,
+    )  # fmt: skip
+    # Where a limit sets the goals, they do not show GOGC: most programs keep the default.
+    low = replace(load, effective_gogc=60.0)
+    assert present(low, by_limit=True, memory_limit_mib=450.0) == (Setting(100.0, 450.0), True)
+    high = replace(load, effective_gogc=200.0)
+    assert present(high, by_limit=True, memory_limit_mib=450.0) == (Setting(200.0, 450.0), True)
+    # A limit far from the goals sets none of them.
+    assert present(low, by_limit=True, memory_limit_mib=4000.0) == (Setting(60.0, 4000.0), True)
+    assert present(low, memory_limit_mib=450.0) == (Setting(60.0, 450.0), True)
+
+
+@pytest.mark.parametrize(
+    ("gogc", "live", "unusual"),
+    [(100.0, 500.0, False), (103.0, 500.0, False), (112.0, 500.0, True), (133.0, 500.0, True),
+     (133.0, 8.0, False), (None, 500.0, False)],
+)  # fmt: skip
+def test_an_inferred_gogc_far_from_every_common_value_is_unusual(
+    gogc: float | None, live: float, unusual: bool
+) -> None:
+    load = steady_baseline().load
+    assert load is not None
+    assert is_unusual(replace(load, marked_live=live), Setting(gogc)) == unusual
+
+
+def test_a_replay_that_does_not_fit_its_own_log_is_a_warning() -> None:
+    baseline = steady_baseline(start=384, end=396)
+    assert not any("replayed" in each for each in baseline.warnings)
+    # The goals of GOGC=100, but each cycle starts far earlier than its pacer would.
+    early = steady_baseline(start=240, end=252)
+    (warning,) = [each for each in early.warnings if "replayed" in each]
+    assert early.model is not None
+    assert early.load is not None
+    times = early.load.gap_mib / early.model.own.gap
+    assert f"{times:.2g} times as many cycles" in warning
+    assert times < 1
+
+
+def test_the_memory_of_the_process_is_the_heap_and_what_is_outside() -> None:
+    known = Settings(off_heap_mib=Known(30.0, "test"), container_limit_mib=Known(512.0, "test"))
+    baseline = replace(steady_baseline(), settings=known)
+    assert baseline.memory_mib(400.0, 25.0, 0.0) == 455
+    assert baseline.memory_mib(400.0, 25.0, 100.0) == 355, "a ballast is address space"
+    least = baseline.least_limit_mib
+    assert least is not None
+    assert least == pytest.approx(1.25 * 200.5 + baseline.non_heap_mib, abs=1)
+    assert baseline.near_live_heap(Setting(100.0, least)) is None
+    assert baseline.near_live_heap(Setting(100.0)) is None
+    assert "200 MiB: the program may thrash" in str(
+        baseline.near_live_heap(Setting(100.0, least - 1))
+    )
+
+
+def calm_part(starts: list[float], *thrashing: tuple[float, float]) -> tuple[list[float], bool]:
+    cycles = pl.DataFrame({"process": [0] * len(starts), "start_s": starts})
+    episodes = pl.DataFrame(
+        [(0, "limit-thrash", begin, end) for begin, end in thrashing],
+        schema=["process", "kind", "start_s", "end_s"],
+        orient="row",
+    ).cast({"kind": pl.String, "process": pl.Int64})
+    found, thrashed = longest_calm_part(cycles, episodes)
+    assert found.columns == cycles.columns
+    return found["start_s"].to_list(), thrashed
+
+
+def test_predictions_start_from_the_longest_part_without_thrashing() -> None:
+    starts = [float(n) for n in range(60)]
+    assert calm_part(starts) == (starts, False)
+    assert calm_part(starts, (20.0, 25.0)) == (starts[26:], True)
+    assert calm_part(starts, (40.0, 45.0)) == (starts[:40], True)
+    assert calm_part(starts, (20.0, 25.0), (30.0, 32.0)) == (starts[33:], True)
+    # Twelve cycles are needed: with eleven, all are taken, and it is still known.
+    assert calm_part(starts[:23], (11.0, 30.0)) == (starts[:23], True)
+    assert calm_part(starts[:23], (12.0, 30.0)) == (starts[:12], True)
+    # The longest in time, not in cycles.
+    slow = [*[n / 10 for n in range(100)], *[20.0 + n for n in range(20)]]
+    assert calm_part(slow, (9.9, 19.0)) == (slow[100:], True)

@@ -85,7 +85,9 @@ def test_the_cpu_of_a_single_thread_follows_gogc() -> None:
         (2, (0, 0.25)),
         (3, (0, 0.25)),
         (5, (1, 0.0)),
+        (4, (1, 0)),
         (6, (1, 0.5 / 6)),
+        (7, (2, 0)),
         (8, (2, 0)),
     ],
 )
@@ -110,3 +112,17 @@ def test_the_distance_to_a_common_value_is_relative() -> None:
     assert pacer.from_usual(0) == pacer.from_usual(-1) == 0
     assert pacer.from_usual(90) == 0
     assert pacer.snapped(-1) == -1
+
+
+@pytest.mark.parametrize("gogc", [10, 25, 50, 75, 100, 150, 200, 300, 400, 500, 800, 1000])
+def test_a_gogc_that_people_set_is_recognised(gogc: int) -> None:
+    """The values that are common in deployments, in effect a little higher or lower."""
+    for times in (0.98, 1.0, 1.02):
+        assert pacer.snapped(gogc * times) == gogc
+        assert pacer.from_usual(gogc * times) == pytest.approx(abs(1 / times - 1))
+
+
+def test_the_smaller_the_heap_the_larger_the_error_of_an_inferred_gogc() -> None:
+    assert pacer.snapped(93.0, live=1000.0) == 90
+    assert pacer.snapped(93.0, live=15.0) == 100, "the default is the most likely of several"
+    assert pacer.snapped(135.0, live=1000.0) == 135
