@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.caveats import caveats
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.testing import read_text
+from tests.helpers.facts import log_of
+from tests.helpers.lines import LINES
 from tests.helpers.logs import logfile, records
 
 if TYPE_CHECKING:
@@ -18,3 +26,88 @@ def test_two_services_in_one_log_give_a_warning(tmp_path: Path) -> None:
     ]
     warnings = gca.read(logfile(tmp_path / "log", lines)).summary().warnings
     assert any("2 services (api, web)" in text for text in warnings)
+
+
+def about(text: str, word: str) -> list[str]:
+    return [each for each in read_text(text).summary().warnings if word in each]
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(1, "only 1 cycle,"), (2, "only 2 cycles,"), (19, "19 cycles,"), (20, "")]
+)
+def test_few_cycles_are_imprecise(count: int, words: str) -> None:
+    found = about(log_of(count), "imprecise")
+    assert len(found) == bool(words)
+    assert all(words in each for each in found)
+
+
+@pytest.mark.parametrize(
+    ("percent", "background", "points"),
+    [
+        # 2.2 ms in 400 ms of CPU
+        (50, 2, -49.4),
+        # 84 ms in 400 ms of CPU: 21 %, and up to a point of truncation
+        (0, 84, 20.0),
+        (0, 2, None),
+        (20, 84, None),
+        (21, 84, None),
+    ],
+)
+def test_lines_that_contradict_the_printed_percentage(
+    percent: int, background: int, points: float | None
+) -> None:
+    found = about(log_of(60, percent=percent, background=background), "contradicts itself")
+    assert len(found) == (points is not None)
+    if points is not None:
+        match = re.search(r"add up to ([\d.]+) points (more|less) GC CPU than it", found[0])
+        assert match is not None
+        assert float(match[1]) == pytest.approx(abs(points), abs=0.2)
+        assert match[2] == ("more" if points > 0 else "less")
+
+
+def test_a_log_that_begins_late_is_checked_from_its_first_percentage() -> None:
+    late = log_of(120, percent=10, background=40).splitlines(keepends=True)[60:]
+    assert about("".join(late), "contradicts") == []
+    wrong = "".join(late[:30]) + "".join(late[30:]).replace("s 10%:", "s 40%:")
+    (found,) = about(wrong, "contradicts")
+    assert "points less" in found
+
+
+def test_missing_lines_are_counted() -> None:
+    lines = log_of(40).splitlines(keepends=True)
+    (found,) = about("".join(lines[:10] + lines[13:]), "have no line in the log")
+    assert found.startswith("3 of 40 cycles have no line")
+
+
+@pytest.mark.parametrize(("zeros", "coarse"), [(20, False), (21, True)])
+def test_a_clock_that_is_too_coarse_for_most_pauses(zeros: int, coarse: bool) -> None:
+    lines = log_of(40).splitlines(keepends=True)
+    zero = [re.sub(r"0\.02\+5\+0\.02", "0+5+0", line) for line in lines[:zeros]]
+    assert bool(about("".join(zero + lines[zeros:]), "too coarse")) == coarse
+
+
+def test_what_a_line_format_does_not_show_is_said() -> None:
+    forced = LINES["gc16"] + " (forced)\n"
+    assert about(forced, "forced_cycles is an upper bound")
+    assert not about(LINES["gc16"] + "\n", "upper bound")
+    assert not about(LINES["gc18"] + "\n", "upper bound")
+    assert about(LINES["gc12x"] + "\n", "neither times nor CPU time")
+    assert not about(LINES["gc16"] + "\n", "neither times")
+    assert about(LINES["gc26"] + "\n", "leak checks restart")
+    assert not about(LINES["gc18"] + "\n", "leak checks")
+
+
+@pytest.mark.parametrize(
+    ("impossible", "sentence"),
+    [
+        ({"heap_goal_mib": 1}, "1 cycle had no heap goal: GOGC was off."),
+        ({"heap_goal_mib": 1200}, "1,200 cycles had no heap goal: GOGC was off."),
+        ({"start_s": 1}, "1 impossible value (a clock that wrapped around, or damage)"),
+        ({"start_s": 1, "procs": 2}, "3 impossible values (clocks that wrapped around"),
+    ],
+)
+def test_impossible_values_are_counted(impossible: dict[str, int], sentence: str) -> None:
+    run = read_text(log_of(30))
+    found = caveats(run.cycles, run.processes, impossible, None, DEFAULT)
+    (only,) = found
+    assert only.startswith(sentence)

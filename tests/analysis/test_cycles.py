@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.cycles import goal_setters, limit_sets_most_goals
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
+from tests.helpers import loads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TWO = """\
 gc 1 @0.100s 10%: 0.10+20+0.20 ms clock, 0.20+1.0/9.0/5.0+0.40 ms cpu, 40->44->30 MB, 41 MB goal, 0 MB stacks, 0 MB globals, 2 P
@@ -62,3 +69,70 @@ def test_effective_gogc_is_the_configured_one(gogc: int) -> None:
     assert read_text("".join(rows)).summary().effective_gogc_p50 == pytest.approx(
         gogc, rel=0.02
     )
+
+
+def setters(goal: Any, live: Any, count: int = 60, line: str = loads.LINE) -> dict[str, int]:
+    cycles = loads.cycles_of(
+        count, line=line, live=live, goal=goal,
+        start=lambda n: live(n) + 5, end=lambda n: live(n) + 8,
+    )  # fmt: skip
+    return goal_setters(gca.add_metrics(cycles))
+
+
+def wave(n: int) -> int:
+    """A live heap between 100 and 160 MiB."""
+    return 100 + 7 * n % 61
+
+
+def small_wave(n: int) -> int:
+    return 10 + 3 * n % 7
+
+
+@pytest.mark.parametrize("gogc", [25, 100, 400])
+@pytest.mark.parametrize("live", [wave, small_wave])
+def test_goals_that_follow_the_live_heap_are_set_by_gogc(
+    gogc: int, live: Callable[[int], int]
+) -> None:
+    found = setters(lambda n: int(live(n - 1) * (1 + gogc / 100)), live)
+    assert set(found) == {"gogc"}
+    assert found["gogc"] >= 50
+
+
+def test_a_constant_goal_above_a_live_heap_that_varies_is_set_by_the_limit() -> None:
+    assert set(setters(lambda n: 220, wave)) == {"memory-limit"}
+    # There was no limit before Go 1.19: the line has no stacks.
+    assert "memory-limit" not in setters(lambda n: 220, wave, line=loads.OLD_LINE)
+
+
+def test_a_goal_at_the_live_heap_is_set_by_the_limit() -> None:
+    assert set(setters(lambda n: wave(n - 1), wave)) == {"memory-limit"}
+    assert setters(lambda n: 3 + n % 2, lambda n: 4 + n % 2) == {}, "rounding, in small heaps"
+
+
+def test_where_both_set_goals_each_is_recognised() -> None:
+    """GOGC=100 up to 260 MiB, where the limit sets the goal."""
+    found = setters(lambda n: min(2 * wave(n - 1), 260), wave, count=200)
+    assert set(found) == {"gogc", "memory-limit"}
+    by_limit = sum(2 * wave(n - 1) > 266 for n in range(2, 201))
+    assert found["memory-limit"] == pytest.approx(by_limit, abs=12)
+
+
+def test_a_goal_of_4_mib_above_a_tiny_heap_is_the_minimum() -> None:
+    assert setters(lambda n: 4, lambda n: 1 + n % 2) == {"heap-minimum": 59}
+    assert "heap-minimum" not in setters(lambda n: 4, lambda n: 3)
+    assert "heap-minimum" not in setters(lambda n: 5, lambda n: 1 + n % 2)
+
+
+def test_setters_are_counted_and_most_is_more_than_half() -> None:
+    def frame(**counts: int) -> pl.DataFrame:
+        values = [name.replace("_", "-") for name, n in counts.items() for _ in range(n)]
+        return pl.DataFrame({"goal_set_by": pl.Series([*values, None], dtype=pl.Categorical)})
+
+    mixed = frame(gogc=3, memory_limit=5, heap_minimum=3)
+    assert list(goal_setters(mixed).items()) == [
+        ("memory-limit", 5), ("gogc", 3), ("heap-minimum", 3),
+    ]  # fmt: skip
+    assert not limit_sets_most_goals(mixed)
+    assert not limit_sets_most_goals(frame(gogc=3, memory_limit=3))
+    assert limit_sets_most_goals(frame(gogc=3, memory_limit=4))
+    assert not limit_sets_most_goals(frame())

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import polars as pl
 import pytest
 from hypothesis import given
 
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.mmu import WINDOWS_MS, mmu
+from gctrace_analyzer.testing import read_text
+from tests.helpers.lines import LINES
 from tests.helpers.tables import cycle_tables, few
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @few
@@ -100,3 +98,42 @@ def _loss(
     return sum(
         max(min(each[1], end) - max(each[0], begin), 0.0) * each[column] for each in ranges
     )
+
+
+def test_the_worst_windows_of_three_cycles_by_hand() -> None:
+    """Pauses of 4 and 2 ms around 100 ms of marking, in which half of the time goes to assists.
+
+    The second cycle begins right after the first, the third after 2 seconds of peace.
+    """
+    cycles = pl.DataFrame(
+        {
+            "process": [0, 0, 0],
+            "start_s": [1.0, 1.106, 3.2],
+            "stw_sweep_term_ms": [4.0, 4.0, 4.0],
+            "concurrent_mark_ms": [100.0, 100.0, 100.0],
+            "stw_mark_term_ms": [2.0, 2.0, 2.0],
+            "assist_cpu_ms": [200.0, 200.0, None],
+            "cpus": [4.0, 4.0, 4.0],
+        }
+    )
+    rows = {row["window_ms"]: row for row in mmu(cycles).to_dicts()}
+    # From the first pause to the last one: 2306 ms
+    assert list(rows) == [1, 5, 10, 20, 50, 100, 200, 500, 1000]
+    assert rows[1]["mmu_share"] == 0
+    # The end of the first cycle and the begin of the second: 6 ms of pauses in a row
+    assert (rows[5]["mmu_share"], rows[5]["start_s"]) == pytest.approx((0.0, 1.104))
+    assert rows[10]["mmu_share"] == pytest.approx(0.4)
+    assert rows[10]["mmu_with_assists_share"] == pytest.approx(0.4 / 2)
+    assert rows[100]["mmu_share"] == pytest.approx(0.94)
+    assert rows[100]["mmu_with_assists_share"] == pytest.approx(1 - (6 + 47) / 100)
+    # 200 ms hold three pauses and, of marking, the rest; half of that goes to assists.
+    assert rows[200]["mmu_share"] == pytest.approx(1 - 10 / 200)
+    assert rows[200]["mmu_with_assists_share"] == pytest.approx(1 - (10 + 95) / 200)
+    # All of two cycles
+    assert rows[500]["mmu_with_assists_share"] == pytest.approx(1 - (12 + 100) / 500)
+    assert rows[500]["start_s"] == pytest.approx(1.0)
+    assert rows[1000]["mmu_share"] == pytest.approx(1 - 12 / 1000)
+
+
+def test_one_cycle_has_no_windows() -> None:
+    assert mmu(on_real_cpus(correct_durations(read_text(LINES["gc18"]).cycles))).is_empty()

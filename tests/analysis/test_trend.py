@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gctrace_analyzer.analysis.trend import live_growth, slope
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.trend import (
+    _QUANTITIES,
+    LiveGrowth,
+    changes_at,
+    live_growth,
+    slope,
+)
 
 
 def line(per_s: float, count: int, offset: float = 0.0) -> pl.DataFrame:
@@ -84,3 +93,100 @@ def test_a_million_points_have_a_slope() -> None:
     assert found is not None
     assert found.per_s == pytest.approx(2)
     assert slope(points.head(5), x="x", y="y") is None
+
+
+def found_growth(live: list[float], every_s: float = 10.0) -> LiveGrowth | None:
+    start = [every_s * n for n in range(len(live))]
+    end = [each + 1 for each in start]
+    return live_growth(pl.DataFrame({"start_s": start, "end_s": end, "heap_live_mib": live}))
+
+
+def test_the_growth_of_a_steady_leak_by_hand() -> None:
+    """A MiB every 10 seconds; the first quarter counts as start-up."""
+    found = found_growth([100.0 + n for n in range(81)])
+    assert found is not None
+    assert (found.mib_per_h, found.low, found.high) == pytest.approx((360, 360, 360))
+    assert (found.begin_s, found.end_s) == (200, 801)
+    assert found.span_s == 601
+    assert found.gained_mib == pytest.approx(60.1)
+    assert found.median_mib == pytest.approx(150)
+    assert found.first_mib < 130
+    assert found.last_mib > 170
+    # The last third grows as the rest does.
+    assert found.recent_mib == pytest.approx(20, abs=2)
+    assert found.is_steady
+
+
+def test_a_cache_that_has_filled_up_no_longer_grows_at_the_end() -> None:
+    found = found_growth([100.0 + min(2 * n, 100) for n in range(100)])
+    assert found is None or not found.is_steady
+    filling = LiveGrowth(100, 50, 150, 0.0, 300.0, 100, 160, 130, 4.9)
+    assert not filling.is_steady
+    assert not replace(filling, recent_mib=2.0).is_steady
+    assert replace(filling, recent_mib=20.0).is_steady
+
+
+@pytest.mark.parametrize("count", [4, 9, 10, 20])
+def test_a_few_cycles_are_needed_for_a_growth(count: int) -> None:
+    grows = found_growth([100.0 + 10 * n for n in range(count)]) is not None
+    assert grows == (count >= 10), "eight after the first quarter"
+
+
+def test_small_growth_is_none() -> None:
+    """It must be a tenth of the live heap, and some MiB."""
+    assert found_growth([1000.0 + 0.1 * n for n in range(81)]) is None
+    assert found_growth([4.0 + 0.02 * n for n in range(81)]) is None
+    assert found_growth([100.0 - n for n in range(81)]) is None
+
+
+def test_a_burst_of_cycles_counts_once() -> None:
+    """Thousands of cycles within a second have no more weight than that second."""
+    calm = [(10.0 * n, 100.0 + n) for n in range(100)]
+    burst = [(500.0 + n / 1000, 400.0) for n in range(1, 3000)]
+    rows = sorted(calm + burst)
+    found = live_growth(
+        pl.DataFrame(rows, schema=["start_s", "heap_live_mib"], orient="row").with_columns(
+            end_s="start_s"
+        )
+    )
+    assert found is not None
+    assert found.mib_per_h == pytest.approx(360, rel=0.1)
+
+
+def test_correlated_values_have_a_wider_interval() -> None:
+    # The same values in another order: alternating, and in long waves.
+    noise = [(-1) ** n for n in range(200)]
+    waves = [1 if n // 25 % 2 else -1 for n in range(200)]
+    widths = []
+    for values in (noise, waves):
+        y = [0.05 * n + value for n, value in enumerate(values)]
+        found = slope(pl.DataFrame({"x": [float(n) for n in range(200)], "y": y}), x="x", y="y")
+        assert found is not None
+        assert found.low <= 0.05 <= found.high
+        widths.append(found.high - found.low)
+    assert widths[1] > 2 * widths[0]
+
+
+def around(before: float, after: float, name: str, count: int = 15) -> list[str]:
+    starts = [float(n) for n in range(2 * count)]
+    values = [before] * count + [after] * count
+    steady = {each: [100.0] * (2 * count) for each in _QUANTITIES}
+    frame = pl.DataFrame({"start_s": starts, **(steady | {name: values})})
+    return changes_at(frame, float(count), DEFAULT)
+
+
+def test_what_changed_when_a_state_began() -> None:
+    assert around(100.0, 150.0, "alloc_mib_per_s") == [
+        "the allocation rate rose from 100 MiB/s to 150 MiB/s"
+    ]
+    assert around(100.0, 149.0, "alloc_mib_per_s") == []
+    assert around(150.0, 100.0, "alloc_mib_per_s") == [], "an effect, not a cause"
+    assert around(100.0, 200.0, "heap_live_mib") == [
+        "the live heap rose from 100 MiB to 200 MiB"
+    ]
+    assert around(200.0, 100.0, "heap_goal_mib") == [
+        "the heap goal fell from 200 MiB to 100 MiB"
+    ]
+    assert around(100.0, 200.0, "heap_goal_mib") == []
+    assert around(0.5, 5.0, "heap_live_mib") == [], "rounding"
+    assert around(100.0, 200.0, "heap_live_mib", count=3) == [], "too few cycles"
