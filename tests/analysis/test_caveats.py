@@ -33,7 +33,8 @@ def about(text: str, word: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("count", "words"), [(1, "only 1 cycle,"), (2, "only 2 cycles,"), (19, "19 cycles,"), (20, "")]
+    ("count", "words"),
+    [(1, "only 1 cycle,"), (2, "only 2 cycles,"), (19, "19 cycles,"), (20, "")],
 )
 def test_few_cycles_are_imprecise(count: int, words: str) -> None:
     found = about(log_of(count), "imprecise")

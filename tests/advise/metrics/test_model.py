@@ -133,9 +133,7 @@ def test_a_container_has_room_or_not() -> None:
     assert row(NOW)["fits"] is None
     assert row(NOW, settings=container(230.0))["fits"]
     assert not row(NOW, settings=container(229.0))["fits"]
-    more = Settings(
-        container_limit_mib=Known(240.0, "test"), off_heap_mib=Known(15.0, "test")
-    )
+    more = Settings(container_limit_mib=Known(240.0, "test"), off_heap_mib=Known(15.0, "test"))
     found = row(NOW, settings=more)
     assert found["memory_peak_mib"] == 245
 
