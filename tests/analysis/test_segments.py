@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.segments import level_changes
+from gctrace_analyzer.analysis.segments import level_changes, segments
 from tests.conftest import CORPUS, ROOT
 from tests.helpers.corpus import live, run_of
 from tests.helpers.logs import logfile
@@ -90,3 +90,57 @@ def test_a_level_changes_where_the_medians_differ_most(
     found = level_changes(pl.Series(values, dtype=pl.Float64), 2.0, count)
     assert found.len() == len(values)
     assert found.arg_true().to_list() == expected
+
+
+def enriched(kinds: list[tuple[float, int, float]]) -> pl.DataFrame:
+    """Cycles of one process: the time since the one before, GOMAXPROCS and the allocation rate."""
+    start, starts = 0.4, []
+    for step, _, _ in kinds:
+        start += step
+        starts.append(start)
+    count = len(kinds)
+    return pl.DataFrame(
+        {
+            "process": [0] * count,
+            "gc_num": list(range(1, count + 1)),
+            "start_s": starts,
+            "end_s": [each + 0.01 for each in starts],
+            "elapsed_s": [kinds[0][0], *(step for step, _, _ in kinds[1:])],
+            "interval_s": [None, *(step for step, _, _ in kinds[1:])],
+            "procs": [procs for _, procs, _ in kinds],
+            "cpus": [float(procs) for _, procs, _ in kinds],
+            "alloc_mib_per_s": [rate for _, _, rate in kinds],
+            "alloc_mib": [10.0] * count,
+            "effective_gogc": [100.0] * count,
+            "heap_live_mib": [50] * count,
+            "gc_cpu_ms": [20.0] * count,
+            "assist_cpu_ms": [5.0] * count,
+        }
+    )
+
+
+def test_a_segment_has_the_figures_of_its_own_cycles() -> None:
+    rows = segments(enriched([(0.05, 2, 20.0), *[(0.5, 2, 20.0)] * 12, *[(0.5, 4, 20.0)] * 8]))
+    start, load, more = rows.to_dicts()
+    assert [each["kind"] for each in (start, load, more)] == ["start-up", "load", "load"]
+    assert [each["cycles"] for each in (start, load, more)] == [1, 12, 8]
+    assert (load["first_gc"], load["last_gc"], more["first_gc"]) == (2, 13, 14)
+    assert (load["procs"], more["procs"]) == (2, 4)
+    assert load["start_s"] == pytest.approx(0.95)
+    assert load["end_s"] == pytest.approx(0.45 + 12 * 0.5 + 0.01)
+    assert load["gc_per_s"] == pytest.approx(2)
+    assert load["gc_cpu_share"] == pytest.approx(0.020 / (0.5 * 2))
+    assert more["gc_cpu_share"] == pytest.approx(0.020 / (0.5 * 4))
+    assert load["assist_share_of_gc_cpu"] == pytest.approx(0.25)
+    assert load["alloc_mib_per_s"] == pytest.approx(12 * 10 / (11 * 0.5))
+    assert start["alloc_mib_per_s"] is None
+    assert (load["live_heap_p50_mib"], load["effective_gogc_p50"]) == (50, 100)
+
+
+def test_idle_times_begin_where_the_cycle_before_ended() -> None:
+    load, idle = [(0.5, 2, 20.0)] * 6, [(120.2, 2, 0.1)] * 3
+    found = segments(enriched([(0.6, 2, 20.0), *load, *idle, *load])).to_dicts()
+    assert [each["kind"] for each in found] == ["load", "idle", "load"]
+    assert [each["cycles"] for each in found] == [7, 3, 6]
+    assert found[1]["start_s"] == pytest.approx(1.0 + 3.0 + 0.01)
+    assert found[2]["start_s"] == pytest.approx(4.0 + 3 * 120.2 + 0.5)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from dataclasses import replace
+from itertools import combinations
 
 import polars as pl
 import pytest
@@ -190,3 +193,47 @@ def test_what_changed_when_a_state_began() -> None:
     assert around(100.0, 200.0, "heap_goal_mib") == []
     assert around(0.5, 5.0, "heap_live_mib") == [], "rounding"
     assert around(100.0, 200.0, "heap_live_mib", count=3) == [], "too few cycles"
+
+
+def theil_sen(xs: list[float], ys: list[float]) -> tuple[float, float, float]:
+    """The slope and its interval, pair by pair, without autocorrelation (Sen, 1968)."""
+    slopes = sorted(
+        (ys[j] - ys[i]) / (xs[j] - xs[i])
+        for i, j in combinations(range(len(xs)), 2)
+        if xs[j] > xs[i]
+    )
+    n = len(xs)
+    ties = sum(t * (t - 1) * (2 * t + 5) for t in Counter(ys).values())
+    half = 1.959964 * math.sqrt((n * (n - 1) * (2 * n + 5) - ties) / 18) / 2
+
+    def quantile(share: float) -> float:
+        at = min(max(share, 0.0), 1.0) * (len(slopes) - 1)
+        low = slopes[math.floor(at)]
+        return low + (slopes[math.ceil(at)] - low) * (at - math.floor(at))
+
+    width = half / len(slopes)
+    return quantile(0.5 - width), quantile(0.5), quantile(0.5 + width)
+
+
+@pytest.mark.parametrize("levels", [2, 5, 1000], ids=["many ties", "some ties", "none"])
+def test_the_interval_is_that_of_sen(levels: int) -> None:
+    xs = [float(n) for n in range(40)]
+    # Alternating, so that nothing is correlated with the value before it.
+    ys = [
+        float(round((0.3 * n + (7 if n % 2 else -7) + n * 37 % 11) * levels / 40))
+        for n in range(40)
+    ]
+    found = slope(pl.DataFrame({"x": xs, "y": ys}), x="x", y="y")
+    assert found is not None
+    low, middle, high = theil_sen(xs, ys)
+    assert found.per_s == pytest.approx(middle)
+    assert found.low == pytest.approx(low)
+    assert found.high == pytest.approx(high)
+
+
+def test_growth_must_be_large_and_certain() -> None:
+    """A jump in the middle of noise is large, a slow rise certain; neither is both."""
+    noise = [100.0 + (40 if n % 2 else -40) + 0.05 * n for n in range(100)]
+    assert found_growth(noise) is None
+    slow = [1000.0 + 0.01 * n for n in range(100)]
+    assert found_growth(slow) is None

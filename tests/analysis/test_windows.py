@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.summary import summarize
-from gctrace_analyzer.analysis.windows import windows
+from gctrace_analyzer.analysis.windows import divided, windows
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.processes import processes
 from gctrace_analyzer.testing import read_text
@@ -67,3 +67,75 @@ def test_windows_add_up_to_the_summary(log: str) -> None:
     assert windows["heap_peak_mib"].max() == s.heap_peak_mib
     assert windows["gc_cpu_share"].min() >= 0  # type: ignore[operator]
     assert windows["gc_active_share"].max() <= 1.0001  # type: ignore[operator]
+
+
+def hand_made(**columns: list[float | None]) -> pl.DataFrame:
+    """Two cycles: 0.9 to 1.1 s, in two windows of a second; 1.5 to 1.6 s."""
+    return pl.DataFrame(
+        {
+            "process": [0, 0],
+            "gc_num": [1, 2],
+            "start_s": [0.9, 1.5],
+            "end_s": [1.1, 1.6],
+            "elapsed_s": [1.1, 0.5],
+            "cpus": [2.0, 2.0],
+            "procs": [2, 2],
+            "stw_sweep_term_ms": [2.0, 1.0],
+            "stw_mark_term_ms": [3.0, 4.0],
+            "stw_sweep_term_cpu_ms": [4.0, 2.0],
+            "stw_mark_term_cpu_ms": [6.0, 8.0],
+            "concurrent_mark_ms": [195.0, 95.0],
+            "assist_cpu_ms": [10.0, 30.0],
+            "background_cpu_ms": [80.0, 60.0],
+            "idle_cpu_ms": [100.0, 0.0],
+            "heap_start_mib": [50, 90],
+            "heap_end_mib": [60, 94],
+            "heap_live_mib": [40, 44],
+            "heap_goal_mib": [62, 96],
+            "forced": [False, False],
+            "stacks_mib": [0, 0],
+            **columns,
+        }
+    )
+
+
+def test_the_figures_of_two_windows_by_hand() -> None:
+    first, second = windows(hand_made(), 1.0).to_dicts()
+    assert (first["start_s"], first["end_s"], second["start_s"]) == (0, 1, 1)
+    assert (first["cycles"], second["cycles"]) == (1, 1)
+    # Half of the first cycle is in each window; the log ends at 1.6 s.
+    assert first["gc_per_s"] == pytest.approx(1)
+    assert second["gc_per_s"] == pytest.approx(1 / 0.6)
+    assert first["gc_cpu_share"] == pytest.approx(0.05 / 2)
+    assert second["gc_cpu_share"] == pytest.approx((0.05 + 0.1) / 1.2)
+    assert first["gc_cpu_with_idle_share"] == pytest.approx(0.1 / 2)
+    assert second["gc_cpu_with_idle_share"] == pytest.approx((0.15 + 0.05) / 1.2)
+    assert first["gc_active_share"] == pytest.approx(0.1)
+    assert second["gc_active_share"] == pytest.approx((0.1 + 0.1) / 0.6)
+    assert first["stw_share"] == pytest.approx(0.0025)
+    assert second["stw_share"] == pytest.approx((0.0025 + 0.005) / 0.6)
+    assert first["assist_share_of_gc_cpu"] == pytest.approx(5 / 50)
+    assert second["assist_share_of_gc_cpu"] == pytest.approx(35 / 150)
+    assert (first["stw_max_ms"], second["stw_max_ms"]) == (3, 4)
+    assert (first["heap_peak_mib"], second["heap_peak_mib"]) == (60, 94)
+    assert (first["heap_live_mib"], second["heap_goal_mib"]) == (40, 96)
+
+
+def test_windows_may_begin_later() -> None:
+    (only,) = windows(hand_made(), 1.0, origin_s=1.2).filter(cycles=1, start_s=1.2).to_dicts()
+    assert only["gc_per_s"] == pytest.approx(1 / 0.4)
+
+
+def test_a_range_is_divided_at_the_ends_of_windows() -> None:
+    ranges = pl.DataFrame(
+        {
+            "process": [0, 0, 0, 1],
+            "from_s": [0.5, 1.0, 2.5, None],
+            "to_s": [3.5, 2.0, 2.5, 1.0],
+            "value": [6.0, 10.0, 5.0, 9.0],
+        }
+    )
+    parts = divided(ranges, 1.0).group_by("process", "window").agg(pl.col("value").sum())
+    found = {(p, w): v for p, w, v in parts.iter_rows()}
+    # A range of no length is in the window where it is.
+    assert found == pytest.approx({(0, 0): 1, (0, 1): 2 + 10, (0, 2): 2 + 5, (0, 3): 1})

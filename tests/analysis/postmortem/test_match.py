@@ -117,3 +117,32 @@ def test_a_container_is_matched_by_the_beginning_of_its_id() -> None:
 def test_the_only_process_is_a_match_of_low_confidence() -> None:
     assert matched({"pid": 5}, {"log_pid": 7}) == Match(0, ("only program",), "low")
     assert matched({"pid": 5}, {"log_pid": 7}, {"log_pid": 8}) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "found"),
+    [(-1.1, False), (-1.0, True), (-0.4, True), (0.0, True), (60.0, True), (60.1, False)],
+)
+def test_only_a_process_that_ended_within_a_minute_before_is_a_match_by_time(
+    seconds: float, found: bool
+) -> None:
+    """Lines are written with a delay, so it may seem to end a second after the kill."""
+    ended = AT - timedelta(seconds=seconds)
+    match = matched({"logged_at": AT, "pid": 1}, {"ended_at": ended}, {"ended_at": None})
+    assert (match is not None) == found
+    if match is not None:
+        assert (match.process, match.match_by, match.confidence) == (0, ("time",), "low")
+    both = matched({"logged_at": AT, "pid": 1}, {"ended_at": ended}, {"ended_at": ended})
+    assert both is None
+
+
+def test_in_a_crash_loop_the_last_process_of_that_name_was_killed() -> None:
+    kill = {"logged_at": AT, "comm": "api", "pid": 1}
+    rows = [
+        {"ident": "api", "started_at": AT - timedelta(seconds=each)}
+        for each in (300, 200, 100, -1, -2)
+    ]
+    match = matched(kill, *rows)
+    assert match is not None
+    # The fourth seems to start a second after the kill, the fifth started later.
+    assert match.process == 3
