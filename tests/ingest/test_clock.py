@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.ingest.clock import Clock, falls, moment
+from gctrace_analyzer.ingest.clock import _OFFSET_MIN, Clock, falls, moment
 from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import records
 
@@ -64,3 +65,38 @@ def test_a_log_without_a_year_in_reverse_order_is_dated_forwards() -> None:
 def test_only_mostly_falling_times_run_backwards() -> None:
     assert falls(pl.Series([5.0, 4.0, 3.0]))
     assert not falls(pl.Series([3.0, 4.0, 5.0, 1.0]))
+
+
+ZONES = {
+    ("WET", "WEST"): "Europe/Lisbon",
+    ("CET", "CEST"): "Europe/Berlin",
+    ("EET", "EEST"): "Europe/Athens",
+    ("EST", "EDT"): "America/New_York",
+    ("MST", "MDT"): "America/Denver",
+    ("PST", "PDT"): "America/Los_Angeles",
+    ("AKST", "AKDT"): "America/Anchorage",
+    ("NST", "NDT"): "America/St_Johns",
+    ("HST",): "Pacific/Honolulu",
+    ("MSK",): "Europe/Moscow",
+    ("JST",): "Asia/Tokyo",
+    ("KST",): "Asia/Seoul",
+    ("HKT",): "Asia/Hong_Kong",
+    ("AEST", "AEDT"): "Australia/Sydney",
+    ("ACST", "ACDT"): "Australia/Adelaide",
+    ("AWST",): "Australia/Perth",
+    ("NZST", "NZDT"): "Pacific/Auckland",
+    ("SAST",): "Africa/Johannesburg",
+    ("EAT",): "Africa/Nairobi",
+    ("WIB",): "Asia/Jakarta",
+    ("PKT",): "Asia/Karachi",
+    ("UTC",): "UTC",
+}
+
+
+@pytest.mark.parametrize(("names", "zone"), ZONES.items(), ids=map(str, ZONES.values()))
+def test_an_abbreviation_of_a_zone_has_its_offset(names: tuple[str, ...], zone: str) -> None:
+    offsets = {
+        at.tzname(): int((at.utcoffset() or timedelta()).total_seconds()) // 60
+        for at in (datetime(2026, month, 15, tzinfo=ZoneInfo(zone)) for month in (1, 7))
+    }
+    assert {name: _OFFSET_MIN[name] for name in names} == offsets

@@ -90,3 +90,41 @@ def test_sizes_with_decimals_have_a_resolution() -> None:
 def test_a_time_column_without_times_keeps_its_name() -> None:
     table, _ = csv.read("time,HeapAlloc,HeapSys\nearly,1,2\nlate,3,4\n", "t.csv")
     assert table["time"].to_list() == ["early", "late"]
+
+
+ROW = (375, 150, 300, 60, 40, 7)
+"""HeapSys, bytes of the pool, HeapAlloc, HeapIdle, HeapReleased, made buffers."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "fits"),
+    [
+        ({}, True),
+        ({2: 375, 3: 375, 4: 375}, True),
+        ({2: 376}, False),  # more allocated than the heap has
+        ({3: 376}, False),
+        ({4: 61}, False),  # more released than is idle
+    ],
+)
+def test_columns_without_a_header_must_agree_in_every_row(
+    changes: dict[int, int], fits: bool
+) -> None:
+    odd = [changes.get(place, value) for place, value in enumerate(ROW)]
+    text = "".join(",".join(map(str, row)) + "\n" for row in (ROW, odd, ROW))
+    if fits:
+        table, rejected = csv.read(text, "x.csv", None)
+        assert table["heap_alloc_bytes"].to_list()[0] == ROW[2]
+        assert rejected == []
+        return
+    with pytest.raises(gca.UnreadableInputError, match="6 columns without a header"):
+        csv.read(text, "x.csv", None)
+
+
+def test_the_last_column_without_a_header_never_falls() -> None:
+    falling = [(*ROW[:5], made) for made in (7, 9, 8)]
+    text = "".join(",".join(map(str, row)) + "\n" for row in falling)
+    with pytest.raises(gca.UnreadableInputError, match="without a header"):
+        csv.read(text, "x.csv", None)
+    text = "0,0,0,0,0,0\n" * 3
+    with pytest.raises(gca.UnreadableInputError, match="without a header"):
+        csv.read(text, "x.csv", None)
