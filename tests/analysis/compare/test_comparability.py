@@ -1,0 +1,158 @@
+"""What makes two sides incomparable, with its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from gctrace_analyzer.analysis.compare.comparability import (
+    Circumstances,
+    Difference,
+    _drift,
+    differences,
+)
+from gctrace_analyzer.analysis.compare.compare import Measured
+from gctrace_analyzer.testing import read_text
+from tests.helpers.facts import log_of
+
+SUMMARY = replace(
+    read_text(log_of(20)).summary(), cycles=1000, missing_cycles=0, forced_cycles=0, span_s=60.0
+)
+POINTS = pl.DataFrame({"heap_live_mib": [100] * 40, "procs": [2] * 40})
+BEFORE = Circumstances("before", "go1.26", "100", None)
+AFTER = replace(BEFORE, label="after")
+SAME = {"before": 100.0, "after": 100.0, "delta": 0.0, "delta_low": -1.0, "delta_high": 1.0}
+ROWS: dict[str, dict[str, Any]] = {
+    "alloc_mib_per_s": SAME | {"verdict": "~"},
+    "true_live_heap_mib": SAME | {"verdict": "~"},
+}
+
+
+def side(points: pl.DataFrame = POINTS, **summary: Any) -> list[Measured]:
+    return [Measured(points, replace(SUMMARY, **summary), {}, {})]
+
+
+def found(
+    before: Circumstances = BEFORE,
+    after: Circumstances = AFTER,
+    runs: tuple[list[Measured], list[Measured]] | None = None,
+    *,
+    given: bool = True,
+    **rows: dict[str, Any],
+) -> list[Difference]:
+    first, second = runs or (side(), side())
+    every = {name: row | rows.get(name, {}) for name, row in ROWS.items()}
+    return list(differences((before, first), (after, second), every, load_is_given=given))
+
+
+def only(*args: Any, **keywords: Any) -> Difference:
+    (each,) = found(*args, **keywords)
+    return each
+
+
+def test_sides_that_are_alike_have_no_difference() -> None:
+    assert found() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "sentence"),
+    [
+        ("gogc", "100", "200", "GOGC 100 → 200"),
+        ("memory_limit", None, "1 GiB", "GOMEMLIMIT none → 1 GiB"),
+        ("ballast", "64 MiB", None, "ballast 64 MiB → none"),
+    ],
+)
+def test_a_setting_that_was_changed(
+    name: str, old: str | None, new: str | None, sentence: str
+) -> None:
+    each = only(replace(BEFORE, **{name: old}), replace(AFTER, **{name: new}))
+    assert (each.kind, each.what, each.sentence) == ("changed", name, sentence)
+
+
+def test_another_go_or_gomaxprocs_is_incomparable() -> None:
+    each = only(after=replace(AFTER, go="go1.25"))
+    assert (each.kind, each.what) == ("incomparable", "go_version")
+    assert "(go1.26 → go1.25)" in each.sentence
+    assert found(after=replace(AFTER, go=None)) == []
+    both = POINTS.with_columns(procs=pl.Series([4] * 20 + [8] * 20))
+    each = only(runs=(side(), side(both)))
+    assert (each.kind, each.what) == ("incomparable", "procs")
+    assert "(2 → 4–8)" in each.sentence
+
+
+def test_gctrace_and_metrics_differ_by_themselves() -> None:
+    each = only(after=replace(AFTER, by_metrics=True, go="go1.25"))
+    assert (each.what, each.sentence.split()[0]) == ("source", "before")
+    assert only(before=replace(BEFORE, by_metrics=True)).sentence.startswith("after is from")
+
+
+@pytest.mark.parametrize(
+    ("delta", "verdict", "given", "kind", "what"),
+    [
+        (11.0, "+", True, "incomparable", "load"),
+        (-11.0, "-", True, "incomparable", "load"),
+        (11.0, "+", False, "note", "throughput"),
+        (11.0, "~", True, "note", "unclear_load"),
+        (11.0, None, True, "note", "unclear_load"),
+        (10.0, "+", True, None, None),
+    ],
+)
+def test_another_allocation_rate_is_another_load(
+    delta: float, verdict: str | None, given: bool, kind: str | None, what: str | None
+) -> None:
+    row = {
+        "after": 100 + delta, "delta": delta, "delta_low": delta - 5.0,
+        "delta_high": delta + 0.5, "verdict": verdict,
+    }  # fmt: skip
+    every = found(given=given, alloc_mib_per_s=row)
+    assert [(each.kind, each.what) for each in every] == ([(kind, what)] if kind else [])
+    if kind and delta > 0:
+        assert "100 → 111 MiB/s allocated (+11 %, 95 % interval +6 to +12)" in every[0].sentence
+
+
+def test_another_live_heap_is_noted_if_it_is_certain() -> None:
+    row = {"after": 120.0, "delta": 20.0, "verdict": "+"}
+    each = only(true_live_heap_mib=row)
+    assert (each.kind, each.what) == ("note", "live_heap")
+    assert "(100 → 120 MiB)" in each.sentence
+    assert found(true_live_heap_mib=row | {"verdict": "~"}) == []
+    assert found(true_live_heap_mib=row | {"delta": 10.0}) == []
+
+
+def test_a_side_that_is_much_longer_has_higher_maxima() -> None:
+    each = only(runs=(side(span_s=10.0), side(span_s=50.0)))
+    assert "The runs of after are 5 times as long" in each.sentence
+    assert "The runs of before" in only(runs=(side(span_s=50.0), side(span_s=10.0))).sentence
+    assert found(runs=(side(span_s=30.0), side(span_s=10.0))) == []
+    assert found(runs=(side(span_s=None), side(span_s=10.0))) == []
+
+
+def test_notes_on_a_side() -> None:
+    each = only(runs=(side(missing_cycles=11), side()))
+    assert each.sentence.startswith("before: 11 of 1,011 cycles have no line")
+    assert found(runs=(side(missing_cycles=10), side())) == []
+    each = only(runs=(side(), side(forced_cycles=51)))
+    assert each.sentence.startswith("after: the program forced 51 of 1,000 cycles")
+    assert found(runs=(side(), side(forced_cycles=50))) == []
+
+
+def drifting(*quarters: float | None) -> pl.DataFrame:
+    live = [value for value in quarters for _ in range(10)]
+    return pl.DataFrame({"heap_live_mib": live, "procs": [2] * len(live)})
+
+
+def test_a_live_heap_that_has_not_settled_is_noted() -> None:
+    assert _drift(drifting(10.0, 100.0, 110.0, 130.0)) == pytest.approx(0.3)
+    assert _drift(drifting(10.0, 100.0, 90.0, 80.0)) == pytest.approx(-0.2)
+    assert _drift(drifting(10.0, 0.0, 90.0, 80.0)) is None
+    assert _drift(drifting(10.0, 90.0, 80.0, None)) is None
+    assert _drift(POINTS.head(3)) is None
+    assert _drift(POINTS.head(4)) == 0
+    each = only(runs=(side(drifting(50.0, 100.0, 110.0, 116.0)), side()))
+    assert each.sentence.startswith("before: the live heap changes by +16 %")
+    assert found(runs=(side(drifting(50.0, 100.0, 110.0, 114.0)), side())) == []
+    each = only(runs=(side(), side(drifting(50.0, 100.0, 90.0, 80.0))))
+    assert "changes by -20 %" in each.sentence

@@ -1,0 +1,137 @@
+"""What the last minute of a killed process shows, calculated by hand."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+
+from gctrace_analyzer.analysis.postmortem.report import (
+    _last_cycles,
+    _limit,
+    _memory_at_death,
+    _next_goal,
+)
+from gctrace_analyzer.analysis.settings import Known, Settings
+
+MIB = 1 << 20
+AT = datetime(2026, 2, 3, 10, 10, tzinfo=UTC)
+
+
+def cycles(count: int = 10, every: float = 20.0, **columns: Any) -> pl.DataFrame:
+    """A cycle every 20 seconds; the last one was logged 5 seconds before the kill."""
+    numbers = range(count)
+    frame = pl.DataFrame(
+        {
+            "gc_num": [n + 1 for n in numbers],
+            "start_s": [every * n for n in numbers],
+            "interval_s": [None, *([every] * (count - 1))],
+            "heap_live_mib": [100 + 10 * n for n in numbers],
+            "heap_end_mib": [210 + 10 * n for n in numbers],
+            "heap_goal_mib": [200 + 20 * n for n in numbers],
+            "alloc_mib": [100.0 + n for n in numbers],
+            "gc_cpu_ms": [400.0] * count,
+            "procs": [2] * count,
+            "effective_gogc": [100.0] * count,
+            "goal_set_by": ["gogc"] * count,
+            "stacks_mib": [2] * count,
+            "globals_mib": [3] * count,
+            "logged_at": [AT - timedelta(seconds=5 + every * (count - 1 - n)) for n in numbers],
+            "wall_time": [None] * count,
+            "monotonic_s": [None] * count,
+        }
+    )
+    return frame.with_columns(
+        pl.Series(name, values) if isinstance(values, list) else pl.lit(values).alias(name)
+        for name, values in columns.items()
+    )
+
+
+def test_the_last_minute_has_four_cycles() -> None:
+    found = _last_cycles({"logged_at": AT}, cycles())
+    assert found["last_gc_num"] == 10
+    assert found["gap_s"] == 5
+    assert found["usual_interval_s"] == 20
+    assert (found["live_before_mib"], found["live_mib"]) == (160, 190)
+    assert (found["heap_end_mib"], found["goal_mib"]) == (300, 380)
+    # Three cycles of 0.4 s of CPU in 60 s on two processors
+    assert found["gc_cpu_share"] == pytest.approx(3 * 0.4 / 120)
+    # From the first of the four cycles to the last
+    assert found["alloc_mib_per_s"] == pytest.approx((106 + 107 + 108) / 60)
+    assert found["next_goal_mib"] == 190 + 195
+
+
+def test_what_was_logged_after_the_kill_is_of_the_next_process() -> None:
+    found = _last_cycles({"logged_at": AT - timedelta(seconds=30)}, cycles())
+    assert found["last_gc_num"] == 8
+    assert found["gap_s"] == 15
+    nothing = _last_cycles({"logged_at": AT - timedelta(days=1)}, cycles())
+    assert set(nothing.values()) == {None}
+
+
+def test_a_kill_without_a_time_follows_the_last_cycle() -> None:
+    found = _last_cycles({"logged_at": None}, cycles())
+    assert (found["last_gc_num"], found["gap_s"]) == (10, None)
+    by_boot = _last_cycles({"monotonic_s": 100.5}, cycles(monotonic_s=98.25))
+    assert by_boot["gap_s"] == 2.25
+    by_start = _last_cycles(
+        {"logged_at": AT}, cycles(logged_at=None, wall_time=AT - timedelta(seconds=7))
+    )
+    assert by_start["gap_s"] == 7
+
+
+def test_a_single_cycle_has_no_rates() -> None:
+    found = _last_cycles({"logged_at": AT}, cycles(1))
+    assert (found["live_mib"], found["alloc_mib_per_s"], found["gc_cpu_share"]) == (
+        100, None, None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "goal"),
+    [
+        ({}, 190 + 195),
+        ({"stacks_mib": None}, 190 + 193),
+        ({"globals_mib": None}, 190 + 192),
+        ({"effective_gogc": 50.0}, round(190 + 97.5)),
+        ({"goal_set_by": "memory-limit"}, None),
+        ({"heap_live_mib": None}, None),
+    ],
+)
+def test_the_next_goal_follows_from_gogc(changes: dict[str, Any], goal: int | None) -> None:
+    minute = cycles(**changes)
+    assert _next_goal(minute, minute.row(-1, named=True)) == goal
+
+
+@pytest.mark.parametrize(
+    ("death", "settings", "limit", "name"),
+    [
+        ({"scope": "global", "limit_bytes": MIB}, {}, None, "the host's memory"),
+        ({"limit_bytes": 512 * MIB, "unit": "api.service"}, {}, 512, "the limit of api.service"),
+        ({"limit_bytes": 512 * MIB, "oom_memcg": "/a", "unit": "b"}, {}, 512, "the limit of /a"),
+        ({"limit_bytes": 512 * MIB}, {}, 512, "its limit"),
+        ({}, {"container_limit_mib": Known(256.0, "x")}, 256, "the container's limit"),
+        ({"limit_bytes": 0}, {"container_limit_mib": Known(256.0, "x")}, 256,
+         "the container's limit"),
+        ({}, {}, None, None),
+    ],
+)  # fmt: skip
+def test_the_limit_that_was_exceeded(
+    death: dict[str, Any], settings: dict[str, Known], limit: float | None, name: str | None
+) -> None:
+    found = _limit(death, Settings(**settings))
+    assert found == {"limit_mib": limit, "limit_is": name}
+
+
+def test_resident_memory_is_go_heap_other_go_memory_and_the_rest() -> None:
+    death = {"anon_rss_bytes": 400 * MIB, "shmem_rss_bytes": 20 * MIB}
+    facts = {"heap_end_mib": 300}
+    memstats = pl.DataFrame({"sys_bytes": [350 * MIB], "heap_sys_bytes": [310 * MIB]})
+    assert _memory_at_death(death, facts, memstats) == {
+        "resident_mib": 420, "go_heap_mib": 300, "go_other_mib": 40, "off_heap_mib": 80,
+    }  # fmt: skip
+    assert _memory_at_death(death, facts, memstats.clear())["off_heap_mib"] == 120
+    unknown = _memory_at_death({}, {"heap_end_mib": None}, memstats.clear())
+    assert set(unknown.values()) == {None}
