@@ -10,7 +10,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.metrics.model import MetricsBaseline, _gogc
-from gctrace_analyzer.advise.metrics.recommend import recommend
+from gctrace_analyzer.advise.metrics.recommend import _settings, recommend
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.settings import Known, Settings
 from tests.conftest import SAMPLES
@@ -183,8 +183,11 @@ def test_gogc_is_raised_four_times_at_most() -> None:
     assert ranked(summary=busy)[0]["gogc"] == 400
     assert ranked(summary=busy, now=Setting(50.0), goal=150.0, peak=155.0)[0]["gogc"] == 200
     # Off under a limit counts as 100.
-    limited = ranked(summary=busy, now=Setting(None, 400.0), goal=200.0, has_limit=True)
-    assert all((each["gogc"] or 0) <= 400 for each in limited)
+    limited = replace(PROGRAM, now=Setting(None, 400.0))
+    assert max(each.gogc or 0 for each in _settings(limited)) == 400
+    assert Setting(None, 400.0) in list(_settings(limited))
+    unlimited = replace(PROGRAM, now=Setting(None))
+    assert None not in [each.gogc for each in _settings(unlimited)]
 
 
 def test_confidence_falls_with_what_is_unknown() -> None:

@@ -145,3 +145,21 @@ def test_other_assumptions_make_a_gain_less_certain() -> None:
     plain = gain("heap_peak_mib", 2.0, 1.0, LOAD, CENTER, ()).deviation
     # An 80 % interval that ends at a factor of e is 1.28 standard deviations wide.
     assert found**2 - plain**2 == pytest.approx(1 / 1.2816**2, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "always", "by_distance", "by_cycles"),
+    [
+        ("gc_cpu_with_idle_share", 0.22, 0.0, 0.0),
+        ("heap_peak_mib", 0.06, 0.05, 0.45),
+        ("stw_share", 0.30, 0.10, 0.40),
+    ],
+)
+def test_the_errors_of_gains_are_those_measured(
+    name: str, always: float, by_distance: float, by_cycles: float
+) -> None:
+    """docs/predictions.md has them."""
+    far = replace(CENTER, gap=LOAD.gap_mib * math.e**3)
+    found = gain(name, 2.0, 1.0, LOAD, far, ()).deviation
+    expected = always**2 + (3 * by_distance) ** 2 + by_cycles**2 * (1 / 100 + 1 / 100)
+    assert found == pytest.approx(math.sqrt(expected))

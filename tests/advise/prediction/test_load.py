@@ -210,3 +210,20 @@ def test_three_steady_cycles_are_needed() -> None:
     found = load_of(steady.head(3))
     assert found is not None
     assert found.cycles == 3
+
+
+def test_the_allocation_is_that_from_each_live_heap_to_the_next_start() -> None:
+    load = steady_load(
+        live=lambda n: 20 + n, start=lambda n: 30 + 2 * n, end=lambda n: 34 + 3 * n, goal=400
+    )
+    # From live heap n to start n + 1, and from start n to end n during marking
+    numbers = range(41 - load.cycles + 1, 41)
+    off = sum((32 + 2 * n) - (20 + n) for n in numbers)
+    inside = sum(4 + n for n in numbers)
+    assert load.alloc == pytest.approx((off + inside) / load.span_s)
+    assert load.alloc_off == pytest.approx(off / (len(numbers) * OFF_S))
+    assert load.in_mark == pytest.approx((inside + 4 + 41) / load.cycles)
+    assert load.heap_end_max == 34 + 3 * 41 + 0.5
+    assert load.marked_live_max == 20 + 41 + 0.5
+    # What is allocated during marking grows as fast as the live heap.
+    assert load.true_live_first == load.true_live_last == 16.5

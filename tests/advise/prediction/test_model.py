@@ -302,3 +302,31 @@ def test_the_old_pacer_starts_no_earlier_than_its_lowest_trigger() -> None:
     # A log of Go 1.13 shows a lower one.
     early = Model(load_of(start=260, end=380, **values), NOW).own
     assert 0.3 < (early.trigger - early.marked) / (early.goal - early.marked) < 0.58
+
+
+def test_assists_are_a_share_of_little_gc_cpu_too() -> None:
+    values = {"assist": 0.01, "background": 0.2, "sweep_cpu": 0.004, "term_cpu": 0.004}
+    model = model_of(PLAIN, **values)
+    assert model.predict(NOW).assist_share_of_gc_cpu == pytest.approx(
+        0.01 / (0.21 + 0.008), rel=0.02
+    )
+
+
+@pytest.mark.parametrize("name", list(Constants.__slots__))
+def test_each_constant_has_an_effect(name: str) -> None:
+    """Somewhere: on programs that are idle or busy, steady or not, limited or not."""
+    value = getattr(CONSTANTS, name)
+    changed = (value[0] / 2, value[1] / 2) if isinstance(value, tuple) else 1.5 * value
+    others = replace(CONSTANTS, **{name: changed})
+    loads = [
+        load_of(idle=9, stacks=4),
+        replace(load_of(idle=9, assist=4), variation=0.06, alloc_in=250.0),
+        replace(load_of(background=14), heap_end_max=700.0, variation=0.2),
+    ]
+    settings = [Setting(20.0), Setting(400.0), Setting(None, 300.0), Setting(None, 800.0)]
+    assert any(
+        Model(load, NOW, constants=others).predict(each)
+        != Model(load, NOW, constants=CONSTANTS).predict(each)
+        for load in loads
+        for each in settings
+    )

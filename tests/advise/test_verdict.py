@@ -1,0 +1,100 @@
+"""The first lines of a report: the consequence, its cause, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.advise.verdict import _began_late, _costs, verdict
+from gctrace_analyzer.testing import read_text
+from tests.conftest import SAMPLES
+from tests.helpers.facts import log_of
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.advise.verdict import Verdict
+
+HEALTHY = "GC takes 0.56 % of the CPU (0.011 of 2 CPUs) and 99 % of pauses take at most 0.02 ms"
+
+
+def of(text: str) -> Verdict:
+    run = read_text(text)
+    found = verdict(run.analysis, run.advice)
+    assert found is not None
+    return found
+
+
+def with_pause(ms: float) -> str:
+    lines = log_of(600).splitlines(keepends=True)
+    lines[300] = lines[300].replace("+5+0.02 ms clock", f"+5+{ms} ms clock")
+    return "".join(lines)
+
+
+def test_a_healthy_log_needs_nothing() -> None:
+    found = of(log_of(600))
+    assert found.level == "ok"
+    assert found.sentence == (f"GC is not a problem here: {HEALTHY}, the longest 0.02 ms.")
+    assert found.action == "Leave the settings as they are."
+    assert (found.finding, found.process, found.start_s) == (None, None, None)
+
+
+@pytest.mark.parametrize(("ms", "long"), [(15, True), (9.0, False)])
+def test_single_long_pauses_are_excepted(ms: float, long: bool) -> None:
+    found = of(with_pause(ms))
+    assert found.level == "ok"
+    assert found.sentence.startswith(
+        "GC is not a problem here, except for single long pauses: GC takes"
+        if long
+        else "GC is not a problem here: GC takes"
+    )
+
+
+def test_a_short_log_says_so() -> None:
+    found = of(log_of(10))
+    assert found.level == "info"
+    assert found.sentence.startswith(f"The log is short, but shows no problem: {HEALTHY}")
+    assert found.action == "Record a longer log, under the usual load."
+    assert verdict(read_text("gc 1 @0.0").analysis, read_text("gc 1 @0.0").advice) is None
+
+
+def test_a_busy_collector_gets_a_setting_with_its_effect() -> None:
+    found = of(log_of(300, every=0.02, background=12))
+    assert (found.level, found.finding, found.process) == ("bad", "GC001", 0)
+    assert found.sentence.startswith("GC takes 32 % of the CPU: the program allocates")
+    assert found.action.startswith(
+        "Set GOGC=200 if the container has room for it (GC CPU 15 % instead of 30 %, heap peak"
+    )
+    assert (found.changed, found.start_s) == ("", None), "it was so from the start"
+
+
+def test_a_problem_that_began_late_has_its_time() -> None:
+    run = gca.read(SAMPLES / "steady-go1.26.log")
+    finding = read_text(log_of(300, every=0.02, background=12)).analysis.findings[0]
+    ends = float(run.analysis.enriched["end_s"].max())  # type: ignore[arg-type]
+    for start_s, late in (
+        (None, False),
+        (0.0, False),
+        (0.09 * ends, False),
+        (0.11 * ends, True),
+    ):
+        at = replace(finding, start_s=start_s, process=0)
+        assert _began_late(at, run.analysis) == late
+    at = replace(finding, start_s=0.5 * ends, process=0)
+    assert not _began_late(replace(at, process=None), run.analysis)
+    assert not _began_late(replace(at, id="GC021"), run.analysis), "growth has no beginning"
+
+
+def test_what_gc_costs_as_far_as_it_is_known() -> None:
+    s = read_text(log_of(600)).summary()
+    cpu, pauses = _costs(s)
+    assert cpu == "GC takes 0.56 % of the CPU (0.011 of 2 CPUs)"
+    assert pauses == "99 % of pauses take at most 0.02 ms, the longest 0.02 ms"
+    assert next(_costs(replace(s, cpus=None))) == "GC takes 0.56 % of the CPU"
+    unknown = replace(s, gc_cpu_share=None, gc_per_s=4.0, stw_p99_ms=None, stw_max_ms=2.0)
+    assert list(_costs(unknown)) == [
+        "GC runs 4.00 times a second (its CPU time is unknown)",
+        "the longest pause took 2.0 ms",
+    ]
+    assert list(_costs(replace(unknown, gc_per_s=None, stw_max_ms=None))) == []
