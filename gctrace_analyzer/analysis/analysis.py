@@ -14,7 +14,7 @@ from gctrace_analyzer.analysis import mmu as mmu_of
 from gctrace_analyzer.analysis import pauses as pauses_of
 from gctrace_analyzer.analysis import segments as segments_of
 from gctrace_analyzer.analysis import windows as windows_of
-from gctrace_analyzer.analysis.caveats import MOST_DIAGNOSED
+from gctrace_analyzer.analysis.caveats import diagnosed
 from gctrace_analyzer.analysis.checks import ServiceLevel, service_levels
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.metrics import findings as metrics_findings
@@ -277,7 +277,7 @@ class Analysis:
         """The processes that the rules look at, in the order of the log."""
         processes = self.log.tables["processes"]
         if not self.by_dumps:
-            processes = processes.sort("cycles", descending=True).head(MOST_DIAGNOSED)
+            processes = diagnosed(processes, self.thresholds)
         return [int(each) for each in processes["process"].sort()]
 
     def live_growth(self, process: int) -> LiveGrowth | None:

@@ -18,6 +18,9 @@ MOST_DIAGNOSED = 50
 """Processes. The rules look at this many, those with the most cycles: one takes 25 ms, and the
 log of a crash loop has thousands, which are alike."""
 
+MOST_SHORT = 10
+"""Of these, processes with fewer cycles than percentiles need: little can be said of them."""
+
 _CHECK_FROM_S = 0.1
 """Seconds since the process started. Before this time, the rounding of `@` to milliseconds
 can change the GC CPU percentage by a point."""
@@ -39,7 +42,7 @@ def caveats(
         check_points: what `log_check_points` returned.
         thresholds: which differences matter.
     """
-    yield from _about_reading(cycles, processes, impossible)
+    yield from _about_reading(cycles, processes, impossible, thresholds)
     yield from _about_length(cycles, thresholds)
     yield from _about_meaning(cycles)
     if check_points is not None and abs(check_points) > thresholds.log_check_points:
@@ -51,8 +54,15 @@ def caveats(
         )
 
 
+def diagnosed(processes: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
+    """Returns the rows of the processes that the rules look at, those with the most cycles."""
+    long = int((processes["cycles"] >= t.short_log_cycles).sum())
+    most = max(min(long, MOST_DIAGNOSED), MOST_SHORT)
+    return processes.sort("cycles", descending=True, maintain_order=True).head(most)
+
+
 def _about_reading(
-    cycles: pl.DataFrame, processes: pl.DataFrame, impossible: Mapping[str, int]
+    cycles: pl.DataFrame, processes: pl.DataFrame, impossible: Mapping[str, int], t: Thresholds
 ) -> Iterator[str]:
     missing = int(processes["missing_cycles"].sum())
     if missing:
@@ -65,9 +75,10 @@ def _about_reading(
             f"The figures cover {len(processes)} processes together; the table `processes` lists "
             "them separately."
         )
-    if len(processes) > MOST_DIAGNOSED and len(cycles):
+    count = len(diagnosed(processes, t))
+    if len(processes) > count and len(cycles):
         yield (
-            f"The findings are about the {MOST_DIAGNOSED} processes with the most cycles of "
+            f"The findings are about the {count} processes with the most cycles of "
             f"{len(processes):,}: the program may be in a crash loop."
         )
     no_goal = impossible.get("heap_goal_mib", 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 Row = dict[str, Any]
 
@@ -31,11 +32,12 @@ def episodes(enriched: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.Dat
         thresholds: the limits that the kinds of episodes depend on.
     """
     rows: list[Row] = []
-    for part in enriched.partition_by("process", maintain_order=True):
-        timed = part.filter(pl.col("start_s").is_not_null())
-        if len(timed) > 1:
-            for find in _KINDS:
-                rows += find(timed, thresholds)
+    timed = enriched.filter(pl.col("start_s").is_not_null())
+    possible = possible_kinds(timed, thresholds)
+    timed = timed.filter(pl.col("process").is_in(possible.keys()))
+    for part in timed.partition_by("process", maintain_order=True):
+        for find in possible[part["process"][0]]:
+            rows += find(part, thresholds)
     frame = pl.DataFrame(rows, schema=schema.polars_schema("episodes"))
     return frame.sort("process", "start_s", "kind")
 
@@ -360,7 +362,9 @@ def idle(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         yield _episode(Part(cycles[at - 1 : at + 1], 1.0), "idle", "info", reason)
 
 
-_KINDS = (
+_Find = Callable[[pl.DataFrame, Thresholds], Iterator[Row]]
+
+KINDS: tuple[_Find, ...] = (
     limit_thrash,
     assist_storm,
     gc_burst,
@@ -369,3 +373,39 @@ _KINDS = (
     allocation_surge,
     idle,
 )
+
+
+def possible_kinds(timed: pl.DataFrame, t: Thresholds) -> dict[int, list[_Find]]:
+    """Returns the kinds of episodes that each process may have.
+
+    A log may have thousands of processes with a few cycles each, and looking for one kind in
+    one process takes a millisecond. So what each kind needs at least is calculated for all
+    processes at once.
+    """
+    limited = pl.col("goal_set_by").cast(pl.String) == "memory-limit"
+    below = pl.col("heap_goal_mib") <= before("heap_live_mib")
+    storm = pl.col("assist_share") >= t.storm_assist_share
+    pause = pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms").max()
+    count, gap_s = pl.len(), pl.col("interval_s").max()
+    least = {
+        limit_thrash: (count >= t.thrash_min_cycles) & (limited.any() | pl.col("below").any()),
+        assist_storm: storm.sum() >= t.storm_min_cycles,
+        gc_burst: count >= _SEVERAL_BURSTS * t.burst_min_cycles,
+        forced_loop: pl.col("forced").sum() >= t.forced_min_cycles,
+        pause_outlier: (count >= t.short_log_cycles) & (pause > t.stw_warn_ms),
+        allocation_surge: count >= t.short_log_cycles,
+        idle: gap_s >= min(t.idle_gap_s, t.periodic_s[0]),
+    }
+    table = (
+        timed.with_columns(below=below)
+        .group_by("process", maintain_order=True)
+        .agg(
+            ((count > 1) & needed.fill_null(value=False)).alias(find.__name__)
+            for find, needed in least.items()
+        )
+    )
+    found = {
+        row["process"]: [find for find in KINDS if row[find.__name__]]
+        for row in table.iter_rows(named=True)
+    }
+    return {process: finds for process, finds in found.items() if finds}

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 _UTC = pl.Datetime("us", "UTC")
 _HOUR_S = 3600.0
 _HALF_YEAR = 6
+_FELL_BACK = (-1.5 * _HOUR_S, -0.3 * _HOUR_S)
+"""Seconds. A step within these is that of a clock that was set back by half an hour or an hour."""
+
+_FEW_STEPS = 5
+"""In so few lines, one step back is as good a sign of a repeated hour as of a reversed log."""
+
 MOSTLY = 0.8
 DRIFT_S = 2.0
 """How far timestamps and the process's own clock may differ before a note says so."""
@@ -85,8 +91,16 @@ def falls(at: pl.Series) -> bool:
         # Without years, new year looks like a jump of more than half a year.
         steps = steps.dt.total_microseconds()
         steps = steps.filter(steps.abs() < _HALF_YEAR * 30 * 86_400_000_000)
+        if len(steps) <= _FEW_STEPS and _is_repeated_hour(steps / 1e6):
+            return False
     back = int((steps < 0).sum())
     return bool(back and steps.sum() < 0 and (steps <= 0).sum() >= MOSTLY * len(steps))
+
+
+def _is_repeated_hour(steps_s: pl.Series) -> bool:
+    """Returns whether the only step back is that of clocks at the end of daylight saving time."""
+    back = steps_s.filter(steps_s < 0)
+    return len(back) == 1 and _FELL_BACK[0] <= back[0] <= _FELL_BACK[1]
 
 
 def with_logged_at(
@@ -233,17 +247,18 @@ def _second_time(lines: pl.DataFrame, twice: pl.Series) -> pl.Series:
     step, own = pl.col("step"), pl.col("at_step")
     # True where the wall clock fell back by an hour, compared with the line before or with the
     # process's own clock.
-    fell = step.is_between(-1.5 * _HOUR_S, -0.3 * _HOUR_S) | (
+    fell = step.is_between(*_FELL_BACK) | (
         (own > 0) & ((own - step - _HOUR_S).abs() < 0.05 * _HOUR_S)
     )
     fallen = facts.select(fell.fill_null(value=False).alias("fell")).to_series()
     run = twice.rle_id()
     table = pl.DataFrame({"twice": twice, "run": run, "fallen": fallen, "step": facts["step"]})
+    table = table.with_columns(next=pl.col("step").shift(-1))
     table = table.with_columns(
         later=pl.col("fallen").cum_sum().over("run") > 0,
         any=pl.col("fallen").any().over("run"),
         before=pl.col("step").first().over("run"),
-        after=pl.col("step").shift(-1).last().over("run"),
+        after=pl.col("next").last().over("run"),
     )
     # If no step shows that the clock fell back, the offset of the nearer line before or after
     # the repeated hour applies.

@@ -244,7 +244,10 @@ def _concurrent(cycles: Iterable[_Cycle]) -> list[int]:
             found = _Chain(count, cycle)
             count += 1
         else:
-            chains.remove(found)
+            # It is one of the last, however many processes there were.
+            del chains[
+                next(at for at in range(-1, -len(chains) - 1, -1) if chains[at] is found)
+            ]
             found.add(cycle)
         chains.append(found)
         process.append(found.process)

@@ -191,7 +191,11 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
     missing = [name for name, needed in options.items() if needed]
     count = f"{undated:,} timestamp" + ("s" if undated != 1 else "")
     if not missing:
-        return [f"{part.facts.name}: {count} cannot exist in time zone {clock.tz}."]
+        were = "was" if undated == 1 else "were"
+        return [
+            f"{part.facts.name}: {count} {were} not used: in time zone {clock.tz}, clocks show "
+            "that time twice or never, and no other line tells which."
+        ]
     words = {"year": "year", "tz": "time zone"}
     lacks = " and ".join(words[name] for name in missing)
     settings = " and ".join(f"`{name}`" for name in missing)

@@ -7,14 +7,26 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.cycles import with_metrics
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
-from gctrace_analyzer.analysis.episodes import enrich, episodes, runs
+from gctrace_analyzer.analysis.episodes import (
+    KINDS,
+    enrich,
+    episodes,
+    forced_loop,
+    limit_thrash,
+    possible_kinds,
+    runs,
+)
 from gctrace_analyzer.analysis.segments import segments
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.testing import read_text
+from tests.conftest import SAMPLES
 from tests.helpers.facts import facts_of, log_of
 from tests.helpers.tables import cycle_tables, few
 
@@ -81,3 +93,25 @@ def test_a_long_time_without_a_cycle_is_an_idle_episode_and_a_segment() -> None:
     assert "No GC cycle ran for 11 s" in gap["reason"]
     kinds = run.segments()["kind"].to_list()
     assert kinds.count("idle") == 1
+
+
+@pytest.mark.parametrize("name", ["thrash-go1.19", "assists-go1.16", "forced-go1.26"])
+def test_no_episode_is_missed_where_one_seemed_impossible(name: str) -> None:
+    enriched = gca.read(SAMPLES / f"{name}.log").analysis.enriched
+    rows = [
+        row
+        for cycles in enriched.partition_by("process", maintain_order=True)
+        for find in KINDS
+        for row in find(cycles, DEFAULT)
+    ]
+    expected = sorted((row["process"], row["start_s"], row["kind"]) for row in rows)
+    assert expected
+    assert episodes(enriched).select("process", "start_s", "kind").rows() == expected
+
+
+def test_processes_that_can_have_no_episode_are_not_searched() -> None:
+    enriched = read_text(log_of(4) * 3 + thrash_log(lambda n: n < 40)).analysis.enriched
+    found = possible_kinds(enriched, DEFAULT)
+    assert set(found) == {3}
+    assert limit_thrash in found[3]
+    assert forced_loop not in found[3]

@@ -51,7 +51,8 @@ def test_a_timestamp_that_the_time_zone_skips_is_counted() -> None:
     run = gca.read(io.BytesIO(("\n".join(lines) + "\n").encode()), tz="Europe/Berlin")
     assert run.cycles["logged_at"].null_count() == 3
     assert any(
-        "cannot exist in time zone Europe/Berlin" in each for each in run.summary().warnings
+        "3 timestamps were not used: in time zone Europe/Berlin" in each
+        for each in run.summary().warnings
     )
 
 
@@ -100,3 +101,34 @@ def test_an_abbreviation_of_a_zone_has_its_offset(names: tuple[str, ...], zone: 
         for at in (datetime(2026, month, 15, tzinfo=ZoneInfo(zone)) for month in (1, 7))
     }
     assert {name: _OFFSET_MIN[name] for name in names} == offsets
+
+
+KILL = (
+    "Oct 25 {} web-1 kernel: Memory cgroup out of memory: Killed process {} (leakd) "
+    "total-vm:900000kB, anon-rss:512000kB, file-rss:0kB, shmem-rss:0kB\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("local", "utc"),
+    [
+        # Clocks go back from 3 to 2 o'clock, which is 1 o'clock in UTC.
+        (["02:59:58", "02:00:03"], ["00:59:58", "01:00:03"]),
+        (["02:40:00", "02:10:00"], ["00:40:00", "01:10:00"]),
+        (["01:50:00", "02:30:00", "02:31:00"], ["23:50:00", "00:30:00", "00:31:00"]),
+        (["02:30:00", "02:30:05", "03:10:00"], ["01:30:00", "01:30:05", "02:10:00"]),
+        # The nearer line decides.
+        (["01:59:00", "02:05:00", "03:59:00"], ["23:59:00", "00:05:00", "02:59:00"]),
+        (["01:01:00", "02:55:00", "03:01:00"], ["23:01:00", "01:55:00", "02:01:00"]),
+        (["02:30:00", "02:30:05"], [None, None]),
+    ],
+)
+def test_the_order_of_few_kills_tells_the_repeated_hour(
+    local: list[str], utc: list[str | None]
+) -> None:
+    text = "".join(KILL.format(at, 100 + number) for number, at in enumerate(local))
+    run = gca.read(io.BytesIO(text.encode()), year=2026, tz="Europe/Berlin")
+    found = run.oom_kills.sort("line_no")["logged_at"].dt.strftime("%H:%M:%S").to_list()
+    assert found == utc
+    notes = [each for each in run.summary().warnings if "were not used" in each]
+    assert len(notes) == (None in utc)

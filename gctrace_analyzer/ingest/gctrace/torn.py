@@ -64,7 +64,7 @@ RECORD_CHARS = 1024
 _MAX_HEADS = 256
 """How many places before the rest of a record are tried as its beginning."""
 
-_CUTS, _CUTS_PER_SUSPECT = 2_000, 20
+_CUTS, _CUTS_PER_SUSPECT = 5_000, 2
 """How many places in the parts of records are tried where another write may have cut them twice.
 A log needs a few hundred; damaged lines that resemble each other would need millions."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import polars as pl
+import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.caveats import MOST_DIAGNOSED
+from gctrace_analyzer.analysis.caveats import MOST_DIAGNOSED, MOST_SHORT
 from gctrace_analyzer.analysis.rules.finding import Finding, frame
 from gctrace_analyzer.analysis.rules.levels import levels
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -28,15 +29,33 @@ def test_a_finding_of_several_processes_is_listed_once() -> None:
     assert "of another process" in read_text(BUSY * 2).findings()["evidence"][0]
 
 
-def test_of_a_crash_loop_only_the_longest_processes_are_diagnosed() -> None:
-    loop = log_of(3) * (2 * MOST_DIAGNOSED)
+@pytest.mark.parametrize(("cycles", "most"), [(3, MOST_SHORT), (20, MOST_DIAGNOSED)])
+def test_of_a_crash_loop_only_the_longest_processes_are_diagnosed(
+    cycles: int, most: int
+) -> None:
+    loop = log_of(cycles) * (MOST_DIAGNOSED + 5)
     run = read_text(loop + BUSY)
-    assert len(run.processes) == 2 * MOST_DIAGNOSED + 1
+    assert len(run.processes) == MOST_DIAGNOSED + 6
     (caveat,) = [each for each in run.summary().warnings if "findings" in each]
-    assert f"{MOST_DIAGNOSED} processes with the most cycles of {len(run.processes)}" in caveat
+    assert f"{most} processes with the most cycles of {len(run.processes)}" in caveat
     finding = run.findings().filter(id="GC001")
-    assert finding["process"].to_list() == [2 * MOST_DIAGNOSED]
-    assert not any("findings" in each for each in read_text(BUSY * 2).summary().warnings)
+    assert finding["process"].to_list() == [MOST_DIAGNOSED + 5]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (log_of(19) * 10, None),  # as many short ones as are looked at
+        (log_of(19) * 11, 10),
+        (log_of(20) * 11, None),
+        (log_of(20) * 12 + log_of(19) * 3, 12),
+    ],
+)
+def test_few_of_the_short_processes_are_diagnosed(text: str, found: int | None) -> None:
+    run = read_text(text)
+    caveat = [each for each in run.summary().warnings if "findings" in each]
+    assert len(caveat) == (found is not None)
+    assert all(f"about the {found} processes" in each for each in caveat)
 
 
 def test_a_short_process_next_to_a_long_one_is_not_reported() -> None:
