@@ -56,7 +56,7 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
     begins = lost["at"]
     ends = _sorted(begins + lost["length"])
     first, last = float(begins[0]), float(ends[-1])
-    until_begins = _lost_until(lost, begins)
+    until_begins, until_ends = _lost_until(lost, begins), _lost_until(lost, ends)
     process = int(cycles["process"][0])
     rows = []
     for window in WINDOWS_MS:
@@ -65,10 +65,11 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
         # All of these are in order, and no window begins before the first or ends after the last.
         from_begin = begins.head(begins.search_sorted(last - window, side="right"))
         to_end = (ends - window).set_sorted()
-        to_end = to_end.slice(to_end.search_sorted(first))
+        skipped = to_end.search_sorted(first)
+        to_end = to_end.slice(skipped)
         losses = (
             _lost_until(lost, from_begin + window) - until_begins.head(len(from_begin)),
-            _lost_until(lost, to_end + window) - _lost_until(lost, to_end),
+            until_ends.slice(skipped) - _lost_until(lost, to_end),
         )
         if from_begin.is_empty() and to_end.is_empty():
             continue
