@@ -9,6 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.cycles import by_process
 
 WINDOWS_MS = (1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0)
 """Window lengths, from a pause to the timeout of a request."""
@@ -29,7 +30,7 @@ def mmu(corrected: pl.DataFrame) -> pl.DataFrame:
     is_timed = pl.col("start_s").is_not_null() & pl.col("concurrent_mark_ms").is_not_null()
     timed = corrected.lazy().filter(is_timed).select("process", *_phases()).collect()
     rows = []
-    for part in timed.partition_by("process", maintain_order=True):
+    for part in by_process(timed):
         if len(part) > 1:
             rows += _of_process(part)
     return pl.DataFrame(rows, schema=schema.polars_schema("mmu"), orient="row")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import polars as pl
 
@@ -52,15 +53,9 @@ def slope(series: pl.DataFrame, *, x: str, y: str) -> Slope | None:
     n = len(points)
     if n < MIN_POINTS:
         return None
-    pairs = points.with_row_index("i").join(
-        points.with_row_index("j"), how="cross", suffix="_j"
-    )
-    slopes = (
-        pairs.filter((pl.col("i") < pl.col("j")) & (pl.col("x") < pl.col("x_j")))
-        .select(((pl.col("y_j") - pl.col("y")) / (pl.col("x_j") - pl.col("x"))).alias("slope"))
-        .to_series()
-        .sort()
-    )
+    first, second = _pairs(n)
+    steps = points.gather(second) - points.gather(first)
+    slopes = steps.filter(steps["x"] > 0).select(pl.col("y") / pl.col("x")).to_series().sort()
     if slopes.is_empty():
         return None
     median = _quantile(slopes, 0.5)
@@ -70,6 +65,15 @@ def slope(series: pl.DataFrame, *, x: str, y: str) -> Slope | None:
     half = Z95 * math.sqrt(max(variance, 0) * _inflation(points, median)) / 2
     low, high = 0.5 - half / len(slopes), 0.5 + half / len(slopes)
     return Slope(median, _quantile(slopes, low), _quantile(slopes, high))
+
+
+@lru_cache(maxsize=8)
+def _pairs(count: int) -> tuple[pl.Series, pl.Series]:
+    """Returns the places of both points of every pair, the earlier one first."""
+    each = pl.int_range(count, dtype=pl.UInt32, eager=True).alias("i").to_frame()
+    later = each.select("i", j=pl.int_ranges(pl.col("i") + 1, count, dtype=pl.UInt32))
+    pairs = later.filter(pl.col("j").list.len() > 0).explode("j")
+    return pairs["i"], pairs["j"]
 
 
 def _thinned(series: pl.DataFrame) -> pl.DataFrame:
@@ -152,7 +156,9 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
         cycles: the cycles of one process, in order, with `end_s`.
     """
     t = DEFAULT
-    timed = cycles.drop_nulls(["start_s", "heap_live_mib"])
+    timed = cycles.select("start_s", "end_s", "heap_live_mib").drop_nulls(
+        ["start_s", "heap_live_mib"]
+    )
     if len(timed) < t.min_cycles:
         return None
     begin, end = timed["start_s"][0], timed["end_s"][-1]
