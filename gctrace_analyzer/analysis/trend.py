@@ -54,14 +54,14 @@ def slope(series: pl.DataFrame, *, x: str, y: str) -> Slope | None:
     if n < MIN_POINTS:
         return None
     first, second = _pairs(n)
-    steps = points.gather(second) - points.gather(first)
-    slopes = steps.filter(steps["x"] > 0).select(pl.col("y") / pl.col("x")).to_series().sort()
+    run, rise = (points[name].gather(second) - points[name].gather(first) for name in "xy")
+    slopes = (rise.filter(run > 0) / run.filter(run > 0)).sort()
     if slopes.is_empty():
         return None
     median = _quantile(slopes, 0.5)
-    tied = pl.len() * (pl.len() - 1) * (2 * pl.len() + 5)
-    ties = points.group_by("y").agg(tied.alias("tied"))["tied"].sum()
-    variance = (n * (n - 1) * (2 * n + 5) - float(ties)) / 18
+    tied = points["y"].unique_counts().cast(pl.Int64)
+    ties = float((tied * (tied - 1) * (2 * tied + 5)).sum())
+    variance = (n * (n - 1) * (2 * n + 5) - ties) / 18
     half = Z95 * math.sqrt(max(variance, 0) * _inflation(points, median)) / 2
     low, high = 0.5 - half / len(slopes), 0.5 + half / len(slopes)
     return Slope(median, _quantile(slopes, low), _quantile(slopes, high))
@@ -96,12 +96,10 @@ def _inflation(points: pl.DataFrame, per_s: float) -> float:
 
     It is (1 + r) / (1 - r).
     """
-    residual = pl.col("y") - per_s * pl.col("x")
+    residual = points["y"] - per_s * points["x"]
     residual = residual - residual.median()
-    sums = points.select(
-        lagged=(residual * residual.shift()).sum(), total=(residual * residual).sum()
-    )
-    lagged, total = sums.row(0)
+    lagged = float((residual * residual.shift()).sum())
+    total = float((residual * residual).sum())
     r = min(max(lagged / total, 0.0), _MAX_AUTOCORRELATION) if total else 0.0
     return (1 + r) / (1 - r)
 

@@ -247,6 +247,9 @@ def _figures(walks: list[_Walk], peaks: list[float], largest: float, spread: flo
     )
 
 
+_CYCLES = attrgetter("cycles")
+
+
 def _rates(walks: list[_Walk]) -> list[float]:
     """Returns the cycles per MiB of each walk.
 
@@ -257,7 +260,7 @@ def _rates(walks: list[_Walk]) -> list[float]:
 
 def _mean(walks: list[_Walk], rates: list[float], name: str) -> float:
     """Returns the mean over all cycles of what the walks have summed."""
-    cycles, values = map(attrgetter("cycles"), walks), map(attrgetter(name), walks)
+    cycles, values = map(_CYCLES, walks), map(attrgetter(name), walks)
     return float(sum(map(truediv, map(mul, rates, values), cycles))) / sum(rates)
 
 

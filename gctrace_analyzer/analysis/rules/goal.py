@@ -182,6 +182,8 @@ def nonconstant_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
         return
     smooth = gogc.rolling_median(5, center=True, min_samples=1)
     jump = (smooth / smooth.shift(1) - 1).abs() > t.level_jump
+    if not jump.any():
+        return
     level = jump.fill_null(value=False).cum_sum()
     steady = pl.col("spread") < t.level_spread * pl.col("gogc")
     levels = (
