@@ -7,8 +7,6 @@ import re
 from threading import Event
 from typing import TYPE_CHECKING
 
-import pytest
-
 from gctrace_analyzer.cli import screen
 from gctrace_analyzer.cli.main import main
 from gctrace_analyzer.cli.progress import reading
@@ -17,6 +15,8 @@ from tests.helpers.logs import logfile, records
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 
 class Terminal(io.StringIO):
