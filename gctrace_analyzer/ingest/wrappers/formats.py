@@ -103,7 +103,11 @@ WRAPPERS = (
     Wrapper("dmesg -x", rf"(?:kern|user|daemon|syslog|auth) *: *{_LEVEL} *: *(?:{_PRINTK})?"),
     Wrapper("Talos dmesg", rf"(?:kern|user|daemon|syslog): *{_LEVEL}: \[(?P<at>{_ISO})\]: "),
     Wrapper("/dev/kmsg", r"\d+,\d+,(?P<monotonic_us>\d+),[-c+][^;]*;"),
-    Wrapper("vmware.log", rf"(?P<at>{_ISO})\|.*?Guest: {_PRI}(?:{_PRINTK})?"),
+    # What the kernel of a virtual machine prints as it goes down, in the log of its host.
+    Wrapper(
+        "vmware.log",
+        rf"(?P<at>{_ISO})(?:\|.*?| [A-Z][a-z]\(\d+\)\+? \S+ - )Guest: {_PRI}(?:{_PRINTK})?",
+    ),
     Wrapper(
         "dmesg -T",
         r"\[(?P<at>\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})(?: *<[ \d.]*>)?\]"

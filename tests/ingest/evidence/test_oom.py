@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -260,3 +261,29 @@ def test_a_caller_id_in_the_prefix_loses_nothing_of_a_kill(prefix: str, tmp_path
     (row,) = gca.read(path, year=2026, tz="UTC").oom_kills.to_dicts()
     assert (row["uid"], row["reaped"], row["oom_group"]) == (1000, True, True)
     assert (row["oom_memcg"], row["limit_bytes"]) == ("/pod1", 512 << 20)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "2026-02-03T10:49:30.103Z In(05) vcpu-5 - Guest: <{level}>[39261021.{us:06}] ",
+        "2026-02-03T10:49:30.103Z In(05)+ vcpu-0 - Guest: <{level}>[39261021.{us:06}] ",
+        "2026-02-03T10:49:30.103Z| vcpu-5| I005: Guest: <{level}>[39261021.{us:06}] ",
+    ],
+)
+def test_a_kill_in_the_log_of_a_virtual_machines_host(prefix: str) -> None:
+    lines = [
+        "api invoked oom-killer: gfp_mask=0x6200ca(GFP_HIGHUSER_MOVABLE), order=0, oom_score_adj=999",
+        "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=api,mems_allowed=0,"
+        "oom_memcg=/kubepods/pod1/api,task_memcg=/kubepods/pod1/api,task=api,pid=77,uid=0",
+        KILL.format(pid=77, comm="api", kb=522_000),
+    ]
+    text = "".join(
+        prefix.format(level=n + 3, us=91_603 + n) + line + "\n" for n, line in enumerate(lines)
+    )
+    run = read_text(text)
+    (kill,) = run.oom_kills.to_dicts()
+    assert (kill["pid"], kill["comm"], kill["anon_rss_bytes"]) == (77, "api", 522_000 << 10)
+    assert kill["logged_at"] == datetime(2026, 2, 3, 10, 49, 30, 103_000, tzinfo=UTC)
+    assert kill["line_no"] == 3
+    assert kill["scope"] == "memcg"
