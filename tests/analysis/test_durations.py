@@ -42,14 +42,14 @@ def of(values: dict[str, list[Any]]) -> pl.DataFrame:
 def go_prints(ns: int) -> float:
     """A duration as the runtime prints it (fmtNSAsMS, runtime/mgc.go)."""
     if ns >= 10e6:
-        return ns // 1_000_000
+        return float(ns // 1_000_000)
     x, decimals = ns // 1000, 3
     if x == 0:
         return 0.0
     while x >= 100:
         x //= 10
         decimals -= 1
-    return x / 10**decimals
+    return float(x / 10**decimals)
 
 
 def test_a_printed_duration_stands_for_an_interval_of_its_last_digit() -> None:
@@ -92,8 +92,9 @@ def test_cpu_time_by_duration_is_the_number_of_stopped_processors(
     pause_ms: float | None, cpu_ms: float | None, stopped: int
 ) -> None:
     frame = of({"stw_sweep_term_ms": [pause_ms] * 3, "stw_sweep_term_cpu_ms": [cpu_ms] * 3})
-    found = frame.select(durations.stopped_procs(whole=False)).to_series()
-    assert found.to_list() == [stopped] * 3
+    for alike in (True, False):
+        expr = durations.stopped_procs(whole=False, alike=alike)
+        assert frame.select(expr).to_series().to_list() == [stopped] * 3
 
 
 def test_stopped_processors_are_the_median_of_both_pauses_per_process_and_procs() -> None:
@@ -108,7 +109,7 @@ def test_stopped_processors_are_the_median_of_both_pauses_per_process_and_procs(
             "stw_mark_term_cpu_ms": [0.4, 0.4, 0.7, 0.6, 0.8],
         }
     )
-    found = frame.select(durations.stopped_procs(whole=False)).to_series()
+    found = frame.select(durations.stopped_procs(whole=False, alike=False)).to_series()
     assert found.to_list() == [2, 2, 2, 3, 4]
 
 

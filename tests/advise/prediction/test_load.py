@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -184,14 +185,18 @@ def test_a_missing_cycle_counts_as_a_usual_one() -> None:
 
 def test_a_load_that_cannot_be_is_noticed() -> None:
     load = steady_load()
+
+    def is_possible(**changes: Any) -> bool:
+        return replace(load, **changes).is_possible
+
     for name in ("span_s", "gc_per_s", "mark_ms", "marked_live", "goal", "heap_end_max"):
-        assert not replace(load, **{name: 0.0}).is_possible
-        assert not replace(load, **{name: -1.0}).is_possible
+        assert not is_possible(**{name: 0.0})
+        assert not is_possible(**{name: -1.0})
     for name in ("assist_ms", "background_ms", "idle_ms", "stw_ms", "stw_cpu_ms"):
-        assert replace(load, **{name: 0.0}).is_possible
-        assert not replace(load, **{name: -1.0}).is_possible
+        assert is_possible(**{name: 0.0})
+        assert not is_possible(**{name: -1.0})
     for name in ("alloc", "runway", "effective_gogc", "gc_per_s"):
-        assert not replace(load, **{name: math.inf}).is_possible
+        assert not is_possible(**{name: math.inf})
     assert not replace(load, true_live=-1.0).is_possible
     assert replace(load, true_live=-0.9).is_possible
 

@@ -235,7 +235,8 @@ def test_non_heap_memory_is_given_measured_or_assumed() -> None:
     assert assumed == NonHeap(10.4 + 1.8 * 2.5, 0.06, "assumed")
     given = Model(load, NOW, non_heap=55.4).non_heap
     # What exceeds the fixed part is a share of the goal of 400.5 MiB.
-    assert given == NonHeap(pytest.approx(14.9), pytest.approx(40.5 / 400.5), "given")
+    assert (given.fixed, given.share) == pytest.approx((14.9, 40.5 / 400.5))
+    assert given.source == "given"
     assert Model(load, NOW, non_heap=5.0).non_heap == NonHeap(5.0, 0.0, "given")
 
 
@@ -317,7 +318,7 @@ def test_each_constant_has_an_effect(name: str) -> None:
     """Somewhere: on programs that are idle or busy, steady or not, limited or not."""
     value = getattr(CONSTANTS, name)
     changed = (value[0] / 2, value[1] / 2) if isinstance(value, tuple) else 1.5 * value
-    others = replace(CONSTANTS, **{name: changed})
+    others = replace(CONSTANTS, **{name: changed})  # type: ignore[arg-type]
     loads = [
         load_of(idle=9, stacks=4),
         replace(load_of(idle=9, assist=4), variation=0.06, alloc_in=250.0),

@@ -44,5 +44,7 @@ def test_the_ranges_are_wider_the_less_is_known() -> None:
 
 
 def test_shifting_keeps_it_possible() -> None:
-    assert TEN.shifted((5.0, 0.05)) == NonHeap(15.0, pytest.approx(0.15), "assumed")
+    more = TEN.shifted((5.0, 0.05))
+    assert (more.fixed, more.share) == pytest.approx((15.0, 0.15))
+    assert more.source == "assumed"
     assert TEN.shifted((-20.0, -0.5)) == NonHeap(1.0, 0.0, "assumed")

@@ -68,7 +68,9 @@ def test_sides_that_are_alike_have_no_difference() -> None:
 def test_a_setting_that_was_changed(
     name: str, old: str | None, new: str | None, sentence: str
 ) -> None:
-    each = only(replace(BEFORE, **{name: old}), replace(AFTER, **{name: new}))
+    was: dict[str, Any] = {name: old}
+    now: dict[str, Any] = {name: new}
+    each = only(replace(BEFORE, **was), replace(AFTER, **now))
     assert (each.kind, each.what, each.sentence) == ("changed", name, sentence)
 
 
