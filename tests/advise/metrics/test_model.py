@@ -202,3 +202,15 @@ def test_a_calm_program_keeps_its_setting() -> None:
     (only,) = ranked(summary=calm)
     assert only["now"]
     assert only["why"] == "no change: GC CPU is 2 %, below 10 %"
+
+
+def test_a_smaller_heap_is_smaller_by_a_tenth_and_still_cheap() -> None:
+    calm = replace(SUMMARY, gc_cpu_share=0.01, gc_cpu_with_idle_share=0.01)
+    first, present = recommend(replace(PROGRAM, summary=calm), aim="memory").to_dicts()
+    assert first["heap_peak_mib"] < 0.9 * present["heap_peak_mib"]
+    assert first["gc_cpu_share"] <= 0.05
+    assert first["why"].startswith("saves ")
+    # Where GC takes most of what is cheap already, no smaller heap is.
+    dear = replace(SUMMARY, gc_cpu_share=0.049, gc_cpu_with_idle_share=0.049)
+    (only,) = recommend(replace(PROGRAM, summary=dear), aim="memory").to_dicts()
+    assert only["why"] == "no change: a smaller heap would make GC run too often"

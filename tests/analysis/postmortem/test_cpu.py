@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.testing import read_text
+from tests.helpers.logs import records
 
 
 def test_runs_with_the_same_work_and_far_more_gc_are_compared() -> None:
@@ -20,3 +22,22 @@ def test_gc_cpu_is_a_share_of_the_cpu_time_that_the_unit_used() -> None:
     assert found.cpu_s == pytest.approx(1.217)
     assert found.gc_cpu_share == pytest.approx(found.gc_cpu_s / 1.217)  # type: ignore[operator]
     assert found.complete
+
+
+@pytest.mark.parametrize(
+    ("lines", "complete"),
+    [([1, 2, 3, 4], True), ([2, 3, 4], False), ([1, 2, 4], False)],
+)
+def test_gc_cpu_of_a_log_with_missing_lines_is_not_that_of_the_whole_unit(
+    lines: list[int], complete: bool
+) -> None:
+    every = records(4)
+    own = [f"2026-02-03T10:00:{n:02}Z h api[7]: {every[n - 1]}\n" for n in lines]
+    done = "2026-02-03T10:00:30Z h systemd[1]: api.service: Consumed 2.500s CPU time.\n"
+    (found,) = read_text("".join([*own, done])).analysis.unit_cpu
+    assert found.cpu_s == 2.5
+    assert found.complete == complete
+    # Each cycle: 0.037 + 0.058 + 0.035 + 0.11 ms, each a little more than printed
+    each_ms = found.gc_cpu_s * 1000 / len(lines)  # type: ignore[operator]
+    assert each_ms == pytest.approx(0.24, rel=0.03)
+    assert found.gc_cpu_share == pytest.approx(found.gc_cpu_s / 2.5)  # type: ignore[operator]

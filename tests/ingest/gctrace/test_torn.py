@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gctrace_analyzer.ingest.gctrace import torn
 from gctrace_analyzer.testing import cycles, format_cycle, read_text
 from tests.helpers.lines import LINES
 
@@ -201,3 +202,27 @@ def test_fragments_of_lines_never_make_the_reader_fail(
 def test_no_bytes_make_the_reader_fail(noise: bytes) -> None:
     run = read_text(b"x" + noise + b"\n" + LINES["gc18"].encode() + b"\n" + noise)
     assert len(run.cycles) >= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "printable"),
+    [
+        ("start_s", "0.004", True),
+        ("start_s", "0.04", False),
+        ("stw_sweep_term_ms", "0", True),
+        ("stw_sweep_term_ms", "17", True),
+        ("stw_sweep_term_ms", "1.7", True),
+        ("stw_sweep_term_ms", "0.17", True),
+        ("stw_sweep_term_ms", "0.017", True),
+        ("stw_sweep_term_ms", "1.75", False),
+        ("stw_sweep_term_ms", "0.175", False),
+        ("stw_sweep_term_ms", "07", False),
+        ("heap_live_mib", "0", True),
+        ("heap_live_mib", "10", True),
+        ("heap_live_mib", "010", False),
+    ],
+)
+def test_which_numbers_the_runtime_prints(name: str, text: str, printable: bool) -> None:
+    (shape,) = [each for each in torn.MODERN if each.id == "gc18"]
+    (part,) = [each for each in shape.fields if each.name == name]
+    assert torn._is_printable(part, text) == printable
