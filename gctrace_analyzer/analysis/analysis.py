@@ -149,7 +149,7 @@ class Analysis:
         """Time ranges in which something unusual happened (`schema.EPISODES`)."""
         if self.by_dumps:
             return self.dumps.episodes
-        return episodes_of.episodes(self.enriched, self.thresholds)
+        return episodes_of.episodes(self._diagnosed_points, self.thresholds)
 
     @cached_property
     def segments(self) -> pl.DataFrame:
@@ -274,7 +274,7 @@ class Analysis:
 
     @cached_property
     def _diagnosed(self) -> list[int]:
-        """The processes that the rules look at, in the order of the log."""
+        """The processes that findings and episodes are of, in the order of the log."""
         processes = self.log.tables["processes"]
         if not self.by_dumps:
             processes = diagnosed(processes, self.thresholds)

@@ -55,7 +55,7 @@ def caveats(
 
 
 def diagnosed(processes: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
-    """Returns the rows of the processes that the rules look at, those with the most cycles."""
+    """Returns the rows of the processes that are searched, those with the most cycles."""
     long = int((processes["cycles"] >= t.short_log_cycles).sum())
     most = max(min(long, MOST_DIAGNOSED), MOST_SHORT)
     return processes.sort("cycles", descending=True, maintain_order=True).head(most)
@@ -78,7 +78,7 @@ def _about_reading(
     count = len(diagnosed(processes, t))
     if len(processes) > count and len(cycles):
         yield (
-            f"The findings are about the {count} processes with the most cycles of "
+            f"The findings and episodes are of the {count} processes with the most cycles of "
             f"{len(processes):,}: the program may be in a crash loop."
         )
     no_goal = impossible.get("heap_goal_mib", 0)

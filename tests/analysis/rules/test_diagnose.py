@@ -55,7 +55,7 @@ def test_few_of_the_short_processes_are_diagnosed(text: str, found: int | None) 
     run = read_text(text)
     caveat = [each for each in run.summary().warnings if "findings" in each]
     assert len(caveat) == (found is not None)
-    assert all(f"about the {found} processes" in each for each in caveat)
+    assert all(f"of the {found} processes" in each for each in caveat)
 
 
 def test_a_short_process_next_to_a_long_one_is_not_reported() -> None:
