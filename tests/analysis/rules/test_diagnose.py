@@ -103,3 +103,10 @@ def test_unknown_figures_have_no_level() -> None:
     assert set(levels(summary, [], DEFAULT)) == {"pauses"}
     growing = log_of(60, every=5, live=lambda n: 100 + 2 * n, goal=lambda n: 200 + 4 * n)
     assert "live_heap" in levels(read_text(growing).summary(), [], DEFAULT)
+
+
+def test_episodes_are_of_the_diagnosed_processes() -> None:
+    thrashing = log_of(16, every=0.05, live=100, goal=100, start=100, end=101)
+    some = read_text(thrashing * MOST_SHORT).episodes()
+    many = read_text(thrashing * (2 * MOST_SHORT)).episodes()
+    assert some["process"].n_unique() == many["process"].n_unique() == MOST_SHORT
