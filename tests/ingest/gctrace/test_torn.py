@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gctrace_analyzer.ingest.gctrace import torn
+from gctrace_analyzer.ingest.gctrace.grammar import MODERN
 from gctrace_analyzer.testing import cycles, format_cycle, read_text
 from tests.helpers.lines import LINES
 
@@ -223,6 +224,6 @@ def test_no_bytes_make_the_reader_fail(noise: bytes) -> None:
     ],
 )
 def test_which_numbers_the_runtime_prints(name: str, text: str, printable: bool) -> None:
-    (shape,) = [each for each in torn.MODERN if each.id == "gc18"]
+    (shape,) = [each for each in MODERN if each.id == "gc18"]
     (part,) = [each for each in shape.fields if each.name == name]
     assert torn._is_printable(part, text) == printable
