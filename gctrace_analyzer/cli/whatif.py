@@ -66,9 +66,9 @@ def run(words: list[str]) -> int:
         tried = {"gogc": DEFAULT_GOGC.split(",")}
     rows = log.whatif(**tried, horizon=args.horizon, evidence=others)
     if args.format in (None, "text"):
-        from gctrace_analyzer.cli.screen import show
+        from gctrace_analyzer.cli.screen import Colors, show
 
-        show(_lines(log, rows, others), args.color)
+        show(_lines(log, rows, others), Colors.of(args))
     else:
         write_rows(rows, args.format)
     return 0 if not log.is_empty else exit_codes.INPUT

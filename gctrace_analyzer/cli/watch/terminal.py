@@ -11,11 +11,14 @@ from rich.live import Live
 from rich.segment import Segment
 from rich.text import Text
 
+from gctrace_analyzer.cli.screen import with_theme
+
 if TYPE_CHECKING:
     from typing import TextIO
 
     from rich.console import ConsoleOptions, RenderResult
 
+    from gctrace_analyzer.cli.screen import Colors
     from gctrace_analyzer.present.table import Line
 
 _PARTIAL_LINE_S = 0.3
@@ -25,10 +28,9 @@ _PARTIAL_LINE_S = 0.3
 class BottomLines:
     """Lines at the bottom of the screen; output goes above them."""
 
-    def __init__(self, file: TextIO, color: str) -> None:
-        self._console = Console(
-            file=file, no_color=True if color == "never" else None, highlight=False
-        )
+    def __init__(self, file: TextIO, colors: Colors) -> None:
+        console = Console(file=file, no_color=colors.no_color, highlight=False)
+        self._console = with_theme(console, colors.theme)
         self._lock = RLock()
         self._live: Live | None = None
         self._partial = b""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.comparison import SeveralSides, Side, TwoSides
     from gctrace_analyzer.present.plots.figure import Figure
+    from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.present.sections.overview import Table
 
 BINS = 500
@@ -25,12 +26,13 @@ _MOST_RUNS = 3
 """How many runs of each side are drawn; more would hide each other."""
 
 
-def dumps(found: TwoSides) -> str:
-    """Returns two sides as an HTML document."""
+def dumps(found: TwoSides, theme: Theme = "auto") -> str:
+    """Returns two sides as an HTML document that opens with the colours of `theme`."""
     sides = (found.before, found.after)
     verdicts = set(found.frame["verdict"])
     return _page(
         sides,
+        theme,
         title=_arrow(found),
         heading=rows.verdict(found),
         level="warn"
@@ -47,12 +49,13 @@ def dumps(found: TwoSides) -> str:
     )
 
 
-def dumps_sweep(found: SeveralSides) -> str:
-    """Returns several settings as an HTML document."""
+def dumps_sweep(found: SeveralSides, theme: Theme = "auto") -> str:
+    """Returns several settings as an HTML document that opens with the colours of `theme`."""
     broken = [each.sentence for each in found.differences if each.kind == "incomparable"]
     others = [each.sentence for each in found.differences if each.kind != "incomparable"]
     return _page(
         found.sides,
+        theme,
         title=_list(found),
         heading=rows.best(found.frame) or "One row per setting",
         level="warn" if broken else "none",
@@ -109,7 +112,7 @@ def _more(found: TwoSides) -> Iterator[tuple[Table, str]]:
         yield table, rows.expectation_note(found)
 
 
-def _page(sides: Sequence[Side], **values: object) -> str:
+def _page(sides: Sequence[Side], theme: Theme, **values: object) -> str:
     figure = _figure(sides)
     charts = list(charts_of(figure, {}, linked=False))
     page = environment().get_template("comparison.html.j2")
@@ -118,7 +121,7 @@ def _page(sides: Sequence[Side], **values: object) -> str:
         charts=charts,
         notes=[*figure.notes, *_left_out(sides)],
         **values,
-        **embedded(charts),
+        **embedded(charts, theme=theme),
     )
 
 

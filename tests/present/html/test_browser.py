@@ -14,6 +14,8 @@ from tests.helpers.browser import browser, opened
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gctrace_analyzer.present.plots.palette import Theme
+
 __all__ = ["browser"]
 
 INPUTS = sorted(
@@ -327,6 +329,22 @@ def test_the_theme_button_turns_dark_to_light(browser: Any, tmp_path: Path) -> N
         dark = page.evaluate(look)
         page.locator("#theme").click()
         assert brightness(page.evaluate(look)) > brightness(dark)
+        assert wrong == []
+
+
+@pytest.mark.parametrize(("theme", "system"), [("dark", "light"), ("light", "dark")])
+def test_a_page_opens_in_its_theme_whatever_the_system_prefers(
+    browser: Any, tmp_path: Path, theme: Theme, system: str
+) -> None:
+    path = tmp_path / "report.html"
+    run = gca.read(SAMPLES / "steady-go1.26.log")
+    path.write_text(report.dumps(run.report(), theme=theme))
+    look = "getComputedStyle(document.body).backgroundColor"
+    with opened(browser, path, color_scheme=system) as (page, wrong):
+        drawn_whole(page)
+        first = brightness(page.evaluate(look))
+        page.locator("#theme").click()
+        assert (first > brightness(page.evaluate(look))) == (theme == "light")
         assert wrong == []
 
 
