@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from io import BytesIO
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 
 WIDTH_IN, PANEL_IN = 9.0, 2.1
 """Width of a figure and height of a panel, in inches."""
+
+_LEGEND_COLUMNS, _LEGEND_LETTERS, _LEGEND_ROW = 4, 75, 13
+"""Names of series in a row above a panel and their letters, and the height of a row in points."""
+
+_LEVEL_TEXT = 0.08
+"""The height of the name of a level, as a share of a panel."""
 
 
 def draw(figure: Figure, ax: Any = None, theme: Theme = "auto") -> Any:
@@ -135,21 +142,29 @@ def _panel(panel: Panel, ax: Any, colors: dict[str, str]) -> None:
         if mark.y.count():
             _mark(mark, ax, colors)
     span = panel.span
+    named: list[float] = []
     for level in panel.levels:
         above = level in span.above
+        crowded = any(abs(level.y - y) < _LEVEL_TEXT * (span.high - span.low) for y in named)
+        named.append(level.y)
         if not above:
             ax.axhline(level.y, color=colors["ink"], linestyle=_DASHES[level.dash], linewidth=1)
         ax.annotate(
             f"↑ {level.name}" if above else level.name,
-            (0.005, 0.98 if above else level.y),
+            (0.995 if crowded else 0.005, 0.98 if above else level.y),
             xycoords="axes fraction" if above else ("axes fraction", "data"),
             color=colors["ink"],
             fontsize=8,
-            va="top" if above or span.is_near_the_top(level) else "bottom",
+            va="top" if above or (span.is_near_the_top(level) and not crowded) else "bottom",
+            ha="right" if crowded else "left",
         )
     for x, y, text in panel.labels:
         ax.annotate(text, (x, y), xytext=(4, 3), textcoords="offset points", fontsize=8)
-    ax.set_title(panel.title, loc="left", fontsize=9)
+    columns = _legend_columns(panel)
+    rows = math.ceil(sum(bool(mark.y.count()) for mark in panel.marks) / columns)
+    # Several rows of names leave no room beside them.
+    pad = 6 + (_LEGEND_ROW * rows if rows > 1 else 0)
+    ax.set_title(panel.title, loc="left", fontsize=9, pad=pad)
     _scales(panel, ax)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
@@ -159,13 +174,19 @@ def _panel(panel: Panel, ax: Any, colors: dict[str, str]) -> None:
         ax.legend(
             loc="lower right",
             bbox_to_anchor=(1, 1),
-            ncols=4,
+            ncols=columns,
             fontsize=8,
             frameon=False,
             borderaxespad=0.1,
             handlelength=2.2,
             columnspacing=1.2,
         )
+
+
+def _legend_columns(panel: Panel) -> int:
+    """Returns how many names of series fit in a row."""
+    longest = max((len(mark.name) for mark in panel.marks if mark.y.count()), default=1)
+    return max(1, min(_LEGEND_COLUMNS, _LEGEND_LETTERS // longest))
 
 
 _DASHES = {
@@ -197,7 +218,7 @@ def _scales(panel: Panel, ax: Any) -> None:
 
 
 def _ticks(axis: Any, ticks: list[float]) -> None:
-    axis.set_ticks(ticks, labels=[f"{tick:,g}" for tick in ticks])
+    axis.set_ticks(ticks, labels=[f"{tick:,.10g}" for tick in ticks])
     axis.set_ticks([], minor=True)
 
 
