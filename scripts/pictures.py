@@ -34,8 +34,8 @@ def style() -> AbstractContextManager[None]:
     )
     # Text stays text: that is small, and can be searched. Names of elements do not change.
     written = {"svg.fonttype": "none", "svg.hashsalt": "gctrace-analyzer"}
-    context: AbstractContextManager[None] = mpl.rc_context({**ink, **ground, **written})
-    return context
+    settings: Any = {**ink, **ground, **written}
+    return mpl.rc_context(settings)
 
 
 def svg(figure: Any) -> str:

@@ -242,10 +242,24 @@ def _notes(plots: dict[str, Figure]) -> dict[str, list[str]]:
         if note not in binned and plots[name].drawn
     ]
     return {
-        "timeline": [*binned, *(plots["memory"].notes if plots["memory"].drawn else ())],
+        "timeline": [*binned, *_notes_on_memory(plots)],
         "spread": rest,
         "trade_off": list(plots["trade_off"].notes),
     }
+
+
+def _notes_on_memory(plots: dict[str, Figure]) -> Iterator[str]:
+    """Yields the notes on the chart of memory, also that it has a time axis of its own."""
+    memory, shared = plots["memory"], plots["timeline"].x_range
+    if not memory.drawn:
+        return
+    yield from memory.notes
+    if shared is not None and memory.x_range != shared:
+        yield (
+            "The chart of memory has a time axis of its own: the gctrace lines have no timestamps, "
+            "and the dumps do not count the same cycles. The start of the program, if you give it, "
+            "puts both on one axis."
+        )
 
 
 def _marks(figure: Figure) -> Iterator[tuple[str, str, str]]:
