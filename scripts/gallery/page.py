@@ -118,8 +118,8 @@ def _disturbed(found: Recording) -> Iterator[str]:
         return
     text = (
         f"**The machine was busy with other work**: {late} of {len(found.rows)} runs allocated "
-        f"less than {KEPT_UP:.0%} of their load, the worst {least:.0%}. Only large differences mean "
-        "anything."
+        f"less than {KEPT_UP:.0%} of their load, the worst {least:.0%}. Only large differences "
+        "mean anything."
     )
     yield text.replace("%", " %")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present import comparison
@@ -113,8 +114,8 @@ def _more(found: TwoSides) -> Iterator[tuple[Table, str]]:
 
 
 def _page(sides: Sequence[Side], theme: Theme, **values: object) -> str:
-    figure = _figure(sides)
-    charts = list(charts_of(figure, {}, linked=False))
+    figure = _on_one_axis(_figure(sides))
+    charts = list(charts_of(figure, {}, linked=figure.x_range is not None))
     page = environment().get_template("comparison.html.j2")
     return page.render(
         sources=[comparison.source(side, label=True) for side in sides],
@@ -139,6 +140,15 @@ def _figure(sides: Sequence[Side]) -> Figure:
                     side.analyses[number], side.advices[number]
                 )
     return overlaid(runs, BINS)
+
+
+def _on_one_axis(figure: Figure) -> Figure:
+    """Returns the figure with one range for its time charts, so that they zoom together."""
+    ranges = [each.time_range for each in figure.panels if each.is_timed and each.drawn]
+    if not ranges:
+        return figure
+    begins, ends = zip(*ranges, strict=True)
+    return replace(figure, x_range=(min(begins), max(ends)))
 
 
 def _left_out(sides: Sequence[Side]) -> Iterator[str]:

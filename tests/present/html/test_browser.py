@@ -405,6 +405,44 @@ def test_a_comparison_opens_clean_with_its_charts(
         assert wrong == []
 
 
+def test_the_time_charts_of_a_comparison_zoom_together(browser: Any, tmp_path: Path) -> None:
+    logs = ("steady-go1.26", "steady-gogc200-go1.26")
+    found = gca.compare(*(str(SAMPLES / f"{name}.log") for name in logs))
+    path = tmp_path / "comparison.html"
+    path.write_text(found.to_html())
+    with opened(browser, path) as (page, wrong):
+        drawn_whole(page)
+        views = f"[...document.querySelectorAll('{TIMED} svg.plotted')].map((each) => each.viewBox.baseVal.width)"
+        assert len(page.evaluate(views)) == 2
+        assert page.evaluate(views) == [1000, 1000]
+        page.locator(TIMED).first.scroll_into_view_if_needed()
+        box = page.locator(f"{TIMED} .area").first.bounding_box()
+        page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 50)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 50)
+        page.mouse.up()
+        assert all(abs(width - 500) < 5 for width in page.evaluate(views))
+        assert page.inner_text("#range").startswith("0:00:00.")
+        assert "#t=" in page.url
+        page.get_by_role("button", name="Reset").click()
+        assert page.evaluate(views) == [1000, 1000]
+        assert wrong == []
+
+
+def test_a_range_says_how_many_cycles_a_point_stands_for(browser: Any, tmp_path: Path) -> None:
+    path = saved(
+        gca.read(ROOT / "tests/corpus/metrics/own/thrash-limit80/run.log.gz"), tmp_path
+    )
+    with opened(browser, path) as (page, wrong):
+        drawn_whole(page)
+        assert "a point is the mean or the highest of 2" in page.inner_text("#range")
+        assert wrong == []
+    path = saved(gca.read(SAMPLES / "steady-go1.26.log"), tmp_path)
+    with opened(browser, path) as (page, wrong):
+        drawn_whole(page)
+        assert "a point is" not in page.inner_text("#range")
+
+
 def test_a_comparison_passes_the_accessibility_rules(browser: Any, tmp_path: Path) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     sides = {name: str(SAMPLES / f"{name}.log") for name in ("steady-go1.26", "thrash-go1.19")}
