@@ -47,6 +47,22 @@ def pages(nav: list[Any]) -> list[str]:
     return found
 
 
+def test_the_container_image_copies_what_the_build_needs() -> None:
+    text = (EXAMPLES / "Containerfile").read_text()
+    copied = [
+        word
+        for line in re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE)
+        for word in line.split()
+    ]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert all((ROOT / each).exists() for each in copied)
+    assert {"pyproject.toml", "gctrace_analyzer", project["readme"]} <= set(copied)
+    (extra,) = re.findall(r'"\.\[(\w+)\]"', text)
+    assert extra in project["optional-dependencies"]
+    (entry,) = re.findall(r'ENTRYPOINT \["([^"]+)"\]', text)
+    assert entry in project["scripts"]
+
+
 PICTURE = re.compile(r"!\[[^\]]+\]\((pictures/findings/gc\d+\.svg)\)")
 
 
