@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import statistics
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +20,9 @@ LIVE_MIB, RATE_MIB_PER_S, GOROUTINES, PROCS = 40, 400, 100, 2
 
 KEPT_UP = 0.95
 """A run that allocated less than this share of the load was disturbed by other work."""
+
+MOST_DISTURBED = 0.1
+"""With a larger share of disturbed runs, versions are not compared."""
 
 
 class Figure(NamedTuple):
@@ -57,6 +61,16 @@ class Recording(NamedTuple):
     rows: list[dict[str, str]]
     figures: dict[str, dict[str, Spread]]
 
+    @property
+    def disturbed(self) -> int:
+        """How many runs did not keep up with the load."""
+        return sum(float(row["load_share"]) < KEPT_UP for row in self.rows)
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether so few runs were disturbed that versions can be compared."""
+        return self.disturbed <= MOST_DISTURBED * len(self.rows)
+
 
 def read(path: Path) -> Recording:
     """Returns the recorded figures of each version by column."""
@@ -92,7 +106,7 @@ def _introduction(found: Recording) -> Iterator[str]:
         "often GC runs, and to what it costs."
     )
     yield ""
-    yield _overall(found)
+    yield from _disturbed(found)
     yield ""
     yield "![Pauses by Go version](go-versions/pauses.svg)"
     yield ""
@@ -102,26 +116,29 @@ def _introduction(found: Recording) -> Iterator[str]:
         f"A point is the median of {runs} runs of {seconds} seconds, a line reaches from the "
         "lowest run to the highest. Versions took turns. Recorded on "
         f"{' and '.join(sorted({row['recorded_on'] for row in found.rows}))} on a shared virtual "
-        f"machine ({machine}), which is the reason for many of the longest pauses: they are of the "
-        "machine, not of Go. `scripts/make-gallery` records again, in ten minutes."
+        f"machine ({machine}): a long pause can also come from the machine. `scripts/make-gallery` "
+        "records again, in ten minutes if the machine has nothing else to do."
     )
-    yield from _disturbed(found)
 
 
 def _disturbed(found: Recording) -> Iterator[str]:
-    """Says how far the load was kept up."""
+    """Says what changed over all releases, or why that cannot be said."""
     least = min(float(row["load_share"]) for row in found.rows)
-    late = sum(float(row["load_share"]) < KEPT_UP for row in found.rows)
-    yield ""
-    if not late:
-        yield f"Every run allocated at least {least:.0%} of its load.".replace("%", " %")
+    if found.is_comparable:
+        yield _overall(found)
+        yield ""
+        yield f"The runs allocated {_percent(least)} of the load or more."
         return
-    text = (
-        f"**The machine was busy with other work**: {late} of {len(found.rows)} runs allocated "
-        f"less than {KEPT_UP:.0%} of their load, the worst {least:.0%}. Only large differences "
-        "mean anything."
+    yield (
+        f"**This recording compares nothing yet**: the machine was busy with other work, and "
+        f"{found.disturbed} of {len(found.rows)} runs allocated less than {_percent(KEPT_UP)} of "
+        f"the load, the worst {_percent(least)}. It shows how pauses and mark assists look on an "
+        "overloaded machine; what differs between versions may be the machine."
     )
-    yield text.replace("%", " %")
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.0f} %"
 
 
 def _overall(found: Recording) -> str:
@@ -144,6 +161,9 @@ def _changes(found: Recording, before: Release, after: Release) -> Iterator[str]
             yield f"{figure.name} {figure.shown(old.median)} → {figure.shown(new.median)}"
 
 
+_UNIT = re.compile(r"(?<=\d)(?=[ /])")
+
+
 def _table(found: Recording) -> Iterator[str]:
     yield "## The figures"
     yield ""
@@ -161,7 +181,23 @@ def _table(found: Recording) -> Iterator[str]:
 
 def _cell(found: Recording, release: Release, figure: Figure) -> str:
     median, low, high = found.figures[release.version][figure.column]
-    return f"{figure.shown(median)} ({figure.shown(low)}–{figure.shown(high)})"
+    return f"{figure.shown(median)} ({_range(figure.shown(low), figure.shown(high))})"
+
+
+def _range(low: str, high: str) -> str:
+    """Returns a range, with its unit once if both ends have the same.
+
+    >>> _range("0.15 ms", "0.34 ms"), _range("0.9 ms", "1.2 s")
+    ('0.15–0.34 ms', '0.9 ms–1.2 s')
+    """
+    (number, unit), (_, other) = (_UNIT.split(each, maxsplit=1) for each in (low, high))
+    return f"{number}–{high}" if unit == other else f"{low}–{high}"
+
+
+_HERE = (
+    " “Here” are the figures that differ from the release before by more than the runs of either "
+    "differ among themselves; the change may be the cause, which this does not prove."
+)
 
 
 def _releases(found: Recording) -> Iterator[str]:
@@ -169,12 +205,10 @@ def _releases(found: Recording) -> Iterator[str]:
     yield ""
     yield (
         "What changed is from the release notes, and from the runtime's source where that is "
-        "named. “Here” are the figures that differ from the release before by more than the runs "
-        "of either differ among themselves; the change may be the cause, which this does not "
-        "prove."
+        "named." + (_HERE if found.is_comparable else "")
     )
     for before, release in pairwise(RELEASES):
-        changed = list(_changes(found, before, release))
+        changed = list(_changes(found, before, release)) if found.is_comparable else []
         if not (release.changed or changed):
             continue
         notes = f"https://go.dev/doc/go{release.minor}"
@@ -184,5 +218,6 @@ def _releases(found: Recording) -> Iterator[str]:
         yield ""
         yield release.changed or "The release notes name nothing about the collector."
         yield f"([release notes]({notes}){source})"
-        yield ""
-        yield f"Here: {'; '.join(changed) or 'no difference beyond the spread of the runs'}."
+        if found.is_comparable:
+            yield ""
+            yield f"Here: {'; '.join(changed) or 'no difference beyond the spread of the runs'}."
