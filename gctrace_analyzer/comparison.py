@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from gctrace_analyzer.analysis.checks import Check
+    from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.present.table import Line
     from gctrace_analyzer.run import Run
 
@@ -78,11 +79,16 @@ class Comparison(TwoSides):
         """Returns Markdown for a pull request."""
         return text.markdown(self)
 
-    def to_html(self) -> str:
-        """Returns one HTML file that opens without a network, with charts of all runs."""
+    def to_html(self, *, theme: Theme = "auto") -> str:
+        """Returns one HTML file that opens without a network, with charts of all runs.
+
+        Args:
+            theme: the colours it opens with: light, dark, or auto for those of the reader's
+                system.
+        """
         from gctrace_analyzer.present.html import comparison
 
-        return comparison.dumps(self)
+        return comparison.dumps(self, theme)
 
     def lines(self) -> Iterator[Line]:
         """Yields the text line by line, with styles."""
@@ -140,11 +146,16 @@ class Sweep(SeveralSides):
         """Returns Markdown for a pull request."""
         return text.sweep_markdown(self)
 
-    def to_html(self) -> str:
-        """Returns one HTML file that opens without a network, with charts of all runs."""
+    def to_html(self, *, theme: Theme = "auto") -> str:
+        """Returns one HTML file that opens without a network, with charts of all runs.
+
+        Args:
+            theme: the colours it opens with: light, dark, or auto for those of the reader's
+                system.
+        """
         from gctrace_analyzer.present.html import comparison
 
-        return comparison.dumps_sweep(self)
+        return comparison.dumps_sweep(self, theme)
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns the frame as pandas.

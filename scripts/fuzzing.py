@@ -30,6 +30,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.advise.objective import AIMS
 from gctrace_analyzer.api import live
 from gctrace_analyzer.cli.report import write
+from gctrace_analyzer.cli.screen import Colors
 from gctrace_analyzer.cli.watch.views import ViewOptions, create_view
 from gctrace_analyzer.errors import GctraceError, GctraceWarning
 from gctrace_analyzer.ingest import input as reader
@@ -315,7 +316,7 @@ OF_A_RUN: dict[str, Callable[[Run], None]] = {
 def _watch(data: bytes, kind: str) -> None:
     """Reads an input as it arrives, with one of the views."""
     seen = live(year=2026, tz="UTC")
-    options = ViewOptions(kind, io.StringIO(), "never", "log", 5.0, 60.0, True, None)  # noqa: FBT003
+    options = ViewOptions(kind, io.StringIO(), Colors("never"), "log", 5.0, 60.0, True, None)  # noqa: FBT003
     view = create_view(options, seen)
 
     def added() -> None:

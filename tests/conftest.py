@@ -42,7 +42,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(autouse=True)
 def _in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LC_ALL", "LC_CTYPE", "LANG"):
+    for name in (
+        "NO_COLOR", "FORCE_COLOR", "COLORFGBG", "COLUMNS", "LC_ALL", "LC_CTYPE", "LANG",
+    ):  # fmt: skip
         monkeypatch.delenv(name, raising=False)
 
 

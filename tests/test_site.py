@@ -47,6 +47,42 @@ def pages(nav: list[Any]) -> list[str]:
     return found
 
 
+def test_the_container_image_copies_what_the_build_needs() -> None:
+    text = (EXAMPLES / "Containerfile").read_text()
+    copied = [
+        word
+        for line in re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE)
+        for word in line.split()
+    ]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert all((ROOT / each).exists() for each in copied)
+    assert {"pyproject.toml", "gctrace_analyzer", project["readme"]} <= set(copied)
+    (extra,) = re.findall(r'"\.\[(\w+)\]"', text)
+    assert extra in project["optional-dependencies"]
+    (entry,) = re.findall(r'ENTRYPOINT \["([^"]+)"\]', text)
+    assert entry in project["scripts"]
+
+
+PICTURE = re.compile(r"!\[[^\]]+\]\((pictures/findings/gc\d+\.svg)\)")
+
+
+def test_every_rule_has_an_example_and_every_picture_is_shown_and_small() -> None:
+    text = (ROOT / "docs" / "findings.md").read_text()
+    sections = text.split("\n## ")[1:]
+    assert len(sections) == len(RULES)
+    for section in sections:
+        ends = ("No log of the repository shows it well.", "No chart shows it.", "![")
+        assert sum(each in section for each in ends) == 1, section[:30]
+    shown = {ROOT / "docs" / name for name in PICTURE.findall(text)}
+    assert shown == set((ROOT / "docs" / "pictures" / "findings").glob("*"))
+    assert len(shown) > 30
+    for path in shown:
+        picture = path.read_text()
+        assert len(picture) <= 25 * 1024, path
+        assert "prefers-color-scheme:dark" in picture
+        assert str(ROOT) not in picture
+
+
 @needs_mkdocs
 def test_the_site_is_complete_and_no_link_is_broken(tmp_path: Path) -> None:
     """One test, because building takes several seconds. `--strict` fails at a broken link."""

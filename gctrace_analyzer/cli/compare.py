@@ -18,7 +18,7 @@ from gctrace_analyzer.cli.options import (
 )
 from gctrace_analyzer.cli.output import format_of, parquet_bytes
 from gctrace_analyzer.cli.progress import reading, say_damage
-from gctrace_analyzer.cli.screen import to_a_reader, working
+from gctrace_analyzer.cli.screen import Colors, to_a_reader, working
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.files import write_atomically
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import argparse
 
     from gctrace_analyzer.comparison import Comparison, Sweep
+    from gctrace_analyzer.present.plots.palette import Theme
 
 FORMATS = ("text", "md", "json", "csv", "html")
 SUFFIXES = {
@@ -97,10 +98,10 @@ def deliver(
     if args.fail_on or args.junit:
         code = fail_on.report_checks(args, comparison.check(*args.fail_on))
     for path, kind in outputs:
-        write_atomically(path, partial(_write, comparison, kind))
+        write_atomically(path, partial(_write, comparison, kind, args.theme))
     if args.format or not outputs:
         with to_a_reader():
-            _print(comparison, args.format or "text", args.color)
+            _print(comparison, args.format or "text", Colors.of(args))
     return code
 
 
@@ -235,17 +236,17 @@ def options_per_side(options: dict[str, Any], sides: int) -> list[dict[str, Any]
     return found
 
 
-def _print(comparison: Comparison | Sweep, kind: str, color: str) -> None:
+def _print(comparison: Comparison | Sweep, kind: str, colors: Colors) -> None:
     if kind == "text":
         from gctrace_analyzer.cli.screen import show
 
-        show(comparison.lines(), color)
+        show(comparison.lines(), colors)
     else:
-        _write(comparison, kind, sys.stdout.buffer)
+        _write(comparison, kind, colors.theme, sys.stdout.buffer)
         sys.stdout.buffer.flush()
 
 
-def _write(comparison: Comparison | Sweep, kind: str, file: IO[bytes]) -> None:
+def _write(comparison: Comparison | Sweep, kind: str, theme: Theme, file: IO[bytes]) -> None:
     if kind == "parquet":
         file.write(parquet_bytes(comparison.frame))
         return
@@ -257,7 +258,7 @@ def _write(comparison: Comparison | Sweep, kind: str, file: IO[bytes]) -> None:
         case "csv":
             text = comparison.frame.write_csv()
         case "html":
-            text = comparison.to_html()
+            text = comparison.to_html(theme=theme)
         case _:
             text = f"{comparison}\n"
     file.write(text.encode("utf-8", "replace"))

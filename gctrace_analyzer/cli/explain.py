@@ -42,9 +42,9 @@ _PLACE = re.compile(r"(?P<file>.+):(?P<line>[1-9]\d*)")
 def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
     args = command_parser().parse_args(words)
-    from gctrace_analyzer.cli.screen import show
+    from gctrace_analyzer.cli.screen import Colors, show
 
-    show(_lines(" ".join(args.line)), args.color)
+    show(_lines(" ".join(args.line)), Colors.of(args))
     return 0
 
 

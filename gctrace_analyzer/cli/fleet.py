@@ -22,7 +22,7 @@ from gctrace_analyzer.cli.options import (
     whole_number,
 )
 from gctrace_analyzer.cli.output import csv_text, format_of
-from gctrace_analyzer.cli.screen import CLEAR_LINE, say, show
+from gctrace_analyzer.cli.screen import CLEAR_LINE, Colors, say, show
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.files import write_atomically
 
@@ -112,7 +112,7 @@ def run(words: list[str]) -> int:
     if args.format in (None, "text") and (not reports or args.format):
         from gctrace_analyzer.present.fleet import lines
 
-        show(lines(found, args.top), args.color)
+        show(lines(found, args.top), Colors.of(args))
     elif args.format:
         content = _dumped(table, found, args.format, args, links(pages, None))
         sys.stdout.buffer.write(content)
@@ -249,6 +249,7 @@ def _reports(
         top=args.reports_top,
         items=find(words)[0],
         read_options=read_options(args),
+        theme=args.theme,
         failed=lambda file, problem: say(
             f"gctrace-analyze: warning: no report of {file}: {problem}"
         ),
@@ -371,7 +372,7 @@ def _dumped(
     if kind == "html":
         from gctrace_analyzer.present.html.fleet import dumps
 
-        return dumps(found, args.top, links).encode("utf-8", "replace")
+        return dumps(found, args.top, links, theme=args.theme).encode("utf-8", "replace")
     if kind == "json":
         return fleet.to_json(found).encode()
     if kind == "text":

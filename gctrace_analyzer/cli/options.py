@@ -13,6 +13,8 @@ from gctrace_analyzer.errors import BadSettingError, UnreadableInputError, neare
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+THEMES = ("auto", "light", "dark")
+
 _NOT_OPTIONS = {
     "condition": "--fail-on",
     "finding": "LINE",
@@ -135,6 +137,14 @@ def add_general(parser: argparse.ArgumentParser) -> None:
         default="auto",
         metavar="WHEN",
         help="use colours: auto (only on a terminal), always or never (default: auto)",
+    )
+    group.add_argument(
+        "--theme",
+        type=OneOf("theme", THEMES),
+        default="auto",
+        metavar="THEME",
+        help="colours for a light or dark background, of the terminal and of HTML pages and "
+        "plots that are written: auto, light or dark (default: auto)",
     )
     group.add_argument(
         "--debug", action="store_true", help="show a traceback instead of a short error message"

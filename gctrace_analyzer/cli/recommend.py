@@ -24,7 +24,7 @@ from gctrace_analyzer.cli.predictions import (
     read_separately,
     write_rows,
 )
-from gctrace_analyzer.cli.screen import show, working
+from gctrace_analyzer.cli.screen import Colors, show, working
 from gctrace_analyzer.present.format import wrap
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def run(words: list[str]) -> int:
     with working("trying settings"):
         rows = log.recommend(aim=args.aim, gc_cpu_target=args.gc_cpu_target, evidence=others)
     if args.format in (None, "text"):
-        show(_lines(log, rows, others), args.color, sys.stdout)
+        show(_lines(log, rows, others), Colors.of(args), sys.stdout)
     else:
         write_rows(rows, args.format)
     return 0 if not log.is_empty else exit_codes.INPUT

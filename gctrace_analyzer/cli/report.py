@@ -27,7 +27,7 @@ from gctrace_analyzer.cli.options import (
 )
 from gctrace_analyzer.cli.output import csv_text, format_of, parquet_bytes
 from gctrace_analyzer.cli.progress import reading, say_damage
-from gctrace_analyzer.cli.screen import to_a_reader, working
+from gctrace_analyzer.cli.screen import Colors, to_a_reader, working
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.schema import PlotName, TableName
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.run import Run
 
 FORMATS = ("text", "json", "jsonl", "csv", "md", "html")
@@ -86,10 +87,11 @@ exit codes: 0 analysed, 1 a --fail-on condition is true, 2 wrong usage,
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """How an HTML report is written: the command that it names, and whether it is small."""
+    """How files are written: the command that a page names, whether it is small, its colours."""
 
     command: str = ""
     light: bool = False
+    theme: Theme = "auto"
 
 
 _PLAIN = Page()
@@ -120,7 +122,7 @@ def deliver(whole: Run, args: argparse.Namespace, outputs: list[tuple[Path, str]
     view = _selected(whole, args)
     if args.fail_on or args.junit:
         code = fail_on.report_checks(args, view.check(*args.fail_on)) or code
-    page = Page(_command(args.words), light=args.light)
+    page = Page(_command(args.words), light=args.light, theme=args.theme)
     for path, kind in outputs:
         name = args.plot if kind in PICTURES else table
         with working("analysing and drawing" if kind in ("html", *PICTURES) else "analysing"):
@@ -130,7 +132,7 @@ def deliver(whole: Run, args: argparse.Namespace, outputs: list[tuple[Path, str]
     if not outputs or args.format:
         with to_a_reader():
             kind = args.format or ("csv" if args.table else "text")
-            _print(view, kind, table, args.color, page, safe=args.csv_safe)
+            _print(view, kind, table, Colors.of(args), page, safe=args.csv_safe)
     return code
 
 
@@ -269,12 +271,12 @@ def _selected(whole: Run, args: argparse.Namespace) -> Run:
     return view
 
 
-def _print(view: Run, kind: str, table: str, color: str, page: Page, *, safe: bool) -> None:
+def _print(view: Run, kind: str, table: str, colors: Colors, page: Page, *, safe: bool) -> None:
     if kind == "text":
         from gctrace_analyzer.cli.screen import show
         from gctrace_analyzer.present.text import lines
 
-        show(chain(lines(view.report()), [(), _NEXT]), color)
+        show(chain(lines(view.report()), [(), _NEXT]), colors)
     else:
         write(view, kind, table, sys.stdout.buffer, page, safe=safe)
         sys.stdout.buffer.flush()
@@ -313,15 +315,16 @@ def write(
             light=page.light,
             command=page.command or None,
             made_at=datetime.now(UTC),
+            theme=page.theme,
         )
         file.write(text.encode("utf-8", "replace"))
     elif kind in PICTURES:
-        _write_plot(view, kind, name, file)
+        _write_plot(view, kind, name, page.theme, file)
     else:
         _write_table(view.table(cast("TableName", name)), kind, file, safe=safe)
 
 
-def _write_plot(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
+def _write_plot(view: Run, kind: str, name: str, theme: Theme, file: IO[bytes]) -> None:
     from gctrace_analyzer.present.plots.accessor import described
     from gctrace_analyzer.present.plots.matplotlib_backend import image
 
@@ -332,7 +335,7 @@ def _write_plot(view: Run, kind: str, name: str, file: IO[bytes]) -> None:
         raise NoDataError(
             path=f"plot {name}", problem=problem.rstrip("."), hint=f"Other plots: {others}."
         )
-    file.write(image(figure, kind))
+    file.write(image(figure, kind, theme))
 
 
 def _write_table(frame: pl.DataFrame, kind: str, file: IO[bytes], *, safe: bool) -> None:

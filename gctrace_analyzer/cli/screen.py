@@ -7,15 +7,20 @@ import sys
 import time
 from contextlib import contextmanager
 from threading import Event, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from gctrace_analyzer.present.plots.palette import terminal_styles
 from gctrace_analyzer.present.table import WIDTH, as_wide_as
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterable, Iterator
     from typing import TextIO
 
+    from rich.console import Console
+
+    from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.present.table import Line
 
 _ASCII = str.maketrans(
@@ -101,21 +106,83 @@ def _columns() -> int:
         return WIDTH
 
 
-def show(lines: Iterable[Line], color: str, file: TextIO | None = None) -> None:
+class Colors(NamedTuple):
+    """Whether colours are used, and which.
+
+    Attributes:
+        when: auto, always or never.
+        theme: auto, light or dark: the background that they are read on.
+    """
+
+    when: str = "auto"
+    theme: Theme = "auto"
+
+    @classmethod
+    def of(cls, args: argparse.Namespace) -> Colors:
+        """Returns what `--color` and `--theme` ask for."""
+        return cls(args.color, args.theme)
+
+    @property
+    def no_color(self) -> bool | None:
+        """Whether to use no colours; None leaves it to NO_COLOR.
+
+        An option that is typed counts more than the environment, as no-color.org asks.
+        """
+        return {"never": True, "always": False}.get(self.when)
+
+
+def background(theme: str) -> str:
+    """Returns the background that colours are read on: light, dark, or auto if it is unknown.
+
+    Terminals such as Konsole and rxvt set COLORFGBG to the numbers of their own colours, such as
+    `0;15` for black on white. Asking the terminal itself would delay every command, and mix the
+    answer with what is typed.
+    """
+    number = os.environ.get("COLORFGBG", "").rpartition(";")[2]
+    if theme != "auto" or not number.isdecimal():
+        return theme
+    return "light" if int(number) in _LIGHT_NUMBERS else "dark"
+
+
+_LIGHT_NUMBERS = (7, *range(9, 16))
+"""The numbers of light colours; 8 is dark grey."""
+
+
+def with_theme(console: Console, theme: str) -> Console:
+    """Lets a console write its styles in colours for its background, and returns it.
+
+    Without a theme the terminal's own 16 colours are used, which its user has chosen. Terminals
+    that have only those always use them, because the nearest of 16 has another meaning.
+    """
+    ground = background(theme)
+    has_colors = console.color_system in ("256", "truecolor") and not console.no_color
+    if ground != "auto" and has_colors:
+        from rich.theme import Theme
+
+        console.push_theme(Theme(terminal_styles(ground)))
+    return console
+
+
+def show(
+    lines: Iterable[Line], colors: Colors | None = None, file: TextIO | None = None
+) -> None:
     """Prints styled lines, with colours only where they are wanted and can be seen."""
     from rich.console import Console
     from rich.text import Text
+
+    colors = colors or Colors()
 
     file = sys.stdout if file is None else file
     if hasattr(file, "reconfigure"):
         file.reconfigure(errors="replace")
     console = Console(
         file=file,
-        force_terminal={"always": True, "never": False}.get(color),
-        no_color=True if color == "never" else None,
+        force_terminal={"always": True, "never": False}.get(colors.when),
+        no_color=colors.no_color,
         highlight=False,
         soft_wrap=True,
     )
+    with_theme(console, colors.theme)
     ascii_only = is_ascii_only(file)
     # Lines that are made while they are shown use the width that the terminal has.
     with as_wide_as(console.width if file.isatty() else WIDTH):

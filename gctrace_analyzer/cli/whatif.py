@@ -21,7 +21,7 @@ from gctrace_analyzer.cli.predictions import (
     read_separately,
     write_rows,
 )
-from gctrace_analyzer.cli.screen import show, working
+from gctrace_analyzer.cli.screen import Colors, show, working
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def run(words: list[str]) -> int:
     with working("trying settings"):
         rows = log.whatif(**tried, horizon=args.horizon, evidence=others)
     if args.format in (None, "text"):
-        show(_lines(log, rows, others), args.color)
+        show(_lines(log, rows, others), Colors.of(args))
     else:
         write_rows(rows, args.format)
     return 0 if not log.is_empty else exit_codes.INPUT

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.run import Run
 
     Key = tuple[str, int]
@@ -35,6 +36,7 @@ def write_reports(
     items: Sequence[Item] = (),
     storage_options: Mapping[str, Any] | None = None,
     read_options: Mapping[str, Any] | None = None,
+    theme: Theme = "auto",
     failed: Callable[[str, str], None] = lambda _file, _problem: None,
 ) -> dict[Key, Path]:
     """Writes a report without scripts for each of the first processes.
@@ -46,6 +48,7 @@ def write_reports(
         items: the inputs of the run, so that files whose address has a signature can be read.
         storage_options: options for fsspec.
         read_options: options of `read`, the same as for the fleet.
+        theme: the colours of the reports.
         failed: called with a file that cannot be read any more, and why.
 
     Returns:
@@ -70,7 +73,7 @@ def write_reports(
         try:
             with warnings.catch_warnings(), inputs.opened(item, storage_options or {}) as log:
                 warnings.simplefilter("ignore", GctraceWarning)
-                page = _page(read(log, **(read_options or {})), number)
+                page = _page(read(log, **(read_options or {})), number, theme)
         except Exception as err:  # Any error of a store; one lost file must not end the run.
             failed(file, inputs.problem_of(err, item.url))
             continue
@@ -94,11 +97,11 @@ def links(reports: Mapping[Key, Path], page: Path | None) -> dict[Key, str]:
     }
 
 
-def _page(run: Run, number: int) -> str:
+def _page(run: Run, number: int, theme: Theme) -> str:
     from gctrace_analyzer.present.html.report import dumps
 
     own = run if len(run.processes) < 2 else run.process(number)
-    return dumps(own.report(), light=True)
+    return dumps(own.report(), light=True, theme=theme)
 
 
 def _names(keys: Sequence[Key]) -> list[str]:

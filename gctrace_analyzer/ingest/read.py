@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from gctrace_analyzer.ingest.evidence import dispatch
 from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.ingest.gctrace.torn import Reject
 from gctrace_analyzer.ingest.input import Part, read_part
+from gctrace_analyzer.ingest.metrics import alignment
 from gctrace_analyzer.ingest.metrics import processes as metrics
 from gctrace_analyzer.ingest.sources import Source
 
@@ -104,11 +105,13 @@ def read_log(
 def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) -> Log:
     """Joins the parts, one per input, to one log with the notes; empties their `cycles`."""
     cycles, identities = processes.take_cycles(parts)
-    cycles, spans, drifts = clocks.with_wall_time(cycles, options.clock)
+    dumps = _table("memstats", parts)
+    clock, aligned = _aligned(options.clock, cycles, dumps)
+    cycles, spans, drifts = clocks.with_wall_time(cycles, clock)
     companions = {table: _companions(table, parts, cycles) for table in _COMPANIONS}
     of_cycles = processes.processes(cycles, companions.values())
     rows = of_cycles.update(spans, on="process").update(identities, on="process")
-    memstats, of_metrics = metrics.with_processes(_table("memstats", parts), rows)
+    memstats, of_metrics = metrics.with_processes(dumps, rows)
     rows = rows if len(rows) else schema.conform("processes", of_metrics)
     tables = {
         "cycles": schema.conform("cycles", cycles),
@@ -124,8 +127,23 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
         tuple(part.facts for part in parts),
         dict(sum((_shapes(part) for part in parts), Counter[str]())),
         dict(sum((part.impossible for part in parts), Counter[str]())),
-        (*notes, *drifts, *processes.several_services(rows)),
+        (*notes, *aligned, *drifts, *processes.several_services(rows)),
     )
+
+
+def _aligned(
+    clock: Clock, cycles: pl.DataFrame, dumps: pl.DataFrame
+) -> tuple[Clock, list[str]]:
+    """Returns the clock with the start that metrics give a log without timestamps, and a note."""
+    found = None if clock.start is not None else alignment.started_at(cycles, dumps)
+    if found is None:
+        return clock, []
+    start, within_s = found
+    note = (
+        "The gctrace lines have no timestamps. They are placed at the times of the metrics, which "
+        f"count the same cycles; this is exact to about {max(within_s, 0.01):.2g} s."
+    )
+    return replace(clock, start=start), [note]
 
 
 def _read_all(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.present.table import Line
 
 SCHEMA_VERSION = 1
@@ -170,7 +171,7 @@ def to_json(found: Services) -> str:
     return json.dumps(finite(document), indent=2, ensure_ascii=False) + "\n"
 
 
-def to_html(found: Services, most: int = MOST_ROWS) -> str:
+def to_html(found: Services, most: int = MOST_ROWS, *, theme: Theme = "auto") -> str:
     """Returns the tables as an HTML document."""
     from gctrace_analyzer.present.html import fleet
 
@@ -181,6 +182,7 @@ def to_html(found: Services, most: int = MOST_ROWS) -> str:
         rankings(found, fleet.MOST_ON_PAGE),
         [*notes(found), *([_GO_LINE] if _unknown(found) else [])],
         first=most,
+        theme=theme,
     )
 
 

@@ -26,7 +26,7 @@ type node struct {
 }
 
 var (
-	mode = flag.String("mode", "service", "service: rate-limited; batch: -total MiB as fast as it goes; "+
+	mode = flag.String("mode", "service", "service: rate-limited; paced: the same on an exact schedule; batch: -total MiB as fast as it goes; "+
 		"burst: service with 5x bursts; leak: service that keeps -leak KiB more each second; refill: service that holds its live heap twice for 3 s of every 10; http: a server with a cache, -rate requests/s; "+
 		"etl: lines parsed and summed, -total MiB")
 	live  = flag.Int("live", 40, "live heap, MiB")
@@ -192,6 +192,7 @@ func main() {
 	default:
 		var again []*node
 		var kept [][]byte
+		ticks := 0
 		for t0 := time.Now(); time.Since(t0) < *dur; {
 			tick := time.Now()
 			if *mode == "refill" {
@@ -209,7 +210,11 @@ func main() {
 				units++
 			}
 			lat = append(lat, time.Since(tick).Seconds()*1e3)
-			if d := 5*time.Millisecond - time.Since(tick); d > 0 {
+			if *mode == "paced" {
+				// What was missed is made up for, so that every run allocates the same.
+				ticks++
+				time.Sleep(time.Duration(ticks)*5*time.Millisecond - time.Since(t0))
+			} else if d := 5*time.Millisecond - time.Since(tick); d > 0 {
 				time.Sleep(d)
 			}
 		}

@@ -28,6 +28,7 @@ from gctrace_analyzer.cli.main import VERBS, is_debugging
 from gctrace_analyzer.cli.report import SUFFIXES, TABLES
 from gctrace_analyzer.cli.screen import to_ascii
 from gctrace_analyzer.ingest.sniff import KINDS
+from gctrace_analyzer.present.plots.palette import PAGE
 from tests.helpers.lines import LINES
 
 if TYPE_CHECKING:
@@ -359,7 +360,7 @@ def on_a_terminal(*words: str, **env: str) -> str:
     """What the command shows on a terminal."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.environ.update(env, TERM="xterm-256color")
+        os.environ.update({"TERM": "xterm-256color", "COLORTERM": "", **env})
         os.execv(sys.executable, [*COMMAND, *words])
     shown = b""
     try:
@@ -382,6 +383,53 @@ def test_colours_on_a_terminal_only() -> None:
     assert re.sub(r"\x1b\[[\d;]*m", "", coloured).replace("\r\n", "\n") == plain
     assert "\x1b" not in on_a_terminal(STEADY, "--color", "never")
     assert not re.search(r"\x1b\[(?:3|9)\d", on_a_terminal(STEADY, NO_COLOR="1"))
+
+
+THRASHING = "samples/thrash-go1.19.log"
+VERDICT = re.compile(r"\x1b\[([\d;]*)mGOMEMLIMIT is too low")
+
+
+def verdict_color(*words: str, **env: str) -> str:
+    """How a terminal is told to write the verdict."""
+    found = VERDICT.search(on_a_terminal(THRASHING, *words, **env))
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "env", "color"),
+    [
+        ([], {}, "1;31"),
+        (["--theme", "light"], {}, "1;38;5;130"),
+        (["--theme", "dark"], {}, "1;38;5;209"),
+        (["--theme", "light"], {"COLORTERM": "truecolor"}, "1;38;2;176;58;0"),
+        ([], {"COLORFGBG": "0;15"}, "1;38;5;130"),
+        ([], {"COLORFGBG": "15;default;0"}, "1;38;5;209"),
+        ([], {"COLORFGBG": "default;default"}, "1;31"),
+        (["--theme", "dark"], {"COLORFGBG": "0;15"}, "1;38;5;209"),
+        (["--theme", "light"], {"TERM": "xterm"}, "1;31"),
+        (["--theme", "light"], {"NO_COLOR": "1"}, "1"),
+        (["--theme", "light", "--color", "always"], {"NO_COLOR": "1"}, "1;38;5;130"),
+    ],
+)
+def test_colours_fit_the_background(words: list[str], env: dict[str, str], color: str) -> None:
+    assert verdict_color(*words, **env) == color
+
+
+def test_a_theme_does_not_colour_what_is_not_a_terminal() -> None:
+    assert "\x1b" not in command(STEADY, "--theme", "dark").stdout
+    assert "\x1b" not in on_a_terminal(STEADY, "--theme", "dark", "--color", "never")
+
+
+def test_pages_and_plots_are_written_in_the_theme(tmp_path: Path) -> None:
+    page, plot, sides = (tmp_path / name for name in ("run.html", "run.svg", "sides.html"))
+    assert main([STEADY, "--theme", "dark", "-o", str(page), "-o", str(plot)]) == 0
+    assert main(["compare", STEADY, TWO, "--theme", "light", "-o", str(sides)]) == 0
+    assert '<html lang="en" data-theme="dark">' in page.read_text()
+    assert '<html lang="en" data-theme="light">' in sides.read_text()
+    assert PAGE["dark"]["ground"] in plot.read_text()
+    assert main([STEADY, "-o", str(page)]) == 0
+    assert '<html lang="en">' in page.read_text()
 
 
 def test_an_internal_error_is_reported_as_a_bug(

@@ -180,7 +180,9 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
             f"The memory limit leaves {gogc:.0f} % of the live heap as headroom (effective "
             "GOGC, median).",
             {"effective_gogc_p50": gogc},
-            examples=example_lines(facts.limited_cycles),
+            examples=example_lines(
+                facts.limited_cycles.sort("effective_gogc", nulls_last=True)
+            ),
             headline="GOMEMLIMIT is close to the live heap: it leaves room for only "
             f"{max(gogc, 0):.0f} % more, so GC runs far more often than GOGC asks for.",
             explained_by=None if facts.grew_into_limit else ("GC016",),

@@ -18,7 +18,7 @@ from gctrace_analyzer.cli.prometheus.access import (
     drawing,
 )
 from gctrace_analyzer.cli.prometheus.table import SUFFIXES, show_or_write
-from gctrace_analyzer.cli.screen import say
+from gctrace_analyzer.cli.screen import Colors, say
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _table(args: argparse.Namespace, asked: Question) -> int:
                 record(answers, asked, progress)
             answers.save(args.save)
     found = Services(asked.name, asked.span.seconds, rows, by_service(rows))
-    show_or_write(found, args.format, args.output, args.color, safe=args.csv_safe)
+    show_or_write(found, args.format, args.output, Colors.of(args), safe=args.csv_safe)
     if not args.output and args.format in (None, "text"):
         say(f"\nFor the report of one process: --instance {rows['instance'][0]}")
     return 0

@@ -24,6 +24,7 @@ from gctrace_analyzer.cli.prometheus.access import (
     drawing,
 )
 from gctrace_analyzer.cli.prometheus.table import FORMATS, SUFFIXES, show_or_write
+from gctrace_analyzer.cli.screen import Colors
 
 if TYPE_CHECKING:
     import argparse
@@ -78,7 +79,9 @@ def run(words: list[str]) -> int:
         )
     advised = list(_advised(asked, rows.head(args.worst), args))
     found = Services(asked.name, asked.span.seconds, rows, by_service(rows), advised)
-    show_or_write(found, args.format, args.output, args.color, args.top, safe=args.csv_safe)
+    show_or_write(
+        found, args.format, args.output, Colors.of(args), args.top, safe=args.csv_safe
+    )
     if kept is not None:
         kept.discard()
     return 0

@@ -7,7 +7,7 @@ from operator import methodcaller
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.output import csv_text, format_of
-from gctrace_analyzer.cli.screen import show, to_a_reader
+from gctrace_analyzer.cli.screen import Colors, show, to_a_reader
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.files import write_atomically
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.present.services import Services
 
 FORMATS = ("text", "md", "html", "json", "csv", "jsonl")
@@ -28,7 +29,7 @@ def show_or_write(
     found: Services,
     kind: str | None,
     outputs: Sequence[Path],
-    color: str,
+    colors: Colors,
     top: int = 10,
     *,
     safe: bool = False,
@@ -38,20 +39,24 @@ def show_or_write(
     if kind is not None and kind not in FORMATS:
         raise BadSettingError.unknown(argument="format", value=kind, valid=FORMATS)
     for path, suffix in named:
-        write_atomically(path, methodcaller("write", _dumped(found, suffix, top, safe=safe)))
+        write_atomically(
+            path, methodcaller("write", _dumped(found, suffix, top, colors.theme, safe=safe))
+        )
     if outputs and not kind:
         return
     with to_a_reader():
         if kind in (None, "text"):
             from gctrace_analyzer.present.services import lines
 
-            show(lines(found, top), color)
+            show(lines(found, top), colors)
         else:
-            sys.stdout.buffer.write(_dumped(found, kind or "text", top, safe=safe))
+            sys.stdout.buffer.write(
+                _dumped(found, kind or "text", top, colors.theme, safe=safe)
+            )
             sys.stdout.buffer.flush()
 
 
-def _dumped(found: Services, kind: str, top: int, *, safe: bool) -> bytes:
+def _dumped(found: Services, kind: str, top: int, theme: Theme, *, safe: bool) -> bytes:
     from gctrace_analyzer.present import services
     from gctrace_analyzer.present.table import joined
 
@@ -70,5 +75,5 @@ def _dumped(found: Services, kind: str, top: int, *, safe: bool) -> bytes:
     if kind == "md":
         return services.dumps(found, top).encode()
     if kind == "html":
-        return services.to_html(found, top).encode("utf-8", "replace")
+        return services.to_html(found, top, theme=theme).encode("utf-8", "replace")
     return f"{joined(services.lines(found, top))}\n".encode()

@@ -22,8 +22,8 @@ from gctrace_analyzer.cli.options import (
     read_options,
 )
 from gctrace_analyzer.cli.output import format_of
-from gctrace_analyzer.cli.report import PICTURES, SUFFIXES, write
-from gctrace_analyzer.cli.screen import say
+from gctrace_analyzer.cli.report import PICTURES, SUFFIXES, Page, write
+from gctrace_analyzer.cli.screen import Colors, say
 from gctrace_analyzer.errors import BadSettingError, UnwritableOutputError
 from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.units import duration_s
@@ -90,7 +90,8 @@ def run(words: list[str]) -> int:
         _print_report(args, whole, out)
         for path, kind in outputs:
             name = "timeline" if kind in PICTURES else "cycles"
-            write_atomically(path, partial(write, whole, kind, name))
+            page = Page(theme=args.theme)
+            write_atomically(path, partial(write, whole, kind, name, page=page))
     else:
         _print_nothing_found(outcome, command, args)
     if outcome.signal:
@@ -262,7 +263,7 @@ def _watch(args: argparse.Namespace, command: list[str], out: TextIO) -> Outcome
     view = ViewOptions(
         kind=args.format or ("dashboard" if _can_draw(out) else "lines"),
         out=out,
-        color=args.color,
+        colors=Colors.of(args),
         title=" ".join(command) if command else name,
         every_s=args.every_s,
         window_s=args.window_s,
@@ -323,7 +324,7 @@ def _print_report(args: argparse.Namespace, whole: Run, out: TextIO) -> None:
             from gctrace_analyzer.cli.screen import show
             from gctrace_analyzer.present.text import lines
 
-            show(chain([()], lines(report)), args.color, out)
+            show(chain([()], lines(report)), Colors.of(args), out)
         out.flush()
     except OSError:
         if out is sys.stdout:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
+import os
 import time
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.control import Control
 from rich.live import Live
-from rich.segment import Segment
+from rich.segment import ControlType, Segment
 from rich.text import Text
 
+from gctrace_analyzer.cli.screen import with_theme
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import TextIO
 
     from rich.console import ConsoleOptions, RenderResult
 
+    from gctrace_analyzer.cli.screen import Colors
     from gctrace_analyzer.present.table import Line
 
 _PARTIAL_LINE_S = 0.3
@@ -29,16 +37,17 @@ below are drawn again each time."""
 class BottomLines:
     """Lines at the bottom of the screen; output goes above them."""
 
-    def __init__(self, file: TextIO, color: str) -> None:
-        self._console = Console(
-            file=file, no_color=True if color == "never" else None, highlight=False
-        )
+    def __init__(self, file: TextIO, colors: Colors) -> None:
+        console = Console(file=file, no_color=colors.no_color, highlight=False)
+        self._console = with_theme(console, colors.theme)
         self._lock = RLock()
         self._live: Live | None = None
         self._waiting = self._partial = b""
         self._printed_at = self._partial_at = 0.0
         self._shown: list[Line] = []
         self._size = (0, 0)
+        self._lengths: list[int] = []
+        self._drawn_width = self.width
         self.start()
 
     @property
@@ -54,7 +63,7 @@ class BottomLines:
     def start(self) -> None:
         """Starts drawing."""
         with self._lock:
-            self._shown = []
+            self._shown, self._lengths = [], []
             self._live = Live(
                 console=self._console,
                 auto_refresh=False,
@@ -69,6 +78,7 @@ class BottomLines:
         """Removes the dashboard from the screen and shows the cursor again."""
         with self._lock:
             if self._live is not None:
+                self._erase_wrapped()
                 self._live.stop()
                 self._live = None
 
@@ -93,6 +103,8 @@ class BottomLines:
             shown = [*lines[: max(self.height - 2, 1)], ()]
             text = Text("\n").join(Text.assemble(*line) for line in shown)
             text.no_wrap, text.overflow = True, "crop"
+            self._erase_wrapped()
+            self._lengths = [cell_len("".join(part for part, _ in line)) for line in shown]
             self._live.update(text, refresh=True)
 
     def write(self, data: bytes) -> None:
@@ -119,10 +131,39 @@ class BottomLines:
             self._print(data)
             self._printed_at = time.monotonic()
 
+    def _erase_wrapped(self) -> None:
+        """Erases what a terminal that became narrower has made of the lines drawn before.
+
+        It may have wrapped them into more rows than Live knows of.
+        """
+        width, before = self.width, self._drawn_width
+        drawn = (min(length, before) for length in self._lengths)
+        more = sum(math.ceil(length / width) - 1 for length in drawn if length)
+        if more and _wraps_again(os.environ):
+            up = ((ControlType.CURSOR_UP, 1), (ControlType.ERASE_IN_LINE, 2))
+            first = (ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
+            self._console.control(Control(*first, *(up * more)))
+        self._drawn_width = width
+
     def _print(self, data: bytes) -> None:
+        self._erase_wrapped()
         self._console.print(
             _Raw(data.decode(errors="replace")), end="", soft_wrap=True, crop=False
         )
+
+
+def _wraps_again(environment: Mapping[str, str]) -> bool:
+    """Returns whether the terminal wraps lines again when it becomes narrower.
+
+    Most do: VTE, Konsole, kitty, Alacritty, foot, iTerm2, Windows Terminal, tmux. XTerm, rxvt, the
+    Linux console and GNU screen cut the lines off.
+    """
+    kind = environment.get("TERM", "")
+    if "TMUX" in environment:
+        return True
+    return "XTERM_VERSION" not in environment and not kind.startswith(
+        ("linux", "rxvt", "screen")
+    )
 
 
 class _Raw:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.cli.screen import Colors
     from gctrace_analyzer.cli.watch.terminal import BottomLines
     from gctrace_analyzer.live import LatestWindow, Live
     from gctrace_analyzer.present.report import Report
@@ -45,7 +46,7 @@ class ViewOptions:
     Attributes:
         kind: dashboard, lines or jsonl.
         out: where it is printed.
-        color: auto, always or never.
+        colors: whether to use colours, and for which background.
         title: the program or log that is watched.
         every_s: the length of an interval.
         window_s: how far back the dashboard looks.
@@ -55,7 +56,7 @@ class ViewOptions:
 
     kind: str
     out: TextIO
-    color: str
+    colors: Colors
     title: str
     every_s: float
     window_s: float
@@ -213,7 +214,7 @@ class _DashboardView:
         self._arrived_at = self._next_at = self._drawn_at = self._redraw_at = 0.0
         self._figures: tuple[LatestWindow, Report, pl.DataFrame] | None = None
         self._is_stale, self._is_drawn = True, False
-        self._screen: BottomLines = BottomLines(options.out, options.color)
+        self._screen: BottomLines = BottomLines(options.out, options.colors)
         # If both are on the same terminal, the program's output would mix with the dashboard.
         self.owns_standard_output = options.out is sys.stderr and sys.stdout.isatty()
 

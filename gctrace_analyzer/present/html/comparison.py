@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present import comparison
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.comparison import SeveralSides, Side, TwoSides
     from gctrace_analyzer.present.plots.figure import Figure
+    from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.present.sections.overview import Table
 
 BINS = 500
@@ -25,12 +27,13 @@ _MOST_RUNS = 3
 """How many runs of each side are drawn; more would hide each other."""
 
 
-def dumps(found: TwoSides) -> str:
-    """Returns two sides as an HTML document."""
+def dumps(found: TwoSides, theme: Theme = "auto") -> str:
+    """Returns two sides as an HTML document that opens with the colours of `theme`."""
     sides = (found.before, found.after)
     verdicts = set(found.frame["verdict"])
     return _page(
         sides,
+        theme,
         title=_arrow(found),
         heading=rows.verdict(found),
         level="warn"
@@ -47,12 +50,13 @@ def dumps(found: TwoSides) -> str:
     )
 
 
-def dumps_sweep(found: SeveralSides) -> str:
-    """Returns several settings as an HTML document."""
+def dumps_sweep(found: SeveralSides, theme: Theme = "auto") -> str:
+    """Returns several settings as an HTML document that opens with the colours of `theme`."""
     broken = [each.sentence for each in found.differences if each.kind == "incomparable"]
     others = [each.sentence for each in found.differences if each.kind != "incomparable"]
     return _page(
         found.sides,
+        theme,
         title=_list(found),
         heading=rows.best(found.frame) or "One row per setting",
         level="warn" if broken else "none",
@@ -109,16 +113,16 @@ def _more(found: TwoSides) -> Iterator[tuple[Table, str]]:
         yield table, rows.expectation_note(found)
 
 
-def _page(sides: Sequence[Side], **values: object) -> str:
-    figure = _figure(sides)
-    charts = list(charts_of(figure, {}, linked=False))
+def _page(sides: Sequence[Side], theme: Theme, **values: object) -> str:
+    figure = _on_one_axis(_figure(sides))
+    charts = list(charts_of(figure, {}, linked=figure.x_range is not None))
     page = environment().get_template("comparison.html.j2")
     return page.render(
         sources=[comparison.source(side, label=True) for side in sides],
         charts=charts,
         notes=[*figure.notes, *_left_out(sides)],
         **values,
-        **embedded(charts),
+        **embedded(charts, theme=theme),
     )
 
 
@@ -136,6 +140,15 @@ def _figure(sides: Sequence[Side]) -> Figure:
                     side.analyses[number], side.advices[number]
                 )
     return overlaid(runs, BINS)
+
+
+def _on_one_axis(figure: Figure) -> Figure:
+    """Returns the figure with one range for its time charts, so that they zoom together."""
+    ranges = [each.time_range for each in figure.panels if each.is_timed and each.drawn]
+    if not ranges:
+        return figure
+    begins, ends = zip(*ranges, strict=True)
+    return replace(figure, x_range=(min(begins), max(ends)))
 
 
 def _left_out(sides: Sequence[Side]) -> Iterator[str]:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from gctrace_analyzer import __version__
-from gctrace_analyzer.present.plots.palette import DARK, LIGHT
+from gctrace_analyzer.present.plots.palette import DARK, LIGHT, PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from gctrace_analyzer.present.html.chart import Chart
+    from gctrace_analyzer.present.plots.palette import Theme
 
 
 def embedded(
@@ -27,11 +28,12 @@ def embedded(
     *,
     figures: dict[str, Any] | None = None,
     records: dict[str, Any] | None = None,
+    theme: Theme = "auto",
 ) -> dict[str, Any]:
     """Returns the values for `page.html.j2`; `zero` is the start of a wall-clock time axis."""
     code = _asset("report.js")
     return {
-        **without_script(),
+        **without_script(theme),
         "script": code,
         "policy": _policy(code),
         "data": _packed(
@@ -45,10 +47,11 @@ def embedded(
     }
 
 
-def without_script() -> dict[str, Any]:
+def without_script(theme: Theme = "auto") -> dict[str, Any]:
     """Returns the values for a page that needs no script."""
     return {
         "version": __version__,
+        "theme": theme,
         "style": style(),
         "script": "",
         "policy": _policy(),
@@ -59,8 +62,11 @@ def without_script() -> dict[str, Any]:
 def style() -> Markup:
     """Returns the style of all pages, with the colours of the plots as variables."""
     light, dark = (
-        " ".join(f"--c-{name}: {color};" for name, color in colors.items())
-        for colors in (LIGHT, DARK)
+        " ".join(
+            [f"--{name}: {color};" for name, color in PAGE[theme].items()]
+            + [f"--c-{name}: {color};" for name, color in colors.items()]
+        )
+        for theme, colors in (("light", LIGHT), ("dark", DARK))
     )
     uses = " ".join(f".{name} {{ --c: var(--c-{name}); }}" for name in LIGHT)
     sheet = _asset("report.css")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from gctrace_analyzer.analysis.fleet.answers import Answers
+    from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.present.ranking import Column, Ranking
 
     Links: TypeAlias = Mapping[tuple[str, int], str]
@@ -38,13 +39,20 @@ class Ranked:
     left: int
 
 
-def dumps(answers: Answers, most: int = fleet.MOST_ROWS, links: Links | None = None) -> str:
+def dumps(
+    answers: Answers,
+    most: int = fleet.MOST_ROWS,
+    links: Links | None = None,
+    *,
+    theme: Theme = "auto",
+) -> str:
     """Returns the summary as an HTML document.
 
     Args:
         answers: what to show.
         most: how many rows of a table are shown at first.
         links: the reports that rows link to.
+        theme: the colours that the page opens with.
     """
     first, *others = fleet.facts(answers)
     changes, rest = _by_age(answers)
@@ -61,6 +69,7 @@ def dumps(answers: Answers, most: int = fleet.MOST_ROWS, links: Links | None = N
         since="" if answers.changes is None else fleet.since(answers.changes),
         changes=changes,
         linked=linked,
+        theme=theme,
     )
 
 
@@ -97,6 +106,7 @@ def page(
     since: str = "",
     changes: Sequence[Ranking] = (),
     linked: _Linked | None = None,
+    theme: Theme = "auto",
 ) -> str:
     """Returns a page of ranked tables; `verdict` is a severity and a sentence."""
     numbered = enumerate((*changes, *tables))
@@ -118,7 +128,7 @@ def page(
             first=first,
             notes=notes,
             has_links=linked is not None and bool(linked.links),
-            **embedded([]),
+            **embedded([], theme=theme),
         )
     )
 

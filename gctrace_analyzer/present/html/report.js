@@ -260,6 +260,9 @@
     const place = byId("range");
     if (!place || !whole) return;
     const [begin, end] = range ?? whole;
+    const step = (end - begin) / 100;
+    const where = `${moment(begin, step)} – ${moment(end, step)} (${lasting(end - begin)})`;
+    if (!data.figures.t) { place.textContent = where; return; } // a comparison has no figures of a range
     const { t, length, cycles, cpu, pause, live, alloc } = data.figures;
     let count = 0, time = 0, spent = 0, taken = 0, made_ = 0, most = -1, heap = -1;
     t.forEach((at, row) => {
@@ -270,8 +273,9 @@
       most = Math.max(most, pause[row] ?? -1);
       heap = Math.max(heap, live[row] ?? -1);
     });
-    const step = (end - begin) / 100;
-    const parts = [`${range && data.figures.of === "Whole run" ? "" : `${data.figures.of}: `}${moment(begin, step)} – ${moment(end, step)} (${lasting(end - begin)})`, `${count.toLocaleString("en")} cycles`];
+    const parts = [`${range && data.figures.of === "Whole run" ? "" : `${data.figures.of}: `}${where}`, `${count.toLocaleString("en")} cycles`];
+    const points = Math.max(...timed.flatMap((chart) => chart.series.map((each) => from(each.x, end) - from(each.x, begin))));
+    if (count > 1.5 * points && points > 0) parts.push(`a point is the mean or the highest of ${number(count / points, 2)} cycles`);
     if (time) parts.push(`GC CPU ${percent(spent / time)}`);
     if (most >= 0) parts.push(`longest pause ${number(most)} ms`);
     if (heap >= 0) parts.push(`live heap up to ${number(heap, 4)} MiB`);
@@ -287,11 +291,12 @@
     on: ([a, b]) => { const step = Math.min((b - a) / 2, whole[1] - b); return [a + step, b + step]; },
   };
   for (const button of all("[data-move]")) button.addEventListener("click", () => show(moves[button.dataset.move](range ?? whole)));
-  byId("timeline")?.closest("section").addEventListener("keydown", (event) => { if (event.key === "Escape" && range) show(null); });
+  const place = byId("timeline") ?? byId("compared");
+  place?.closest("section").addEventListener("keydown", (event) => { if (event.key === "Escape" && range) show(null); });
   addEventListener("hashchange", () => {
     if (!asked()) return;
     show(asked());
-    byId("timeline").scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+    place?.scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
   });
 
   // One crosshair for all time charts; its values are in the tooltip and in every legend.
@@ -359,7 +364,7 @@
       const far = Math.abs(at(event) - begun) * chart.area.clientWidth > 6;
       begun = null;
       brush.hidden = true;
-      if (far) show(ends);
+      if (far) { hide(); show(ends); }
     });
     chart.area.addEventListener("pointercancel", () => { begun = null; brush.hidden = true; });
     chart.area.addEventListener("dblclick", () => show(null));

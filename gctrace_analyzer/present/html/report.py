@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.html.chart import Chart
     from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.plots.figure import Figure
+    from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.present.report import Report
 
 BINS = 1200
@@ -71,6 +72,7 @@ def dumps(
     light: bool = False,
     command: str | None = None,
     made_at: datetime | None = None,
+    theme: Theme = "auto",
 ) -> str:
     """Returns the report as an HTML document.
 
@@ -80,6 +82,7 @@ def dumps(
             its table has only the cycles with the longest pauses.
         command: the command that made the page.
         made_at: when the page was made.
+        theme: the colours that the page opens with; `auto` are those of the reader's system.
     """
     axis = axis_of(report, bins=_LIGHT_BINS if light else BINS)
     plots = _plots(axis, report)
@@ -116,10 +119,10 @@ def dumps(
     }
     shown["contents"] = list(_contents(shown))
     if light:
-        shown |= without_script()
+        shown |= without_script(theme)
     else:
         figures = tables.figures(report, axis)
-        shown |= embedded(drawn, zero, figures=figures, records=records)
+        shown |= embedded(drawn, zero, figures=figures, records=records, theme=theme)
     return environment().get_template("report.html.j2").render(**shown)
 
 
@@ -239,10 +242,24 @@ def _notes(plots: dict[str, Figure]) -> dict[str, list[str]]:
         if note not in binned and plots[name].drawn
     ]
     return {
-        "timeline": [*binned, *(plots["memory"].notes if plots["memory"].drawn else ())],
+        "timeline": [*binned, *_notes_on_memory(plots)],
         "spread": rest,
         "trade_off": list(plots["trade_off"].notes),
     }
+
+
+def _notes_on_memory(plots: dict[str, Figure]) -> Iterator[str]:
+    """Yields the notes on the chart of memory, also that it has a time axis of its own."""
+    memory, shared = plots["memory"], plots["timeline"].x_range
+    if not memory.drawn:
+        return
+    yield from memory.notes
+    if shared is not None and memory.x_range != shared:
+        yield (
+            "The chart of memory has a time axis of its own: the gctrace lines have no timestamps, "
+            "and the dumps do not count the same cycles. The start of the program, if you give it, "
+            "puts both on one axis."
+        )
 
 
 def _marks(figure: Figure) -> Iterator[tuple[str, str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from io import BytesIO
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from gctrace_analyzer import extras
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.events import is_flipped
-from gctrace_analyzer.present.plots.palette import LIGHT, NEUTRAL
+from gctrace_analyzer.present.plots.palette import DARK, LIGHT, NEUTRAL, PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,12 +19,19 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.present.plots.figure import Band, Figure, Mark, Moment, Panel
+    from gctrace_analyzer.present.plots.palette import Theme
 
 WIDTH_IN, PANEL_IN = 9.0, 2.1
 """Width of a figure and height of a panel, in inches."""
 
+_LEGEND_COLUMNS, _LEGEND_LETTERS, _LEGEND_ROW = 4, 75, 13
+"""Names of series in a row above a panel and their letters, and the height of a row in points."""
 
-def draw(figure: Figure, ax: Any = None) -> Any:
+_LEVEL_TEXT = 0.08
+"""The height of the name of a level, as a share of a panel."""
+
+
+def draw(figure: Figure, ax: Any = None, theme: Theme = "auto") -> Any:
     """Draws on given axes (one, or one per panel), or on a new Matplotlib figure.
 
     Returns the Figure, or the Axes it was given.
@@ -50,19 +58,34 @@ def draw(figure: Figure, ax: Any = None) -> Any:
         max(len(panels), 1), 1, sharex=figure.shared_x and bool(panels), squeeze=False
     )[:, 0]
     drawn.suptitle(figure.title, x=0.01, ha="left", fontweight="bold")
-    _draw_all(figure, panels, list(axes))
+    _draw_all(figure, panels, list(axes), DARK if theme == "dark" else LIGHT)
     if not panels:
         axes[0].set_axis_off()
     drawn.text(0.01, 0.02 / tall, notes, fontsize=8, color=NEUTRAL, va="bottom")
     return drawn
 
 
-def image(figure: Figure, kind: str) -> bytes:
-    """Returns the plot as a PNG or SVG file."""
+def image(figure: Figure, kind: str, theme: Theme = "auto") -> bytes:
+    """Returns the plot as a PNG or SVG file, for a white or a dark background."""
     file = BytesIO()
     settings = {"dpi": 150} if kind == "png" else {"metadata": {"Date": None}}
-    draw(figure).savefig(file, format=kind, **settings)
+    with extras.load("matplotlib").rc_context(_ground(theme)):
+        drawn = draw(figure, theme=theme)
+        drawn.savefig(file, format=kind, **settings)
     return file.getvalue()
+
+
+def _ground(theme: Theme) -> dict[str, str]:
+    """Returns Matplotlib's settings for a background; none for `auto`, its own style."""
+    if theme == "auto":
+        return {}
+    colors = PAGE[theme]
+    inked = (
+        "text.color", "axes.labelcolor", "axes.edgecolor", "axes.titlecolor", "xtick.color",
+        "ytick.color",
+    )  # fmt: skip
+    grounds = ("figure.facecolor", "axes.facecolor", "savefig.facecolor")
+    return dict.fromkeys(inked, colors["ink"]) | dict.fromkeys(grounds, colors["ground"])
 
 
 def _new_figure(**settings: Any) -> Any:
@@ -88,14 +111,16 @@ def _on(figure: Figure, panels: Sequence[Panel], ax: Any) -> Any:
             + ", ".join(panel.name for panel in panels)
             + " (panel=NAME draws one)",
         )
-    _draw_all(figure, panels, axes[: len(panels)])
+    _draw_all(figure, panels, axes[: len(panels)], LIGHT)
     return ax
 
 
-def _draw_all(figure: Figure, panels: Sequence[Panel], axes: list[Any]) -> None:
+def _draw_all(
+    figure: Figure, panels: Sequence[Panel], axes: list[Any], colors: dict[str, str]
+) -> None:
     for index, (panel, ax) in enumerate(zip(panels, axes, strict=False)):
-        _panel(panel, ax)
-        _shade(figure, ax, named=index == 0)
+        _panel(panel, ax, colors)
+        _shade(figure, ax, colors, named=index == 0)
         last = index == len(panels) - 1
         if not figure.shared_x or last:
             ax.set_xlabel(figure.x_title if figure.shared_x else panel.x_title, fontsize=9)
@@ -112,26 +137,34 @@ def _time_axis(figure: Figure, panel: Panel, ax: Any) -> None:
     ax.xaxis.get_offset_text().set_visible(False)
 
 
-def _panel(panel: Panel, ax: Any) -> None:
+def _panel(panel: Panel, ax: Any, colors: dict[str, str]) -> None:
     for mark in panel.marks:
         if mark.y.count():
-            _mark(mark, ax)
+            _mark(mark, ax, colors)
     span = panel.span
+    named: list[float] = []
     for level in panel.levels:
         above = level in span.above
+        crowded = any(abs(level.y - y) < _LEVEL_TEXT * (span.high - span.low) for y in named)
+        named.append(level.y)
         if not above:
-            ax.axhline(level.y, color=LIGHT["ink"], linestyle=_DASHES[level.dash], linewidth=1)
+            ax.axhline(level.y, color=colors["ink"], linestyle=_DASHES[level.dash], linewidth=1)
         ax.annotate(
             f"↑ {level.name}" if above else level.name,
-            (0.005, 0.98 if above else level.y),
+            (0.995 if crowded else 0.005, 0.98 if above else level.y),
             xycoords="axes fraction" if above else ("axes fraction", "data"),
-            color=LIGHT["ink"],
+            color=colors["ink"],
             fontsize=8,
-            va="top" if above or span.is_near_the_top(level) else "bottom",
+            va="top" if above or (span.is_near_the_top(level) and not crowded) else "bottom",
+            ha="right" if crowded else "left",
         )
     for x, y, text in panel.labels:
         ax.annotate(text, (x, y), xytext=(4, 3), textcoords="offset points", fontsize=8)
-    ax.set_title(panel.title, loc="left", fontsize=9)
+    columns = _legend_columns(panel)
+    rows = math.ceil(sum(bool(mark.y.count()) for mark in panel.marks) / columns)
+    # Several rows of names leave no room beside them.
+    pad = 6 + (_LEGEND_ROW * rows if rows > 1 else 0)
+    ax.set_title(panel.title, loc="left", fontsize=9, pad=pad)
     _scales(panel, ax)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
@@ -141,13 +174,19 @@ def _panel(panel: Panel, ax: Any) -> None:
         ax.legend(
             loc="lower right",
             bbox_to_anchor=(1, 1),
-            ncols=4,
+            ncols=columns,
             fontsize=8,
             frameon=False,
             borderaxespad=0.1,
             handlelength=2.2,
             columnspacing=1.2,
         )
+
+
+def _legend_columns(panel: Panel) -> int:
+    """Returns how many names of series fit in a row."""
+    longest = max((len(mark.name) for mark in panel.marks if mark.y.count()), default=1)
+    return max(1, min(_LEGEND_COLUMNS, _LEGEND_LETTERS // longest))
 
 
 _DASHES = {
@@ -179,12 +218,12 @@ def _scales(panel: Panel, ax: Any) -> None:
 
 
 def _ticks(axis: Any, ticks: list[float]) -> None:
-    axis.set_ticks(ticks, labels=[f"{tick:,g}" for tick in ticks])
+    axis.set_ticks(ticks, labels=[f"{tick:,.10g}" for tick in ticks])
     axis.set_ticks([], minor=True)
 
 
-def _mark(mark: Mark, ax: Any) -> None:
-    x, color = _plain(mark.x), mark.look.hex
+def _mark(mark: Mark, ax: Any, colors: dict[str, str]) -> None:
+    x, color = _plain(mark.x), colors[mark.look.color]
     if mark.kind == "points":
         ax.plot(
             x,
@@ -221,18 +260,20 @@ def _mark(mark: Mark, ax: Any) -> None:
         ax.fill_between(x, _plain(mark.y), 0, color=color, alpha=0.18, linewidth=0)
 
 
-def _shade(figure: Figure, ax: Any, *, named: bool) -> None:
+def _shade(figure: Figure, ax: Any, colors: dict[str, str], *, named: bool) -> None:
     for band in figure.bands:
-        ax.axvspan(band.begin, band.end, color=LIGHT[band.severity], alpha=0.16, linewidth=0)
+        ax.axvspan(band.begin, band.end, color=colors[band.severity], alpha=0.16, linewidth=0)
         if named:
-            _label(figure, band, band.begin, ax)
+            _label(figure, band, band.begin, ax, colors)
     for moment in figure.moments:
-        ax.axvline(moment.at, color=LIGHT[moment.severity], linestyle=":", linewidth=1.3)
+        ax.axvline(moment.at, color=colors[moment.severity], linestyle=":", linewidth=1.3)
         if named:
-            _label(figure, moment, moment.at, ax)
+            _label(figure, moment, moment.at, ax, colors)
 
 
-def _label(figure: Figure, each: Band | Moment, at: Any, ax: Any) -> None:
+def _label(
+    figure: Figure, each: Band | Moment, at: Any, ax: Any, colors: dict[str, str]
+) -> None:
     """Writes the name of a band or a moment, in its row."""
     if each.row is None:
         return
@@ -247,7 +288,7 @@ def _label(figure: Figure, each: Band | Moment, at: Any, ax: Any) -> None:
         ha="right" if flipped else "left",
         va="top",
         annotation_clip=True,
-        color=LIGHT[each.severity],
+        color=colors[each.severity],
     )
 
 

@@ -6,6 +6,8 @@ from typing import Literal, NamedTuple
 
 Dash = Literal["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"]
 Symbol = Literal["circle", "square"]
+Theme = Literal["auto", "light", "dark"]
+"""For which background colours are chosen; `auto` is what the reader's system asks for."""
 
 LIGHT = {
     "blue": "#1a4fd6",
@@ -37,6 +39,59 @@ DARK = {
 """The same colours on the dark ground of the page."""
 
 GROUND = {"light": "#ffffff", "dark": "#14171c"}
+
+PAGE = {
+    "light": {
+        "ground": GROUND["light"],
+        "ink": "#1b1f24",
+        "dim": "#59636e",
+        "line": "#d8dee4",
+        "raised": "#f6f8fa",
+        "bad": "#b03a00",
+        "warn": "#8a5a00",
+        "ok": "#00704f",
+        "link": "#005a9c",
+        "blue": "#1a4fd6",
+    },
+    "dark": {
+        "ground": GROUND["dark"],
+        "ink": "#e6e9ee",
+        "dim": "#a3acb8",
+        "line": "#343b45",
+        "raised": "#1d2229",
+        "bad": "#ff9a66",
+        "warn": "#f0b84a",
+        "ok": "#4fd0a5",
+        "link": "#7cc4ff",
+        "blue": "#7cb3ff",
+    },
+}
+"""The colours of pages and, as far as they are text, of terminals: text has at least 4.5:1."""
+
+_TERMINAL = {
+    "green": "ok",
+    "yellow": "warn",
+    "cyan": "blue",
+    "dim": "dim",
+    "bold red": "bold bad",
+    "bold yellow": "bold warn",
+    "bold green": "bold ok",
+}
+"""The styles of printed lines, and the colours of `PAGE` that a theme gives them."""
+
+
+def terminal_styles(theme: str) -> dict[str, str]:
+    """Returns the styles of printed lines in colours for a light or a dark terminal.
+
+    >>> terminal_styles("light")["bold red"]
+    'bold #b03a00'
+    """
+    colors = PAGE[theme]
+    return {
+        style: " ".join(colors.get(word, word) for word in meant.split())
+        for style, meant in _TERMINAL.items()
+    }
+
 
 SERIES = ("blue", "sky", "green", "violet", "slate", "navy")
 SEVERITIES = ("bad", "warn", "info")

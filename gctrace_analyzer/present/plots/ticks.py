@@ -120,10 +120,15 @@ def linear(low: float, high: float, most: int = 5) -> list[float]:
 def logarithmic(low: float, high: float) -> list[float]:
     """Returns round values for a logarithmic axis: powers of ten, with 2 and 5 if they fit.
 
+    A range without at least two of them has the values of a linear axis.
+
     >>> logarithmic(0.003, 0.13), logarithmic(1, 5e6)
     ([0.005, 0.01, 0.02, 0.05, 0.1], [1.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0, 1000000.0])
+    >>> logarithmic(119.98, 120.02)
+    [119.98, 119.99, 120.0, 120.01, 120.02]
     """
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if len(decades) <= 5 else (1,)
     ticks = (float(f"{step}e{decade}") for decade in decades for step in steps)
-    return [tick for tick in ticks if low <= tick <= high]
+    found = [tick for tick in ticks if low <= tick <= high]
+    return found if len(found) > 1 or low == high else linear(low, high, 4)

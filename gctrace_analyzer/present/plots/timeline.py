@@ -135,7 +135,8 @@ def goal(report: Report, axis: Axis) -> Figure:
         "effective GOGC",
         "effective_gogc",
         LOOKS["effective GOGC"],
-        only=(pl.col("effective_gogc") > 0) & (pl.col("goal_set_by") != "heap-minimum"),
+        # What set a goal may be unknown.
+        only=(pl.col("effective_gogc") > 0) & pl.col("goal_set_by").ne_missing("heap-minimum"),
     )
     panels = (
         Panel(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.cli.screen import Colors
 from gctrace_analyzer.cli.watch import terminal
 from gctrace_analyzer.cli.watch.terminal import BottomLines
 
@@ -22,7 +23,7 @@ class Clock:
 def screen(monkeypatch: pytest.MonkeyPatch) -> tuple[BottomLines, io.StringIO, Clock]:
     clock, file = Clock(), io.StringIO()
     monkeypatch.setattr(terminal, "time", clock)
-    return BottomLines(file, "never"), file, clock
+    return BottomLines(file, Colors("never")), file, clock
 
 
 def test_lines_that_come_together_are_printed_together(

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import select
 import shutil
 import signal
 import subprocess
 import sys
-import termios
-import time
 from contextlib import contextmanager
 from threading import Thread, Timer
 from typing import IO, TYPE_CHECKING, Any
@@ -29,6 +25,7 @@ from gctrace_analyzer.ingest.sources import SourceFacts
 from gctrace_analyzer.present import dashboard, text
 from gctrace_analyzer.present import json as report_json
 from tests.conftest import ROOT, SAMPLES
+from tests.helpers.terminal import PATIENCE_S, Terminal, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
 
 SAMPLE = SAMPLES / "steady-go1.26.log"
 WATCH = [sys.executable, "-m", "gctrace_analyzer", "watch"]
-PATIENCE_S = 60
 
 PROGRAM = """
 import os, signal, sys, time
@@ -76,13 +72,6 @@ def watched(
         timeout=PATIENCE_S,
         check=False,
     )
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come"
-        time.sleep(0.01)
 
 
 @contextmanager
@@ -168,52 +157,6 @@ def test_signals_reach_the_program_once_each(program: list[str]) -> None:
         watch.stdin.close()
         assert watch.stdout.read() == b"asked exit 5\n"
         assert watch.wait(PATIENCE_S) == 5
-
-
-class Terminal:
-    """A command at a terminal of 80 columns."""
-
-    def __init__(self, words: list[str]) -> None:
-        self.seen = b""
-        self._fd, other = pty.openpty()
-        termios.tcsetwinsize(other, (40, 80))
-        self.before = termios.tcgetattr(other)
-        # A shell in between, as its job has the terminal, and must have it again.
-        script = '"$@"; echo "code $?"; read line; echo "back $line"'
-        self._shell = subprocess.Popen(
-            ["/bin/bash", "-c", script, "shell", *words],
-            stdin=other,
-            stdout=other,
-            stderr=other,
-            env={**os.environ, "TERM": "xterm-256color"},
-            preexec_fn=self._own_terminal,
-        )
-        self._other = other
-
-    @staticmethod
-    def _own_terminal() -> None:
-        os.setsid()
-        termios.tcsetwinsize(0, (40, 80))
-        import fcntl
-
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-    def type(self, keys: bytes) -> None:
-        os.write(self._fd, keys)
-
-    def wait_for(self, what: bytes) -> None:
-        def there() -> bool:
-            if select.select([self._fd], [], [], 0.01)[0]:
-                self.seen += os.read(self._fd, 1 << 16)
-            return what in self.seen
-
-        until(there)
-
-    def end(self) -> None:
-        self.after = termios.tcgetattr(self._other)
-        assert self._shell.wait(PATIENCE_S) == 0
-        os.close(self._fd)
-        os.close(self._other)
 
 
 def test_at_a_terminal_control_c_reaches_the_program_once_and_the_terminal_is_restored(

@@ -14,6 +14,8 @@ from tests.helpers.browser import browser, opened
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gctrace_analyzer.present.plots.palette import Theme
+
 __all__ = ["browser"]
 
 INPUTS = sorted(
@@ -330,6 +332,22 @@ def test_the_theme_button_turns_dark_to_light(browser: Any, tmp_path: Path) -> N
         assert wrong == []
 
 
+@pytest.mark.parametrize(("theme", "system"), [("dark", "light"), ("light", "dark")])
+def test_a_page_opens_in_its_theme_whatever_the_system_prefers(
+    browser: Any, tmp_path: Path, theme: Theme, system: str
+) -> None:
+    path = tmp_path / "report.html"
+    run = gca.read(SAMPLES / "steady-go1.26.log")
+    path.write_text(report.dumps(run.report(), theme=theme))
+    look = "getComputedStyle(document.body).backgroundColor"
+    with opened(browser, path, color_scheme=system) as (page, wrong):
+        drawn_whole(page)
+        first = brightness(page.evaluate(look))
+        page.locator("#theme").click()
+        assert (first > brightness(page.evaluate(look))) == (theme == "light")
+        assert wrong == []
+
+
 @pytest.mark.parametrize(
     "sample", ["spike-go1.26.log", "oom-journal.jsonl", "gomemlimit-paper.txt"]
 )
@@ -385,6 +403,44 @@ def test_a_comparison_opens_clean_with_its_charts(
         assert page.locator("td.worse").count() == 2
         assert "GOGC 100 → 200" in page.locator(".verdict").inner_text()
         assert wrong == []
+
+
+def test_the_time_charts_of_a_comparison_zoom_together(browser: Any, tmp_path: Path) -> None:
+    logs = ("steady-go1.26", "steady-gogc200-go1.26")
+    found = gca.compare(*(str(SAMPLES / f"{name}.log") for name in logs))
+    path = tmp_path / "comparison.html"
+    path.write_text(found.to_html())
+    with opened(browser, path) as (page, wrong):
+        drawn_whole(page)
+        views = f"[...document.querySelectorAll('{TIMED} svg.plotted')].map((each) => each.viewBox.baseVal.width)"
+        assert len(page.evaluate(views)) == 2
+        assert page.evaluate(views) == [1000, 1000]
+        page.locator(TIMED).first.scroll_into_view_if_needed()
+        box = page.locator(f"{TIMED} .area").first.bounding_box()
+        page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 50)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 50)
+        page.mouse.up()
+        assert all(abs(width - 500) < 5 for width in page.evaluate(views))
+        assert page.inner_text("#range").startswith("0:00:00.")
+        assert "#t=" in page.url
+        page.get_by_role("button", name="Reset").click()
+        assert page.evaluate(views) == [1000, 1000]
+        assert wrong == []
+
+
+def test_a_range_says_how_many_cycles_a_point_stands_for(browser: Any, tmp_path: Path) -> None:
+    path = saved(
+        gca.read(ROOT / "tests/corpus/metrics/own/thrash-limit80/run.log.gz"), tmp_path
+    )
+    with opened(browser, path) as (page, wrong):
+        drawn_whole(page)
+        assert "a point is the mean or the highest of 2" in page.inner_text("#range")
+        assert wrong == []
+    path = saved(gca.read(SAMPLES / "steady-go1.26.log"), tmp_path)
+    with opened(browser, path) as (page, wrong):
+        drawn_whole(page)
+        assert "a point is" not in page.inner_text("#range")
 
 
 def test_a_comparison_passes_the_accessibility_rules(browser: Any, tmp_path: Path) -> None:

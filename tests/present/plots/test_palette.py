@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import chain, combinations
 
 import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.present.plots.accessor import PLOTS, described
-from gctrace_analyzer.present.plots.palette import DARK, GROUND, LIGHT, SERIES, SEVERITIES
+from gctrace_analyzer.present.plots.palette import (
+    DARK,
+    GROUND,
+    LIGHT,
+    PAGE,
+    SERIES,
+    SEVERITIES,
+    terminal_styles,
+)
+from gctrace_analyzer.present.text import lines
 from tests.conftest import ROOT, SAMPLES
 
 Color = pytest.importorskip("coloraide.everything", reason="coloraide is missing").ColorAll
 
 LEAST_CONTRAST = 3.0
 """WCAG 2.2, 1.4.11: graphical objects."""
+
+TEXT_CONTRAST = 4.5
+"""WCAG 2.2, 1.4.3: text."""
 
 LEAST_DIFFERENCE = 9.5
 """CIEDE2000; about 2 can be told apart side by side, lines across a chart need more."""
@@ -44,6 +56,32 @@ def test_every_color_contrasts_with_its_ground(theme: str) -> None:
         for name, color in THEMES[theme].items()
     }
     assert {name: ratio for name, ratio in low.items() if ratio < LEAST_CONTRAST} == {}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_text_contrasts_with_the_page_and_with_the_terminal(theme: str) -> None:
+    grounds = (PAGE[theme]["ground"], "#000000" if theme == "dark" else "#ffffff")
+    low = {
+        (name, ground): round(ratio, 2)
+        for name in ("ink", "dim", "bad", "warn", "ok", "link", "blue")
+        for ground in grounds
+        if (ratio := Color(PAGE[theme][name]).contrast(ground, method="wcag21")) < TEXT_CONTRAST
+    }
+    assert low == {}
+
+
+def test_a_theme_has_a_colour_for_every_style_of_printed_lines() -> None:
+    reports = [gca.read(path).report() for path in INPUTS]
+    sides = [str(SAMPLES / f"{name}.log") for name in ("steady-go1.26", "thrash-go1.19")]
+    printed = chain(
+        *map(lines, reports),
+        gca.compare(*sides).lines(),
+        gca.sweep(dict(zip("ab", sides, strict=True))).lines(),
+    )
+    styles = {style for line in printed for _, style in line}
+    assert styles >= {"bold red", "yellow", "dim", "green"}
+    assert styles <= {"", "bold", *terminal_styles("dark")}
+    assert terminal_styles("dark").keys() == terminal_styles("light").keys()
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -1,0 +1,95 @@
+"""What each release of Go changed in the garbage collector, according to its release notes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Release(NamedTuple):
+    """A release.
+
+    Attributes:
+        version: the patch release that was recorded.
+        changed: what changed; empty if the release notes name nothing about the collector.
+        source: the runtime source that says more than the release notes.
+    """
+
+    version: str
+    changed: str = ""
+    source: str = ""
+
+    @property
+    def minor(self) -> str:
+        """The release without its patch: 1.9.7 is 1.9."""
+        return ".".join(self.version.split(".")[:2])
+
+
+RELEASES = (
+    Release("1.9.7"),
+    Release(
+        "1.10.8",
+        "Allocation waits less for GC, which uses less CPU while it runs, but may run for longer. "
+        "Marking may take 30 % of the CPU, of which background workers take 25 and mark assists "
+        "the rest.",
+        "gcGoalUtilization and gcBackgroundUtilization in runtime/mgc.go",
+    ),
+    Release(
+        "1.11.13",
+        "The heap can be larger than 512 GiB; nothing about the cost of GC.",
+    ),
+    Release(
+        "1.12.17",
+        "Sweeping is faster if much of the heap stays live, so allocation waits less after a "
+        "cycle. Marking has one phase instead of two.",
+        "“mark 2” is gone from runtime/mgc.go",
+    ),
+    Release("1.13.15", "Memory that a smaller heap no longer needs is returned sooner."),
+    Release(
+        "1.14.15",
+        "Loops without function calls can be stopped, so they no longer delay a pause. The page "
+        "allocator is faster on many processors.",
+    ),
+    Release("1.15.15"),
+    Release(
+        "1.16.15", "On Linux, memory is returned at once instead of when the system needs it."
+    ),
+    Release("1.17.13"),
+    Release(
+        "1.18.10",
+        "A new pacer decides when cycles start. It also counts stacks and global variables, and "
+        "plans without mark assists.",
+        "gcGoalUtilization in runtime/mgcpacer.go fell from 30 to 25 %",
+    ),
+    Release(
+        "1.19.13",
+        "A memory limit (GOMEMLIMIT), and a limiter that leaves half of the CPU to the program. "
+        "This load sets no limit.",
+    ),
+    Release(
+        "1.20.14",
+        "Data structures of the collector take less memory and CPU. Mark assists are less "
+        "erratic in some circumstances.",
+    ),
+    Release(
+        "1.21.13",
+        "The collector was tuned for tail latency (up to 40 % less), for a little less memory and, "
+        "in some programs, a little less throughput.",
+    ),
+    Release(
+        "1.22.12",
+        "What the collector knows about types lies nearer to the objects: 1 to 3 % less CPU.",
+    ),
+    Release("1.23.12", "Timers that nothing refers to are collected at once."),
+    Release("1.24.10"),
+    Release(
+        "1.25.5",
+        "The Green Tea collector is an experiment, which these programs do not use.",
+    ),
+    Release(
+        "1.26.8",
+        "The Green Tea collector, which marks small objects page by page, is the default: 10 to "
+        "40 % less GC work in programs that use GC a lot.",
+    ),
+    Release("1.27.1"),
+)
+"""The releases in their order; each patch release is one that the module proxy has."""
