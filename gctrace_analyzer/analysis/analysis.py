@@ -209,7 +209,7 @@ class Analysis:
             return nothing
         if self.by_dumps:
             return self.dumps.trend(self.longest_process, TREND_POINTS)
-        own = self.corrected.filter(process=self.longest_process)
+        own = derived.of_process(self.corrected, self.longest_process)
         begin, end = own.select(
             (pl.col("end_s") - pl.col("elapsed_s")).min().alias("begin"), pl.col("end_s").max()
         ).row(0)
@@ -280,10 +280,16 @@ class Analysis:
             processes = processes.sort("cycles", descending=True).head(MOST_DIAGNOSED)
         return [int(each) for each in processes["process"].sort()]
 
+    @property
+    def _diagnosed_points(self) -> pl.DataFrame:
+        if len(self._diagnosed) == len(self.log.tables["processes"]):
+            return self._points
+        return self._points.filter(pl.col("process").is_in(self._diagnosed))
+
     def live_growth(self, process: int) -> LiveGrowth | None:
         """Returns the growth of one process's live heap; None if there is no significant growth."""
         if process not in self._growth:
-            self._growth[process] = live_growth(self._points.filter(process=process))
+            self._growth[process] = live_growth(derived.of_process(self._points, process))
         return self._growth[process]
 
     @cached_property
@@ -316,7 +322,7 @@ class Analysis:
         """What the rules found, causes before their effects."""
         found = tuple(
             diagnose.diagnose(
-                self._points.filter(pl.col("process").is_in(self._diagnosed)),
+                self._diagnosed_points,
                 {process: self.summary_of(process) for process in self._diagnosed},
                 self.log.tables["processes"],
                 self.episodes,

@@ -95,8 +95,7 @@ def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
         )
     # The line does not show whether Go has the fix made in 1.20, but the versions without it,
     # 1.18 and 1.19, are long out of use.
-    forced = cycles.filter(pl.col("forced") & (pl.col("format") == "gc16"))
-    if len(forced):
+    if cycles.select((pl.col("forced") & (pl.col("format") == "gc16")).any()).item():
         yield (
             "forced_cycles is an upper bound: Go 1.9 to 1.19 also mark a cycle as forced if a "
             "call of runtime.GC had to wait for it."
@@ -159,8 +158,7 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
     values = values.filter(values.is_finite())
     if values.is_empty():
         return None
-    largest: float = values.gather(values.abs().arg_sort(descending=True).head(1)).item()
-    return largest
+    return float(values[values.abs().arg_max() or 0])
 
 
 def _since_start(values: pl.Expr) -> pl.Expr:

@@ -233,16 +233,41 @@ def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
             pl.col("effective_gogc")
         ),
     )
-    levels = known.group_by("process").agg(_levels())
-    joined = known.join(
-        levels, on="process", how="left", nulls_equal=True, maintain_order="left"
+    with_levels = _with_figures(known, _levels())
+    inferred = _with_figures(with_levels, _inferred_gogc(DEFAULT))
+    added = [name for name in inferred.columns if name not in frame.columns]
+    return inferred.with_columns(_setter(DEFAULT)).drop(added)
+
+
+def _with_figures(frame: pl.DataFrame, figures: list[pl.Expr]) -> pl.DataFrame:
+    """Returns the cycles with figures of their process in each row."""
+    if is_one_process(frame):
+        return frame.with_columns(figures)
+    of_each = frame.group_by("process").agg(figures)
+    return frame.join(
+        of_each, on="process", how="left", nulls_equal=True, maintain_order="left"
     )
-    inferred = joined.group_by("process").agg(_inferred_gogc(DEFAULT))
-    return (
-        joined.join(inferred, on="process", how="left", nulls_equal=True, maintain_order="left")
-        .with_columns(_setter(DEFAULT))
-        .drop("_live", "_usable_gogc", "_any_gogc", "_gogc", "_gogc_known", *levels.columns[1:])
-    )
+
+
+def by_process(frame: pl.DataFrame) -> list[pl.DataFrame]:
+    """Returns the rows of each process, in their order; of a single process, no copy."""
+    if is_one_process(frame):
+        return [frame]
+    return frame.partition_by("process", maintain_order=True)
+
+
+def of_process(frame: pl.DataFrame, process: int) -> pl.DataFrame:
+    """Returns the rows of a process; no copy if all rows are."""
+    if is_one_process(frame) and frame["process"][0] == process:
+        return frame
+    return frame.filter(process=process)
+
+
+def is_one_process(frame: pl.DataFrame) -> bool:
+    """Returns whether all rows, at least one, are of the same known process."""
+    processes = frame["process"]
+    known = len(frame) > 0 and processes.null_count() == 0
+    return known and processes.min() == processes.max()
 
 
 def _levels() -> list[pl.Expr]:

@@ -13,7 +13,7 @@ from functools import cache
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import elapsed_s
+from gctrace_analyzer.analysis.cycles import elapsed_s, is_one_process
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 
 PAUSES = ("stw_sweep_term", "stw_mark_term")
@@ -104,11 +104,15 @@ def corrected_ms(name: str, *, whole: bool) -> pl.Expr:
     )
 
 
-def stopped_procs(*, whole: bool) -> pl.Expr:
+def stopped_procs(*, whole: bool, alike: bool) -> pl.Expr:
     """Returns how many processors a pause stopped, which is min(GOMAXPROCS, CPUs).
 
     This is estimated from the durations and CPU times of both pauses. Needs `process`, `procs`
     and the columns of the pauses.
+
+    Args:
+        whole: whether some lines are of a format with whole milliseconds.
+        alike: whether all lines are of one process with one GOMAXPROCS.
 
     Source: stwprocs in gcStart, runtime/mgc.go.
     """
@@ -119,7 +123,8 @@ def stopped_procs(*, whole: bool) -> pl.Expr:
         )
         for pause in PAUSES
     ]
-    ratio = pl.mean_horizontal(ratios).median().over("process", "procs")
+    ratio = pl.mean_horizontal(ratios).median()
+    ratio = ratio if alike else ratio.over("process", "procs")
     procs = pl.col("procs")
     return (
         pl.when(ratio.is_null() | (ratio > _ALL_PROCS_SHARE * procs))
@@ -131,7 +136,8 @@ def stopped_procs(*, whole: bool) -> pl.Expr:
 def with_corrected(cycles: pl.DataFrame) -> pl.DataFrame:
     """Returns the cycles with corrected durations (`_ms` columns), and `stopped_procs`."""
     whole = _has_whole_ms(cycles)
-    cycles = cycles.with_columns(stopped_procs(whole=whole).alias("stopped_procs"))
+    alike = is_one_process(cycles) and cycles["procs"].n_unique() == 1
+    cycles = cycles.with_columns(stopped_procs(whole=whole, alike=alike).alias("stopped_procs"))
     pauses = []
     for pause in PAUSES:
         wall, cpu = f"{pause}_ms", f"{pause}_cpu_ms"

@@ -9,8 +9,9 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis import limiter
-from gctrace_analyzer.analysis.cycles import before, gc_cpu_ms, idle_gap, wall_ms
+from gctrace_analyzer.analysis.cycles import before, by_process, gc_cpu_ms, idle_gap, wall_ms
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def episodes(enriched: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.Dat
         thresholds: the limits that the kinds of episodes depend on.
     """
     rows: list[Row] = []
-    for part in enriched.partition_by("process", maintain_order=True):
-        timed = part.filter(pl.col("start_s").is_not_null())
+    for part in by_process(enriched):
+        timed = part.drop_nulls("start_s") if part["start_s"].null_count() else part
         if len(timed) > 1:
             for find in _KINDS:
                 rows += find(timed, thresholds)
@@ -76,9 +77,9 @@ def runs(flags: pl.Series, *, min_count: int, gap: int = 0) -> list[tuple[int, i
     >>> runs(pl.Series([True, False, True, False, False, True]), min_count=1, gap=1)
     [(0, 2), (5, 5)]
     """
-    at = flags.fill_null(value=False).arg_true()
-    if at.is_empty():
+    if flags.sum() < min_count:
         return []
+    at = flags.fill_null(value=False).arg_true()
     run = (at.cast(pl.Int64).diff().fill_null(1) > gap + 1).cum_sum()
     table = pl.DataFrame({"at": at, "run": run}).group_by("run", maintain_order=True)
     ends = table.agg(first=pl.col("at").first(), last=pl.col("at").last(), count=pl.len())
@@ -177,8 +178,9 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     below = (below & ~cycles["forced"]).fill_null(value=False)
     spans = runs(below, min_count=t.thrash_min_cycles, gap=t.thrash_gap_cycles)
     spans += _tight_windows(cycles, t)
-    for found in parts(cycles.with_columns(below=below), spans, t):
-        yield _thrash(found, t)
+    if spans:
+        for found in parts(cycles.with_columns(below=below), spans, t):
+            yield _thrash(found, t)
 
 
 def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]:
@@ -187,9 +189,13 @@ def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]
     GC is also running most of the time in them. Each window is given by the indices of its
     first and last cycle.
     """
-    by_limit = pl.col("goal_set_by").cast(pl.String) == "memory-limit"
+    by_limit = cycles["goal_set_by"] == "memory-limit"
+    if by_limit.sum() < t.thrash_limited_share * t.thrash_min_cycles:
+        return []
+    needed = ("start_s", "effective_gogc", "elapsed_s", *WALL_PHASES)
     windows = (
-        cycles.with_row_index("row")
+        cycles.select(*needed, by_limit.alias("by_limit"))
+        .with_row_index("row")
         .with_columns(window=(pl.col("start_s") / t.thrash_window_s).floor())
         .group_by("window", maintain_order=True)
         .agg(
@@ -197,7 +203,7 @@ def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]
             last=pl.col("row").max(),
             count=pl.len(),
             gogc=pl.col("effective_gogc").median(),
-            limited=by_limit.fill_null(value=False).mean(),
+            limited=pl.col("by_limit").fill_null(value=False).mean(),
             active=wall_ms().sum() / 1000 / pl.col("elapsed_s").sum(),
         )
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.cycles import by_process
 
 WINDOWS_MS = (1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0)
 """Window lengths, from a pause to the timeout of a request."""
@@ -29,7 +30,7 @@ def mmu(corrected: pl.DataFrame) -> pl.DataFrame:
     is_timed = pl.col("start_s").is_not_null() & pl.col("concurrent_mark_ms").is_not_null()
     timed = corrected.lazy().filter(is_timed).select("process", *_phases()).collect()
     rows = []
-    for part in timed.partition_by("process", maintain_order=True):
+    for part in by_process(timed):
         if len(part) > 1:
             rows += _of_process(part)
     return pl.DataFrame(rows, schema=schema.polars_schema("mmu"), orient="row")
@@ -56,7 +57,7 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
     begins = lost["at"]
     ends = _sorted(begins + lost["length"])
     first, last = float(begins[0]), float(ends[-1])
-    until_begins = _lost_until(lost, begins)
+    until_begins, until_ends = _lost_until(lost, begins), _lost_until(lost, ends)
     process = int(cycles["process"][0])
     rows = []
     for window in WINDOWS_MS:
@@ -65,10 +66,11 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
         # All of these are in order, and no window begins before the first or ends after the last.
         from_begin = begins.head(begins.search_sorted(last - window, side="right"))
         to_end = (ends - window).set_sorted()
-        to_end = to_end.slice(to_end.search_sorted(first))
+        skipped = to_end.search_sorted(first)
+        to_end = to_end.slice(skipped)
         losses = (
             _lost_until(lost, from_begin + window) - until_begins.head(len(from_begin)),
-            _lost_until(lost, to_end + window) - _lost_until(lost, to_end),
+            until_ends.slice(skipped) - _lost_until(lost, to_end),
         )
         if from_begin.is_empty() and to_end.is_empty():
             continue

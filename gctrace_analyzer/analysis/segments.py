@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.cycles import idle_gap, ratio
+from gctrace_analyzer.analysis.cycles import by_process, idle_gap, ratio
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ def segments(enriched: pl.DataFrame) -> pl.DataFrame:
         enriched: what `episodes.enrich` returns.
     """
     timed = enriched.filter(pl.col("start_s").is_not_null())
-    parts = [
-        _numbered(part, DEFAULT) for part in timed.partition_by("process", maintain_order=True)
-    ]
+    parts = [_numbered(part, DEFAULT) for part in by_process(timed)]
     types = schema.polars_schema("segments")
     if not parts:
         return pl.DataFrame(schema=types)

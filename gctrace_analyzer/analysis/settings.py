@@ -209,7 +209,9 @@ def known(given: Settings, tables: Mapping[str, pl.DataFrame]) -> Settings:
 def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
     if row is None:
         return {}
-    where = f"docker or kubectl, {row['name'] or row['container'] or 'container'}"
+    # Only metrics say nothing about the state that the container is in.
+    source = "docker or kubectl" if row["status"] or row["event"] else "Kubernetes metrics"
+    where = f"{source}, {row['name'] or row['container'] or 'container'}"
     values = {
         "memory_limit_mib": _mib(row["gomemlimit_bytes"]),
         "container_limit_mib": _mib(row["memory_limit_bytes"]),

@@ -199,7 +199,8 @@ def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
 def growth_figures(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
     """Returns the growth of the live heap; None if the cycles are of several processes."""
     name = "live_heap_growth_mib_per_h"
-    steady = cycles.filter(pl.col("start_s") >= thresholds.warm_up_s)
+    series = cycles.select("start_s", "heap_live_mib")
+    steady = series.filter(pl.col("start_s") >= thresholds.warm_up_s)
     one = cycles["process"].n_unique() == 1
     trend = slope(steady, x="start_s", y="heap_live_mib") if one else None
     if trend is None:

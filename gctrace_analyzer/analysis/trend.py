@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import polars as pl
 
@@ -52,24 +53,27 @@ def slope(series: pl.DataFrame, *, x: str, y: str) -> Slope | None:
     n = len(points)
     if n < MIN_POINTS:
         return None
-    pairs = points.with_row_index("i").join(
-        points.with_row_index("j"), how="cross", suffix="_j"
-    )
-    slopes = (
-        pairs.filter((pl.col("i") < pl.col("j")) & (pl.col("x") < pl.col("x_j")))
-        .select(((pl.col("y_j") - pl.col("y")) / (pl.col("x_j") - pl.col("x"))).alias("slope"))
-        .to_series()
-        .sort()
-    )
+    first, second = _pairs(n)
+    run, rise = (points[name].gather(second) - points[name].gather(first) for name in "xy")
+    slopes = (rise.filter(run > 0) / run.filter(run > 0)).sort()
     if slopes.is_empty():
         return None
     median = _quantile(slopes, 0.5)
-    tied = pl.len() * (pl.len() - 1) * (2 * pl.len() + 5)
-    ties = points.group_by("y").agg(tied.alias("tied"))["tied"].sum()
-    variance = (n * (n - 1) * (2 * n + 5) - float(ties)) / 18
+    tied = points["y"].unique_counts().cast(pl.Int64)
+    ties = float((tied * (tied - 1) * (2 * tied + 5)).sum())
+    variance = (n * (n - 1) * (2 * n + 5) - ties) / 18
     half = Z95 * math.sqrt(max(variance, 0) * _inflation(points, median)) / 2
     low, high = 0.5 - half / len(slopes), 0.5 + half / len(slopes)
     return Slope(median, _quantile(slopes, low), _quantile(slopes, high))
+
+
+@lru_cache(maxsize=8)
+def _pairs(count: int) -> tuple[pl.Series, pl.Series]:
+    """Returns the places of both points of every pair, the earlier one first."""
+    each = pl.int_range(count, dtype=pl.UInt32, eager=True).alias("i").to_frame()
+    later = each.select("i", j=pl.int_ranges(pl.col("i") + 1, count, dtype=pl.UInt32))
+    pairs = later.filter(pl.col("j").list.len() > 0).explode("j")
+    return pairs["i"], pairs["j"]
 
 
 def _thinned(series: pl.DataFrame) -> pl.DataFrame:
@@ -92,12 +96,10 @@ def _inflation(points: pl.DataFrame, per_s: float) -> float:
 
     It is (1 + r) / (1 - r).
     """
-    residual = pl.col("y") - per_s * pl.col("x")
+    residual = points["y"] - per_s * points["x"]
     residual = residual - residual.median()
-    sums = points.select(
-        lagged=(residual * residual.shift()).sum(), total=(residual * residual).sum()
-    )
-    lagged, total = sums.row(0)
+    lagged = float((residual * residual.shift()).sum())
+    total = float((residual * residual).sum())
     r = min(max(lagged / total, 0.0), _MAX_AUTOCORRELATION) if total else 0.0
     return (1 + r) / (1 - r)
 
@@ -152,7 +154,9 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
         cycles: the cycles of one process, in order, with `end_s`.
     """
     t = DEFAULT
-    timed = cycles.drop_nulls(["start_s", "heap_live_mib"])
+    timed = cycles.select("start_s", "end_s", "heap_live_mib").drop_nulls(
+        ["start_s", "heap_live_mib"]
+    )
     if len(timed) < t.min_cycles:
         return None
     begin, end = timed["start_s"][0], timed["end_s"][-1]

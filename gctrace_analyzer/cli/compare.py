@@ -18,7 +18,7 @@ from gctrace_analyzer.cli.options import (
 )
 from gctrace_analyzer.cli.output import format_of, parquet_bytes
 from gctrace_analyzer.cli.progress import reading, say_damage
-from gctrace_analyzer.cli.screen import Colors, to_a_reader
+from gctrace_analyzer.cli.screen import Colors, to_a_reader, working
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.files import write_atomically
 
@@ -215,7 +215,8 @@ def _compare(named: dict[str, list[str]], args: argparse.Namespace) -> Compariso
             span = span_s(args.between, argument="between")
             runs = [run.between(*span) for run in runs]
         sides.append(side_of(name, runs))
-    return compared(*sides) if len(sides) == 2 else compared_settings(sides)
+    with working("comparing"):
+        return compared(*sides) if len(sides) == 2 else compared_settings(sides)
 
 
 def options_per_side(options: dict[str, Any], sides: int) -> list[dict[str, Any]]:

@@ -22,8 +22,7 @@ from gctrace_analyzer.cli.options import (
     whole_number,
 )
 from gctrace_analyzer.cli.output import csv_text, format_of
-from gctrace_analyzer.cli.progress import CLEAR_LINE
-from gctrace_analyzer.cli.screen import Colors, say, show
+from gctrace_analyzer.cli.screen import CLEAR_LINE, Colors, say, show
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.files import write_atomically
 

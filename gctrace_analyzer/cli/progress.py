@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import time
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.cli.screen import say
+from gctrace_analyzer.cli.screen import say, working
 from gctrace_analyzer.errors import GctraceWarning
 
 if TYPE_CHECKING:
@@ -21,16 +19,13 @@ if TYPE_CHECKING:
 
     OnProgress: TypeAlias = Callable[[SourceFacts], None]
 
-_SHOWN_AFTER_S = 1.0
-CLEAR_LINE = "\r\033[K"
-
 
 @contextmanager
-def reading() -> Iterator[OnProgress | None]:
+def reading() -> Iterator[OnProgress]:
     """Yields the `progress` argument for `read`; prints the warnings at the end."""
-    with warnings.catch_warnings(record=True) as caught, _progress_line() as progress:
+    with warnings.catch_warnings(record=True) as caught, working() as say_what:
         warnings.simplefilter("always", GctraceWarning)
-        yield progress
+        yield lambda facts: say_what(_how_far(facts))
     for warning in caught:
         say(f"gctrace-analyze: {warning.message}")
 
@@ -44,27 +39,12 @@ def say_damage(*runs: Run) -> None:
                 say(f"gctrace-analyze: {source.name}: {loss}")
 
 
-@contextmanager
-def _progress_line() -> Iterator[OnProgress | None]:
-    """Yields a callback that draws one line, if reading takes longer than a second."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    begin, shown = time.monotonic(), False
-
-    def progress(facts: SourceFacts) -> None:
-        nonlocal shown
-        if time.monotonic() - begin < _SHOWN_AFTER_S:
-            return
-        shown = True
-        path = Path(facts.name)
-        size = path.stat().st_size if path.is_file() else 0
-        done = f"{100 * facts.bytes / size:3.0f} %" if size else f"{facts.bytes >> 20} MiB"
-        line = f"{CLEAR_LINE}reading {path.name}: {done}"
-        print(line, end="", file=sys.stderr, flush=True)
-
-    try:
-        yield progress
-    finally:
-        if shown:
-            print(CLEAR_LINE, end="", file=sys.stderr, flush=True)
+def _how_far(facts: SourceFacts) -> str:
+    """Returns how much of an input is read, and that its tables are made once it all is."""
+    path = Path(facts.name)
+    size = path.stat().st_size if path.is_file() else 0
+    if not size:
+        return f"reading {path.name}: {facts.bytes >> 20} MiB"
+    if facts.bytes >= size:
+        return f"reading {path.name}: 100 %, putting its tables together"
+    return f"reading {path.name}: {100 * facts.bytes / size:.0f} %"

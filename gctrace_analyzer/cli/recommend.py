@@ -24,7 +24,7 @@ from gctrace_analyzer.cli.predictions import (
     read_separately,
     write_rows,
 )
-from gctrace_analyzer.cli.screen import Colors, show
+from gctrace_analyzer.cli.screen import Colors, show, working
 from gctrace_analyzer.present.format import wrap
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
     args = command_parser().parse_args(words)
     log, others = read_separately(args, read_options(args))
-    rows = log.recommend(aim=args.aim, gc_cpu_target=args.gc_cpu_target, evidence=others)
+    with working("trying settings"):
+        rows = log.recommend(aim=args.aim, gc_cpu_target=args.gc_cpu_target, evidence=others)
     if args.format in (None, "text"):
         show(_lines(log, rows, others), Colors.of(args), sys.stdout)
     else:

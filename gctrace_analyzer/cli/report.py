@@ -27,7 +27,7 @@ from gctrace_analyzer.cli.options import (
 )
 from gctrace_analyzer.cli.output import csv_text, format_of, parquet_bytes
 from gctrace_analyzer.cli.progress import reading, say_damage
-from gctrace_analyzer.cli.screen import Colors, to_a_reader
+from gctrace_analyzer.cli.screen import Colors, to_a_reader, working
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.schema import PlotName, TableName
@@ -125,7 +125,10 @@ def deliver(whole: Run, args: argparse.Namespace, outputs: list[tuple[Path, str]
     page = Page(_command(args.words), light=args.light, theme=args.theme)
     for path, kind in outputs:
         name = args.plot if kind in PICTURES else table
-        write_atomically(path, partial(write, view, kind, name, page=page, safe=args.csv_safe))
+        with working("analysing and drawing" if kind in ("html", *PICTURES) else "analysing"):
+            write_atomically(
+                path, partial(write, view, kind, name, page=page, safe=args.csv_safe)
+            )
     if not outputs or args.format:
         with to_a_reader():
             kind = args.format or ("csv" if args.table else "text")

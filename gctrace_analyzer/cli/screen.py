@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from contextlib import contextmanager
+from threading import Event, Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 from gctrace_analyzer.present.plots.palette import terminal_styles
 from gctrace_analyzer.present.table import WIDTH, as_wide_as
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import TextIO
 
     from rich.console import Console
@@ -53,6 +56,54 @@ _ASCII = str.maketrans(
     }
 )
 """ASCII replacements for the special characters of the reports."""
+
+
+CLEAR_LINE = "\r\033[K"
+_REDRAWN_EVERY_S = 1.0
+
+
+@contextmanager
+def working(text: str = "") -> Iterator[Callable[[str], None]]:
+    """Says on a terminal what is being done and for how long, if it takes over a second.
+
+    Yields a function that changes the text; while that is empty, nothing is said.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    begin, done, said = time.monotonic(), Event(), [text]
+
+    def change(text: str) -> None:
+        said[0] = text
+
+    def say_now_and_then() -> None:
+        shown = False
+        while not done.wait(_REDRAWN_EVERY_S):
+            if said[0]:
+                shown = True
+                seconds = round(time.monotonic() - begin)
+                since = f"{seconds} s" if seconds < 60 else duration_text(seconds)
+                line = f"{said[0]} · {since}"
+                cut = line[: _columns() - 1]
+                print(f"{CLEAR_LINE}{cut}", end="", file=sys.stderr, flush=True)
+        if shown:
+            print(CLEAR_LINE, end="", file=sys.stderr, flush=True)
+
+    # The work itself holds no time for this: one call of Polars may take seconds.
+    thread = Thread(target=say_now_and_then, daemon=True)
+    thread.start()
+    try:
+        yield change
+    finally:
+        done.set()
+        thread.join()
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or WIDTH
+    except OSError:
+        return WIDTH
 
 
 class Colors(NamedTuple):
@@ -135,7 +186,9 @@ def show(
     ascii_only = is_ascii_only(file)
     # Lines that are made while they are shown use the width that the terminal has.
     with as_wide_as(console.width if file.isatty() else WIDTH):
-        for line in lines:
+        with working("analysing"):
+            made = list(lines)
+        for line in made:
             pieces = [(to_ascii(text) if ascii_only else text, style) for text, style in line]
             if console.is_terminal:
                 text = Text.assemble(*pieces)

@@ -21,6 +21,7 @@ from gctrace_analyzer.cli.predictions import (
     read_separately,
     write_rows,
 )
+from gctrace_analyzer.cli.screen import Colors, show, working
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
@@ -64,10 +65,9 @@ def run(words: list[str]) -> int:
     tried = {name: text.split(",") for name in SETTINGS if (text := getattr(args, name))}
     if not tried:
         tried = {"gogc": DEFAULT_GOGC.split(",")}
-    rows = log.whatif(**tried, horizon=args.horizon, evidence=others)
+    with working("trying settings"):
+        rows = log.whatif(**tried, horizon=args.horizon, evidence=others)
     if args.format in (None, "text"):
-        from gctrace_analyzer.cli.screen import Colors, show
-
         show(_lines(log, rows, others), Colors.of(args))
     else:
         write_rows(rows, args.format)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 POLL_S = 0.03
 """How often the size of a file is checked; cheap, and fast enough to look immediate."""
 
-GATHER_S = 0.05
+GATHER_S = 0.1
 """How long to collect bytes that arrive one after another, because parsing has a cost for each
 piece."""
 

@@ -10,6 +10,7 @@ from typing import Any
 from gctrace_analyzer.ingest.numbers import EARLIEST, LATEST
 
 _SURROGATE = re.compile(r"\\u[dD]")
+_DECODER = json.JSONDecoder()
 _TOO_DEEP = "nested too deeply"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER = "0001-01-01"
@@ -36,7 +37,7 @@ def raw_decode(text: str, at: int) -> tuple[Any, int]:
         ValueError: not JSON, or nested more deeply than Python can decode.
     """
     try:
-        value, end = json.JSONDecoder().raw_decode(text, at)
+        value, end = _DECODER.raw_decode(text, at)
         return _encodable(value) if _SURROGATE.search(text, at, end) else value, end
     except RecursionError as err:
         raise ValueError(_TOO_DEEP) from err

@@ -11,9 +11,8 @@ A change of GOMAXPROCS never starts a process.
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -47,10 +46,9 @@ def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
     links = list(_links(frames))
     if all(each["follows"].all() for each in links):
         return [pl.repeat(0, len(f), dtype=pl.Int64, eager=True) for f in frames]
-    chains = _sequential(*_ends_of_runs(frames, links))
+    chains = _sequential(_ends_of_runs(frames, links))
     if chains is None:
-        numbers = iter(_concurrent(_rows(frames)))
-        return [pl.Series([next(numbers) for _ in range(len(f))]) for f in frames]
+        return [pl.Series(numbers, dtype=pl.Int64) for numbers in _concurrent(frames)]
     process = pl.Series(chains, dtype=pl.Int64)
     found, before = [], -1
     for each in links:
@@ -80,21 +78,21 @@ def _links(frames: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 def _ends_of_runs(
     frames: Sequence[pl.DataFrame], links: Sequence[pl.DataFrame]
-) -> tuple[list[_Cycle], list[_Cycle]]:
-    """Returns the first and the last cycle of each run."""
-    firsts: list[_Cycle] = []
-    lasts: list[_Cycle] = []
+) -> Iterator[tuple[_Cycle, _Cycle]]:
+    """Yields the first and the last cycle of each run."""
+    unfinished: list[_Cycle] = []
     for index, (frame, each) in enumerate(zip(frames, links, strict=True)):
         begins = each["begins"]
         more = links[index + 1]["begins"][0] if index + 1 < len(links) else True
         ends = begins.slice(1).append(pl.Series([more]))
-        firsts += _rows([frame.filter(begins)])
-        lasts += _rows([frame.filter(ends)])
-    return firsts, lasts
+        firsts = chain(unfinished, _rows(frame.filter(begins)))
+        for last in _rows(frame.filter(ends)):
+            yield next(firsts), last
+        unfinished = list(firsts)
 
 
-def _rows(frames: Iterable[pl.DataFrame]) -> Iterator[_Cycle]:
-    return (_Cycle._make(row) for frame in frames for row in _facts(frame).iter_rows())
+def _rows(frame: pl.DataFrame) -> Iterator[_Cycle]:
+    return map(_Cycle._make, _facts(frame).iter_rows())
 
 
 def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
@@ -139,14 +137,18 @@ class _Cycle(NamedTuple):
     kind: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Chain:
-    """What is known of a process so far: last cycle, GC CPU time in seconds, goal growth."""
+    """What is known of a process so far: last cycle, GC CPU time in seconds.
+
+    `live` and `goal` are the last live heap with the goal after it, where that is larger.
+    """
 
     process: int
     last: _Cycle
     cpu: float = 0.0
-    goal_growth_pct: float | None = None
+    live: int | None = None
+    goal: int | None = None
 
     def __post_init__(self) -> None:
         if self.last.num == 1:
@@ -172,7 +174,8 @@ class _Chain:
 
     def mismatch(self, cycle: _Cycle) -> tuple[float, bool]:
         """Returns how badly the cycle fits this process, and whether GOMAXPROCS differs."""
-        growth, usual = _goal_growth_pct(self.last, cycle), self.goal_growth_pct
+        growth = _goal_growth_pct(self.last.live, cycle.goal)
+        usual = _goal_growth_pct(self.live, self.goal)
         odd = abs(math.log((growth + 1) / (usual + 1))) if growth and usual else 0.0
         odd += abs((cycle.stacks or 0) - (self.last.stacks or 0)) / 4
         capacity = (cycle.end or 0.0) * (cycle.procs or 0)
@@ -183,9 +186,9 @@ class _Chain:
 
     def add(self, cycle: _Cycle) -> None:
         """Makes the cycle the last one of this process."""
-        if cycle.num == self.last.num + 1:
-            growth = _goal_growth_pct(self.last, cycle)
-            self.goal_growth_pct = growth or self.goal_growth_pct
+        live, goal = self.last.live, cycle.goal
+        if live and goal and goal > live and cycle.num == self.last.num + 1:
+            self.live, self.goal = live, goal
         self.cpu += cycle.cpu
         self.last = cycle
 
@@ -194,18 +197,20 @@ def _less(one: float | None, other: float | None, slack: float) -> bool:
     return one is not None and other is not None and one < other - slack
 
 
-def _goal_growth_pct(before: _Cycle, cycle: _Cycle) -> float | None:
+def _goal_growth_pct(live: int | None, goal: int | None) -> float | None:
     """Returns by how many percent the goal exceeds the live heap of the cycle before.
 
     Unlike in `effective_gogc`, stacks and globals are ignored: this only serves to compare cycles.
     """
-    if not before.live or cycle.goal is None or cycle.goal <= before.live:
+    if not live or goal is None or goal <= live:
         return None
-    return 100 * (cycle.goal - before.live) / before.live
+    return 100 * (goal - live) / live
 
 
-def _sequential(firsts: list[_Cycle], lasts: list[_Cycle]) -> list[int] | None:
+def _sequential(runs: Iterable[tuple[_Cycle, _Cycle]]) -> list[int] | None:
     """Returns the process of each run of consecutive numbers; None if processes ran concurrently.
+
+    A run is given by its first and its last cycle.
 
     Processes ran concurrently if a run continues an earlier process with fewer missing cycles
     than it continues the newest process, or if it fits into a gap of the newest process.
@@ -213,10 +218,10 @@ def _sequential(firsts: list[_Cycle], lasts: list[_Cycle]) -> list[int] | None:
     chains: list[_Chain] = []
     before_gap = None
     process: list[int] = []
-    for first, last in zip(firsts, lasts, strict=True):
+    for first, last in runs:
         here = chains[-1].missing(first) if chains else math.inf
         earlier = [*chains[-OPEN_CHAINS:-1], *([before_gap] if before_gap else [])]
-        if min((chain.missing(first) for chain in earlier), default=math.inf) < here:
+        if min((each.missing(first) for each in earlier), default=math.inf) < here:
             return None
         if here == math.inf:
             chains.append(_Chain(len(chains), last))
@@ -227,51 +232,76 @@ def _sequential(firsts: list[_Cycle], lasts: list[_Cycle]) -> list[int] | None:
     return process
 
 
-def _concurrent(cycles: Iterable[_Cycle]) -> list[int]:
-    """Returns the process of each cycle: the recent process that the cycle fits best."""
+def _concurrent(frames: Sequence[pl.DataFrame]) -> Iterator[list[int]]:
+    """Yields the process of each cycle of a frame: the recent process that it fits best."""
     chains: list[_Chain] = []  # the most recent last
-    process: list[int] = []
     count = 0
-    for cycle, upcoming in _with_lookahead(cycles):
-        found = None
-        for chain, missing in _candidates(chains, cycle):
-            # With this cycle, numbers may be missing in the process. If the number that comes next
-            # in it follows later in the input, this cycle belongs to another process.
-            if not missing or not any(chain.missing(later) == 0 for later in upcoming):
-                found = chain
-                break
-        if found is None:
-            found = _Chain(count, cycle)
-            count += 1
-        else:
-            chains.remove(found)
-            found.add(cycle)
-        chains.append(found)
-        process.append(found.process)
-    return process
+    for rows, following in _with_following(frames):
+        process: list[int] = []
+        for place, cycle in enumerate(rows, start=1):
+            found = _next_of(chains, cycle)
+            if found is None:
+                upcoming = [*rows[place : place + LOOKAHEAD], *following][:LOOKAHEAD]
+                found = _after_gap(chains, cycle, upcoming)
+            if found is None:
+                found = _Chain(count, cycle)
+                count += 1
+                chains.append(found)
+            else:
+                found.add(cycle)
+                if found is not chains[-1]:
+                    chains.remove(found)
+                    chains.append(found)
+            process.append(found.process)
+        yield process
 
 
-def _candidates(chains: list[_Chain], cycle: _Cycle) -> list[tuple[_Chain, float]]:
-    """Returns the processes that this cycle may belong to, most likely first.
+def _next_of(chains: list[_Chain], cycle: _Cycle) -> _Chain | None:
+    """Returns the process whose next cycle this is; of several, the one that it fits best."""
+    before = cycle.num - 1
+    next_to = [each for each in chains[-OPEN_CHAINS:] if each.last.num == before]
+    fitting = [each for each in next_to if each.missing(cycle) == 0]
+    if len(fitting) < 2:
+        return fitting[0] if fitting else None
+    # Of those that fit alike, the one that was seen last.
+    return min(reversed(fitting), key=lambda each: each.mismatch(cycle))
 
-    Each comes with the number of cycles missing between its last cycle and this one.
+
+def _after_gap(
+    chains: list[_Chain], cycle: _Cycle, upcoming: Iterable[_Cycle]
+) -> _Chain | None:
+    """Returns the process that this cycle continues with cycles missing in between.
+
+    If the number that comes next in a process follows later in the input, this cycle belongs to
+    another process.
     """
+    for each in _candidates(chains, cycle):
+        if not any(each.missing(later) == 0 for later in upcoming):
+            return each
+    return None
+
+
+def _candidates(chains: list[_Chain], cycle: _Cycle) -> list[_Chain]:
+    """Returns the processes that this cycle may belong to, most likely first."""
     costs = []
-    for age, chain in enumerate(reversed(chains[-OPEN_CHAINS:])):
-        missing = chain.missing(cycle)
+    for age, each in enumerate(reversed(chains[-OPEN_CHAINS:])):
+        missing = each.missing(cycle)
         if missing < math.inf:
-            costs.append(((missing, chain.mismatch(cycle), age), chain))
-    return [(chain, cost[0]) for cost, chain in sorted(costs, key=lambda each: each[0])]
+            costs.append(((missing, each.mismatch(cycle), age), each))
+    return [each for _, each in sorted(costs, key=lambda cost: cost[0])]
 
 
-def _with_lookahead(cycles: Iterable[_Cycle]) -> Iterator[tuple[_Cycle, deque[_Cycle]]]:
-    """Yields each cycle with the `LOOKAHEAD` cycles after it."""
-    rest = iter(cycles)
-    upcoming = deque(islice(rest, LOOKAHEAD))
-    while upcoming:
-        cycle = upcoming.popleft()
-        upcoming.extend(islice(rest, 1))
-        yield cycle, upcoming
+def _with_following(
+    frames: Sequence[pl.DataFrame],
+) -> Iterator[tuple[list[_Cycle], list[_Cycle]]]:
+    """Yields the cycles of each frame, and the `LOOKAHEAD` cycles after them."""
+    for index, frame in enumerate(frames):
+        following: list[_Cycle] = []
+        for later in frames[index + 1 :]:
+            if len(following) >= LOOKAHEAD:
+                break
+            following += _rows(later.head(LOOKAHEAD - len(following)))
+        yield list(_rows(frame)), following
 
 
 def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> pl.DataFrame:

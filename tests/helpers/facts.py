@@ -64,4 +64,4 @@ def facts_of_run(run: gca.Run, **settings: Any) -> ProcessFacts:
 
 def matches(rule: Rule[ProcessFacts], facts: ProcessFacts, *after: str) -> list[Finding]:
     """Returns the findings of a rule, after the rules with the given ids have matched."""
-    return list(rule.check(replace(facts, matched=frozenset(after))))
+    return list(rule.check(replace(facts, matched=set(after))))

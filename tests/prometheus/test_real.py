@@ -55,8 +55,12 @@ def test_a_process_is_read_as_its_gctrace_shows_it(monitored: Monitored) -> None
     # The program goes on after its last scrape.
     assert in_log - 3 <= last <= in_log
     assert run.memstats["gogc_pct"].drop_nulls().unique().to_list() == [80]
-    figures, truth = run.summary(), gca.read(monitored.api_log).summary()
-    assert figures.gc_per_s == pytest.approx(truth.gc_per_s, rel=0.15)
+    figures, log = run.summary(), gca.read(monitored.api_log)
+    truth = log.summary()
+    # The same cycles in the log: a busy machine is not steady.
+    first = int(run.memstats.select(pl.min("num_gc")).item())
+    starts = log.cycles.filter(pl.col("gc_num").is_between(first, last))["start_s"]
+    assert figures.gc_per_s == pytest.approx((last - first) / (starts[-1] - starts[0]), rel=0.1)
     assert figures.live_heap_p50_mib == pytest.approx(truth.live_heap_p50_mib, rel=0.1)
     # Not the GC CPU: gctrace counts a pause as its length times the processors, which on a busy
     # machine is far more than the CPU time of /cpu/classes.

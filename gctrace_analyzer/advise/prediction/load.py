@@ -197,6 +197,11 @@ _NEEDED = (
     "concurrent_mark_ms", "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms", "procs",
 )  # fmt: skip
 
+_ALSO_USED = (
+    "gc_num", "forced", "stacks_mib", "globals_mib", "stw_sweep_term_ms", "stw_mark_term_ms",
+    "stw_sweep_term_cpu_ms", "stw_mark_term_cpu_ms",
+)  # fmt: skip
+
 
 def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None:
     """Returns the load of one process; None if it has fewer than three steady cycles.
@@ -205,7 +210,7 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
         cycles: the cycles of the process (`schema.CYCLES`), in order.
         cpu_limit: the CPUs that the program may use, if known.
     """
-    timed = cycles.drop_nulls(_NEEDED)
+    timed = cycles.select(_NEEDED + _ALSO_USED).drop_nulls(_NEEDED)
     steady = timed.filter((pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced"))
     if len(steady) < FEWEST or (steady["start_s"][-1] - steady["start_s"][0]) <= 0:
         return None
@@ -301,7 +306,8 @@ def with_hidden_roots(load: Load, cycles: pl.DataFrame, gogc: float) -> Load:
     GOGC / 100. Only valid if GOGC sets the goals.
     """
     ratio, live = gogc / 100, pl.col("heap_live_mib") + 0.5
-    steady = cycles.filter((pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced"))
+    needed = cycles.select("start_s", "forced", "heap_goal_mib", "heap_live_mib")
+    steady = needed.filter((pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced"))
     excess = steady.select(pl.col("heap_goal_mib").shift(-1) + 0.5 - live * (1 + ratio))
     values = excess.to_series().drop_nulls().sort()
     if len(values) < ENOUGH_GOALS:

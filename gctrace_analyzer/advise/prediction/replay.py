@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
+from operator import attrgetter, mul, truediv
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
@@ -246,6 +247,9 @@ def _figures(walks: list[_Walk], peaks: list[float], largest: float, spread: flo
     )
 
 
+_CYCLES = attrgetter("cycles")
+
+
 def _rates(walks: list[_Walk]) -> list[float]:
     """Returns the cycles per MiB of each walk.
 
@@ -256,11 +260,8 @@ def _rates(walks: list[_Walk]) -> list[float]:
 
 def _mean(walks: list[_Walk], rates: list[float], name: str) -> float:
     """Returns the mean over all cycles of what the walks have summed."""
-    sums = (
-        rate * getattr(walk, name) / walk.cycles
-        for rate, walk in zip(rates, walks, strict=True)
-    )
-    return float(sum(sums)) / sum(rates)
+    cycles, values = map(_CYCLES, walks), map(attrgetter(name), walks)
+    return float(sum(map(truediv, map(mul, rates, values), cycles))) / sum(rates)
 
 
 def _usual_gap(path: Path, rules: Rules, costs: Costs, times: tuple[float, float]) -> float:
@@ -297,6 +298,8 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
     roots, runway, lowest = rules.roots, rules.runway, rules.lowest_trigger
     extra, in_effect = roots + costs.fixed - costs.ballast, 1 - rules.limit_gap
     ratio, cap = rules.gogc, math.inf if rules.cap is None else rules.cap
+    nearest, furthest = pacer.LOWEST_TRIGGER, pacer.HIGHEST_TRIGGER
+    closest = pacer.LEAST_RUNWAY_MIB
     least_goal = 0.0 if ratio is None else pacer.heap_minimum(100 * ratio)
     v, j = begin, min(max(bisect_right(at, begin) - 1, 0), max(last, 0))
     inside = wanted = in_mark[j] * in_mark_times
@@ -319,11 +322,18 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
         aim = goal * in_effect if limited else goal
         if aim < marked:
             aim = marked
-        trigger = (
-            pacer.trigger(marked, aim, runway * inside)
-            if lowest is None
-            else pacer.trigger_1_17(marked, aim, runway * wanted, lowest)
-        )
+        if lowest is None:
+            # `pacer.trigger`, without the call.
+            space, trigger = aim - marked, aim - runway * inside
+            low, high = marked + space * nearest, marked + space * furthest
+            if high < aim - closest:
+                high = aim - closest
+            if trigger < low:
+                trigger = low
+            if trigger > high:
+                trigger = high if high > low else low
+        else:
+            trigger = pacer.trigger_1_17(marked, aim, runway * wanted, lowest)
         off = trigger - marked
         if off < costs.least_off:
             off = costs.least_off
@@ -338,10 +348,14 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
                 j = last
         width = at[j + 1] - at[j]
         weight = (here - at[j]) / width if width > 0 else 0.0
-        weight = 1.0 if weight > 1.0 else max(weight, 0.0)
-        wanted = in_mark[j if weight < 0.5 else j + 1] * in_mark_times
+        if weight > 1.0:
+            weight = 1.0
+        elif weight < 0.0:
+            weight = 0.0
+        inside = wanted = in_mark[j if weight < 0.5 else j + 1] * in_mark_times
         room = goal - marked
-        inside = min(wanted, max(goal - start, 0.02 * goal + 0.3, 0.03 * marked + 0.3))
+        if inside > goal - start:
+            inside = min(wanted, max(goal - start, 0.02 * goal + 0.3, 0.03 * marked + 0.3))
         if inside < 0.02:
             inside = 0.02
         after = (live[j] + (live[j + 1] - live[j]) * weight + offset) * live_times + inside
@@ -367,7 +381,7 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
             marked_sum += after
             in_mark_sum += inside
             trigger_sum += start
-            room_sum += max(goal - start, 0.5)
+            room_sum += goal - start if goal - start > 0.5 else 0.5
             goals.append(goal)
         previous = here
         v, marked = here + inside, after

@@ -28,10 +28,13 @@ def _long_cycles(facts: ProcessFacts) -> pl.DataFrame:
     """
     processor_ms = pl.col("concurrent_mark_ms") * pl.col("cpus")
     marking = pl.col("assist_cpu_ms") + pl.col("background_cpu_ms")
-    long = pl.col("concurrent_mark_ms") >= facts.thresholds.mark_min_ms
-    return facts.cycles.filter(long).with_columns(
-        pressure=marking / processor_ms, assisted=pl.col("assist_cpu_ms") / processor_ms
-    )
+    long = facts.cycles["concurrent_mark_ms"] >= facts.thresholds.mark_min_ms
+    return facts.cycles.select(
+        "source",
+        "line_no",
+        pressure=marking / processor_ms,
+        assisted=pl.col("assist_cpu_ms") / processor_ms,
+    ).filter(long)
 
 
 @rule(

@@ -87,7 +87,9 @@ def _why_often(facts: ProcessFacts) -> str:
 def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares the number of processors that a pause stopped with GOMAXPROCS."""
     t = facts.thresholds
-    long = facts.cycles.filter(pl.col("stw_sweep_term_ms") >= t.stopped_min_ms)
+    long = facts.cycles.select("stw_sweep_term_ms", "stw_sweep_term_cpu_ms", "procs").filter(
+        pl.col("stw_sweep_term_ms") >= t.stopped_min_ms
+    )
     stopped = (
         long["stw_sweep_term_cpu_ms"] / long["stw_sweep_term_ms"] / long["procs"]
     ).median()

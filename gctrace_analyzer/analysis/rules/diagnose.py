@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.analysis.cycles import by_process
 from gctrace_analyzer.analysis.rules import (
     allocation,
     assists,
@@ -153,7 +154,7 @@ def diagnose(
     """
     rows = {row["process"]: row for row in processes.iter_rows(named=True)}
     findings: list[Finding] = []
-    for cycles in enriched.partition_by("process", maintain_order=True):
+    for cycles in by_process(enriched):
         process = int(cycles["process"][0])
         facts = ProcessFacts(
             process=process,
@@ -196,7 +197,7 @@ def _of_process(
     for rule in rules:
         found = list(rule.check(facts))
         if found:
-            facts = replace(facts, matched=facts.matched | {rule.id})
+            facts.matched.add(rule.id)
         yield from (replace(each, process=facts.process) for each in found)
 
 

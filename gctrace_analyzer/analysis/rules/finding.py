@@ -67,7 +67,7 @@ class ProcessFacts:
     settings: Settings
     missing_cycles: int = 0
     go_versions: tuple[tuple[int, int] | None, tuple[int, int] | None] = (None, None)
-    matched: frozenset[str] = frozenset()
+    matched: set[str] = field(default_factory=set)
     growth: LiveGrowth | None = None
 
     @cached_property
@@ -78,18 +78,23 @@ class ProcessFacts:
     @cached_property
     def warmed_up(self) -> pl.DataFrame:
         """The cycles after the start-up; all cycles if hardly any are left."""
-        late = self.cycles.filter(pl.col("start_s") >= self.thresholds.warm_up_s)
+        start_s, begin_s = self.cycles["start_s"], self.thresholds.warm_up_s
+        if start_s.null_count() == 0 and start_s.is_sorted():
+            late = self.cycles[start_s.search_sorted(begin_s) :]
+        else:
+            late = self.cycles.filter(pl.col("start_s") >= begin_s)
         return late if len(late) >= 3 else self.cycles
 
     @cached_property
     def goal_set_by(self) -> pl.Series:
         """What set the goal of each cycle; null where unknown."""
-        return self.cycles["goal_set_by"].cast(pl.String)
+        return self.cycles["goal_set_by"]
 
     @cached_property
     def limited_cycles(self) -> pl.DataFrame:
         """The cycles whose goal was set by the memory limit."""
-        return self.cycles.filter(self.goal_set_by == "memory-limit")
+        limited = self.goal_set_by == "memory-limit"
+        return self.cycles.filter(limited) if limited.any() else self.cycles.clear()
 
     @cached_property
     def limit_sets_most_goals(self) -> bool:

@@ -68,12 +68,13 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks whether a low GOGC makes GC expensive."""
     t, summary = facts.thresholds, facts.summary
     cpu, active = summary.gc_cpu_share or 0.0, summary.gc_active_share or 0.0
-    own = facts.cycles.filter((facts.goal_set_by != "memory-limit").fill_null(value=True))
-    gogc = own.filter(pl.col("effective_gogc") > 0)["effective_gogc"].median()
     short = summary.cycles < t.short_log_cycles or (summary.span_s or 0) < t.min_span_s
-    if not isinstance(gogc, float) or gogc >= t.low_gogc or short:
+    if short or facts.live_heap_mib < t.thrash_min_live_mib or facts.limit_sets_most_goals:
         return
-    if facts.limit_sets_most_goals or facts.live_heap_mib < t.thrash_min_live_mib:
+    is_own = (facts.goal_set_by != "memory-limit").fill_null(value=True)
+    effective = facts.cycles["effective_gogc"]
+    gogc = effective.filter(is_own & (effective > 0)).median()
+    if not isinstance(gogc, float) or gogc >= t.low_gogc:
         return
     costly = cpu > t.low_gogc_cpu or active > t.low_gogc_active
     costly |= (summary.assist_share_of_cpu or 0.0) > t.assist_warn_cpu_share
@@ -85,7 +86,7 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
         f"The heap may grow by only {gogc:.0f} % of the live heap (effective GOGC, median), and "
         f"{cost}.",
         {"effective_gogc_p50": gogc, "gc_cpu_share": cpu, "gc_active_share": active},
-        examples=example_lines(own, "gc_cpu_share"),
+        examples=example_lines(facts.cycles.filter(is_own), "gc_cpu_share"),
         headline=f"GOGC is low (about {gogc:.0f}): {cost}.",
     )
 
@@ -176,11 +177,13 @@ def nonconstant_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
         & ~facts.cycles["forced"]
         & (facts.goal_set_by != "memory-limit").fill_null(value=True)
     )
-    gogc = facts.cycles.filter(usable)["effective_gogc"].drop_nulls()
+    gogc = facts.cycles["effective_gogc"].filter(usable).drop_nulls()
     if len(gogc) < 2 * t.level_cycles:
         return
     smooth = gogc.rolling_median(5, center=True, min_samples=1)
     jump = (smooth / smooth.shift(1) - 1).abs() > t.level_jump
+    if not jump.any():
+        return
     level = jump.fill_null(value=False).cum_sum()
     steady = pl.col("spread") < t.level_spread * pl.col("gogc")
     levels = (
@@ -211,9 +214,10 @@ def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
     t, declared = facts.thresholds, facts.settings.value("gogc")
     # Under a memory limit the effective GOGC is rightly lower than GOGC, so only goals that
     # GOGC set are compared.
-    by_gogc = facts.cycles.filter(facts.goal_set_by == "gogc")
-    effective = by_gogc["effective_gogc"].median()
-    if not isinstance(declared, (int, float)) or not isinstance(effective, float):
+    if not isinstance(declared, (int, float)):
+        return
+    effective = facts.cycles["effective_gogc"].filter(facts.goal_set_by == "gogc").median()
+    if not isinstance(effective, float):
         return
     allowed = max(t.gogc_declared_points, t.gogc_declared_share * float(declared))
     if abs(effective - float(declared)) > allowed:

@@ -128,6 +128,9 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     if len(timed) < t.short_log_cycles:
         return
     live = timed["heap_live_mib"].cast(pl.Float64)
+    low, high_mib = -maximum(-live), maximum(live)
+    if high_mib <= t.spike_times * low or high_mib - low <= t.growth_min_mib:
+        return
     around = live.rolling_median(2 * (len(live) // 4) + 1, center=True, min_samples=1)
     high = (live > t.spike_times * around) & (live - around > t.growth_min_mib)
     spikes = timed.filter(high)
@@ -180,7 +183,8 @@ def live_heap_step(facts: ProcessFacts) -> Iterator[Evidence]:
 
 
 def _timed(facts: ProcessFacts) -> pl.DataFrame:
-    return facts.cycles.drop_nulls(["start_s", "heap_live_mib"])
+    needed = facts.cycles.select("start_s", "heap_live_mib", "source", "line_no")
+    return needed.drop_nulls(["start_s", "heap_live_mib"])
 
 
 @rule(
@@ -198,11 +202,15 @@ def _timed(facts: ProcessFacts) -> pl.DataFrame:
 def low_reclaim(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the share of the heap that survives a cycle."""
     t = facts.thresholds
-    roomy = facts.warmed_up.filter(pl.col("effective_gogc") >= t.reclaim_gogc)
-    survival = roomy["survival_share"].median()
+    if facts.live_heap_mib < t.gogc_min_live_mib:
+        return
+    roomy = facts.warmed_up["survival_share"].filter(
+        facts.warmed_up["effective_gogc"] >= t.reclaim_gogc
+    )
+    survival = roomy.median()
     if not isinstance(survival, float) or survival <= t.survival_share:
         return
-    if len(roomy) >= t.level_cycles and facts.live_heap_mib >= t.gogc_min_live_mib:
+    if len(roomy) >= t.level_cycles:
         yield Evidence(
             "info",
             f"{percent(survival)} of the heap survives a cycle (median).",

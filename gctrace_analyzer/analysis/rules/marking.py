@@ -112,11 +112,10 @@ def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
     roots = pl.col("stacks_mib").fill_null(0) + pl.col("globals_mib").fill_null(0)
     # The sizes are truncated to whole MiB; adding 1 MiB compensates for that.
     rate = (pl.col("heap_live_mib") + roots + 1) / spent_ms * 1000
-    slow = (
-        facts.cycles.filter((pl.col("concurrent_mark_ms") >= t.slow_mark_ms) & (spent_ms > 0))
-        .with_columns(rate=rate)
-        .filter(pl.col("rate") < t.mark_mib_per_cpu_s)
-    )
+    is_slow = (spent_ms > 0) & (rate < t.mark_mib_per_cpu_s)
+    slow = facts.cycles.filter(
+        (pl.col("concurrent_mark_ms") >= t.slow_mark_ms) & is_slow
+    ).with_columns(rate=rate)
     if len(slow):
         lowest = -maximum(-slow["rate"])
         yield Evidence(

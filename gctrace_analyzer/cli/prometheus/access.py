@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.cli.progress import CLEAR_LINE
+from gctrace_analyzer.cli.screen import CLEAR_LINE
 
 if TYPE_CHECKING:
     import argparse

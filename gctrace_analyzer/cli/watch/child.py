@@ -40,6 +40,10 @@ DUPLICATE_S = 0.05
 process and then its group."""
 
 _PIECE_BYTES = 1 << 16
+_SMALL_BYTES, _REST_S = 1 << 12, 0.02
+"""After a piece smaller than this, the next one may wait this long: a program that writes line by
+line would otherwise wake this process for each of them. Its pipe holds 64 kB meanwhile."""
+
 _MOST_PIECES = 256
 _DRAIN_S = 0.5
 """How long to wait for output after the program has exited: a process that it leaves behind may
@@ -215,6 +219,7 @@ class Child:
                 self._write_log(data)
             self._errors(data)
             self._pieces.put(data)
+            _rest_after(data)
         self._pieces.put(b"")
 
     def _write_log(self, data: bytes) -> None:
@@ -232,6 +237,12 @@ class Child:
         fd = self._process.stdout.fileno()
         while data := os.read(fd, _PIECE_BYTES):
             output(data)
+            _rest_after(data)
+
+
+def _rest_after(data: bytes) -> None:
+    if len(data) < _SMALL_BYTES:
+        time.sleep(_REST_S)
 
 
 def _end_with_parent() -> Callable[[], None] | None:

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 _PARTIAL_LINE_S = 0.3
 """How long the beginning of a line waits for its end before it is printed."""
 
+_TOGETHER_S, _MOST_BYTES = 0.1, 1 << 16
+"""What is written within this time is printed together, unless it is more than this: the lines
+below are drawn again each time."""
+
 
 class BottomLines:
     """Lines at the bottom of the screen; output goes above them."""
@@ -38,8 +42,8 @@ class BottomLines:
         self._console = with_theme(console, colors.theme)
         self._lock = RLock()
         self._live: Live | None = None
-        self._partial = b""
-        self._partial_at = 0.0
+        self._waiting = self._partial = b""
+        self._printed_at = self._partial_at = 0.0
         self._shown: list[Line] = []
         self._size = (0, 0)
         self._lengths: list[int] = []
@@ -81,9 +85,11 @@ class BottomLines:
     def end(self) -> None:
         """Stops drawing and prints the rest of a line that never ended."""
         self.stop()
-        if self._partial:
-            self._print(self._partial + b"\n")
-            self._partial = b""
+        with self._lock:
+            rest = self._waiting + self._partial + (b"\n" if self._partial else b"")
+            self._waiting = self._partial = b""
+            if rest:
+                self._print(rest)
 
     def update(self, lines: list[Line]) -> None:
         """Draws these lines, if they have changed."""
@@ -107,15 +113,23 @@ class BottomLines:
             data = self._partial + data
             end = data.rfind(b"\n") + 1
             self._partial, self._partial_at = data[end:], time.monotonic()
-            if end:
-                self._print(data[:end])
+            self._waiting += data[:end]
+            self._print_waiting()
 
     def flush(self) -> None:
-        """Prints a partial line that has waited long enough, such as a prompt."""
+        """Prints what has waited long enough, also a partial line, such as a prompt."""
         with self._lock:
             if self._partial and time.monotonic() - self._partial_at > _PARTIAL_LINE_S:
-                data, self._partial = self._partial + b"\n", b""
-                self._print(data)
+                self._waiting += self._partial + b"\n"
+                self._partial = b""
+            self._print_waiting()
+
+    def _print_waiting(self) -> None:
+        is_due = time.monotonic() - self._printed_at > _TOGETHER_S
+        if self._waiting and (is_due or len(self._waiting) > _MOST_BYTES):
+            data, self._waiting = self._waiting, b""
+            self._print(data)
+            self._printed_at = time.monotonic()
 
     def _erase_wrapped(self) -> None:
         """Erases what a terminal that became narrower has made of the lines drawn before.

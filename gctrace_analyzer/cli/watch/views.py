@@ -24,13 +24,16 @@ if TYPE_CHECKING:
     from gctrace_analyzer.live import LatestWindow, Live
     from gctrace_analyzer.present.report import Report
 
-PAUSE_FACTOR = 3
-"""After each calculation of the figures, the view waits for this many times its duration, so
-that calculating uses a quarter of a processor (more if `MOST_PAUSE_S` cuts the wait short)."""
+PAUSE_FACTOR = 12
+"""After each calculation of the figures, the view waits for this many times its duration: on a
+busy machine it takes longer, and is done less often."""
 
-MOST_PAUSE_S = 1.0
-"""The longest wait: the first calculation is slow because libraries are loaded, and the second
-one should not be delayed by that."""
+MOST_PAUSE_S, FIRST_PAUSE_S = 5.0, 1.0
+"""The longest wait, and the one after the first calculation: that one is slow because libraries
+are loaded."""
+
+REDRAW_FACTOR, MOST_REDRAW_S = 10, 0.2
+"""The same for drawing the newest cycle, which may take this long to appear."""
 
 AGE_REDRAW_S = 0.5
 """How often the age of the newest cycle is redrawn."""
@@ -208,9 +211,9 @@ class _DashboardView:
         self._options, self._live, self._logs = options, live, logs
         self._notice = ""
         self._newest: tuple[int, int] | None = None
-        self._arrived_at = self._next_at = self._drawn_at = 0.0
+        self._arrived_at = self._next_at = self._drawn_at = self._redraw_at = 0.0
         self._figures: tuple[LatestWindow, Report, pl.DataFrame] | None = None
-        self._is_stale = True
+        self._is_stale, self._is_drawn = True, False
         self._screen: BottomLines = BottomLines(options.out, options.colors)
         # If both are on the same terminal, the program's output would mix with the dashboard.
         self.owns_standard_output = options.out is sys.stderr and sys.stdout.isatty()
@@ -220,22 +223,25 @@ class _DashboardView:
             log.write()
 
     def tick(self) -> None:
+        self._screen.flush()
         now = time.monotonic()
         newest = self._live.newest
         key = (self._live.cycles, newest["gc_num"]) if newest else None
-        is_due = self._is_stale and now >= self._next_at
         if key != self._newest:
             self._newest, self._arrived_at, self._is_stale = key, now, True
-            is_due = now >= self._next_at
-        elif now < self._drawn_at + AGE_REDRAW_S and not is_due:
-            self._screen.flush()
+            self._is_drawn = False
+        is_due = self._is_stale and now >= self._next_at
+        is_old = now >= self._drawn_at + AGE_REDRAW_S
+        if now < self._redraw_at or (self._is_drawn and not is_old and not is_due):
             return
         # The newest cycle is drawn at once; calculating the figures takes a moment.
         self._draw(newest)
+        self._is_drawn, self._drawn_at = True, time.monotonic()
+        took_s = self._drawn_at - now
+        self._redraw_at = self._drawn_at + min(REDRAW_FACTOR * took_s, MOST_REDRAW_S)
         if is_due:
             self._calculate()
             self._draw(newest)
-        self._drawn_at = time.monotonic()
 
     def notice(self, text: str) -> None:
         self._notice = text
@@ -268,7 +274,8 @@ class _DashboardView:
             self._figures = view, view.run.report(), view.run.windows(bar_s)
         self._is_stale = False
         done = time.monotonic()
-        self._next_at = done + min(PAUSE_FACTOR * (done - begin), MOST_PAUSE_S)
+        most_s = MOST_PAUSE_S if self._next_at else FIRST_PAUSE_S
+        self._next_at = done + min(PAUSE_FACTOR * (done - begin), most_s)
 
     def _draw(self, newest: dict[str, Any] | None) -> None:
         seen = dashboard.Progress(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
+from functools import lru_cache
+from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -44,12 +48,7 @@ _BY_SIZE = '"BySize":['
 _STARTED = (("system", "started"), ("varz", "start"), ("start",), ("start_time",))
 """Where programs publish the time of their start in expvar (influxd, nats-server)."""
 
-PAUSES: dict[str, pl.DataType] = {
-    "line_no": pl.Int64(),
-    "num_gc": pl.Int64(),
-    "ended_at": pl.List(pl.Int64),
-    "pause_ns": pl.List(pl.Int64),
-}
+_DUMPS: dict[str, pl.DataType] = {"line_no": pl.Int64(), "num_gc": pl.Int64()}
 
 
 def dump_of(value: Any) -> Mapping[str, Any] | None:
@@ -57,15 +56,21 @@ def dump_of(value: Any) -> Mapping[str, Any] | None:
     if not isinstance(value, dict):
         return None
     for inner in (value, *(each for each in value.values() if isinstance(each, dict))):
-        if RUNTIME_KEY in inner or memstats_json.is_record(inner):
+        if RUNTIME_KEY in inner or _is_memstats(tuple(inner)):
             return inner
     return None
 
 
+@lru_cache(maxsize=64)
+def _is_memstats(names: tuple[str, ...]) -> bool:
+    return memstats_json.is_record(dict.fromkeys(names))
+
+
 def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, list[Rejected]]:
     """Returns the rows of the dumps, the last pauses of each, and the damaged lines."""
-    found: list[Row] = []
-    rings: list[Row] = []
+    dumps: list[Mapping[str, Any]] = []
+    others: list[Row] = []
+    texts: list[str] = []
     rejected: list[Rejected] = []
     for line_no, text in lines:
         text = text.strip().strip("\x1e,")
@@ -76,17 +81,23 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
         except ValueError:
             rejected.append((line_no, "JSON that ends inside a value", text[:500]))
             continue
-        dump = dump_of(value)
-        if dump is None:
-            continue
-        row, impossible = _row(dump)
-        found.append({"line_no": line_no, **row, **_times(value)})
-        if impossible:
-            reason = f"impossible values of {', '.join(impossible[:_MOST_NAMES])}"
-            rejected.append((line_no, reason, text[:500]))
-        if isinstance(dump.get("PauseEnd"), list) and isinstance(dump.get("PauseNs"), list):
-            rings.append(_ring(line_no, dump))
-    return _frame(found), pauses(rings), rejected
+        if (dump := dump_of(value)) is not None:
+            dumps.append(dump)
+            others.append({"line_no": line_no, **_times(value)})
+            texts.append(text[:500])
+    columns, impossible = _columns(dumps)
+    for row, names_of_row in impossible.items():
+        reason = f"impossible values of {', '.join(names_of_row[:_MOST_NAMES])}"
+        rejected.append((others[row]["line_no"], reason, texts[row]))
+    rejected.sort(key=itemgetter(0))
+    for name in dict.fromkeys(name for row in others for name in row):
+        columns[name] = [row.get(name) for row in others]
+    rings = [
+        _ring(row["line_no"], dump)
+        for row, dump in zip(others, dumps, strict=True)
+        if isinstance(dump.get("PauseEnd"), list) and isinstance(dump.get("PauseNs"), list)
+    ]
+    return _frame(columns) if dumps else pl.DataFrame(), pauses(rings), rejected
 
 
 def _without_sizes(text: str) -> str:
@@ -96,31 +107,84 @@ def _without_sizes(text: str) -> str:
     return text if begin < 0 or end < 0 else text[: begin + len(_BY_SIZE)] + text[end:]
 
 
-def _row(dump: Mapping[str, Any]) -> tuple[Row, list[str]]:
-    """Returns the row of a dump, and the names whose values are impossible."""
-    if RUNTIME_KEY not in dump:
-        row = memstats_json.from_record(dump)
-        columns = {key: fields.scaled(str(key))[0] for key in dump}
-        given = [(key, column) for key, column in columns.items() if column in fields.KNOWN]
-        damaged = [
-            (key, column)
-            for key, column in given
-            if dump[key] is not None and numbers.exported(dump[key], column) is None
-        ]
-        for key, column in damaged:
-            if row.get(column) == dump[key]:
-                del row[column]
-        return row, [key for key, _ in damaged]
-    row, impossible = {}, []
-    for name, (column, _) in names.RUNTIME.items():
-        if (value := dump.get(name)) is None:
+def _columns(
+    dumps: list[Mapping[str, Any]],
+) -> tuple[dict[str, list[Any]], dict[int, list[str]]]:
+    """Returns the columns of the dumps, and per dump the names whose values are impossible.
+
+    The dumps of a program have the same names: what a name means is looked up once for all of
+    them, and a column whose values are all possible is taken as it is.
+    """
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for row, dump in enumerate(dumps):
+        alike.setdefault(tuple(dump), []).append(row)
+    columns: dict[str, list[Any]] = {}
+    impossible: dict[int, list[str]] = {}
+    for keys, rows in alike.items():
+        same = [dumps[row] for row in rows]
+        meanings = _meanings(keys)
+        filled = {column for _, column, _ in meanings}
+        for key, column, factor in meanings:
+            values, wrong = _possible([dump[key] for dump in same], column, factor)
+            _put(columns.setdefault(column, [None] * len(dumps)), rows, values)
+            for place in wrong:
+                impossible.setdefault(rows[place], []).append(key)
+        if RUNTIME_KEY in keys:
             continue
-        possible = numbers.exported(value, column)
-        if possible is None:
-            impossible.append(name)
-        else:
-            row[column] = possible
-    return row, impossible
+        if "HeapSys" in keys and "alloc_bytes" in filled and "heap_alloc_bytes" not in filled:
+            into = columns.setdefault("heap_alloc_bytes", [None] * len(dumps))
+            _put(into, rows, [columns["alloc_bytes"][row] for row in rows])
+        if "PauseNs" in keys:
+            counts = columns.get("num_gc", [None] * len(dumps))
+            last = [_last_pause(dumps[row], counts[row]) for row in rows]
+            _put(columns.setdefault("last_pause_ns", [None] * len(dumps)), rows, last)
+    return columns, impossible
+
+
+def _meanings(keys: tuple[str, ...]) -> list[tuple[str, str, int]]:
+    """Returns the names that are read, the column of each and its unit in bytes."""
+    if RUNTIME_KEY in keys:
+        return [(key, names.RUNTIME[key][0], 1) for key in names.RUNTIME if key in keys]
+    found = ((key, *fields.scaled(key)) for key in keys)
+    return [(key, column, by) for key, column, by in found if column in fields.KNOWN and column]
+
+
+def _put(into: list[Any], rows: list[int], values: list[Any]) -> None:
+    """Writes the values of some rows; one that is unknown replaces no other."""
+    if len(rows) == len(into) and into.count(None) == len(into):
+        into[:] = values
+        return
+    for row, value in zip(rows, values, strict=True):
+        if value is not None:
+            into[row] = value
+
+
+def _possible(values: list[Any], column: str, factor: int) -> tuple[list[Any], list[int]]:
+    """Returns the values that are possible in a column, and the places of the others."""
+    kinds = set(map(type, values))
+    if factor == 1 and kinds and (kinds == {int} or column not in fields.INTEGERS):
+        # A sum shows whether any value is infinite or NaN.
+        numeric = kinds <= {int, float} and math.isfinite(sum(values))
+        if numeric and min(values) >= 0 and max(values) <= numbers.LARGEST:
+            return values, []
+    wrong = [
+        place
+        for place, value in enumerate(values)
+        if value is not None and numbers.exported(value, column) is None
+    ]
+    taken = [numbers.exported(value, column) for value in values]
+    if factor != 1:
+        taken = [value if value is None else numbers.real(value, factor) for value in taken]
+    if column in fields.INTEGERS:
+        taken = [round(value) if isinstance(value, float) else value for value in taken]
+    return taken, wrong
+
+
+def _last_pause(dump: Mapping[str, Any], cycles: int | None) -> int | None:
+    lengths = dump["PauseNs"]
+    if not isinstance(lengths, list) or not lengths or not cycles:
+        return None
+    return numbers.whole(lengths[(cycles + RING - 1) % RING % len(lengths)])
 
 
 def _times(value: Mapping[str, Any]) -> Row:
@@ -148,23 +212,17 @@ def _ring(line_no: int, dump: Mapping[str, Any]) -> Row:
     }
 
 
-def _frame(found: list[Row]) -> pl.DataFrame:
-    if not found:
-        return pl.DataFrame()
+def _frame(columns: dict[str, list[Any]]) -> pl.DataFrame:
     types = schema.polars_schema("memstats")
-    keys = list(dict.fromkeys(key for row in found for key in row))
-    columns = {
-        key: _series(key, [row.get(key) for row in found], types.get(key)) for key in keys
-    }
-    frame = pl.DataFrame(columns)
+    frame = pl.DataFrame(
+        {key: _series(key, values, types.get(key)) for key, values in columns.items()}
+    )
     at = pl.lit(None, pl.Int64)
     if "at" in frame.columns:
         at = pl.lit(unix_us(frame["at"]))
     if "at_text" in frame.columns:
         at = pl.coalesce(at, pl.lit(_iso_us(frame["at_text"])))
-    frame = completed(
-        frame.with_columns(at_us=at).drop("at", "at_text", "logged_at", strict=False)
-    )
+    frame = completed(frame.with_columns(at_us=at).drop("at", "at_text", strict=False))
     since = (pl.col("at_us") - pl.col("at_us").min()) / 1e6
     return frame.with_columns(
         local_time=pl.from_epoch("at_us", "us"),
@@ -175,18 +233,14 @@ def _frame(found: list[Row]) -> pl.DataFrame:
 
 
 def _series(name: str, values: list[Any], dtype: pl.DataType | None) -> pl.Series:
-    if dtype == pl.Int64 and all(value is None or _fits(value) for value in values):
-        return pl.Series(name, values, dtype=pl.Int64)
     if name == "at_text":
         return pl.Series(name, values, dtype=pl.String)
-    if name == "logged_at":
-        return pl.Series(name, values, dtype=pl.Datetime("us", "UTC"))
+    if dtype == pl.Int64:
+        try:
+            return pl.Series(name, values, dtype=pl.Int64)
+        except (TypeError, OverflowError, pl.exceptions.PolarsError):
+            pass  # GOGC=off and no limit have more than 63 bits.
     return pl.Series(name, values, dtype=pl.Float64, strict=False)
-
-
-def _fits(value: Any) -> bool:
-    """Returns whether a value is an integer of 64 bits; GOGC=off and no limit are larger."""
-    return isinstance(value, int) and abs(value) < 1 << 63
 
 
 def _iso_us(texts: pl.Series) -> pl.Series:
@@ -198,17 +252,21 @@ def _iso_us(texts: pl.Series) -> pl.Series:
 
 def pauses(rings: list[Row]) -> pl.DataFrame:
     """Returns each pause in the rings once: line of its dump, cycle, end and length."""
+    rings = [ring for ring in rings if len(ring["ended_at"]) == len(ring["pause_ns"])]
     if not rings:
         return pl.DataFrame(schema=_TYPED)
+    lengths = pl.Series([len(ring["ended_at"]) for ring in rings])
     try:
-        columns = {name: [ring[name] for ring in rings] for name in PAUSES}
-        frame = pl.DataFrame(columns, schema=PAUSES, strict=False)
+        dumps = pl.DataFrame(
+            {name: [ring[name] for ring in rings] for name in ("line_no", "num_gc")},
+            schema=_DUMPS,
+            strict=False,
+        ).with_columns(place=pl.int_ranges(lengths))
+        long = dumps.explode("place", empty_as_null=False).with_columns(
+            _flat("ended_at", rings), _flat("pause_ns", rings)
+        )
     except (pl.exceptions.PolarsError, TypeError, OverflowError):
         return pl.DataFrame(schema=_TYPED)
-    frame = frame.filter(pl.col("ended_at").list.len() == pl.col("pause_ns").list.len())
-    long = frame.with_columns(place=pl.int_ranges(pl.col("ended_at").list.len())).explode(
-        "ended_at", "pause_ns", "place"
-    )
     # Cycle n is at (n + 255) % 256: the newest at that place is the largest n up to NumGC.
     newest = pl.col("num_gc") - (pl.col("num_gc") - 1 - pl.col("place")) % RING
     return (
@@ -225,3 +283,8 @@ def pauses(rings: list[Row]) -> pl.DataFrame:
         # Each dump repeats the pauses that the one before had.
         .unique(["gc_num", "ended_at"], keep="first", maintain_order=True)
     )
+
+
+def _flat(name: str, rings: list[Row]) -> pl.Series:
+    values = list(chain.from_iterable(ring[name] for ring in rings))
+    return pl.Series(name, values, dtype=pl.Int64, strict=False)

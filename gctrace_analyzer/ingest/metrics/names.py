@@ -133,6 +133,9 @@ HINTS = (
 )  # fmt: skip
 """Every metric that is read has one of these in its name; lines without them are skipped."""
 
+_PAUSES = "go_gc_duration_seconds"
+_INFO = "go_info"
+_USED = ("go.memory.used", "go_memory_used_bytes", "go_memory_used")
 _PREFIXED = re.compile(r"(?<![a-z])go_(?:gc|memstats|cpu|memory|sched|info)(?![a-z])\w*$")
 _UNIT = re.compile(r"(?:_bytes|_percent|_nanoseconds)?(?:_total)?$")
 
@@ -161,12 +164,12 @@ def metric(name: str, labels: Mapping[str, str]) -> Metric | None:
     >>> metric("http_requests_total", {}) is None
     True
     """
-    if name == "go_gc_duration_seconds":
+    if name == _PAUSES:
         return Metric("pause_max_s") if labels.get("quantile") in ("1", "1.0") else None
-    if name == "go_info":
+    if name == _INFO:
         version = labels.get("version", "")
         return Metric(VERSION, value=version) if version.startswith("go") else None
-    if name in ("go.memory.used", "go_memory_used_bytes", "go_memory_used"):
+    if name in _USED:
         kind = labels.get("go.memory.type") or labels.get("go_memory_type")
         column = _OTEL_USED.get(kind or "")
         return Metric(column) if column else None
@@ -174,6 +177,13 @@ def metric(name: str, labels: Mapping[str, str]) -> Metric | None:
         of_container = containers.column_of(name, labels)
         return Metric(of_container, is_of_container=True) if of_container else None
     return _by_name(name)
+
+
+@lru_cache(maxsize=4096)
+def may_be_read(name: str) -> bool:
+    """Returns whether any series of that name is read, whatever its labels."""
+    by_labels = name in (_PAUSES, _INFO, *_USED) or name.startswith(containers.HINTS)
+    return by_labels or _by_name(name) is not None
 
 
 @lru_cache(maxsize=4096)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.ingest import json_values
-from gctrace_analyzer.ingest.metrics.names import metric
+from gctrace_analyzer.ingest.metrics import names
 from gctrace_analyzer.ingest.metrics.samples import unix_us
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Rejected = tuple[int, str, str]
 
 _METRIC = re.compile(r'\{\s*"metric"\s*:\s*(?=\{)')
+_NAME = re.compile(r'[{,]\s*"__name__"\s*:\s*"([\w:.]+)"')
 _MEMBER = re.compile(r'(?<!\s)\s*,\s*"(values|value|timestamps|histograms|histogram)"\s*:\s*')
 _ERROR = re.compile(
     r'\A\s*\{\s*"status"\s*:\s*"error"(?:(?!"error"\s*:).){0,500}"error"\s*:\s*'
@@ -33,6 +34,8 @@ _ERROR = re.compile(
 )
 _MOST_SAMPLES = 1 << 20
 _MOST_CHARS = 1 << 25
+_MOST_LABELS, _LONGEST_LABELS = 1 << 16, 1 << 12
+"""How many texts of labels are kept, and how long each may be."""
 _CUT = "JSON that ends inside a value"
 
 
@@ -54,8 +57,9 @@ def read(text: str, samples: Samples) -> list[Rejected]:
         counted = at
         end = at
         try:
-            labels, end = json_values.raw_decode(text, at)
-            end = _read_series(text, end, labels, line_no, batch)
+            series, end = batch.series_at(text, at)
+            if series is not None:
+                end = _read_values(text, end, series, line_no, batch)
         except ValueError:
             rejected.append((line_no, _CUT, text[found.start() : found.start() + 200]))
         found = _METRIC.search(text, max(end, at))
@@ -72,20 +76,16 @@ def _closers(text: str) -> str:
     return text[len(text.rstrip("]} \n")) :]
 
 
-def _read_series(text: str, at: int, labels: Any, line_no: int, batch: _Batch) -> int:
+def _read_values(text: str, at: int, series: int, line_no: int, batch: _Batch) -> int:
     """Adds the samples of the series whose labels end at `at`; returns where it ends.
 
     Raises:
         ValueError: the JSON is damaged; what comes before the damage is added.
     """
-    labels = {k: v for k, v in labels.items() if isinstance(v, str)}
-    name = labels.get("__name__", "")
     member = _MEMBER.match(text, at)
-    if member is None or metric(name, labels) is None:
-        return at
-    series = batch.samples.series_of(name, labels)
-    assert series is not None
     members: dict[str, Any] = {}
+    if member is None:
+        return at
     while member is not None:
         begin = member.end()
         members[member[1]], at = _quick(text, begin)
@@ -167,6 +167,30 @@ class _Batch:
         self._columns: list[tuple[int, int, str, str]] = []
         self._chars = 0
         self.rejected: list[Rejected] = []
+        self._series_of: dict[str, int | None] = {}
+
+    def series_at(self, text: str, at: int) -> tuple[int | None, int]:
+        """Returns the series whose labels begin at `at`, None if it is not read; and their end.
+
+        A file of several answers repeats the labels of each series in each of them.
+
+        Raises:
+            ValueError: the JSON is damaged.
+        """
+        # A brace inside a value ends this text too early, and then it is no text of labels.
+        seen = text[at : text.find("}", at, at + _LONGEST_LABELS) + 1]
+        if seen in self._series_of:
+            return self._series_of[seen], at + len(seen)
+        if (name := _NAME.search(seen)) and not names.may_be_read(name[1]):
+            return None, at + len(seen)
+        labels, end = json_values.raw_decode(text, at)
+        if not _MEMBER.match(text, end):
+            return None, end
+        labels = {k: v for k, v in labels.items() if isinstance(v, str)}
+        series = self.samples.series_of(labels.get("__name__", ""), labels)
+        if end == at + len(seen) and len(self._series_of) < _MOST_LABELS:
+            self._series_of[seen] = series
+        return series, end
 
     def add_pairs(self, series: int, pairs: Any, line_no: int) -> None:
         """Adds samples given as pairs of time and value.

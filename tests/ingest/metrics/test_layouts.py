@@ -296,7 +296,9 @@ def test_the_limit_of_the_container_is_that_of_the_own_pod(tmp_path: Path) -> No
     assert (state["restart_count"], state["last_reason"]) == (3, "OOMKilled")
     assert state["oom_killed"] is None, "when it was killed is unknown"
     assert not run.post_mortems()
-    assert run.settings.value("container_limit_mib") == 1024
+    limit = run.settings.container_limit_mib
+    assert limit is not None
+    assert (limit.value, limit.source) == (1024, "Kubernetes metrics, api")
     assert len(run.processes) == 1
     without_pods = gca.read(write(tmp_path, [*scrapes([0, 15], [0, 10]), *of_pods]))
     assert without_pods.container_states.is_empty()
