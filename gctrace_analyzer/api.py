@@ -12,7 +12,7 @@ from gctrace_analyzer.analysis.settings import given_settings
 from gctrace_analyzer.analysis.thresholds import limits as service_limits
 from gctrace_analyzer.analysis.thresholds import thresholds_from
 from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
-from gctrace_analyzer.ingest import processes
+from gctrace_analyzer.ingest import chains, processes
 from gctrace_analyzer.ingest.clock import Clock, moment
 from gctrace_analyzer.ingest.read import Log, ReadOptions, read_log
 from gctrace_analyzer.live import Live
@@ -299,7 +299,7 @@ def from_frame(frame: object, **facts: Unpack[ProgramFacts]) -> Run:
     """
     table = frames.cycles_of(frame)
     if table["process"].has_nulls():
-        table = table.with_columns(processes.process_of([table])[0].alias("process"))
+        table = table.with_columns(chains.process_of([table])[0].alias("process"))
     tables = {name: schema.empty(name) for name in schema.LOG_TABLES}
     tables |= {"cycles": table, "processes": processes.processes(table)}
     return Run(Log(tables, (), {}, {}), given_settings(**facts))

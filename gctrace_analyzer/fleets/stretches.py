@@ -17,7 +17,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.fleets import figures, rows
-from gctrace_analyzer.ingest import processes
+from gctrace_analyzer.ingest import chains
 from gctrace_analyzer.ingest.compression import compression
 from gctrace_analyzer.ingest.sniff import SNIFF_BYTES, sniff
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES, Source
@@ -266,7 +266,7 @@ def _fits(earlier: ProcessPart, later: ProcessPart) -> bool:
     if any(earlier.row[name] != later.row[name] for name in _ORIGIN):
         return False
     cycles = pl.concat([earlier.last, later.first])
-    return processes.process_of([cycles])[0].to_list() == [0, 0]
+    return chains.process_of([cycles])[0].to_list() == [0, 0]
 
 
 def _row(parts: Sequence[ProcessPart]) -> Row:

@@ -1,0 +1,296 @@
+"""Finds the process of each cycle of one stream by numbers and times.
+
+In one process both only grow, and no cycle begins before the last one has ended. A number that
+falls is a restart, unless an older process continues afterwards: then several processes share
+the stream (`go test` and the compiler it runs), and each cycle goes to the process that it
+continues best. A change of GOMAXPROCS never starts a process.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from gctrace_analyzer.ingest.gctrace.columns import end_s
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+CLOCK_SLACK_S = 0.002
+"""Tolerance for times, because `@` is truncated to a millisecond and phases to two digits."""
+
+OPEN_CHAINS = 64
+"""Only this many of the last processes can get more cycles; limits the cost of crash loops."""
+
+LOOKAHEAD = 32
+"""How many cycles of other processes may come between two of one process."""
+
+
+def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
+    """Returns the process, 0, 1, …, of each cycle, for each of the frames.
+
+    The frames are parts of one log, none of them empty, rows in the order of the log.
+    """
+    links = list(_links(frames))
+    if all(each["follows"].all() for each in links):
+        return [pl.repeat(0, len(f), dtype=pl.Int64, eager=True) for f in frames]
+    chains = _sequential(_ends_of_runs(frames, links))
+    if chains is None:
+        return [pl.Series(numbers, dtype=pl.Int64) for numbers in _concurrent(frames)]
+    process = pl.Series(chains, dtype=pl.Int64)
+    found, before = [], -1
+    for each in links:
+        run = each["begins"].cast(pl.Int64).cum_sum() + before
+        before = run[-1]
+        found.append(process.gather(run))
+    return found
+
+
+def _links(frames: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Yields whether each cycle `follows` the previous row, and whether it `begins` a run.
+
+    A cycle follows another if one process may have printed both. A run is a series of
+    cycles with consecutive numbers.
+    """
+    num, later = pl.col("num"), pl.col("start") >= pl.col("end").shift() - CLOCK_SLACK_S
+    follows = (num > num.shift()) & later.fill_null(value=True)
+    follows = (follows & (pl.col("kind") == pl.col("kind").shift())).fill_null(value=False)
+    begins = ~(follows & (num == num.shift() + 1).fill_null(value=False))
+    yield _facts(frames[0]).select(
+        follows=follows | (pl.int_range(pl.len()) == 0), begins=begins
+    )
+    for before, frame in pairwise(frames):
+        facts = pl.concat([_facts(before.tail(1)), _facts(frame)])
+        yield facts.select(follows=follows, begins=begins).slice(1)
+
+
+def _ends_of_runs(
+    frames: Sequence[pl.DataFrame], links: Sequence[pl.DataFrame]
+) -> Iterator[tuple[_Cycle, _Cycle]]:
+    """Yields the first and the last cycle of each run."""
+    unfinished: list[_Cycle] = []
+    for index, (frame, each) in enumerate(zip(frames, links, strict=True)):
+        begins = each["begins"]
+        more = links[index + 1]["begins"][0] if index + 1 < len(links) else True
+        ends = begins.slice(1).append(pl.Series([more]))
+        firsts = chain(unfinished, _rows(frame.filter(begins)))
+        for last in _rows(frame.filter(ends)):
+            yield next(firsts), last
+        unfinished = list(firsts)
+
+
+def _rows(frame: pl.DataFrame) -> Iterator[_Cycle]:
+    return map(_Cycle._make, _facts(frame).iter_rows())
+
+
+def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
+    """Returns the columns of `_Cycle`."""
+    gc_cpu = (
+        "stw_sweep_term_cpu_ms",
+        "assist_cpu_ms",
+        "background_cpu_ms",
+        "stw_mark_term_cpu_ms",
+    )
+    # A process prints one line format only, except for cycles that check for goroutine leaks.
+    plain = pl.lit("gc18").cast(pl.Categorical)
+    shape = pl.when(pl.col("format") == "gc26").then(plain).otherwise("format")
+    return cycles.select(
+        pl.col("gc_num").alias("num"),
+        pl.col("start_s").alias("start"),
+        end_s().alias("end"),
+        pl.col("heap_start_mib").alias("heap"),
+        pl.col("heap_live_mib").alias("live"),
+        pl.col("heap_goal_mib").alias("goal"),
+        pl.col("procs"),
+        pl.col("stacks_mib").alias("stacks"),
+        pl.col("gc_cpu_since_start_pct").alias("share"),
+        (pl.sum_horizontal(gc_cpu) / 1000).alias("cpu"),
+        shape.to_physical().alias("kind"),
+    )
+
+
+class _Cycle(NamedTuple):
+    """The facts of a cycle by which its process is found."""
+
+    num: int
+    start: float | None
+    end: float | None
+    heap: int | None
+    live: int | None
+    goal: int | None
+    procs: int | None
+    stacks: int | None
+    share: int | None
+    cpu: float
+    kind: int
+
+
+@dataclass(slots=True, eq=False)
+class _Chain:
+    """What is known of a process so far: last cycle, GC CPU time in seconds.
+
+    `live` and `goal` are the last live heap with the goal after it, where that is larger.
+    """
+
+    process: int
+    last: _Cycle
+    cpu: float = 0.0
+    live: int | None = None
+    goal: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.last.num == 1:
+            self.cpu = self.last.cpu
+        else:
+            capacity = (self.last.end or 0.0) * (self.last.procs or 0)
+            self.cpu = capacity * ((self.last.share or 0) + 0.5) / 100
+
+    def missing(self, cycle: _Cycle) -> float:
+        """Returns how many cycles are missing between the last cycle and `cycle`.
+
+        The number is infinite if `cycle` cannot be of this process.
+        """
+        last = self.last
+        apart = cycle.num - last.num
+        if apart < 1 or cycle.kind != last.kind:
+            return math.inf
+        if _less(cycle.start, last.end, CLOCK_SLACK_S):
+            return math.inf
+        if apart == 1 and _less(cycle.heap, last.live, 1):
+            return math.inf  # the heap cannot shrink between cycles
+        return apart - 1
+
+    def mismatch(self, cycle: _Cycle) -> tuple[float, bool]:
+        """Returns how badly the cycle fits this process, and whether GOMAXPROCS differs."""
+        growth = _goal_growth_pct(self.last.live, cycle.goal)
+        usual = _goal_growth_pct(self.live, self.goal)
+        odd = abs(math.log((growth + 1) / (usual + 1))) if growth and usual else 0.0
+        odd += abs((cycle.stacks or 0) - (self.last.stacks or 0)) / 4
+        capacity = (cycle.end or 0.0) * (cycle.procs or 0)
+        if capacity and cycle.share is not None:
+            # The printed percentage counts all cycles so far, so it differs between processes.
+            odd += abs(100 * (self.cpu + cycle.cpu) / capacity - cycle.share - 0.5) / 2
+        return round(odd, 1), cycle.procs != self.last.procs
+
+    def add(self, cycle: _Cycle) -> None:
+        """Makes the cycle the last one of this process."""
+        live, goal = self.last.live, cycle.goal
+        if live and goal and goal > live and cycle.num == self.last.num + 1:
+            self.live, self.goal = live, goal
+        self.cpu += cycle.cpu
+        self.last = cycle
+
+
+def _less(one: float | None, other: float | None, slack: float) -> bool:
+    return one is not None and other is not None and one < other - slack
+
+
+def _goal_growth_pct(live: int | None, goal: int | None) -> float | None:
+    """Returns by how many percent the goal exceeds the live heap of the cycle before.
+
+    Unlike in `effective_gogc`, stacks and globals are ignored: this only serves to compare cycles.
+    """
+    if not live or goal is None or goal <= live:
+        return None
+    return 100 * (goal - live) / live
+
+
+def _sequential(runs: Iterable[tuple[_Cycle, _Cycle]]) -> list[int] | None:
+    """Returns the process of each run of consecutive numbers; None if processes ran concurrently.
+
+    A run is given by its first and its last cycle.
+
+    Processes ran concurrently if a run continues an earlier process with fewer missing cycles
+    than it continues the newest process, or if it fits into a gap of the newest process.
+    """
+    chains: list[_Chain] = []
+    before_gap = None
+    process: list[int] = []
+    for first, last in runs:
+        here = chains[-1].missing(first) if chains else math.inf
+        earlier = [*chains[-OPEN_CHAINS:-1], *([before_gap] if before_gap else [])]
+        if min((each.missing(first) for each in earlier), default=math.inf) < here:
+            return None
+        if here == math.inf:
+            chains.append(_Chain(len(chains), last))
+        elif here:
+            before_gap = _Chain(chains[-1].process, chains[-1].last)
+        chains[-1].last = last
+        process.append(chains[-1].process)
+    return process
+
+
+def _concurrent(frames: Sequence[pl.DataFrame]) -> Iterator[list[int]]:
+    """Yields the process of each cycle of a frame: the recent process that it fits best."""
+    chains: list[_Chain] = []  # the most recent last
+    count = 0
+    for rows, following in _with_following(frames):
+        process: list[int] = []
+        for place, cycle in enumerate(rows, start=1):
+            found = _next_of(chains, cycle)
+            if found is None:
+                upcoming = [*rows[place : place + LOOKAHEAD], *following][:LOOKAHEAD]
+                found = _after_gap(chains, cycle, upcoming)
+            if found is None:
+                found = _Chain(count, cycle)
+                count += 1
+                chains.append(found)
+            else:
+                found.add(cycle)
+                if found is not chains[-1]:
+                    chains.remove(found)
+                    chains.append(found)
+            process.append(found.process)
+        yield process
+
+
+def _next_of(chains: list[_Chain], cycle: _Cycle) -> _Chain | None:
+    """Returns the process whose next cycle this is; of several, the one that it fits best."""
+    before = cycle.num - 1
+    next_to = [each for each in chains[-OPEN_CHAINS:] if each.last.num == before]
+    fitting = [each for each in next_to if each.missing(cycle) == 0]
+    if len(fitting) < 2:
+        return fitting[0] if fitting else None
+    # Of those that fit alike, the one that was seen last.
+    return min(reversed(fitting), key=lambda each: each.mismatch(cycle))
+
+
+def _after_gap(
+    chains: list[_Chain], cycle: _Cycle, upcoming: Iterable[_Cycle]
+) -> _Chain | None:
+    """Returns the process that this cycle continues with cycles missing in between.
+
+    If the number that comes next in a process follows later in the input, this cycle belongs to
+    another process.
+    """
+    for each in _candidates(chains, cycle):
+        if not any(each.missing(later) == 0 for later in upcoming):
+            return each
+    return None
+
+
+def _candidates(chains: list[_Chain], cycle: _Cycle) -> list[_Chain]:
+    """Returns the processes that this cycle may belong to, most likely first."""
+    costs = []
+    for age, each in enumerate(reversed(chains[-OPEN_CHAINS:])):
+        missing = each.missing(cycle)
+        if missing < math.inf:
+            costs.append(((missing, each.mismatch(cycle), age), each))
+    return [each for _, each in sorted(costs, key=lambda cost: cost[0])]
+
+
+def _with_following(
+    frames: Sequence[pl.DataFrame],
+) -> Iterator[tuple[list[_Cycle], list[_Cycle]]]:
+    """Yields the cycles of each frame, and the `LOOKAHEAD` cycles after them."""
+    for index, frame in enumerate(frames):
+        following: list[_Cycle] = []
+        for later in frames[index + 1 :]:
+            if len(following) >= LOOKAHEAD:
+                break
+            following += _rows(later.head(LOOKAHEAD - len(following)))
+        yield list(_rows(frame)), following
