@@ -40,8 +40,8 @@ class Reader(Protocol):
         """Reads lines, which are numbered from 1.
 
         Returns how many lines there are; the records of each format, `line_no` (uint32) and its
-        numbers (int64 or float64, by their kind), or None without any; and the other lines,
-        without empty ones: `line_no`, and their text.
+        numbers (int64 or float64, by their kind), or None without any; and the other lines that
+        the reader keeps: `line_no`, and their text.
         """
 
 
@@ -51,16 +51,24 @@ class Core(Protocol):
     INTERFACE: int
 
     def Reader(  # noqa: N802  # a class
-        self, formats: Sequence[tuple[bytes, Sequence[tuple[str, str, bytes]]]]
+        self,
+        formats: Sequence[tuple[bytes, Sequence[tuple[str, str, bytes]]]],
+        words: Sequence[bytes],
+        most: int,
     ) -> Reader:
         """Returns a reader of formats.
 
         Each is the literal before the first number, and for each number its name, its kind
-        (`whole`, `whole32` or `decimal`) and the literal after it.
+        (`whole`, `whole32` or `decimal`) and the literal after it. Of the other lines, it keeps
+        those that contain one of the words or are longer than `most`; without words, it keeps all
+        but empty ones.
         """
 
-    def lines(self, data: bytes, numbers: Sequence[int]) -> bytes:
-        """Returns the lines with these numbers, which are in order and begin with 1."""
+    def lines(self, data: bytes, total: int, numbers: Sequence[int]) -> bytes:
+        """Returns the lines with these numbers, which are in order and begin with 1.
+
+        `total` is the number of all lines.
+        """
 
 
 def compiled() -> Core | None:

@@ -14,7 +14,7 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::{PyBytes, PyCapsule};
 
-    use crate::records::{self, Chunk, Columns, Kind, Template, Values};
+    use crate::records::{self, BadTemplate, Chunk, Columns, Filter, Kind, Template, Values};
 
     /// Raised with every change of what Python calls, so that no old build is used by accident.
     #[pymodule_export]
@@ -24,6 +24,7 @@ mod _core {
     #[pyclass(frozen)]
     struct Reader {
         templates: Vec<Template>,
+        filter: Filter,
         names: Vec<Vec<String>>,
     }
 
@@ -36,9 +37,15 @@ mod _core {
     #[pymethods]
     impl Reader {
         /// Takes the literal before the first number of each format, and its numbers: the name of
-        /// each, its kind (`whole`, `whole32` or `decimal`) and the literal after it.
+        /// each, its kind (`whole`, `whole32` or `decimal`) and the literal after it. Other lines
+        /// are kept if they contain one of the words or are longer than `most`; without words,
+        /// all but empty ones are.
         #[new]
-        fn new(formats: Vec<(Vec<u8>, Vec<Number>)>) -> PyResult<Self> {
+        fn new(
+            formats: Vec<(Vec<u8>, Vec<Number>)>,
+            words: Vec<Vec<u8>>,
+            most: usize,
+        ) -> PyResult<Self> {
             let (mut templates, mut names) = (Vec::new(), Vec::new());
             for (head, numbers) in formats {
                 let mut steps = Vec::new();
@@ -46,15 +53,15 @@ mod _core {
                 for (_, kind, literal) in numbers {
                     steps.push((kind_of(&kind)?, literal));
                 }
-                let template = Template::new(&head, &steps);
-                templates.push(template.map_err(|err| PyValueError::new_err(err.to_string()))?);
+                templates.push(Template::new(&head, &steps).map_err(bad)?);
             }
-            Ok(Self { templates, names })
+            let filter = Filter::new(&words, most).map_err(bad)?;
+            Ok(Self { templates, filter, names })
         }
 
         /// Reads whole lines, which are numbered from 1.
         fn read<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Read<'py>> {
-            let mut chunk = py.detach(|| Chunk::read(&self.templates, data));
+            let mut chunk = py.detach(|| Chunk::read(&self.templates, &self.filter, data));
             let mut tables = Vec::new();
             for (columns, names) in chunk.records.drain(..).zip(&self.names) {
                 tables.push((!columns.line_no.is_empty()).then(|| records_of(columns, names)));
@@ -96,11 +103,17 @@ mod _core {
         }
     }
 
-    /// Returns lines by their numbers, which begin with 1 and rise, each with a line end.
+    /// Returns lines by their numbers, which begin with 1 and rise, each with a line end; `total`
+    /// is the number of all lines.
     #[pyfunction]
     #[allow(clippy::needless_pass_by_value)]
-    fn lines<'py>(py: Python<'py>, data: &[u8], numbers: Vec<u32>) -> Bound<'py, PyBytes> {
-        let found = py.detach(|| records::lines(data, &numbers));
+    fn lines<'py>(
+        py: Python<'py>,
+        data: &[u8],
+        total: u32,
+        numbers: Vec<u32>,
+    ) -> Bound<'py, PyBytes> {
+        let found = py.detach(|| records::lines(data, total, &numbers));
         PyBytes::new(py, &found)
     }
 
@@ -138,6 +151,11 @@ mod _core {
         let data = ArrayDataBuilder::new(dtype.clone()).len(rows).child_data(children);
         let schema = Field::new("", dtype, false);
         Ok(Table { data: data.build().map_err(failed)?, schema })
+    }
+
+    #[allow(clippy::needless_pass_by_value)]
+    fn bad(err: BadTemplate) -> PyErr {
+        PyValueError::new_err(err.to_string())
     }
 
     #[allow(clippy::needless_pass_by_value)]

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
 /// What stands at a place of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -86,10 +88,17 @@ pub struct Chunk {
     pub lines: u32,
     /// The records, by template.
     pub records: Vec<Columns>,
-    /// The numbers of the other lines, without those of empty lines.
+    /// The numbers of the other lines that may matter.
     pub rest_no: Vec<u32>,
-    /// The other lines, each with a line end.
+    /// These lines, each with a line end.
     pub rest: Vec<u8>,
+}
+
+/// Which lines may matter that are no records.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    words: Option<AhoCorasick>,
+    most: usize,
 }
 
 /// The most numbers that a template may have.
@@ -280,6 +289,27 @@ impl Template {
     }
 }
 
+impl Filter {
+    /// Keeps lines that contain one of the words, or are longer than `most`; without words, it
+    /// keeps all lines but empty ones.
+    ///
+    /// # Errors
+    ///
+    /// The words are too many to search for.
+    pub fn new(words: &[Vec<u8>], most: usize) -> Result<Self, BadTemplate> {
+        let mut builder = AhoCorasick::builder();
+        let build = || builder.kind(Some(AhoCorasickKind::DFA)).build(words);
+        let found = (!words.is_empty()).then(build).transpose();
+        let words = found.map_err(|_| BadTemplate("too many words"))?;
+        Ok(Self { words, most })
+    }
+
+    fn keeps(&self, line: &[u8]) -> bool {
+        let contains = |words: &AhoCorasick| words.is_match(line) || line.len() > self.most;
+        !line.is_empty() && self.words.as_ref().is_none_or(contains)
+    }
+}
+
 impl Values {
     fn new(kind: Kind) -> Self {
         match kind {
@@ -337,14 +367,14 @@ impl Columns {
 impl Chunk {
     /// Reads whole lines, which are numbered from 1.
     #[must_use]
-    pub fn read(templates: &[Template], data: &[u8]) -> Self {
+    pub fn read(templates: &[Template], filter: &Filter, data: &[u8]) -> Self {
         let records = templates.iter().map(Columns::new).collect();
         let mut chunk = Self { records, ..Self::default() };
-        chunk.add(templates, data);
+        chunk.add(templates, filter, data);
         chunk
     }
 
-    fn add(&mut self, templates: &[Template], data: &[u8]) {
+    fn add(&mut self, templates: &[Template], filter: &Filter, data: &[u8]) {
         let (mut at, mut usual, mut values) = (0, 0, [0; MOST]);
         while at < data.len() {
             self.lines += 1;
@@ -364,45 +394,56 @@ impl Chunk {
                 columns.push(self.lines, &values);
                 at = end;
             } else {
-                at = self.keep(data, at);
+                let end = line_end(data, at);
+                let line = &data[at..end];
+                if filter.keeps(line) {
+                    self.rest_no.push(self.lines);
+                    self.rest.extend_from_slice(line);
+                    self.rest.push(b'\n');
+                }
+                at = end + 1;
             }
         }
         self.records.iter_mut().for_each(Columns::flush);
     }
-
-    /// Adds the line that begins at `at` to the rest; returns where the next one begins.
-    fn keep(&mut self, data: &[u8], at: usize) -> usize {
-        let end = line_end(data, at);
-        if end > at {
-            self.rest_no.push(self.lines);
-            self.rest.extend_from_slice(&data[at..end]);
-            self.rest.push(b'\n');
-        }
-        end + 1
-    }
 }
 
+/// Returns where the line that begins at `at` ends.
 fn line_end(data: &[u8], at: usize) -> usize {
-    memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |found| at + found)
+    let rest = data.get(at..).unwrap_or_default();
+    memchr::memchr(b'\n', rest).map_or(data.len().max(at), |found| at + found)
 }
 
 /// Returns lines by their numbers, which begin with 1 and rise, each with a line end.
+///
+/// `total` is the number of all lines. Those of the second half are searched from the end.
 #[must_use]
-pub fn lines(data: &[u8], numbers: &[u32]) -> Vec<u8> {
-    let (mut found, mut at, mut line_no) = (Vec::new(), 0, 1);
-    for &number in numbers {
+pub fn lines(data: &[u8], total: u32, numbers: &[u32]) -> Vec<u8> {
+    let middle = numbers.partition_point(|number| *number <= total / 2);
+    let mut found = Vec::new();
+    let (mut at, mut line_no) = (0, 1);
+    for &number in &numbers[..middle] {
         while line_no < number && at < data.len() {
             at = line_end(data, at) + 1;
             line_no += 1;
         }
-        if line_no != number || at >= data.len() {
-            break;
-        }
-        let end = line_end(data, at);
-        found.extend_from_slice(&data[at..end]);
-        found.push(b'\n');
+        found.push(at);
     }
-    found
+    let mut last = Vec::new();
+    let (mut at, mut line_no) = (data.len(), total + 1);
+    for &number in numbers[middle..].iter().rev() {
+        while line_no > number && at > 0 {
+            at = memchr::memrchr(b'\n', &data[..at - 1]).map_or(0, |end| end + 1);
+            line_no -= 1;
+        }
+        last.push(at);
+    }
+    let mut text = Vec::new();
+    for at in found.into_iter().chain(last.into_iter().rev()) {
+        text.extend_from_slice(data.get(at..line_end(data, at)).unwrap_or_default());
+        text.push(b'\n');
+    }
+    text
 }
 
 #[cfg(test)]
@@ -418,8 +459,12 @@ mod tests {
         Template::new(b"gc ", &steps).unwrap()
     }
 
+    fn read(templates: &[Template], data: &[u8]) -> Chunk {
+        Chunk::read(templates, &Filter::new(&[], 0).unwrap(), data)
+    }
+
     fn one(line: &str) -> Option<(i64, f64, i64)> {
-        let chunk = Chunk::read(&[template()], line.as_bytes());
+        let chunk = read(&[template()], line.as_bytes());
         assert_eq!(chunk.lines, 1);
         let columns = &chunk.records[0];
         if columns.line_no.is_empty() {
@@ -475,7 +520,7 @@ mod tests {
     #[test]
     fn lines_are_counted_and_empty_ones_left_out() {
         let data = format!("\nfirst\n\n{}{}last", line("1", "2"), line("3", "4"));
-        let chunk = Chunk::read(&[template()], data.as_bytes());
+        let chunk = read(&[template()], data.as_bytes());
         assert_eq!(chunk.lines, 6);
         assert_eq!(chunk.rest, b"first\nlast\n");
         assert_eq!(chunk.rest_no, [2, 6]);
@@ -486,19 +531,30 @@ mod tests {
     fn each_record_goes_to_its_own_template() {
         let other = Template::new(b"gc ", &[(Kind::Whole, b" P".to_vec())]).unwrap();
         let data = format!("gc 1 P\n{}gc 2 P\n", line("1", "2"));
-        let chunk = Chunk::read(&[template(), other], data.as_bytes());
+        let chunk = read(&[template(), other], data.as_bytes());
         assert_eq!(chunk.records[0].line_no, [2]);
         assert_eq!(chunk.records[1].line_no, [1, 3]);
         assert_eq!(chunk.records[1].values, [Values::Whole(vec![1, 2])]);
     }
 
     #[test]
+    fn lines_that_cannot_matter_are_left_out() {
+        let data = b"one\n\nno word\nlonger than most\ntwo words";
+        let filter = Filter::new(&[b"one".to_vec(), b"two".to_vec()], 10).unwrap();
+        let chunk = Chunk::read(&[template()], &filter, data);
+        assert_eq!(chunk.lines, 5);
+        assert_eq!(chunk.rest_no, [1, 4, 5]);
+        assert_eq!(chunk.rest, b"one\nlonger than most\ntwo words\n");
+    }
+
+    #[test]
     fn lines_are_found_by_number() {
-        let data = b"one\n\nthree\nfour";
-        assert_eq!(lines(data, &[1, 2, 4]), b"one\n\nfour\n");
-        assert_eq!(lines(data, &[3, 5]), b"three\n");
-        assert_eq!(lines(b"", &[1]), b"");
-        assert_eq!(lines(b"one\n", &[1, 2]), b"one\n");
+        let data = b"one\n\nthree\nfour\nfive\n";
+        assert_eq!(lines(data, 5, &[1, 2, 4]), b"one\n\nfour\n");
+        assert_eq!(lines(data, 5, &[2, 3, 5]), b"\nthree\nfive\n");
+        assert_eq!(lines(data, 5, &[]), b"");
+        assert_eq!(lines(b"\n\n", 2, &[1, 2]), b"\n\n");
+        assert_eq!(lines(b"one", 1, &[1]), b"one\n");
     }
 
     #[test]

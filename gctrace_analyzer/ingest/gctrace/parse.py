@@ -7,13 +7,22 @@ fails, by regular expression (`patterns`).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer.ingest.evidence import dispatch
 from gctrace_analyzer.ingest.gctrace import patterns
-from gctrace_analyzer.ingest.gctrace.bare import Lines, lines_at, lines_of, read_records
+from gctrace_analyzer.ingest.gctrace.bare import (
+    Lines,
+    all_others,
+    lines_at,
+    lines_of,
+    read_records,
+)
 from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES, ChunkResult, Suspect
 from gctrace_analyzer.ingest.gctrace.columns import companions_frame, cycles_frame
 from gctrace_analyzer.ingest.gctrace.patterns import Frames, add_by_pattern
@@ -23,17 +32,23 @@ from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed, detac
 from gctrace_analyzer.ingest.wrappers.strip import Stripped, strip_prefixes
 from gctrace_analyzer.schema import IDENTITY
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LITERAL = re.compile(r"[A-Za-z0-9 @:_]+")
+"""What each alternative of a quick search begins with."""
+
 _MOSTLY_BARE = 4
 """A log has no log prefix if bare records outnumber prefixed ones by this factor."""
 
 
 def parse(data: bytes) -> ChunkResult:
     """Parses whole lines of clean UTF-8 (see `ingest.sources`), which are numbered from 1."""
-    lines = lines_of(data)
+    lines = lines_of(data, _words())
     found: Frames = {"cycles": lines.cycles}
     bare = is_bare(pl.col("text"))
     whole, rest = lines.others.filter(bare), lines.others.filter(~bare)
-    stripped = _stripped(rest, len(whole) + lines.read)
+    stripped = _stripped(rest, len(whole) + lines.read, partial(all_others, lines, data))
     suspects = _add_stripped(stripped, found)
     context = _context_of(lines, data, suspects)
     count, records, texts = lines.total, whole.drop("text"), joined(whole)
@@ -45,25 +60,38 @@ def parse(data: bytes) -> ChunkResult:
     return _result(found, stripped, suspects, context, count)
 
 
-def _stripped(lines: pl.DataFrame, bare: int) -> Stripped:
+@cache
+def _words() -> tuple[bytes, ...]:
+    """Returns texts of which each line that `_stripped` looks at contains one, or is long."""
+    found = (_LITERAL.match(each) for each in f"{patterns.HINT}|{dispatch.COARSE}".split("|"))
+    return tuple(each[0].encode() for each in found if each)
+
+
+def _stripped(
+    lines: pl.DataFrame, bare: int, every_line: Callable[[], pl.DataFrame]
+) -> Stripped:
     """Returns the lines that may contain something useful, without their log prefixes.
 
-    `bare` is the number of lines in the chunk that are a record and nothing else.
+    Args:
+        lines: the lines that are not bare records. Those without a match of `patterns.HINT` and
+            `dispatch.COARSE` may be missing if there are bare records.
+        bare: the number of lines in the chunk that are a record and nothing else.
+        every_line: returns `lines` with none missing.
     """
+    if lines.is_empty():
+        return Stripped(lines, Counter(), 0)
     text = pl.col("text")
     long = text.str.len_bytes() > LONG_LINE_BYTES
-    everything = lines.lazy().filter(
-        text.str.contains(f"{patterns.HINT}|{dispatch.HINT}") | long
-    )
+    hint = text.str.contains(f"{patterns.HINT}|{dispatch.HINT}") | long
     if not bare:
-        return strip_prefixes(everything.collect())
+        return strip_prefixes(lines.filter(hint))
     maybe = lines.filter(text.str.contains(f"{patterns.HINT}|{dispatch.COARSE}") | long)
     if maybe.is_empty():
         return Stripped(maybe, Counter(), 0)
     payload = maybe["text"].str.contains(dispatch.HINT)
     if payload.any():
         # `COARSE` misses the rows of an OOM task table, so the lines found by `HINT` are used.
-        maybe = everything.collect()
+        maybe = every_line().filter(hint)
         payload = maybe["text"].str.contains(dispatch.HINT)
     runtime = maybe["text"].str.contains(patterns.RUNTIME)
     if int(runtime.sum()) * _MOSTLY_BARE > bare:

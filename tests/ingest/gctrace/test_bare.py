@@ -131,9 +131,11 @@ def test_any_cycles_between_any_lines_read_the_same(
 def test_only_what_the_core_cannot_read_is_left_to_python() -> None:
     data = (SAMPLES / "steady-go1.26.log").read_bytes()
     lines = bare.lines_of(data)
-    assert lines.total == data.count(b"\n")
-    assert lines.read == 33
+    assert (lines.total, lines.read) == (data.count(b"\n"), 33)
     assert not lines.others["text"].str.starts_with("gc 1 ").any()
+    some = bare.lines_of(data, [b"GET"])
+    assert some.others.equals(lines.others.filter(lines.others["text"].str.contains("GET")))
+    assert bare.all_others(some, data).equals(bare.all_others(lines, data))
 
 
 def test_a_chunk_with_nothing_in_it_reads_the_same() -> None:
