@@ -17,24 +17,21 @@ BATCH = 100_000
 _FIRST_MS = 1_767_225_600_000
 """The program starts on 2026-01-01, in UTC."""
 
-_MIB = 1 << 20
-_LINES = {"plain": "records only", "half": "every second line is from the application"}
-KINDS = tuple(_LINES)
-
 
 def write_log(
-    path: Path, *, kind: str, mib: float | None = None, cycles: int | None = None
+    path: Path, *, kind: str, mb: float = math.inf, cycles: int | None = None
 ) -> Path:
-    """Writes a log of at least so many MiB or of so many cycles, unless it is there already.
+    """Writes a log of so many megabytes or so many cycles, unless it is there already.
 
     Args:
         path: the file to write.
-        kind: one of `KINDS`.
-        mib: how large it becomes, give or take a batch.
-        cycles: how many cycles it has, instead.
+        kind: `plain`, records only, or `half`, every second line is from an application.
+        mb: the size, up to the last whole line.
+        cycles: how many cycles there are at most.
     """
     if path.exists():
         return path
+    most = mb * 1e6
     uptime_ms, first = 0, 1
     partial = path.with_suffix(".partial")
     with partial.open("wb") as file:
@@ -46,8 +43,8 @@ def write_log(
             columns = ["record"] if kind == "plain" else ["record", "other"]
             text = lines.select(pl.concat_str(columns, separator="\n").str.join("\n")).item()
             data = text.encode() + b"\n"
-            if mib is not None and file.tell() + len(data) > mib * _MIB:
-                file.write(data[: data.rfind(b"\n", 0, int(mib * _MIB) - file.tell()) + 1])
+            if file.tell() + len(data) > most:
+                file.write(data[: data.rfind(b"\n", 0, int(most) - file.tell()) + 1])
                 break
             file.write(data)
             first += count

@@ -56,7 +56,11 @@ mod _core {
                 templates.push(Template::new(&head, &steps).map_err(bad)?);
             }
             let filter = Filter::new(&words, most).map_err(bad)?;
-            Ok(Self { templates, filter, names })
+            Ok(Self {
+                templates,
+                filter,
+                names,
+            })
         }
 
         /// Reads whole lines, which are numbered from 1.
@@ -66,7 +70,10 @@ mod _core {
             for (columns, names) in chunk.records.drain(..).zip(&self.names) {
                 tables.push((!columns.line_no.is_empty()).then(|| records_of(columns, names)));
             }
-            let tables = tables.into_iter().map(Option::transpose).collect::<PyResult<_>>()?;
+            let tables = tables
+                .into_iter()
+                .map(Option::transpose)
+                .collect::<PyResult<_>>()?;
             let rest_no = table(vec![line_numbers(mem::take(&mut chunk.rest_no))])?;
             Ok((chunk.lines, tables, rest_no, PyBytes::new(py, &chunk.rest)))
         }
@@ -123,11 +130,21 @@ mod _core {
             fields.push(match values {
                 Values::Whole(mut values) => {
                     values.shrink_to_fit();
-                    (name.as_str(), DataType::Int64, values.len(), Buffer::from_vec(values))
+                    (
+                        name.as_str(),
+                        DataType::Int64,
+                        values.len(),
+                        Buffer::from_vec(values),
+                    )
                 }
                 Values::Decimal(mut values) => {
                     values.shrink_to_fit();
-                    (name.as_str(), DataType::Float64, values.len(), Buffer::from_vec(values))
+                    (
+                        name.as_str(),
+                        DataType::Float64,
+                        values.len(),
+                        Buffer::from_vec(values),
+                    )
                 }
             });
         }
@@ -136,21 +153,33 @@ mod _core {
 
     fn line_numbers(mut numbers: Vec<u32>) -> (&'static str, DataType, usize, Buffer) {
         numbers.shrink_to_fit();
-        ("line_no", DataType::UInt32, numbers.len(), Buffer::from_vec(numbers))
+        (
+            "line_no",
+            DataType::UInt32,
+            numbers.len(),
+            Buffer::from_vec(numbers),
+        )
     }
 
     fn table(columns: Vec<(&str, DataType, usize, Buffer)>) -> PyResult<Table> {
         let rows = columns.first().map_or(0, |(_, _, rows, _)| *rows);
         let (mut fields, mut children) = (Vec::new(), Vec::new());
         for (name, dtype, length, buffer) in columns {
-            let child = ArrayDataBuilder::new(dtype.clone()).len(length).add_buffer(buffer);
+            let child = ArrayDataBuilder::new(dtype.clone())
+                .len(length)
+                .add_buffer(buffer);
             children.push(child.build().map_err(failed)?);
             fields.push(Arc::new(Field::new(name, dtype, false)));
         }
         let dtype = DataType::Struct(Fields::from(fields));
-        let data = ArrayDataBuilder::new(dtype.clone()).len(rows).child_data(children);
+        let data = ArrayDataBuilder::new(dtype.clone())
+            .len(rows)
+            .child_data(children);
         let schema = Field::new("", dtype, false);
-        Ok(Table { data: data.build().map_err(failed)?, schema })
+        Ok(Table {
+            data: data.build().map_err(failed)?,
+            schema,
+        })
     }
 
     #[allow(clippy::needless_pass_by_value)]

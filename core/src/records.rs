@@ -118,7 +118,10 @@ impl Word {
         let (mut bytes, mut mask) = ([0; WORD], [0; WORD]);
         bytes[..part.len()].copy_from_slice(part);
         mask[..part.len()].fill(0xff);
-        Self { bytes: u64::from_le_bytes(bytes), mask: u64::from_le_bytes(mask) }
+        Self {
+            bytes: u64::from_le_bytes(bytes),
+            mask: u64::from_le_bytes(mask),
+        }
     }
 
     #[inline(always)]
@@ -131,7 +134,11 @@ impl Literal {
     fn new(text: &[u8]) -> Self {
         let mut words = text.chunks(WORD).map(Word::new);
         let first = words.next().unwrap_or(Word { bytes: 0, mask: 0 });
-        Self { first, more: words.collect(), text: text.to_vec() }
+        Self {
+            first,
+            more: words.collect(),
+            text: text.to_vec(),
+        }
     }
 
     /// Returns where the literal ends if it begins at `at`.
@@ -180,9 +187,17 @@ fn number(data: &[u8], at: usize, kind: Kind) -> Option<(u64, usize)> {
     }
     // Where the number ends, and how many of its bits are digits without and with decimals. No
     // branches, because it cannot be predicted which numbers have a point.
-    let end = if point { later.trailing_zeros() & !7 } else { whole };
+    let end = if point {
+        later.trailing_zeros() & !7
+    } else {
+        whole
+    };
     let below = (1_u64 << whole) - 1;
-    let joined = if point { digits & below | (digits >> 8) & !below } else { digits };
+    let joined = if point {
+        digits & below | (digits >> 8) & !below
+    } else {
+        digits
+    };
     let bits = end - if point { 8 } else { 0 };
     let decimals = (bits - whole) as usize / WORD;
     if whole == 0 || point && decimals == 0 {
@@ -258,16 +273,24 @@ impl Template {
         }
         let mut literals = steps.iter().map(|(_, text)| text.as_slice()).chain([head]);
         if literals.any(|text| text.is_empty() || text.contains(&b'\n')) {
-            return Err(BadTemplate("a literal of a template is empty or has a line end"));
+            return Err(BadTemplate(
+                "a literal of a template is empty or has a line end",
+            ));
         }
-        if steps.iter().any(|(_, text)| text[0] == b'.' || text[0].is_ascii_digit()) {
+        if steps
+            .iter()
+            .any(|(_, text)| text[0] == b'.' || text[0].is_ascii_digit())
+        {
             return Err(BadTemplate("a literal of a template continues a number"));
         }
         Ok(Self {
             head: Literal::new(head),
             steps: steps
                 .iter()
-                .map(|(kind, text)| Step { kind: *kind, literal: Literal::new(text) })
+                .map(|(kind, text)| Step {
+                    kind: *kind,
+                    literal: Literal::new(text),
+                })
                 .collect(),
         })
     }
@@ -329,7 +352,10 @@ impl Values {
 impl Columns {
     fn new(template: &Template) -> Self {
         let values = template.steps.iter().map(|step| Values::new(step.kind));
-        Self { values: values.collect(), ..Self::default() }
+        Self {
+            values: values.collect(),
+            ..Self::default()
+        }
     }
 
     /// Makes room for as many records as fit into so many bytes.
@@ -339,7 +365,9 @@ impl Columns {
         let rows = bytes / record + bytes / record / 16 + ROWS;
         self.rows.reserve(ROWS);
         self.line_no.reserve(rows);
-        self.values.iter_mut().for_each(|values| values.reserve(rows));
+        self.values
+            .iter_mut()
+            .for_each(|values| values.reserve(rows));
     }
 
     #[inline(always)]
@@ -369,7 +397,10 @@ impl Chunk {
     #[must_use]
     pub fn read(templates: &[Template], filter: &Filter, data: &[u8]) -> Self {
         let records = templates.iter().map(Columns::new).collect();
-        let mut chunk = Self { records, ..Self::default() };
+        let mut chunk = Self {
+            records,
+            ..Self::default()
+        };
         chunk.add(templates, filter, data);
         chunk
     }
@@ -468,14 +499,19 @@ mod tests {
         assert_eq!(chunk.lines, 1);
         let columns = &chunk.records[0];
         if columns.line_no.is_empty() {
-            assert_eq!(chunk.rest.strip_suffix(b"\n").unwrap(), line.trim_end_matches('\n').as_bytes());
+            assert_eq!(
+                chunk.rest.strip_suffix(b"\n").unwrap(),
+                line.trim_end_matches('\n').as_bytes()
+            );
             return None;
         }
         assert!(chunk.rest.is_empty());
         match columns.values.as_slice() {
-            [Values::Whole(num), Values::Decimal(seconds), Values::Whole(procs)] => {
-                Some((num[0], seconds[0], procs[0]))
-            }
+            [
+                Values::Whole(num),
+                Values::Decimal(seconds),
+                Values::Whole(procs),
+            ] => Some((num[0], seconds[0], procs[0])),
             _ => panic!("other kinds: {columns:?}"),
         }
     }
@@ -492,20 +528,43 @@ mod tests {
 
     #[test]
     fn decimals_are_the_nearest_floats() {
-        for text in ["0.1", "0.007", "123456789.123456", "999999999999999", "0.00000000000001"] {
-            assert_eq!(one(&line(text, "1")).unwrap().1, text.parse::<f64>().unwrap());
+        for text in [
+            "0.1",
+            "0.007",
+            "123456789.123456",
+            "999999999999999",
+            "0.00000000000001",
+        ] {
+            assert_eq!(
+                one(&line(text, "1")).unwrap().1,
+                text.parse::<f64>().unwrap()
+            );
         }
     }
 
     #[test]
     fn what_another_reader_may_read_differently_is_handed_back() {
-        for text in ["", ".", ".5", "5.", "1.2.3", "-1", "+1", "1e3", "1234567890123456", "1 "] {
+        for text in [
+            "",
+            ".",
+            ".5",
+            "5.",
+            "1.2.3",
+            "-1",
+            "+1",
+            "1e3",
+            "1234567890123456",
+            "1 ",
+        ] {
             assert_eq!(one(&line(text, "1")), None, "{text}");
         }
         for text in ["", "1.5", "-1", "1000000000000000000", "1 2"] {
             assert_eq!(one(&line("1", text)), None, "{text}");
         }
-        assert_eq!(one("gc 4294967296 @1s, in a literal of two words 1 P"), None);
+        assert_eq!(
+            one("gc 4294967296 @1s, in a literal of two words 1 P"),
+            None
+        );
     }
 
     #[test]
@@ -559,9 +618,8 @@ mod tests {
 
     #[test]
     fn templates_that_cannot_work_are_refused() {
-        let of = |head: &[u8], after: &[u8]| {
-            Template::new(head, &[(Kind::Whole, after.to_vec())]).err()
-        };
+        let of =
+            |head: &[u8], after: &[u8]| Template::new(head, &[(Kind::Whole, after.to_vec())]).err();
         assert_eq!(of(b"gc ", b" P"), None);
         assert!(of(b"", b" P").is_some());
         assert!(of(b"gc ", b"0 P").is_some());
