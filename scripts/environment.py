@@ -20,7 +20,10 @@ def ensure(extra: str = "") -> None:
     """Installs the package in editable mode with an extra, unless that is done already."""
     if sys.version_info < (3, 11):  # noqa: UP036  # pyproject.toml was not checked yet
         sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}.")
-    wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    # The compiled core is built during the installation.
+    core = sorted(path for path in (ROOT / "core").glob("src/*") if path.is_file())
+    parts = (ROOT / "pyproject.toml", *sorted((ROOT / "core").glob("*.*")), *core)
+    wanted = hashlib.sha256(b"".join(path.read_bytes() for path in parts)).hexdigest()
     marker = HOME / f"installed-{extra or 'plain'}"
     if marker.exists() and marker.read_text() == wanted:
         return

@@ -24,6 +24,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
 
+from both_readers import difference
 from environment import ROOT
 
 import gctrace_analyzer as gca
@@ -349,6 +350,7 @@ def try_input(data: bytes, surfaces: Sequence[str] = SURFACES) -> None:
 
     Raises:
         SlowError: one of the surfaces takes too long.
+        OtherCoreError: the input reads differently without the compiled core.
     """
     chosen = hashlib.sha256(data).digest()[0]
     facts = _FACTS if chosen % 2 else {}
@@ -364,10 +366,16 @@ def try_input(data: bytes, surfaces: Sequence[str] = SURFACES) -> None:
                 run = gca.read(io.BytesIO(data), **facts)
         except GctraceError:
             return
+        if found := difference(data):
+            raise OtherCoreError(found)
         for name, made in OF_A_RUN.items():
             if name in surfaces:
                 with suppress(GctraceError), timed(name):
                     made(run)
+
+
+class OtherCoreError(Exception):
+    """With the compiled core, something else is read than without it."""
 
 
 class SlowError(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -20,21 +21,27 @@ if TYPE_CHECKING:
 LOG = SAMPLES / "steady-go1.26.log"
 
 
-def run(*words: str | Path, **settings: Any) -> subprocess.CompletedProcess[str]:
+def run(
+    *words: str | Path, core: str = "off", **settings: Any
+) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    clean["GCTRACE_ANALYZER_CORE"] = core
     return subprocess.run(
         words, capture_output=True, text=True, check=False, env=clean, **settings
     )
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dist")
+def built(folder: Path, core: str) -> Path:
     build = ("build", "--wheel", "--no-isolation", "--outdir", folder, ROOT)
-    done = run(sys.executable, "-m", *build)
+    done = run(sys.executable, "-m", *build, core=core)
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = folder.glob("*.whl")
     return path
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("dist"), core="off")
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +61,32 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     info = f"gctrace_analyzer-{gca.__version__}.dist-info"
     assert tops == {"gctrace_analyzer", info}
     assert {"gctrace_analyzer/py.typed", f"{info}/licenses/LICENSE"} <= set(names)
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert not any(name.startswith("gctrace_analyzer/_core.") for name in names)
+
+
+def test_without_rust_the_wheel_is_built_without_the_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert built(tmp_path / "dist", core="").name.endswith("-py3-none-any.whl")
+    build = ("build", "--wheel", "--no-isolation", "--outdir", tmp_path, ROOT)
+    done = run(sys.executable, "-m", *build, core="require")
+    assert done.returncode != 0
+    assert "cargo was not found" in done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("cargo"), reason="cargo is not installed")
+def test_with_rust_the_wheel_has_the_core(tmp_path: Path) -> None:
+    wheel = built(tmp_path / "dist", core="")
+    if wheel.name.endswith("-py3-none-any.whl"):
+        pytest.skip("cargo could not build the core (is there no network?)")
+    assert "-cp311-abi3-" in wheel.name
+    zipfile.ZipFile(wheel).extractall(tmp_path / "there")
+    shown = run(
+        sys.executable, "-m", "gctrace_analyzer", "--version", core="", cwd=tmp_path / "there"
+    )
+    assert shown.stdout == f"gctrace-analyze {gca.__version__} (core: compiled)\n"
 
 
 def test_the_installed_command(installed: Path, tmp_path: Path) -> None:
@@ -69,7 +102,7 @@ def test_the_installed_command(installed: Path, tmp_path: Path) -> None:
     shown = run(installed / "gctrace-analyze", LOG, cwd=tmp_path)
     assert shown.stdout.startswith(f"{gca.read(LOG).summary()}\n\nNext: ")
     version = run(installed / "gctrace-analyze", "--version")
-    assert version.stdout == f"gctrace-analyze {gca.__version__}\n"
+    assert version.stdout == f"gctrace-analyze {gca.__version__} (core: pure Python)\n"
 
 
 def test_the_installed_library(installed: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gctrace_analyzer import __version__
+from gctrace_analyzer import __version__, core
 from gctrace_analyzer.errors import BadSettingError, UnreadableInputError, nearest
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def add_general(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--version",
         action="version",
-        version=f"gctrace-analyze {__version__}",
+        version=f"gctrace-analyze {__version__} (core: {core.described()})",
         help="show the version and exit",
     )
 

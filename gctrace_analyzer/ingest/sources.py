@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 6 << 20
 """Large enough that the cost per chunk vanishes, small enough to keep a few in memory."""
 
+_TAIL_BYTES = 4096
+"""Blocks of a file end with a line, if one ends in so many bytes before the usual end."""
+
 LONG_LINE_BYTES = 1 << 20
 """Longer lines are truncated, to limit memory; no record is that long."""
 
@@ -158,7 +161,8 @@ class Source:
         return chain(taken, self._rest)
 
     def _blocks(self) -> Iterator[bytes]:
-        while block := self._file.read(CHUNK_BYTES):
+        is_file = self._close and self._file.seekable()
+        while block := _whole_lines(self._file) if is_file else self._file.read(CHUNK_BYTES):
             data = block.encode("utf-8", "replace") if isinstance(block, str) else block
             self.facts.bytes += len(data)
             yield data
@@ -215,7 +219,9 @@ class Source:
                 if skipping:
                     continue
             end = data.rfind(b"\n") + 1
-            if end:
+            if end == len(data) and not carry:
+                yield data
+            elif end:
                 yield b"".join((carry, memoryview(data)[:end]))
                 carry = data[end:]
             else:
@@ -226,6 +232,17 @@ class Source:
         if carry:
             self.facts.ends_in_newline = False
             yield carry + b"\n"
+
+
+def _whole_lines(file: IO[bytes] | IO[str]) -> bytes | str:
+    """Reads a block that ends with a line, because the rest of a line would have to be copied."""
+    at = file.tell()
+    file.seek(at + CHUNK_BYTES - _TAIL_BYTES)
+    tail = file.read(_TAIL_BYTES)
+    end = tail.rfind(b"\n") + 1 if isinstance(tail, bytes) else 0
+    file.seek(at)
+    is_inside = end and len(tail) == _TAIL_BYTES
+    return file.read(CHUNK_BYTES - _TAIL_BYTES + end if is_inside else CHUNK_BYTES)
 
 
 def _decoded(blocks: Iterator[bytes], facts: SourceFacts) -> Iterator[bytes]:

@@ -7,20 +7,36 @@ fails, by regular expression (`patterns`).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer.ingest.evidence import dispatch
 from gctrace_analyzer.ingest.gctrace import patterns
+from gctrace_analyzer.ingest.gctrace.bare import (
+    Lines,
+    all_others,
+    lines_at,
+    lines_of,
+    read_records,
+)
 from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES, ChunkResult, Suspect
 from gctrace_analyzer.ingest.gctrace.columns import companions_frame, cycles_frame
 from gctrace_analyzer.ingest.gctrace.patterns import Frames, add_by_pattern
-from gctrace_analyzer.ingest.gctrace.skeletons import by_skeleton, is_bare, joined, split
+from gctrace_analyzer.ingest.gctrace.skeletons import is_bare, joined
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed, detached, origin_of
 from gctrace_analyzer.ingest.wrappers.strip import Stripped, strip_prefixes
 from gctrace_analyzer.schema import IDENTITY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LITERAL = re.compile(r"[A-Za-z0-9 @:_]+")
+"""What each alternative of a quick search begins with."""
 
 _MOSTLY_BARE = 4
 """A log has no log prefix if bare records outnumber prefixed ones by this factor."""
@@ -28,42 +44,54 @@ _MOSTLY_BARE = 4
 
 def parse(data: bytes) -> ChunkResult:
     """Parses whole lines of clean UTF-8 (see `ingest.sources`), which are numbered from 1."""
-    lines = split(data).with_row_index("line_no", offset=1)
-    text = pl.col("text")
-    bare = is_bare(text)
-    whole, rest = lines.filter(bare), lines.filter(~bare)
-    stripped = _stripped(rest, len(whole))
-    found: Frames = {"cycles": []}
+    lines = lines_of(data, _words())
+    found: Frames = {"cycles": lines.cycles}
+    bare = is_bare(pl.col("text"))
+    whole, rest = lines.others.filter(bare), lines.others.filter(~bare)
+    stripped = _stripped(rest, len(whole) + lines.read, partial(all_others, lines, data))
     suspects = _add_stripped(stripped, found)
-    context, count = _context_of(lines, suspects), len(lines)
-    records, texts = whole.drop("text"), joined(whole)
+    context = _context_of(lines, data, suspects)
+    count, records, texts = lines.total, whole.drop("text"), joined(whole)
     # Frees the lines, which are as large as the chunk, before the numbers are read.
     del lines, whole, rest
-    frames, unread = by_skeleton(records, texts)
+    frames, unread = read_records(records, texts)
     found["cycles"] += frames
     suspects += add_by_pattern(unread, found)
     return _result(found, stripped, suspects, context, count)
 
 
-def _stripped(lines: pl.DataFrame, bare: int) -> Stripped:
+@cache
+def _words() -> tuple[bytes, ...]:
+    """Returns texts of which each line that `_stripped` looks at contains one, or is long."""
+    found = (_LITERAL.match(each) for each in f"{patterns.HINT}|{dispatch.COARSE}".split("|"))
+    return tuple(each[0].encode() for each in found if each)
+
+
+def _stripped(
+    lines: pl.DataFrame, bare: int, every_line: Callable[[], pl.DataFrame]
+) -> Stripped:
     """Returns the lines that may contain something useful, without their log prefixes.
 
-    `bare` is the number of lines in the chunk that are a record and nothing else.
+    Args:
+        lines: the lines that are not bare records. Those without a match of `patterns.HINT` and
+            `dispatch.COARSE` may be missing if there are bare records.
+        bare: the number of lines in the chunk that are a record and nothing else.
+        every_line: returns `lines` with none missing.
     """
+    if lines.is_empty():
+        return Stripped(lines, Counter(), 0)
     text = pl.col("text")
     long = text.str.len_bytes() > LONG_LINE_BYTES
-    everything = lines.lazy().filter(
-        text.str.contains(f"{patterns.HINT}|{dispatch.HINT}") | long
-    )
+    hint = text.str.contains(f"{patterns.HINT}|{dispatch.HINT}") | long
     if not bare:
-        return strip_prefixes(everything.collect())
+        return strip_prefixes(lines.filter(hint))
     maybe = lines.filter(text.str.contains(f"{patterns.HINT}|{dispatch.COARSE}") | long)
     if maybe.is_empty():
         return Stripped(maybe, Counter(), 0)
     payload = maybe["text"].str.contains(dispatch.HINT)
     if payload.any():
         # `COARSE` misses the rows of an OOM task table, so the lines found by `HINT` are used.
-        maybe = everything.collect()
+        maybe = every_line().filter(hint)
         payload = maybe["text"].str.contains(dispatch.HINT)
     runtime = maybe["text"].str.contains(patterns.RUNTIME)
     if int(runtime.sum()) * _MOSTLY_BARE > bare:
@@ -107,7 +135,7 @@ def _add_stripped(stripped: Stripped, found: Frames) -> list[Suspect]:
         return add_by_pattern(_relevant(lines), found)
     bare = is_bare(lines["text"])
     whole, lines = lines.filter(bare), lines.filter(~bare)
-    frames, unread = by_skeleton(whole.drop("text"), joined(whole))
+    frames, unread = read_records(whole.drop("text"), joined(whole))
     found["cycles"] += frames
     suspects = add_by_pattern(_relevant(lines), found) + add_by_pattern(unread, found)
     return _with_origin(suspects, stripped.lines)
@@ -174,17 +202,19 @@ def _relevant(lines: pl.DataFrame) -> pl.DataFrame:
     return lines.filter(known | (text.str.len_bytes() > LONG_LINE_BYTES))
 
 
-def _context_of(lines: pl.DataFrame, suspects: list[Suspect]) -> pl.DataFrame:
+def _context_of(lines: Lines, data: bytes, suspects: list[Suspect]) -> pl.DataFrame:
     """Returns the lines that may have the other part of a torn record.
 
     The lines at both ends of the chunk are included.
     """
-    count = len(lines)
+    count = lines.total
     spans = [(0, CONTEXT_LINES), (count - CONTEXT_LINES, count)]
     for suspect in suspects:
         before = CONTEXT_LINES if suspect.kind == "headless" else 0
         after = CONTEXT_LINES if suspect.kind in ("head", "headless", "glued") else 0
         spans.append((suspect.line_no - 1 - before, suspect.line_no + after))
-    near = {number for begin, end in spans for number in range(max(begin, 0), min(end, count))}
-    chosen = lines[sorted(near)].with_columns(pl.col("text").fill_null(""))
+    near = {
+        number + 1 for begin, end in spans for number in range(max(begin, 0), min(end, count))
+    }
+    chosen = lines_at(lines, data, sorted(near)).with_columns(pl.col("text").fill_null(""))
     return detached(chosen.with_columns(pl.col("line_no").cast(pl.Int64)))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from gctrace_analyzer.ingest.gctrace.bare import read_records
 from gctrace_analyzer.ingest.gctrace.chunk import REJECTED_CHARS, SUSPECT_CHARS, Suspect
 from gctrace_analyzer.ingest.gctrace.columns import companion_fields, cycle_columns, field_value
 from gctrace_analyzer.ingest.gctrace.grammar import COMPANIONS, MODERN, OLD, Shape, any_of
-from gctrace_analyzer.ingest.gctrace.skeletons import by_skeleton, joined
+from gctrace_analyzer.ingest.gctrace.skeletons import joined
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 
 # Every line of the runtime, or part of one, contains one of these. All lines are searched for
@@ -94,7 +95,7 @@ def _add_records(
     Returns the lines that may still turn out to be parts of records (suspects).
     """
     if shapes is MODERN:
-        frames, records = by_skeleton(records.drop("text"), joined(records))
+        frames, records = read_records(records.drop("text"), joined(records))
         found["cycles"] += frames
     readable = records["text"].str.contains(f"^(?:{any_of(shapes)})")
     suspects = _suspects(records.filter(~readable), "head")

@@ -17,7 +17,9 @@ import polars as pl
 from gctrace_analyzer.ingest.gctrace.columns import COUNTS_OF_32_BITS, cycle_columns
 from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, MODERN, Field, Variant
 
-_SEPARATOR = b"\x01"
+SEPARATOR = b"\x01"
+"""Must not occur in a line that Polars splits from others; a space takes its place."""
+
 _ZLIB_FIRST_BYTE = b"x"
 _Text = TypeVar("_Text", pl.Expr, pl.Series)
 
@@ -127,13 +129,13 @@ def split(data: bytes) -> pl.DataFrame:
     """Returns the lines of `data` in the column `text`; an empty line is null."""
     # The CSV reader splits lines at memory speed. Its separator must not occur in any line,
     # and the data must not begin like compressed data.
-    if _SEPARATOR in data:
-        data = data.replace(_SEPARATOR, b" ")
+    if SEPARATOR in data:
+        data = data.replace(SEPARATOR, b" ")
     misleading = data.startswith(_ZLIB_FIRST_BYTE)
     lines = pl.read_csv(
         b"\n" + data if misleading else data,
         has_header=False,
-        separator=_SEPARATOR.decode(),
+        separator=SEPARATOR.decode(),
         quote_char=None,
         schema={"text": pl.String()},
     )
@@ -161,8 +163,6 @@ def by_skeleton(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame],
         records: `line_no` and further columns to keep.
         data: the text of each of `records`, one per line.
     """
-    if records.is_empty():
-        return [], records.with_columns(text=pl.lit(None, pl.String))
     skeletons = data.translate(None, NUMERIC)
     for layout in layouts()[:COMMON]:
         # Usually all lines have the same skeleton, so one comparison of memory is enough.

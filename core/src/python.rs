@@ -1,0 +1,203 @@
+//! What Python sees of the core: the module `_core`.
+
+#[pyo3::pymodule]
+mod _core {
+    use std::mem;
+    use std::sync::Arc;
+
+    use arrow_buffer::Buffer;
+    use arrow_data::ffi::FFI_ArrowArray;
+    use arrow_data::{ArrayData, ArrayDataBuilder};
+    use arrow_schema::ffi::FFI_ArrowSchema;
+    use arrow_schema::{ArrowError, DataType, Field, Fields};
+    use pyo3::exceptions::{PyRuntimeError, PyValueError};
+    use pyo3::prelude::*;
+    use pyo3::types::{PyBytes, PyCapsule};
+
+    use crate::records::{self, BadTemplate, Chunk, Columns, Filter, Kind, Template, Values};
+
+    /// Raised with every change of what Python calls, so that no old build is used by accident.
+    #[pymodule_export]
+    const INTERFACE: u32 = 1;
+
+    /// Reads records of some line formats.
+    #[pyclass(frozen)]
+    struct Reader {
+        templates: Vec<Template>,
+        filter: Filter,
+        names: Vec<Vec<String>>,
+    }
+
+    /// A number of a format: its name, its kind, and the literal after it.
+    type Number = (String, String, Vec<u8>);
+
+    /// The number of lines; the records of each format; the numbers of the other lines, and these.
+    type Read<'py> = (u32, Vec<Option<Table>>, Table, Bound<'py, PyBytes>);
+
+    #[pymethods]
+    impl Reader {
+        /// Takes the literal before the first number of each format, and its numbers: the name of
+        /// each, its kind (`whole`, `whole32` or `decimal`) and the literal after it. Other lines
+        /// are kept if they contain one of the words or are longer than `most`; without words,
+        /// all but empty ones are.
+        #[new]
+        fn new(
+            formats: Vec<(Vec<u8>, Vec<Number>)>,
+            words: Vec<Vec<u8>>,
+            most: usize,
+        ) -> PyResult<Self> {
+            let (mut templates, mut names) = (Vec::new(), Vec::new());
+            for (head, numbers) in formats {
+                let mut steps = Vec::new();
+                names.push(numbers.iter().map(|(name, ..)| name.clone()).collect());
+                for (_, kind, literal) in numbers {
+                    steps.push((kind_of(&kind)?, literal));
+                }
+                templates.push(Template::new(&head, &steps).map_err(bad)?);
+            }
+            let filter = Filter::new(&words, most).map_err(bad)?;
+            Ok(Self {
+                templates,
+                filter,
+                names,
+            })
+        }
+
+        /// Reads whole lines, which are numbered from 1.
+        fn read<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Read<'py>> {
+            let mut chunk = py.detach(|| Chunk::read(&self.templates, &self.filter, data));
+            let mut tables = Vec::new();
+            for (columns, names) in chunk.records.drain(..).zip(&self.names) {
+                tables.push((!columns.line_no.is_empty()).then(|| records_of(columns, names)));
+            }
+            let tables = tables
+                .into_iter()
+                .map(Option::transpose)
+                .collect::<PyResult<_>>()?;
+            let rest_no = table(vec![line_numbers(mem::take(&mut chunk.rest_no))])?;
+            Ok((chunk.lines, tables, rest_no, PyBytes::new(py, &chunk.rest)))
+        }
+    }
+
+    /// Columns of equal length, for `polars.DataFrame`.
+    #[pyclass(frozen)]
+    struct Table {
+        data: ArrayData,
+        schema: Field,
+    }
+
+    #[pymethods]
+    impl Table {
+        /// Hands the columns over without copying them (the Arrow `PyCapsule` interface).
+        #[pyo3(signature = (requested_schema=None))]
+        fn __arrow_c_array__<'py>(
+            &self,
+            py: Python<'py>,
+            requested_schema: Option<Bound<'py, PyAny>>,
+        ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+            // The consumer may ask for other types, and must take those that it gets.
+            drop(requested_schema);
+            let schema = FFI_ArrowSchema::try_from(&self.schema).map_err(failed)?;
+            let array = FFI_ArrowArray::new(&self.data);
+            Ok((
+                PyCapsule::new_with_value(py, schema, c"arrow_schema")?,
+                PyCapsule::new_with_value(py, array, c"arrow_array")?,
+            ))
+        }
+
+        fn __len__(&self) -> usize {
+            self.data.len()
+        }
+    }
+
+    /// Returns lines by their numbers, which begin with 1 and rise, each with a line end; `total`
+    /// is the number of all lines.
+    #[pyfunction]
+    #[allow(clippy::needless_pass_by_value)]
+    fn lines<'py>(
+        py: Python<'py>,
+        data: &[u8],
+        total: u32,
+        numbers: Vec<u32>,
+    ) -> Bound<'py, PyBytes> {
+        let found = py.detach(|| records::lines(data, total, &numbers));
+        PyBytes::new(py, &found)
+    }
+
+    fn records_of(columns: Columns, names: &[String]) -> PyResult<Table> {
+        let mut fields = vec![line_numbers(columns.line_no)];
+        for (name, values) in names.iter().zip(columns.values) {
+            fields.push(match values {
+                Values::Whole(mut values) => {
+                    values.shrink_to_fit();
+                    (
+                        name.as_str(),
+                        DataType::Int64,
+                        values.len(),
+                        Buffer::from_vec(values),
+                    )
+                }
+                Values::Decimal(mut values) => {
+                    values.shrink_to_fit();
+                    (
+                        name.as_str(),
+                        DataType::Float64,
+                        values.len(),
+                        Buffer::from_vec(values),
+                    )
+                }
+            });
+        }
+        table(fields)
+    }
+
+    fn line_numbers(mut numbers: Vec<u32>) -> (&'static str, DataType, usize, Buffer) {
+        numbers.shrink_to_fit();
+        (
+            "line_no",
+            DataType::UInt32,
+            numbers.len(),
+            Buffer::from_vec(numbers),
+        )
+    }
+
+    fn table(columns: Vec<(&str, DataType, usize, Buffer)>) -> PyResult<Table> {
+        let rows = columns.first().map_or(0, |(_, _, rows, _)| *rows);
+        let (mut fields, mut children) = (Vec::new(), Vec::new());
+        for (name, dtype, length, buffer) in columns {
+            let child = ArrayDataBuilder::new(dtype.clone())
+                .len(length)
+                .add_buffer(buffer);
+            children.push(child.build().map_err(failed)?);
+            fields.push(Arc::new(Field::new(name, dtype, false)));
+        }
+        let dtype = DataType::Struct(Fields::from(fields));
+        let data = ArrayDataBuilder::new(dtype.clone())
+            .len(rows)
+            .child_data(children);
+        let schema = Field::new("", dtype, false);
+        Ok(Table {
+            data: data.build().map_err(failed)?,
+            schema,
+        })
+    }
+
+    #[allow(clippy::needless_pass_by_value)]
+    fn bad(err: BadTemplate) -> PyErr {
+        PyValueError::new_err(err.to_string())
+    }
+
+    #[allow(clippy::needless_pass_by_value)]
+    fn failed(err: ArrowError) -> PyErr {
+        PyRuntimeError::new_err(err.to_string())
+    }
+
+    fn kind_of(name: &str) -> PyResult<Kind> {
+        match name {
+            "whole" => Ok(Kind::Whole),
+            "whole32" => Ok(Kind::Whole32),
+            "decimal" => Ok(Kind::Decimal),
+            _ => Err(PyValueError::new_err(format!("no kind of number: {name}"))),
+        }
+    }
+}

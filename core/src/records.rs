@@ -1,0 +1,630 @@
+//! Reads lines that are a record and nothing else.
+//!
+//! A template is what `grammar.py` says of a line format: literals and numbers, in order. A line
+//! is read if it fits a template exactly and if each number is surely what any other reader makes
+//! of it. All other lines are handed back, so this reader never decides that a line is damaged.
+
+use std::fmt;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
+/// What stands at a place of a template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole number of at most 18 digits.
+    Whole,
+    /// A whole number of at most 32 bits.
+    Whole32,
+    /// A decimal number of at most 15 digits, which is a quotient of two exact floats.
+    Decimal,
+}
+
+/// A number of a template, and the literal that follows it.
+#[derive(Clone, Debug)]
+struct Step {
+    kind: Kind,
+    literal: Literal,
+}
+
+/// A literal, whose bytes are compared eight at once.
+#[derive(Clone, Debug)]
+struct Literal {
+    first: Word,
+    more: Vec<Word>,
+    text: Vec<u8>,
+}
+
+/// Eight bytes of a text, of which those in the mask count.
+#[derive(Clone, Copy, Debug)]
+struct Word {
+    bytes: u64,
+    mask: u64,
+}
+
+/// The order of literals and numbers in one line format.
+#[derive(Clone, Debug)]
+pub struct Template {
+    head: Literal,
+    steps: Vec<Step>,
+}
+
+/// Why a template cannot be used.
+#[derive(Debug, PartialEq, Eq)]
+pub struct BadTemplate(pub &'static str);
+
+impl fmt::Display for BadTemplate {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.0)
+    }
+}
+
+/// What a template found in a chunk: the lines, and the values of one number after the other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Columns {
+    /// The line of each record.
+    pub line_no: Vec<u32>,
+    /// The values of each number.
+    pub values: Vec<Values>,
+    /// The last records, which are not among the values yet.
+    rows: Vec<Row>,
+}
+
+/// The values of one number.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Those of a whole number.
+    Whole(Vec<i64>),
+    /// Those of a decimal number.
+    Decimal(Vec<f64>),
+}
+
+/// The numbers of a record, as the bits of their types.
+type Row = [u64; MOST];
+
+/// What a chunk contains.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Chunk {
+    /// How many lines there are.
+    pub lines: u32,
+    /// The records, by template.
+    pub records: Vec<Columns>,
+    /// The numbers of the other lines that may matter.
+    pub rest_no: Vec<u32>,
+    /// These lines, each with a line end.
+    pub rest: Vec<u8>,
+}
+
+/// Which lines may matter that are no records.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    words: Option<AhoCorasick>,
+    most: usize,
+}
+
+/// The most numbers that a template may have.
+pub const MOST: usize = 24;
+
+const WORD: usize = 8;
+
+/// So many records are kept by row before they go to their columns, all at once.
+const ROWS: usize = 64;
+
+const POWERS: [f64; 16] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+];
+
+impl Word {
+    fn new(part: &[u8]) -> Self {
+        let (mut bytes, mut mask) = ([0; WORD], [0; WORD]);
+        bytes[..part.len()].copy_from_slice(part);
+        mask[..part.len()].fill(0xff);
+        Self {
+            bytes: u64::from_le_bytes(bytes),
+            mask: u64::from_le_bytes(mask),
+        }
+    }
+
+    #[inline(always)]
+    fn fits(self, data: &[u8], at: usize) -> bool {
+        word(data, at).is_some_and(|word| word & self.mask == self.bytes)
+    }
+}
+
+impl Literal {
+    fn new(text: &[u8]) -> Self {
+        let mut words = text.chunks(WORD).map(Word::new);
+        let first = words.next().unwrap_or(Word { bytes: 0, mask: 0 });
+        Self {
+            first,
+            more: words.collect(),
+            text: text.to_vec(),
+        }
+    }
+
+    /// Returns where the literal ends if it begins at `at`.
+    #[inline(always)]
+    fn skip(&self, data: &[u8], at: usize) -> Option<usize> {
+        let end = at + self.text.len();
+        let mut from = at;
+        let fits = self.first.fits(data, from)
+            && self.more.iter().all(|word| {
+                from += WORD;
+                word.fits(data, from)
+            });
+        // At the end of the data there are no eight bytes left to compare.
+        (fits || data.len() < end + WORD && data.get(at..end) == Some(&self.text)).then_some(end)
+    }
+}
+
+/// Returns eight bytes as a number, the first one in the lowest digits.
+#[inline(always)]
+fn word(data: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*data.get(at..)?.first_chunk()?))
+}
+
+/// Returns the number at `at`, as the bits of its type, and where it ends.
+#[inline(always)]
+fn number(data: &[u8], at: usize, kind: Kind) -> Option<(u64, usize)> {
+    let Some(found) = word(data, at) else {
+        return long_number(data, at, kind);
+    };
+    // Digits become 0 to 9; every other byte sets the highest bit of its place, at least up to
+    // the first one of them and up to the first one after a point.
+    let digits = found ^ 0x3030_3030_3030_3030;
+    let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
+    if others == 0 {
+        return long_number(data, at, kind);
+    }
+    let whole = others.trailing_zeros() & !7;
+    if kind != Kind::Decimal {
+        let end = at + whole as usize / WORD;
+        return (whole > 0).then(|| (value(digits, whole), end));
+    }
+    let point = (found >> whole) & 0xff == u64::from(b'.');
+    let later = others & (others - 1);
+    if point && later == 0 {
+        return long_number(data, at, kind);
+    }
+    // Where the number ends, and how many of its bits are digits without and with decimals. No
+    // branches, because it cannot be predicted which numbers have a point.
+    let end = if point {
+        later.trailing_zeros() & !7
+    } else {
+        whole
+    };
+    let below = (1_u64 << whole) - 1;
+    let joined = if point {
+        digits & below | (digits >> 8) & !below
+    } else {
+        digits
+    };
+    let bits = end - if point { 8 } else { 0 };
+    let decimals = (bits - whole) as usize / WORD;
+    if whole == 0 || point && decimals == 0 {
+        return None;
+    }
+    // Both are exact, so that the quotient is the nearest float.
+    #[allow(clippy::cast_precision_loss)]
+    let quotient = value(joined, bits) as f64 / POWERS[decimals];
+    Some((quotient.to_bits(), at + end as usize / WORD))
+}
+
+/// Returns the value of digits from 0 to 9, one per byte, the highest one first; `bits` is eight
+/// times their number, and 8 to 64.
+#[inline(always)]
+fn value(digits: u64, bits: u32) -> u64 {
+    let digits = digits << (64 - bits);
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
+    fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff
+}
+
+/// Returns the same as `number`, for numbers that are long or at the end of the data.
+#[inline(never)]
+fn long_number(data: &[u8], at: usize, kind: Kind) -> Option<(u64, usize)> {
+    let (mut value, mut end) = (0_u64, at);
+    // Wraps around for very long numbers, which are not read by their value.
+    let digit = |end: usize| Some(data.get(end)?.wrapping_sub(b'0')).filter(|digit| *digit < 10);
+    while let Some(digit) = digit(end) {
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+        end += 1;
+    }
+    let digits = end - at;
+    if digits == 0 {
+        return None;
+    }
+    match kind {
+        Kind::Whole => (digits <= 18).then_some((value, end)),
+        Kind::Whole32 => (digits <= 10 && value <= u64::from(u32::MAX)).then_some((value, end)),
+        Kind::Decimal => {
+            let mut decimals = 0;
+            if data.get(end) == Some(&b'.') {
+                let point = end;
+                end += 1;
+                while let Some(digit) = digit(end) {
+                    value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+                    end += 1;
+                }
+                decimals = end - point - 1;
+                if decimals == 0 {
+                    return None;
+                }
+            }
+            if digits + decimals > 15 {
+                return None;
+            }
+            #[allow(clippy::cast_precision_loss)]
+            let quotient = value as f64 / POWERS[decimals];
+            Some((quotient.to_bits(), end))
+        }
+    }
+}
+
+impl Template {
+    /// Makes a template of the literal before the first number, and of each number with the
+    /// literal after it.
+    ///
+    /// # Errors
+    ///
+    /// Too many numbers, or a literal that is missing, begins with a digit or has a line end.
+    pub fn new(head: &[u8], steps: &[(Kind, Vec<u8>)]) -> Result<Self, BadTemplate> {
+        if steps.len() > MOST {
+            return Err(BadTemplate("a template has too many numbers"));
+        }
+        let mut literals = steps.iter().map(|(_, text)| text.as_slice()).chain([head]);
+        if literals.any(|text| text.is_empty() || text.contains(&b'\n')) {
+            return Err(BadTemplate(
+                "a literal of a template is empty or has a line end",
+            ));
+        }
+        if steps
+            .iter()
+            .any(|(_, text)| text[0] == b'.' || text[0].is_ascii_digit())
+        {
+            return Err(BadTemplate("a literal of a template continues a number"));
+        }
+        Ok(Self {
+            head: Literal::new(head),
+            steps: steps
+                .iter()
+                .map(|(kind, text)| Step {
+                    kind: *kind,
+                    literal: Literal::new(text),
+                })
+                .collect(),
+        })
+    }
+
+    /// Reads the line that begins at `at`; returns where the next one begins.
+    #[inline(always)]
+    fn read(&self, data: &[u8], at: usize, values: &mut Row) -> Option<usize> {
+        let mut at = self.head.skip(data, at)?;
+        for (step, value) in self.steps.iter().zip(values) {
+            let (bits, end) = number(data, at, step.kind)?;
+            *value = bits;
+            at = step.literal.skip(data, end)?;
+        }
+        match data.get(at) {
+            Some(b'\n') => Some(at + 1),
+            None => Some(at),
+            Some(_) => None,
+        }
+    }
+}
+
+impl Filter {
+    /// Keeps lines that contain one of the words, or are longer than `most`; without words, it
+    /// keeps all lines but empty ones.
+    ///
+    /// # Errors
+    ///
+    /// The words are too many to search for.
+    pub fn new(words: &[Vec<u8>], most: usize) -> Result<Self, BadTemplate> {
+        let mut builder = AhoCorasick::builder();
+        let build = || builder.kind(Some(AhoCorasickKind::DFA)).build(words);
+        let found = (!words.is_empty()).then(build).transpose();
+        let words = found.map_err(|_| BadTemplate("too many words"))?;
+        Ok(Self { words, most })
+    }
+
+    fn keeps(&self, line: &[u8]) -> bool {
+        let contains = |words: &AhoCorasick| words.is_match(line) || line.len() > self.most;
+        !line.is_empty() && self.words.as_ref().is_none_or(contains)
+    }
+}
+
+impl Values {
+    fn new(kind: Kind) -> Self {
+        match kind {
+            Kind::Whole | Kind::Whole32 => Self::Whole(Vec::new()),
+            Kind::Decimal => Self::Decimal(Vec::new()),
+        }
+    }
+
+    fn reserve(&mut self, rows: usize) {
+        match self {
+            Self::Whole(values) => values.reserve(rows),
+            Self::Decimal(values) => values.reserve(rows),
+        }
+    }
+}
+
+impl Columns {
+    fn new(template: &Template) -> Self {
+        let values = template.steps.iter().map(|step| Values::new(step.kind));
+        Self {
+            values: values.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Makes room for as many records as fit into so many bytes.
+    #[inline(never)]
+    fn reserve(&mut self, bytes: usize, record: usize) {
+        // Most records have about the same length. Memory that is not touched costs nothing.
+        let rows = bytes / record + bytes / record / 16 + ROWS;
+        self.rows.reserve(ROWS);
+        self.line_no.reserve(rows);
+        self.values
+            .iter_mut()
+            .for_each(|values| values.reserve(rows));
+    }
+
+    #[inline(always)]
+    fn push(&mut self, line_no: u32, row: &Row) {
+        self.line_no.push(line_no);
+        self.rows.push(*row);
+        if self.rows.len() == ROWS {
+            self.flush();
+        }
+    }
+
+    #[inline(never)]
+    fn flush(&mut self) {
+        for (index, column) in self.values.iter_mut().enumerate() {
+            let bits = self.rows.iter().map(|row| row[index]);
+            match column {
+                Values::Whole(values) => values.extend(bits.map(u64::cast_signed)),
+                Values::Decimal(values) => values.extend(bits.map(f64::from_bits)),
+            }
+        }
+        self.rows.clear();
+    }
+}
+
+impl Chunk {
+    /// Reads whole lines, which are numbered from 1.
+    #[must_use]
+    pub fn read(templates: &[Template], filter: &Filter, data: &[u8]) -> Self {
+        let records = templates.iter().map(Columns::new).collect();
+        let mut chunk = Self {
+            records,
+            ..Self::default()
+        };
+        chunk.add(templates, filter, data);
+        chunk
+    }
+
+    fn add(&mut self, templates: &[Template], filter: &Filter, data: &[u8]) {
+        let (mut at, mut usual, mut values) = (0, 0, [0; MOST]);
+        while at < data.len() {
+            self.lines += 1;
+            // A log rarely has records of two formats, so the last one is tried first.
+            let mut found = templates[usual].read(data, at, &mut values);
+            for other in 0..templates.len() {
+                if found.is_none() && other != usual {
+                    found = templates[other].read(data, at, &mut values);
+                    usual = if found.is_some() { other } else { usual };
+                }
+            }
+            if let Some(end) = found {
+                let columns = &mut self.records[usual];
+                if columns.line_no.is_empty() {
+                    columns.reserve(data.len() - at, end - at);
+                }
+                columns.push(self.lines, &values);
+                at = end;
+            } else {
+                let end = line_end(data, at);
+                let line = &data[at..end];
+                if filter.keeps(line) {
+                    self.rest_no.push(self.lines);
+                    self.rest.extend_from_slice(line);
+                    self.rest.push(b'\n');
+                }
+                at = end + 1;
+            }
+        }
+        self.records.iter_mut().for_each(Columns::flush);
+    }
+}
+
+/// Returns where the line that begins at `at` ends.
+fn line_end(data: &[u8], at: usize) -> usize {
+    let rest = data.get(at..).unwrap_or_default();
+    memchr::memchr(b'\n', rest).map_or(data.len().max(at), |found| at + found)
+}
+
+/// Returns lines by their numbers, which begin with 1 and rise, each with a line end.
+///
+/// `total` is the number of all lines. Those of the second half are searched from the end.
+#[must_use]
+pub fn lines(data: &[u8], total: u32, numbers: &[u32]) -> Vec<u8> {
+    let middle = numbers.partition_point(|number| *number <= total / 2);
+    let mut found = Vec::new();
+    let (mut at, mut line_no) = (0, 1);
+    for &number in &numbers[..middle] {
+        while line_no < number && at < data.len() {
+            at = line_end(data, at) + 1;
+            line_no += 1;
+        }
+        found.push(at);
+    }
+    let mut last = Vec::new();
+    let (mut at, mut line_no) = (data.len(), total + 1);
+    for &number in numbers[middle..].iter().rev() {
+        while line_no > number && at > 0 {
+            at = memchr::memrchr(b'\n', &data[..at - 1]).map_or(0, |end| end + 1);
+            line_no -= 1;
+        }
+        last.push(at);
+    }
+    let mut text = Vec::new();
+    for at in found.into_iter().chain(last.into_iter().rev()) {
+        text.extend_from_slice(data.get(at..line_end(data, at)).unwrap_or_default());
+        text.push(b'\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template() -> Template {
+        let steps = [
+            (Kind::Whole32, b" @".to_vec()),
+            (Kind::Decimal, b"s, in a literal of two words ".to_vec()),
+            (Kind::Whole, b" P".to_vec()),
+        ];
+        Template::new(b"gc ", &steps).unwrap()
+    }
+
+    fn read(templates: &[Template], data: &[u8]) -> Chunk {
+        Chunk::read(templates, &Filter::new(&[], 0).unwrap(), data)
+    }
+
+    fn one(line: &str) -> Option<(i64, f64, i64)> {
+        let chunk = read(&[template()], line.as_bytes());
+        assert_eq!(chunk.lines, 1);
+        let columns = &chunk.records[0];
+        if columns.line_no.is_empty() {
+            assert_eq!(
+                chunk.rest.strip_suffix(b"\n").unwrap(),
+                line.trim_end_matches('\n').as_bytes()
+            );
+            return None;
+        }
+        assert!(chunk.rest.is_empty());
+        match columns.values.as_slice() {
+            [
+                Values::Whole(num),
+                Values::Decimal(seconds),
+                Values::Whole(procs),
+            ] => Some((num[0], seconds[0], procs[0])),
+            _ => panic!("other kinds: {columns:?}"),
+        }
+    }
+
+    fn line(seconds: &str, procs: &str) -> String {
+        format!("gc 7 @{seconds}s, in a literal of two words {procs} P\n")
+    }
+
+    #[test]
+    fn a_record_is_read_with_and_without_a_line_end() {
+        assert_eq!(one(&line("0.012", "8")), Some((7, 0.012, 8)));
+        assert_eq!(one(line("12", "8").trim_end()), Some((7, 12.0, 8)));
+    }
+
+    #[test]
+    fn decimals_are_the_nearest_floats() {
+        for text in [
+            "0.1",
+            "0.007",
+            "123456789.123456",
+            "999999999999999",
+            "0.00000000000001",
+        ] {
+            assert_eq!(
+                one(&line(text, "1")).unwrap().1,
+                text.parse::<f64>().unwrap()
+            );
+        }
+    }
+
+    #[test]
+    fn what_another_reader_may_read_differently_is_handed_back() {
+        for text in [
+            "",
+            ".",
+            ".5",
+            "5.",
+            "1.2.3",
+            "-1",
+            "+1",
+            "1e3",
+            "1234567890123456",
+            "1 ",
+        ] {
+            assert_eq!(one(&line(text, "1")), None, "{text}");
+        }
+        for text in ["", "1.5", "-1", "1000000000000000000", "1 2"] {
+            assert_eq!(one(&line("1", text)), None, "{text}");
+        }
+        assert_eq!(
+            one("gc 4294967296 @1s, in a literal of two words 1 P"),
+            None
+        );
+    }
+
+    #[test]
+    fn every_beginning_of_a_record_is_handed_back() {
+        let whole = line("0.012", "8");
+        for end in 1..whole.len() - 1 {
+            assert_eq!(one(&whole[..end]), None);
+        }
+        assert_eq!(one(&whole.replace('\n', " (forced)\n")), None);
+    }
+
+    #[test]
+    fn lines_are_counted_and_empty_ones_left_out() {
+        let data = format!("\nfirst\n\n{}{}last", line("1", "2"), line("3", "4"));
+        let chunk = read(&[template()], data.as_bytes());
+        assert_eq!(chunk.lines, 6);
+        assert_eq!(chunk.rest, b"first\nlast\n");
+        assert_eq!(chunk.rest_no, [2, 6]);
+        assert_eq!(chunk.records[0].line_no, [4, 5]);
+    }
+
+    #[test]
+    fn each_record_goes_to_its_own_template() {
+        let other = Template::new(b"gc ", &[(Kind::Whole, b" P".to_vec())]).unwrap();
+        let data = format!("gc 1 P\n{}gc 2 P\n", line("1", "2"));
+        let chunk = read(&[template(), other], data.as_bytes());
+        assert_eq!(chunk.records[0].line_no, [2]);
+        assert_eq!(chunk.records[1].line_no, [1, 3]);
+        assert_eq!(chunk.records[1].values, [Values::Whole(vec![1, 2])]);
+    }
+
+    #[test]
+    fn lines_that_cannot_matter_are_left_out() {
+        let data = b"one\n\nno word\nlonger than most\ntwo words";
+        let filter = Filter::new(&[b"one".to_vec(), b"two".to_vec()], 10).unwrap();
+        let chunk = Chunk::read(&[template()], &filter, data);
+        assert_eq!(chunk.lines, 5);
+        assert_eq!(chunk.rest_no, [1, 4, 5]);
+        assert_eq!(chunk.rest, b"one\nlonger than most\ntwo words\n");
+    }
+
+    #[test]
+    fn lines_are_found_by_number() {
+        let data = b"one\n\nthree\nfour\nfive\n";
+        assert_eq!(lines(data, 5, &[1, 2, 4]), b"one\n\nfour\n");
+        assert_eq!(lines(data, 5, &[2, 3, 5]), b"\nthree\nfive\n");
+        assert_eq!(lines(data, 5, &[]), b"");
+        assert_eq!(lines(b"\n\n", 2, &[1, 2]), b"\n\n");
+        assert_eq!(lines(b"one", 1, &[1]), b"one\n");
+    }
+
+    #[test]
+    fn templates_that_cannot_work_are_refused() {
+        let of =
+            |head: &[u8], after: &[u8]| Template::new(head, &[(Kind::Whole, after.to_vec())]).err();
+        assert_eq!(of(b"gc ", b" P"), None);
+        assert!(of(b"", b" P").is_some());
+        assert!(of(b"gc ", b"0 P").is_some());
+        assert!(of(b"gc ", b" P\n").is_some());
+        let many = vec![(Kind::Whole, b" ".to_vec()); MOST + 1];
+        assert!(Template::new(b"gc ", &many).is_err());
+    }
+}

@@ -1,0 +1,101 @@
+"""Whether the compiled core is there, which reads records faster than Python can.
+
+The core is built while the package is installed, if Rust is there (`core/`). What is read is the
+same without it. With `GCTRACE_ANALYZER_CORE=off` in the environment, a core that is there is not
+used.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+VARIABLE = "GCTRACE_ANALYZER_CORE"
+
+INTERFACE = 1
+"""The core must have the same number; an older build in a checkout counts as none."""
+
+_paused = 0
+
+
+class Table(Protocol):
+    """Columns of equal length."""
+
+    def __len__(self) -> int: ...
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Hands the columns over without copying them; `polars.DataFrame` calls this."""
+
+
+class Reader(Protocol):
+    """Reads whole lines that are a record of one of some formats."""
+
+    def read(self, data: bytes) -> tuple[int, list[Table | None], Table, bytes]:
+        """Reads lines, which are numbered from 1.
+
+        Returns how many lines there are; the records of each format, `line_no` (uint32) and its
+        numbers (int64 or float64, by their kind), or None without any; and the other lines that
+        the reader keeps: `line_no`, and their text.
+        """
+
+
+class Core(Protocol):
+    """The compiled module."""
+
+    INTERFACE: int
+
+    def Reader(  # noqa: N802  # a class
+        self,
+        formats: Sequence[tuple[bytes, Sequence[tuple[str, str, bytes]]]],
+        words: Sequence[bytes],
+        most: int,
+    ) -> Reader:
+        """Returns a reader of formats.
+
+        Each is the literal before the first number, and for each number its name, its kind
+        (`whole`, `whole32` or `decimal`) and the literal after it. Of the other lines, it keeps
+        those that contain one of the words or are longer than `most`; without words, it keeps all
+        but empty ones.
+        """
+
+    def lines(self, data: bytes, total: int, numbers: Sequence[int]) -> bytes:
+        """Returns the lines with these numbers, which are in order and begin with 1.
+
+        `total` is the number of all lines.
+        """
+
+
+def compiled() -> Core | None:
+    """Returns the compiled core; None if it is not installed or switched off."""
+    return None if _paused or os.environ.get(VARIABLE) == "off" else _installed()
+
+
+def described() -> str:
+    """Returns which implementation reads records, for `--version`."""
+    return "compiled" if compiled() else "pure Python"
+
+
+@contextmanager
+def pure_python() -> Iterator[None]:
+    """Reads without the compiled core, in all threads, until the end of the block."""
+    global _paused  # for tests: threads of the reader must see it
+    _paused += 1
+    try:
+        yield
+    finally:
+        _paused -= 1
+
+
+@cache
+def _installed() -> Core | None:
+    try:
+        module = import_module("gctrace_analyzer._core")
+    except ImportError:
+        return None
+    return cast("Core", module) if module.INTERFACE == INTERFACE else None

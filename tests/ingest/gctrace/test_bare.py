@@ -1,0 +1,144 @@
+"""With and without the compiled core, everything that is read is the same."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from gctrace_analyzer import core
+from gctrace_analyzer.ingest.gctrace import bare, parse
+from gctrace_analyzer.ingest.read import read_log
+from gctrace_analyzer.testing import cycles, format_cycle
+from tests.conftest import CORPUS, ROOT, SAMPLES
+from tests.helpers.lines import LINES
+from tests.helpers.wrappers import WRAPPERS
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from both_readers import difference
+from fuzzing import Mutator, content, corpus
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PARTS = 8
+FUZZED = 400
+"""Damaged logs that are read both ways."""
+
+WHOLE = [*sorted(SAMPLES.glob("*.log")), *sorted((CORPUS / "gctrace").glob("*/run.log"))]
+RECORD = (
+    "gc {} @{}s {}%: {}+{}+{} ms clock, {}+{}/{}/{}+{} ms cpu, {}->{}->{} MB, {} MB goal, "
+    "{} MB stacks, {} MB globals, {} P"
+)
+FIELDS = RECORD.count("{}")
+# Numbers at the limits of what the core reads, and texts that only look like numbers.
+NUMBERS = [
+    "0", "1", "007", "12345678", "123456789", "4294967295", "4294967296", "999999999999999",
+    "1000000000000000", "999999999999999999", "1000000000000000000", "9223372036854775807",
+    "9223372036854775808", "18446744073709551615", "9" * 40, "0.1", "0.000", "1234.567",
+    "12345.678", "123456.789", "1234567.8", "0.3333333333333333333", "99999999.99999999",
+    "1.", ".5", ".", "", "-1", "+1", "1.2.3", "1e3", "NaN", "1 2", " 1", "1_0", "٣", "1,5",
+]  # fmt: skip
+SEPARATORS = ["\n", "\n", "\n", "\n\n", "", " ", "x\n", "\r\n", "\x01", "\ttext\n", "é\n"]
+
+# An installation for which the core was required must not skip these tests.
+pytestmark = pytest.mark.skipif(
+    core.compiled() is None and os.environ.get(core.VARIABLE) != "require",
+    reason="the compiled core is not installed (cargo was missing, or it is switched off)",
+)
+
+
+def test_the_core_is_there() -> None:
+    assert core.compiled() is not None
+    assert core.described() == "compiled"
+    with core.pure_python():
+        assert core.compiled() is None
+        assert core.described() == "pure Python"
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_log_of_the_corpus_reads_the_same(part: int) -> None:
+    for path in corpus()[part::PARTS]:
+        assert difference(content(path)) is None, path
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_damaged_logs_read_the_same(part: int) -> None:
+    mutator = Mutator(corpus())
+    for number in range(part, FUZZED, PARTS):
+        assert difference(mutator.made(f"core/{number}")) is None, number
+
+
+@pytest.mark.parametrize("path", WHOLE, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_every_table_of_a_run_is_the_same(path: Path) -> None:
+    one = read_log([path])
+    with core.pure_python():
+        other = read_log([path])
+    assert one.tables.keys() == other.tables.keys()
+    for table, frame in one.tables.items():
+        assert_frame_equal(frame, other.tables[table], check_exact=True)
+    assert (one.sources, one.runtime_lines) == (other.sources, other.runtime_lines)
+    assert (one.impossible, one.notes) == (other.impossible, other.notes)
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from(NUMBERS[:20]), min_size=FIELDS, max_size=FIELDS),
+            st.integers(0, FIELDS - 1),
+            st.sampled_from(NUMBERS),
+            st.sampled_from(SEPARATORS),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_any_numbers_read_the_same(
+    records: list[tuple[list[str], int, str, str]],
+) -> None:
+    text = ""
+    for numbers, at, number, separator in records:
+        numbers[at] = number
+        text += RECORD.format(*numbers) + separator
+    assert difference(text.encode()) is None
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(cycles(), min_size=1, max_size=6),
+    st.lists(st.sampled_from([*LINES.values(), "", "text"]), max_size=4),
+    st.sampled_from([*WRAPPERS.values(), None]),
+    st.integers(0, 400),
+    st.binary(max_size=3),
+)
+def test_any_cycles_between_any_lines_read_the_same(
+    rows: list[dict[str, Any]], others: list[str], wrap: Any, at: int, damage: bytes
+) -> None:
+    lines = [format_cycle(row) for row in rows]
+    lines[1:1] = others
+    data = "\n".join(wrap(line) if wrap else line for line in lines).encode() + b"\n"
+    assert difference(data) is None
+    assert difference(data[:at] + damage + data[at:]) is None
+
+
+def test_only_what_the_core_cannot_read_is_left_to_python() -> None:
+    data = (SAMPLES / "steady-go1.26.log").read_bytes()
+    lines = bare.lines_of(data)
+    assert (lines.total, lines.read) == (data.count(b"\n"), 33)
+    assert not lines.others["text"].str.starts_with("gc 1 ").any()
+    some = bare.lines_of(data, [b"GET"])
+    assert some.others.equals(lines.others.filter(lines.others["text"].str.contains("GET")))
+    assert bare.all_others(some, data).equals(bare.all_others(lines, data))
+
+
+def test_a_chunk_with_nothing_in_it_reads_the_same() -> None:
+    for data in (b"\n", b"\n\n", b"x\n", b"\nx\n\n", b"gc \n", b" P\n", b"\x01\n"):
+        assert difference(data) is None
+        assert parse.parse(data).lines == data.count(b"\n")
