@@ -114,6 +114,9 @@ def read_records(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame]
     if sum(len(table) for table in tables if table) + len(numbers) < count:
         # An empty line, which the core leaves out; `by_skeleton` takes all of them.
         return by_skeleton(records, data)
+    if len(numbers) and records[_LINE_NO].is_duplicated().any():
+        # Several records of one line must stay in order.
+        return by_skeleton(records, data)
     cycles = []
     for variant, table in zip(_variants(), tables, strict=True):
         if table:
