@@ -225,12 +225,13 @@ def _watch_child(live: Live, view: View, child: Child, *, debug: bool) -> None:
 
     reader = _ReaderThread(read)
     is_showing = True
-    while child.poll() != "ended" or not reader.is_done:
-        reader.wait()
-        if child.poll() == "stopped":
+    # The system reports only once that a program was stopped: it is asked at one place.
+    while (state := child.poll()) != "ended" or not reader.is_done:
+        if state == "stopped":
             view.pause()
             child.suspend()
             view.resume()
+        reader.wait()
         if is_showing:
             is_showing = _show(view, reader, debug=debug)
     child.join()
