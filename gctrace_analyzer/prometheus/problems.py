@@ -236,7 +236,7 @@ def _plain(response: Response) -> str:
     """Returns the title of a web page, or the beginning of a text."""
     text = response.body[: 1 << 14].decode("utf-8", "replace")
     if _is_page(response):
-        found = re.search(r"<(title|h1)[^>]*>([^<]*)<", text, re.IGNORECASE)
+        found = re.search(r"<(title|h1)[^<>]*+>([^<]*+)<", text, re.IGNORECASE)
         text = html.unescape(found[2]) if found else ""
     words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return words if len(words) <= _MOST_TEXT else words[:_MOST_TEXT] + "…"
