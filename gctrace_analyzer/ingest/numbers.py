@@ -133,6 +133,18 @@ def exported(value: object, column: str) -> float | int | None:
     return value if least <= value <= (LARGEST_EXPORTED if is_setting else LARGEST) else None
 
 
+def are_all_exported(values: list[Any]) -> bool:
+    """Returns whether all values are numbers that are possible in every column.
+
+    >>> are_all_exported([3, 0.5]), are_all_exported([-1]), are_all_exported([None, 1])
+    (True, False, False)
+    """
+    if not values or not {*map(type, values)} <= {int, float}:
+        return False
+    # A sum shows whether any value is infinite or NaN.
+    return math.isfinite(sum(values)) and min(values) >= 0 and max(values) <= LARGEST
+
+
 def _bounded(values: _Numbers) -> _Numbers:
     possible = values.is_between(-LARGEST, LARGEST)
     if isinstance(values, pl.Series):

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.metrics import live
+from gctrace_analyzer.ingest.memstats.fields import RING
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gctrace_analyzer.analysis.settings import Settings
-
-RING = 256
-"""The runtime remembers the pauses of this many cycles (MemStats.PauseNs)."""
 
 YOUNG_SHARE = 0.1
 """A process is young if, at the rate of its cycles, it started less than this share of the

@@ -277,6 +277,11 @@ def total(values: pl.Series) -> float:
     return float(values.sum() or 0)
 
 
+def minimum(values: pl.Series) -> float:
+    """Returns the minimum of a numeric column; 0 if it is empty."""
+    return float(values.min() or 0)  # type: ignore[arg-type]  # a numeric column
+
+
 def maximum(values: pl.Series) -> float:
     """Returns the maximum of a numeric column; 0 if it is empty."""
     return float(values.max() or 0)  # type: ignore[arg-type]  # a numeric column

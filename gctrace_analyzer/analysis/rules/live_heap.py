@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     example_lines,
     maximum,
     median,
+    minimum,
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
@@ -128,7 +129,7 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     if len(timed) < t.short_log_cycles:
         return
     live = timed["heap_live_mib"].cast(pl.Float64)
-    low, high_mib = -maximum(-live), maximum(live)
+    low, high_mib = minimum(live), maximum(live)
     if high_mib <= t.spike_times * low or high_mib - low <= t.growth_min_mib:
         return
     around = live.rolling_median(2 * (len(live) // 4) + 1, center=True, min_samples=1)
@@ -235,7 +236,7 @@ def ballast_present(facts: ProcessFacts) -> Iterator[Evidence]:
     t, live = facts.thresholds, facts.cycles["heap_live_mib"].drop_nulls()
     if len(live) < t.min_cycles or not facts.cycles["start_s"].count():
         return
-    low, high = -maximum(-live.cast(pl.Float64)), maximum(live)
+    low, high = minimum(live), maximum(live)
     # A ballast is allocated before the program does anything else.
     from_start = facts.cycles["gc_num"][0] <= 2
     constant = low >= t.ballast_min_mib and high - low <= t.ballast_spread * low

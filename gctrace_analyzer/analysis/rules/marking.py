@@ -12,6 +12,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     cycles_text,
     example_lines,
     maximum,
+    minimum,
     percent,
     total,
 )
@@ -117,7 +118,7 @@ def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
         (pl.col("concurrent_mark_ms") >= t.slow_mark_ms) & is_slow
     ).with_columns(rate=rate)
     if len(slow):
-        lowest = -maximum(-slow["rate"])
+        lowest = minimum(slow["rate"])
         yield Evidence(
             "warn",
             f"{cycles_text(len(slow))} marked less than {t.mark_mib_per_cpu_s:.0f} MiB per CPU "

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Any
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.ingest import numbers
+
+RING = 256
+"""The runtime remembers the pauses of this many cycles (MemStats.PauseNs and PauseEnd)."""
 
 _UNITS = ("_bytes", "_unix_ns", "_ns", "_s", "_pct")
 _OWN = {
@@ -126,6 +131,17 @@ def scaled(name: str) -> tuple[str | None, int]:
         if column and column.endswith("_bytes"):
             return column, factor
     return None, 1
+
+
+def last_pause(lengths: Any, cycles: int | None) -> int | None:
+    """Returns the pause of the last cycle, as MemStats.PauseNs has it; None if it is unknown.
+
+    >>> last_pause([7, 8, 9], 2)
+    8
+    """
+    if not isinstance(lengths, list) or not lengths or not cycles:
+        return None
+    return numbers.whole(lengths[(cycles + RING - 1) % RING % len(lengths)])
 
 
 def is_field(name: str) -> bool:

@@ -10,6 +10,7 @@ from gctrace_analyzer.ingest.memstats.fields import (
     INTEGERS,
     OF_GO,
     TIMES,
+    last_pause,
     plain,
     scaled,
 )
@@ -37,10 +38,8 @@ def from_record(value: Mapping[str, Any]) -> Row:
         taken = numbers.whole(given, factor) if column in INTEGERS else numbers.real(given)
         if taken is not None:
             row[column] = taken
-    pauses, number = value.get("PauseNs"), row.get("num_gc")
-    if isinstance(pauses, list) and pauses and number:
-        last = pauses[(number + 255) % 256 % len(pauses)]
-        row["last_pause_ns"] = numbers.whole(last)
+    if value.get("PauseNs") and row.get("num_gc"):
+        row["last_pause_ns"] = last_pause(value["PauseNs"], row["num_gc"])
     if "heap_alloc_bytes" not in row and "alloc_bytes" in row and "HeapSys" in value:
         row["heap_alloc_bytes"] = row["alloc_bytes"]
     for key, given in value.items():

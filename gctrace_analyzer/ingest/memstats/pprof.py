@@ -43,6 +43,5 @@ def _fields_of(key: str, value: str, row: Row) -> Row:
         return {}
     found: Row = {column: number}
     if column == "num_gc" and row.get("pauses"):
-        pauses = row["pauses"]
-        found["last_pause_ns"] = pauses[(found["num_gc"] + 255) % 256 % len(pauses)]
+        found["last_pause_ns"] = fields.last_pause(row["pauses"], found["num_gc"])
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from functools import lru_cache
 from itertools import chain
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 Rejected = tuple[int, str, str]
 
 _MOST_NAMES = 5
-
-RING = 256
-"""The length of MemStats.PauseNs and PauseEnd."""
 
 RUNTIME_KEY = "/gc/cycles/total:gc-cycles"
 HEAD = re.compile(
@@ -136,7 +132,7 @@ def _columns(
             _put(into, rows, [columns["alloc_bytes"][row] for row in rows])
         if "PauseNs" in keys:
             counts = columns.get("num_gc", [None] * len(dumps))
-            last = [_last_pause(dumps[row], counts[row]) for row in rows]
+            last = [fields.last_pause(dumps[row]["PauseNs"], counts[row]) for row in rows]
             _put(columns.setdefault("last_pause_ns", [None] * len(dumps)), rows, last)
     return columns, impossible
 
@@ -161,12 +157,9 @@ def _put(into: list[Any], rows: list[int], values: list[Any]) -> None:
 
 def _possible(values: list[Any], column: str, factor: int) -> tuple[list[Any], list[int]]:
     """Returns the values that are possible in a column, and the places of the others."""
-    kinds = set(map(type, values))
-    if factor == 1 and kinds and (kinds == {int} or column not in fields.INTEGERS):
-        # A sum shows whether any value is infinite or NaN.
-        numeric = kinds <= {int, float} and math.isfinite(sum(values))
-        if numeric and min(values) >= 0 and max(values) <= numbers.LARGEST:
-            return values, []
+    fits = {*map(type, values)} == {int} or column not in fields.INTEGERS
+    if factor == 1 and fits and numbers.are_all_exported(values):
+        return values, []
     wrong = [
         place
         for place, value in enumerate(values)
@@ -178,13 +171,6 @@ def _possible(values: list[Any], column: str, factor: int) -> tuple[list[Any], l
     if column in fields.INTEGERS:
         taken = [round(value) if isinstance(value, float) else value for value in taken]
     return taken, wrong
-
-
-def _last_pause(dump: Mapping[str, Any], cycles: int | None) -> int | None:
-    lengths = dump["PauseNs"]
-    if not isinstance(lengths, list) or not lengths or not cycles:
-        return None
-    return numbers.whole(lengths[(cycles + RING - 1) % RING % len(lengths)])
 
 
 def _times(value: Mapping[str, Any]) -> Row:
@@ -207,8 +193,8 @@ def _ring(line_no: int, dump: Mapping[str, Any]) -> Row:
     return {
         "line_no": line_no,
         "num_gc": dump.get("NumGC"),
-        "ended_at": dump["PauseEnd"][:RING],
-        "pause_ns": dump["PauseNs"][:RING],
+        "ended_at": dump["PauseEnd"][: fields.RING],
+        "pause_ns": dump["PauseNs"][: fields.RING],
     }
 
 
@@ -268,7 +254,7 @@ def pauses(rings: list[Row]) -> pl.DataFrame:
     except (pl.exceptions.PolarsError, TypeError, OverflowError):
         return pl.DataFrame(schema=_TYPED)
     # Cycle n is at (n + 255) % 256: the newest at that place is the largest n up to NumGC.
-    newest = pl.col("num_gc") - (pl.col("num_gc") - 1 - pl.col("place")) % RING
+    newest = pl.col("num_gc") - (pl.col("num_gc") - 1 - pl.col("place")) % fields.RING
     return (
         long.with_columns(gc_num=newest)
         .filter((pl.col("ended_at") > 0) & (pl.col("gc_num") > 0))
