@@ -20,9 +20,10 @@ hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 ROOT = Path(__file__).resolve().parent.parent
-CORPUS = ROOT / "tests" / "corpus"
+HERE = ROOT / "tests"
+CORPUS = HERE / "corpus"
 SAMPLES = ROOT / "samples"
-GOLDEN = ROOT / "tests" / "golden"
+GOLDEN = HERE / "golden"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,6 +38,49 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=2,
         help="how often whole commands are killed at random moments (default: 2)",
     )
+
+
+# These tests wait for other programs (terminals, workers, browsers, servers) or measure time.
+# On a machine that is busy with other work, a wait may be too short: they are tried up to three times,
+# and the summary says so.
+TIMED = (
+    "cli/test_output.py", "cli/test_screen.py", "cli/watch/", "fleets/test_cluster.py",
+    "fleets/test_faults.py", "ingest/test_linear_time.py", "present/html/", "prometheus/",
+    "test_faults.py", "test_real_program.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    again = pytest.mark.flaky(reruns=2)
+    for item in items:
+        path = item.path
+        if path.is_relative_to(HERE) and path.relative_to(HERE).as_posix().startswith(TIMED):
+            item.add_marker(again)
+
+
+class Failures:
+    """Prints the end of each failure at once: a long run may be ended before its summary."""
+
+    LINES = 12
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._terminal = config.pluginmanager.get_plugin("terminalreporter")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.outcome not in ("failed", "rerun") or self._terminal is None:
+            return
+        self._terminal.ensure_newline()
+        self._terminal.write_line(
+            f"{report.outcome}: {report.nodeid} ({report.duration:.1f} s)"
+        )
+        for line in report.longreprtext.splitlines()[-self.LINES :]:
+            self._terminal.write_line(f"    {line}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Failures(config), "failures-at-once")
 
 
 @pytest.fixture(autouse=True)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import subprocess
 import termios
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import TracebackType
+    from typing import Self
 
 PATIENCE_S = 60
 """How long a test waits for what must come."""
@@ -26,6 +30,8 @@ def until(condition: Callable[[], bool]) -> None:
 
 class Terminal:
     """A command at a terminal of 80 columns, and what it has written there.
+
+    It is gone at the end of the `with` block, also after a failure.
 
     Args:
         words: the command.
@@ -48,6 +54,22 @@ class Terminal:
             preexec_fn=self._own_terminal,
         )
         self._other = other
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._shell.pid, signal.SIGKILL)
+        # The other processes there get SIGHUP as their terminal is gone.
+        self._shell.wait()
+        os.close(self._fd)
+        os.close(self._other)
 
     @staticmethod
     def _own_terminal() -> None:
@@ -79,5 +101,3 @@ class Terminal:
     def end(self) -> None:
         self.after = termios.tcgetattr(self._other)
         assert self._shell.wait(PATIENCE_S) == 0
-        os.close(self._fd)
-        os.close(self._other)

@@ -76,7 +76,10 @@ def watched(
 
 @contextmanager
 def patience(watch: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Kills a command that does not end, so that the test fails and does not wait for ever."""
+    """Kills a command that does not end, so that the test fails and does not wait for ever.
+
+    It is the inner of the two, as leaving `Popen` waits for the command.
+    """
 
     def give_up() -> None:
         watch.kill()
@@ -87,6 +90,9 @@ def patience(watch: subprocess.Popen[bytes]) -> Iterator[None]:
     timer.start()
     try:
         yield
+    except BaseException:
+        give_up()
+        raise
     finally:
         timer.cancel()
 
@@ -162,16 +168,16 @@ def test_signals_reach_the_program_once_each(program: list[str]) -> None:
 def test_at_a_terminal_control_c_reaches_the_program_once_and_the_terminal_is_restored(
     program: list[str],
 ) -> None:
-    terminal = Terminal([*WATCH, "--", *program, "SIGINT"])
-    terminal.wait_for(b"33 cycles in 79 lines")
-    assert b"\x1b[?25l" in terminal.seen
-    terminal.type(b"\x03")
-    terminal.wait_for(b"got SIGINT")
-    terminal.type(b"exit 4\n")
-    terminal.wait_for(b"code 4")
-    terminal.type(b"home\n")
-    terminal.wait_for(b"back home")
-    terminal.end()
+    with Terminal([*WATCH, "--", *program, "SIGINT"]) as terminal:
+        terminal.wait_for(b"33 cycles in 79 lines")
+        assert b"\x1b[?25l" in terminal.seen
+        terminal.type(b"\x03")
+        terminal.wait_for(b"got SIGINT")
+        terminal.type(b"exit 4\n")
+        terminal.wait_for(b"code 4")
+        terminal.type(b"home\n")
+        terminal.wait_for(b"back home")
+        terminal.end()
     assert terminal.seen.count(b"got SIGINT") == 1
     assert terminal.after == terminal.before
     assert terminal.seen.rindex(b"\x1b[?25h") > terminal.seen.rindex(b"\x1b[?25l")
@@ -185,14 +191,14 @@ def test_a_stopped_program_stops_watch_and_continues_with_it(tmp_path: Path) -> 
     path.write_text(PROGRAM)
     command = " ".join([*WATCH, "--", sys.executable, str(path), str(SAMPLE)])
     script = f"set -m; {command}; echo stopped $?; fg >/dev/null; echo code $?"
-    terminal = Terminal(["/bin/bash", "-c", script])
-    terminal.wait_for(b"33 cycles in 79 lines")
-    terminal.type(b"\x1a")
-    terminal.wait_for(b"stopped 14")
-    terminal.type(b"exit 9\n")
-    terminal.wait_for(b"code 9")
-    terminal.type(b"\n")
-    terminal.end()
+    with Terminal(["/bin/bash", "-c", script]) as terminal:
+        terminal.wait_for(b"33 cycles in 79 lines")
+        terminal.type(b"\x1a")
+        terminal.wait_for(b"stopped 14")
+        terminal.type(b"exit 9\n")
+        terminal.wait_for(b"code 9")
+        terminal.type(b"\n")
+        terminal.end()
 
 
 def test_a_pipe_as_json_lines() -> None:
@@ -422,12 +428,12 @@ def test_a_go_program_watched(load: Path, tmp_path: Path) -> None:
 
 def test_a_go_program_at_a_terminal(load: Path) -> None:
     words = [str(load), "-mode", "service", "-dur", "120s", "-live", "10"]
-    terminal = Terminal([*WATCH, "--advise", "--", *words])
-    terminal.wait_for(b"just now")
-    terminal.wait_for(b"Recommended settings")
-    terminal.type(b"\x03")
-    terminal.wait_for(b"code 130")
-    terminal.wait_for(b"Pauses by phase")
-    terminal.type(b"home\n")
-    terminal.wait_for(b"back home")
-    terminal.end()
+    with Terminal([*WATCH, "--advise", "--", *words]) as terminal:
+        terminal.wait_for(b"just now")
+        terminal.wait_for(b"Recommended settings")
+        terminal.type(b"\x03")
+        terminal.wait_for(b"code 130")
+        terminal.wait_for(b"Pauses by phase")
+        terminal.type(b"home\n")
+        terminal.wait_for(b"back home")
+        terminal.end()
