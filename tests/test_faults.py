@@ -22,6 +22,7 @@ from gctrace_analyzer.cli.report import write
 from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.ingest.follow import Followed, Stop
 from tests.conftest import ROOT, SAMPLES
+from tests.helpers.programs import started
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -187,7 +188,7 @@ def kill_at_random_moments(words: list[str], kills: int) -> Iterator[None]:
     whole = time.monotonic() - begin
     rng = random.Random(0)
     for _ in range(kills):
-        with subprocess.Popen(
+        with started(
             [*COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as command:
             # Most of the time passes before the output is written.
@@ -266,7 +267,7 @@ def test_a_log_whose_clock_goes_back_loses_no_cycles() -> None:
 def test_a_program_ends_when_watch_is_killed(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     script = f"echo $$ > {pid}; exec sleep 600"
-    with subprocess.Popen(
+    with started(
         [*COMMAND, "watch", "--", "sh", "-c", script],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -303,7 +304,7 @@ def test_watch_exits_as_a_difficult_program_does(script: str, code: int) -> None
 def test_a_program_that_ignores_sigterm_is_not_left_behind(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     script = f"trap '' TERM; echo $$ > {ready}; sleep 1; sleep 1; exit 7"
-    with subprocess.Popen(
+    with started(
         [*COMMAND, "watch", "--", "sh", "-c", script], stderr=subprocess.DEVNULL
     ) as watch:
         until(lambda: ready.exists() and bool(ready.read_text().strip()))

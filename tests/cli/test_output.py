@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import sys
 
 import polars as pl
@@ -12,6 +11,7 @@ import pytest
 
 from gctrace_analyzer.cli.output import csv_text, without_lists
 from tests.conftest import ROOT
+from tests.helpers.programs import started
 
 
 def test_no_text_in_safe_csv_is_a_formula() -> None:
@@ -56,7 +56,7 @@ def test_a_wide_terminal_is_used_up_to_120_columns(columns: int, least: int, mos
         "sys.exit(main([sys.argv[2], '--color', 'never']))\n"
     )
     ours, theirs = os.openpty()
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-c", code, str(columns), str(log)],
         stdout=theirs,
         env={**os.environ, "TERM": "xterm", "COLUMNS": str(columns)},

@@ -30,6 +30,7 @@ from gctrace_analyzer.fleets.inputs import Item
 from gctrace_analyzer.fleets.output import existing
 from gctrace_analyzer.testing import prolonged
 from tests.conftest import SAMPLES
+from tests.helpers.programs import started
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -213,7 +214,7 @@ def test_a_file_that_kills_workers_is_identified_without_harm_to_others(
 @contextlib.contextmanager
 def running(*words: str, **env: str) -> Iterator[subprocess.Popen[bytes]]:
     """A process that is gone afterwards."""
-    with subprocess.Popen(
+    with started(
         words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **env}
     ) as process:
         try:
@@ -324,7 +325,7 @@ def test_ctrl_c_keeps_finished_files_and_says_how_to_resume(
         "{service}/{pod}.log",
     ]
     primary, secondary = pty.openpty()
-    with subprocess.Popen(
+    with started(
         words, stdout=subprocess.PIPE, stderr=secondary, start_new_session=True
     ) as process:
         os.close(secondary)

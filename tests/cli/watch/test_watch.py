@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
-from threading import Thread, Timer
+from threading import Thread
 from typing import IO, TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +25,7 @@ from gctrace_analyzer.ingest.sources import SourceFacts
 from gctrace_analyzer.present import dashboard, text
 from gctrace_analyzer.present import json as report_json
 from tests.conftest import ROOT, SAMPLES
+from tests.helpers.programs import started
 from tests.helpers.terminal import PATIENCE_S, Terminal, until
 
 if TYPE_CHECKING:
@@ -74,29 +75,6 @@ def watched(
     )
 
 
-@contextmanager
-def patience(watch: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Kills a command that does not end, so that the test fails and does not wait for ever.
-
-    It is the inner of the two, as leaving `Popen` waits for the command.
-    """
-
-    def give_up() -> None:
-        watch.kill()
-        if watch.stdin is not None:
-            watch.stdin.close()
-
-    timer = Timer(PATIENCE_S, give_up)
-    timer.start()
-    try:
-        yield
-    except BaseException:
-        give_up()
-        raise
-    finally:
-        timer.cancel()
-
-
 def test_a_program_is_passed_through_and_reported(program: list[str], tmp_path: Path) -> None:
     kept = tmp_path / "kept.log"
     words = ["--log", str(kept), "--", *program]
@@ -144,15 +122,12 @@ def test_signals_reach_the_program_once_each(program: list[str]) -> None:
     names = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH"]
     # What is ignored here (nohup) is ignored by what is started here.
     names = [n for n in names if signal.getsignal(getattr(signal, n)) != signal.SIG_IGN]
-    with (
-        subprocess.Popen(
-            [*WATCH, "--", *program, *names],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        ) as watch,
-        patience(watch),
-    ):
+    with started(
+        [*WATCH, "--", *program, *names],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as watch:
         assert watch.stdin is not None
         assert watch.stdout is not None
         assert watch.stdout.readline().startswith(b"GODEBUG")
@@ -242,12 +217,7 @@ def test_control_c_ends_following_a_file_with_a_report(tmp_path: Path) -> None:
     path, report = tmp_path / "run.log", tmp_path / "report.json"
     rows = tmp_path / "rows.jsonl"
     words = ["--every", "1s", "-o", str(report), "--intervals", str(rows), str(path)]
-    with (
-        subprocess.Popen(
-            [*WATCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        ) as watch,
-        patience(watch),
-    ):
+    with started([*WATCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watch:
         assert watch.stdout is not None
         assert b"does not exist yet" in watch.stdout.readline()
         path.write_bytes(SAMPLE.read_bytes())
