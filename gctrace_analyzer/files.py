@@ -35,14 +35,9 @@ def write_atomically(
     partial = (folder or target.parent) / f".{path.name}.{os.urandom(4).hex()}.partial"
     try:
         try:
-            # tempfile is not used, because only the owner can read the files it creates. A
-            # file opened like this gets the usual permissions, and the umask need not be read.
-            handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-            with os.fdopen(handle, "wb") as file:
-                write(file)
-                if sync:
-                    file.flush()
-                    os.fsync(file.fileno())
+            if not _written_without_name(partial, write, sync=sync):
+                with os.fdopen(_opened(partial, os.O_CREAT | os.O_EXCL), "wb") as file:
+                    _written(file, write, sync=sync)
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
@@ -52,3 +47,41 @@ def write_atomically(
         raise UnwritableOutputError(
             str(path), err.strerror or str(err), kept=path.exists()
         ) from err
+
+
+def _written_without_name(
+    partial: Path, write: Callable[[IO[bytes]], object], *, sync: bool
+) -> bool:
+    """Writes a file that gets its name when it is complete; False if the system cannot do that.
+
+    If this process is killed meanwhile, nothing is left of the file. Linux and most of its file
+    systems can do it.
+    """
+    unnamed = getattr(os, "O_TMPFILE", None)
+    try:
+        handle = _opened(partial.parent, unnamed) if unnamed else None
+    except OSError:
+        handle = None
+    if handle is None:
+        return False
+    with os.fdopen(handle, "wb") as file:
+        _written(file, write, sync=sync)
+        try:
+            # Only with a descriptor does Python call linkat, which follows this link.
+            os.link(f"/proc/self/fd/{handle}", partial, src_dir_fd=handle)
+        except OSError:
+            return False
+    return True
+
+
+def _opened(path: Path, flags: int) -> int:
+    # tempfile is not used, because only the owner can read the files it creates. A file opened
+    # like this gets the usual permissions, and the umask need not be read.
+    return os.open(path, os.O_WRONLY | flags, 0o666)
+
+
+def _written(file: IO[bytes], write: Callable[[IO[bytes]], object], *, sync: bool) -> None:
+    write(file)
+    file.flush()
+    if sync:
+        os.fsync(file.fileno())

@@ -143,15 +143,21 @@ def test_a_report_killed_while_it_is_written_is_the_old_one_or_the_new(
     path = tmp_path / name
     with Killed("report", path, SAMPLES / "go1.4.log") as program:
         moments = program.finish()
-        whole, states = undated(path), []
+        whole, states, left = undated(path), [], []
         for moment in some(moments, most):
             path.write_bytes(b"old")
             assert program.at(moment) < 0
             states.append(undated(path))
             assert states[-1] in (b"old", whole), moment
+            for file in set(tmp_path.iterdir()) - {path}:
+                left.append(undated(file))
+                file.unlink()
     # The file changes once, and it is new before the last moment.
     assert states == sorted(states, key=lambda state: state != b"old")
     assert {states[0], states[-1]} == {b"old", whole}
+    # Nothing is left behind but, between its naming and its move, the whole new file.
+    assert len(left) <= 4
+    assert {whole} >= set(left)
 
 
 @ON_LINUX

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from types import FrameType
 
 CALLS = {
-    "open", "fdopen", "write", "writelines", "flush", "fsync", "close", "__exit__", "replace",
-    "rename", "unlink", "mkdir",
+    "open", "fdopen", "write", "writelines", "flush", "fsync", "close", "__exit__", "link",
+    "replace", "rename", "unlink", "mkdir",
 }  # fmt: skip
+UNNAMED = getattr(os, "O_TMPFILE", -1)
 FILES = 5
 """How many rows a fleet's output gets, one after the other."""
 
@@ -67,8 +68,10 @@ def killed_at(moment: int, work: Callable[[], None]) -> int:
 
         def begin(event: str, arguments: tuple[Any, ...]) -> None:
             # Before the first file is opened for writing, nothing can be half.
-            if event == "open" and str(arguments[0]).endswith(".partial") and not seen:
-                sys.setprofile(count)
+            if event == "open" and not seen:
+                path, _, flags = arguments
+                if flags & UNNAMED == UNNAMED or str(path).endswith(".partial"):
+                    sys.setprofile(count)
 
         sys.addaudithook(begin)
         try:
