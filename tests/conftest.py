@@ -50,7 +50,9 @@ TIMED = (
 )  # fmt: skip
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.pluginmanager.has_plugin("rerunfailures"):
+        return
     again = pytest.mark.flaky(reruns=2)
     for item in items:
         path = item.path

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from asyncio import CancelledError
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -203,13 +204,13 @@ class FleetRun:
         futures = self._client.map(worker.batch_rows, many, retries=retries, pure=False)
         batch_of = dict(zip((future.key for future in futures), many, strict=True))
         try:
-            arriving = as_completed(  # type: ignore[no-untyped-call]  # Dask has no types for it
-                futures, loop=self._client.loop, with_results=True, raise_errors=False
-            )
+            # Without results: with them, Dask waits for ever for a batch whose worker died with
+            # its rows, if it then gives up the batch (seen with distributed 2026.8).
+            arriving = as_completed(futures, loop=self._client.loop)  # type: ignore[no-untyped-call]  # Dask has no types for it
             del futures
-            for future, result in arriving:
+            for future in arriving:
                 self._check_scheduler()
-                yield batch_of[future.key], _outcome(future, result)
+                yield batch_of[future.key], _outcome(future)
                 future.release()
             self._check_scheduler()
         except FleetStoppedError:
@@ -271,9 +272,13 @@ class FleetRun:
         )
 
 
-def _outcome(future: Any, result: Any) -> list[Any] | BaseException:
-    """Returns the rows of a batch, or the exception with which it failed."""
-    if isinstance(result, list):
-        return result
-    error = future.exception() if future.status == "error" else None
-    return error if error is not None else RuntimeError(f"{future.status}: {result!r}")
+def _outcome(future: Any) -> list[Any] | BaseException:
+    """Returns the rows of a finished batch, or the exception with which it failed.
+
+    If its worker has died since, Dask repeats the batch, and this waits for it.
+    """
+    try:
+        found: list[Any] = future.result()
+    except (Exception, CancelledError) as err:
+        return err
+    return found

@@ -208,6 +208,45 @@ def test_a_file_that_kills_workers_is_identified_without_harm_to_others(
     is_truth(rows.lazy(), truth, without=bad["file"])
 
 
+class DiesWithResult(distributed.WorkerPlugin):  # type: ignore[name-defined,misc]  # importorskip
+    """Makes a worker die when its rows of one file are fetched, and later of the file itself."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def setup(self, worker: Any) -> None:
+        opened, get_data = inputs.opened, worker.handlers["get_data"]
+
+        def deadly(item: Item, options: Any) -> Any:
+            if "pod-07" in item.name and self.marker.exists():
+                os.kill(os.getpid(), signal.SIGKILL)
+            return opened(item, options)
+
+        async def lost(comm: Any, keys: Any = (), **options: Any) -> Any:
+            rows = [row for key in keys for row in worker.data.get(key, ())]
+            if any("pod-07" in row["file"] for row in rows):
+                self.marker.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return await get_data(comm, keys=keys, **options)
+
+        inputs.opened = deadly
+        worker.handlers["get_data"] = lost
+
+
+def test_rows_that_are_lost_with_their_worker_are_no_reason_to_wait_for_ever(
+    logs: Path, truth: pl.DataFrame, tmp_path: Path
+) -> None:
+    from gctrace_analyzer.fleets.cluster import connected
+
+    with connected(workers=2) as client:
+        client.register_plugin(DiesWithResult(tmp_path / "dead"))
+        rows = gca.fleet(logs, client=client, id="{service}/{pod}.log").collect()
+    assert (tmp_path / "dead").exists()
+    (bad,) = rows.filter(pl.col("file").str.contains("pod-07")).to_dicts()
+    assert bad["error_kind"] == "crashed"
+    is_truth(rows.lazy(), truth, without=bad["file"])
+
+
 # --- the command, with processes of its own ---
 
 
