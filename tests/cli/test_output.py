@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -48,7 +49,8 @@ def test_lists_become_text() -> None:
     ("columns", "least", "most"), [(60, 70, 80), (100, 81, 100), (200, 101, 120)]
 )
 def test_a_wide_terminal_is_used_up_to_120_columns(columns: int, least: int, most: int) -> None:
-    log = ROOT / "samples" / "thrash-go1.19.log"
+    # Relative, as the name of a file is not cut.
+    log = Path("samples", "thrash-go1.19.log")
     code = (
         "import sys, fcntl, struct, termios\n"
         "fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 50, int(sys.argv[1]), 0, 0))\n"
@@ -59,6 +61,7 @@ def test_a_wide_terminal_is_used_up_to_120_columns(columns: int, least: int, mos
     with started(
         [sys.executable, "-c", code, str(columns), str(log)],
         stdout=theirs,
+        cwd=ROOT,
         env={**os.environ, "TERM": "xterm", "COLUMNS": str(columns)},
     ) as child:
         os.close(theirs)

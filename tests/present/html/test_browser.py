@@ -464,7 +464,9 @@ def test_a_sweep_shows_each_setting_with_its_whole_name(
     long = "a-setting-with-a-name-that-is-too-long-for-the-table-of-a-terminal"
     logs = {"100": "steady-go1.26", "200": "steady-gogc200-go1.26", long: "spike-go1.26"}
     path = tmp_path / "sweep.html"
-    found = gca.sweep({name: str(SAMPLES / f"{log}.log") for name, log in logs.items()})
+    folder = tmp_path / "a-folder-with-a-name-that-is-too-long-for-the-screen-of-a-telephone"
+    folder.symlink_to(SAMPLES, target_is_directory=True)
+    found = gca.sweep({name: str(folder / f"{log}.log") for name, log in logs.items()})
     path.write_text(found.to_html())
     size = {"width": width, "height": 900}
     with opened(browser, path, viewport=size) as (page, wrong):
