@@ -379,8 +379,13 @@ def _holds_two_records(text: str) -> bool:
 
 def _record_length(text: str, shapes: tuple[Shape, ...]) -> int:
     """Returns how many characters at the start of `text` may be the beginning of a record."""
-    matches = (beginning.match(text) for beginning in _beginnings(shapes))
-    return max(match.end() for match in matches if match)
+    longest = 0
+    for beginning in _beginnings(shapes):
+        if match := beginning.match(text):
+            longest = max(longest, match.end())
+            if longest == len(text):
+                break
+    return longest
 
 
 def _completions(begin: str, rest: str, shapes: tuple[Shape, ...]) -> Iterator[tuple[int, str]]:
