@@ -86,7 +86,8 @@ def test_the_oldest_frames_are_discarded() -> None:
     assert store.frames()[0].equals(frames[-1])
 
 
-def test_many_small_pieces_keep_the_newest_cycles() -> None:
+def test_many_small_pieces_keep_the_newest_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_input, "RECENT_CYCLES", 2_000)
     live = LiveInput(SourceFacts("<stream>"))
     for line in records(live_input.RECENT_CYCLES // 4 + 400):
         live.add(f"{line}\n".encode())
