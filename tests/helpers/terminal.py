@@ -73,6 +73,12 @@ class Terminal:
 
     @staticmethod
     def _own_terminal() -> None:
+        # What is ignored here (nohup) is not ignored at a new terminal.
+        for number in (
+            signal.SIGHUP, signal.SIGINT, signal.SIGQUIT,
+            signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
+        ):  # fmt: skip
+            signal.signal(number, signal.SIG_DFL)
         os.setsid()
         termios.tcsetwinsize(0, (40, 80))
         import fcntl

@@ -39,7 +39,8 @@ PROGRAM = """
 import os, signal, sys, time
 log = open(sys.argv[1], "rb").read()
 def got(number, frame):
-    print("got", signal.Signals(number).name, flush=True)
+    # No print: this may interrupt another one.
+    os.write(1, f"got {signal.Signals(number).name}\\n".encode())
 for name in sys.argv[2:]:
     signal.signal(getattr(signal, name), got)
 print("GODEBUG", os.environ["GODEBUG"], flush=True)
