@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
-from contextlib import contextmanager
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,13 +20,13 @@ from gctrace_analyzer.cli.options import (
     whole_number,
 )
 from gctrace_analyzer.cli.output import csv_text, format_of
-from gctrace_analyzer.cli.screen import CLEAR_LINE, Colors, say, show
+from gctrace_analyzer.cli.screen import Colors, drawing, say, show
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.files import write_atomically
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Mapping
 
     import polars as pl
 
@@ -40,7 +38,6 @@ SUFFIXES = {
     ".md": "md", ".html": "html", ".json": "json", ".csv": "csv", ".jsonl": "jsonl",
     ".txt": "text",
 }  # fmt: skip
-_REDRAW_S = 0.2
 _REPORTS = 10
 
 _DESCRIPTION = """\
@@ -273,12 +270,12 @@ def _rows(
         return existing(folder)
     latest: Progress | None = None
     try:
-        with _progress() as draw:
+        with drawing("starting …") as draw:
 
             def progress(now: Progress) -> None:
                 nonlocal latest
                 latest = now
-                draw(now)
+                draw(_progress_line(now), always=now.done == now.files)
 
             return fleet(
                 inputs,
@@ -316,28 +313,6 @@ def _how_to_resume(progress: Progress | None, folder: str | None) -> str:
         "  Run the same command again to resume. For a report on the finished files:\n"
         f"  gctrace-analyze fleet -o {folder}"
     )
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[Progress], None]]:
-    """Yields a callback that draws one line on standard error, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    last = 0.0
-
-    def progress(now: Progress) -> None:
-        nonlocal last
-        if time.monotonic() - last < _REDRAW_S and now.done < now.files:
-            return
-        last = time.monotonic()
-        print(f"{CLEAR_LINE}{_progress_line(now)}", end="", file=sys.stderr, flush=True)
-
-    print(f"{CLEAR_LINE}starting …", end="", file=sys.stderr, flush=True)
-    try:
-        yield progress
-    finally:
-        print(CLEAR_LINE, end="", file=sys.stderr, flush=True)
 
 
 def _progress_line(now: Progress) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
 from contextlib import contextmanager
 from threading import Event, Thread
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gctrace_analyzer.present.plots.palette import terminal_styles
 from gctrace_analyzer.present.table import WIDTH, as_wide_as
@@ -58,8 +59,8 @@ _ASCII = str.maketrans(
 """ASCII replacements for the special characters of the reports."""
 
 
-CLEAR_LINE = "\r\033[K"
-_REDRAWN_EVERY_S = 1.0
+_CLEAR_LINE = "\r\033[K"
+_REDRAWN_EVERY_S, _REDRAW_S = 1.0, 0.2
 
 
 @contextmanager
@@ -83,11 +84,9 @@ def working(text: str = "") -> Iterator[Callable[[str], None]]:
                 shown = True
                 seconds = round(time.monotonic() - begin)
                 since = f"{seconds} s" if seconds < 60 else duration_text(seconds)
-                line = f"{said[0]} · {since}"
-                cut = line[: _columns() - 1]
-                print(f"{CLEAR_LINE}{cut}", end="", file=sys.stderr, flush=True)
+                _redraw(f"{said[0]} · {since}")
         if shown:
-            print(CLEAR_LINE, end="", file=sys.stderr, flush=True)
+            _redraw("")
 
     # The work itself holds no time for this: one call of Polars may take seconds.
     thread = Thread(target=say_now_and_then, daemon=True)
@@ -99,11 +98,46 @@ def working(text: str = "") -> Iterator[Callable[[str], None]]:
         thread.join()
 
 
-def _columns() -> int:
+class Draw(Protocol):
+    """What `drawing` yields."""
+
+    def __call__(self, line: str, *, always: bool = False) -> None:
+        """Draws one line in place of the last one; unless `always`, only now and then."""
+
+
+@contextmanager
+def drawing(first: str = "") -> Iterator[Draw]:
+    """Yields a function that draws one line on a terminal, in place of the last one.
+
+    Args:
+        first: what stands there until something is drawn.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _, *, always=False: None
+        return
+    last = -math.inf
+
+    def draw(line: str, *, always: bool = False) -> None:
+        nonlocal last
+        if always or time.monotonic() - last >= _REDRAW_S:
+            last = time.monotonic()
+            _redraw(line)
+
+    if first:
+        _redraw(first)
     try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or WIDTH
+        yield draw
+    finally:
+        _redraw("")
+
+
+def _redraw(line: str) -> None:
+    """Replaces the last line on the terminal; a line that were wrapped could not be replaced."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns or WIDTH
     except OSError:
-        return WIDTH
+        columns = WIDTH
+    print(f"{_CLEAR_LINE}{line[: columns - 1]}", end="", file=sys.stderr, flush=True)
 
 
 class Colors(NamedTuple):

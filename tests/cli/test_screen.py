@@ -104,3 +104,15 @@ def test_nothing_is_said_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> 
     with screen.working("analysing"):
         pass
     assert hidden.getvalue() == ""
+
+
+def test_a_line_is_replaced_now_and_then_and_never_wraps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = terminal(monkeypatch)
+    with screen.drawing("starting") as draw:
+        draw("first")
+        draw("too soon")
+        draw("x" * 200, always=True)
+    assert shown.lines() == ["starting", "first", "x" * 79]
+    assert shown.getvalue().endswith("\r\x1b[K")

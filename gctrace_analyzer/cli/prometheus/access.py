@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.cli.screen import CLEAR_LINE
+from gctrace_analyzer.cli.screen import drawing
 
 if TYPE_CHECKING:
     import argparse
@@ -15,8 +13,6 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.prometheus.read import ReadKwargs
     from gctrace_analyzer.prometheus.samples import Progress
-
-_REDRAW_S = 0.2
 
 
 def add_which(parser: argparse.ArgumentParser, since: str) -> argparse._ArgumentGroup:
@@ -107,24 +103,3 @@ def downloading() -> Iterator[Callable[[Progress], None] | None]:
             draw(f"fetching: {share:3.0f} %, {now.samples:,} samples, {now.bytes >> 20} MiB")
 
         yield progress
-
-
-@contextmanager
-def drawing() -> Iterator[Callable[[str], None]]:
-    """Yields a function that draws one line on standard error, and replaces it the next time."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    last = 0.0
-
-    def draw(line: str) -> None:
-        nonlocal last
-        if time.monotonic() - last < _REDRAW_S:
-            return
-        last = time.monotonic()
-        print(f"{CLEAR_LINE}{line}", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield draw
-    finally:
-        print(CLEAR_LINE, end="", file=sys.stderr, flush=True)

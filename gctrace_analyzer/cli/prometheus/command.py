@@ -15,10 +15,9 @@ from gctrace_analyzer.cli.prometheus.access import (
     add_which,
     asked_for,
     downloading,
-    drawing,
 )
 from gctrace_analyzer.cli.prometheus.table import SUFFIXES, show_or_write
-from gctrace_analyzer.cli.screen import Colors, say
+from gctrace_analyzer.cli.screen import Colors, drawing, say
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:

@@ -21,10 +21,9 @@ from gctrace_analyzer.cli.prometheus.access import (
     add_which,
     asked_for,
     downloading,
-    drawing,
 )
 from gctrace_analyzer.cli.prometheus.table import FORMATS, SUFFIXES, show_or_write
-from gctrace_analyzer.cli.screen import Colors
+from gctrace_analyzer.cli.screen import Colors, drawing
 
 if TYPE_CHECKING:
     import argparse
