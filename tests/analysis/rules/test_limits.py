@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 import pytest
 
+from gctrace_analyzer.analysis.postmortem.memory import Memory
 from gctrace_analyzer.analysis.rules import (
     allocation,
     assists,
@@ -25,15 +26,15 @@ from gctrace_analyzer.analysis.rules import (
     memory,
     pauses,
 )
-from gctrace_analyzer.analysis.rules.finding import MemoryFacts, ProcessFacts
+from gctrace_analyzer.analysis.rules.finding import MemoryFacts
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.testing import read_text
 from tests.helpers.corpus import live
 from tests.helpers.facts import facts_of, log_of, matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gctrace_analyzer.analysis.rules.finding import ProcessFacts
     from gctrace_analyzer.analysis.rules.registry import Rule
 
 QUIET = "0.02+5+0.02 ms clock, 0.04+"
@@ -261,3 +262,94 @@ def test_a_finding_changes_at_its_threshold(case: Case) -> None:
         severities = [each.severity for each in matches(case.rule, there, "GC005")]
         found.append(severities[0] if severities else None)
     assert found == [case.below, case.equal, case.above], f"at {at}"
+
+
+SAID: list[tuple[Rule[ProcessFacts], str, str, tuple[int, ...]]] = [
+    # 0.04 + 0.1 + 12 + 0.04 ms of CPU in 2 × 20 ms; 0.1 ms more for what is not printed.
+    (cpu.high_gc_cpu, "busy", "GC takes 32 % of the CPU: 0.63 of 2 CPUs.", (57, 29, 35)),
+    (cpu.cpu_quota_throttling, "quota", "Mark terminations take up to 22 ms, far too long for 9 MiB of live heap on 8 processors: a CPU quota probably stopped the program.", (1, 2, 3)),
+    # 3 of 6.08 ms, and 6 of 2 × 5 ms.
+    (assists.assist_pressure, "assisted", "Goroutines do 49 % of the GC work in mark assists, and marking takes 60 % of the CPUs while it runs.", (1, 2, 3)),
+    (assists.assist_spike, "spike of assists", "In 1 cycle mark assists took over 50 % of the processors while marking.", (40,)),
+    (assists.trigger_pinned_low, "early", "Cycles start 50 % of the way from the live heap to the goal, as early as the pacer may start them.", ()),
+    (frequency.gc_always_on, "always on", "A GC cycle is running 77 % of the time.", ()),
+    (frequency.too_frequent, "busy", "A GC cycle starts every 20 ms (median).", ()),
+    (frequency.forced_gc, "forced", "The program forced 8 of 30 cycles (`runtime.GC`, `debug.FreeOSMemory` or `/debug/pprof/heap?gc=1`).", (1, 2, 3)),
+    (goal.heap_minimum_bound, "small heap", "The goal was the heap minimum of 4 MiB in 23 of 30 cycles.", ()),
+    (goal.goal_overshoot, "over the goal", "In 5 % of the cycles the heap ends at least 20 % above its goal.", (3, 4, 5)),
+    (goal.gogc_off_without_limit, "no goal", "30 cycles had no heap goal: GOGC is off, and there is no memory limit.", ()),
+    (goal.nonconstant_gogc, "two levels", "The effective GOGC was 100, then 50.", ()),
+    # While marking 5 MiB in 5.05 ms; between cycles the other 76 MiB in 14.95 ms.
+    (allocation.mutator_slowed_in_gc, "busy", "While GC is marking, the program allocates at 20 % of its rate between cycles.", ()),
+    (allocation.high_alloc_rate, "busy", "The program allocates 4,055 MiB/s on 2 processors.", ()),
+    (live_heap.live_heap_step, "step", "The live heap was 100 MiB in the first half and 200 MiB in the second.", ()),
+    (live_heap.live_heap_spike, "spike", "In 2 cycles the live heap was over 2 times the usual one, up to 300 MiB.", (30, 31)),
+    (live_heap.low_reclaim, "survives", "95 % of the heap survives a cycle (median).", ()),
+    (live_heap.ballast_present, "ballast", "The live heap is 100 MiB from the first cycle on, and never over 105 MiB.", ()),
+    (marking.large_stacks, "roots", "Goroutine stacks take 25 MiB, the live heap 100 MiB.", ()),
+    (marking.large_globals, "roots", "Global variables take 30 MiB, the live heap 100 MiB.", ()),
+    (marking.idle_mark_heavy, "idle", "74 % of all marking ran on idle processors.", ()),
+    # 101 MiB in 3.0006 s of CPU.
+    (marking.low_mark_throughput, "slow marking", "30 cycles marked less than 100 MiB per CPU second; the slowest, 33.7.", (1, 2, 3)),
+    (pauses.long_sweep_termination, "long pauses", "The program stops for up to 7.0 ms before marking; 1 in 100 of these pauses takes over 7.0 ms, half of them over 7.0 ms.", (1, 2, 3)),
+    (limit.limit_bound, "limited", "The memory limit set the goal in 59 of 60 cycles; the limit is at least 125 MiB.", ()),
+    # The median of the live heap is 105 MiB, 20 MiB below the goal.
+    (limit.limit_tight, "limited", "The memory limit leaves 19 % of the live heap as headroom (effective GOGC, median).", (19, 50, 6)),
+    (limit.gogc_off_idle, "limited and idle", "No GC cycle ran for 2m 10s, so GOGC is probably off: otherwise the runtime forces a cycle every two minutes.", ()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "text", "lines"), SAID, ids=[each[0].name for each in SAID]
+)
+def test_the_evidence_of_a_finding_by_hand(
+    rule: Rule[ProcessFacts], name: str, text: str, lines: tuple[int, ...]
+) -> None:
+    (finding,) = matches(rule, known(name), "GC005")
+    assert finding.evidence == text
+    assert tuple(int(each.rpartition(":")[2]) for each in finding.examples) == lines
+
+
+def test_goals_within_the_rounding_of_the_live_heap_do_not_prove_a_limit() -> None:
+    facts = known("limited")
+    for gogc, proven in ((5.0, None), (5.01, 125.0)):
+        cycles = facts.cycles.with_columns(effective_gogc=pl.lit(gogc))
+        (finding,) = matches(limit.limit_bound, replace(facts, cycles=cycles))
+        assert finding.figures["implied_limit_low_mib"] == proven
+
+
+@pytest.mark.parametrize(
+    ("figures", "found"),
+    [
+        ({"held_mib": 500.0, "idle_unreleased_mib": 100.0, "fragmentation_mib": 120.1}, 1),
+        ({"held_mib": 500.0, "idle_unreleased_mib": 100.0, "fragmentation_mib": 120.0}, 0),
+        ({"held_mib": 200.0, "idle_unreleased_mib": None, "fragmentation_mib": 64.1}, 1),
+        ({"held_mib": 200.0, "idle_unreleased_mib": None, "fragmentation_mib": 64.0}, 0),
+        ({"held_mib": None, "idle_unreleased_mib": None, "fragmentation_mib": 90.0}, 0),
+    ],
+)
+def test_fragmentation_is_compared_with_the_heap_in_use(
+    figures: dict[str, float | None], found: int
+) -> None:
+    facts = MemoryFacts(replace(_memory(), **figures), DEFAULT)  # type: ignore[arg-type]
+    assert len(list(memory.fragmentation.check(facts))) == found
+
+
+@pytest.mark.parametrize(
+    ("idle", "sys", "heap_sys", "found"),
+    [(100.1, 400.0, 10.0, 1), (100.0, 400.0, 10.0, 0), (64.1, 90.0, None, 1),
+     (64.0, 90.0, None, 0), (100.1, None, 400.0, 1), (100.0, None, 400.0, 0),
+     (100.0, None, None, 0)],
+)  # fmt: skip
+def test_idle_memory_is_compared_with_all_memory(
+    idle: float, sys: float | None, heap_sys: float | None, found: int
+) -> None:
+    figures = replace(_memory(), idle_unreleased_mib=idle, sys_mib=sys, heap_sys_mib=heap_sys)
+    facts = MemoryFacts(figures, DEFAULT)
+    assert len(list(memory.unreleased_idle.check(facts))) == found
+
+
+def _memory() -> Memory:
+    return Memory(**{
+        field.name: () if field.name == "advice" else None for field in fields(Memory)
+    })  # fmt: skip
