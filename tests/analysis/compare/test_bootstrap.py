@@ -82,7 +82,7 @@ def by_hand(rows: pl.DataFrame, length: int) -> float:
     blocks = [sum(rest[(n + k) % count] for k in range(length)) for n in range(count)]
     variance = sum(each * each for each in blocks) / count * count / length
     correction = count / (count - length) if count > length else 1.0
-    return math.sqrt(variance * correction) / sum(time)
+    return math.sqrt(variance * correction) / float(sum(time))
 
 
 @pytest.mark.parametrize("count", [2, 4, 12, 30, 200])

@@ -159,7 +159,7 @@ CASES = [
     Case(assists.assist_pressure, "assisted", "assist_min_cpu_share", "assist_share_of_cpu", "warn", "warn", None, {"mark_pressure": 2.0}),
     Case(assists.assist_pressure, "assisted", "assist_warn_cpu_share", "assist_share_of_cpu", "warn", "warn", "info"),
     Case(assists.assist_pressure, "assisted", "mark_pressure", "mark_pressure", "warn", "warn", None, {"assist_min_cpu_share": 1.0}),
-    Case(assists.assist_spike, "spike of assists", "assist_spike", lambda f: f.cycles["assist_cpu_ms"].max() / (2 * f.cycles["concurrent_mark_ms"].max()), "info", None, None),
+    Case(assists.assist_spike, "spike of assists", "assist_spike", lambda f: column("assist_cpu_ms")(f) / (2 * column("concurrent_mark_ms")(f)), "info", None, None),
     Case(assists.assist_spike, "spike of assists", "mark_min_ms", column("concurrent_mark_ms"), "info", "info", None),
     Case(assists.trigger_pinned_low, "early", "early_trigger", "trigger_share_p50", None, "info", "info"),
     Case(frequency.gc_always_on, "always on", "active_warn", "gc_active_share", "warn", None, None),
@@ -350,6 +350,5 @@ def test_idle_memory_is_compared_with_all_memory(
 
 
 def _memory() -> Memory:
-    return Memory(**{
-        field.name: () if field.name == "advice" else None for field in fields(Memory)
-    })  # fmt: skip
+    unknown: dict[str, Any] = dict.fromkeys(field.name for field in fields(Memory))
+    return Memory(**unknown | {"advice": ()})
