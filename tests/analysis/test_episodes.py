@@ -115,3 +115,18 @@ def test_processes_that_can_have_no_episode_are_not_searched() -> None:
     assert set(found) == {3}
     assert limit_thrash in found[3]
     assert forced_loop not in found[3]
+
+
+@pytest.mark.parametrize(("idle_s", "found"), [(200.0, 1), (20.0, 0)])
+def test_a_program_that_hardly_allocates_can_surge(idle_s: float, found: int) -> None:
+    """About 80 MiB per cycle: 0.4 MiB/s for most of the time, then 8 MiB/s."""
+    steps = [idle_s] * 30 + [10.0] * 8 + [idle_s] * 10
+    at, lines = 0.0, []
+    for step, line in zip(steps, log_of(len(steps)).splitlines(), strict=True):
+        at += step
+        lines.append(re.sub(r"@[\d.]+s", f"@{at:.3f}s", line))
+    surges = facts_of("\n".join(lines)).episodes.filter(kind="allocation-surge")
+    assert len(surges) == found
+    if found:
+        assert surges["alloc_mib_per_s"].item() == pytest.approx(8, rel=0.3)
+        assert (surges["first_gc"].item(), surges["last_gc"].item()) == (30, 37)

@@ -7,6 +7,7 @@ import re
 import statistics
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -15,8 +16,14 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.compare.bootstrap import block_cycles, spreads, started
-from gctrace_analyzer.analysis.compare.compare import compare
-from gctrace_analyzer.analysis.compare.metrics import METRICS, QUANTILES, figures, ratios
+from gctrace_analyzer.analysis.compare.compare import _above_shorter_peaks, compare
+from gctrace_analyzer.analysis.compare.metrics import (
+    METRICS,
+    NAMED,
+    QUANTILES,
+    figures,
+    ratios,
+)
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.comparison import compared, side_of
@@ -397,3 +404,17 @@ def test_the_verdict_is_one_sentence() -> None:
     same = gca.compare(log("noise-a", "gogc50-r0"), log("noise-a", "gogc50-r1"))
     assert same.to_dict()["verdict"].startswith("No significant change")
     assert str(same).count("No significant change") == 1
+
+
+@pytest.mark.parametrize("begin_s", [0.0, 101.0])
+def test_a_longer_run_has_more_time_to_reach_its_peak(begin_s: float) -> None:
+    points = pl.DataFrame({
+        "start_s": [begin_s + n for n in range(6)],
+        "heap_end_mib": [10.0, 40.0, 20.0, 30.0, 160.0, 20.0],
+    })  # fmt: skip
+    run = SimpleNamespace(points=points)
+    scaled = NAMED["heap_peak_mib"].scaled
+    # The peaks of two parts of three seconds are 40 and 160 MiB.
+    expected = (scaled(160) - scaled(40)) / 2
+    assert _above_shorter_peaks(run, 3.0) == pytest.approx(expected)  # type: ignore[arg-type]
+    assert _above_shorter_peaks(run, 6.0) == 0  # type: ignore[arg-type]
