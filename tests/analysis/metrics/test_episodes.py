@@ -100,7 +100,8 @@ def test_the_figures_of_an_episode_by_hand(tmp_path: Path) -> None:
         "go_cpu_classes_gc_total_cpu_seconds_total": (50.0, 0.6),
         "go_cpu_classes_gc_mark_idle_cpu_seconds_total": (5.0, 0.1),
     }
-    (row,) = scraped(tmp_path, **at_limit(82, **cpu)).episodes().to_dicts()
+    run = scraped(tmp_path, **at_limit(82, **cpu, go_sched_gomaxprocs_threads=(2.0, 0.0)))
+    (row,) = run.episodes().to_dicts()
     # Half a CPU second per second of two; idle marking takes a twentieth of these.
     assert row["gc_cpu_share"] == pytest.approx(0.5 / 2)
     assert row["gc_cpu_nonidle_share"] == pytest.approx(0.25 / 0.95)
@@ -109,3 +110,11 @@ def test_the_figures_of_an_episode_by_hand(tmp_path: Path) -> None:
     assert (row["first_gc"], row["last_gc"]) == (101, 100 + 40 * (SCRAPES - 1) * EVERY_S)
     assert row["active_share"] == 1
     assert row["source"].endswith("metrics")
+    summary = run.summary()
+    assert summary.gc_cpu_share == pytest.approx(0.25)
+    assert summary.gc_cpu_with_idle_share == pytest.approx(0.6 / 2)
+    assert summary.gc_cpu_nonidle_share == pytest.approx(0.5 / 1.9)
+    assert (summary.gc_cpu_cores, summary.gc_cpu_with_idle_cores) == pytest.approx((0.5, 0.6))
+    assert summary.gc_interval_p50_ms == pytest.approx(25)
+    assert summary.alloc_mib_per_s == pytest.approx(120)
+    assert summary.alloc_total_mib == pytest.approx(120 * (SCRAPES - 1) * EVERY_S)

@@ -44,3 +44,35 @@ def test_a_goal_that_is_nearly_what_the_limit_allows_is_set_by_it(
 ) -> None:
     assert limited(AT_LIMIT * allowed_mib * 1.0001, limit_mib, other_mib) is True
     assert limited(AT_LIMIT * allowed_mib * 0.9999, limit_mib, other_mib) is False
+
+
+@pytest.mark.parametrize(
+    ("per_scrape_mib", "shown"), [(1.0, True), (0.02, False)], ids=["moves", "hardly moves"]
+)
+def test_goals_that_move_with_other_memory_show_an_unknown_limit(
+    per_scrape_mib: float, shown: bool
+) -> None:
+    types = schema.polars_schema("memstats")
+    more = {
+        "process": pl.Int64, "gogc": pl.Float64, "limit_mib": pl.Float64,
+        "limit_known": pl.Boolean, "by_limit": pl.Boolean,
+    }  # fmt: skip
+    rows = []
+    for n in range(10):
+        other_mib = 50 + per_scrape_mib * n
+        goal_mib = 0.97 * (300 - other_mib)
+        rows.append({
+            **dict.fromkeys({**types, **more}), "process": 0, "num_gc": 10 * n,
+            "limit_known": False, "go_version": "1.24.1",
+            "next_gc_bytes": round(goal_mib * MIB), "heap_alloc_bytes": 90 * MIB,
+            "heap_idle_bytes": 10 * MIB, "sys_bytes": round((100 + other_mib) * MIB),
+        })  # fmt: skip
+    found = with_limits(pl.DataFrame(rows, schema={**types, **more}))
+    assert found["limit_is_shown"].all() is shown
+    if shown:
+        assert found["limit_mib"].to_list() == pytest.approx([300] * 10, rel=1e-4)
+    older = pl.DataFrame(rows, schema={**types, **more}).with_columns(go_version=pl.lit("1.20"))
+    if shown:
+        # Before Go 1.21 only 1 MiB is kept free, which the limit is above the goal.
+        limits = with_limits(older)["limit_mib"].to_list()
+        assert limits == pytest.approx([0.97 * 300 + 0.03 * 55 + 1] * 10, rel=1e-3)

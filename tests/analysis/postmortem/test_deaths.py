@@ -248,3 +248,14 @@ def test_the_scope_of_a_container_is_not_a_second_death(tmp_path: Path) -> None:
     assert found.kind == "Container OOMKilled (exit code 137)"
     (found,) = with_state(tmp_path, "2026-02-03T10:00:20Z", kill(7, "run"), *scope)
     assert (found.kind, found.limit_mib) == ("OOM kill", 512)
+
+
+def test_a_container_after_one_with_a_recorded_kill_is_still_a_death(tmp_path: Path) -> None:
+    known = [kernel(SCAN.format(path=f"/docker/{'a' * 64}", comm="web", pid=7)), kill(7, "web")]
+    finished = "2026-02-03T10:00:21Z"
+    other = state(finished, Id="b" * 64, Name="/db")
+    log = logfile(tmp_path / "log", known)
+    path = logfile(tmp_path / "state.json", [f"[{state(finished)},{other}]"])
+    found = gca.read(log, path).post_mortems()
+    assert [each.victim for each in found] == ["web", "db"]
+    assert found[0].limit_mib == 512
