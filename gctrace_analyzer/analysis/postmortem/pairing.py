@@ -27,6 +27,9 @@ LATE_S = 10.0
 """Seconds after a kill. systemd and container engines report it within a second, or a few if the
 memory of a large process takes long to free."""
 
+_EVERY = ""
+"""Stands for all hosts."""
+
 MOST_COMPARED = 64
 """Kills without a clock in common with a report that are compared with it."""
 
@@ -147,13 +150,12 @@ class Kills:
     def __init__(self, rows: list[Row], taken: set[int] | None = None) -> None:
         self._rows = list(rows)
         self._taken = set[int]() if taken is None else taken
-        self._sorted: dict[_Clock, list[tuple[float, Row]]] = {
-            clock: sorted(
-                ((at, row) for row in rows if (at := clock(row)) is not None),
-                key=lambda each: each[0],
-            )
-            for clock in (_wall_s, _monotonic_s, _line)
-        }
+        self._sorted: dict[_Clock, dict[str | None, list[tuple[float, Row]]]] = {}
+        for clock in (_wall_s, _monotonic_s, _line):
+            timed = [(at, row) for row in rows if (at := clock(row)) is not None]
+            by_host = self._sorted[clock] = {_EVERY: sorted(timed, key=lambda each: each[0])}
+            for each in by_host[_EVERY]:
+                by_host.setdefault(each[1].get("host"), []).append(each)
 
     def near(self, report: Row, late_s: float = LATE_S) -> Row | None:
         """Returns the last kill in the seconds before a report, or a moment after it."""
@@ -185,16 +187,31 @@ class Kills:
     ) -> Row | None:
         if (end := clock(report)) is None:
             return None
-        kills = self._sorted[clock]
-        at = bisect_right(kills, end + early_s, key=lambda each: each[0])
-        while at > 0 and kills[at - 1][0] >= end - late_s:
+        host = report.get("host")
+        # The last kill whose host is the same or unknown; of an unknown host, of all.
+        found = [
+            each
+            for each_host in ((_EVERY,) if host is None else (host, None))
+            if (each := self._last_of(each_host, clock, report, end - late_s, end + early_s))
+        ]
+        if not found:
+            return None
+        _, row = max(found, key=lambda each: each[0])
+        self._taken.add(id(row))
+        return row
+
+    def _last_of(
+        self, host: str | None, clock: _Clock, report: Row, begin: float, end: float
+    ) -> tuple[float, Row] | None:
+        kills = self._sorted[clock].get(host, [])
+        at = bisect_right(kills, end, key=lambda each: each[0])
+        while at > 0 and kills[at - 1][0] >= begin:
             at -= 1
             row = kills[at][1]
             if id(row) in self._taken:
                 del kills[at]
-            elif same_host(row, report) and _comparable(clock, row, report):
-                self._taken.add(id(row))
-                return row
+            elif _comparable(clock, row, report):
+                return kills[at]
         return None
 
     def _first(self, report: Row, fits: Callable[[Row], bool]) -> Row | None:
