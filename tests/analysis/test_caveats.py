@@ -11,7 +11,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.caveats import caveats
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.testing import read_text
-from tests.helpers.facts import log_of
+from tests.helpers.facts import facts_of, log_of
 from tests.helpers.lines import LINES
 from tests.helpers.logs import logfile, records
 
@@ -112,3 +112,10 @@ def test_impossible_values_are_counted(impossible: dict[str, int], sentence: str
     found = caveats(run.cycles, run.processes, impossible, None, DEFAULT)
     (only,) = found
     assert only.startswith(sentence)
+
+
+def test_the_first_tenth_of_a_second_is_not_compared_with_the_printed_percentage() -> None:
+    # Each cycle takes a third of the CPU, and the log prints 0 %.
+    for count, compared in ((4, False), (5, True)):
+        facts = facts_of(log_of(count, every=0.02, background=12))
+        assert (facts.summary.log_check_points is not None) is compared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
@@ -115,3 +115,80 @@ def test_processes_that_can_have_no_episode_are_not_searched() -> None:
     assert set(found) == {3}
     assert limit_thrash in found[3]
     assert forced_loop not in found[3]
+
+
+def spaced(steps: list[float], **values: Any) -> str:
+    """Returns a log whose cycles start so many seconds after each other."""
+    at, lines = 0.0, []
+    for step, line in zip(steps, log_of(len(steps), **values).splitlines(), strict=True):
+        at += step
+        lines.append(re.sub(r"@[\d.]+s", f"@{at:.3f}s", line))
+    return "\n".join(lines)
+
+
+def only(text: str, kind: str) -> dict[str, Any]:
+    """Returns the only episode of a kind."""
+    (row,) = facts_of(text).episodes.filter(kind=kind).to_dicts()
+    return dict(row)
+
+
+def test_a_burst_of_cycles_by_hand() -> None:
+    row = only(spaced([1.0] * 30 + [0.1] * 8 + [1.0] * 10), "gc-burst")
+    # The interval of the 31st cycle is the first short one.
+    assert (row["first_gc"], row["last_gc"], row["severity"]) == (31, 38, "info")
+    assert row["start_s"] == pytest.approx(30.1)
+    assert row["gc_per_s"] == pytest.approx(7 / (7 * 0.1 + 0.005), rel=0.01)
+    assert row["reason"].endswith("the usual rate is 1.0.")
+    # A third of the usual interval is no burst, nor are five cycles in a second and less.
+    for steps in ([1.0] * 30 + [0.34] * 8, [9.0] * 30 + [0.3] * 8, [1.0] * 12 + [0.1] * 7):
+        assert facts_of(spaced(steps)).episodes.filter(kind="gc-burst").is_empty()
+
+
+def test_a_loop_of_forced_cycles_by_hand() -> None:
+    lines = spaced([1.0] * 20).splitlines()
+    forced = [f"{x} (forced)" if 6 <= n <= 9 else x for n, x in enumerate(lines, 1)]
+    row = only("\n".join(forced), "forced-loop")
+    assert (row["first_gc"], row["last_gc"], row["severity"]) == (6, 9, "warn")
+    assert row["reason"] == "The program forced 4 GC cycles in 3.0 s."
+    assert row["gc_per_s"] == pytest.approx(1, rel=0.01)
+    few = "\n".join(
+        x.removesuffix(" (forced)") if n == 9 else x for n, x in enumerate(forced, 1)
+    )
+    assert facts_of(few).episodes.filter(kind="forced-loop").is_empty()
+
+
+@pytest.mark.parametrize(
+    ("ms", "severity"), [("8", "warn"), ("12", "bad"), ("0.9", None), ("0.3", None)]
+)
+def test_a_pause_far_from_the_others_by_hand(ms: str, severity: str | None) -> None:
+    lines = log_of(30).splitlines()
+    lines[9] = lines[9].replace(": 0.02+", f": {ms}+")
+    found = facts_of("\n".join(lines)).episodes.filter(kind="pause-outlier").to_dicts()
+    assert [row["severity"] for row in found] == ([severity] if severity else [])
+    for row in found:
+        assert (row["first_gc"], row["last_gc"]) == (10, 10)
+        assert row["stw_max_ms"] == pytest.approx(float(ms), rel=0.1)
+        assert row["reason"].startswith(
+            f"Sweep termination took up to {float(ms) + 0.5:.0f}"[:36]
+        )
+
+
+@pytest.mark.parametrize(("idle_s", "found"), [(200.0, 1), (20.0, 0)])
+def test_a_program_that_hardly_allocates_can_surge(idle_s: float, found: int) -> None:
+    """About 80 MiB per cycle: 0.4 MiB/s for most of the time, then 8 MiB/s."""
+    text = spaced([idle_s] * 30 + [10.0] * 8 + [idle_s] * 10)
+    surges = facts_of(text).episodes.filter(kind="allocation-surge")
+    assert len(surges) == found
+    if found:
+        assert surges["alloc_mib_per_s"].item() == pytest.approx(8, rel=0.3)
+        assert (surges["first_gc"].item(), surges["last_gc"].item()) == (30, 37)
+
+
+def test_a_program_that_only_runs_the_periodic_cycle_is_idle_from_the_cycle_before() -> None:
+    text = spaced([120 if 11 <= number <= 13 else 1 for number in range(1, 31)])
+    idle = facts_of(text).episodes.filter(kind="idle")
+    (row,) = idle.filter(pl.col("reason").str.contains("two minutes")).to_dicts()
+    assert row["reason"].startswith("3 cycles ran only because two minutes had passed")
+    assert (row["first_gc"], row["last_gc"]) == (10, 13)
+    assert row["start_s"] == pytest.approx(10, abs=0.001)
+    assert row["end_s"] == pytest.approx(370.005, abs=0.001)

@@ -213,3 +213,98 @@ def test_a_run_compared_with_itself_has_no_changes() -> None:
     assert changes is not None
     assert changes.figures.is_empty()
     assert changes.thrashing.is_empty()
+
+
+def test_the_table_of_services_by_hand() -> None:
+    found = answers(
+        rows(
+            # Two processes of one file: 30 s and 20 s of GC CPU in 200 s.
+            {
+                "file": "a.log", "gc_cpu_s": 30.0, "gc_cpu_with_idle_s": 34.0,
+                "capacity_cpu_s": 200.0, "assist_share_of_gc_cpu": 0.5, "oom_kills": 2,
+                "heap_peak_mib": 900.0, "stw_p99_ms": 9.0,
+            },
+            {
+                "file": "a.log", "process": 1, "gc_cpu_s": 20.0, "gc_cpu_with_idle_s": 26.0,
+                "capacity_cpu_s": 400.0, "live_heap_p50_mib": 300.0, "heap_peak_mib": 400.0,
+                "stw_p99_ms": 3.0, "saved_cores": 0.2, "saved_cores_low": 0.1,
+                "saved_cores_high": 0.5, "advice_changes": True, "short": True,
+            },
+            {"file": "b.log", "heap_peak_mib": 500.0, "stw_p99_ms": 2.0},
+            {"file": "c.log", "service": "db", "gc_cpu_s": 100.0, "saved_cores": -1.0},
+            {"file": "d.log", "service": "idle", "gc_cpu_s": None},
+        )
+    )  # fmt: skip
+    assert found.services["service"].to_list() == ["db", "api", "idle"]
+    api = found.services.row(1, named=True)
+    assert (api["files"], api["processes"], api["short"], api["killed"]) == (2, 3, 1, 1)
+    assert api["gc_cores"] == pytest.approx(50 / 200 + 50 / 100)
+    assert api["gc_with_idle_cores"] == pytest.approx(60 / 200 + 60 / 100)
+    assert api["cores"] == pytest.approx(600 / 200 + 400 / 100)
+    assert api["gc_cpu_share"] == pytest.approx(100 / 1000)
+    assert api["assist_share_of_gc_cpu"] == pytest.approx(15 / 100)
+    assert api["gc_cpu_h"] == pytest.approx(100 / 3600)
+    # Only the last process of a file is what runs now.
+    assert (api["live_heap_p50_mib"], api["heap_peak_mib"], api["stw_p99_ms"]) == (200, 500, 3)
+    assert (api["advised"], api["without_advice"], api["saved_cores"]) == (1, 1, 0.2)
+    totals = found.totals
+    assert (totals.files, totals.processes, totals.short, totals.killed) == (4, 5, 1, 1)
+    assert (totals.services, totals.unnamed, totals.cycles) == (3, 0, 500)
+    assert totals.gc_cores == pytest.approx(0.75 + 1)
+    assert totals.saved_cores == pytest.approx(0.2 - 1.0)
+    assert totals.saved_cores_low == pytest.approx(-0.8 - math.hypot(0.1, 1.0))
+    assert totals.saved_cores_high == pytest.approx(-0.8 + math.hypot(0.3, 1.0))
+
+
+def test_the_worst_processes_come_first() -> None:
+    found = answers(
+        rows(
+            {"findings": ["GC015"], "gc_cpu_share": 0.9},
+            {"thrash_s": 9.0, "gc_cpu_share": 0.5},
+            {"thrash_s": 9.0, "gc_cpu_share": 0.7},
+            {"thrash_s": 1.0, "thrashes_at_end": True, "gc_cpu_share": 0.3},
+            {"thrash_s": 1.0, "thrashes_at_end": True, "gc_cpu_share": 0.4},
+        )
+    )
+    assert found.thrash["file"].to_list() == [f"{n}.log" for n in (4, 3, 2, 1, 0)]
+
+
+def test_the_processes_closest_to_their_limit_come_first() -> None:
+    limited = {"goal_set_by": "memory-limit"}
+    found = answers(
+        rows(
+            {"memory_limit_mib": 130.0},
+            {**limited, "effective_gogc_p50": 49.0},
+            {"memory_limit_mib": 115.0},
+            {**limited, "effective_gogc_p50": 12.0},
+            {**limited, "effective_gogc_p50": 50.0},
+            {"memory_limit_mib": 110.0 / 0.8},
+            {**limited, "effective_gogc_p50": 12.0, "memory_limit_mib": 400.0},
+        )
+    )
+    assert found.limits["file"].to_list() == ["2.log", "0.log", "3.log", "1.log"]
+    assert found.limits["live_share_of_limit"][0] == pytest.approx(110 / 115)
+
+
+def test_how_far_an_outlier_is_by_hand() -> None:
+    many = [{"live_heap_p50_mib": value} for value in (90, 95, 100, 105, 110, 160)]
+    # The median is 102.5; the distances to it are 2.5, 2.5, 7.5, 7.5, 12.5 and 57.5.
+    (z,) = answers(rows(*many)).outliers.filter(figure="live_heap_p50_mib")["z"]
+    assert z == pytest.approx(0.6745 * 57.5 / 7.5, rel=1e-3)
+    assert answers(rows(*many[2:])).outliers.is_empty()
+    # Where nearly all are equal, 5 % of the usual value counts as ordinary.
+    same = [{"live_heap_p50_mib": value} for value in (100, 100, 100, 100, 100, 130, 120)]
+    outliers = answers(rows(*same)).outliers
+    assert outliers["z"].to_list() == pytest.approx([0.6745 * 30 / 5], rel=1e-3)
+
+
+def test_settings_are_counted_the_most_common_first() -> None:
+    found = answers(
+        rows(
+            {"gogc": "50"}, {"gogc": "100", "service": "db"}, {"gogc": "100"},
+            {"gogc": "25", "gc_cpu_s": None},
+        )
+    )  # fmt: skip
+    assert found.settings.select("gogc", "processes", "services", "gc_cores").rows() == [
+        ("100", 2, 2, 1.0), ("25", 1, 1, None), ("50", 1, 1, 0.5),
+    ]  # fmt: skip

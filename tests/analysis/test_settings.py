@@ -101,6 +101,7 @@ def test_the_container_of_the_same_name_is_the_programs(tmp_path: Path) -> None:
     lines = [f"2026-02-03T10:00:{n:02}Z h api[7]: {line}" for n, line in enumerate(records(5))]
     run = gca.read(logfile(tmp_path / "log", lines), containers)
     assert run.settings.value("container_limit_mib") == 256
+    assert run.settings.to_dict()["gogc"] == {"value": 50, "source": "docker or kubectl, api"}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
+from tests.helpers.facts import log_of
 
 TWO = """\
 gc 1 @0.100s 10%: 0.10+20+0.20 ms clock, 0.20+1.0/9.0/5.0+0.40 ms cpu, 40->44->30 MB, 41 MB goal, 0 MB stacks, 0 MB globals, 2 P
@@ -84,3 +85,11 @@ def test_a_run_can_be_limited_to_a_time_range() -> None:
     assert part.summary().span_s == pytest.approx(1, abs=0.2)
     with pytest.raises(gca.BadSettingError, match=r"the log covers 0\.012 s to 5\.037 s"):
         run.between("100s")
+
+
+def test_the_growth_of_the_live_heap_is_that_of_one_process() -> None:
+    text = log_of(60, every=1, live=lambda n: 100 + n)
+    summary = read_text(text).summary()
+    assert summary.live_heap_growth_mib_per_h == pytest.approx(3600)
+    assert summary.live_heap_growth_mib_per_h_low == pytest.approx(3600)
+    assert read_text(text + text).summary().live_heap_growth_mib_per_h is None

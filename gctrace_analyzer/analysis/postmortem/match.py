@@ -118,11 +118,14 @@ def _agreeing(kill: Row, row: Row) -> list[str]:
         agrees += ["pod"] if same else []
     comm = kill.get("comm")
     names = [name for name in (row["ident"], row["container"]) if name]
-    if comm and any(
-        name.encode()[:_COMM_BYTES].decode(errors="ignore") == comm for name in names
-    ):
+    if comm and any(task_name(name) == comm for name in names):
         agrees.append("comm")
     return agrees
+
+
+def task_name(name: str) -> str:
+    """Returns what the kernel calls a process of a program with this name."""
+    return name.encode()[:_COMM_BYTES].decode(errors="ignore")
 
 
 def _latest(kill: Row) -> datetime | None:

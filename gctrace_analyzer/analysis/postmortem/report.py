@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import goal_mib
+from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.match import Match, match_all
 from gctrace_analyzer.analysis.postmortem.verdict import explain_death
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from gctrace_analyzer.analysis.settings import Settings
@@ -88,100 +89,12 @@ def post_mortems(
         metrics: returns what `with_metrics` returns; only called if there is a death.
         intervals: returns the intervals between the dumps or scrapes of a process.
     """
-    deaths = [*_kills(tables), *_states(tables), *_units(tables), *_fatal(tables)]
-    matches = match_all(deaths, tables["processes"])
+    found = deaths(tables)
+    matches = match_all(found, tables["processes"])
     return [
         _post_mortem(death, match, tables, metrics(), intervals, settings)
-        for death, match in zip(deaths, matches, strict=True)
+        for death, match in zip(found, matches, strict=True)
     ]
-
-
-def _kills(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
-    for row in tables["oom_kills"].iter_rows(named=True):
-        yield {**row, "kind": "OOM kill", "proven": True}
-
-
-def _states(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
-    """Yields containers that were killed, unless there is a record of that kill already."""
-    kills = tables["oom_kills"]
-    seen_ids: set[str] = set()
-    # Events that prove the kill come first; the other events of the same container are then
-    # skipped.
-    states = tables["container_states"].sort("oom_killed", descending=True, nulls_last=True)
-    for row in states.iter_rows(named=True):
-        if not row["oom_killed"] and row["exit_code"] != 137:
-            continue
-        identifier = row["container_id"] or row["name"] or row["container"] or ""
-        seen = bool(identifier) and identifier in seen_ids
-        kill = kills["container_id"].drop_nulls()
-        of_pod = _of_pod(kills, row)
-        if (
-            seen
-            or len(of_pod)
-            or any(
-                k.startswith(identifier) or identifier.startswith(k) for k in kill if identifier
-            )
-        ):
-            continue
-        seen_ids.add(identifier)
-        yield {
-            "kind": _ending(row),
-            "proven": bool(row["oom_killed"]),
-            "logged_at": row["finished_at"] or row["logged_at"],
-            "comm": None,
-            "container": row["container"],
-            "pod": row["pod"],
-            "name": row["name"] or row["container"],
-            "container_id": row["container_id"],
-            "limit_bytes": row["memory_limit_bytes"],
-            "scope": "memcg" if row["oom_killed"] else None,
-            "source": row["source"],
-            "line_no": row["line_no"],
-        }
-
-
-def _of_pod(kills: pl.DataFrame, row: Row) -> pl.DataFrame:
-    """Returns the kills of a container that is known by its pod."""
-    if row["pod"] is None:
-        return kills.clear()
-    return kills.filter(pl.col("pod") == row["pod"], pl.col("container") == row["container"])
-
-
-def _ending(row: Row) -> str:
-    code = "" if row["exit_code"] is None else f"exit code {row['exit_code']}"
-    if not row["oom_killed"]:
-        return code.capitalize()
-    return f"Container OOMKilled ({code})" if code else "Container OOMKilled"
-
-
-def _units(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
-    """Yields units that were killed according to systemd, if there is no record of the kill."""
-    known = set(tables["oom_kills"]["unit"].drop_nulls())
-    for row in tables["unit_events"].iter_rows(named=True):
-        by_oomd = row["event"] == "oomd_killed_processes"
-        killed = by_oomd or row["event"] == "oom_killed_process" or row["result"] == "oom-kill"
-        if killed and row["unit"] not in known and not row["unit"].endswith(".slice"):
-            known.add(row["unit"])
-            yield {
-                **row,
-                "kind": "Unit killed for memory",
-                "proven": True,
-                "killer": "systemd-oomd" if by_oomd else None,
-                "comm": None,
-                "name": row["unit"],
-            }
-
-
-def _fatal(tables: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
-    for row in tables["runtime_fatal"].iter_rows(named=True):
-        yield {
-            **row,
-            "kind": "Go's own out of memory",
-            "proven": True,
-            "killer": "the Go runtime",
-            "comm": row["ident"],
-            "pid": row["log_pid"],
-        }
 
 
 def _post_mortem(

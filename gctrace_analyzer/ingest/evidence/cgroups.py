@@ -14,8 +14,13 @@ _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 
 def unit(path: str | None) -> str | None:
     """Returns the innermost systemd unit of a path."""
-    found = _UNIT.findall(path or "")
-    return _plain(found[-1]) if found else None
+    found = units(path)
+    return found[-1] if found else None
+
+
+def units(path: str | None) -> list[str]:
+    """Returns every systemd unit of a path, the innermost last."""
+    return [_plain(name) for name in _UNIT.findall(path or "")]
 
 
 def container_id(path: str | None) -> str | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import statistics
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -15,8 +17,19 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.compare.bootstrap import block_cycles, spreads, started
-from gctrace_analyzer.analysis.compare.compare import compare
-from gctrace_analyzer.analysis.compare.metrics import METRICS, QUANTILES, figures, ratios
+from gctrace_analyzer.analysis.compare.compare import (
+    PRIOR_RUNS,
+    _above_shorter_peaks,
+    _estimates,
+    compare,
+)
+from gctrace_analyzer.analysis.compare.metrics import (
+    METRICS,
+    NAMED,
+    QUANTILES,
+    figures,
+    ratios,
+)
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.comparison import compared, side_of
@@ -397,3 +410,48 @@ def test_the_verdict_is_one_sentence() -> None:
     same = gca.compare(log("noise-a", "gogc50-r0"), log("noise-a", "gogc50-r1"))
     assert same.to_dict()["verdict"].startswith("No significant change")
     assert str(same).count("No significant change") == 1
+
+
+@pytest.mark.parametrize("begin_s", [0.0, 101.0])
+def test_a_longer_run_has_more_time_to_reach_its_peak(begin_s: float) -> None:
+    points = pl.DataFrame({
+        "start_s": [begin_s + n for n in range(6)],
+        "heap_end_mib": [10.0, 40.0, 20.0, 30.0, 160.0, 20.0],
+    })  # fmt: skip
+    run = SimpleNamespace(points=points)
+    scaled = NAMED["heap_peak_mib"].scaled
+    # The peaks of two parts of three seconds are 40 and 160 MiB.
+    expected = (scaled(160) - scaled(40)) / 2
+    assert _above_shorter_peaks(run, 3.0) == pytest.approx(expected)  # type: ignore[arg-type]
+    assert _above_shorter_peaks(run, 6.0) == 0  # type: ignore[arg-type]
+
+
+def test_the_estimates_of_repeated_runs_by_hand() -> None:
+    metric = NAMED["gc_per_s"]
+
+    def run(value: float | None, spread: float, *, by_limit: bool = False) -> SimpleNamespace:
+        return SimpleNamespace(
+            values={metric.name: value}, spread={metric.name: spread}, by_limit=by_limit
+        )
+
+    sides = [
+        [run(10.0, 0.03), run(11.0, 0.05), run(13.0, 0.04, by_limit=True), run(None, 0.0)],
+        [run(20.0, 0.02)],
+    ]
+    (was, now), dof = _estimates(metric, sides)  # type: ignore[arg-type]
+    assert was is not None
+    assert now is not None
+    y = [math.log(value + metric.floor) for value in (10.0, 11.0, 13.0)]
+    mean = sum(y) / 3
+    # Within the runs, and between runs: 0.04, under a memory limit 0.12.
+    variances = [0.04**2 + 0.03**2, 0.04**2 + 0.05**2, 0.12**2 + 0.04**2]
+    apart = sum((a - mean) ** 2 / b for a, b in zip(y, variances, strict=True))
+    scale = (PRIOR_RUNS + apart) / (PRIOR_RUNS + 2)
+    assert dof == PRIOR_RUNS + 2
+    assert (was.runs, now.runs) == (3, 1)
+    assert was.scaled == pytest.approx(mean)
+    assert was.value == pytest.approx(math.exp(mean) - metric.floor)
+    assert was.variance == pytest.approx(scale * sum(variances) / 9)
+    assert now.variance == pytest.approx(scale * (0.04**2 + 0.02**2))
+    (nothing, _), _ = _estimates(metric, [[run(None, 0.0)], [run(20.0, 0.02)]])  # type: ignore[list-item]
+    assert nothing is None

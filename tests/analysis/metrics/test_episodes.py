@@ -92,3 +92,35 @@ def test_a_leak_grows_the_live_heap(tmp_path: Path) -> None:
     (finding,) = run.findings().filter(id="GC021").to_dicts()
     assert "The live heap grew from" in finding["evidence"]
     assert run.summary().live_heap_growth_mib_per_h == pytest.approx(3600, rel=0.02)
+
+
+def test_the_figures_of_an_episode_by_hand(tmp_path: Path) -> None:
+    cpu = {
+        "go_cpu_classes_total_cpu_seconds_total": (1000.0, 2.0),
+        "go_cpu_classes_gc_total_cpu_seconds_total": (50.0, 0.6),
+        "go_cpu_classes_gc_mark_idle_cpu_seconds_total": (5.0, 0.1),
+        "go_cpu_classes_gc_mark_assist_cpu_seconds_total": (7.0, 0.2),
+        "go_gc_duration_seconds_sum": (3.0, 0.004),
+    }
+    run = scraped(tmp_path, **at_limit(82, **cpu, go_sched_gomaxprocs_threads=(2.0, 0.0)))
+    (row,) = run.episodes().to_dicts()
+    # Half a CPU second per second of two; idle marking takes a twentieth of these.
+    assert row["gc_cpu_share"] == pytest.approx(0.5 / 2)
+    assert row["gc_cpu_nonidle_share"] == pytest.approx(0.25 / 0.95)
+    # 100 cycles at 40 per second: the program started 2.5 s before the first scrape.
+    assert (row["start_s"], row["end_s"]) == (2.5, 2.5 + (SCRAPES - 1) * EVERY_S)
+    assert (row["first_gc"], row["last_gc"]) == (101, 100 + 40 * (SCRAPES - 1) * EVERY_S)
+    assert row["active_share"] == 1
+    assert row["source"].endswith("metrics")
+    summary = run.summary()
+    assert summary.gc_cpu_share == pytest.approx(0.25)
+    assert summary.gc_cpu_with_idle_share == pytest.approx(0.6 / 2)
+    assert summary.gc_cpu_nonidle_share == pytest.approx(0.5 / 1.9)
+    assert (summary.gc_cpu_cores, summary.gc_cpu_with_idle_cores) == pytest.approx((0.5, 0.6))
+    assert summary.assist_share_of_gc_cpu == pytest.approx(0.2 / 0.5)
+    assert summary.assist_share_of_cpu == pytest.approx(0.2 / 2)
+    assert summary.stw_share == pytest.approx(0.004)
+    assert summary.stw_total_ms == pytest.approx(4 * (SCRAPES - 1) * EVERY_S)
+    assert summary.gc_interval_p50_ms == pytest.approx(25)
+    assert summary.alloc_mib_per_s == pytest.approx(120)
+    assert summary.alloc_total_mib == pytest.approx(120 * (SCRAPES - 1) * EVERY_S)

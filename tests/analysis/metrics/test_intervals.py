@@ -91,3 +91,21 @@ def test_windows_have_the_totals_of_the_intervals() -> None:
     assert windows["cycles"].sum() == pytest.approx(run.summary().cycles, abs=3)
     share = windows["gc_cpu_share"].mean()
     assert share == pytest.approx(run.summary().gc_cpu_share, rel=0.3)
+
+
+def test_the_figures_of_intervals_by_hand(tmp_path: Path) -> None:
+    path = tmp_path / "dumps.csv"
+    dumps = [("125", 10), ("375", 12), ("875", 20)]
+    lines = [
+        f"2026-02-03T10:00:00.{ms}Z,{n},{4 * n << 20},{3 << 20},{500_000 * n},{12 << 20}"
+        for ms, n in dumps
+    ]
+    path.write_text("time,NumGC,TotalAlloc,HeapAlloc,PauseTotalNs,Sys\n" + "\n".join(lines))
+    first, second = gca.read(path).intervals.to_dicts()
+    assert (first["begin_s"], first["end_s"], second["end_s"]) == (0, 0.25, 0.75)
+    assert (first["gc_cycles"], second["gc_cycles"]) == (2, 8)
+    assert (first["gc_per_s"], second["gc_per_s"]) == (8, 16)
+    assert (first["alloc_mib"], second["alloc_mib"]) == (8, 32)
+    assert (first["alloc_mib_per_s"], second["alloc_mib_per_s"]) == (32, 64)
+    assert (first["stw_total_ms"], second["stw_total_ms"]) == (1, 4)
+    assert (first["heap_alloc_mib"], second["line_no"]) == (3, 4)

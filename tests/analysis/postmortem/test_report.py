@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.postmortem.report import _limit
+from gctrace_analyzer.analysis.settings import Known, Settings
 from tests.helpers.corpus import INPUTS, expectation, named, read
 from tests.helpers.logs import KILL, logfile, read_lines, records
 
@@ -209,3 +211,30 @@ def test_deaths_of_several_containers_are_not_all_of_the_only_program(tmp_path: 
     path.write_text(json.dumps([state("api", "a"), state("worker", "b")]))
     deaths = gca.read(log, path).post_mortems()
     assert [(each.victim, each.process) for each in deaths] == [("api", None), ("worker", None)]
+
+
+@pytest.mark.parametrize(
+    ("known", "mib", "of"),
+    [
+        (
+            {"oom_memcg": "/a", "unit": "u", "name": "n", "container": "c"},
+            64,
+            "the limit of /a",
+        ),
+        ({"unit": "u", "name": "n", "container": "c"}, 64, "the limit of u"),
+        ({"name": "n", "container": "c"}, 64, "the limit of n"),
+        ({"container": "c"}, 64, "the limit of c"),
+        ({}, 64, "its limit"),
+        ({"limit_bytes": None, "unit": "u"}, 96, "the container's limit"),
+        ({"limit_bytes": 0}, 96, "the container's limit"),
+        ({"scope": "global"}, None, "the host's memory"),
+    ],
+)
+def test_a_limit_has_the_most_exact_name_that_is_known(
+    known: dict[str, Any], mib: float | None, of: str
+) -> None:
+    settings = Settings(container_limit_mib=Known(96.0, "given"))
+    death = {"scope": "memcg", "limit_bytes": 64 << 20, **known}
+    assert _limit(death, settings) == {"limit_mib": mib, "limit_is": of}
+    without = _limit({**death, "limit_bytes": None, "scope": None}, Settings())
+    assert without == {"limit_mib": None, "limit_is": None}

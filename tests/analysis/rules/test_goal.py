@@ -58,3 +58,26 @@ def test_a_declared_gogc_that_is_not_in_effect_is_reported() -> None:
     for declared in (100, 102, "off"):
         assert not matches(goal.gogc_not_as_declared, facts_of(log_of(60), gogc=declared))
     assert not matches(goal.gogc_not_as_declared, facts_of(log_of(60)))
+
+
+@pytest.mark.parametrize(
+    ("gogc", "live_mib", "shown"),
+    [
+        (4.2, 100, 5.0),  # a MiB of 100 moves it by a point
+        (3.9, 100, 3.9),
+        (9.1, 100, 10.0),
+        (19.0, 100, 20.0),
+        (24.0, 100, 25.0),
+        (29.0, 100, 30.0),
+        (39.0, 100, 40.0),
+        (35.0, 100, 35.0),
+        (42.0, 100, 42.0),
+        (45.0, 20, 40.0),
+        (10.4, 1000, 10.4),
+        (0.5, 0, 5.0),
+    ],
+)
+def test_a_low_gogc_is_shown_as_the_usual_one_it_may_stand_for(
+    gogc: float, live_mib: float, shown: float
+) -> None:
+    assert goal._without_rounding(gogc, live_mib) == shown

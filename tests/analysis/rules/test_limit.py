@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
@@ -73,3 +75,31 @@ def test_a_limit_close_to_the_containers_is_a_warning() -> None:
     assert found(1000, 1024) == 1
     assert found(900, 1024) == 0
     assert found(None, 1024) == found(1000, None) == 0
+
+
+@pytest.mark.parametrize(
+    ("fill", "thrashes", "limited", "word"),
+    [
+        (1.0, True, False, "was active"),
+        (1.0, False, True, "was active"),
+        (0.6, True, True, "was probably active"),
+        (0.99, False, True, "was probably active"),
+        (0.59, True, True, None),
+        (1.0, False, False, None),
+        (None, True, True, None),
+    ],
+)
+def test_a_full_bucket_counts_with_a_goal_of_the_limit_or_thrashing(
+    fill: float | None, thrashes: bool, limited: bool, word: str | None
+) -> None:
+    facts = facts_of(log_of(60, goal=125, **CONSTANT_GOAL) if limited else log_of(60))
+    thrash = facts_of_run(gca.read(SAMPLES / "thrash-go1.19.log")).episodes
+    filled = pl.lit(fill, pl.Float64)
+    facts = replace(
+        facts,
+        cycles=facts.cycles.with_columns(limiter_fill=filled),
+        episodes=thrash if thrashes else thrash.clear(),
+    )
+    found = [each.evidence for each in matches(limit.cpu_limiter_likely, facts)]
+    assert len(found) == (word is not None)
+    assert all(f"limiter {word}:" in text for text in found)

@@ -1,0 +1,224 @@
+"""Collects the deaths that a log reports: one each, however many programs report it.
+
+The kernel names the process that it killed, systemd the unit, Docker and Kubernetes the
+container; `pairing.py` decides which of them mean the same death.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.analysis.postmortem.pairing import (
+    LATE_S,
+    complete,
+    gap_s,
+    same_host,
+    without_kill,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping
+
+    import polars as pl
+
+    from gctrace_analyzer.analysis.postmortem.match import Row
+
+NESTED_S = 2
+"""Seconds. The manager of a user's units reports a kill in one of them at the same time."""
+
+
+def deaths(tables: Mapping[str, pl.DataFrame]) -> list[Row]:
+    """Returns every death with what all reports say about it.
+
+    A row has the columns of the table it is from, and `kind` and `proven`. Kills come first, then
+    containers, units and what the Go runtime reports, each in the order of the log.
+    """
+    kills = _kills(tables["oom_kills"])
+    states = list(_states(tables["container_states"], kills))
+    incidents = list(_incidents(tables["unit_events"], states))
+    reports = [*states, *(each for each in incidents if each["proven"])]
+    alone = {id(each) for each in without_kill(kills, reports)}
+    # The end of a unit without a word about memory is no death, but may name the unit of a kill.
+    without_kill(kills, [each for each in incidents if not each["proven"]])
+    left = [each for each in reports if id(each) in alone]
+    return [*kills, *left, *_fatal(tables["runtime_fatal"])]
+
+
+def _kills(table: pl.DataFrame) -> list[Row]:
+    """Returns the recorded kills; one that several inputs contain is returned once."""
+    by_sizes: dict[Hashable, Row] = {}
+    by_victim: dict[Hashable, Row] = {}
+    rows = [{**row, "kind": "OOM kill", "proven": True} for row in table.iter_rows(named=True)]
+    repeated: set[int] = set()
+    # What the kubelet reports has no sizes, and comes after the kernel's.
+    for row in sorted(rows, key=_is_kubelets):
+        victim = (row["pid"], row["comm"])
+        sizes = (*victim, row["total_vm_bytes"], row["anon_rss_bytes"])
+        same = by_victim.get(victim) if _is_kubelets(row) else by_sizes.get(sizes)
+        if same and same["source"] != row["source"] and same_host(same, row):
+            _join(same, row)
+            repeated.add(id(row))
+        if None not in sizes:
+            by_sizes.setdefault(sizes, row)
+        by_victim.setdefault(victim, row)
+    return [row for row in rows if id(row) not in repeated]
+
+
+def _is_kubelets(row: Row) -> bool:
+    return bool(row["reported_by"] == "kubelet")
+
+
+def _join(one: Row, other: Row) -> None:
+    """Completes a kill with another record of it; the place is that of the longer record."""
+    if _known(other) > _known(one):
+        one |= {name: other[name] for name in ("source", "line_no")}
+    one |= {name: value for name, value in other.items() if one[name] is None}
+
+
+def _known(row: Row) -> int:
+    return sum(value is not None for value in row.values())
+
+
+def _states(table: pl.DataFrame, kills: list[Row]) -> Iterator[Row]:
+    """Yields containers that were killed, unless a record of that kill names the container."""
+    seen_ids: set[str] = set()
+    by_pod: dict[Hashable, list[Row]] = {}
+    in_container = [kill for kill in kills if kill["container_id"]]
+    for kill in kills:
+        by_pod.setdefault((kill["pod"], kill["container"]), []).append(kill)
+    # Events that prove the kill come first; the other events of the same container are then
+    # skipped.
+    for row in table.sort("oom_killed", descending=True, nulls_last=True).iter_rows(named=True):
+        if not row["oom_killed"] and row["exit_code"] != 137:
+            continue
+        identifier = row["container_id"] or row["name"] or row["container"] or ""
+        known = by_pod.get((row["pod"], row["container"]), []) if row["pod"] else []
+        known = known or [
+            kill for kill in in_container if _overlap(identifier, kill["container_id"])
+        ]
+        report = {
+            "kind": _ending(row),
+            "proven": bool(row["oom_killed"]),
+            "logged_at": row["finished_at"] or row["logged_at"],
+            "comm": None,
+            "container": row["container"],
+            "pod": row["pod"],
+            "name": row["name"] or row["container"],
+            "container_id": row["container_id"],
+            "limit_bytes": row["memory_limit_bytes"],
+            "scope": "memcg" if row["oom_killed"] else None,
+            "source": row["source"],
+            "line_no": row["line_no"],
+        }
+        for kill in known:
+            complete(kill, report, ("name", "limit_bytes"))
+        if known or (identifier and identifier in seen_ids):
+            continue
+        seen_ids.add(identifier)
+        yield report
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether two container ids are the same; either may be shortened."""
+    return bool(one) and (one.startswith(other) or other.startswith(one))
+
+
+def _ending(row: Row) -> str:
+    code = "" if row["exit_code"] is None else f"exit code {row['exit_code']}"
+    if not row["oom_killed"]:
+        return code.capitalize()
+    return f"Container OOMKilled ({code})" if code else "Container OOMKilled"
+
+
+_NOTICES = ("oom_killed_process", "oomd_killed_processes")
+_ENDS = ("failed", "restart_scheduled", "consumed")
+
+
+def _incidents(table: pl.DataFrame, states: list[Row]) -> Iterator[Row]:
+    """Yields every end of a unit by SIGKILL; `proven` if systemd says that memory was the cause.
+
+    An incident begins with a notice of a kill or the exit of the main process, and ends when the
+    unit has failed, which takes minutes if other processes of the unit have to be stopped.
+    """
+    begun: list[Row] = []
+    unfinished: dict[Hashable, Row] = {}
+    for row in table.iter_rows(named=True):
+        key = (row["source"], row["host"], row["unit"])
+        event, result = row["event"], row["result"] == "oom-kill"
+        incident = unfinished.get(key)
+        notice = event in _NOTICES
+        if incident and notice and (gap_s(incident["last"], row) or 0) > LATE_S:
+            incident = None
+        if notice or result or (event == "main_exited" and row["signal"] == "KILL"):
+            if incident is None:
+                incident = {
+                    **row, "kind": "Unit killed for memory", "proven": False,
+                    "killer": None, "comm": None, "name": row["unit"], "last": row,
+                }  # fmt: skip
+                unfinished[key] = incident
+                begun.append(incident)
+            incident["proven"] |= notice or result
+            if notice:
+                incident["last"] = row
+            if event == "oomd_killed_processes":
+                incident["killer"] = "systemd-oomd"
+        if event in _ENDS:
+            unfinished.pop(key, None)
+    yield from _of_one_unit(begun, states)
+
+
+def _of_one_unit(incidents: list[Row], states: list[Row]) -> Iterator[Row]:
+    """Yields the incidents except those that another report repeats.
+
+    These are units around the one that was killed, scopes of containers whose state is known,
+    and messages that several inputs contain.
+    """
+    containers = {each["container_id"] for each in states}
+    inner = {
+        _seconds(each) for each in incidents if each["proven"] and not _is_around(each["unit"])
+    }
+    of_unit: dict[Hashable, Row] = {}
+    for each in incidents:
+        repeated = of_unit.setdefault((each["unit"], each["logged_at"]), each)
+        if (
+            each["unit"].endswith(".slice")
+            or (each["container_id"] and each["container_id"] in containers)
+            or (_is_around(each["unit"]) and not inner.isdisjoint(_around(each)))
+            or (
+                each["logged_at"]
+                and repeated["source"] != each["source"]
+                and same_host(repeated, each)
+            )
+        ):
+            continue
+        yield each
+
+
+def _seconds(incident: Row) -> tuple[str | None, int | None]:
+    """Returns the host and the second of an incident."""
+    at = incident["logged_at"]
+    return incident["host"], int(at.timestamp()) if at else None
+
+
+def _around(incident: Row) -> set[tuple[str | None, int | None]]:
+    """Returns the host, with the seconds around an incident."""
+    host, at = _seconds(incident)
+    if at is None:
+        return {(host, None)}
+    return {(host, each) for each in range(at - NESTED_S, at + NESTED_S + 1)}
+
+
+def _is_around(unit: str) -> bool:
+    return unit.startswith("user@") or unit.endswith(".slice")
+
+
+def _fatal(table: pl.DataFrame) -> Iterator[Row]:
+    for row in table.iter_rows(named=True):
+        yield {
+            **row,
+            "kind": "Go's own out of memory",
+            "proven": True,
+            "killer": "the Go runtime",
+            "comm": row["ident"],
+            "pid": row["log_pid"],
+        }

@@ -1,0 +1,50 @@
+"""The same cycles in gctrace and metrics."""
+
+from __future__ import annotations
+
+import pytest
+
+from gctrace_analyzer.analysis.metrics.overlap import Overlap
+
+
+def both(traced_mib: float | None, scraped_mib: float | None, cycles: float = 10) -> Overlap:
+    unknown = {"stw_ms": None, "gc_cpu_s": None}
+    return Overlap(
+        90.0,
+        {"cycles": 10, "alloc_mib": traced_mib, **unknown},
+        {"cycles": cycles, "alloc_mib": scraped_mib, **unknown},
+    )
+
+
+@pytest.mark.parametrize(
+    ("traced", "scraped", "expected"),
+    [
+        (149, 100, True),
+        (150, 100, False),
+        (100, 149, True),
+        (100, 150, False),
+        (None, 100, True),
+        (100, 0, True),
+    ],
+)
+def test_sources_with_far_apart_allocation_are_not_one_process(
+    traced: float | None, scraped: float, expected: bool
+) -> None:
+    found = both(traced, scraped)
+    assert found.is_one_process is expected
+    assert ("not of the same process" in found.sentence) is not expected
+
+
+def test_differences_of_more_than_a_tenth_are_named() -> None:
+    assert both(109, 100).sentence.endswith("cover 1m 30s, and agree within 10 %.")
+    assert both(120, 100).sentence.endswith(
+        "gctrace shows allocation +20 % relative to the metrics."
+    )
+    assert both(100, 100, 8).sentence.endswith("shows cycles +25 % relative to the metrics.")
+    assert both(100, 125, 12.5).sentence.endswith(
+        "cycles -20 %, allocation -20 % relative to the metrics."
+    )
+    assert both(300, 100).sentence.endswith(
+        "but with 3.0 times the allocation in gctrace: they are not of the same process, so only "
+        "gctrace is used."
+    )

@@ -1,0 +1,261 @@
+"""One death is one post-mortem, whoever reports it; two deaths stay two."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gctrace_analyzer as gca
+from tests.helpers.logs import KILL, logfile, read_lines, records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gctrace_analyzer.analysis.postmortem.report import PostMortem
+
+OF_A_PROCESS = "A process of this unit has been killed by the OOM killer."
+MAIN = "Main process exited, code=killed, status=9/KILL"
+FAILED = "Failed with result 'oom-kill'."
+SCAN = (
+    "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,"
+    "oom_memcg={path},task_memcg={path},task={comm},pid={pid},uid=0"
+)
+
+
+def kernel(text: str, *, at: str = "10:00:20", host: str = "h") -> str:
+    return f"2026-02-03T{at}Z {host} kernel: {text}"
+
+
+def kill(pid: int = 7, comm: str = "api", *, at: str = "10:00:20", host: str = "h") -> str:
+    return kernel(KILL.format(pid=pid, comm=comm, kb=500_000 + pid), at=at, host=host)
+
+
+def unit(
+    *texts: str, name: str = "api.service", at: str = "10:00:20", host: str = "h"
+) -> list[str]:
+    return [f"2026-02-03T{at}Z {host} systemd[1]: {name}: {text}" for text in texts]
+
+
+def deaths(tmp_path: Path, *lines: str) -> list[tuple[str | None, str]]:
+    return [(each.victim, each.kind) for each in read_lines(tmp_path, *lines).post_mortems()]
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["kernel first", "systemd first"])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        (OF_A_PROCESS, MAIN, FAILED),
+        (MAIN, FAILED),
+        (OF_A_PROCESS,),
+        (FAILED,),
+        ("The kernel OOM killer killed some processes in this unit.", MAIN),
+    ],
+    ids=["all", "no notice", "notice", "result", "notice of systemd 257"],
+)
+def test_a_kill_that_kernel_and_systemd_report_is_one_death(
+    texts: tuple[str, ...], order: int, tmp_path: Path
+) -> None:
+    blocks = [[kill()], unit(*texts)][::order]
+    run = read_lines(tmp_path, *[line for block in blocks for line in block])
+    (found,) = run.post_mortems()
+    assert (found.kind, found.victim, found.pid, found.killer) == (
+        "OOM kill", "api", 7, "kernel"
+    )  # fmt: skip
+    assert found.resident_mib == pytest.approx(500_007 / 1024)
+
+
+def test_the_post_mortem_has_what_both_know(tmp_path: Path) -> None:
+    # The program logs to a pipe of the unit: the kernel's process id is of no use, and only
+    # the unit, which systemd names, connects the kill with the cycles.
+    own = [
+        f"2026-02-03T10:00:{n:02}Z h api[99]: {line}" for n, line in enumerate(records(9), 1)
+    ]
+    other = [line.replace("api[99]", "web[98]") for line in own]
+    run = read_lines(tmp_path, *other, *own, kill(7, "run"), *unit(OF_A_PROCESS, MAIN, FAILED))
+    (found,) = run.post_mortems()
+    assert (found.victim, found.pid, found.last_gc_num) == ("run", 7, 9)
+    assert (found.match_by, found.confidence) == (("unit",), "high")
+    processes = run.table("processes").filter(process=found.process)
+    assert processes["ident"].item() == "api"
+
+
+def test_a_kill_from_dmesg_gets_the_time_of_the_unit(tmp_path: Path) -> None:
+    dmesg = logfile(
+        tmp_path / "dmesg", [f"[ 9321.447102] {KILL.format(pid=7, comm='api', kb=5000)}"]
+    )
+    journal = logfile(tmp_path / "journal", unit(OF_A_PROCESS, MAIN, FAILED))
+    for order in ((dmesg, journal), (journal, dmesg)):
+        (found,) = gca.read(*order).post_mortems()
+        assert (found.kind, found.pid) == ("OOM kill", 7)
+        assert found.logged_at is not None
+        assert found.monotonic_s == 9321.447102
+
+
+def test_the_same_kill_in_dmesg_and_journal_is_one_death(tmp_path: Path) -> None:
+    dmesg = logfile(
+        tmp_path / "dmesg", [f"[ 9321.447102] {KILL.format(pid=7, comm='api', kb=500_007)}"]
+    )
+    journal = logfile(
+        tmp_path / "journal",
+        [kernel(SCAN.format(path="/system.slice/api.service", comm="api", pid=7)), kill()],
+    )
+    run = gca.read(dmesg, journal)
+    assert len(run.oom_kills) == 2
+    (found,) = run.post_mortems()
+    assert found.logged_at is not None
+
+
+def test_a_unit_that_is_killed_twice_has_two_deaths(tmp_path: Path) -> None:
+    again = "Scheduled restart job, restart counter is at 1."
+    first = unit(OF_A_PROCESS, MAIN, FAILED, again)
+    second = unit(OF_A_PROCESS, MAIN, FAILED, at="11:00:20")
+    by_systemd = ("api.service", "Unit killed for memory")
+    by_kernel = ("api", "OOM kill")
+    assert deaths(tmp_path, *first, *second) == [by_systemd, by_systemd]
+    assert deaths(tmp_path, kill(), *first, *second) == [by_kernel, by_systemd]
+    assert deaths(tmp_path, *first, kill(8, at="11:00:19"), *second) == [by_kernel, by_systemd]
+    both = deaths(tmp_path, kill(), *first, kill(8, at="11:00:20"), *second)
+    assert both == [by_kernel, by_kernel]
+
+
+def test_a_unit_with_a_known_cgroup_is_killed_as_often_as_either_says(tmp_path: Path) -> None:
+    path = "/system.slice/api.service"
+    known = [kernel(SCAN.format(path=path, comm="api", pid=7)), kill()]
+    first = unit(OF_A_PROCESS, MAIN, FAILED)
+    second = unit(OF_A_PROCESS, MAIN, FAILED, at="11:00:20")
+    assert len(deaths(tmp_path, *known, *first)) == 1
+    assert len(deaths(tmp_path, *known, *first, *second)) == 2
+    # Of a cgroup that is killed as a whole, the kernel reports every task.
+    tasks = [kill(8, "worker"), kill(9, "worker")]
+    assert len(deaths(tmp_path, *known, *tasks, *first)) == 3
+
+
+def test_children_that_are_killed_hours_apart_are_deaths_of_their_own(tmp_path: Path) -> None:
+    notices = [
+        line
+        for at in ("10:00:20", "10:00:22", "12:00:00")
+        for line in unit(OF_A_PROCESS, at=at)
+    ]
+    assert len(deaths(tmp_path, *notices)) == 2
+
+
+def test_a_unit_that_takes_long_to_stop_dies_once(tmp_path: Path) -> None:
+    slow = [
+        *unit(OF_A_PROCESS),
+        *unit("Main process exited, code=killed, status=9/KILL", FAILED, at="10:01:50"),
+    ]
+    assert len(deaths(tmp_path, *slow)) == 1
+    assert deaths(tmp_path, kill(), *slow) == [("api", "OOM kill")]
+
+
+@pytest.mark.parametrize(
+    "apart",
+    [
+        unit(OF_A_PROCESS, FAILED, at="10:00:31"),
+        unit(OF_A_PROCESS, FAILED, at="10:00:18"),
+        unit(OF_A_PROCESS, FAILED, host="other"),
+        unit("systemd-oomd killed 3 process(es) in this unit."),
+    ],
+    ids=["later", "before", "other host", "systemd-oomd"],
+)
+def test_a_kill_and_the_death_of_a_unit_elsewhere_are_two(
+    apart: list[str], tmp_path: Path
+) -> None:
+    assert len(deaths(tmp_path, kill(9, "batch"), *apart)) == 2
+
+
+def test_a_kill_in_another_cgroup_is_not_that_of_the_unit(tmp_path: Path) -> None:
+    for path in ("/system.slice/web.service", "/kubepods/pod1/" + "a" * 64):
+        other = [kernel(SCAN.format(path=path, comm="web", pid=9)), kill(9, "web")]
+        assert len(deaths(tmp_path, *other, *unit(OF_A_PROCESS, FAILED))) == 2
+
+
+def test_kills_of_the_same_second_go_to_the_units_with_their_names(tmp_path: Path) -> None:
+    run = read_lines(
+        tmp_path,
+        kill(7, "api"),
+        kill(9, "a-very-long-nam"),
+        *unit(OF_A_PROCESS, MAIN, FAILED, name="a-very-long-name.service"),
+        *unit(OF_A_PROCESS, MAIN, FAILED, name="api.service"),
+        *unit(OF_A_PROCESS, MAIN, FAILED, name="third.service"),
+    )
+    found = [(each.victim, each.limit_is) for each in run.post_mortems()]
+    assert found == [("api", None), ("a-very-long-nam", None), ("third.service", None)]
+
+
+def test_without_a_clock_the_name_or_the_order_of_lines_decides(tmp_path: Path) -> None:
+    events = [line.partition("h ")[2] for line in unit(OF_A_PROCESS, MAIN, FAILED)]
+    text = "kernel: " + KILL.format(pid=7, comm="{}", kb=500)
+    for comm in ("api", "java"):
+        assert len(deaths(tmp_path, text.format(comm), *events)) == 1
+    assert len(deaths(tmp_path, *events, text.format("api"))) == 1
+    assert len(deaths(tmp_path, *events, text.format("java"))) == 2
+
+
+def test_the_manager_of_a_user_reports_the_kill_in_one_of_its_units(tmp_path: Path) -> None:
+    path = "/user.slice/user-1021.slice/user@1021.service/app.slice/run-1.scope"
+    named = [kernel(SCAN.format(path=path, comm="api", pid=7)), kill()]
+    events = [
+        *unit(OF_A_PROCESS, name="run-1.scope"),
+        *unit(OF_A_PROCESS, name="user@1021.service"),
+        *unit(OF_A_PROCESS, name="user.slice"),
+    ]
+    assert deaths(tmp_path, *named, *events) == [("api", "OOM kill")]
+    assert deaths(tmp_path, kill(), *events) == [("api", "OOM kill")]
+    assert deaths(tmp_path, *events) == [("run-1.scope", "Unit killed for memory")]
+
+
+def test_the_end_of_a_unit_without_a_word_about_memory_names_the_unit_only(
+    tmp_path: Path,
+) -> None:
+    # systemd before version 243 does not know about OOM kills.
+    old = unit(MAIN, "Failed with result 'signal'.")
+    own = [
+        f"2026-02-03T10:00:{n:02}Z h api[99]: {line}" for n, line in enumerate(records(9), 1)
+    ]
+    other = [line.replace("api[99]", "web[98]") for line in own]
+    assert deaths(tmp_path, *old) == []
+    (found,) = read_lines(tmp_path, *own, *other, kill(7, "run"), *old).post_mortems()
+    assert (found.victim, found.match_by) == ("run", ("unit",))
+
+
+def state(finished: str | None, **more: Any) -> str:
+    given = {"Status": "exited", "OOMKilled": True, "ExitCode": 137, "FinishedAt": finished}
+    return json.dumps({
+        "Id": "a" * 64, "Name": "/web", "State": given,
+        "HostConfig": {"Memory": 512 << 20}, **more,
+    })  # fmt: skip
+
+
+def with_state(tmp_path: Path, finished: str | None, *lines: str) -> list[PostMortem]:
+    states = logfile(tmp_path / "state.json", [state(finished)])
+    log = logfile(tmp_path / "kern.log", list(lines))
+    return gca.read(log, states).post_mortems()
+
+
+def test_the_state_of_a_container_completes_the_kill_that_ended_it(tmp_path: Path) -> None:
+    (found,) = with_state(tmp_path, "2026-02-03T10:00:21.5Z", kill(7, "run"))
+    assert (found.kind, found.victim, found.pid) == ("OOM kill", "run", 7)
+    assert (found.limit_mib, found.limit_is) == (512, f"the limit of {'web'}")
+    assert len(with_state(tmp_path, "2026-02-03T10:05:00Z", kill(7, "run"))) == 2
+
+
+def test_the_scope_of_a_container_is_not_a_second_death(tmp_path: Path) -> None:
+    scope = unit(OF_A_PROCESS, name=f"docker-{'a' * 64}.scope")
+    (found,) = with_state(tmp_path, "2026-02-03T10:00:20Z", *scope)
+    assert found.kind == "Container OOMKilled (exit code 137)"
+    (found,) = with_state(tmp_path, "2026-02-03T10:00:20Z", kill(7, "run"), *scope)
+    assert (found.kind, found.limit_mib) == ("OOM kill", 512)
+
+
+def test_a_container_after_one_with_a_recorded_kill_is_still_a_death(tmp_path: Path) -> None:
+    known = [kernel(SCAN.format(path=f"/docker/{'a' * 64}", comm="web", pid=7)), kill(7, "web")]
+    finished = "2026-02-03T10:00:21Z"
+    other = state(finished, Id="b" * 64, Name="/db")
+    log = logfile(tmp_path / "log", known)
+    path = logfile(tmp_path / "state.json", [f"[{state(finished)},{other}]"])
+    found = gca.read(log, path).post_mortems()
+    assert [each.victim for each in found] == ["web", "db"]
+    assert found[0].limit_mib == 512
