@@ -12,7 +12,7 @@ import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from operator import attrgetter, mul, truediv
-from statistics import fmean, pstdev
+from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from gctrace_analyzer.advise.prediction import pacer
@@ -256,9 +256,15 @@ def _figures(walks: list[_Walk], peaks: list[float], largest: float, spread: flo
         by_limit=mean("by_limit"),
         no_room=mean("no_room"),
         no_room_time=mean("no_room_s") / max(mean("seconds"), 1e-9),
-        gap_spread=pstdev([math.log(rate) for rate in rates]) * spread,
-        peak_spread=pstdev(logs),
+        gap_spread=_spread([math.log(rate) for rate in rates]) * spread,
+        peak_spread=_spread(logs),
     )
+
+
+def _spread(logs: list[float]) -> float:
+    """Returns the standard deviation; `statistics.pstdev` would calculate with fractions."""
+    mean = fmean(logs)
+    return math.sqrt(fmean([(each - mean) ** 2 for each in logs]))
 
 
 _CYCLES = attrgetter("cycles")
