@@ -1,6 +1,6 @@
-"""Whether the compiled core is there, which reads records faster than Python can.
+"""Whether the compiled core is there, which reads records and replays logs faster than Python can.
 
-The core is built while the package is installed, if Rust is there (`core/`). What is read is the
+The core is built while the package is installed, if Rust is there (`core/`). Every result is the
 same without it. With `GCTRACE_ANALYZER_CORE=off` in the environment, a core that is there is not
 used.
 """
@@ -11,14 +11,14 @@ import os
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 VARIABLE = "GCTRACE_ANALYZER_CORE"
 
-INTERFACE = 1
+INTERFACE = 2
 """The core must have the same number; an older build in a checkout counts as none."""
 
 _paused = 0
@@ -45,6 +45,30 @@ class Reader(Protocol):
         """
 
 
+Sums: TypeAlias = tuple[
+    float, float, float, float, float, float, float, float, float, float, float, float
+]
+
+
+class Walker(Protocol):
+    """Walks the path of a program under other settings."""
+
+    def walk(
+        self,
+        rules: object,
+        costs: object,
+        change: tuple[float, float, float],
+        stretches: Sequence[tuple[float, float, float, int]],
+    ) -> list[tuple[int, Sums, list[float]]]:
+        """Walks stretches of the path: begin, stop, phase and most cycles of each.
+
+        `rules` and `costs` have the attributes of `Rules` and `Costs` (`replay.py`). `change` is
+        what is added to the live heap in MiB, a factor on it and one on what is allocated during
+        marking. Returns of each stretch the number of cycles, the sums in the order of `_Walk`
+        there, and the goals.
+        """
+
+
 class Core(Protocol):
     """The compiled module."""
 
@@ -62,6 +86,24 @@ class Core(Protocol):
         (`whole`, `whole32` or `decimal`) and the literal after it. Of the other lines, it keeps
         those that contain one of the words or are longer than `most`; without words, it keeps all
         but empty ones.
+        """
+
+    def Walker(  # noqa: N802  # a class
+        self,
+        at: Sequence[float],
+        live: Sequence[float],
+        in_mark: Sequence[float],
+        *,
+        lowest_trigger: float,
+        highest_trigger: float,
+        highest_trigger_1_17: float,
+        least_runway_mib: float,
+        heap_minimum_mib: float,
+        no_room: float,
+    ) -> Walker:
+        """Returns a walker of a path: MiB, one entry per cycle (`path.py`), at least two.
+
+        The constants are those of `pacer.py` and of the model.
         """
 
     def lines(self, data: bytes, total: int, numbers: Sequence[int]) -> bytes:

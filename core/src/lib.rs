@@ -1,7 +1,9 @@
-//! The compiled core of gctrace-analyzer: from the bytes of a chunk to columns of numbers.
+//! The compiled core of gctrace-analyzer: what Python is too slow for.
 //!
-//! It does what `skeletons.py` does for nearly every record, with the same result, and leaves
-//! every other line to Python. `records` has the work, `python` what Python sees of it.
+//! `records` goes from the bytes of a chunk to columns of numbers. It does what `skeletons.py` does
+//! for nearly every record, with the same result, and leaves every other line to Python. `replay`
+//! walks a program's path under other settings, as `replay.py` does, with the same result. `python`
+//! is what Python sees of both.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::pedantic)]
@@ -9,3 +11,4 @@
 #[cfg(feature = "python")]
 mod python;
 pub mod records;
+pub mod replay;

@@ -15,10 +15,11 @@ mod _core {
     use pyo3::types::{PyBytes, PyCapsule};
 
     use crate::records::{self, BadTemplate, Chunk, Columns, Filter, Kind, Template, Values};
+    use crate::replay::{Change, Constants, Costs, Path, Rules, Stretch, Walk};
 
     /// Raised with every change of what Python calls, so that no old build is used by accident.
     #[pymodule_export]
-    const INTERFACE: u32 = 1;
+    const INTERFACE: u32 = 2;
 
     /// Reads records of some line formats.
     #[pyclass(frozen)]
@@ -122,6 +123,99 @@ mod _core {
     ) -> Bound<'py, PyBytes> {
         let found = py.detach(|| records::lines(data, total, &numbers));
         PyBytes::new(py, &found)
+    }
+
+    /// Walks the path of a program under other settings.
+    #[pyclass(frozen)]
+    struct Walker {
+        path: Path,
+        constants: Constants,
+    }
+
+    /// The number of cycles of a walk, its other sums in the order of `_Walk`, and its goals.
+    type Sums = (u32, Twelve, Vec<f64>);
+    type Twelve = (f64, f64, f64, f64, f64, f64, f64, f64, f64, f64, f64, f64);
+
+    #[pymethods]
+    impl Walker {
+        /// Takes the columns of a path, and the constants by name.
+        #[new]
+        #[pyo3(signature = (at, live, in_mark, *, lowest_trigger, highest_trigger, highest_trigger_1_17, least_runway_mib, heap_minimum_mib, no_room))]
+        #[allow(clippy::too_many_arguments)]
+        fn new(
+            at: Vec<f64>,
+            live: Vec<f64>,
+            in_mark: Vec<f64>,
+            lowest_trigger: f64,
+            highest_trigger: f64,
+            highest_trigger_1_17: f64,
+            least_runway_mib: f64,
+            heap_minimum_mib: f64,
+            no_room: f64,
+        ) -> PyResult<Self> {
+            let path = Path::new(at, live, in_mark)
+                .ok_or_else(|| PyValueError::new_err("a path has at least two points"))?;
+            let constants = Constants {
+                lowest_trigger,
+                highest_trigger,
+                highest_trigger_1_17,
+                least_runway_mib,
+                heap_minimum_mib,
+                no_room,
+            };
+            Ok(Self { path, constants })
+        }
+
+        /// Walks stretches of the path: begin, stop, phase and most cycles of each. `change` is
+        /// what is added to the live heap, and factors on it and on what is allocated in marking.
+        #[allow(clippy::needless_pass_by_value)]
+        fn walk(
+            &self,
+            py: Python<'_>,
+            rules: Rules,
+            costs: Costs,
+            change: (f64, f64, f64),
+            stretches: Vec<(f64, f64, f64, u32)>,
+        ) -> Vec<Sums> {
+            let change = Change {
+                offset: change.0,
+                live_times: change.1,
+                in_mark_times: change.2,
+            };
+            py.detach(|| {
+                let walk = |(begin, stop, phase, most)| {
+                    let stretch = Stretch {
+                        begin,
+                        stop,
+                        phase,
+                        most,
+                    };
+                    sums(
+                        self.path
+                            .walk(&self.constants, &rules, &costs, change, stretch),
+                    )
+                };
+                stretches.into_iter().map(walk).collect()
+            })
+        }
+    }
+
+    fn sums(walk: Walk) -> Sums {
+        let others = (
+            walk.mib,
+            walk.work,
+            walk.peak,
+            walk.marked,
+            walk.marked_max,
+            walk.in_mark,
+            walk.trigger,
+            walk.room,
+            walk.by_limit,
+            walk.no_room,
+            walk.seconds,
+            walk.no_room_s,
+        );
+        (walk.cycles, others, walk.goals)
     }
 
     fn records_of(columns: Columns, names: &[String]) -> PyResult<Table> {

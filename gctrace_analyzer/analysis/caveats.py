@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import gc_cpu_ms
+from gctrace_analyzer.analysis.cycles import gc_cpu_ms, within_process
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 
 if TYPE_CHECKING:
@@ -138,18 +138,19 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
     """
     pauses = pl.col("stw_sweep_term_cpu_ms") + pl.col("stw_mark_term_cpu_ms")
     newer = pl.col("stacks_mib").is_not_null()
+    within, gc_cpu = within_process(corrected), gc_cpu_ms()
     rows = corrected.select(
         "process",
         "end_s",
         pl.col("gc_cpu_since_start_pct").cast(pl.Float64).alias("printed"),
-        (pl.col("gc_num").first().over("process") == 1).alias("complete"),
-        _since_start(gc_cpu_ms() / 1000).alias("most_s"),
-        _since_start((gc_cpu_ms() - pl.when(newer).then(pauses).otherwise(0)) / 1000).alias(
+        (within(pl.col("gc_num").first()) == 1).alias("complete"),
+        within(_running(gc_cpu / 1000)).alias("most_s"),
+        within(_running((gc_cpu - pl.when(newer).then(pauses).otherwise(0)) / 1000)).alias(
             "least_s"
         ),
-        _since_start(pl.col("elapsed_s") * pl.col("procs")).alias("capacity_s"),
-        (pl.col("procs") * pl.col("start_s")).first().over("process").alias("before_s"),
-        pl.col("gc_cpu_since_start_pct").first().over("process").alias("first_printed"),
+        within(_running(pl.col("elapsed_s") * pl.col("procs"))).alias("capacity_s"),
+        within((pl.col("procs") * pl.col("start_s")).first()).alias("before_s"),
+        within(pl.col("gc_cpu_since_start_pct").first()).alias("first_printed"),
     ).filter(pl.col("end_s") >= _CHECK_FROM_S)
     # If the beginning of the log is missing, the GC CPU of that part is known to half a point.
     before_s = pl.when("complete").then(0.0).otherwise("before_s")
@@ -172,5 +173,5 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
     return float(values[values.abs().arg_max() or 0])
 
 
-def _since_start(values: pl.Expr) -> pl.Expr:
-    return values.fill_null(0).cum_sum().over("process")
+def _running(values: pl.Expr) -> pl.Expr:
+    return values.fill_null(0).cum_sum()

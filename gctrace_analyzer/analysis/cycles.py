@@ -7,12 +7,17 @@ missing, every column that needs this neighbour is null.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.errors import MissingColumnsError
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NEEDED = tuple(
     column.name
@@ -75,6 +80,16 @@ def after(name: str) -> pl.Expr:
     return pl.when(consecutive).then(pl.col(name).shift(-1).over("process"))
 
 
+def within_process(cycles: pl.DataFrame) -> Callable[[pl.Expr], pl.Expr]:
+    """Returns what restricts an expression to the rows of each process.
+
+    Of a single process all rows are, which Polars need not find out for every expression.
+    """
+    if is_one_process(cycles):
+        return lambda values: values
+    return lambda values: values.over("process")
+
+
 def idle_gap(t: Thresholds) -> pl.Expr:
     """Returns whether far more time than usual passed since the cycle before; of one process."""
     gap = pl.col("interval_s")
@@ -115,19 +130,23 @@ def gc_cpu_ms() -> pl.Expr:
     )
 
 
-def effective_gogc() -> pl.Expr:
+def effective_gogc(live_before: pl.Expr | None = None) -> pl.Expr:
     """Returns the GOGC that would have set this goal, given the live heap of the cycle before.
 
     From Go 1.18 on stacks and globals count as well. The printed sizes are truncated to whole
     MiB, so the middle of the range is used; the remaining error is at most
     100 × (1 + GOGC/100) / (live heap in MiB) percentage points.
 
+    Args:
+        live_before: the live heap of the cycle before, if a column has it already.
+
     Source: gcControllerState.commit, runtime/mgcpacer.go.
     """
     stacks, globals_ = before("stacks_mib").fill_null(0), before("globals_mib").fill_null(0)
     truncated = 0.5 + pl.when(stacks > 0).then(0.5).otherwise(0.0)
-    scannable = before("heap_live_mib") + stacks + globals_ + truncated
-    return 100 * (pl.col("heap_goal_mib") - before("heap_live_mib")) / scannable
+    live = before("heap_live_mib") if live_before is None else live_before
+    scannable = live + stacks + globals_ + truncated
+    return 100 * (pl.col("heap_goal_mib") - live) / scannable
 
 
 def goal_mib(live_mib: float, roots_mib: float, gogc: float) -> float:
@@ -147,17 +166,21 @@ def alloc_while_marking_mib() -> pl.Expr:
     return pl.when(timed).then(pl.col("heap_end_mib") - pl.col("heap_start_mib"))
 
 
-def alloc_before_mib() -> pl.Expr:
+def alloc_before_mib(live_before: pl.Expr | None = None) -> pl.Expr:
     """Returns what was allocated from the end of the previous cycle to the start of this one.
 
     Null where a line is missing; cycle 1 counts from the start of the process. The runtime
     counts a span as allocated when a processor takes it, so the heap at a cycle's start is
     somewhat larger than what was handed out (mcache.refill, runtime/mcache.go); this is
     subtracted.
+
+    Args:
+        live_before: the live heap of the cycle before, if a column has it already.
     """
     timed = pl.col("start_s").is_not_null()
     first = pl.when(pl.col("gc_num") == 1).then("heap_start_mib")
-    grown = (pl.col("heap_start_mib") - before("heap_live_mib")).fill_null(first)
+    live = before("heap_live_mib") if live_before is None else live_before
+    grown = (pl.col("heap_start_mib") - live).fill_null(first)
     cached = pl.min_horizontal(
         _CACHED_MIB_PER_P * pl.col("procs"),
         _CACHED_MAX_SHARE * (grown + alloc_while_marking_mib()).clip(0),
@@ -176,8 +199,11 @@ def true_live_mib() -> pl.Expr:
 
 
 def metrics() -> dict[str, pl.Expr]:
-    """Returns the derived columns except `goal_set_by`; they need `end_s` in the frame."""
-    live = before("heap_live_mib")
+    """Returns the derived columns except `goal_set_by`.
+
+    They need `end_s` in the frame, and `_live`: the live heap of the cycle before.
+    """
+    live = pl.col("_live")
     room = pl.col("heap_goal_mib") - live
     gc_cpu = gc_cpu_ms()
     while_marking = pl.col("heap_end_mib") - pl.col("heap_start_mib")
@@ -193,7 +219,7 @@ def metrics() -> dict[str, pl.Expr]:
         "alloc_mib": alloc.cast(pl.Float64),
         "alloc_mib_per_s": ratio(alloc, after("start_s") - pl.col("start_s")),
         "assist_share": ratio(pl.col("assist_cpu_ms"), gc_cpu),
-        "effective_gogc": effective_gogc(),
+        "effective_gogc": effective_gogc(live),
         "trigger_share": ratio(pl.col("heap_start_mib") - live, room),
         "overshoot_share": overshoot.clip(0),
         "survival_share": ratio(pl.col("heap_live_mib"), pl.col("heap_end_mib")),
@@ -215,8 +241,8 @@ def with_metrics(cycles: pl.DataFrame) -> pl.DataFrame:
     if missing:
         raise MissingColumnsError(missing, tuple(cycles.columns))
     own = cycles.drop(schema.names("metrics"), strict=False)
-    derived = own.with_columns(end_s=end_s()).with_columns(**metrics()).drop("end_s")
-    return with_goal_set_by(derived)
+    known = own.with_columns(end_s=end_s(), _live=before("heap_live_mib"))
+    return with_goal_set_by(known.with_columns(**metrics()).drop("end_s", "_live"))
 
 
 def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
@@ -234,7 +260,7 @@ def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
         ),
     )
     with_levels = _with_figures(known, _levels())
-    inferred = _with_figures(with_levels, _inferred_gogc(DEFAULT))
+    inferred = _with_figures(with_levels, _signs(DEFAULT)).with_columns(_inferred_gogc())
     added = [name for name in inferred.columns if name not in frame.columns]
     return inferred.with_columns(_setter(DEFAULT)).drop(added)
 
@@ -281,13 +307,13 @@ def _levels() -> list[pl.Expr]:
     ]
 
 
-def _inferred_gogc(thresholds: Thresholds) -> list[pl.Expr]:
-    """Returns the GOGC that most goals of a process suggest, and whether they agree on it.
+def _signs(thresholds: Thresholds) -> list[pl.Expr]:
+    """Returns whether the goals of a process suggest one GOGC, for each of three reasons.
 
     Needs the columns of `_levels`.
     """
     gogc = pl.col("_usable_gogc")
-    median, top, any_median = (pl.col(n).first() for n in ("_median", "_top", "_any_median"))
+    median, top = pl.col("_median").first(), pl.col("_top").first()
     spread = (gogc - pl.col("_median")).abs().median()
     constant = spread / median <= thresholds.gogc_spread
     # A memory limit only lowers goals. So if it sets most goals, GOGC is the highest effective
@@ -298,12 +324,22 @@ def _inferred_gogc(thresholds: Thresholds) -> list[pl.Expr]:
     below = gogc.is_between(low * pl.col("_top"), high * pl.col("_top"), closed="left").sum()
     needed = pl.max_horizontal(2 * below, pl.lit(thresholds.gogc_step_cycles))
     stepped = ~constant & (top >= thresholds.limit_gogc_bad) & (at_top >= needed)
-    fits = _fits(thresholds)
-    own = pl.when(gogc.count() > 0).then(median).otherwise(any_median)
     return [
-        pl.when(fits).then(own).when(stepped).then(top).otherwise(median).alias("_gogc"),
-        (fits | constant | stepped).fill_null(value=False).alias("_gogc_known"),
+        _fits(thresholds).alias("_fits"),
+        constant.alias("_constant"),
+        stepped.alias("_stepped"),
     ]
+
+
+def _inferred_gogc() -> list[pl.Expr]:
+    """Returns the GOGC that most goals of a process suggest, and whether they agree on it.
+
+    Needs the columns of `_levels` and `_signs`.
+    """
+    own = pl.coalesce("_median", "_any_median")
+    gogc = pl.when("_fits").then(own).when("_stepped").then("_top").otherwise("_median")
+    known = pl.col("_fits") | pl.col("_constant") | pl.col("_stepped")
+    return [gogc.alias("_gogc"), known.fill_null(value=False).alias("_gogc_known")]
 
 
 def _fits(thresholds: Thresholds) -> pl.Expr:

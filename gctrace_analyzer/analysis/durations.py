@@ -104,15 +104,14 @@ def corrected_ms(name: str, *, whole: bool) -> pl.Expr:
     )
 
 
-def stopped_procs(*, whole: bool, alike: bool) -> pl.Expr:
+def stopped_procs(cycles: pl.DataFrame, *, whole: bool) -> pl.Expr:
     """Returns how many processors a pause stopped, which is min(GOMAXPROCS, CPUs).
 
-    This is estimated from the durations and CPU times of both pauses. Needs `process`, `procs`
-    and the columns of the pauses.
+    This is estimated from the durations and CPU times of both pauses.
 
     Args:
+        cycles: the cycles, with `process`, `procs` and the columns of the pauses.
         whole: whether some lines are of a format with whole milliseconds.
-        alike: whether all lines are of one process with one GOMAXPROCS.
 
     Source: stwprocs in gcStart, runtime/mgc.go.
     """
@@ -124,7 +123,11 @@ def stopped_procs(*, whole: bool, alike: bool) -> pl.Expr:
         for pause in PAUSES
     ]
     ratio = pl.mean_horizontal(ratios).median()
-    ratio = ratio if alike else ratio.over("process", "procs")
+    if is_one_process(cycles) and cycles["procs"].n_unique() == 1:
+        # Once, because the expression below has it three times.
+        ratio = pl.lit(cycles.select(ratio).item(), pl.Float64)
+    else:
+        ratio = ratio.over("process", "procs")
     procs = pl.col("procs")
     return (
         pl.when(ratio.is_null() | (ratio > _ALL_PROCS_SHARE * procs))
@@ -136,8 +139,7 @@ def stopped_procs(*, whole: bool, alike: bool) -> pl.Expr:
 def with_corrected(cycles: pl.DataFrame) -> pl.DataFrame:
     """Returns the cycles with corrected durations (`_ms` columns), and `stopped_procs`."""
     whole = _has_whole_ms(cycles)
-    alike = is_one_process(cycles) and cycles["procs"].n_unique() == 1
-    cycles = cycles.with_columns(stopped_procs(whole=whole, alike=alike).alias("stopped_procs"))
+    cycles = cycles.with_columns(stopped_procs(cycles, whole=whole).alias("stopped_procs"))
     pauses = []
     for pause in PAUSES:
         wall, cpu = f"{pause}_ms", f"{pause}_cpu_ms"

@@ -14,6 +14,7 @@ from typing import Literal
 
 import polars as pl
 
+from gctrace_analyzer.analysis.cycles import within_process
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
 Verdict = Literal["certain", "likely", "unlikely"]
@@ -61,22 +62,21 @@ def _unbounded(steps: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     """
     gap, first, mark, second = (pl.col(name) for name in _STEPS)
     whole = (gap + first + mark + second).alias("whole")
-    sums = steps.select("process", *_STEPS, end=whole.cum_sum().over("process")).select(
+    within = within_process(steps)
+    sums = steps.select("process", *_STEPS, end=within(whole.cum_sum())).select(
         "process",
         "end",
         drained=pl.col("end") - second - mark - first,
         paused=pl.col("end") - second - mark,
         marked=pl.col("end") - second,
     )
-    lowest = pl.min_horizontal("drained", "marked", pl.lit(0.0)).cum_min().over("process")
-    found = sums.with_columns(lowest=lowest).select(
+    lowest = pl.min_horizontal("drained", "marked", pl.lit(0.0)).cum_min()
+    found = sums.with_columns(lowest=within(lowest)).select(
         fill=pl.col("end") - pl.col("lowest"),
         most=pl.max_horizontal(
             pl.col("end") - pl.col("lowest"),
             pl.col("paused")
-            - pl.min_horizontal(
-                "drained", pl.col("lowest").shift().over("process").fill_null(0.0)
-            ),
+            - pl.min_horizontal("drained", within(pl.col("lowest").shift()).fill_null(0.0)),
         ),
     )
     return found["fill"], found["most"]

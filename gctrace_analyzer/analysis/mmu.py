@@ -6,6 +6,8 @@ assumed that they are distributed evenly over its marking.
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from gctrace_analyzer import schema
@@ -54,8 +56,7 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
     # With a running total of the time lost, the loss in a window is the difference of the
     # totals at its two ends.
     lost = _lost(_ranges(cycles))
-    begins = lost["at"]
-    ends = _sorted(begins + lost["length"])
+    begins, ends = _candidates(lost)
     first, last = float(begins[0]), float(ends[-1])
     until_begins, until_ends = _lost_until(lost, begins), _lost_until(lost, ends)
     process = int(cycles["process"][0])
@@ -68,18 +69,17 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
         to_end = (ends - window).set_sorted()
         skipped = to_end.search_sorted(first)
         to_end = to_end.slice(skipped)
-        losses = (
-            _lost_until(lost, from_begin + window) - until_begins.head(len(from_begin)),
-            until_ends.slice(skipped) - _lost_until(lost, to_end),
-        )
         if from_begin.is_empty() and to_end.is_empty():
             continue
-        stopped, assisted = (max(_maximum(each[name]) for each in losses) for name in LOSSES)
+        most = (
+            _most_lost(lost, from_begin + window, until_begins.head(len(from_begin)), 1),
+            _most_lost(lost, to_end, until_ends.slice(skipped), -1),
+        )
+        stopped, assisted = (max(each[name] or 0.0 for each in most) for name in LOSSES)
         worst = [
-            starts[at]
-            for each, starts in zip(losses, (from_begin, to_end), strict=True)
-            if (at := each["assisted"].arg_max()) is not None
-            and each["assisted"][at] == assisted
+            starts[each["at"]]
+            for each, starts in zip(most, (from_begin, to_end), strict=True)
+            if each["at"] is not None and each["assisted"] == assisted
         ]
         rows.append(
             {
@@ -93,13 +93,27 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
     return rows
 
 
+def _candidates(lost: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+    """Returns where the worst window may begin and where it may end, in order.
+
+    Nothing is lost faster than in a pause. So a window that begins where marking follows a pause
+    is no worse than one that begins with that pause, and one that ends where a pause follows
+    marking is no worse than one that ends with that pause.
+    """
+    at, is_pause = lost["at"], lost["stopped"] == 1.0
+    ends = at + lost["length"]
+    following, followed = at == ends.shift(), ends == at.shift(-1)
+    if (at < ends.shift()).any():
+        # Where ranges overlap by an error of rounding, that is not certain.
+        return at, _sorted(ends)
+    begins = at.filter(~(following & is_pause.shift()).fill_null(value=False))
+    ends = ends.filter(~(followed & is_pause.shift(-1)).fill_null(value=False))
+    return begins.set_sorted(), _sorted(ends)
+
+
 def _sorted(times: pl.Series) -> pl.Series:
     """Returns the times in order; they nearly always are, and sorting costs more than all else."""
     return times.set_sorted() if times.is_sorted() else times.sort()
-
-
-def _maximum(values: pl.Series) -> float:
-    return float(values.max() or 0)  # type: ignore[arg-type]  # a numeric column
 
 
 def _ranges(cycles: pl.DataFrame) -> pl.DataFrame:
@@ -139,10 +153,35 @@ def _lost_until(lost: pl.DataFrame, times: pl.Series) -> pl.DataFrame:
 
     Column `stopped` counts only pauses, `assisted` pauses and mark assists.
     """
-    at = times.set_sorted().alias("at").to_frame()
-    joined = at.join_asof(lost.with_columns(since="at"), on="at")
-    into = pl.min_horizontal(pl.col("at") - pl.col("since"), pl.col("length"))
-    return joined.select(
-        (pl.col(f"{name}_before") + into * pl.col(name)).fill_null(0.0).alias(name)
-        for name in LOSSES
+    return _placed(lost, times).select(_until(name) for name in LOSSES)
+
+
+def _most_lost(
+    lost: pl.DataFrame, times: pl.Series, until: pl.DataFrame, sign: int
+) -> dict[str, Any]:
+    """Returns the most that is lost in windows of which one end is given, and `at`: where.
+
+    Args:
+        lost: what `_lost` returns.
+        times: the other end of each window.
+        until: what is lost until the given end of each.
+        sign: 1 if `times` are the later ends, -1 if they are the earlier ones.
+    """
+    losses = {name: sign * (_until(name) - until[name]) for name in LOSSES}
+    return (
+        _placed(lost, times)
+        .select(**losses)
+        .select(pl.col(LOSSES).max(), at=pl.col("assisted").arg_max())
+        .row(0, named=True)
     )
+
+
+def _placed(lost: pl.DataFrame, times: pl.Series) -> pl.DataFrame:
+    """Returns for each of `times`, which are in order, the last range that begins before it."""
+    at = times.set_sorted().alias("at").to_frame()
+    return at.join_asof(lost.with_columns(since="at"), on="at")
+
+
+def _until(name: str) -> pl.Expr:
+    into = pl.min_horizontal(pl.col("at") - pl.col("since"), pl.col("length"))
+    return (pl.col(f"{name}_before") + into * pl.col(name)).fill_null(0.0).alias(name)

@@ -180,18 +180,23 @@ def _single_pauses(corrected: pl.DataFrame) -> dict[str, Any]:
 
 def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
     steady = (pl.col("start_s") >= thresholds.warm_up_s) & ~pl.col("forced")
-    between = alloc_before_mib()
-    large_enough = before("heap_live_mib") >= thresholds.gogc_min_live_mib
-    row = corrected.select(
-        alloc_total_mib=_total(alloc_while_marking_mib()) + between.sum(),
-        covered_s=pl.col("elapsed_s").filter(between.is_not_null()).sum(),
-        live_heap_p50_mib=pl.col("heap_live_mib").median(),
-        true_live_heap_mib=true_live_mib().filter(steady).mean(),
-        live_heap_max_mib=pl.col("heap_live_mib").max().cast(pl.Float64),
-        heap_peak_mib=pl.col("heap_end_mib").max().cast(pl.Float64),
-        heap_goal_p50_mib=pl.col("heap_goal_mib").median(),
-        effective_gogc_p50=effective_gogc().filter(large_enough).median(),
-    ).row(0, named=True)
+    live, between = pl.col("_live"), pl.col("_between")
+    large_enough = live >= thresholds.gogc_min_live_mib
+    known = corrected.with_columns(_live=before("heap_live_mib"))
+    row = (
+        known.with_columns(_between=alloc_before_mib(live))
+        .select(
+            alloc_total_mib=_total(alloc_while_marking_mib()) + between.sum(),
+            covered_s=pl.col("elapsed_s").filter(between.is_not_null()).sum(),
+            live_heap_p50_mib=pl.col("heap_live_mib").median(),
+            true_live_heap_mib=true_live_mib().filter(steady).mean(),
+            live_heap_max_mib=pl.col("heap_live_mib").max().cast(pl.Float64),
+            heap_peak_mib=pl.col("heap_end_mib").max().cast(pl.Float64),
+            heap_goal_p50_mib=pl.col("heap_goal_mib").median(),
+            effective_gogc_p50=effective_gogc(live).filter(large_enough).median(),
+        )
+        .row(0, named=True)
+    )
     covered = row.pop("covered_s")
     return {**row, "alloc_mib_per_s": ratio(row["alloc_total_mib"], covered)}
 

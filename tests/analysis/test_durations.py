@@ -92,9 +92,10 @@ def test_cpu_time_by_duration_is_the_number_of_stopped_processors(
     pause_ms: float | None, cpu_ms: float | None, stopped: int
 ) -> None:
     frame = of({"stw_sweep_term_ms": [pause_ms] * 3, "stw_sweep_term_cpu_ms": [cpu_ms] * 3})
-    for alike in (True, False):
-        expr = durations.stopped_procs(whole=False, alike=alike)
-        assert frame.select(expr).to_series().to_list() == [stopped] * 3
+    for processes in ([0, 0, 0], [0, 0, 1]):
+        log = frame.with_columns(process=pl.Series(processes))
+        expr = durations.stopped_procs(log, whole=False)
+        assert log.with_columns(expr.alias("found"))["found"].to_list() == [stopped] * 3
 
 
 def test_stopped_processors_are_the_median_of_both_pauses_per_process_and_procs() -> None:
@@ -109,7 +110,7 @@ def test_stopped_processors_are_the_median_of_both_pauses_per_process_and_procs(
             "stw_mark_term_cpu_ms": [0.4, 0.4, 0.7, 0.6, 0.8],
         }
     )
-    found = frame.select(durations.stopped_procs(whole=False, alike=False)).to_series()
+    found = frame.select(durations.stopped_procs(frame, whole=False)).to_series()
     assert found.to_list() == [2, 2, 2, 3, 4]
 
 

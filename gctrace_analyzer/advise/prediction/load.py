@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from gctrace_analyzer.advise.prediction import pacer
-from gctrace_analyzer.advise.prediction.path import Path, path_of
+from gctrace_analyzer.advise.prediction.path import NO_ROOM, Path, path_of
 from gctrace_analyzer.analysis.cycles import true_live_mib
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
@@ -31,10 +31,6 @@ in 24 of 28 logs from crowded machines, and in none of 208 from quiet ones."""
 
 FEWER_CPUS = 0.9
 """Ratio of processors stopped to GOMAXPROCS below which the machine has fewer CPUs."""
-
-NO_ROOM = 0.10
-"""Room between the live heap and the goal, relative to what is marked. With less, the program has
-hardly any room to allocate: it is at its limit."""
 
 SMALL_IN_MARK_MIB = 6.0
 """MiB allocated during marking. With less, rounding swells the pacer's estimate of it."""

@@ -10,8 +10,20 @@ from dataclasses import dataclass, replace
 from heapq import nlargest
 from itertools import accumulate
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import polars as pl
+
+from gctrace_analyzer import core
+from gctrace_analyzer.advise.prediction import pacer
+from gctrace_analyzer.analysis.cycles import HEAP_MINIMUM_MIB
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.core import Walker
+
+NO_ROOM = 0.10
+"""Room between the live heap and the goal, relative to what is marked. With less, the program has
+hardly any room to allocate: it is at its limit."""
 
 LEAST_LIVE_MIB = 0.3
 LEAST_GAP_MIB = 0.05
@@ -34,6 +46,7 @@ class Path:
         mean_live: mean of `live`.
         mean_in_mark: mean of `in_mark`.
         largest: the cycles with the largest live heaps.
+        walker: walks these columns in the compiled core; None without it.
         offset: by how much the live heap is larger than `live` throughout.
     """
 
@@ -43,6 +56,7 @@ class Path:
     mean_live: float
     mean_in_mark: float
     largest: tuple[int, ...]
+    walker: Walker | None
     offset: float = 0.0
 
     @classmethod
@@ -50,8 +64,9 @@ class Path:
         cls, at: tuple[float, ...], live: tuple[float, ...], in_mark: tuple[float, ...]
     ) -> Path:
         """Returns a path with its means and its largest live heaps."""
-        largest = nlargest(_LARGEST, range(len(live)), key=live.__getitem__)
-        return cls(at, live, in_mark, fmean(live), fmean(in_mark), tuple(largest))
+        largest = tuple(_largest(live))
+        walker = _walker(at, live, in_mark)
+        return cls(at, live, in_mark, fmean(live), fmean(in_mark), largest, walker)
 
     @property
     def length_mib(self) -> float:
@@ -75,6 +90,33 @@ class Path:
             for each, at in zip(self.live, self.at, strict=True)
         )
         return Path.of(self.at, live, self.in_mark)
+
+
+def _largest(live: tuple[float, ...]) -> list[int]:
+    """Returns the places of the largest values; of equal ones, the first."""
+    sizes = pl.Series(live, dtype=pl.Float64)
+    # Polars leaves few of a long path.
+    least = sizes.top_k(_LARGEST).min()
+    return nlargest(_LARGEST, (sizes >= least).arg_true(), key=live.__getitem__)
+
+
+def _walker(
+    at: tuple[float, ...], live: tuple[float, ...], in_mark: tuple[float, ...]
+) -> Walker | None:
+    compiled = core.compiled()
+    if compiled is None:
+        return None
+    return compiled.Walker(
+        at,
+        live,
+        in_mark,
+        lowest_trigger=pacer.LOWEST_TRIGGER,
+        highest_trigger=pacer.HIGHEST_TRIGGER,
+        highest_trigger_1_17=pacer.HIGHEST_TRIGGER_1_17,
+        least_runway_mib=pacer.LEAST_RUNWAY_MIB,
+        heap_minimum_mib=HEAP_MINIMUM_MIB,
+        no_room=NO_ROOM,
+    )
 
 
 def path_of(steady: pl.DataFrame) -> Path:

@@ -12,11 +12,11 @@ import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from operator import attrgetter, mul, truediv
-from statistics import fmean, pstdev
-from typing import TYPE_CHECKING
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
 
 from gctrace_analyzer.advise.prediction import pacer
-from gctrace_analyzer.advise.prediction.load import NO_ROOM
+from gctrace_analyzer.advise.prediction.path import NO_ROOM
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.path import Path
@@ -112,6 +112,22 @@ class Replay:
     peak_spread: float
 
 
+class Stretch(NamedTuple):
+    """What is walked at once.
+
+    Attributes:
+        begin: the point of the path where it begins.
+        stop: the point after which no further cycle is walked.
+        phase: how much earlier than usual the first cycle starts, relative.
+        most: the most cycles that are walked.
+    """
+
+    begin: float
+    stop: float = math.inf
+    phase: float = 0.0
+    most: int = 4 * STEPS
+
+
 @dataclass(slots=True)
 class _Walk:
     """The sums over the cycles of one walk."""
@@ -156,11 +172,13 @@ def replay(
     walks, is_whole = _walks(path, rules, costs, times, usual, steps)
     if is_whole:
         return _figures(walks, [walk.peak for walk in walks], 0.0, 1.0)
-    tops = [
-        _walk(path, rules, costs, times, begin=begin, phase=number / BLOCK_PHASES, most=3)
-        for begin in (max(path.at[at] - 1.5 * usual, 0.0) for at in path.largest)
+    begins = [max(path.at[at] - 1.5 * usual, 0.0) for at in path.largest]
+    stretches = [
+        Stretch(begin, phase=number / BLOCK_PHASES, most=3)
+        for begin in begins
         for number in range(BLOCK_PHASES)
     ]
+    tops = _walked(path, rules, costs, times, stretches)
     peaks = [
         max(walk.peak for walk in (*tops[number::BLOCK_PHASES], *walks[number::BLOCK_PHASES]))
         for number in range(BLOCK_PHASES)
@@ -204,21 +222,17 @@ def _walks(
     expected = max(path.length_mib / usual, 1.0)
     if expected * 2 <= steps:
         phases = int(min(PHASES, max(2, steps // expected)))
-        return [
-            _walk(path, rules, costs, times, begin=0.0, phase=number / phases)
-            for number in range(phases)
-        ], True
+        stretches = [Stretch(0.0, phase=number / phases) for number in range(phases)]
+        return _walked(path, rules, costs, times, stretches), True
     blocks = max(steps // BLOCK, BLOCK_PHASES)
     # In all, the blocks cover about as many cycles as there are steps.
     length = path.length_mib / blocks * min(steps / expected, 1.0)
     begins = [path.length_mib * number / blocks for number in range(blocks)]
-    return [
-        _walk(
-            path, rules, costs, times, begin=begin, stop=begin + length,
-            phase=number % BLOCK_PHASES / BLOCK_PHASES,
-        )
+    stretches = [
+        Stretch(begin, begin + length, number % BLOCK_PHASES / BLOCK_PHASES)
         for number, begin in enumerate(begins)
-    ], False  # fmt: skip
+    ]
+    return _walked(path, rules, costs, times, stretches), False
 
 
 def _figures(walks: list[_Walk], peaks: list[float], largest: float, spread: float) -> Replay:
@@ -242,9 +256,15 @@ def _figures(walks: list[_Walk], peaks: list[float], largest: float, spread: flo
         by_limit=mean("by_limit"),
         no_room=mean("no_room"),
         no_room_time=mean("no_room_s") / max(mean("seconds"), 1e-9),
-        gap_spread=pstdev([math.log(rate) for rate in rates]) * spread,
-        peak_spread=pstdev(logs),
+        gap_spread=_spread([math.log(rate) for rate in rates]) * spread,
+        peak_spread=_spread(logs),
     )
+
+
+def _spread(logs: list[float]) -> float:
+    """Returns the standard deviation; `statistics.pstdev` would calculate with fractions."""
+    mean = fmean(logs)
+    return math.sqrt(fmean([(each - mean) ** 2 for each in logs]))
 
 
 _CYCLES = attrgetter("cycles")
@@ -274,24 +294,37 @@ def _usual_gap(path: Path, rules: Rules, costs: Costs, times: tuple[float, float
     return max(goal - marked, 0.0) * 0.9 + min(inside, costs.least_off) + costs.least_off
 
 
+def _walked(
+    path: Path,
+    rules: Rules,
+    costs: Costs,
+    times: tuple[float, float],
+    stretches: list[Stretch],
+) -> list[_Walk]:
+    """Walks stretches of the path, in the compiled core if it is there."""
+    if path.walker is None:
+        return [_walk(path, rules, costs, times, stretch) for stretch in stretches]
+    in_mark_times, live_times = times
+    change = (path.offset, live_times, in_mark_times)
+    found = path.walker.walk(rules, costs, change, stretches)
+    return [_Walk(cycles, *sums, goals) for cycles, sums, goals in found]
+
+
 def _walk(  # noqa: C901  one loop without calls, because it is the innermost one
     path: Path,
     rules: Rules,
     costs: Costs,
     times: tuple[float, float],
-    *,
-    begin: float,
-    phase: float,
-    stop: float = math.inf,
-    most: int = 4 * STEPS,
+    stretch: Stretch,
 ) -> _Walk:
-    """Walks from a point of the path to its end, to `stop`, or for `most` cycles.
+    """Walks a stretch of the path, which ends with the path at the latest.
 
-    At least one cycle is walked whole, even beyond `stop`.
+    At least one cycle is walked whole, even beyond the stretch.
 
-    `phase` is how much earlier than usual the first cycle starts, relative. This is the innermost
-    loop of every prediction: it uses local names and hardly any functions.
+    This is the innermost loop of every prediction: it uses local names and hardly any functions.
+    The compiled core does the same, in the same order (`core/src/replay.rs`).
     """
+    begin, stop, phase, most = stretch
     at, live, in_mark, offset = path.at, path.live, path.in_mark, path.offset
     in_mark_times, live_times = times
     end, last = at[-1], len(at) - 2

@@ -108,6 +108,8 @@ class StderrFilter:
 class Child:
     """A running program whose standard error can be read like a file.
 
+    What arrives within `gather_s` is read together, because parsing has a cost for each piece.
+
     Raises:
         ProgramError: it cannot be started.
     """
@@ -120,10 +122,11 @@ class Child:
         errors: StderrFilter,
         log: IO[bytes] | None,
         output: Sink | None,
+        gather_s: float = GATHER_S,
     ) -> None:
         # Line numbers in the report refer to the log file, if there is one.
         self.name = command[0] if log is None else str(log.name)
-        self._errors, self._log = errors, log
+        self._errors, self._log, self._gather_s = errors, log, gather_s
         try:
             self._process = subprocess.Popen(
                 command,
@@ -156,7 +159,7 @@ class Child:
         found: list[bytes] = []
         total, until = 0, float("inf")
         while total < size:
-            wait = min(max(until - time.monotonic(), 0), GATHER_S)
+            wait = min(max(until - time.monotonic(), 0), self._gather_s)
             try:
                 data = self._pieces.get(timeout=wait or None, block=bool(wait))
             except queue.Empty:
@@ -169,7 +172,7 @@ class Child:
                 break
             found.append(data)
             total += len(data)
-            until = min(until, time.monotonic() + GATHER_S)
+            until = min(until, time.monotonic() + self._gather_s)
         return b"".join(found)
 
     def signal(self, number: int) -> None:

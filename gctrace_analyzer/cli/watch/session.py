@@ -197,6 +197,7 @@ def _watch_program(live: Live, view: View, program: Program) -> Outcome:
             errors=errors,
             log=program.log,
             output=output,
+            gather_s=view.gather_s,
         )
         forwarder.started(child)
         try:

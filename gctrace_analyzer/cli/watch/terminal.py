@@ -105,7 +105,7 @@ class BottomLines:
             text.no_wrap, text.overflow = True, "crop"
             self._erase_wrapped()
             self._lengths = [cell_len("".join(part for part, _ in line)) for line in shown]
-            self._live.update(text, refresh=True)
+            self._live.update(_Drawn(text, self._console), refresh=True)
 
     def write(self, data: bytes) -> None:
         """Prints above the dashboard, unchanged; a partial line waits for its end."""
@@ -164,6 +164,16 @@ def _wraps_again(environment: Mapping[str, str]) -> bool:
     return "XTERM_VERSION" not in environment and not kind.startswith(
         ("linux", "rxvt", "screen")
     )
+
+
+class _Drawn:
+    """Text that is ready to be drawn, because whatever is printed above it draws it again."""
+
+    def __init__(self, text: Text, console: Console) -> None:
+        self._segments = list(text.render(console))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from self._segments
 
 
 class _Raw:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gctrace_analyzer.ingest.follow import GATHER_S
 from gctrace_analyzer.live import Intervals
 from gctrace_analyzer.present import dashboard, json
 from gctrace_analyzer.present.format import duration
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.live import LatestWindow, Live
     from gctrace_analyzer.present.report import Report
 
-PAUSE_FACTOR = 12
+PAUSE_FACTOR = 20
 """After each calculation of the figures, the view waits for this many times its duration: on a
 busy machine it takes longer, and is done less often."""
 
@@ -34,6 +35,9 @@ are loaded."""
 
 REDRAW_FACTOR, MOST_REDRAW_S = 10, 0.2
 """The same for drawing the newest cycle, which may take this long to appear."""
+
+MOST_GATHER_S = 0.5
+"""How long lines are collected at most where only intervals are printed."""
 
 AGE_REDRAW_S = 0.5
 """How often the age of the newest cycle is redrawn."""
@@ -68,10 +72,12 @@ class View(Protocol):
     """Shows a program or log while it is watched.
 
     `owns_standard_output` is True if the program's standard output has to go through `write`,
-    like its standard error.
+    like its standard error. `gather_s` is how long lines of the program may be collected before
+    they are parsed.
     """
 
     owns_standard_output: bool
+    gather_s: float
 
     def added(self) -> None:
         """Handles new lines; called by the thread that reads them."""
@@ -127,6 +133,8 @@ class _LinesView:
         self._printed_at = time.monotonic()
         self._cycles = 0
         self.owns_standard_output = False
+        # A line per interval need not be as quick as a dashboard.
+        self.gather_s = max(GATHER_S, min(options.every_s / 20, MOST_GATHER_S))
 
     def added(self) -> None:
         for log in self._logs:
@@ -215,6 +223,7 @@ class _DashboardView:
         self._figures: tuple[LatestWindow, Report, pl.DataFrame] | None = None
         self._is_stale, self._is_drawn = True, False
         self._screen: BottomLines = BottomLines(options.out, options.colors)
+        self.gather_s = GATHER_S
         # If both are on the same terminal, the program's output would mix with the dashboard.
         self.owns_standard_output = options.out is sys.stderr and sys.stdout.isatty()
 

@@ -54,11 +54,16 @@ def cycles_frame(parts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, Counter[s
     Impossible values, which fit their type but cannot be true, become null.
     """
     if not parts:
-        return schema.empty("cycles").select(LINE_COLUMNS), Counter()
+        return _no_cycles(), Counter()
     frame = pl.concat(parts) if len(parts) > 1 else parts[0]
     if not frame["line_no"].is_sorted():
         frame = frame.sort("line_no", maintain_order=True)
     return _without_impossible(frame)
+
+
+@cache
+def _no_cycles() -> pl.DataFrame:
+    return schema.empty("cycles").select(LINE_COLUMNS)
 
 
 @cache

@@ -46,7 +46,7 @@ def parse(data: bytes) -> ChunkResult:
     """Parses whole lines of clean UTF-8 (see `ingest.sources`), which are numbered from 1."""
     lines = lines_of(data, _words())
     found: Frames = {"cycles": lines.cycles}
-    bare = is_bare(pl.col("text"))
+    bare = is_bare(lines.others["text"])
     whole, rest = lines.others.filter(bare), lines.others.filter(~bare)
     stripped = _stripped(rest, len(whole) + lines.read, partial(all_others, lines, data))
     suspects = _add_stripped(stripped, found)
@@ -160,7 +160,9 @@ def _result(
         companions = {
             table: _with_metadata(frame, metadata) for table, frame in companions.items()
         }
-    others = stripped.lines.filter(pl.col("text").str.contains(dispatch.HINT))
+    others = stripped.lines
+    if len(others):
+        others = others.filter(pl.col("text").str.contains(dispatch.HINT))
     messages = detached(others.drop("path", strict=False))
     return ChunkResult(
         count,
@@ -216,5 +218,7 @@ def _context_of(lines: Lines, data: bytes, suspects: list[Suspect]) -> pl.DataFr
     near = {
         number + 1 for begin, end in spans for number in range(max(begin, 0), min(end, count))
     }
-    chosen = lines_at(lines, data, sorted(near)).with_columns(pl.col("text").fill_null(""))
-    return detached(chosen.with_columns(pl.col("line_no").cast(pl.Int64)))
+    chosen = lines_at(lines, data, sorted(near)).with_columns(
+        pl.col("line_no").cast(pl.Int64), pl.col("text").fill_null("")
+    )
+    return detached(chosen)

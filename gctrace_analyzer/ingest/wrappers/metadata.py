@@ -65,4 +65,6 @@ def origin_of() -> pl.Expr:
 
 def detached(lines: pl.DataFrame) -> pl.DataFrame:
     """Copies `text`, because a slice of it would keep the whole chunk in memory."""
+    if lines.is_empty():
+        return lines.clear()
     return lines.with_columns(pl.Series("text", lines["text"].to_list(), pl.String))

@@ -27,6 +27,9 @@ def binned(points: pl.DataFrame, bins: int) -> pl.DataFrame:
     points = points.with_columns(
         pl.col("y").cast(pl.Float64), bin=number.cast(pl.Int64), weight=weight
     )
+    if points["x"].is_sorted():
+        # Then groups are slices, which are far quicker than groups of scattered rows.
+        points = points.with_columns(pl.col("bin").set_sorted())
     highest = pl.col("y").arg_max()
     others = [name for name in points.columns if name not in ("y", "weight", "bin")]
     mean = (pl.col("y") * pl.col("weight")).sum() / pl.col("weight").sum()

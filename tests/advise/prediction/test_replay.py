@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from itertools import accumulate
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gctrace_analyzer import core
 from gctrace_analyzer.advise.prediction.path import Path
 from gctrace_analyzer.advise.prediction.replay import (
     STEPS,
@@ -207,3 +210,76 @@ def test_a_path_shorter_than_a_cycle_shows_one() -> None:
     assert (tight.by_limit, tight.no_room) == (1, 1)
     roomy = replay(steady(3, gap=1.0), rules(None, cap=70.0), COSTS)
     assert (roomy.by_limit, roomy.no_room, roomy.no_room_time) == (1, 0, 0)
+
+
+@pytest.mark.skipif(
+    core.compiled() is None and os.environ.get(core.VARIABLE) != "require",
+    reason="the compiled core is not installed (cargo was missing, or it is switched off)",
+)
+@settings(max_examples=200, deadline=None)
+@given(
+    steps=st.lists(
+        st.tuples(st.floats(0, 300), st.floats(0.3, 500), st.floats(0, 80)),
+        min_size=2,
+        max_size=60,
+    ),
+    repeats=st.sampled_from([1, 1, 40]),
+    ratio=st.none() | st.floats(0.05, 8),
+    cap=st.none() | st.floats(1, 900),
+    lowest=st.none() | st.floats(0, 0.9),
+    others=st.tuples(
+        st.floats(0, 50),
+        st.floats(0, 2),
+        st.floats(0, 0.05),
+        st.floats(0, 20),
+        st.floats(-5, 99),
+    ),
+    times=st.tuples(st.floats(0.1, 5), st.floats(0.9, 1.3)),
+)
+def test_the_compiled_core_replays_the_same(
+    steps: list[tuple[float, float, float]],
+    repeats: int,
+    ratio: float | None,
+    cap: float | None,
+    lowest: float | None,
+    others: tuple[float, float, float, float, float],
+    times: tuple[float, float],
+) -> None:
+    """To the last bit, for any path and setting, with or without a limit that is too low."""
+    gaps, live, in_mark = zip(*steps * repeats, strict=True)
+    columns = tuple(accumulate(gaps[1:], initial=0.0)), live, in_mark
+    roots, runway, limit_gap, ballast, offset = others
+    changed = Rules(ratio, cap, roots, runway, limit_gap, lowest)
+    costs = replace(COSTS, ballast=ballast)
+    found = []
+    for walker in (True, False):
+        path = Path.of(*columns).shifted(offset)
+        assert path.walker is not None
+        if not walker:
+            path = replace(path, walker=None)
+        in_mark_times, live_times = times
+        try:
+            found.append(
+                [
+                    str(
+                        find(
+                            path,
+                            changed,
+                            costs,
+                            in_mark_times=in_mark_times,
+                            live_times=live_times,
+                        )
+                    )
+                    for find in (replay, gap_and_work)
+                ]
+            )
+        except (ValueError, ZeroDivisionError, OverflowError) as err:
+            found.append([str(err)])
+    assert found[0] == found[1]
+
+
+def test_without_the_compiled_core_python_replays() -> None:
+    with core.pure_python():
+        path = steady(50)
+    assert path.walker is None
+    assert replay(path, rules(), COSTS) == replay(steady(50), rules(), COSTS)
