@@ -93,7 +93,9 @@ EXAMPLES = {
         chart=("timeline pauses",),
         levels=(DEFAULT.stw_single_ms,),
     ),
-    "GC011": Example(f"{_OWN}/restart/run.log.gz", chart=("timeline pauses",)),
+    "GC011": Example(
+        "tests/corpus/real/caddy/gogc100-r2/run.log.gz", chart=("timeline pauses",)
+    ),
     "GC012": Example(f"{_WILD}/go19393-22gb-steady-scvg.log"),
     "GC013": Example("tests/corpus/states/coredns/few-cpus/run.log.gz"),
     "GC014": Example("samples/refill/service.log.gz", chart=("goal goal",)),

@@ -20,7 +20,7 @@ from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.units import cores_text, digits, duration_text, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gctrace_analyzer.advise.advice import Advice
     from gctrace_analyzer.analysis.analysis import Analysis
@@ -90,7 +90,12 @@ def verdict(analysis: Analysis, advice: Advice) -> Verdict | None:
     death = next((each for each in analysis.post_mortems if each.proven), None)
     if root.id == _DEATH and death is not None:
         return Verdict(
-            level, _killed(death), _after_death(death, advice), "", root.id, root.process
+            level,
+            _killed(death, [each for each in analysis.post_mortems if each.proven]),
+            _after_death(death, advice),
+            "",
+            root.id,
+            root.process,
         )
     late = _began_late(root, analysis)
     return Verdict(
@@ -157,18 +162,28 @@ def _costs(s: Summary) -> Iterator[str]:
     if s.stw_max_ms is None:
         return
     longest = duration_text(s.stw_max_ms / 1000)
-    if s.stw_p99_ms is None:
+    if s.stw_p99_ms is None or s.cycles < _FOR_P99:
         yield f"the longest pause took {longest}"
     else:
         p99 = duration_text(s.stw_p99_ms / 1000)
         yield f"99 % of pauses take at most {p99}, the longest {longest}"
 
 
-def _killed(death: PostMortem) -> str:
+_FOR_P99 = 50
+"""Cycles, of two pauses each: of fewer pauses, 1 in 100 is less than one."""
+
+
+def _killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     at = f" at {death.logged_at:%Y-%m-%d %H:%M:%S} UTC" if death.logged_at else ""
     why = (
         " ".join(dict.fromkeys((death.reading[0], death.reading[-1]))) if death.reading else ""
     )
+    if len(deaths) > 1:
+        victims = {each.victim for each in deaths}
+        program = "The program was" if len(victims) == 1 else f"{len(victims)} programs were"
+        first = f", first{at}" if at else ""
+        killed = f"{program} killed {len(deaths):,} times because memory ran out{first}."
+        return f"{killed} {why}".rstrip()
     return f"The program was killed because memory ran out{at}. {why}".rstrip()
 
 

@@ -116,7 +116,7 @@ class Part:
         """How much of its time the state lasted, as words for a reason; empty if nearly all."""
         if self.active_share >= _NEARLY_ALL:
             return ""
-        return f", in {100 * self.active_share:.0f} % of {duration_text(self.span_s)}"
+        return f", for {100 * self.active_share:.0f} % of the {duration_text(self.span_s)}"
 
 
 def parts(
@@ -243,10 +243,9 @@ def _thrash(found: Part, t: Thresholds) -> Row:
             f"{len(part):,} cycles"
         )
     else:
-        reason = (
-            f"The memory limit left room for only {max(sums['gogc'] or 0, 0):.0f} % more than "
-            f"the live heap (median of {len(part):,} cycles)"
-        )
+        left_pct = round(max(sums["gogc"] or 0, 0))
+        room = f"room for only {left_pct} % more than" if left_pct else "no room above"
+        reason = f"The memory limit left {room} the live heap (median of {len(part):,} cycles)"
     reason += found.duty
     reason += {
         "certain": ", and the runtime's CPU limiter was active.",

@@ -3,17 +3,24 @@
 A figure calculated over several segments describes none of them, so each segment has its own
 figures. A segment ends where GOMAXPROCS changes, where idle times (periodic cycles, or none for
 long) begin or end, and where the allocation rate or the effective GOGC moves to another level for
-ten cycles or more.
+ten cycles and a second or more.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.cycles import by_process, idle_gap, ratio
+from gctrace_analyzer.analysis.cycles import (
+    alloc_before_mib,
+    alloc_while_marking_mib,
+    by_process,
+    idle_gap,
+    ratio,
+)
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
 if TYPE_CHECKING:
@@ -24,6 +31,10 @@ OTHER_RATE = 2.0
 
 OTHER_GOGC = 1.2
 """If the effective GOGC changes by more than this factor, GOGC was set to another value."""
+
+LEVEL_S = 1.0
+"""Seconds that a level lasts at least. At a hundred cycles per second, ten cycles are a tenth of
+a second, and a load that varies as every load does would be dozens of phases."""
 
 
 def segments(enriched: pl.DataFrame) -> pl.DataFrame:
@@ -45,12 +56,20 @@ def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     """Returns the cycles of one process with the number and kind of their segment."""
     label = _labels(cycles, t)
     boundary = (label != label.shift(1)).fill_null(value=False)
-    boundary |= level_changes(cycles["alloc_mib_per_s"], OTHER_RATE, t.level_cycles)
+    usual_s = cycles["interval_s"].median()
+    long = LEVEL_S / usual_s if isinstance(usual_s, float) and usual_s > 0 else 0.0
+    most = max(t.level_cycles, len(cycles) // 4)
+    fewest = min(max(t.level_cycles, math.ceil(long)), most)
+    boundary |= level_changes(cycles["alloc_mib_per_s"], OTHER_RATE, fewest)
     large_enough = cycles["heap_live_mib"] >= t.gogc_min_live_mib
     gogc = cycles.select(pl.when(large_enough).then("effective_gogc")).to_series()
-    boundary |= level_changes(gogc, OTHER_GOGC, t.level_cycles)
+    boundary |= level_changes(gogc, OTHER_GOGC, fewest)
     boundary |= (cycles["procs"] != cycles["procs"].shift(1)).fill_null(value=False)
-    return cycles.with_columns(segment=boundary.cum_sum(), kind=label)
+    return cycles.with_columns(
+        segment=boundary.cum_sum(),
+        kind=label,
+        allocated_mib=alloc_while_marking_mib() + alloc_before_mib(),
+    )
 
 
 def _figures() -> Iterator[pl.Expr]:
@@ -59,8 +78,10 @@ def _figures() -> Iterator[pl.Expr]:
 
     gc, span = total("gc_cpu_ms") / 1000, pl.col("elapsed_s").sum()
     capacity = (pl.col("elapsed_s") * pl.col("cpus")).sum()
-    alloc_s = pl.col("interval_s").shift(-1).sum()
-    alloc = pl.when(pl.len() > 1).then(ratio(total("alloc_mib"), alloc_s))
+    # As in the summary of the run, so that phases and run can be compared.
+    known = pl.col("allocated_mib").is_not_null()
+    alloc_s = pl.col("elapsed_s").filter(known).sum()
+    alloc = pl.when(pl.len() > 1).then(ratio(total("allocated_mib"), alloc_s))
     yield from (
         pl.col("kind").first(),
         # An idle time begins where the cycle before it ended.

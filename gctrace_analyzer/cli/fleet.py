@@ -76,6 +76,8 @@ examples:
   gctrace-analyze fleet -o fleet.parquet -f json     report on existing results
   gctrace-analyze fleet 'logs/**' -o today.parquet -o fleet.html \\
       --reports reports --compare-with yesterday.parquet
+  gctrace-analyze fleet -o fri.parquet -o week.html --compare-with wed.parquet \\
+      --compare-with thu.parquet                     how each service went
 
 A file that cannot be read becomes a row with its error. A file that crashes
 its worker is retried alone; if it crashes again, it becomes such a row. Ctrl-C
@@ -89,8 +91,7 @@ def run(words: list[str]) -> int:
     """Runs the command and returns its exit code."""
     args = command_parser().parse_args(words)
     folder, reports = _outputs(args.output)
-    from gctrace_analyzer.analysis.fleet.answers import answers, since
-    from gctrace_analyzer.fleets.identity import public
+    from gctrace_analyzer.analysis.fleet.answers import after_all, answers
     from gctrace_analyzer.fleets.reports import links
 
     earlier = _earlier(args.compare_with)
@@ -99,9 +100,7 @@ def run(words: list[str]) -> int:
     if rows is None:
         return exit_codes.INTERRUPTED
     table = rows.collect()
-    found = answers(table)
-    if earlier is not None:
-        found = since(found, answers(earlier), public(args.compare_with))
+    found = after_all(answers(table), [(name, answers(each)) for name, each in earlier])
     pages = {} if args.reports is None else _reports(args, inputs, found)
     for path, kind in reports:
         content = _dumped(table, found, kind, args, links(pages, path))
@@ -196,8 +195,11 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--compare-with",
+        action="append",
+        default=[],
         metavar="OUTPUT",
-        help="the OUTPUT.parquet of an earlier run: show which services changed since",
+        help="the OUTPUT.parquet of an earlier run: show which services changed since; "
+        "with several, the earliest first, also show how each service went (repeatable)",
     )
     group.add_argument(
         "--overwrite", action="store_true", help="discard what is in the output already"
@@ -226,11 +228,12 @@ def _outputs(names: list[str]) -> tuple[str | None, list[tuple[Path, str]]]:
     return folder, [(path, format_of(path, SUFFIXES)) for path in reports]
 
 
-def _earlier(where: str | None) -> pl.DataFrame | None:
-    """Returns the rows of the earlier run; an error ends this run before it begins."""
+def _earlier(places: list[str]) -> list[tuple[str, pl.DataFrame]]:
+    """Returns the rows of earlier runs; an error ends this run before it begins."""
+    from gctrace_analyzer.fleets.identity import public
     from gctrace_analyzer.fleets.output import existing
 
-    return None if where is None else existing(where).collect()
+    return [(public(each), existing(each).collect()) for each in places]
 
 
 def _reports(

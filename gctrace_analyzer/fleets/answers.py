@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.fleet.answers import Answers, answers, since
+import polars as pl
+
+from gctrace_analyzer.analysis.fleet.answers import Answers, after_all, answers
 from gctrace_analyzer.present import fleet
 from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.html import fleet as html
 from gctrace_analyzer.present.table import joined
 
 if TYPE_CHECKING:
-    import polars as pl
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,15 +43,22 @@ class FleetAnswers(Answers):
 def fleet_answers(
     rows: pl.DataFrame | pl.LazyFrame,
     *,
-    before: pl.DataFrame | pl.LazyFrame | None = None,
+    before: pl.DataFrame | pl.LazyFrame | Sequence[pl.DataFrame | pl.LazyFrame] | None = None,
 ) -> FleetAnswers:
     """Returns the answers that the rows of a fleet give.
 
     Args:
         rows: what `fleet` returned, or a part of it, such as one region or one day.
-        before: the rows of an earlier run: `changes` then has what changed since.
+        before: the rows of an earlier run: `changes` then has what changed since. With the rows
+            of several, the earliest first, `history` has the figures of each service over all
+            of them.
     """
     found = answers(rows.lazy().collect())
     if before is not None:
-        found = since(found, answers(before.lazy().collect()), "the earlier run")
+        several = [before] if isinstance(before, (pl.DataFrame, pl.LazyFrame)) else [*before]
+        names = [f"run {number}" for number in range(1, len(several) + 1)]
+        if len(several) == 1:
+            names = ["the earlier run"]
+        earlier = [answers(each.lazy().collect()) for each in several]
+        found = after_all(found, list(zip(names, earlier, strict=True)))
     return FleetAnswers(**{each.name: getattr(found, each.name) for each in fields(found)})

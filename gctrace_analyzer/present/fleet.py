@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.present import markdown, text
-from gctrace_analyzer.present.fleet_tables import cores, gib, rankings
+from gctrace_analyzer.present.fleet_tables import cores, rankings, size_unit
 from gctrace_analyzer.present.format import count, printable, share, wrap
 from gctrace_analyzer.present.sections.overview import Table
 from gctrace_analyzer.present.table import table as text_table
@@ -108,9 +108,9 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
         by = f"of GC CPU: new settings for {count(t.advised, 'process', 'processes')}"
         found.append(_change(t.saved_cores, ends, "cores", cores, by))
         heap = (t.saved_heap_mib_low, t.saved_heap_mib_high)
-        found.append(
-            _change(t.saved_heap_mib, heap, "GiB", gib, "of heap for the same processes")
-        )
+        unit, written = size_unit(t.saved_heap_mib, *heap)
+        same = "of heap for the same processes"
+        found.append(_change(t.saved_heap_mib, heap, unit, written, same))
     elif t.processes:
         unknown = int(answers.services["without_advice"].sum())
         unchanged = int(answers.services["files"].sum()) - unknown
@@ -144,6 +144,12 @@ def notes(answers: Answers) -> list[str]:
         "GC cores: CPU seconds spent on GC per second, without idle marking, summed over all "
         "files as if their processes ran at the same time."
     ]
+    if answers.history is not None:
+        runs = ", ".join(map(printable, answers.history.runs))
+        sentences.append(
+            f"Services over all runs: one bar for each of {runs}, from 0 to the service's largest "
+            "value; blank where the service was not there."
+        )
     if t.advised:
         sentences.append(
             "Savings: the recommended against the present setting, with idle marking, for the "

@@ -14,6 +14,7 @@ from gctrace_analyzer.present.format import (
     mib_per_s,
     rate,
     share,
+    sparkline,
 )
 from gctrace_analyzer.present.format import milliseconds as ms
 from gctrace_analyzer.present.ranking import NAME_CHARS, Column, Ranking, ranking
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.analysis.fleet.answers import Answers
     from gctrace_analyzer.analysis.fleet.changes import Changes
+    from gctrace_analyzer.analysis.fleet.history import History
 
 STATES = {"thrashes": "thrashing", "thrashed": "thrashed", "near": "close"}
 _WRITTEN: Mapping[str, Callable[[float | None], str]] = {
@@ -48,6 +50,37 @@ def cores(value: float | None) -> str:
 def gib(value: float | None) -> str:
     """Formats MiB as GiB, without the unit."""
     return cores(None if value is None else value / 1024)
+
+
+def mib_number(value: float | None) -> str:
+    """Formats MiB without the unit.
+
+    >>> mib_number(14.2), mib_number(0.31), mib_number(0)
+    ('14', '0.3', '0')
+    """
+    if value is None:
+        return NONE
+    return f"{value:,.{0 if abs(value) >= 10 or value == 0 else 1}f}"
+
+
+def size_unit(*several: float | None) -> tuple[str, Callable[[float | None], str]]:
+    """Returns the unit for sizes in MiB that are written together, and the function to write them.
+
+    >>> size_unit(14.2, 30.0)[0], size_unit(900.0, 2048.0)[0]
+    ('MiB', 'GiB')
+    """
+    largest = max((abs(each) for each in several if each is not None), default=0.0)
+    return ("GiB", gib) if largest >= _GIB_MIB else ("MiB", mib_number)
+
+
+_GIB_MIB = 1024
+
+
+def saved_heap(row: Mapping[str, Any]) -> str:
+    """Returns in words what a recommendation saves or costs in heap."""
+    unit, written = size_unit(*(row[f"saved_heap_mib{end}"] for end in ("", "_low", "_high")))
+    text = saving(row, "saved_heap_mib", written)
+    return text if text in (NONE, "same") else f"{text} {unit}"
 
 
 def saving(row: Mapping[str, Any], name: str, written: Callable[[float | None], str]) -> str:
@@ -80,6 +113,7 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
         "saved_cores", "service", descending=[True, False]
     )
     made = (
+        *(() if answers.history is None else (_history(answers.history, most),)),
         *(() if answers.changes is None else _changes(answers.changes, most)),
         ranking("Services by GC CPU", answers.services, _SERVICES, most),
         ranking("Recommended settings", advised, _SAVINGS, most),
@@ -96,6 +130,36 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
 def processes(answers: Answers, most: int) -> Ranking:
     """Returns the processes in the order in which to look at them."""
     return ranking("Processes, the worst first", answers.processes, _PROCESSES, most)
+
+
+def _history(found: History, most: int) -> Ranking:
+    columns = (
+        _SERVICE,
+        Column("GC cores", _course("gc_cores"), align="l"),
+        Column("first", _end("gc_cores", 0, cores), align="r"),
+        Column("now", _end("gc_cores", -1, cores), align="r"),
+        Column("live heap", _course("live_heap_p50_mib"), align="l"),
+        Column("first", _end("live_heap_p50_mib", 0, mib), align="r"),
+        Column("now", _end("live_heap_p50_mib", -1, mib), align="r"),
+    )
+    return ranking(_OVER_RUNS, found.services, columns, most)
+
+
+def _course(name: str) -> Callable[[Mapping[str, Any]], str]:
+    """Returns the values of all runs as bars, from 0 to the largest of the service."""
+    return lambda row: sparkline(row[name])
+
+
+def _end(
+    name: str, at: int, written: Callable[[float | None], str]
+) -> Callable[[Mapping[str, Any]], str]:
+    """Returns the first or the last known value."""
+
+    def text(row: Mapping[str, Any]) -> str:
+        known = [each for each in row[name] if each is not None]
+        return written(known[at]) if known else NONE
+
+    return text
 
 
 def _changes(found: Changes, most: int) -> Iterator[Ranking]:
@@ -130,7 +194,8 @@ _CHANGED: Mapping[str, tuple[str, Callable[[float | None], str]]] = {
     "live_heap_p50_mib": ("Live heap changed most", mib),
 }
 _THRASHING_CHANGED = "Thrashing: new and solved"
-TITLES_OF_CHANGES = (_THRASHING_CHANGED, *(title for title, _ in _CHANGED.values()))
+_OVER_RUNS = "Services over all runs"
+TITLES_OF_CHANGES = (_OVER_RUNS, _THRASHING_CHANGED, *(title for title, _ in _CHANGED.values()))
 """The titles of the tables that say what changed since an earlier run."""
 
 _SERVICE = Column("Service", lambda row: row["service"], "service", "l", NAME_CHARS)
@@ -145,7 +210,7 @@ _GOGC = Column(
     "effective_gogc_p50",
 )
 _LIVE = Column("live heap", lambda row: mib(row["live_heap_p50_mib"]), "live_heap_p50_mib")
-_LIVE_MAX = Column("live", lambda row: mib(row["live_heap_max_mib"]), "live_heap_max_mib")
+_LIVE_MAX = Column("live max", lambda row: mib(row["live_heap_max_mib"]), "live_heap_max_mib")
 _LIMIT = Column("limit", lambda row: mib(row["limit_mib"]), "limit_mib")
 _P99 = Column("pauses p99", lambda row: ms(row["stw_p99_ms"]), "stw_p99_ms")
 _COUNTS = (
@@ -178,7 +243,10 @@ _SAVINGS = (
     Column("apply to", lambda row: f"{row['advised']:,}", "advised"),
     Column("cores", lambda row: saving(row, "saved_cores", cores), "saved_cores", "l"),
     Column(
-        "GiB of heap", lambda row: saving(row, "saved_heap_mib", gib), "saved_heap_mib", "l"
+        "heap",
+        saved_heap,
+        "saved_heap_mib",
+        "l",
     ),
 )
 _PROCESSES = (
@@ -210,14 +278,14 @@ _THRASH = (
     _LIVE_MAX,
     _LIMIT,
     Column(
-        "limiter/due",
-        lambda row: row["limiter"] or _in(row["hours_to_limit"]),
+        "CPU limiter",
+        lambda row: _limiter(row["limiter"]) or _in(row["hours_to_limit"]),
         align="l",
     ),
 )
 _LIMITS = (
     _FILE,
-    Column("live heap", _LIVE_MAX.text, "live_heap_max_mib"),
+    Column("live heap, max", _LIVE_MAX.text, "live_heap_max_mib"),
     _LIMIT,
     Column("share", lambda row: share(row["live_share_of_limit"]), "live_share_of_limit"),
     _GOGC,
@@ -247,5 +315,11 @@ def _whole(number: int | None) -> str:
     return NONE if number is None else f"{number:,}"
 
 
+def _limiter(state: str | None) -> str:
+    """Returns whether the runtime's CPU limiter was active, in words."""
+    words = {"certain": "active", "likely": "probably active", "unlikely": "not active"}
+    return words.get(state or "", "")
+
+
 def _in(hours: float | None) -> str:
-    return "" if hours is None else f"in {duration(max(hours, 0.0) * 3600)}"
+    return "" if hours is None else f"limit in {duration(max(hours, 0.0) * 3600)}"

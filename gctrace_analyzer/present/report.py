@@ -49,13 +49,15 @@ class Report:
         """Whether GC is the problem, and what to do; None if the input shows neither."""
         return verdict(self.analysis, self.advice)
 
-    def moment(self, process: int | None, seconds: float) -> str:
+    def moment(self, process: int | None, seconds: float, *, in_ms: bool = False) -> str:
         """Formats a time since the start of a process: by the clock if the input has one."""
         begin = None if process is None else self.analysis.started_at.get(process)
         if begin is None:
             return format.duration(seconds)
         at = begin + timedelta(seconds=seconds)
         long = (self.analysis.summary.span_s or 0) > _DAY_S
+        if in_ms:
+            return f"{at:%H:%M:%S.%f}"[:-3]
         return f"{at:%m-%d %H:%M:%S}" if long else f"{at:%H:%M:%S}"
 
     @property

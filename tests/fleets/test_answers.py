@@ -121,7 +121,7 @@ def test_the_answers_fit_a_terminal_and_are_markdown_and_json() -> None:
     assert "long\\|\\<b\\>.log | Access Denied |" in page
     assert "<b>" not in page_of.dumps(found)
     html = page_of.dumps(found)
-    assert "1 process is thrashing; the worst is api-9.log" in html
+    assert "1 process is thrashing. The worst is api-9.log" in html
     assert "<script>alert" not in html
     document = json.loads(shown.to_json(found))
     assert document["totals"]["thrashing"] == 1

@@ -100,6 +100,41 @@ def test_the_command_compares_two_runs(
     assert "| app | solved | 1 | 0 |" in capsys.readouterr().out
 
 
+def test_several_earlier_runs_show_how_each_service_went(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("steady-go1.26", "steady-gogc200-go1.26", "thrash-go1.19")
+    places = [tmp_path / f"{name}.parquet" for name in names]
+    for name, place in zip(names, places, strict=True):
+        log = tmp_path / name / "app.log"
+        log.parent.mkdir()
+        log.write_bytes((SAMPLES / f"{name}.log").read_bytes())
+        output = Output(str(place), {})
+        output.add(rows_of(log), 1)
+        output.finish(1)
+    earlier = [word for each in places[:2] for word in ("--compare-with", str(each))]
+    words = ["fleet", "-o", str(places[2]), *earlier]
+    assert main([*words, "-f", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["changes"]["since"] == str(places[1])
+    runs, (service,) = document["history"]["runs"], document["history"]["services"]
+    assert runs == [str(places[0]), str(places[1]), "this run"]
+    first, second, now = service["gc_cores"]
+    assert second < first < now
+    assert service["live_heap_p50_mib"][0] == 27.0
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    row = text.partition("Services over all runs")[2].splitlines()[1].split()
+    assert row[0] == "app"
+    assert row[1].endswith("█")
+    assert len(row[1]) == 3
+    assert main([*words, "-f", "html"]) == 0
+    page = capsys.readouterr().out
+    assert f">{row[1]}</td>" in page
+    assert page.index("What changed</h2>") < page.index("Services over all runs</h3>")
+
+
 def test_an_earlier_run_that_is_none_ends_the_run_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

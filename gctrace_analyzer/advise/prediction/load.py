@@ -325,7 +325,11 @@ def _cpus(steady: pl.DataFrame, procs: int) -> float:
     cpu_ms = float(steady["stw_sweep_term_cpu_ms"].sum() or 0.0)
     if clock_ms <= 0 or cpu_ms <= 0 or cpu_ms >= FEWER_CPUS * procs * clock_ms:
         return float(procs)
-    return float(max(round(cpu_ms / clock_ms), 1))
+    # The median, as in the finding that names the number: one report has one number of CPUs.
+    ratios = steady["stw_sweep_term_cpu_ms"] / steady["stw_sweep_term_ms"]
+    usual = ratios.filter(steady["stw_sweep_term_ms"] > 0).median()
+    stopped = usual if isinstance(usual, float) else cpu_ms / clock_ms
+    return float(min(max(round(stopped), 1), procs))
 
 
 def _runway(table: pl.DataFrame, mean_in_mark: float, *, new_pacer: bool) -> float:

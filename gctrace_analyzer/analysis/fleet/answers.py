@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer.analysis.fleet import names
 from gctrace_analyzer.analysis.fleet.changes import Changes, by_service, changes
+from gctrace_analyzer.analysis.fleet.history import History, history
 from gctrace_analyzer.analysis.settings import MEMORY_LIMITS
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 OUTLYING = {
     "gc_cpu_share": "GC CPU",
@@ -81,7 +85,9 @@ class Answers:
         settings: GOGC and limits, known or inferred from the heap goals.
         outliers: replicas that are far from the median of their service.
         errors: reasons why files could not be read, each with an example.
-        changes: what changed since an earlier run; None if none was given.
+        changes: what changed since the latest earlier run; None if none was given.
+        history: GC cores and live heap of each service over all runs; None without two earlier
+            ones.
     """
 
     totals: Totals
@@ -94,15 +100,17 @@ class Answers:
     outliers: pl.DataFrame
     errors: pl.DataFrame
     changes: Changes | None = None
+    history: History | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the answers as plain values, ready for JSON."""
-        others = ("totals", "processes", "changes")
+        others = ("totals", "processes", "changes", "history")
         tables = [field.name for field in fields(self) if field.name not in others]
         return {
             "totals": asdict(self.totals),
             **{name: getattr(self, name).to_dicts() for name in tables},
             **({} if self.changes is None else {"changes": self.changes.to_dict()}),
+            **({} if self.history is None else {"history": self.history.to_dict()}),
         }
 
 
@@ -133,6 +141,21 @@ def since(found: Answers, earlier: Answers, name: str) -> Answers:
     """Returns the answers with what changed since an earlier run, whose name is `name`."""
     before, after = (by_service(each.services, each.processes) for each in (earlier, found))
     return replace(found, changes=changes(before, after, name, earlier.totals.gc_cores))
+
+
+def after_all(found: Answers, earlier: Sequence[tuple[str, Answers]]) -> Answers:
+    """Returns the answers with what changed since the latest earlier run, and the history.
+
+    Args:
+        found: the answers about this run.
+        earlier: the name of each earlier run and its answers, the earliest first.
+    """
+    if not earlier:
+        return found
+    name, latest = earlier[-1]
+    runs = [(name, each.services) for name, each in earlier] + [("this run", found.services)]
+    changed = since(found, latest, name)
+    return replace(changed, history=history(runs)) if len(earlier) > 1 else changed
 
 
 def _latest(found: pl.DataFrame) -> pl.DataFrame:

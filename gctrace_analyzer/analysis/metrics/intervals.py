@@ -68,10 +68,12 @@ def _rows(memstats: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """Returns the dumps of each process in order of time, each once."""
     at = pl.col("logged_at").dt.epoch("us") / 1e6
     rows = memstats.with_columns(t_s=pl.coalesce(at, pl.col("elapsed_s").cast(pl.Float64)))
-    # Dumps without times are at least as late as their last cycle.
+    # Dumps without times are at least as late as their last cycle; before the first one, LastGC
+    # is 0, which is not a time.
     timeless = pl.col("t_s").is_null().all().over("process")
+    last_gc_s = pl.when(pl.col("last_gc_unix_ns") > 0).then(pl.col("last_gc_unix_ns") / 1e9)
     rows = rows.with_columns(
-        t_s=pl.when(timeless).then(pl.col("last_gc_unix_ns") / 1e9).otherwise("t_s"),
+        t_s=pl.when(timeless).then(last_gc_s).otherwise("t_s"),
         is_timeless=timeless,
         is_dated=timeless | pl.col("logged_at").is_not_null(),
     )

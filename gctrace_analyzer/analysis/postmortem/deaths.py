@@ -107,11 +107,12 @@ def _states(table: pl.DataFrame, kills: list[Row]) -> Iterator[Row]:
             "container_id": row["container_id"],
             "limit_bytes": row["memory_limit_bytes"],
             "scope": "memcg" if row["oom_killed"] else None,
+            "restart_count": row["restart_count"],
             "source": row["source"],
             "line_no": row["line_no"],
         }
         for kill in known:
-            complete(kill, report, ("name", "limit_bytes"))
+            complete(kill, report, ("name", "limit_bytes", "restart_count"))
         if known or (identifier and identifier in seen_ids):
             continue
         seen_ids.add(identifier)

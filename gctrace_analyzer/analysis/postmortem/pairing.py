@@ -38,7 +38,7 @@ _PLACES = ("unit", "cgroup", "container_id", "pod_uid", "pod", "container")
 
 _FACTS = (
     "logged_at", "monotonic_s", "host", "unit", "name", "container", "container_id", "pod",
-    "limit_bytes", "scope",
+    "limit_bytes", "scope", "restart_count",
 )  # fmt: skip
 
 

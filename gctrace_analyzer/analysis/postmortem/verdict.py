@@ -44,6 +44,12 @@ TIMESTAMP_S = 1.0
 """Seconds. Timestamps may be truncated to seconds."""
 
 
+_FIND_GROWTH = (
+    "That only buys time: find out why the live heap grows (compare two heap profiles, `go tool "
+    "pprof -base`)."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """What the facts mean (`reading`), what to do, and whether Go could have prevented it.
@@ -110,6 +116,8 @@ def explain_death(
     if settings.value("memory_limit_mib") is None:
         preventable = "for a while" if growth else "yes" if limit else "partly"
     advice_lines = tuple(_limit_advice(limit, live, settings))
+    if preventable == "for a while":
+        advice_lines += (_FIND_GROWTH,)
     return Explanation((*reading, *growth), advice_lines, preventable)
 
 
@@ -120,13 +128,22 @@ def _about_limit(facts: Row, death: Row, tables: Mapping[str, pl.DataFrame]) -> 
     elif facts["limit_mib"] is not None and facts["limit_is"]:
         resident = facts.get("resident_mib")
         if facts.get("not_before_at") is None or resident is None:
-            yield f"It reached {facts['limit_is']}: {facts['limit_mib']:,.0f} MiB."
+            yield (
+                f"It reached {facts['limit_is']}: {facts['limit_mib']:,.0f} MiB."
+                f"{_restarts(death)}"
+            )
             return
         share = 100 * resident / facts["limit_mib"]
         yield (
             f"At the last scrape before, {resident:,.0f} MiB were resident, {share:.0f} % of "
             f"{facts['limit_is']} ({facts['limit_mib']:,.0f} MiB)."
         )
+
+
+def _restarts(death: Row) -> str:
+    """Returns how often the container was restarted, if that is often enough to be a loop."""
+    number = death.get("restart_count") or 0
+    return f" Its container was restarted {number:,} times." if number > 1 else ""
 
 
 def _rank(death: Row, tables: Mapping[str, pl.DataFrame]) -> str:
@@ -191,7 +208,7 @@ def _small_growth(facts: Row, ceiling: float) -> float | None:
 def _about_growth(facts: Row) -> Iterator[str]:
     first, live = facts["live_before_mib"], facts["live_mib"]
     if first and live and live > GROWTH_TIMES * first and live - first > GROWTH_MIN_MIB:
-        yield (f"The live heap grew from {first:,} to {live:,} MiB in the last minute.")
+        yield (f"The live heap grew from {first:,} to {live:,} MiB within the last minute.")
 
 
 def _limit_advice(limit: float | None, live: int, settings: Settings) -> Iterator[str]:

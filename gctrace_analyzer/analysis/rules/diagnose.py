@@ -122,6 +122,8 @@ _MOST_COSTLY_FIRST: tuple[Rule[Any], ...] = (
 """The order of findings of the same severity: first those that cost the program most. Findings
 of other rules follow."""
 
+_PAUSES = (pauses.long_mark_termination.id, pauses.long_sweep_termination.id)
+_LIKE = dict.fromkeys(_PAUSES, _PAUSES[0])
 _COST = {each.id: position for position, each in enumerate(_MOST_COSTLY_FIRST)}
 
 
@@ -241,6 +243,8 @@ def _by_cause(findings: list[Finding]) -> list[Finding]:
         key=lambda each: (
             -SEVERITIES.index(each.severity),
             each.because_of is not None,
-            _COST.get(each.id, len(_COST)),
+            _COST.get(_LIKE.get(each.id, each.id), len(_COST)),
+            # Of the two pauses of a cycle, the longer one.
+            -each.figures.get("max_ms", 0.0) if each.id in _PAUSES else 0.0,
         ),
     )

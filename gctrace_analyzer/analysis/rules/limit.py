@@ -61,7 +61,7 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
     text = worst["reason"]
     if len(episodes) > 1:
         whole = duration_text(total(episodes["length_s"]))
-        text = f"{len(episodes):,} times, {whole} in all. The longest: {text}"
+        text = f"It thrashed {len(episodes):,} times, {whole} in all. The longest time: {text}"
     cost = _cost(facts, worst, total(episodes["length_s"]))
     yield Evidence(
         "bad",

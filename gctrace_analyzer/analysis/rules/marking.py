@@ -122,7 +122,7 @@ def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
         yield Evidence(
             "warn",
             f"{cycles_text(len(slow))} marked less than {t.mark_mib_per_cpu_s:.0f} MiB per CPU "
-            f"second; the slowest, {lowest:.3g}.",
+            f"second; the slowest, {lowest:.3g} MiB.",
             {"mib_per_cpu_s": lowest},
             examples=example_lines(slow, "concurrent_mark_ms"),
         )

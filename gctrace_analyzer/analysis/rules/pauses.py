@@ -65,6 +65,9 @@ def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     yield from _long_pauses(facts, "stw_mark_term_ms", which, advice)
 
 
+_FOR_P99 = 100
+
+
 def _long_pauses(
     facts: ProcessFacts, column: str, which: str, advice: str | None
 ) -> Iterator[Evidence]:
@@ -79,10 +82,13 @@ def _long_pauses(
     if p99 > t.stw_single_ms:
         severity = "bad" if p99 > t.stw_bad_ms else "warn"
     shown = [duration_text(each / 1000) for each in (p99, longest, median(values))]
+    # Of fewer than a hundred pauses, one in a hundred is less than one.
+    tail = f"1 in 100 of these pauses takes over {shown[0]}, half of them over {shown[2]}"
+    if len(values) < _FOR_P99:
+        tail = f"half of these {len(values):,} pauses take over {shown[2]}"
     yield Evidence(
         severity,
-        f"The program stops for up to {shown[1]} {which}; 1 in 100 of these pauses takes over "
-        f"{shown[0]}, half of them over {shown[2]}.",
+        f"The program stops for up to {shown[1]} {which}; {tail}.",
         {"p50_ms": values.median(), "p90_ms": high, "p99_ms": p99, "max_ms": longest},
         examples=example_lines(facts.cycles, column),
         advice=advice,

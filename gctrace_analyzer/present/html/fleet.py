@@ -180,7 +180,8 @@ def _verdict(answers: Answers) -> tuple[str, str]:
     if t.thrashing:
         worst = answers.thrash.row(0, named=True)
         number = count(t.thrashing, "process is thrashing", "processes are thrashing")
-        return "bad", f"{number}; the worst is {worst['file']}: {worst['headline'] or ''}"
+        why = worst["headline"] or ""
+        return "bad", f"{number}. The worst is {worst['file']}. {why}".rstrip()
     near = len(answers.thrash)
     if near or len(answers.limits):
         limits = count(len(answers.limits), "memory limit is", "memory limits are")

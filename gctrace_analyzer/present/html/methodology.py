@@ -17,9 +17,36 @@ def methodology(report: Report) -> list[tuple[str, str]]:
     return list(_sentences(report))
 
 
+def _of_dumps(report: Report) -> Iterator[tuple[str, str]]:
+    s = report.analysis.summary
+    if s.gc_cpu_share is not None:
+        yield (
+            "GC CPU",
+            "the growth of the counters of GC CPU time, divided by the CPU time that was available "
+            f"between the samples ({duration(s.span_s)} in total). Idle marking is shown "
+            "separately.",
+        )
+    if s.stw_max_ms is not None or s.stw_total_ms is not None:
+        yield (
+            "Pauses",
+            "the growth of the total between two samples; the longest is known only of cycles "
+            "whose pause was sampled.",
+        )
+    yield (
+        "Live heap",
+        "what the last cycle before each sample marked, as printed or from the heap goal and GOGC.",
+    )
+    yield (
+        "Allocation",
+        "the growth of the counter of allocated bytes, divided by the time between the samples.",
+    )
+
+
 def _sentences(report: Report) -> Iterator[tuple[str, str]]:
     s = report.analysis.summary
-    if s.cycles:
+    if report.analysis.by_dumps:
+        yield from _of_dumps(report)
+    elif s.cycles:
         span = duration(s.span_s)
         yield (
             "GC CPU",
@@ -58,12 +85,12 @@ def _sentences(report: Report) -> Iterator[tuple[str, str]]:
     if report.advice.is_available:
         yield (
             "Predictions",
-            "computed from this log with the formulas of the pacer; the 80 % intervals were "
-            "measured on test loads.",
+            f"computed from {'these metrics' if report.analysis.by_dumps else 'this log'} with "
+            "the formulas of the pacer; the 80 % intervals were measured on test loads.",
         )
     if report.analysis.post_mortems:
         yield (
-            "Deaths",
+            "Kills",
             "from lines of the kernel, systemd or the container runtime; exit code 137 alone "
             "does not prove an OOM kill.",
         )

@@ -198,7 +198,8 @@
     if (high < low) return chart.y;
     for (const level of chart.levels) if (level <= 1.5 * high) high = Math.max(high, level);
     const room = 0.06 * (high - low) || 0.05 * Math.abs(high) || 1;
-    return low >= 0.9 * high && low > 0 ? [low - room, high + room] : [Math.min(low, 0), high * 1.06 || 1];
+    const cut = chart.fromZero === false || (!chart.percent && high - low >= 0.02 * high); // as in figure.py
+    return cut && low >= 0.9 * high && low > 0 ? [low - room, high + room] : [Math.min(low, 0), high * 1.06 || 1];
   }
 
   function draw(chart) {
@@ -215,6 +216,8 @@
     chart.figure.querySelector(".xs").replaceChildren(...xs.map(([at, text]) => {
       const tick = made("span", { textContent: text });
       tick.style.left = `${(100 * (at - begin)) / (end - begin)}%`;
+      // A label at the edge would make the page of a phone wider than its screen.
+      if ((wide * (end - at)) / (end - begin) < 30) tick.style.transform = "translateX(-100%)";
       return tick;
     }));
     if (!chart.logY) {

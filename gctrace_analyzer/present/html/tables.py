@@ -24,7 +24,12 @@ _EXACT = 5_000
 """From more cycles than this, the figures of a range are added up from windows."""
 
 _WINDOWS = 2_000
-_DIGITS = 4
+_SHORT_S = 60.0
+"""Of a shorter run, whole seconds would often be the same at both ends of a range."""
+
+_SHORT_STEP_S = 0.001
+_DIGITS = 3
+_DECIMALS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +83,32 @@ def span(
 
 def episodes(report: Report, axis: Axis) -> Ranges:
     """Returns every episode."""
+    several = _several(report)
     rows = [
         _row(
             axis,
             row,
             row["kind"],
+            *_process(row, several=several),
             row["severity"],
             *_times(report, row),
             row["reason"],
         )
         for row in report.analysis.episodes.iter_rows(named=True)
     ]
-    head = ("Episode", "severity", "from", "to", "length", "what happened")
-    return Ranges("episodes", "Episodes", head, "llrrrw", tuple(rows))
+    head = ("severity", "from", "to", "length", "what happened")
+    return _ranges("episodes", "Episode", head, "lrrrw", rows, several=several)
 
 
 def phases(report: Report, axis: Axis) -> Ranges:
     """Returns every load phase and idle time, with its figures."""
+    several = _several(report)
     rows = [
         _row(
             axis,
             row,
             row["kind"],
+            *_process(row, several=several),
             *_times(report, row),
             rate(row["gc_per_s"]),
             share(row["gc_cpu_share"]),
@@ -110,9 +119,29 @@ def phases(report: Report, axis: Axis) -> Ranges:
         for row in report.analysis.segments.iter_rows(named=True)
     ]
     head = (
-        "Phase", "from", "to", "length", "cycles", "GC CPU", "assists", "live heap", "allocation",
+        "from", "to", "length", "cycles", "GC CPU", "assists", "live heap", "allocation",
     )  # fmt: skip
-    return Ranges("phases", "Phases", head, "lrrrrrrrr", tuple(rows))
+    return _ranges("phases", "Phase", head, "rrrrrrrr", rows, several=several)
+
+
+def _several(report: Report) -> bool:
+    return len(report.analysis.tables["processes"]) > 1
+
+
+def _process(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
+    """Returns the number of the process as a cell; nothing if there is only one."""
+    if not several:
+        return ()
+    return (NONE if row["process"] is None else f"{row['process']}",)
+
+
+def _ranges(
+    name: str, of: str, head: tuple[str, ...], align: str, rows: list[Row], *, several: bool
+) -> Ranges:
+    process = ("process",) if several else ()
+    return Ranges(
+        name, f"{of}s", (of, *process, *head), "l" + "r" * several + align, tuple(rows)
+    )
 
 
 def _row(axis: Axis, row: dict[str, Any], *cells: str) -> Row:
@@ -125,8 +154,11 @@ def _times(report: Report, row: dict[str, Any]) -> tuple[str, str, str]:
     if start is None or end is None:
         return NONE, NONE, NONE
     begun = report.analysis.started_at.get(row["process"])
+    short = (report.analysis.summary.span_s or 0.0) < _SHORT_S
     shown = [
-        ticks.clock(each) if begun is None else report.moment(row["process"], each)
+        ticks.clock(each, _SHORT_STEP_S if short else 1.0)
+        if begun is None
+        else report.moment(row["process"], each, in_ms=short)
         for each in (start, end)
     ]
     return shown[0], shown[1], duration(end - start)
@@ -162,7 +194,7 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
     shown = [
         {"head": head, "kind": kind, "values": _values(frame, name)}
         for head, name, kind in columns
-        if name in frame.columns and frame[name].count()
+        if name in frame.columns and frame[name].count() and _says_something(frame[name])
     ]
     sources = frame["source"].cast(pl.String)
     names = sources.unique(maintain_order=True).to_list()
@@ -179,6 +211,11 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
             (index for index, each in enumerate(columns_of(shown)) if each == _FIRST), 0
         ),
     }
+
+
+def _says_something(values: pl.Series) -> bool:
+    """Returns False for forced cycles where none is: an empty column that takes room."""
+    return values.name not in ("forced", "forced_cycles") or bool(values.cast(pl.Int64).sum())
 
 
 _FIRST = "pauses, ms"
@@ -234,6 +271,9 @@ def figures(report: Report, axis: Axis) -> dict[str, Any]:
             else pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms")
         )
         rows = rows.with_columns(length=pl.col("elapsed_s"), pause=pause)
+        if not axis.by_dumps:
+            # Added up, it is the rate in the key figures of the page.
+            rows = rows.with_columns(alloc_mib_per_s=pl.col("allocated_mib_per_s"))
     else:
         whole = (report.analysis.summary.span_s or 1.0) / _WINDOWS
         rows = report.analysis.windows(whole).filter(pl.col("process").is_in(axis.processes))
@@ -256,6 +296,16 @@ def figures(report: Report, axis: Axis) -> dict[str, Any]:
         "of": f"Process {axis.processes[0]}" if several and axis.processes else "Whole run",
         **{key: _values(rows, name) for key, name in names.items()},
     }
+
+
+_TO_THE_MICROSECOND = (
+    "pause_ms",
+    "stw_sweep_term_ms",
+    "stw_mark_term_ms",
+    "stw_total_ms",
+    "stw_max_ms",
+    "concurrent_mark_ms",
+)
 
 
 def _position(axis: Axis) -> pl.Expr:
@@ -281,9 +331,19 @@ def _values(frame: pl.DataFrame, name: str) -> list[Any]:
     values = frame[name]
     if values.dtype == pl.Boolean:
         return values.cast(pl.Int8).to_list()
-    if values.dtype.is_float():
-        return (values.round(3) if name == "t" else values.round_sig_figs(_DIGITS)).to_list()
-    return values.to_list()
+    if not values.dtype.is_float():
+        return values.to_list()
+    if name == "t":
+        return values.round(3).to_list()
+    if name in _TO_THE_MICROSECOND:
+        # A printed 0.004 ms is computed with as 0.00425 ms, which nobody measured.
+        values = values.round(_DECIMALS)
+    large = values.abs() >= 10**_DIGITS
+    return (
+        values.round_sig_figs(_DIGITS)
+        .zip_with(~large.fill_null(value=False), values.round(0))
+        .to_list()
+    )
 
 
 def first_page(

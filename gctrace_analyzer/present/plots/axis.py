@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from gctrace_analyzer.present.format import mib
+from gctrace_analyzer.analysis.cycles import alloc_before_mib, alloc_while_marking_mib
+from gctrace_analyzer.present.format import count, mib
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.binning import binned
 from gctrace_analyzer.present.plots.figure import Level, Mark
@@ -141,7 +142,8 @@ def axis_of(report: Report, *, bins: int) -> Axis:
     left = whole["process"].n_unique() - len(shown)
     if left:
         notes.append(
-            f"Process {shown[0]}, which has the most cycles; {left:,} more are not drawn. "
+            f"Process {shown[0]}, which has the most cycles; "
+            f"{count(left, 'other is', 'others are')} not drawn. "
             "Select a process to draw another."
         )
     starts = {
@@ -157,8 +159,11 @@ def axis_of(report: Report, *, bins: int) -> Axis:
 def _with_idle(cycles: pl.DataFrame) -> pl.DataFrame:
     busy_s = (pl.col("gc_cpu_ms") + pl.col("idle_cpu_ms").fill_null(0)) / 1000
     capacity_s = pl.col("cpus") * pl.col("elapsed_s")
+    elapsed_s = pl.col("elapsed_s")
+    allocated_mib = alloc_while_marking_mib() + alloc_before_mib()
     return cycles.with_columns(
-        gc_cpu_with_idle_share=pl.when(capacity_s > 0).then(busy_s / capacity_s)
+        gc_cpu_with_idle_share=pl.when(capacity_s > 0).then(busy_s / capacity_s),
+        allocated_mib_per_s=pl.when(elapsed_s > 0).then(allocated_mib / elapsed_s),
     )
 
 

@@ -111,8 +111,10 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
     rows = report.advice.trade_off
     title = "Recommended settings: GC CPU against peak heap"
     if rows.is_empty() or ranked.is_empty():
-        why = report.advice.baseline.refused or "the log is too short"
-        return Figure("trade_off", title, (), shared_x=False, notes=(f"No prediction: {why}.",))
+        why = f"No prediction: {report.advice.baseline.refused or 'the log is too short'}."
+        if not ranked.is_empty():
+            why = "No curve: GC CPU is unknown." if report.analysis.by_dumps else ""
+        return Figure("trade_off", title, (), shared_x=False, notes=(why,) if why else ())
     cpu = "gc_cpu_with_idle_share"
     curve = Mark(
         "predicted, 80 % interval",

@@ -18,6 +18,10 @@ TOP_TENTH = 0.9
 """A series that stays above this share of its maximum is drawn without zero, because it would
 look like a constant."""
 
+LEAST_CUT = 0.02
+"""Of the maximum. A series that varies by less is as good as constant: drawn large, its rounding
+would look like changes."""
+
 _LEVEL_ROOM = 2.5
 """A limit farther above the data than this would press them into the lower part of a panel; it is
 named at the upper edge instead."""
@@ -137,8 +141,9 @@ class Panel:
     def span(self) -> Span:
         """The range of the vertical axis.
 
-        It starts at 0, unless all values are in the top tenth: then it is cut, and `is_cut` says
-        so. Levels are inside, unless they are far above the data.
+        It starts at 0, unless all values are in the top tenth and differ: then it is cut, and
+        `is_cut` says so. Shares always start at 0. Levels are inside, unless they are far
+        above the data.
         """
         low, high = self.extent("y")
         if self.log_y:
@@ -146,7 +151,8 @@ class Panel:
         near = [each for each in self.levels if each.y <= _LEVEL_ROOM * high]
         above = tuple(each for each in self.levels if each not in near)
         top = max([high, *(each.y for each in near)])
-        if self.from_zero and not (low >= TOP_TENTH * top > 0):
+        varies = top - low >= LEAST_CUT * top and not self.percent
+        if self.from_zero and not (varies and low >= TOP_TENTH * top > 0):
             return Span(min(low, 0.0), (top or 1.0) * (1 + _HEADROOM), above=above)
         room = _HEADROOM * (top - low) or 0.01 * abs(top) or 1.0
         return Span(low - room, top + room, is_cut=self.from_zero, above=above)

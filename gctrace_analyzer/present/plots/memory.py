@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.memory import programs
+from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
@@ -27,11 +28,11 @@ def memory(report: Report, _axis: Axis) -> Figure:
     """Returns the plot of heap obtained and heap needed."""
     by_process = programs(report.analysis.tables["memstats"])
     dumps = max(by_process, key=len, default=report.analysis.tables["memstats"])
-    notes = ["From MemStats dumps, as printed."]
-    if len(by_process) > 1:
-        notes.append(
-            f"The process with the most dumps; {len(by_process) - 1} more are not drawn."
-        )
+    scraped = any(each.kind == "metrics" for each in report.analysis.log.sources)
+    notes = [f"From {'scrapes' if scraped else 'MemStats dumps'}, as printed."]
+    if left := len(by_process) - 1:
+        others = count(left, "other is", "others are")
+        notes.append(f"The process with the most dumps; {others} not drawn.")
     if len(dumps) < FEWEST_DUMPS:
         dumps = dumps.clear()
     x, is_timed = _dump_axis(dumps)

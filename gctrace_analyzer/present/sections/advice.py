@@ -142,12 +142,17 @@ def _interval(row: dict[str, Any], name: str, times: float) -> str:
     return f"{value} ({low}–{high})"
 
 
-def _number(value: float) -> str:
-    """Formats with two significant digits, and large numbers in full.
+_THREE_DIGITS = 10_000
 
-    >>> [_number(value) for value in (9.63, 10.94, 0.184, 142.3, 1234.5)]
-    ['9.6', '11', '0.18', '142', '1,234']
+
+def _number(value: float) -> str:
+    """Formats with two significant digits, large numbers in full, and from 10,000 on with three.
+
+    >>> [_number(value) for value in (9.63, 10.94, 0.184, 142.3, 1234.5, 38462)]
+    ['9.6', '11', '0.18', '142', '1,234', '38,500']
     """
+    if value >= _THREE_DIGITS:
+        value = float(f"{value:.3g}")
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
 
 

@@ -97,10 +97,43 @@ def _noun(table: str, source: SourceFacts) -> tuple[str, str | None]:
 
 def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yields each death as a title with labelled sentences."""
-    for death in report.analysis.post_mortems[:MOST_DEATHS]:
-        yield _title(death), list(_story(death))
-    if (left := len(report.analysis.post_mortems) - MOST_DEATHS) > 0:
+    groups: dict[object, list[PostMortem]] = {}
+    for index, death in enumerate(report.analysis.post_mortems):
+        # Kills that say the same except where and when are one card.
+        alike = (death.kind, death.victim, death.killer, death.reading, death.advice)
+        groups.setdefault(index if death.process is not None else alike, []).append(death)
+    cards = list(groups.values())
+    for several in cards[:MOST_DEATHS]:
+        if len(several) == 1:
+            yield _title(several[0]), list(_story(several[0]))
+        else:
+            yield _title_of(several), list(_story_of(several))
+    if left := sum(map(len, cards[MOST_DEATHS:])):
         yield f"… and {left:,} more (table post_mortems)", []
+
+
+def _title_of(deaths: list[PostMortem]) -> str:
+    first = deaths[0]
+    victim = f": {printable(first.victim)}" if first.victim else ""
+    by = f" by {first.killer}" if first.killer else ""
+    return f"{first.kind}{victim}{by}, {len(deaths):,} times"
+
+
+def _story_of(deaths: list[PostMortem]) -> Iterator[tuple[str, str]]:
+    """Yields the story of deaths that differ in place, time and size only."""
+    first, last = deaths[0], deaths[-1]
+    yield "Where", f"{place(first.source, first.line_no)} to {place(last.source, last.line_no)}"
+    times = sorted(each.logged_at for each in deaths if each.logged_at)
+    if times:
+        yield "When", f"{times[0]:%Y-%m-%d %H:%M:%S} to {times[-1]:%Y-%m-%d %H:%M:%S} UTC"
+    sizes = [each.resident_mib for each in deaths if each.resident_mib is not None]
+    if sizes:
+        yield "Memory", f"{_range(min(sizes), max(sizes))} resident"
+    yield from (each for each in _story(first) if each[0] not in ("Where", "Memory"))
+
+
+def _range(low: float, high: float) -> str:
+    return mib(high) if low == high else f"{mib(low)} to {mib(high)}"
 
 
 def _title(death: PostMortem) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.verdict import root_causes
@@ -44,7 +44,18 @@ def problems(report: Report) -> list[Problem]:
     """Returns warnings and worse that no other finding causes, the worst first."""
     several = len(report.analysis.log.tables["processes"]) > 1
     causes = [each for each in report.analysis.findings if _is_root(each)]
-    return [_problem(each, report, several=several) for each in causes]
+    alike: dict[tuple[str, str, int | None], list[Finding]] = {}
+    for each in causes:
+        alike.setdefault((each.id, each.evidence, each.process), []).append(each)
+    return [_problem(_together(each), report, several=several) for each in alike.values()]
+
+
+def _together(findings: list[Finding]) -> Finding:
+    """Returns one finding for several with the same evidence, such as the kills of a loop."""
+    first = findings[0]
+    if len(findings) == 1:
+        return first
+    return replace(first, evidence=f"{len(findings):,} times: {first.evidence}")
 
 
 def minor(report: Report) -> str | None:

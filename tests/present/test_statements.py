@@ -1,0 +1,137 @@
+"""Statements of one report that could contradict each other, or say more than is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.present.html import tables
+from gctrace_analyzer.present.html.methodology import methodology
+from gctrace_analyzer.present.plots.accessor import on
+from gctrace_analyzer.present.plots.axis import axis_of
+from gctrace_analyzer.present.plots.figure import Mark, Panel
+from gctrace_analyzer.present.plots.palette import LOOKS
+from gctrace_analyzer.present.sections import evidence, findings
+from tests.conftest import CORPUS, SAMPLES
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.run import Run
+
+STEADY = SAMPLES / "steady-go1.26.log"
+
+
+@pytest.fixture(scope="module")
+def loop() -> Run:
+    return gca.read(CORPUS / "wild" / "k8s50632-oom-loop.log")
+
+
+def test_the_kills_of_a_loop_are_one_statement(loop: Run) -> None:
+    report = loop.report()
+    assert report.verdict is not None
+    assert report.verdict.sentence.startswith(
+        "The program was killed 8 times because memory ran"
+    )
+    ((title, story),) = evidence.deaths(report)
+    assert title == "OOM kill: node by kernel, 8 times"
+    assert dict(story)["Memory"] == "66.7 MiB to 108 MiB resident"
+    (problem,) = findings.problems(report)
+    assert problem.evidence == "8 times: OOM kill of node."
+
+
+def test_the_restarts_of_a_container_are_named() -> None:
+    log = CORPUS / "wild" / "k8s-describe-pod-oomkilled-restart230.log"
+    verdict = gca.read(log).report().verdict
+    assert verdict is not None
+    assert "Its container was restarted 230 times." in verdict.sentence
+
+
+def test_dumps_before_the_first_cycle_are_not_of_1970() -> None:
+    folder = CORPUS / "gctrace" / "go1.26-spike"
+    found = gca.read(folder / "run.log", folder / "memstats.csv").summary().warnings
+    assert "gctrace and metrics both cover 2.9 s, and agree within 10 %." in found
+
+
+def test_one_report_names_one_number_of_cpus() -> None:
+    run = gca.read(CORPUS / "wild" / "go19393-22gb-steady-scvg.log")
+    assert run.summary().cpus == 26
+    (note,) = (each for each in run.advice.baseline.warnings if "GOMAXPROCS" in each)
+    assert "the process sees only 26 CPUs: set GOMAXPROCS=26" in note
+
+
+@pytest.mark.parametrize("name", ["steady-go1.26", "spike-go1.26", "thrash-go1.19"])
+def test_the_range_of_a_page_has_the_allocation_rate_of_the_summary(name: str) -> None:
+    report = gca.read(SAMPLES / f"{name}.log").report()
+    found = tables.figures(report, axis_of(report, bins=100))
+    known = [
+        (rate, length)
+        for rate, length in zip(found["alloc"], found["length"], strict=True)
+        if rate is not None
+    ]
+    whole = sum(rate * length for rate, length in known) / sum(length for _, length in known)
+    assert whole == pytest.approx(report.analysis.summary.alloc_mib_per_s, rel=0.01)
+
+
+def test_a_load_that_varies_is_not_dozens_of_phases() -> None:
+    rows = gca.read(CORPUS / "real" / "etcd" / "off-limit29" / "run.log.gz").segments()
+    assert rows["kind"].to_list() == ["start-up", "load", "load"]
+
+
+def test_short_runs_show_milliseconds_and_several_programs_their_numbers() -> None:
+    report = gca.read(CORPUS / "gctrace" / "go1.26-restart" / "run.log").report()
+    axis = axis_of(report, bins=100)
+    phases = tables.phases(report, axis)
+    assert phases.head[:4] == ("Phase", "process", "from", "to")
+    assert [each.cells[1] for each in phases.rows] == ["0", "0", "1", "1"]
+    assert all(len(each.cells[2].rpartition(".")[2]) == 3 for each in phases.rows)
+    assert len(phases.align) == len(phases.head) == len(phases.rows[0].cells)
+    assert "1 other is not drawn" in " ".join(axis.notes)
+
+
+def test_a_table_shows_no_digits_that_were_not_printed() -> None:
+    report = gca.read(STEADY).report()
+    found = tables.records(report, axis_of(report, bins=100))
+    by_head = {each["head"]: each["values"] for each in found["columns"]}
+    assert "forced" not in by_head
+    for head in ("pauses, ms", "sweep term.", "mark term."):
+        assert all(round(each, 3) == each for each in by_head[head])
+    forced = gca.read(SAMPLES / "forced-go1.26.log").report()
+    shown = tables.records(forced, axis_of(forced, bins=100))["columns"]
+    assert "forced" in [each["head"] for each in shown]
+
+
+def test_a_page_about_metrics_does_not_describe_gctrace() -> None:
+    report = gca.read(SAMPLES / "metrics" / "limit80.json.gz").report()
+    text = " ".join(sentence for _, sentence in methodology(report))
+    assert "gctrace" not in text
+    assert "sweep termination" not in text
+    memory = on(axis_of(report, bins=100), report, "memory")
+    assert "From scrapes, as printed." in memory.notes
+
+
+@pytest.mark.parametrize(
+    ("values", "percent", "is_cut"),
+    [
+        ([680.0, 740.0], False, True),
+        ([10.0, 10.004], False, False),
+        ([13.1], False, False),
+        ([0.95, 1.0], True, False),
+    ],
+)
+def test_an_axis_begins_at_0_unless_there_is_a_change_to_see(
+    values: list[float], *, percent: bool, is_cut: bool
+) -> None:
+    y = pl.Series("y", values)
+    x = pl.Series("x", range(len(values)), dtype=pl.Float64)
+    panel = Panel("p", "P", (Mark("m", x, y, look=LOOKS["live heap"]),), percent=percent)
+    assert panel.span.is_cut == is_cut
+    assert (panel.span.low == 0) != is_cut
+
+
+def test_a_hundredth_of_a_few_pauses_is_not_named() -> None:
+    found = gca.read(CORPUS / "gctrace" / "go1.26-steady" / "run.log").findings()
+    long = found.filter(pl.col("id") == "GC009")["evidence"][0]
+    assert "half of these 27 pauses take over 0.19 ms" in long
+    assert found["id"][0] == "GC009"
