@@ -68,7 +68,8 @@ def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     return cycles.with_columns(
         segment=boundary.cum_sum(),
         kind=label,
-        allocated_mib=alloc_while_marking_mib() + alloc_before_mib(),
+        allocated_before_mib=alloc_before_mib(),
+        allocated_in_mark_mib=alloc_while_marking_mib(),
     )
 
 
@@ -79,9 +80,9 @@ def _figures() -> Iterator[pl.Expr]:
     gc, span = total("gc_cpu_ms") / 1000, pl.col("elapsed_s").sum()
     capacity = (pl.col("elapsed_s") * pl.col("cpus")).sum()
     # As in the summary of the run, so that phases and run can be compared.
-    known = pl.col("allocated_mib").is_not_null()
-    alloc_s = pl.col("elapsed_s").filter(known).sum()
-    alloc = pl.when(pl.len() > 1).then(ratio(total("allocated_mib"), alloc_s))
+    alloc_s = pl.col("elapsed_s").filter(pl.col("allocated_before_mib").is_not_null()).sum()
+    allocated_mib = total("allocated_before_mib") + total("allocated_in_mark_mib")
+    alloc = pl.when(pl.len() > 1).then(ratio(allocated_mib, alloc_s))
     yield from (
         pl.col("kind").first(),
         # An idle time begins where the cycle before it ended.

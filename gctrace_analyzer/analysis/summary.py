@@ -187,7 +187,6 @@ def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
         known.with_columns(_between=alloc_before_mib(live))
         .select(
             alloc_total_mib=_total(alloc_while_marking_mib()) + between.sum(),
-            covered_mib=(alloc_while_marking_mib() + between).sum(),
             covered_s=pl.col("elapsed_s").filter(between.is_not_null()).sum(),
             live_heap_p50_mib=pl.col("heap_live_mib").median(),
             true_live_heap_mib=true_live_mib().filter(steady).mean(),
@@ -198,9 +197,8 @@ def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
         )
         .row(0, named=True)
     )
-    # The first cycle of a log that begins later has no time that its allocation would belong to.
-    covered_mib, covered_s = row.pop("covered_mib"), row.pop("covered_s")
-    return {**row, "alloc_mib_per_s": ratio(covered_mib, covered_s)}
+    covered = row.pop("covered_s")
+    return {**row, "alloc_mib_per_s": ratio(row["alloc_total_mib"], covered)}
 
 
 def growth_figures(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:

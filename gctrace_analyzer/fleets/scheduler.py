@@ -35,6 +35,10 @@ SAVE_ROWS = 2_000
 WORKERS_S = 2.0
 """How often the scheduler is asked for the number of workers."""
 
+_POLL_S = 0.01
+_GONE_S = 60.0
+"""How long a cluster of this machine may be without workers, which start again in seconds."""
+
 GIVE_UP_AFTER = 3
 """End the run after this many batches in a row whose store did not answer."""
 
@@ -208,7 +212,7 @@ class FleetRun:
             # its rows, if it then gives up the batch (seen with distributed 2026.8).
             arriving = as_completed(futures, loop=self._client.loop)  # type: ignore[no-untyped-call]  # Dask has no types for it
             del futures
-            for future in arriving:
+            for future in self._each(arriving):
                 self._check_scheduler()
                 yield batch_of[future.key], _outcome(future)
                 future.release()
@@ -218,6 +222,31 @@ class FleetRun:
         except (OSError, RuntimeError) as err:
             self._check_scheduler()
             raise RuntimeError(str(err)) from err
+
+    def _each(self, arriving: Any) -> Iterator[Any]:
+        """Yields futures as they finish; ends the run if nobody is left who could finish them."""
+        gone_at = None
+        while not arriving.is_empty():
+            if arriving.has_ready():
+                gone_at = None
+                yield next(arriving)
+                continue
+            time.sleep(_POLL_S)
+            self._check_scheduler()
+            if not self._is_local or self._workers():
+                gone_at = None
+                continue
+            gone_at = gone_at or time.monotonic()
+            if time.monotonic() - gone_at > _GONE_S:
+                raise self._stopped(
+                    problem="All workers have died and none could be started",
+                    hint="Is there enough memory for them (`--memory`, `--workers`)?",
+                )
+
+    @property
+    def _is_local(self) -> bool:
+        """Whether the workers were started here; others may still be about to come."""
+        return type(self._client.cluster).__name__ == "LocalCluster"
 
     def _check_scheduler(self) -> None:
         """Ends the run if the scheduler is lost, because its results would never arrive."""

@@ -25,7 +25,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.errors import FleetStoppedError, UnreadableInputError
-from gctrace_analyzer.fleets import cluster, inputs, worker
+from gctrace_analyzer.fleets import cluster, inputs, scheduler, worker
 from gctrace_analyzer.fleets.inputs import Item
 from gctrace_analyzer.fleets.output import existing
 from gctrace_analyzer.testing import prolonged
@@ -209,7 +209,7 @@ def test_a_file_that_kills_workers_is_identified_without_harm_to_others(
 
 
 class DiesWithResult(distributed.WorkerPlugin):  # type: ignore[name-defined,misc]  # importorskip
-    """Makes a worker die when its rows of one file are fetched, and later of the file itself."""
+    """Makes a worker die when its rows of one file are fetched; later the file has no store."""
 
     def __init__(self, marker: Path) -> None:
         self.marker = marker
@@ -219,12 +219,12 @@ class DiesWithResult(distributed.WorkerPlugin):  # type: ignore[name-defined,mis
 
         def deadly(item: Item, options: Any) -> Any:
             if "pod-07" in item.name and self.marker.exists():
-                os.kill(os.getpid(), signal.SIGKILL)
+                raise ConnectionRefusedError
             return opened(item, options)
 
         async def lost(comm: Any, keys: Any = (), **options: Any) -> Any:
             rows = [row for key in keys for row in worker.data.get(key, ())]
-            if any("pod-07" in row["file"] for row in rows):
+            if any("pod-07" in row["file"] for row in rows) and not self.marker.exists():
                 self.marker.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
             return await get_data(comm, keys=keys, **options)
@@ -243,8 +243,24 @@ def test_rows_that_are_lost_with_their_worker_are_no_reason_to_wait_for_ever(
         rows = gca.fleet(logs, client=client, id="{service}/{pod}.log").collect()
     assert (tmp_path / "dead").exists()
     (bad,) = rows.filter(pl.col("file").str.contains("pod-07")).to_dicts()
-    assert bad["error_kind"] == "crashed"
+    assert bad["error_kind"] == "unreachable"
     is_truth(rows.lazy(), truth, without=bad["file"])
+
+
+def test_a_cluster_of_this_machine_without_workers_ends_the_run(
+    client: Any, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduler, "_GONE_S", 1.0)
+    begun: list[int] = []
+
+    def progress(now: Progress) -> None:
+        if not begun:
+            client.cluster.scale(0)
+        begun.append(now.done)
+
+    with pytest.raises(FleetStoppedError, match="All workers have died") as stopped:
+        gca.fleet(logs, client=client, output=tmp_path / "out.parquet", progress=progress)
+    assert len(existing(str(tmp_path / "out.parquet")).collect()) == stopped.value.done > 0
 
 
 # --- the command, with processes of its own ---
@@ -311,11 +327,11 @@ def test_after_a_lost_scheduler_the_next_run_resumes(
 ) -> None:
     where = tmp_path / "out.parquet"
     with contextlib.ExitStack() as stack:
-        address, scheduler = dask_parts(stack)
+        address, process = dask_parts(stack)
 
         def progress(now: Progress) -> None:
             if now.done > 10:
-                scheduler.kill()
+                process.kill()
 
         with pytest.raises(FleetStoppedError, match="to resume") as stopped:
             gca.fleet(
