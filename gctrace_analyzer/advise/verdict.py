@@ -16,6 +16,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     SEVERITIES,
     percent,
 )
+from gctrace_analyzer.analysis.rules.pauses import FOR_P99
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.units import cores_text, digits, duration_text, size_text
 
@@ -49,6 +50,9 @@ _CURED_BY_SETTINGS = frozenset(
 _GROWS = "GC021"
 _SHORT = "GC042"
 _DEATH = "GC039"
+
+_PAUSES = 2
+"""Pauses of a cycle: sweep termination and mark termination."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,15 +166,11 @@ def _costs(s: Summary) -> Iterator[str]:
     if s.stw_max_ms is None:
         return
     longest = duration_text(s.stw_max_ms / 1000)
-    if s.stw_p99_ms is None or s.cycles < _FOR_P99:
+    if s.stw_p99_ms is None or _PAUSES * s.cycles < FOR_P99:
         yield f"the longest pause took {longest}"
     else:
         p99 = duration_text(s.stw_p99_ms / 1000)
         yield f"99 % of pauses take at most {p99}, the longest {longest}"
-
-
-_FOR_P99 = 50
-"""Cycles, of two pauses each: of fewer pauses, 1 in 100 is less than one."""
 
 
 def _killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:

@@ -29,6 +29,9 @@ SETTINGS: dict[str, Any] = {
     # Dask's profiler samples every stack each 10 ms and keeps the samples: 5 % of the CPU, and
     # 50 KiB per file that are never freed.
     "distributed.worker.profile.enabled": False,
+    # Dask gives up for good a worker that died and does not run again after this time (its
+    # default: 15 s). On a busy machine the start takes longer, and no worker would be left.
+    "distributed.deploy.lost-worker-timeout": "10m",
     # Polars gets one thread in each worker, because the workers already run in parallel.
     "distributed.nanny.pre-spawn-environ.POLARS_MAX_THREADS": "1",
     # Shares of the memory limit at which a worker moves results to disk, spills, starts no

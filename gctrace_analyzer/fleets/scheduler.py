@@ -240,13 +240,15 @@ class FleetRun:
             if time.monotonic() - gone_at > _GONE_S:
                 raise self._stopped(
                     problem="All workers have died and none could be started",
-                    hint="Is there enough memory for them (`--memory`, `--workers`)?",
+                    hint="Is there enough memory for that many workers?",
                 )
 
     @property
     def _is_local(self) -> bool:
         """Whether the workers were started here; others may still be about to come."""
-        return type(self._client.cluster).__name__ == "LocalCluster"
+        from distributed import LocalCluster
+
+        return isinstance(self._client.cluster, LocalCluster)
 
     def _check_scheduler(self) -> None:
         """Ends the run if the scheduler is lost, because its results would never arrive."""

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
-import sys
 import warnings
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from typing import IO, TYPE_CHECKING, Any
 
 from gctrace_analyzer import units
@@ -23,8 +19,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.fleets.rows import Row
     from gctrace_analyzer.fleets.stretches import StretchResult
     from gctrace_analyzer.ingest.sources import Source
-
-_STARTED_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,26 +96,12 @@ def batch_rows(batch: Batch) -> list[Row] | list[StretchResult]:
     Raises:
         StoreUnreachableError: a store did not answer, and the batch is to be retried.
     """
-    _known_to_nanny()
     if batch.part is not None:
         return _or_error_row(batch.items[0], batch, lambda item: _part(item, batch))
     found: list[Row] = []
     for item in batch.items:
         found += _or_error_row(item, batch, lambda item: _rows(item, batch.how))
     return found
-
-
-@cache
-def _known_to_nanny() -> None:
-    """Waits until the process that restarts this worker knows that it runs; once per worker.
-
-    Tasks may begin before that. If this worker then died at once, of a file that crashes it, it
-    would not be restarted, and without workers the run would wait for ever.
-    """
-    distributed = sys.modules.get("distributed")
-    with suppress(AttributeError, ValueError):
-        loop = distributed.get_worker().loop.asyncio_loop  # type: ignore[union-attr]
-        asyncio.run_coroutine_threadsafe(asyncio.sleep(_STARTED_S), loop).result()
 
 
 def rows_here(item: Item, how: WorkerOptions) -> list[Row]:

@@ -65,7 +65,8 @@ def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     yield from _long_pauses(facts, "stw_mark_term_ms", which, advice)
 
 
-_FOR_P99 = 100
+FOR_P99 = 100
+"""Pauses: of fewer, 1 in 100 is less than one."""
 
 
 def _long_pauses(
@@ -82,9 +83,8 @@ def _long_pauses(
     if p99 > t.stw_single_ms:
         severity = "bad" if p99 > t.stw_bad_ms else "warn"
     shown = [duration_text(each / 1000) for each in (p99, longest, median(values))]
-    # Of fewer than a hundred pauses, one in a hundred is less than one.
     tail = f"1 in 100 of these pauses takes over {shown[0]}, half of them over {shown[2]}"
-    if len(values) < _FOR_P99:
+    if len(values) < FOR_P99:
         tail = f"half of these {len(values):,} pauses take over {shown[2]}"
     yield Evidence(
         severity,
