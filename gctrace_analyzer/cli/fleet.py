@@ -322,12 +322,11 @@ def _progress_line(now: Progress) -> str:
     """Returns how many files are done and how long the rest will take, in one line."""
     from gctrace_analyzer.present.format import count, duration
 
-    seen = now.bytes + now.part_bytes
     parts = [
         f"{now.done:,} of {count(now.files, 'file')}",
         *([f"{now.errors:,} unreadable"] if now.errors else []),
         *([f"{now.files_per_s:,.3g}/s"] if now.files_per_s else []),
-        *([f"{seen / now.seconds / (1 << 20):,.3g} MiB/s"] if seen and now.seconds else []),
+        *([f"{now.bytes_read / now.seconds / (1 << 20):,.3g} MiB/s"] if now.left_s else []),
         *([f"{duration(now.left_s)} left"] if now.left_s else []),
         count(now.workers, "worker"),
     ]

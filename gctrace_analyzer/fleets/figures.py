@@ -36,6 +36,9 @@ _QUANTILES = {
     "heap_goal_p50_mib": ("goal_mib", 0.5), "effective_gogc_p50": ("gogc", 0.5),
 }  # fmt: skip
 
+DISTRIBUTIONS = ("interval_ms", "live_mib", "goal_mib", "gogc", "pause_ms")
+"""The names of the values that are counted."""
+
 _SUMS = (
     "cycles", "forced_cycles", "missing_cycles", "span_s", "stw_total_ms", "alloc_total_mib",
     "capacity_cpu_s", "gc_cpu_s", "gc_cpu_with_idle_s",

@@ -24,17 +24,20 @@ from gctrace_analyzer.errors import (
     UnwritableOutputError,
 )
 from gctrace_analyzer.files import write_atomically
-from gctrace_analyzer.fleets import manifest
+from gctrace_analyzer.fleets import checkpoint, manifest
 from gctrace_analyzer.fleets.identity import is_url, public
 from gctrace_analyzer.fleets.inputs import RETRIED, filesystem, problem_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from gctrace_analyzer.fleets.checkpoint import Finished
+    from gctrace_analyzer.fleets.inputs import Item
     from gctrace_analyzer.fleets.manifest import Part
 
-_ROWS, _ERRORS, _RETRIED = "rows", "errors", "again"
-"""Kinds of Parquet files: results, unreadable files, and files that are tried again later."""
+_ROWS, _ERRORS, _RETRIED, _STRETCHES = "rows", "errors", "again", "stretches"
+"""Kinds of Parquet files: results, unreadable files, files that are tried again later, and the
+finished stretches of files that are not finished."""
 
 
 class Output:
@@ -81,9 +84,15 @@ class Output:
             )
         discarded = {_RETRIED, _ERRORS} if retry else {_RETRIED}
         self._parts = [part for part in self._parts if part["kind"] not in discarded]
+        self._stretches = {
+            part["name"]: pl.read_parquet(self._folder.readable(part["name"]))
+            for part in self._parts
+            if part["kind"] == _STRETCHES
+        }
+        self.done = self._files()
+        self._forget_stretches()
         self._write_manifest(files=None, complete=False)
         self._remove_unlisted()
-        self.done = self._files()
 
     def _must_agree(self, made_with: Mapping[str, Any]) -> None:
         different = [
@@ -111,15 +120,51 @@ class Output:
             kind = _ROWS if error is None else _RETRIED if error in RETRIED else _ERRORS
             groups.setdefault(kind, []).append(row)
         for kind, group in groups.items():
-            frame = pl.DataFrame(group, schema=schema.polars_schema("fleet"))
-            name = f"{kind}-{len(self._parts):05d}-{secrets.token_hex(4)}.parquet"
-            buffer = io.BytesIO()
-            frame.write_parquet(buffer)
-            self._folder.put(name, buffer.getvalue())
-            count = frame["file"].n_unique()
-            self._parts.append({"name": name, "kind": kind, "rows": len(frame), "files": count})
+            self._put(kind, pl.DataFrame(group, schema=schema.polars_schema("fleet")))
         self.done |= {str(row["file"]) for row in rows}
+        forgotten = self._forget_stretches()
         self._write_manifest(files=files, complete=False)
+        for name in forgotten:
+            self._folder.remove(name)
+
+    def add_stretches(self, finished: Finished, items: Mapping[str, Item]) -> None:
+        """Saves finished stretches of files that are not finished."""
+        sizes = {name: items[name].size for name in finished}
+        table = checkpoint.to_table(finished, sizes)
+        name = self._put(_STRETCHES, table)
+        self._stretches[name] = table.select("file")
+        self._write_manifest(files=len(items), complete=False)
+
+    def stretches(self, items: Mapping[str, Item]) -> Finished:
+        """Returns what an earlier run has saved of unfinished files that are still as long."""
+        found: Finished = {}
+        for table in self._stretches.values():
+            for name, size, result in checkpoint.from_table(table):
+                if name in items and items[name].size == size:
+                    found.setdefault(name, {})[result.index] = result
+        return found
+
+    def _put(self, kind: str, frame: pl.DataFrame) -> str:
+        """Writes a Parquet file, which counts once the manifest is written; returns its name."""
+        name = f"{kind}-{len(self._parts):05d}-{secrets.token_hex(4)}.parquet"
+        buffer = io.BytesIO()
+        frame.write_parquet(buffer)
+        self._folder.put(name, buffer.getvalue())
+        count = frame["file"].n_unique()
+        self._parts.append({"name": name, "kind": kind, "rows": len(frame), "files": count})
+        return name
+
+    def _forget_stretches(self) -> list[str]:
+        """Takes saved stretches off the list if all their files are done; returns the names."""
+        names = [
+            name
+            for name, table in self._stretches.items()
+            if self.done.issuperset(table["file"])
+        ]
+        for name in names:
+            del self._stretches[name]
+        self._parts = [part for part in self._parts if part["name"] not in names]
+        return names
 
     def finish(self, files: int) -> None:
         """Marks the output as complete."""
@@ -170,7 +215,7 @@ def _folder(where: str, storage_options: Mapping[str, Any] | None) -> _Local | _
 
 
 def _scan(folder: _Local | _Remote, parts: Iterable[Part]) -> pl.LazyFrame:
-    files = [folder.readable(part["name"]) for part in parts]
+    files = [folder.readable(part["name"]) for part in parts if part["kind"] != _STRETCHES]
     if not files:
         return pl.LazyFrame(schema=schema.polars_schema("fleet"))
     return pl.concat([pl.scan_parquet(file) for file in files])

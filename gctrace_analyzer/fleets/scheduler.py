@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import FleetStoppedError
 from gctrace_analyzer.fleets import cluster, rows, stretches, worker
+from gctrace_analyzer.fleets.stretches import StretchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from gctrace_analyzer.fleets.checkpoint import Finished
     from gctrace_analyzer.fleets.inputs import Item
     from gctrace_analyzer.fleets.output import Output
     from gctrace_analyzer.fleets.worker import Batch, WorkerOptions
@@ -55,6 +57,7 @@ class Progress:
         bytes: the size of the files that this run has finished.
         bytes_in_all: the size of all files that this run has to read.
         part_bytes: how much of unfinished long files has been read.
+        bytes_before: how much of them an earlier run had read.
         seconds: the time since the start.
         workers: the number of workers.
     """
@@ -66,6 +69,7 @@ class Progress:
     bytes: int = 0
     bytes_in_all: int = 0
     part_bytes: int = 0
+    bytes_before: int = 0
     seconds: float = 0.0
     workers: int = 0
 
@@ -75,11 +79,16 @@ class Progress:
         return (self.done - self.before) / self.seconds if self.seconds else None
 
     @property
+    def bytes_read(self) -> int:
+        """The bytes that this run has read."""
+        return self.bytes + self.part_bytes - self.bytes_before
+
+    @property
     def left_s(self) -> float | None:
         """The remaining seconds at the present rate, by bytes if sizes are known."""
-        seen = self.bytes + self.part_bytes
-        if seen and self.bytes_in_all:
-            return self.seconds * max(self.bytes_in_all - seen, 0) / seen
+        if self.bytes_read and self.bytes_in_all:
+            left = self.bytes_in_all - self.bytes - self.part_bytes
+            return self.seconds * max(left, 0) / self.bytes_read
         if self.done > self.before:
             return self.seconds * (self.files - self.done) / (self.done - self.before)
         return None
@@ -102,6 +111,7 @@ class FleetRun:
         self._items = {item.name: item for item in items}
         self._rows: list[rows.Row] = []
         self._results: dict[str, dict[int, list[Any]]] = {}
+        self._unsaved_stretches: Finished = {}
         self._unsaved: set[str] = set()
         self._saved_at = self._started_at = time.monotonic()
         self._counted_at = -math.inf
@@ -134,6 +144,7 @@ class FleetRun:
         many = worker.batches(
             self._todo, self._how, files=self._per_batch(), size=BYTES_AT_ONCE
         )
+        many = self._without_finished(many)
         suspects: list[Batch] = []
         silent = 0
         for batch, outcome in self._outcomes(many, retries=cluster.RETRIES):
@@ -161,7 +172,21 @@ class FleetRun:
                     )
                     self._take(alone, found)
 
-    def _take(self, batch: Batch, found: list[Any]) -> None:
+    def _without_finished(self, many: Sequence[Batch]) -> list[Batch]:
+        """Takes the stretches that an earlier run has saved, and returns the other batches."""
+        saved = self._output.stretches(self._items)
+        left = []
+        for batch in many:
+            index, _ = batch.part or (0, 1)
+            result = saved.get(batch.items[0].name, {}).get(index)
+            if batch.part is None or result is None:
+                left.append(batch)
+                continue
+            self.progress.bytes_before += batch.bytes
+            self._take(batch, [result], saved=True)
+        return left
+
+    def _take(self, batch: Batch, found: list[Any], *, saved: bool = False) -> None:
         """Takes the rows of a batch; parts of a file are joined when all have arrived."""
         if batch.part is None:
             self._add(batch.items, found)
@@ -171,10 +196,15 @@ class FleetRun:
         parts[index] = found
         self.progress.part_bytes += batch.bytes
         if len(parts) < count:
+            for result in found:
+                if isinstance(result, StretchResult) and not saved:
+                    self._unsaved_stretches.setdefault(item.name, {})[index] = result
             self._report_progress()
+            self._save_if_due()
             return
         every = [each for part in parts.values() for each in part]
         del self._results[item.name]
+        self._unsaved_stretches.pop(item.name, None)
         self.progress.part_bytes -= item.size or 0
         if ready := [each for each in every if isinstance(each, dict)]:
             # There are rows instead of parts: either the file cannot be split, or a part could
@@ -263,24 +293,29 @@ class FleetRun:
         fresh = [row for row in found if row["file"] in new]
         self._rows += fresh
         self._unsaved |= new
-        now = time.monotonic()
         progress = self.progress
         progress.done += len(new)
         progress.bytes += sum(self._items[name].size or 0 for name in new)
         progress.errors += sum(row["error_kind"] is not None for row in fresh)
         self._report_progress()
-        if len(self._rows) >= SAVE_ROWS or now - self._saved_at >= SAVE_S:
-            self._save()
+        self._save_if_due()
 
     def _report_progress(self) -> None:
         self.progress.seconds = time.monotonic() - self._started_at
         self._workers()
         self._on_progress(self.progress)
 
+    def _save_if_due(self) -> None:
+        late = time.monotonic() - self._saved_at >= SAVE_S
+        if late or len(self._rows) >= SAVE_ROWS:
+            self._save()
+
     def _save(self) -> None:
         if self._rows:
             self._output.add(self._rows, len(self._items))
-        self._rows, self._unsaved = [], set()
+        if self._unsaved_stretches:
+            self._output.add_stretches(self._unsaved_stretches, self._items)
+        self._rows, self._unsaved, self._unsaved_stretches = [], set(), {}
         self._saved_at = time.monotonic()
 
     def _crashed(self, item: Item, outcome: BaseException) -> rows.Row:

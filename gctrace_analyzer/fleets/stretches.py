@@ -35,7 +35,9 @@ STRETCH_BYTES = 32 << 20
 CONTEXT_BYTES = 1 << 16
 """How much is read around a stretch: hundreds of lines. Torn records end within 32 lines."""
 
-_CYCLE_KEY = ("gc_num", "start_s", "heap_end_mib")
+CYCLE_KEY = ("gc_num", "start_s", "heap_end_mib")
+"""What identifies a cycle in `ProcessPart.before`."""
+
 _ORIGIN = tuple(name for name in schema.IDENTITY if name not in ("container_id", "stream"))
 """The columns that identify a process in a fleet. A process may write to two streams, so the
 stream is not one of them."""
@@ -136,18 +138,21 @@ class ProcessPart:
     """What one stretch shows of one process.
 
     Attributes:
-        row: its row, as if the stretch were the whole log.
         figures: what is needed to calculate the figures of the whole process.
         first: its first cycle.
         last: its last cycle.
         before: identifies its last cycle before the stretch, if that was read.
     """
 
-    row: Row
     figures: figures.StretchFigures
     first: pl.DataFrame
     last: pl.DataFrame
     before: tuple[Any, ...] | None
+
+    @property
+    def row(self) -> Row:
+        """Its row, as if the stretch were the whole log."""
+        return self.figures.figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +211,10 @@ def _part(whole: Run, own: Run, row: Row, above: pl.DataFrame, number: int) -> P
     cycles, before = own.cycles.filter(process=number), above.filter(process=number)
     is_own = pl.col("line_no").is_between(own.cycles["line_no"][0], own.cycles["line_no"][-1])
     return ProcessPart(
-        row,
         figures.of_stretch(whole.analysis.corrected.filter(process=number), is_own, row),
         cycles.head(1),
         cycles.tail(1),
-        before.select(_CYCLE_KEY).row(-1) if len(before) else None,
+        before.select(CYCLE_KEY).row(-1) if len(before) else None,
     )
 
 
@@ -251,7 +255,7 @@ def _continued(
     free = [number for number in range(len(chains)) if number not in taken]
     if part.before is not None:
         for number in free:
-            if chains[number][-1][1].last.select(_CYCLE_KEY).row(0) == part.before:
+            if chains[number][-1][1].last.select(CYCLE_KEY).row(0) == part.before:
                 return number
     fitting = [
         (part.first["gc_num"][0] - earlier.last["gc_num"][0], number)

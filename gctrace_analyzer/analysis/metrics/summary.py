@@ -67,6 +67,7 @@ def _counted(intervals: pl.DataFrame) -> dict[str, Any]:
     has_count = intervals["gc_cycles"].count() > 0
     idle, available = sums["idle"], sums["available"]
     with_idle = None if idle is None or sums["gc"] is None else sums["gc"] + idle
+    not_idle = None if idle is None or available is None else available - idle
     return {
         "cycles": int(sums["cycles"] or 0),
         "forced_cycles": int(sums["forced"] or 0),
@@ -78,7 +79,7 @@ def _counted(intervals: pl.DataFrame) -> dict[str, Any]:
         "cpus": sums["cpus"],
         "gc_cpu_with_idle_share": ratio(with_idle, available),
         "gc_cpu_with_idle_cores": _times(ratio(with_idle, available), sums["cpus"]),
-        "gc_cpu_nonidle_share": ratio(sums["gc"], available - idle) if with_idle else None,
+        "gc_cpu_nonidle_share": ratio(sums["gc"], not_idle),
         "assist_share_of_gc_cpu": ratio(sums["assist"], sums["gc"]),
         "assist_share_of_cpu": ratio(sums["assist"], available if sums["assist"] else None),
         "stw_total_ms": sums["stw"],
