@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from asyncio import CancelledError
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -242,24 +243,32 @@ class FleetRun:
             # its rows, if it then gives up the batch (seen with distributed 2026.8).
             arriving = as_completed(futures, loop=self._client.loop)  # type: ignore[no-untyped-call]  # Dask has no types for it
             del futures
-            for future in self._each(arriving):
+            for ready in self._ready(arriving):
+                for future, outcome in zip(ready, self._gathered(ready), strict=True):
+                    yield batch_of[future.key], outcome
+                    future.release()
                 self._check_scheduler()
-                yield batch_of[future.key], _outcome(future)
-                future.release()
-            self._check_scheduler()
         except FleetStoppedError:
             raise
         except (OSError, RuntimeError) as err:
             self._check_scheduler()
             raise RuntimeError(str(err)) from err
 
-    def _each(self, arriving: Any) -> Iterator[Any]:
+    def _gathered(self, ready: list[Any]) -> list[list[Any] | BaseException]:
+        """Returns what has become of finished futures: all rows in one request, if possible."""
+        if all(future.status == "finished" for future in ready):
+            with suppress(Exception, CancelledError):
+                found: list[list[Any] | BaseException] = self._client.gather(ready)
+                return found
+        return [_outcome(future) for future in ready]
+
+    def _ready(self, arriving: Any) -> Iterator[list[Any]]:
         """Yields futures as they finish; ends the run if nobody is left who could finish them."""
         gone_at = None
         while not arriving.is_empty():
             if arriving.has_ready():
                 gone_at = None
-                yield next(arriving)
+                yield arriving.next_batch(block=False)
                 continue
             time.sleep(_POLL_S)
             self._check_scheduler()

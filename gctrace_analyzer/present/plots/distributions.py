@@ -306,4 +306,5 @@ def _looks(runs: Mapping[str, Report]) -> dict[str, Look]:
 
 
 def _since(times: pl.Series) -> pl.Series:
-    return (times - times.min()).dt.total_microseconds() / 1e6
+    micros = times.dt.epoch("us")
+    return (micros - (micros.min() or 0)) / 1e6
