@@ -7,7 +7,6 @@ by one, wherever they are: several answers in one file, cut ones and re-indented
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from itertools import chain, repeat
@@ -121,7 +120,7 @@ def _add(batch: _Batch, series: int, members: dict[str, Any], line_no: int) -> N
 
 
 def _items(array: Any) -> Any:
-    return json.loads(f"[{array}]") if isinstance(array, str) else array
+    return json_values.loads(f"[{array}]") if isinstance(array, str) else array
 
 
 def _quick(text: str, at: int) -> tuple[str | None, int]:
@@ -147,8 +146,8 @@ def _before_damage(text: str, at: int) -> list[Any]:
     following = _METRIC.search(text, at)
     end = text.rfind("]", at, following.start() if following else len(text))
     try:
-        pairs = json.loads(text[at : end + 1] + "]")
-    except (ValueError, RecursionError):
+        pairs = json_values.loads(text[at : end + 1] + "]")
+    except ValueError:
         return []
     return pairs if isinstance(pairs, list) else []
 
