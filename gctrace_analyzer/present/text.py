@@ -188,4 +188,4 @@ def _skipped(report: Report) -> Iterator[Line]:
         yield (("  ", ""), (where, "cyan"), (f"  {cut}", "dim"))
     for index, text in enumerate(overview.damage(report)):
         yield from () if index else ((),)
-        yield ((text, "yellow"),)
+        yield from (((line, "yellow"),) for line in wrap(text, width()))

@@ -35,7 +35,10 @@ SHAPES = {
 
 _PATTERNS = {name: re.compile(shape, re.ASCII) for name, shape in SHAPES.items()}
 _NUMBER = re.compile(_N, re.ASCII)
-_ESCAPED = {"\\u003e": ">", "\\u003c": "<", "&gt;": ">"}
+_ESCAPED = {
+    "\\u003e": ">", "\\u003c": "<", "&gt;": ">",
+    "\u2192": "->", "\u2013>": "->", "\u2014>": "->",
+}  # fmt: skip
 
 
 LARGEST = 1 << 31

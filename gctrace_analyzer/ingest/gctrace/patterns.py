@@ -32,7 +32,11 @@ _HEADS: tuple[tuple[str, tuple[Shape, ...]], ...] = (
 _HEADLESS = r"(?:^|[@\s\"])\d+\.\d{3}s -?\d+%(?: \([a-z ]+\))?: \d"
 _PIECE = r"\d ms (?:clock|cpu),|\d->\d+ MB|\d MB (?:goal|stacks|globals),"
 RUNTIME = "|".join([*(head for head, _ in _HEADS), _HEADLESS, _PIECE])
-_ESCAPED = {"-&gt;": "->", r"-\u003e": "->"}
+
+ARROWS = dict.fromkeys(
+    ["-&gt;", r"-\u003e", "\u2192", "\u2013>", "\u2014>", "\u2013&gt;", "\u2014&gt;"], "->"
+)
+"""What becomes of `->`: escaped as in HTML or JSON, or an arrow or dash set by an editor."""
 
 # Matches text of another write that came before the runtime wrote the line end of a record.
 _GLUED = r"^[^\s\"'\\`]*[A-Za-z0-9]"
@@ -53,9 +57,9 @@ def add_by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
     lines = lines.with_columns(prefix=pl.lit(""))
     suspects = _suspects(lines.filter(long), "long")
     rest = lines.filter(~long).with_columns(
-        # The `->` may be escaped as in HTML or JSON; such a record is read and counts as repaired.
-        repaired=text.str.contains_any(list(_ESCAPED)),
-        text=text.str.replace_many(_ESCAPED),
+        # A record with another arrow is read, and counts as repaired.
+        repaired=text.str.contains_any(list(ARROWS)),
+        text=text.str.replace_many(ARROWS),
     )
     for head, shapes in _HEADS:
         records, rest = _anchored(rest, head)

@@ -20,6 +20,8 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+import polars as pl
+
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.gctrace.chunk import (
     CONTEXT_LINES,
@@ -36,12 +38,10 @@ from gctrace_analyzer.ingest.gctrace.grammar import (
     Variant,
     any_of,
 )
-from gctrace_analyzer.ingest.gctrace.patterns import MODERN_HEAD
+from gctrace_analyzer.ingest.gctrace.patterns import ARROWS, MODERN_HEAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    import polars as pl
 
 
 _REASONS = {
@@ -134,7 +134,8 @@ def rejoin(
         expected_num: returns the cycle number that would continue the log at a line.
     """
     lines: dict[str, dict[int, str]] = {}
-    for number, text, origin in context.select("line_no", "text", "origin").iter_rows():
+    plain = context.select("line_no", pl.col("text").str.replace_many(ARROWS), "origin")
+    for number, text, origin in plain.iter_rows():
         lines.setdefault(origin, {})[number] = text[:SUSPECT_CHARS]
     result = Rejoined()
     for origin in sorted({suspect.origin for suspect in suspects}):

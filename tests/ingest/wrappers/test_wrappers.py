@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -156,6 +157,22 @@ def test_a_line_of_json_is_read(name: str, *, escaped: bool, tmp_path: Path) -> 
     if escaped:
         lines = [line.replace(">", "\\u003e") for line in lines]
     assert_read(gca.read(logfile(tmp_path / "log", lines)), at, who)
+
+
+@pytest.mark.parametrize(
+    "arrow", ["-&gt;", "-\\u003e", "\u2192", "\u2013>", "\u2014>", "\u2013&gt;"]
+)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_other_arrows_are_read_and_count_as_repaired(arrow: str, *, wrapped: bool) -> None:
+    line = f"{RECORDS[0]}\n".replace("->", arrow)
+    if wrapped:
+        line = "# " + line.replace(" ms cpu, ", " ms cpu,\n#     ")
+    run = gca.read(io.BytesIO(line.encode()))
+    expected = gca.read(io.BytesIO(f"{RECORDS[0]}\n".encode()))
+    but = ["repaired", "line_no"]
+    assert run.cycles.drop(but).equals(expected.cycles.drop(but))
+    assert run.cycles["repaired"].all()
+    assert run.rejected.is_empty()
 
 
 @pytest.mark.parametrize("form", ["pretty", "array", "sse", "seq", "bytes"])
