@@ -180,7 +180,7 @@ def go_version(text: str | None) -> tuple[int, int] | None:
     >>> go_version("1.22.3"), go_version("devel")
     ((1, 22), None)
     """
-    found = re.match(r"(\d+)\.(\d+)", text or "")
+    found = re.match(r"(\d{1,3})\.(\d{1,3})(?!\d)", text or "", re.ASCII)
     return (int(found[1]), int(found[2])) if found else None
 
 

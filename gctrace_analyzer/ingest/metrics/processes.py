@@ -188,7 +188,9 @@ def _filled(rows: pl.DataFrame, spare: pl.DataFrame, known: list[str]) -> pl.Dat
 def _processes(rows: pl.DataFrame) -> pl.DataFrame:
     """Returns the table of processes, as far as it follows from dumps."""
     last_gc = pl.from_epoch(pl.col("last_gc_unix_ns") // 1000, "us").dt.replace_time_zone("UTC")
-    version = pl.col("go_version").drop_nulls().last().str.extract(r"^(\d+\.\d+)")
+    version = (
+        pl.col("go_version").drop_nulls().last().str.extract(r"^(\d{1,3}\.\d{1,3})(?:\D|$)")
+    )
     first, last = (
         getattr(pl.col("num_gc").drop_nulls(), which)() for which in ("first", "last")
     )
