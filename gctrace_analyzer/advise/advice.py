@@ -56,6 +56,11 @@ class Advice:
         found = None if traced.load is None else combined(self._analysis, traced)
         return found if isinstance(found, MetricsBaseline) else None
 
+    @property
+    def measured_gc_cpu_share(self) -> float | None:
+        """GC CPU of the whole log, which is the figure that a report leads with."""
+        return self._analysis.summary.gc_cpu_share
+
     @cached_property
     def needed_limit_mib(self) -> tuple[float, float] | None:
         """The lowest limit that does not thrash, and the largest live heap; None if unknown."""

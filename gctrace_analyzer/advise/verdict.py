@@ -259,13 +259,22 @@ def _setting(first: dict[str, Any], advice: Advice) -> str:
     larger = (first["heap_peak_mib"] or 0.0) > (present["heap_peak_mib"] or 0.0)
     if larger and not advice.baseline.settings.value("container_limit_mib"):
         room = " if the container has room for it"
-    return f"{as_text(first)}{room} ({', '.join(_effects(first, present))})"
+    return f"{as_text(first)}{room} ({', '.join(_effects(first, present, advice.measured_gc_cpu_share))})"
 
 
-def _effects(first: dict[str, Any], present: dict[str, Any]) -> Iterator[str]:
+def _effects(
+    first: dict[str, Any], present: dict[str, Any], whole: float | None
+) -> Iterator[str]:
+    """Yields what a setting changes; `whole` is the share of GC CPU that was measured."""
     share, now = first["gc_cpu_share"], present["gc_cpu_share"]
-    if share is not None and now is not None:
-        yield f"GC CPU {percent(share)} instead of {percent(now)}"
+    if share is not None and now:
+        if whole is None or percent(now) == percent(whole):
+            yield f"GC CPU {percent(share)} instead of {percent(now)}"
+        else:
+            # A second figure for the present, of the steady part, would contradict the first.
+            less = share < now
+            change = percent(abs(1 - share / now))
+            yield f"{change} less GC CPU" if less else f"{change} more GC CPU"
     elif first["gc_per_s"] is not None and present["gc_per_s"] is not None:
         rates = (digits(row["gc_per_s"], 2) for row in (first, present))
         yield "{} cycles/s instead of {}".format(*rates)

@@ -188,6 +188,15 @@ def alloc_before_mib(live_before: pl.Expr | None = None) -> pl.Expr:
     return pl.when(timed).then(grown - cached)
 
 
+def counted_alloc_mib(between: pl.Expr) -> pl.Expr:
+    """Returns what each cycle allocated if `elapsed_s` is the time for it; null otherwise.
+
+    Args:
+        between: what was allocated between the cycle before and this one.
+    """
+    return pl.when(between.is_not_null()).then(between + alloc_while_marking_mib().fill_null(0))
+
+
 def true_live_mib() -> pl.Expr:
     """Returns the live heap without what was allocated during marking, which is always kept.
 

@@ -39,14 +39,43 @@ def episodes(enriched: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.Dat
         enriched: what `enrich` returns.
         thresholds: the limits that the kinds of episodes depend on.
     """
+    return as_table(found_in(enriched, thresholds))
+
+
+def found_in(enriched: pl.DataFrame, thresholds: Thresholds) -> list[Row]:
+    """Returns every episode as a row of `schema.EPISODES` with its `ranges`."""
     rows: list[Row] = []
     timed = enriched.drop_nulls("start_s") if enriched["start_s"].null_count() else enriched
     possible = possible_kinds(timed, thresholds)
     for part in by_process(timed) if possible else ():
         for find in possible.get(part["process"][0], ()):
             rows += find(part, thresholds)
+    return rows
+
+
+def as_table(rows: list[Row]) -> pl.DataFrame:
+    """Returns episodes as `schema.EPISODES`, ordered by process and start."""
     frame = pl.DataFrame(rows, schema=schema.polars_schema("episodes"))
     return frame.sort("process", "start_s", "kind")
+
+
+def active_ranges(rows: list[Row]) -> pl.DataFrame:
+    """Returns when the state of each episode lasted: `process kind severity start_s end_s`.
+
+    There is one row for each time that a state came and went, in the order of `rows`.
+    """
+    each = [
+        {
+            **{name: row[name] for name in ("process", "kind", "severity")},
+            "ranges": row["ranges"],
+        }
+        for row in rows
+    ]
+    span = pl.List(pl.Struct({"start_s": pl.Float64, "end_s": pl.Float64}))
+    own = {
+        name: schema.polars_schema("episodes")[name] for name in ("process", "kind", "severity")
+    }
+    return pl.DataFrame(each, schema={**own, "ranges": span}).explode("ranges").unnest("ranges")
 
 
 def enrich(
@@ -101,10 +130,14 @@ _NEARLY_ALL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The cycles of an episode, and the share of its time in which its state lasted."""
+    """The cycles of an episode, and the share of its time in which its state lasted.
+
+    `ranges` is when it lasted, as `start_s` and `end_s`; None if all the time.
+    """
 
     cycles: pl.DataFrame
     active_share: float
+    ranges: list[Row] | None = None
 
     @property
     def span_s(self) -> float:
@@ -147,12 +180,19 @@ def parts(
             & (pl.col("first") - last.shift(1) - 1 > t.episode_join_cycles),
         )
         .group_by(pl.col("far").fill_null(value=False).cum_sum(), maintain_order=True)
-        .agg(pl.col("first").min(), pl.col("last").max(), pl.col("active_s").sum())
+        .agg(
+            pl.col("first").min(),
+            pl.col("last").max(),
+            pl.col("active_s").sum(),
+            pl.struct("end_s", start_s="begin_s").alias("ranges"),
+        )
     )
-    for begin, end, active_s in ranges.select("first", "last", "active_s").iter_rows():
+    for begin, end, active_s, lasted in ranges.select(
+        "first", "last", "active_s", "ranges"
+    ).iter_rows():
         part = cycles[begin : end + 1]
         span_s = part["end_s"][-1] - part["start_s"][0]
-        yield Part(part, min(active_s / span_s, 1.0) if span_s > 0 else 1.0)
+        yield Part(part, min(active_s / span_s, 1.0) if span_s > 0 else 1.0, lasted)
 
 
 def _episode(found: Part, kind: str, severity: str, reason: str, **figures: Any) -> Row:
@@ -170,6 +210,7 @@ def _episode(found: Part, kind: str, severity: str, reason: str, **figures: Any)
         "active_share": found.active_share,
         "source": first["source"],
         "line_no": first["line_no"],
+        "ranges": found.ranges or [{"start_s": first["start_s"], "end_s": last["end_s"]}],
         **figures,
     }
 

@@ -16,8 +16,8 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
-    alloc_while_marking_mib,
     by_process,
+    counted_alloc_mib,
     idle_gap,
     ratio,
 )
@@ -68,8 +68,7 @@ def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     return cycles.with_columns(
         segment=boundary.cum_sum(),
         kind=label,
-        allocated_before_mib=alloc_before_mib(),
-        allocated_in_mark_mib=alloc_while_marking_mib(),
+        allocated_mib=counted_alloc_mib(alloc_before_mib()),
     )
 
 
@@ -80,9 +79,8 @@ def _figures() -> Iterator[pl.Expr]:
     gc, span = total("gc_cpu_ms") / 1000, pl.col("elapsed_s").sum()
     capacity = (pl.col("elapsed_s") * pl.col("cpus")).sum()
     # As in the summary of the run, so that phases and run can be compared.
-    alloc_s = pl.col("elapsed_s").filter(pl.col("allocated_before_mib").is_not_null()).sum()
-    allocated_mib = total("allocated_before_mib") + total("allocated_in_mark_mib")
-    alloc = pl.when(pl.len() > 1).then(ratio(allocated_mib, alloc_s))
+    alloc_s = pl.col("elapsed_s").filter(pl.col("allocated_mib").is_not_null()).sum()
+    alloc = pl.when(pl.len() > 1).then(ratio(total("allocated_mib"), alloc_s))
     yield from (
         pl.col("kind").first(),
         # An idle time begins where the cycle before it ended.

@@ -12,6 +12,7 @@ from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     alloc_while_marking_mib,
     before,
+    counted_alloc_mib,
     effective_gogc,
     gc_cpu_ms,
     pauses_ms,
@@ -187,6 +188,8 @@ def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
         known.with_columns(_between=alloc_before_mib(live))
         .select(
             alloc_total_mib=_total(alloc_while_marking_mib()) + between.sum(),
+            # What the first cycle of a log allocated while it marked has no time of its own.
+            counted_mib=_total(counted_alloc_mib(between)),
             covered_s=pl.col("elapsed_s").filter(between.is_not_null()).sum(),
             live_heap_p50_mib=pl.col("heap_live_mib").median(),
             true_live_heap_mib=true_live_mib().filter(steady).mean(),
@@ -197,8 +200,8 @@ def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
         )
         .row(0, named=True)
     )
-    covered = row.pop("covered_s")
-    return {**row, "alloc_mib_per_s": ratio(row["alloc_total_mib"], covered)}
+    counted, covered = row.pop("counted_mib"), row.pop("covered_s")
+    return {**row, "alloc_mib_per_s": ratio(counted, covered)}
 
 
 def growth_figures(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:

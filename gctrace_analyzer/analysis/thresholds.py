@@ -272,6 +272,10 @@ class Thresholds:
     step_spread: float = 0.15
     """Relative standard deviation of the live heap. Above it the heap is not at a level."""
 
+    step_drift: float = 0.35
+    """Change from the first third of a half to its last, relative to the difference between the
+    halves. Constant growth has 2/3, a step 0."""
+
     spike_times: float = 2.0
     """Times the median of the surrounding cycles. A spike doubles the heap goal as well."""
 

@@ -17,6 +17,7 @@ import polars as pl
 from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     before,
+    counted_alloc_mib,
     effective_gogc,
     true_live_mib,
 )
@@ -62,6 +63,7 @@ class StretchFigures:
         seam_alloc_mib: MiB allocated between the last cycle before the stretch and the first
             cycle in it.
         true_live: sum and count of the estimates whose mean is `true_live_heap_mib`.
+        allocated: MiB, and the seconds in which they were allocated.
     """
 
     figures: Row
@@ -71,6 +73,7 @@ class StretchFigures:
     live: pl.DataFrame
     seam_alloc_mib: float | None
     true_live: tuple[float, int]
+    allocated: tuple[float, float]
 
 
 def of_stretch(corrected: pl.DataFrame, own: pl.Expr, figures: Row) -> StretchFigures:
@@ -93,7 +96,12 @@ def of_stretch(corrected: pl.DataFrame, own: pl.Expr, figures: Row) -> StretchFi
         "true_live": pl.when(steady).then(true_live_mib()),
     }
     cycles = corrected.select(
-        own.alias("own"), *_SEAM_COLUMNS, seam=alloc_before_mib(), **values
+        own.alias("own"),
+        *_SEAM_COLUMNS,
+        "elapsed_s",
+        seam=alloc_before_mib(),
+        allocated_mib=counted_alloc_mib(alloc_before_mib()),
+        **values,
     ).filter("own")
     distributions = {name: _counts(cycles[name]) for name in values if name != "true_live"}
     distributions["pause_ms"] = _counts(single_pauses(corrected.filter(own)))
@@ -107,6 +115,10 @@ def of_stretch(corrected: pl.DataFrame, own: pl.Expr, figures: Row) -> StretchFi
         _thinned_out(late.select("start_s", "heap_live_mib").drop_nulls()),
         cycles["seam"][0],
         (float(cycles["true_live"].sum()), cycles["true_live"].count()),
+        (
+            float(cycles["allocated_mib"].sum()),
+            float(cycles.drop_nulls("allocated_mib")["elapsed_s"].sum()),
+        ),
     )
 
 
@@ -116,9 +128,8 @@ def combined(stretches: Sequence[StretchFigures]) -> Row:
     found: Row = {name: _total(every, name) for name in _SUMS}
     found |= {name: max(_known(every, name), default=None) for name in _MAXIMA}
     found[_CHECK] = max(_known(every, _CHECK), key=abs, default=None)
-    covered = _covered_s(every)
     for one, other in pairwise(stretches):
-        covered += _add_seam(found, one.last, other)
+        _add_seam(found, one.last, other)
     idle = _difference(found["gc_cpu_with_idle_s"], found["gc_cpu_s"])
     capacity, gc, span = found["capacity_cpu_s"], found["gc_cpu_s"], found["span_s"]
     first, last = stretches[0].first, stretches[-1].last
@@ -142,36 +153,27 @@ def combined(stretches: Sequence[StretchFigures]) -> Row:
             "assist_share_of_gc_cpu": ratio(assist, gc),
             "assist_share_of_cpu": ratio(assist, capacity),
             "stw_share": ratio(found["stw_total_ms"], None if span is None else span * 1000),
-            "alloc_mib_per_s": ratio(found["alloc_total_mib"], covered),
+            "alloc_mib_per_s": ratio(
+                *(sum(each.allocated[i] for each in stretches) for i in (0, 1))
+            ),
             "true_live_heap_mib": ratio(live, count),
         }
         | _growth(stretches)
     )
 
 
-def _add_seam(found: Row, last: Row, later: StretchFigures) -> float:
-    """Adds what lies between two stretches to `found`.
-
-    Returns the seconds in between for which the allocation is known.
-    """
+def _add_seam(found: Row, last: Row, later: StretchFigures) -> None:
+    """Adds what lies between two stretches to `found`."""
     first = later.first
     found["missing_cycles"] += max(first["gc_num"] - last["gc_num"] - 1, 0)
     gap_s = _difference(first["start_s"], last["end_s"])
     if gap_s is None:
-        return 0.0
+        return
     found["span_s"] += gap_s
     if first["cpus"] is not None and found["capacity_cpu_s"] is not None:
         found["capacity_cpu_s"] += gap_s * first["cpus"]
-    if later.seam_alloc_mib is None or found["alloc_total_mib"] is None:
-        return 0.0
-    found["alloc_total_mib"] += later.seam_alloc_mib
-    return float(_difference(first["end_s"], last["end_s"]) or 0.0)
-
-
-def _covered_s(every: Sequence[Row]) -> float:
-    """Returns the seconds for which the stretches' allocation rates are known."""
-    known = (row for row in every if row["alloc_mib_per_s"])
-    return float(sum(row["alloc_total_mib"] / row["alloc_mib_per_s"] for row in known))
+    if later.seam_alloc_mib is not None and found["alloc_total_mib"] is not None:
+        found["alloc_total_mib"] += later.seam_alloc_mib
 
 
 def _total(every: Sequence[Row], name: str) -> Any:

@@ -75,6 +75,23 @@ def test_the_range_of_a_page_has_the_allocation_rate_of_the_summary(name: str) -
     assert whole == pytest.approx(report.analysis.summary.alloc_mib_per_s, rel=0.01)
 
 
+def test_the_allocation_of_a_few_cycles_is_that_of_its_chart() -> None:
+    run = gca.read(CORPUS / "wild" / "go19393-22gb-late-cycles.log")
+    rates = run.cycles.pipe(gca.add_metrics)["alloc_mib_per_s"].drop_nulls()
+    rate = run.summary().alloc_mib_per_s
+    assert rate is not None
+    assert rates.filter(rates < rate).len()
+    assert rates.filter(rates > rate).len()
+
+
+def test_a_verdict_names_one_share_of_gc_cpu() -> None:
+    report = gca.read(CORPUS / "wild" / "go19393-22gb-late-cycles.log").report()
+    found = report.verdict
+    assert found is not None
+    assert found.sentence.startswith("GC takes 27 % of the CPU")
+    assert "(82 % less GC CPU, heap peak" in found.action
+
+
 def test_a_load_that_varies_is_not_dozens_of_phases() -> None:
     rows = gca.read(CORPUS / "real" / "etcd" / "off-limit29" / "run.log.gz").segments()
     assert rows["kind"].to_list() == ["start-up", "load", "load"]

@@ -152,8 +152,10 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     "good.",
     condition="The medians of the live heap in the two halves of the log (without the first 2 "
     "cycles) differ by over {t.step_share:.0%} of the smaller one, and each half has a "
-    "relative standard deviation under {t.step_spread:.0%}. Needs at least "
-    "{t.short_log_cycles} cycles.",
+    "relative standard deviation under {t.step_spread:.0%} and stays at its level: the medians "
+    "of its first and its last third differ by at most {t.step_drift:.0%} of the difference "
+    "between the halves, which steady growth exceeds. Needs at least {t.short_log_cycles} "
+    "cycles.",
     advice="Find out what happened between the two levels, such as a filled cache, a release "
     "or a ballast.",
     source="golang/go#14735",
@@ -174,13 +176,22 @@ def live_heap_step(facts: ProcessFacts) -> Iterator[Evidence]:
         isinstance(spread, float) and spread < t.step_spread * level
         for spread, level in zip(spreads, (before, after), strict=True)
     )
-    if steady and abs(after - before) > t.step_share * min(before, after) > 0:
+    step = abs(after - before)
+    # Halves of a heap that grows all the time differ as well, but neither is a level.
+    steady = steady and all(_drift(half) <= t.step_drift * step for half in halves)
+    if steady and step > t.step_share * min(before, after) > 0:
         yield Evidence(
             "info",
             f"The live heap was {before:,.0f} MiB in the first half and {after:,.0f} MiB in "
             "the second.",
             {"before_mib": before, "after_mib": after},
         )
+
+
+def _drift(half: pl.Series) -> float:
+    """Returns by how much the last third of a series differs from the first, in its unit."""
+    third = len(half) // 3
+    return abs(median(half.tail(third)) - median(half.head(third)))
 
 
 def _timed(facts: ProcessFacts) -> pl.DataFrame:

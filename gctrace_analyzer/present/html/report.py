@@ -165,12 +165,12 @@ def _advice(report: Report) -> dict[str, Any]:
     if not advises:
         refused = report.advice.baseline.refused if report.analysis.summary.cycles else None
         return {"advice": None, "refused": refused}
-    settings = advice.advice(ranked)
+    settings = advice.advice(ranked, wide=True)
     first = ranked.row(0, named=True)
     return {
         "advice": settings,
         "refused": None,
-        "signs": advice.legend(settings) if settings else "",
+        "signs": advice.legend(settings, wide=True) if settings else "",
         "reasons": advice.reasons(ranked, report.advice.baseline.warnings),
         "manifests": {} if first["now"] else manifests(advice.setting_of(first)),
     }

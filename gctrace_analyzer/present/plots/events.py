@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MOST_BANDS = 60
 """The most bands that are drawn: the most severe and longest ones."""
 
+_APART = 0.004
+"""Share of the axis. Times in which a state lasted are one band if they are this near."""
+
 MOST_MOMENTS = 40
 
 CHARACTER = 0.0095
@@ -99,7 +102,10 @@ def placed(
     moments = tuple(
         in_a_row(each, each.at, ends, taken) for each in _moments(report, axis, ends)
     )
-    bands = tuple(in_a_row(each, each.begin, ends, taken) for each in _bands(report, axis))
+    bands = tuple(
+        each if each.row is None else in_a_row(each, each.begin, ends, taken)
+        for each in _bands(report, axis, ends)
+    )
     return bands, moments
 
 
@@ -130,17 +136,40 @@ def _share(at: Any, ends: tuple[Any, Any]) -> float:
     return float((at - first) / (last - first)) if last != first else 0.0
 
 
-def _bands(report: Report, axis: Axis) -> Iterator[Band]:
-    """Yields the episodes; if there are too many, the most severe and longest."""
+def _bands(report: Report, axis: Axis, ends: tuple[Any, Any]) -> Iterator[Band]:
+    """Yields when the states of the episodes lasted; the first of each episode has a label.
+
+    If there are too many episodes, the most severe and longest are drawn.
+    """
     rows = report.analysis.episodes.to_dicts()
     rows.sort(
         key=lambda row: (-SEVERITIES.index(row["severity"]), row["start_s"] - row["end_s"])
     )
+    lasted = report.analysis.active_ranges
+    near_s = _APART * (axis.seconds(ends[1]) - axis.seconds(ends[0]))
     for row in rows[:MOST_BANDS]:
-        begin = axis.at(row["process"], row["start_s"])
-        end = axis.at(row["process"], row["end_s"])
-        if begin is not None and end is not None:
-            yield Band(begin, end, row["kind"], row["severity"])
+        within = lasted.filter(
+            process=row["process"], kind=row["kind"], severity=row["severity"]
+        ).filter(pl.col("start_s").is_between(row["start_s"], row["end_s"]))
+        places = [
+            (axis.at(row["process"], begin), axis.at(row["process"], end))
+            for begin, end in _joined(within.sort("start_s"), near_s)
+        ]
+        known = [(begin, end) for begin, end in places if None not in (begin, end)]
+        for index, (begin, end) in enumerate(known):
+            yield Band(begin, end, row["kind"], row["severity"], None if index else 0)
+
+
+def _joined(lasted: pl.DataFrame, near_s: float) -> list[tuple[float, float]]:
+    """Returns ranges in seconds; those up to `near_s` apart are one."""
+    if lasted.is_empty():
+        return []
+    end = pl.col("end_s").cum_max()
+    far = (pl.col("start_s") - end.shift()).fill_null(0) > near_s
+    found = lasted.group_by(far.cum_sum().alias("part"), maintain_order=True).agg(
+        pl.col("start_s").first(), pl.col("end_s").max()
+    )
+    return list(found.select("start_s", "end_s").iter_rows())
 
 
 def _moments(report: Report, axis: Axis, ends: tuple[Any, Any]) -> list[Moment]:

@@ -41,18 +41,30 @@ def as_text(setting: Setting) -> str:
 
 _THRASH = {"risk": "?", "certain": "✗"}
 _HEAD = ("GC CPU* %", "cycles/s", "peak MiB")
+_WIDE_HEAD = ("GC CPU with idle marking*, %", "cycles/s", "heap peak, MiB")
 _IDLE = "* with idle marking; without the start-up"
+_WIDE_IDLE = (
+    "* of steady cycles, without the start-up. Idle marking uses CPUs that nothing else needs; the "
+    "figures above do not count it"
+)
 
 
-def advice(rows: pl.DataFrame) -> Table | None:
-    """Returns a table of the recommended and the present setting with their figures."""
+def advice(rows: pl.DataFrame, *, wide: bool = False) -> Table | None:
+    """Returns a table of the recommended and the present setting with their figures.
+
+    Args:
+        rows: what `recommend` returns.
+        wide: whether there is room for whole words in its head.
+    """
     if rows.is_empty():
         return None
     body = []
     for row in rows.head(MOST_ROWS).iter_rows(named=True):
         word = "now" if row["now"] else "advised" if row["rank"] == 1 else "or"
         body.append((f"{_mark(row)} {word:<7} {setting_text(row)}", *_figures(row)))
-    return Table(("Recommended settings", *_HEAD), "lrrr", body)
+    return Table(
+        ("Setting", *_WIDE_HEAD) if wide else ("Recommended settings", *_HEAD), "lrrr", body
+    )
 
 
 def predictions(rows: pl.DataFrame) -> Table:
@@ -100,11 +112,11 @@ def ballast_notes(baseline: Baseline, rows: pl.DataFrame) -> Iterator[str]:
         )
 
 
-def legend(shown: Table) -> str:
+def legend(shown: Table, *, wide: bool = False) -> str:
     """Returns the meaning of the signs that a table of settings contains."""
     signs = {row[0][:1] for row in shown.rows}
     words = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
-    return " · ".join([_IDLE, *words])
+    return " · ".join([_WIDE_IDLE if wide else _IDLE, *words])
 
 
 _SIGNS = {"✗": "thrashes", "?": "may thrash", "!": "does not fit the container"}

@@ -95,6 +95,18 @@ def test_a_step_to_another_level_is_reported() -> None:
     assert not matches(live_heap.live_heap_step, uneven)
 
 
+@pytest.mark.parametrize("cycles", [60, 600])
+def test_constant_growth_is_no_step(cycles: int) -> None:
+    # From 14 to 32 MiB, as a program grows that thrashes: each half varies by under 15 %.
+    facts = facts_of(log_of(cycles, live=lambda n: round(14 + 18 * n / cycles)))
+    assert not matches(live_heap.live_heap_step, facts)
+
+
+def test_a_step_from_one_growing_level_to_another_is_reported() -> None:
+    facts = facts_of(log_of(60, live=lambda n: 100 + n // 10 + 100 * (n > 30)))
+    assert matches(live_heap.live_heap_step, facts)
+
+
 def test_a_heap_that_survives_is_reported() -> None:
     facts = facts_of(log_of(60, end=110))
     (finding,) = matches(live_heap.low_reclaim, facts)

@@ -258,3 +258,29 @@ def test_metrics_have_a_timeline_of_their_intervals() -> None:
     cpu = next(mark for panel in figure.panels for mark in panel.marks if mark.name == "GC CPU")
     assert cpu.y[:-1].equals(run.intervals["gc_cpu_share"], check_names=False)
     assert cpu.x[-1] == run.intervals["end_at"].max()
+
+
+def test_bands_show_when_a_state_that_comes_and_goes_lasted(tmp_path: Path) -> None:
+    long = set(range(20, 600, 20))
+    text = "\n".join(
+        LINE_OF_A_PAUSE.format(n=n, s=0.2 * n, pause=40.0 if n in long else 0.02)
+        for n in range(1, 601)
+    )
+    path = tmp_path / "a.log"
+    path.write_text(text)
+    report = gca.read(path).report()
+    (episode,) = report.analysis.episodes.filter(kind="pause-outlier").iter_rows(named=True)
+    assert episode["end_s"] - episode["start_s"] > 100
+    bands = [
+        each for each in described(report, "timeline").bands if each.name == "pause-outlier"
+    ]
+    assert len(bands) == len(long)
+    widths: list[Any] = [each.end - each.begin for each in bands]  # type: ignore[operator]
+    assert sum(widths) < 2
+    assert [each.row is not None for each in bands] == [True] + [False] * (len(bands) - 1)
+
+
+LINE_OF_A_PAUSE = (
+    "gc {n} @{s:.3f}s 1%: 0.01+1.0+{pause} ms clock, 0.04+0.1/0.5/0+0.1 ms cpu, "
+    "8->9->5 MB, 10 MB goal, 0 MB stacks, 0 MB globals, 4 P"
+)
