@@ -259,7 +259,8 @@ def _setting(first: dict[str, Any], advice: Advice) -> str:
     larger = (first["heap_peak_mib"] or 0.0) > (present["heap_peak_mib"] or 0.0)
     if larger and not advice.baseline.settings.value("container_limit_mib"):
         room = " if the container has room for it"
-    return f"{as_text(first)}{room} ({', '.join(_effects(first, present, advice.measured_gc_cpu_share))})"
+    effects = ", ".join(_effects(first, present, advice.measured_gc_cpu_share))
+    return f"{as_text(first)}{room} ({effects})"
 
 
 def _effects(

@@ -62,9 +62,8 @@ def advice(rows: pl.DataFrame, *, wide: bool = False) -> Table | None:
     for row in rows.head(MOST_ROWS).iter_rows(named=True):
         word = "now" if row["now"] else "advised" if row["rank"] == 1 else "or"
         body.append((f"{_mark(row)} {word:<7} {setting_text(row)}", *_figures(row)))
-    return Table(
-        ("Setting", *_WIDE_HEAD) if wide else ("Recommended settings", *_HEAD), "lrrr", body
-    )
+    head = ("Setting", *_WIDE_HEAD) if wide else ("Recommended settings", *_HEAD)
+    return Table(head, "lrrr", body)
 
 
 def predictions(rows: pl.DataFrame) -> Table:
