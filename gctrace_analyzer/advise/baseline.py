@@ -23,7 +23,6 @@ from gctrace_analyzer.advise.prediction.training import longest_calm_part
 from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
 from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.units import cpus_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -393,9 +392,8 @@ def _quota_warning(load: Load, settings: Settings) -> Iterator[str]:
     cpus = settings.value("cpu_limit")
     if not cpus and load.cpus < load.procs:
         yield (
-            f"GOMAXPROCS is {load.procs}, but the process sees only {cpus_text(load.cpus)}: set "
-            f"GOMAXPROCS={load.cpus:.0f} and measure again; the shares here are of "
-            f"{cpus_text(load.cpus)}"
+            f"GOMAXPROCS is {load.procs}, but the process sees fewer CPUs: set GOMAXPROCS to their "
+            "number and measure again"
         )
     if not cpus or load.procs < 1.5 * cpus or load.procs <= math.ceil(cpus):
         return

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 1000, 100
 _DIGITS = 5
 _MARGIN = 0.02
+_FEW = 40
+"""Points. So few of a line over time are drawn as dots, too."""
+
+_DOT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,7 @@ def _chart(figure: Figure, panel: Panel, name: str, statement: str, *, linked: b
             "logY": panel.log_y,
             "fromZero": panel.from_zero and not span.is_cut,
             "percent": panel.percent,
+            "filled": any(mark.filled for mark, _ in frames),
             "unit": panel.unit,
             "xUnit": panel.x_unit,
             "levels": [each.y for each in panel.levels if each not in span.above],
@@ -180,8 +185,7 @@ def _paths(mark: Mark, frame: pl.DataFrame, panel: Panel, x: Place, y: Place) ->
         run=pl.col("y").is_null().cum_sum(),
     ).drop_nulls("y")
     if mark.kind == "points":
-        dots = placed.select(pl.format("M{} {}h0", "x", "y").str.join("")).item()
-        yield Path(dots, "points", mark.look, mark.size)
+        yield Path(_dots(placed), "points", mark.look, mark.size)
         return
     if "low" in placed.columns:
         yield Path(_area(placed, "high", "low"), "fill", mark.look)
@@ -189,6 +193,13 @@ def _paths(mark: Mark, frame: pl.DataFrame, panel: Panel, x: Place, y: Place) ->
         bottom = placed.with_columns(low=pl.lit(float(HEIGHT)))
         yield Path(_area(bottom, "y", "low"), "fill", mark.look)
     yield Path("".join(f"M{each}" for each in _lines(placed, "y", mark)), "line", mark.look)
+    if panel.is_timed and mark.kind == "line" and len(placed) <= _FEW:
+        # A line alone does not show what was measured; of one point it shows nothing.
+        yield Path(_dots(placed), "points", mark.look, _DOT)
+
+
+def _dots(placed: pl.DataFrame) -> str:
+    return str(placed.select(pl.format("M{} {}h0", "x", "y").str.join("")).item())
 
 
 def _expression(name: str, place: Place, *, is_log: bool) -> pl.Expr:

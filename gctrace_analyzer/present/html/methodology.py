@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present.format import duration
+from gctrace_analyzer.units import cpus_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,10 +51,10 @@ def _sentences(report: Report) -> Iterator[tuple[str, str]]:
         span = duration(s.span_s)
         yield (
             "GC CPU",
-            "CPU time of pauses, mark assists and background marking, divided by GOMAXPROCS × "
-            f"the time between the ends of cycles ({span} in total). Idle marking is shown "
-            "separately. The percentage that gctrace prints counts from the start of the "
-            "process and is not used.",
+            "CPU time of pauses, mark assists and background marking, divided by "
+            f"{_cpus(report)} × the time between the ends of cycles ({span} in total). Idle "
+            "marking is shown separately. The percentage that gctrace prints counts from the "
+            "start of the process and is not used.",
         )
         yield (
             "Pauses",
@@ -79,8 +80,8 @@ def _sentences(report: Report) -> Iterator[tuple[str, str]]:
         if s.log_check_points is not None:
             yield (
                 "Self-check",
-                f"GC CPU computed from the lines matches the percentage that the runtime printed "
-                f"within {abs(s.log_check_points):.2g} points.",
+                "GC CPU computed from the lines matches the percentage that the runtime printed, "
+                f"{_difference(s.log_check_points)}.",
             )
     if report.advice.is_available:
         yield (
@@ -94,3 +95,20 @@ def _sentences(report: Report) -> Iterator[tuple[str, str]]:
             "from lines of the kernel, systemd or the container runtime; exit code 137 alone "
             "does not prove an OOM kill.",
         )
+
+
+def _cpus(report: Report) -> str:
+    """Returns what GC CPU is a share of: GOMAXPROCS, or fewer CPUs if there are fewer."""
+    cpus, procs = report.analysis.summary.cpus, report.analysis.procs
+    if cpus is None or len(procs) != 1 or round(cpus, 2) == procs[0]:
+        return "GOMAXPROCS"
+    return cpus_text(cpus)
+
+
+def _difference(points: float) -> str:
+    """Returns how far two percentages differ, with one decimal.
+
+    >>> _difference(0.022), _difference(-1.34)
+    ('to less than 0.1 points', 'to 1.3 points')
+    """
+    return f"to {abs(points):.1f} points" if abs(points) >= 0.1 else "to less than 0.1 points"

@@ -198,7 +198,7 @@
     if (high < low) return chart.y;
     for (const level of chart.levels) if (level <= 1.5 * high) high = Math.max(high, level);
     const room = 0.06 * (high - low) || 0.05 * Math.abs(high) || 1;
-    const cut = chart.fromZero === false || (!chart.percent && high - low >= 0.02 * high); // as in figure.py
+    const cut = chart.fromZero === false || (!chart.percent && !chart.filled && high - low >= 0.02 * high); // as in figure.py
     return cut && low >= 0.9 * high && low > 0 ? [low - room, high + room] : [Math.min(low, 0), high * 1.06 || 1];
   }
 
@@ -377,16 +377,19 @@
   let listed = null;
   const table = byId("records");
   if (table && data.records.columns.length) {
-    const { columns, length, files, file, total, noun } = data.records;
+    const { columns, length, off, files, file, total, noun } = data.records;
     // Before Go 1.5 a cycle has no time.
     const times = columns.find((each) => each.kind === "time")?.values ?? columns[0].values.map(() => null);
     const PAGE = 25;
+    const short = (name) => (name.length <= 18 ? name : `${name.slice(0, 8)}…${name.slice(-9)}`); // as in tables.py
     const state = { page: 0, query: "", sort: data.records.sort, down: true };
     const cells = {
       cycle: (value) => `gc ${value}`, int: (value) => value.toLocaleString("en"), number: (value) => number(value, 4),
-      share: percent, flag: (value) => (value ? "yes" : ""), line: (value, row) => `${files[file.length ? file[row] : 0]}:${value}`,
+      share: percent, flag: (value) => (value ? "yes" : ""), line: (value, row) => (files.length > 1 ? `${short(files[file[row]])}:${value}` : value.toLocaleString("en")),
       time: (value) => moment(value, 0.001),
     };
+    // A line is also found by the name of its file.
+    const searched = (each, row) => (each.kind === "line" ? `${files[file.length ? file[row] : 0]}:${each.values[row]}` : word(each, row));
     const found = columns.filter((each) => ["cycle", "time", "line", "flag"].includes(each.kind));
     const word = ({ kind, values }, row) => (values[row] === null ? "" : kind === "flag" ? (values[row] ? "forced" : "") : cells[kind](values[row], row));
     let words = null; // made for the first search: 50,000 rows take a moment
@@ -396,10 +399,10 @@
       Object.assign(state, change);
       const { values } = columns[state.sort];
       const wanted = state.query.toLowerCase();
-      if (wanted) words ??= times.map((_, row) => found.map((each) => word(each, row)).join(" ").toLowerCase());
+      if (wanted) words ??= times.map((_, row) => found.map((each) => searched(each, row)).join(" ").toLowerCase());
       const rows = [];
       times.forEach((at, row) => {
-        if (range && (at === null || at < range[0] || at > range[1])) return;
+        if (range && (at === null || off[row] || at < range[0] || at > range[1])) return;
         if (wanted && !words[row].includes(wanted)) return;
         rows.push(row);
       });
@@ -417,7 +420,7 @@
           const text = value === null ? "–" : cells[each.kind](value, row);
           const cell = made(index ? "td" : "th", { className: each.kind === "line" || each.kind === "cycle" ? "l" : "r" });
           if (!index) cell.scope = "row";
-          if (each.kind === "time" && value !== null) {
+          if (each.kind === "time" && value !== null && !off[row]) {
             const room = 10 * (length[row] || 0.1);
             cell.append(made("a", { href: `#t=${Math.max(value - room, 0).toFixed(3)}-${(value + (length[row] ?? 0) + room).toFixed(3)}`, textContent: text }));
           } else cell.textContent = text;

@@ -170,12 +170,11 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
     If there are more rows than `most`, it holds those with the longest pauses.
     """
     frame = axis.cycles.with_columns(t=_position(axis))
-    if not axis.by_dumps and not axis.is_time:
-        # Processes without a common clock are listed, but only one of them has a time axis.
-        drawn = pl.col("process").is_in(axis.processes)
-        frame = report.analysis.enriched.with_columns(
-            t=pl.when(drawn).then(pl.col("start_s").round(3))
-        )
+    if not axis.by_dumps:
+        # Processes that run side by side are listed, but only one of them is drawn.
+        clock = "wall_time" if axis.is_time else "start_s"
+        frame = report.analysis.enriched.with_columns(x=pl.col(clock))
+        frame = frame.with_columns(t=_position(axis))
     columns = _INTERVALS if axis.by_dumps else _CYCLES
     total = len(frame)
     if not axis.by_dumps:
@@ -201,8 +200,10 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
     return {
         "noun": "intervals" if axis.by_dumps else "cycles",
         "total": total,
+        "of_processes": _note_on_processes(frame, axis),
         "columns": shown,
         "length": _values(frame, "elapsed_s"),
+        "off": _off_axis(frame, axis),
         "files": [str(name or "frame").rpartition("/")[2] for name in names],
         "file": sources.replace_strict(names, list(range(len(names)))).to_list()
         if len(names) > 1
@@ -211,6 +212,39 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
             (index for index, each in enumerate(columns_of(shown)) if each == _FIRST), 0
         ),
     }
+
+
+_LONGEST_NAME = 18
+
+
+def _short(name: str) -> str:
+    """Returns a name shortened in the middle, so that the table stays narrow.
+
+    >>> _short("api-7d9f-very-long-name.log.gz")
+    'api-7d9f…me.log.gz'
+    """
+    half = _LONGEST_NAME // 2
+    return name if len(name) <= _LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+
+
+def _off_axis(frame: pl.DataFrame, axis: Axis) -> list[int]:
+    """Returns 1 for each row whose time counts from the start of a process that is not drawn.
+
+    The list is empty if there is none: on one clock, every row has its place.
+    """
+    if axis.is_time or axis.by_dumps:
+        return []
+    off = ~frame["process"].is_in(list(axis.processes))
+    return off.cast(pl.Int8).to_list() if off.any() else []
+
+
+def _note_on_processes(frame: pl.DataFrame, axis: Axis) -> str:
+    """Returns how to read the times of processes that are not drawn; empty without any."""
+    if axis.by_dumps or frame["process"].n_unique() == len(axis.processes):
+        return ""
+    drawn = ", ".join(map(str, axis.processes))
+    own = "" if axis.is_time else " Times of the others count from the start of each."
+    return f"The charts show process {drawn}.{own}"
 
 
 def _says_something(values: pl.Series) -> bool:
@@ -364,7 +398,9 @@ def _cell(column: dict[str, Any], at: int, table: dict[str, Any], zero: datetime
     if value is None:
         return NONE
     if kind == "line":
-        return f"{table['files'][table['file'][at] if table['file'] else 0]}:{value}"
+        if len(table["files"]) < 2:
+            return f"{value:,}"
+        return f"{_short(table['files'][table['file'][at]])}:{value}"
     return _TEXT[kind](value) if kind != "time" else ticks.moment(value, zero)
 
 

@@ -115,6 +115,9 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
         if not ranked.is_empty():
             why = "No curve: GC CPU is unknown." if report.analysis.by_dumps else ""
         return Figure("trade_off", title, (), shared_x=False, notes=(why,) if why else ())
+    if not _has_width(rows["heap_peak_mib"]):
+        why = "No curve: the peak of the heap hardly depends on GOGC in this log."
+        return Figure("trade_off", title, (), shared_x=False, notes=(why,))
     cpu = "gc_cpu_with_idle_share"
     curve = Mark(
         "predicted, 80 % interval",
@@ -160,6 +163,16 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
         "band is the 80 % interval.",
     )
     return Figure("trade_off", title, (panel,), shared_x=False, notes=notes)
+
+
+_LEAST_WIDTH = 1.05
+"""The largest peak of a curve, relative to the smallest. With less, it is a vertical line."""
+
+
+def _has_width(peaks: pl.Series) -> bool:
+    low, high = peaks.min(), peaks.max()
+    both = isinstance(low, float) and isinstance(high, float)
+    return both and high >= _LEAST_WIDTH * low  # type: ignore[operator]
 
 
 def _labelled(rows: pl.DataFrame) -> pl.DataFrame:

@@ -142,7 +142,7 @@ class Panel:
         """The range of the vertical axis.
 
         It starts at 0, unless all values are in the top tenth and differ: then it is cut, and
-        `is_cut` says so. Shares always start at 0. Levels are inside, unless they are far
+        `is_cut` says so. Shares and areas always start at 0. Levels are inside, unless they are far
         above the data.
         """
         low, high = self.extent("y")
@@ -151,7 +151,12 @@ class Panel:
         near = [each for each in self.levels if each.y <= _LEVEL_ROOM * high]
         above = tuple(each for each in self.levels if each not in near)
         top = max([high, *(each.y for each in near)])
-        varies = top - low >= LEAST_CUT * top and not self.percent
+        # An area shows amounts by its size, which only starts at 0.
+        varies = (
+            top - low >= LEAST_CUT * top
+            and not self.percent
+            and not any(mark.filled for mark in self.marks)
+        )
         if self.from_zero and not (varies and low >= TOP_TENTH * top > 0):
             return Span(min(low, 0.0), (top or 1.0) * (1 + _HEADROOM), above=above)
         room = _HEADROOM * (top - low) or 0.01 * abs(top) or 1.0

@@ -104,7 +104,7 @@ def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
     elif finding.id in _EVENTS:
         when = "at the end"
     if several and finding.process is not None:
-        when = f"[{finding.process}] {when}"
+        when = f"process {finding.process}: {when}"
     return Problem(
         finding.process,
         finding.start_s,
