@@ -162,7 +162,10 @@ def _costs(s: Summary) -> Iterator[str]:
             cores = f" ({cores_text(s.gc_cpu_cores, s.cpus)})"
         yield f"GC takes {percent(s.gc_cpu_share)} of the CPU{cores}"
     elif s.gc_per_s is not None:
-        yield f"GC runs {digits(s.gc_per_s, 3)} times a second (its CPU time is unknown)"
+        often = f"{digits(s.gc_per_s, 3)} times a second"
+        if 0 < s.gc_per_s < 1:
+            often = f"every {duration_text(1 / s.gc_per_s)}"
+        yield f"GC runs {often} (its CPU time is unknown)"
     if s.stw_max_ms is None:
         return
     longest = duration_text(s.stw_max_ms / 1000)
@@ -178,13 +181,30 @@ def _killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     why = (
         " ".join(dict.fromkeys((death.reading[0], death.reading[-1]))) if death.reading else ""
     )
+    victims = {each.victim for each in deaths}
+    name = f" {death.victim}" if death.victim and len(victims) == 1 else ""
+    size = _resident(deaths)
     if len(deaths) > 1:
-        victims = {each.victim for each in deaths}
-        program = "The program was" if len(victims) == 1 else f"{len(victims)} programs were"
+        program = (
+            f"The program{name} was" if len(victims) == 1 else f"{len(victims)} programs were"
+        )
         first = f", first{at}" if at else ""
-        killed = f"{program} killed {len(deaths):,} times because memory ran out{first}."
+        killed = f"{program} killed {len(deaths):,} times because memory ran out{first}{size}."
         return f"{killed} {why}".rstrip()
-    return f"The program was killed because memory ran out{at}. {why}".rstrip()
+    return f"The program{name} was killed because memory ran out{at}{size}. {why}".rstrip()
+
+
+def _resident(deaths: Sequence[PostMortem]) -> str:
+    """Returns the resident memory at the kills; before them, the explanation has it."""
+    sizes = [
+        each.resident_mib
+        for each in deaths
+        if each.resident_mib is not None and each.not_before_at is None
+    ]
+    if not sizes:
+        return ""
+    low, high = (f"{end:,.0f}" for end in (min(sizes), max(sizes)))
+    return f", with {high if low == high else f'{low} to {high}'} MiB resident"
 
 
 def _after_death(death: PostMortem, advice: Advice) -> str:
@@ -192,7 +212,8 @@ def _after_death(death: PostMortem, advice: Advice) -> str:
     sets_limit = any(each.startswith("Set GOMEMLIMIT") for each in death.advice)
     if first is not None and first["memory_limit_mib"] and sets_limit:
         return f"Set {_setting(first, advice)}."
-    return " ".join(death.advice)
+    # What to do at once; the post-mortem has the rest.
+    return " ".join(death.advice) if death.live_mib is not None else "".join(death.advice[:1])
 
 
 def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
+from gctrace_analyzer.analysis.postmortem.unseen import advice_on_unseen, reading_of_unseen
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -44,6 +45,10 @@ TIMESTAMP_S = 1.0
 """Seconds. Timestamps may be truncated to seconds."""
 
 
+_NEEDS_LIMIT = (
+    "Specify the container's memory limit, or add the output of `docker inspect` or `kubectl "
+    "describe pod` to the input."
+)
 _FIND_GROWTH = (
     "That only buys time: find out why the live heap grows (compare two heap profiles, `go tool "
     "pprof -base`)."
@@ -85,10 +90,17 @@ def explain_death(
     reading = [*_about_limit(facts, death, tables), *_about_runtime(facts)]
     limit, live = facts["limit_mib"], facts["live_mib"]
     ceiling = limit if limit is not None else facts["resident_mib"]
-    if live is None or not ceiling:
-        missing = "its cycles are" if live is None else "its limit and its resident size are"
-        reading.append(f"What the heap did is unknown, because {missing} not in the input.")
-        return Explanation(tuple(reading), (_needed_input(facts),), "cannot tell")
+    if live is None:
+        reading += reading_of_unseen(facts, tables)
+        return Explanation(
+            tuple(reading), tuple(advice_on_unseen(facts, tables, settings)), "cannot tell"
+        )
+    if not ceiling:
+        reading.append(
+            "What the heap did is unknown, because its limit and its resident size are not in the "
+            "input."
+        )
+        return Explanation(tuple(reading), (_NEEDS_LIMIT,), "cannot tell")
     reading += _about_last_minute(facts, ceiling)
     if live > MOST_OF_LIMIT * ceiling:
         reading.append(
@@ -226,12 +238,3 @@ def _limit_advice(limit: float | None, live: int, settings: Settings) -> Iterato
             f"{100 * gomemlimit / limit:.0f} % of the limit now, which leaves no room for "
             "memory that Go does not count."
         )
-
-
-def _needed_input(facts: Row) -> str:
-    if facts["live_mib"] is None:
-        return "Run the program with GODEBUG=gctrace=1, and add its log to the input."
-    return (
-        "Specify the container's memory limit, or add the output of `docker inspect` or `kubectl "
-        "describe pod` to the input."
-    )

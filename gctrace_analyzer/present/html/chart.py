@@ -193,7 +193,11 @@ def _paths(mark: Mark, frame: pl.DataFrame, panel: Panel, x: Place, y: Place) ->
         bottom = placed.with_columns(low=pl.lit(float(HEIGHT)))
         yield Path(_area(bottom, "y", "low"), "fill", mark.look)
     yield Path("".join(f"M{each}" for each in _lines(placed, "y", mark)), "line", mark.look)
-    if panel.is_timed and mark.kind == "line" and len(placed) <= _FEW:
+    if (
+        (panel.is_timed or panel.name == "memory")
+        and mark.kind == "line"
+        and len(placed) <= _FEW
+    ):
         # A line alone does not show what was measured; of one point it shows nothing.
         yield Path(_dots(placed), "points", mark.look, _DOT)
 

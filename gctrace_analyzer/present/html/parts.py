@@ -45,7 +45,8 @@ def spark(report: Report, figure: overview.Figure) -> str:
     )
     values = [value for value in trend if value is not None]
     top = max(values, default=0.0)
-    if len(values) < 2 or top <= 0:
+    single = report.analysis.by_dumps and len(report.analysis.intervals) < 2
+    if len(values) < 2 or top <= 0 or single:
         return ""
     step = 100 / (len(trend) - 1)
     return " ".join(

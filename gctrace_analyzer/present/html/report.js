@@ -278,7 +278,7 @@
     });
     const parts = [`${range && data.figures.of === "Whole run" ? "" : `${data.figures.of}: `}${where}`, `${count.toLocaleString("en")} cycles`];
     const points = Math.max(...timed.flatMap((chart) => chart.series.map((each) => from(each.x, end) - from(each.x, begin))));
-    if (count > 1.5 * points && points > 0) parts.push(`a point is the mean or the highest of ${number(count / points, 2)} cycles`);
+    if (data.records.noun === "cycles" && count > 1.5 * points && points > 0) parts.push(`a point is the mean or the highest of ${number(count / points, 2)} cycles`);
     if (time) parts.push(`GC CPU ${percent(spent / time)}`);
     if (most >= 0) parts.push(`longest pause ${number(most)} ms`);
     if (heap >= 0) parts.push(`live heap up to ${number(heap, 4)} MiB`);

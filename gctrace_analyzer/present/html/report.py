@@ -18,6 +18,7 @@ from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.sections import advice, evidence, findings, overview, verdict
 from gctrace_analyzer.present.sections.deployment import manifests
+from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +42,10 @@ _GROUPS = {
     "trade_off": ("trade_off-",),
 }
 """Which charts the page shows, and where; each quantity has one chart."""
+
+_FEWEST_INTERVALS = 2
+
+_IN_POST_MORTEM = ("GC039",)
 
 _TABS = {
     "pauses-spread": "Pauses",
@@ -96,7 +101,8 @@ def dumps(
         "verdict": verdict.shown(report),
         "evidence": _evidence(report, problems),
         "state": _state(report),
-        "problems": problems,
+        # The post-mortem above says all that this finding says.
+        "problems": [each for each in problems if each.problem.id not in _IN_POST_MORTEM],
         "minor": findings.minor(report),
         "lists": [each for each in _lists(report, axis) if each.rows],
         "inputs": evidence.inputs(report),
@@ -104,6 +110,7 @@ def dumps(
         "deaths": list(evidence.deaths(report)),
         "charts": charts,
         "tabs": _TABS,
+        "has_timed": any(each.timed for each in charts["timeline"]),
         "notes": _notes(plots),
         "marks": list(dict.fromkeys(_marks(plots["timeline"]))),
         **_advice(report),
@@ -150,6 +157,9 @@ def _charts(plots: dict[str, Figure], report: Report) -> dict[str, list[Chart]]:
         for figure in plots.values()
         for each in charts_of(figure, said, linked=shared is None or figure.x_range == shared)
     ]
+    if report.analysis.by_dumps and len(report.analysis.intervals) < _FEWEST_INTERVALS:
+        # Lines over a single interval are level, and say what the key figures say.
+        drawn = [each for each in drawn if not each.timed or each.id.startswith("memory-")]
     groups = {
         group: [each for name in names for each in drawn if each.id.startswith(name)]
         for group, names in _GROUPS.items()
@@ -179,10 +189,10 @@ def _advice(report: Report) -> dict[str, Any]:
 def _state(report: Report) -> list[tuple[overview.Figure, str]]:
     """Returns the headline figures with their trends: pauses, which users notice, first."""
     if not (report.analysis.summary.cycles or report.analysis.by_dumps):
-        return []
+        return [(each, "") for each in figures_of_deaths(report)]
     figures = sorted(overview.state(report), key=lambda each: each.label != "Pauses")
     s = report.analysis.summary
-    if figures and figures[0].label == "Pauses" and s.stw_p99_ms is not None:
+    if figures and figures[0].label == "Pauses" and None not in (s.stw_p99_ms, s.stw_max_ms):
         figures[0] = replace(
             figures[0],
             label="Pauses, p99 · maximum",

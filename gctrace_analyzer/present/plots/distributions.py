@@ -102,6 +102,9 @@ def mmu(report: Report, axis: Axis) -> Figure:
     return Figure("mmu", "Minimum mutator utilization", (panel,), shared_x=False, notes=notes)
 
 
+_NO_CURVE = "No curve: these metrics do not allow a prediction of GC CPU."
+
+
 def trade_off(report: Report, _axis: Axis) -> Figure:
     """Returns the plot of GC CPU against peak heap for different values of GOGC.
 
@@ -113,7 +116,11 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
     if rows.is_empty() or ranked.is_empty():
         why = f"No prediction: {report.advice.baseline.refused or 'the log is too short'}."
         if not ranked.is_empty():
-            why = "No curve: GC CPU is unknown." if report.analysis.by_dumps else ""
+            why = (
+                "No curve: these metrics do not allow a prediction of GC CPU."
+                if report.analysis.by_dumps
+                else ""
+            )
         return Figure("trade_off", title, (), shared_x=False, notes=(why,) if why else ())
     if not _has_width(rows["heap_peak_mib"]):
         why = "No curve: the peak of the heap hardly depends on GOGC in this log."
@@ -171,8 +178,9 @@ _LEAST_WIDTH = 1.05
 
 def _has_width(peaks: pl.Series) -> bool:
     low, high = peaks.min(), peaks.max()
-    both = isinstance(low, float) and isinstance(high, float)
-    return both and high >= _LEAST_WIDTH * low  # type: ignore[operator]
+    if not isinstance(low, float) or not isinstance(high, float):
+        return False
+    return high >= _LEAST_WIDTH * low
 
 
 def _labelled(rows: pl.DataFrame) -> pl.DataFrame:

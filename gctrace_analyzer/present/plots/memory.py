@@ -53,9 +53,12 @@ def memory(report: Report, _axis: Axis) -> Figure:
         if values.count():
             points = pl.DataFrame({"x": x, "y": values})
             marks.append(Mark(name, points["x"], points["y"], look=LOOKS[look]))
+    title = "Heap obtained and heap needed"
+    if len(marks) == 1:
+        title = f"{marks[0].name[0].upper()}{marks[0].name[1:]}"
     panel = Panel(
         "memory",
-        "Heap obtained and heap needed, MiB",
+        f"{title}, MiB",
         tuple(marks),
         unit="MiB",
         is_timed=is_timed,
@@ -65,7 +68,7 @@ def memory(report: Report, _axis: Axis) -> Figure:
         "memory",
         "Heap obtained and heap needed",
         (panel,),
-        x_title=ticks.title(*ends) if ends else "dumps",
+        x_title=ticks.title(*ends) if ends else "number of the dump",
         x_range=ends,
         notes=tuple(notes),
     )

@@ -58,11 +58,14 @@ def advice(rows: pl.DataFrame, *, wide: bool = False) -> Table | None:
     """
     if rows.is_empty():
         return None
-    body = []
+    body: list[tuple[str, ...]] = []
     for row in rows.head(MOST_ROWS).iter_rows(named=True):
         word = "now" if row["now"] else "advised" if row["rank"] == 1 else "or"
         body.append((f"{_mark(row)} {word:<7} {setting_text(row)}", *_figures(row)))
     head = ("Setting", *_WIDE_HEAD) if wide else ("Recommended settings", *_HEAD)
+    if wide and all(row[1] == NONE for row in body):
+        # Metrics may have no CPU time of GC.
+        return Table((head[0], *head[2:]), "lrr", [(row[0], *row[2:]) for row in body])
     return Table(head, "lrrr", body)
 
 
@@ -115,7 +118,14 @@ def legend(shown: Table, *, wide: bool = False) -> str:
     """Returns the meaning of the signs that a table of settings contains."""
     signs = {row[0][:1] for row in shown.rows}
     words = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
-    return " · ".join([_WIDE_IDLE if wide else _IDLE, *words])
+    idle = _WIDE_IDLE if wide else _IDLE
+    has_cpu = any("*" in each for each in shown.head)
+    within = ["80 % intervals in parentheses"] if wide and _has_intervals(shown) else []
+    return " · ".join([*([idle] if has_cpu else []), *words, *within])
+
+
+def _has_intervals(shown: Table) -> bool:
+    return any("(" in cell for row in shown.rows for cell in row[1:])
 
 
 _SIGNS = {"✗": "thrashes", "?": "may thrash", "!": "does not fit the container"}

@@ -115,7 +115,7 @@ def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
 def _title_of(deaths: list[PostMortem]) -> str:
     first = deaths[0]
     victim = f": {printable(first.victim)}" if first.victim else ""
-    by = f" by {first.killer}" if first.killer else ""
+    by = _by(first)
     return f"{first.kind}{victim}{by}, {len(deaths):,} times"
 
 
@@ -133,7 +133,8 @@ def _story_of(deaths: list[PostMortem]) -> Iterator[tuple[str, str]]:
 
 
 def _range(low: float, high: float) -> str:
-    return mib(high) if low == high else f"{mib(low)} to {mib(high)}"
+    ends = mib(low), mib(high)
+    return ends[1] if ends[0] == ends[1] else " to ".join(ends)
 
 
 def _title(death: PostMortem) -> str:
@@ -147,8 +148,13 @@ def _title(death: PostMortem) -> str:
             f" between {death.not_before_at:%Y-%m-%d %H:%M:%S} and "
             f"{death.logged_at:{day}%H:%M:%S} UTC"
         )
-    by = f" by {death.killer}" if death.killer else ""
-    return f"{death.kind}{victim}{pid}{at}{by}"
+    return f"{death.kind}{victim}{pid}{at}{_by(death)}"
+
+
+def _by(death: PostMortem) -> str:
+    if not death.killer:
+        return ""
+    return " by the kernel" if death.killer == "kernel" else f" by {death.killer}"
 
 
 def _story(death: PostMortem) -> Iterator[tuple[str, str]]:

@@ -102,7 +102,7 @@ def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
     if finding.at is not None:
         when = f"{finding.at:%Y-%m-%d %H:%M:%S} UTC"
     elif finding.id in _EVENTS:
-        when = "at the end"
+        when = "at the end" if finding.process is not None else "time unknown"
     if several and finding.process is not None:
         when = f"process {finding.process}: {when}"
     return Problem(

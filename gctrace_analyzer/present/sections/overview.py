@@ -72,12 +72,16 @@ def state(report: Report) -> list[Figure]:
             _with_level(report, "GC CPU", share(s.gc_cpu_share), note, "gc_cpu_share", "gc_cpu")
         )
     if s.stw_p99_ms is not None:
-        value, note = milliseconds(s.stw_p99_ms), "p99 · "
+        value, note = milliseconds(s.stw_p99_ms), "p99"
     else:
         # Metrics have the total, but not always each pause.
-        value, note = milliseconds(s.stw_total_ms), "total · "
-    note += f"{milliseconds(s.stw_max_ms)} max"
-    note += f" · {share(s.stw_share)} of time" if s.stw_share is not None else ""
+        value, note = milliseconds(s.stw_total_ms), "total"
+    parts = [
+        note,
+        *([] if s.stw_max_ms is None else [f"{milliseconds(s.stw_max_ms)} max"]),
+        *([] if s.stw_share is None else [f"{share(s.stw_share)} of time"]),
+    ]
+    note = " · ".join(parts)
     if s.stw_total_ms is not None:
         figures.append(_with_level(report, "Pauses", value, note, "stw_max_ms", "pauses"))
     if s.gc_per_s is not None:
@@ -349,7 +353,9 @@ def _growth(report: Report) -> str:
 
 def _goal(report: Report) -> str:
     gogc = report.analysis.summary.effective_gogc_p50
-    effective = [] if gogc is None else [f"effective GOGC {gogc:.0f}"]
+    # Between samples the live heap and the goal may be of different cycles.
+    unclear = gogc is None or (report.analysis.by_dumps and gogc < 0)
+    effective = [] if unclear else [f"effective GOGC {gogc:.0f}"]
     setters = report.analysis.goal_set_by
     setter, cycles = max(setters.items(), key=lambda item: item[1], default=("", 0))
     # Nothing is said of a goal whose setter is known for a few cycles only.

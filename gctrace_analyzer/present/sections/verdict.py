@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present.format import printable
+from gctrace_analyzer.present.sections.without_cycles import no_verdict
 
 if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
@@ -37,7 +38,8 @@ def shown(report: Report) -> Shown:
     """Returns the verdict on a report, with the time when the problem began."""
     found = report.verdict
     if found is None:
-        return Shown("none", "The input does not show how the garbage collector performs.", "")
+        sentence, action = no_verdict(report)
+        return Shown("none", printable(sentence), action)
     parts = [found.sentence]
     if found.start_s is not None:
         when = f", when {found.changed}" if found.changed else ""

@@ -1,0 +1,109 @@
+"""Explains a death whose GC cycles are not in the input, from what else is known about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.analysis.postmortem.memory import Memory, memories
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import polars as pl
+
+    from gctrace_analyzer.analysis.settings import Settings
+
+Row = dict[str, Any]
+
+OF_LIMIT = 0.9
+"""Share of a limit that GOMEMLIMIT may be: the rest is memory that Go does not count."""
+
+MOSTLY = 0.8
+"""Share of the resident memory. A heap above it leaves no other cause."""
+
+
+def reading_of_unseen(facts: Row, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
+    """Yields what the size at the kill and MemStats dumps say about a death.
+
+    Args:
+        facts: the facts of `PostMortem`, by name.
+        tables: the tables of the log.
+    """
+    resident = facts["resident_mib"]
+    if facts["scope"] == "memcg" and facts["limit_mib"] is None:
+        yield (
+            "It reached the memory limit of its cgroup (container or unit), which the input does "
+            "not name."
+        )
+    known = _dumps(facts, tables)
+    if not known:
+        yield (
+            "How much of its memory was the Go heap is unknown: the input has neither its GC "
+            "cycles nor MemStats."
+        )
+    elif len(known) == 1:
+        yield _last_dump(known[0], resident)
+    else:
+        yield _several_dumps([each.alloc_mib or 0.0 for each in known], resident)
+
+
+def _several_dumps(sizes: list[float], resident: float | None) -> str:
+    least, most = (f"{end:,.0f}" for end in (min(sizes), max(sizes)))
+    if resident and min(sizes) > MOSTLY * resident:
+        return (
+            f"The input has MemStats of {len(sizes)} programs, each with {least} MiB of heap "
+            f"allocated or more: {100 * min(sizes) / resident:.0f} % of what was resident, so the "
+            "Go heap was the cause."
+        )
+    return (
+        f"The input has MemStats of {len(sizes)} programs, with {least} to {most} MiB of heap "
+        "allocated, and does not say which of them was killed."
+    )
+
+
+def _dumps(facts: Row, tables: Mapping[str, pl.DataFrame]) -> list[Memory]:
+    """Returns the MemStats of the process that was killed, or of all if it is not known."""
+    dumps = tables.get("memstats")
+    if dumps is None or dumps.is_empty():
+        return []
+    if facts.get("process") is not None:
+        dumps = dumps.filter(process=facts["process"])
+    return [each for each in memories(dumps) if each.alloc_mib is not None]
+
+
+def _last_dump(memory: Memory, resident: float | None) -> str:
+    alloc = memory.alloc_mib or 0.0
+    text = f"Its last MemStats dump shows {alloc:,.0f} MiB of heap allocated"
+    if memory.sys_mib is not None:
+        text += f" and {memory.sys_mib:,.0f} MiB obtained from the system"
+    if not resident:
+        return f"{text}."
+    share = f"{text}: the heap was {100 * alloc / resident:.0f} % of the resident memory"
+    cause = alloc > MOSTLY * resident
+    return share + (", and so the cause." if cause else "; it may have grown since the dump.")
+
+
+def advice_on_unseen(
+    facts: Row, tables: Mapping[str, pl.DataFrame], settings: Settings
+) -> Iterator[str]:
+    """Yields what can be done at once, and what to record before the next kill."""
+    limit = facts["limit_mib"]
+    if limit is not None and settings.value("memory_limit_mib") is None:
+        yield (
+            f"Set GOMEMLIMIT={int(OF_LIMIT * limit)}MiB (90 % of the limit): this prevents the "
+            "next kill if the live heap fits."
+        )
+    victim = facts.get("victim")
+    is_go = bool(_dumps(facts, tables)) or any(
+        settings.value(name) is not None for name in ("memory_limit_mib", "gogc", "go_version")
+    )
+    run = "Run the program" if is_go else f"If {victim or 'it'} is written in Go, run it"
+    yield (
+        f"{run} with GODEBUG=gctrace=1, keep its standard error, and add it to the input: it shows "
+        "whether the live heap grew or the heap goal was above the limit."
+    )
+    if limit is None and facts["scope"] != "global":
+        yield (
+            "Add the memory limit as well: the output of `docker inspect`, `kubectl describe pod` "
+            "or `systemctl show`, or the whole message of the kernel (`journalctl -k`)."
+        )

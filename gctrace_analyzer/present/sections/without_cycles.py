@@ -1,0 +1,85 @@
+"""What inputs without GC cycles show nevertheless: memory sizes, kills, and what is missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.present.format import count, mib
+from gctrace_analyzer.present.sections.overview import Figure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.present.report import Report
+
+_RECORD = (
+    "Run the program with GODEBUG=gctrace=1 and keep its standard error, or record several dumps "
+    "with their times (all of MemStats, expvar or /metrics)."
+)
+_KERNEL_LOG = (
+    "Add the whole message of the kernel (`journalctl -k` or `dmesg` of that minute): its line "
+    '"Killed process" names the victim and its memory.'
+)
+
+
+def no_verdict(report: Report) -> tuple[str, str]:
+    """Returns what an input without a verdict shows, and what to add; both are sentences."""
+    tables = report.analysis.tables
+    killed = tables["unit_events"].filter(event="main_exited", signal="KILL")
+    if len(tables["oom_invocations"]):
+        programs = tables["oom_invocations"]["invoker_comm"].drop_nulls().unique().sort()
+        by = f" while {programs[0]} asked for memory" if len(programs) == 1 else ""
+        return f"The OOM killer ran{by}; the input does not show what it killed.", _KERNEL_LOG
+    if len(tables["oom_tasks"]):
+        number = count(len(tables["oom_tasks"]), "task")
+        return (
+            f"The kernel listed {number}, as it does before an OOM kill, but the kill itself is "
+            "not in the input.",
+            _KERNEL_LOG,
+        )
+    if len(killed):
+        unit = killed["unit"][0]
+        return (
+            f"{unit} was ended by SIGKILL; the input does not show whether memory was the reason.",
+            _KERNEL_LOG,
+        )
+    if report.analysis.memory:
+        return " ".join(_sizes(report)), _RECORD
+    return "The input does not show how the garbage collector performs.", ""
+
+
+def _sizes(report: Report) -> Iterator[str]:
+    yield "The input has sizes of memory, but not what GC costs."
+    known = [each for each in report.analysis.memory if each.needed_max_mib is not None]
+    if len(known) != 1:
+        return
+    each = known[0]
+    most = "" if each.dumps == 1 else " at most"
+    system = "" if each.sys_mib is None else f"; {mib(each.sys_mib)} are from the system"
+    yield f"The {each.needed_is} was {mib(each.needed_max_mib)}{most}{system}."
+
+
+def figures_of_deaths(report: Report) -> list[Figure]:
+    """Returns the headline figures of kills without GC cycles; empty without a proven kill."""
+    deaths = [each for each in report.analysis.post_mortems if each.proven]
+    if not deaths or report.analysis.summary.cycles or report.analysis.by_dumps:
+        return []
+    victims = sorted({each.victim for each in deaths if each.victim})
+    named = victims[0] if len(victims) == 1 else count(len(victims), "program")
+    figures = [Figure("OOM kills", f"{len(deaths):,}", named if victims else "", level="bad")]
+    sizes = [each.resident_mib for each in deaths if each.resident_mib is not None]
+    if sizes:
+        least = "" if len(sizes) == 1 else f"; at least {mib(min(sizes))}"
+        figures.append(Figure("Resident at the kill", mib(max(sizes)), f"RSS{least}"))
+    limits = {each.limit_mib for each in deaths}
+    of = {each.limit_is for each in deaths}
+    limit = limits.pop() if len(limits) == 1 else None
+    if of == {"the host's memory"}:
+        figures.append(Figure("Memory limit", "none reached", "the host ran out of memory"))
+    elif len(limits) == 0:
+        note = "add it to the input" if limit is None else f"{next(iter(of)) or 'its limit'}"
+        figures.append(Figure("Memory limit", "unknown" if limit is None else mib(limit), note))
+    heaps = [each.alloc_mib for each in report.analysis.memory if each.alloc_mib is not None]
+    if heaps:
+        figures.append(Figure("Heap allocated", mib(max(heaps)), "last MemStats dump"))
+    return figures
