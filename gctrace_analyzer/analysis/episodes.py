@@ -62,7 +62,8 @@ def as_table(rows: list[Row]) -> pl.DataFrame:
 def active_ranges(rows: list[Row]) -> pl.DataFrame:
     """Returns when the state of each episode lasted: `process kind severity start_s end_s`.
 
-    There is one row for each time that a state came and went, in the order of `rows`.
+    There is one row for each time that a state came and went, in the order of `rows`, and for
+    each of the longest pauses among those that are far longer than usual.
     """
     each = [
         {
@@ -361,7 +362,7 @@ def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         typical = cycles[name].median()
         if not isinstance(typical, float) or len(cycles) < t.short_log_cycles:
             continue
-        far = (cycles[name] > t.outlier_times * typical) & (cycles[name] > t.stw_warn_ms)
+        far = cycles.select(_is_far(pl.col(name), typical, t)).to_series()
         for found in parts(cycles, runs(far, min_count=1, gap=t.gap_cycles), t):
             longest = float(found.cycles[name].max() or 0)  # type: ignore[arg-type]
             severity = "bad" if longest > t.stw_bad_ms else "warn"
@@ -369,7 +370,26 @@ def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
                 f"{words} took up to {duration_text(longest / 1000)}; the usual "
                 f"pause is {duration_text(typical / 1000)}."
             )
-            yield _episode(found, "pause-outlier", severity, reason, stw_max_ms=longest)
+            yield {
+                **_episode(found, "pause-outlier", severity, reason, stw_max_ms=longest),
+                "ranges": _longest(
+                    found.cycles.filter(_is_far(pl.col(name), typical, t)), name
+                ),
+            }
+
+
+_MOST_RANGES = 20
+"""The most pauses of an episode that are marked in charts: the longest."""
+
+
+def _is_far(pause: pl.Expr, typical: float, t: Thresholds) -> pl.Expr:
+    return (pause > t.outlier_times * typical) & (pause > t.stw_warn_ms)
+
+
+def _longest(cycles: pl.DataFrame, name: str) -> list[Row]:
+    """Returns the times of the cycles with the longest pauses, in their order."""
+    times = cycles.top_k(_MOST_RANGES, by=name).sort("start_s").select("start_s", "end_s")
+    return times.to_dicts()
 
 
 def allocation_surge(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:

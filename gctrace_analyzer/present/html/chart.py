@@ -40,6 +40,7 @@ class Path:
     kind: str
     look: Look
     size: int = 0
+    series: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,11 @@ def _chart(figure: Figure, panel: Panel, name: str, statement: str, *, linked: b
     x = _scale(*ends, is_log=panel.log_x, size=WIDTH)
     y = _scale(span.high, span.low, is_log=panel.log_y, size=HEIGHT)
     frames = [(mark, _points(mark, zero)) for mark in panel.marks if mark.y.count()]
-    shown = tuple(path for mark, frame in frames for path in _paths(mark, frame, panel, x, y))
+    shown = tuple(
+        replace(path, series=number)
+        for number, (mark, frame) in enumerate(frames)
+        for path in _paths(mark, frame, panel, x, y)
+    )
     timed = linked and panel.is_timed
     return Chart(
         id=name,

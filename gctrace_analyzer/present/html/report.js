@@ -185,6 +185,59 @@
     return x - series.x[at - 1] <= series.x[at] - x ? at - 1 : at;
   }
 
+  // Close up, the cycles of the table replace the bins of the charts.
+  const MOST_SINGLE = 1200;
+  const single = data.records.single?.series;
+  const singles = single ? (() => {
+    const { columns, single: { drawn }, files, file } = data.records;
+    const by = (kind) => columns.find((each) => each.kind === kind)?.values;
+    const [times, numbers, lines] = [by("time"), by("cycle"), by("line")];
+    const process = columns.find((each) => each.head === "process")?.values;
+    const rows = times.map((_, row) => row).filter((row) => times[row] !== null && (!drawn.length || drawn[row])).sort((one, other) => times[one] - times[other]);
+    return { rows, x: rows.map((row) => times[row]), process, where: (row) => `gc ${numbers[row]} · ${files[file.length ? file[row] : 0]}:${lines[row]}` };
+  })() : null;
+  function closeUp(chart, [begin, end]) {
+    if (!singles) return;
+    const first = Math.max(from(singles.x, begin) - 1, 0);
+    const last = Math.min(from(singles.x, end) + 1, singles.x.length);
+    const near = range && last - first <= MOST_SINGLE;
+    const rowsOf = singles.rows.slice(first, last);
+    const column = new Map(rowsOf.map((row, at) => [row, singles.x[first + at]]));
+    all(".single", chart.svg).forEach((each) => each.remove());
+    chart.series.forEach((series, index) => {
+      series.own ??= { x: series.x, y: series.y, low: series.low, high: series.high, where: series.where };
+      Object.assign(series, series.own);
+      const paths = all(`[data-series="${index}"]`, chart.svg);
+      const swap = near && series.name in single && paths.length > 0;
+      paths.forEach((each) => { each.style.display = swap ? "none" : ""; });
+      if (!swap) return;
+      const given = single[series.name];
+      const values = typeof given === "number" ? data.records.columns[given].values : given;
+      const rows = rowsOf.filter((row) => values[row] !== null);
+      Object.assign(series, { x: rows.map((row) => column.get(row)), y: rows.map((row) => values[row]), low: undefined, high: undefined, where: rows.map(singles.where) });
+      const logarithm = ([a, b], value) => (Math.log10(b) - Math.log10(value)) / (Math.log10(b) - Math.log10(a));
+      const place = (at) => {
+        const y = chart.logY ? logarithm(chart.y, series.y[at]) : (chart.y[1] - series.y[at]) / (chart.y[1] - chart.y[0]);
+        return `${((1000 * (series.x[at] - chart.x[0])) / (chart.x[1] - chart.x[0])).toFixed(6)} ${(100 * y).toFixed(3)}`;
+      };
+      const dots = rows.map((_, at) => `M${place(at)}h0`).join("");
+      const whole = paths[paths.length - 1];
+      const path = whole.cloneNode();
+      path.style.display = "";
+      path.classList.add("single");
+      path.removeAttribute("data-series");
+      const isPoints = path.classList.contains("points");
+      path.setAttribute("d", isPoints ? dots : rows.map((row, at) => `${at && (!singles.process || singles.process[row] === singles.process[rows[at - 1]]) ? "L" : "M"}${place(at)}`).join(""));
+      whole.after(path);
+      if (isPoints || rows.length > 120) return;
+      const marks = path.cloneNode();
+      marks.classList.remove("line", "dash", "dot", "dashdot", "longdash", "longdashdot");
+      marks.classList.add("points");
+      marks.setAttribute("d", dots);
+      path.after(marks);
+    });
+  }
+
   function heights(chart, [begin, end]) {
     if (!range || chart.logY) return chart.y;
     let low = Infinity, high = -Infinity;
@@ -204,6 +257,7 @@
 
   function draw(chart) {
     const [begin, end] = range ?? whole;
+    closeUp(chart, [begin, end]);
     const [low, high] = heights(chart, [begin, end]);
     const left = (1000 * (begin - chart.x[0])) / (chart.x[1] - chart.x[0]);
     const width = (1000 * (end - begin)) / (chart.x[1] - chart.x[0]);

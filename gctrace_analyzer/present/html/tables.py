@@ -9,6 +9,7 @@ import polars as pl
 
 from gctrace_analyzer.present.format import NONE, duration, mib, mib_per_s, rate, share
 from gctrace_analyzer.present.plots import ticks
+from gctrace_analyzer.present.plots.axis import with_idle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -173,7 +174,7 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
     if not axis.by_dumps:
         # Processes that run side by side are listed, but only one of them is drawn.
         clock = "wall_time" if axis.is_time else "start_s"
-        frame = report.analysis.enriched.with_columns(x=pl.col(clock))
+        frame = with_idle(report.analysis.enriched).with_columns(x=pl.col(clock))
         frame = frame.with_columns(t=_position(axis))
     columns = _INTERVALS if axis.by_dumps else _CYCLES
     total = len(frame)
@@ -204,6 +205,7 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
         "columns": shown,
         "length": _values(frame, "elapsed_s"),
         "off": _off_axis(frame, axis),
+        "single": _single(frame, axis, shown) if total <= most else {},
         "files": [str(name or "frame").rpartition("/")[2] for name in names],
         "file": sources.replace_strict(names, list(range(len(names)))).to_list()
         if len(names) > 1
@@ -212,6 +214,46 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
             (index for index, each in enumerate(columns_of(shown)) if each == _FIRST), 0
         ),
     }
+
+
+_SINGLE = {
+    "heap at cycle start": "heap_start_mib",
+    "live heap (marked)": "heap_live_mib",
+    "heap goal": "heap_goal_mib",
+    "sweep termination": "stw_sweep_term_ms",
+    "mark termination": "stw_mark_term_ms",
+    "with idle marking": "gc_cpu_with_idle_share",
+    "GC CPU": "gc_cpu_share",
+    "mark assist": "assist_share",
+    "allocation": "alloc_mib_per_s",
+    "interval": "interval_s",
+    "effective GOGC": "effective_gogc",
+}
+"""The column of each series over time: close up, the page draws single cycles instead of bins."""
+
+
+def _single(frame: pl.DataFrame, axis: Axis, shown: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the values of each series, by its name; empty if every chart has all cycles.
+
+    A number is that of a column of the table; `drawn` has 0 for rows that are not in the charts.
+    """
+    if axis.by_dumps or len(axis.cycles) <= axis.bins:
+        return {}
+    heads = {name: head for head, name, _ in _CYCLES}
+    at = {each["head"]: index for index, each in enumerate(shown)}
+    found: dict[str, Any] = {
+        series: at.get(heads.get(name, "")) for series, name in _SINGLE.items()
+    }
+    for series, name in _SINGLE.items():
+        if found[series] is None:
+            found[series] = _values(frame, name)
+    gogc = pl.col("effective_gogc") > 0
+    by_goal = pl.col("goal_set_by").ne_missing("heap-minimum")
+    found["effective GOGC"] = _values(
+        frame.with_columns(pl.when(gogc & by_goal).then("effective_gogc")), "effective_gogc"
+    )
+    drawn = frame["process"].is_in(list(axis.processes))
+    return {"series": found, "drawn": [] if drawn.all() else drawn.cast(pl.Int8).to_list()}
 
 
 _LONGEST_NAME = 18

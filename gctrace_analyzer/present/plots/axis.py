@@ -127,7 +127,7 @@ def axis_of(report: Report, *, bins: int) -> Axis:
     whole = _intervals(report) if by_dumps else report.analysis.tables["cycles"]
     shown, is_time = _shown(whole)
     drawn = pl.col("process").is_in(shown)
-    rows = whole if by_dumps else _with_idle(report.analysis.enriched.filter(drawn))
+    rows = whole if by_dumps else with_idle(report.analysis.enriched.filter(drawn))
     rows = rows.filter(drawn).with_columns(
         x=pl.col("wall_time") if is_time else pl.col("start_s")
     )
@@ -156,7 +156,8 @@ def axis_of(report: Report, *, bins: int) -> Axis:
     return Axis(rows, is_time, by_dumps, tuple(shown), starts, tuple(notes), bins)
 
 
-def _with_idle(cycles: pl.DataFrame) -> pl.DataFrame:
+def with_idle(cycles: pl.DataFrame) -> pl.DataFrame:
+    """Returns the cycles with the columns that only charts and figures of a range need."""
     busy_s = (pl.col("gc_cpu_ms") + pl.col("idle_cpu_ms").fill_null(0)) / 1000
     capacity_s = pl.col("cpus") * pl.col("elapsed_s")
     elapsed_s = pl.col("elapsed_s")

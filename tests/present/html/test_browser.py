@@ -477,3 +477,57 @@ def test_a_sweep_shows_each_setting_with_its_whole_name(
         assert page.locator(f"th:text-is('{long}')").count() == 2
         assert page.locator(".lane.best").count() == 5
         assert wrong == []
+
+
+def test_close_up_a_long_run_shows_single_cycles(browser: Any, tmp_path: Path) -> None:
+    run = gca.read(ROOT / "tests/corpus/metrics/etcd/thrash-limit32/run.log.gz")
+    path = saved(run, tmp_path)
+    within = run.cycles.filter(run.cycles["start_s"].is_between(30.0, 30.4))
+    with opened(browser, path, "#t=30.000-30.400") as (page, wrong):
+        drawn_whole(page)
+        chart = page.locator("#timeline-pauses")
+        single = chart.locator("path.single").first.get_attribute("d")
+        # One cycle on each side continues lines to the edges.
+        assert single.count("M") == len(within) + 2
+        assert (
+            chart.locator("[data-series='0']").first.evaluate("each => each.style.display")
+            == "none"
+        )
+        assert "a point is" not in page.inner_text("#range")
+        page.get_by_role("button", name="Reset").click()
+        assert page.locator("path.single").count() == 0
+        assert (
+            chart.locator("[data-series='0']").first.evaluate("each => each.style.display")
+            == ""
+        )
+        assert "a point is the mean" in page.inner_text("#range")
+        assert wrong == []
+
+
+def test_cycles_of_a_program_that_is_not_drawn_have_their_own_time(
+    browser: Any, tmp_path: Path
+) -> None:
+    path = saved(gca.read(SAMPLES / "together-go1.22.log"), tmp_path)
+    with opened(browser, path) as (page, wrong):
+        drawn_whole(page)
+        times = page.locator("#records tbody td:nth-child(3)").all_inner_texts()
+        assert len(times) == 25
+        assert "–" not in times
+        assert page.locator("#records tbody a").count() < 25
+        assert wrong == []
+
+
+def test_a_long_name_of_a_file_leaves_room_for_the_line(browser: Any, tmp_path: Path) -> None:
+    log = tmp_path / "a-service-with-a-very-long-name-in-production-7d9f8c6b5-x2x4z.log"
+    log.write_text((SAMPLES / "steady-go1.26.log").read_text())
+    second = tmp_path / "another-service-with-a-very-long-name-in-production.log"
+    second.write_text((SAMPLES / "spike-go1.26.log").read_text())
+    for inputs in ([log], [log, second]):
+        path = saved(gca.read(*inputs), tmp_path)
+        with opened(browser, path, viewport={"width": 1440, "height": 900}) as (page, wrong):
+            drawn_whole(page)
+            box = page.locator("#records").evaluate(
+                "each => [each.scrollWidth, each.clientWidth]"
+            )
+            assert box[0] <= box[1]
+            assert wrong == []

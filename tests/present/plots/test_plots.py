@@ -274,7 +274,7 @@ def test_bands_show_when_a_state_that_comes_and_goes_lasted(tmp_path: Path) -> N
     bands = [
         each for each in described(report, "timeline").bands if each.name == "pause-outlier"
     ]
-    assert len(bands) == len(long)
+    assert len(bands) == 20
     widths: list[Any] = [each.end - each.begin for each in bands]  # type: ignore[operator]
     assert sum(widths) < 2
     assert [each.row is not None for each in bands] == [True] + [False] * (len(bands) - 1)
