@@ -192,7 +192,7 @@ class Baseline:
     @property
     def growth_is_known(self) -> bool:
         """Whether the growth is steady, and was observed for long enough to be extrapolated."""
-        return self.growth is not None and self.growth.is_long and self.growth.is_steady
+        return self.growth is not None and self.growth.is_lasting
 
     @property
     def measured(self) -> Load | None:

@@ -250,6 +250,10 @@ class Thresholds:
     """Growth in the last third of the time, relative to the mean of all thirds. A cache that
     fills slows down; a leak goes on."""
 
+    growth_regular_times: float = 10.0
+    """Upper bound of the slope, relative to the lower one. A wider interval comes from a few
+    cycles of a start-up, and gives no rate per hour."""
+
     grown_times: float = 1.5
     """Peak of the live heap of a process that thrashes, relative to its first level. The growth,
     and not the limit alone, is then the cause."""

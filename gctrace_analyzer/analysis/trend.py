@@ -137,6 +137,16 @@ class LiveGrowth:
         return self.span_s >= DEFAULT.growth_min_span_s
 
     @property
+    def is_regular(self) -> bool:
+        """Whether the growth is even enough for a rate per hour."""
+        return self.high <= DEFAULT.growth_regular_times * self.low
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether it looks like a leak: long, regular, and still going on at the end."""
+        return self.is_steady and self.is_long and self.is_regular
+
+    @property
     def span_s(self) -> float:
         """The length of the time range."""
         return self.end_s - self.begin_s

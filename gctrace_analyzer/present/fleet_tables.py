@@ -34,16 +34,22 @@ _WRITTEN: Mapping[str, Callable[[float | None], str]] = {
 }  # fmt: skip
 
 
+_HUNDREDTH = 0.01
+
+
 def cores(value: float | None) -> str:
     """Formats cores or GiB with two digits.
 
-    >>> cores(412.3), cores(3.14), cores(0.0412), cores(-0.2), cores(0)
-    ('412', '3.1', '0.04', '-0.20', '0')
+    >>> cores(412.3), cores(3.14), cores(0.0412), cores(-0.2), cores(0), cores(0.0037)
+    ('412', '3.1', '0.04', '-0.20', '0', '0.004')
     """
     if value is None:
         return NONE
     if value == 0:
         return "0"
+    if abs(value) < _HUNDREDTH:
+        # 0.00 would hide what a change is relative to.
+        return "<0.001" if abs(value) < _HUNDREDTH / 10 else f"{value:.3f}"
     return f"{value:,.{0 if abs(value) >= 10 else 1 if abs(value) >= 1 else 2}f}"
 
 
@@ -135,10 +141,10 @@ def processes(answers: Answers, most: int) -> Ranking:
 def _history(found: History, most: int) -> Ranking:
     columns = (
         _SERVICE,
-        Column("GC cores", _course("gc_cores"), align="l"),
+        Column("GC cores", _course("gc_cores"), align="l", is_course=True),
         Column("first", _end("gc_cores", 0, cores), align="r"),
         Column("now", _end("gc_cores", -1, cores), align="r"),
-        Column("live heap", _course("live_heap_p50_mib"), align="l"),
+        Column("live heap", _course("live_heap_p50_mib"), align="l", is_course=True),
         Column("first", _end("live_heap_p50_mib", 0, mib), align="r"),
         Column("now", _end("live_heap_p50_mib", -1, mib), align="r"),
     )
@@ -221,7 +227,7 @@ _COUNTS = (
 
 _THRASHING = (
     _SERVICE,
-    Column("", lambda row: row["state"], "state", "l"),
+    Column("thrashing", lambda row: row["state"], "state", "l"),
     Column("before", lambda row: _whole(row["before"]), "before"),
     Column("now", lambda row: _whole(row["after"]), "after"),
 )

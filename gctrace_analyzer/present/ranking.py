@@ -31,6 +31,7 @@ class Column:
         most: the number of characters that a terminal shows at least, and where other columns
             leave no room, at most; 0: as many as there are.
         is_wide: True for sentences, which take several lines of a page.
+        is_course: True for bars, one for each run.
     """
 
     head: str
@@ -39,6 +40,7 @@ class Column:
     align: Literal["l", "r"] = "r"
     most: int = 0
     is_wide: bool = False
+    is_course: bool = False
 
     def value(self, row: Row) -> float | str | None:
         """Returns what a row is sorted by."""

@@ -39,7 +39,8 @@ _SETTLED = "Watch whether it goes on growing; this looks like a cache that has f
     "robust slope (Theil–Sen) is above 0, and the growth over the rest is at least "
     "{t.growth_min_share:.0%} of the median and {t.growth_min_mib:g} MiB. Only a note if the "
     "growth is slower at the end (under {t.growth_steady:.0%} of the mean in the last third), or "
-    "if the log covers less than {t.growth_min_span_s:.0f} s and the growth did not lead to "
+    "if the log covers less than {t.growth_min_span_s:.0f} s or the upper bound of the slope is "
+    "over {t.growth_regular_times:g} times the lower one, and the growth did not lead to "
     "thrashing. Needs at least {t.min_cycles} cycles.",
     advice="Look for a leak: compare two heap profiles (`go tool pprof -base`).",
     source="our heuristic: the slope of what is live after each collection",
@@ -53,20 +54,24 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     text, advice = grown, None
     if not growth.is_steady and not facts.grew_into_limit:
         text, advice = f"{grown}, and hardly in the last third of that time", _SETTLED
-    elif growth.is_steady and growth.is_long:
+    elif growth.is_lasting:
         text += (
             f" ({growth.mib_per_h:+,.0f} MiB/h, 95 % CI {growth.low:,.0f} to "
             f"{growth.high:,.0f})"
         ) + _time_to_limit(facts, growth.mib_per_h)
     elif not facts.grew_into_limit:
-        text += ", which is too short to distinguish a leak from a start-up"
+        text += (
+            ", but too unevenly for a rate"
+            if growth.is_long
+            else ", which is too short to distinguish a leak from a start-up"
+        )
         advice = RECORD_LONGER
     if facts.grew_into_limit:
         thrash = facts.episodes.filter(kind="limit-thrash").sort("start_s")
         since = duration_text(thrash["start_s"][0])
         reason = thrash["reason"][0].rstrip(".")
         text += f". From {since} on, {reason[0].lower()}{reason[1:]}"
-    serious = facts.grew_into_limit or (growth.is_steady and growth.is_long)
+    serious = facts.grew_into_limit or growth.is_lasting
     yield Evidence(
         "warn" if serious else "info",
         text + ".",
@@ -74,7 +79,7 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
         start_s=facts.warmed_up["start_s"][0] if facts.grew_into_limit else growth.begin_s,
         end_s=growth.end_s,
         advice=advice,
-        headline=_headline(facts, grown, leak=growth.is_steady and growth.is_long),
+        headline=_headline(facts, grown, leak=growth.is_lasting),
     )
 
 

@@ -71,7 +71,7 @@ def _p99(report: Report) -> str:
 def _growth(report: Report) -> str:
     process = report.analysis.longest_process
     growth = None if process is None else report.analysis.live_growth(process)
-    if growth is None or not (growth.is_steady and growth.is_long):
+    if growth is None or not growth.is_lasting:
         return ""
     return f" It grows by {mib(growth.mib_per_h)}/h."
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present import fleet, fleet_tables
-from gctrace_analyzer.present.format import count
+from gctrace_analyzer.present.format import count, printable
 from gctrace_analyzer.present.html.embed import embedded
 from gctrace_analyzer.present.html.parts import environment
 from gctrace_analyzer.present.sections.verdict import WORDS
@@ -57,10 +58,12 @@ def dumps(
     first, *others = fleet.facts(answers)
     changes, rest = _by_age(answers)
     linked = _Linked(answers, links or {})
+    folder = _folder(answers)
+    severity, sentence = _verdict(answers)
     return page(
         first,
-        others,
-        _verdict(answers),
+        [*others, *([f"Files in {printable(folder)}"] if folder else [])],
+        (severity, sentence.replace(folder, "", 1) if folder else sentence),
         [fleet_tables.processes(answers, MOST_ON_PAGE), *rest],
         fleet.notes(answers),
         first=most,
@@ -69,6 +72,7 @@ def dumps(
         since="" if answers.changes is None else fleet.since(answers.changes),
         changes=changes,
         linked=linked,
+        folder=folder,
         theme=theme,
     )
 
@@ -106,11 +110,15 @@ def page(
     since: str = "",
     changes: Sequence[Ranking] = (),
     linked: _Linked | None = None,
+    folder: str = "",
     theme: Theme = "auto",
 ) -> str:
-    """Returns a page of ranked tables; `verdict` is a severity and a sentence."""
+    """Returns a page of ranked tables.
+
+    `verdict` is a severity and a sentence; `folder` is left out of the names of files.
+    """
     numbered = enumerate((*changes, *tables))
-    shown = [_ranked(number, each, linked) for number, each in numbered if each.rows]
+    shown = [_ranked(number, each, linked, folder) for number, each in numbered if each.rows]
     older = sum(bool(each.rows) for each in changes)
     return (
         environment()
@@ -161,11 +169,23 @@ class _Linked:
         return self.links.get(key or self._alone.get(row.get("service", ""), ("", 0)), "")
 
 
-def _ranked(number: int, each: Ranking, linked: _Linked | None) -> Ranked:
+def _folder(answers: Answers) -> str:
+    """Returns the folder of all files, with the slash at its end; empty if there is none."""
+    files = answers.processes["file"].to_list()
+    # `commonpath` would take the two slashes of a URL for one.
+    start = commonprefix(files)  # noqa: RUF071
+    folder = start[: start.rfind("/") + 1]
+    return folder if len(set(files)) > 1 and not folder.endswith("://") else ""
+
+
+def _ranked(number: int, each: Ranking, linked: _Linked | None, folder: str) -> Ranked:
     rows = [
         (
             "" if linked is None else linked.of(row),
-            [(text, column.value(row)) for column, text in each.cells(row)],
+            [
+                (text.removeprefix(folder), column.value(row))
+                for column, text in each.cells(row)
+            ],
         )
         for row in each.rows
     ]

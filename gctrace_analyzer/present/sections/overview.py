@@ -346,7 +346,7 @@ def _growth(report: Report) -> str:
     growth = report.analysis.live_growth(process)
     if growth is None:
         return f"{most}; no significant growth"
-    if not (growth.is_steady and growth.is_long):
+    if not growth.is_lasting:
         return most
     return rate_of_growth(growth.mib_per_h, growth.low, growth.high)
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.rules import live_heap
+from tests.conftest import CORPUS
 from tests.helpers.corpus import live
 from tests.helpers.facts import facts_of, log_of, matches
 
@@ -93,6 +95,13 @@ def test_a_step_to_another_level_is_reported() -> None:
     assert not matches(live_heap.live_heap_step, facts_of(log_of(19, live=lambda n: 50 * n)))
     uneven = facts_of(log_of(60, live=lambda n: 50 + 100 * (n % 2) + 200 * (n > 30)))
     assert not matches(live_heap.live_heap_step, uneven)
+
+
+def test_growth_in_a_few_leaps_has_no_rate_per_hour() -> None:
+    run = gca.read(CORPUS / "wild" / "go42642-multims-sweepterm.log")
+    (finding,) = run.findings().filter(id="GC021").iter_rows(named=True)
+    assert finding["severity"] == "info"
+    assert finding["evidence"].endswith("but too unevenly for a rate.")
 
 
 @pytest.mark.parametrize("cycles", [60, 600])
