@@ -86,12 +86,10 @@ class Thresholds:
     running the program (golang/go#27732)."""
 
     early_trigger: float = 0.72
-    """Share of the way from the live heap to the goal. From Go 1.19 on 45/64 is the earliest
-    trigger the pacer may choose."""
+    """Share of the way from the live heap to the goal. From Go 1.19 on 45/64 is the earliest."""
 
     early_trigger_old: float = 0.62
-    """Share of the way from the live heap to the goal. In Go 1.14 to 1.17 0.6 was the earliest
-    trigger."""
+    """Share of the way to the goal. In Go 1.14 to 1.17 0.6 was the earliest trigger."""
 
     stw_warn_ms: float = 1.0
     """Milliseconds. Go has aimed at pauses below one millisecond since Go 1.8."""
@@ -104,8 +102,7 @@ class Thresholds:
     """Milliseconds. Every request that is in flight during such a pause is visibly late."""
 
     low_gogc: float = 50.0
-    """Effective GOGC. The heap may grow by less than half of the live heap: GC costs at least
-    twice as much as with GOGC=100."""
+    """Effective GOGC. GC costs at least twice as much as with GOGC=100."""
 
     low_gogc_cpu: float = 0.05
     """Share of CPU that a low GOGC has to cost for a warning: GOGC=100 would save most of it."""
@@ -129,8 +126,7 @@ class Thresholds:
     """Share of GOMAXPROCS. Below this, fewer processors were stopped than GOMAXPROCS says."""
 
     quota_times: float = 2.0
-    """Times the CPU limit. A GOMAXPROCS this high can use up the quota in half of each
-    period."""
+    """Times the CPU limit. A GOMAXPROCS this high can use up the quota in half a period."""
 
     many_procs: int = 8
     """Processors. With at least this many, a CPU quota below GOMAXPROCS is common, and idle
@@ -247,16 +243,14 @@ class Thresholds:
     """Seconds. Growth over a shorter time can be the start-up."""
 
     growth_steady: float = 0.5
-    """Growth in the last third of the time, relative to the mean of all thirds. A cache that
-    fills slows down; a leak goes on."""
+    """Growth in the last third of the time, relative to the mean. A cache that fills slows down."""
 
     growth_regular_times: float = 10.0
-    """Upper bound of the slope, relative to the lower one. A wider interval comes from a few
-    cycles of a start-up, and gives no rate per hour."""
+    """Upper bound of the slope, relative to the lower one. A wider interval gives no rate."""
 
     grown_times: float = 1.5
-    """Peak of the live heap of a process that thrashes, relative to its first level. The growth,
-    and not the limit alone, is then the cause."""
+    """Peak of the live heap of a process that thrashes, relative to its first level: its growth,
+    and not the limit alone, is the cause."""
 
     no_room_gogc: float = 1.0
     """Effective GOGC. Lower ones are the live heap itself, within the rounding: it did not fit."""
@@ -277,8 +271,7 @@ class Thresholds:
     """Relative standard deviation of the live heap. Above it the heap is not at a level."""
 
     step_drift: float = 0.35
-    """Change from the first third of a half to its last, relative to the difference between the
-    halves. Constant growth has 2/3, a step 0."""
+    """Change within a half, relative to that between the halves. Steady growth has 2/3."""
 
     spike_times: float = 2.0
     """Times the median of the surrounding cycles. A spike doubles the heap goal as well."""
