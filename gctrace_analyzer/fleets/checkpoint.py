@@ -40,6 +40,8 @@ _PART = pl.Struct(
         "seam_alloc_mib": pl.Float64,
         "true_live_sum": pl.Float64,
         "true_live_count": pl.Int64,
+        "allocated_mib": pl.Float64,
+        "allocated_s": pl.Float64,
         "first_cycle": pl.Struct(_CYCLES),
         "last_cycle": pl.Struct(_CYCLES),
         "before": pl.Struct(_KEY),
@@ -100,6 +102,8 @@ def _part_to_dict(part: ProcessPart) -> dict[str, Any]:
         "seam_alloc_mib": figures.seam_alloc_mib,
         "true_live_sum": figures.true_live[0],
         "true_live_count": figures.true_live[1],
+        "allocated_mib": figures.allocated[0],
+        "allocated_s": figures.allocated[1],
         "first_cycle": part.first.row(0, named=True),
         "last_cycle": part.last.row(0, named=True),
         "before": None if part.before is None else dict(zip(_KEY, part.before, strict=True)),
@@ -116,6 +120,7 @@ def _part_of_dict(part: Mapping[str, Any]) -> ProcessPart:
         pl.DataFrame(part["live"], schema=_LIVE),
         part["seam_alloc_mib"],
         (part["true_live_sum"], part["true_live_count"]),
+        (part["allocated_mib"], part["allocated_s"]),
     )
     before = part["before"]
     return ProcessPart(
