@@ -69,7 +69,7 @@ def figures_of_deaths(report: Report) -> list[Figure]:
     figures = [Figure("OOM kills", f"{len(deaths):,}", named if victims else "", level="bad")]
     sizes = [each.resident_mib for each in deaths if each.resident_mib is not None]
     if sizes:
-        least = "" if len(sizes) == 1 else f"; at least {mib(min(sizes))}"
+        least = "" if len(sizes) == 1 else f"; the smallest was {mib(min(sizes))}"
         figures.append(Figure("Resident at the kill", mib(max(sizes)), f"RSS{least}"))
     limits = {each.limit_mib for each in deaths}
     of = {each.limit_is for each in deaths}
@@ -77,7 +77,7 @@ def figures_of_deaths(report: Report) -> list[Figure]:
     if of == {"the host's memory"}:
         figures.append(Figure("Memory limit", "none reached", "the host ran out of memory"))
     elif len(limits) == 0:
-        note = "add it to the input" if limit is None else f"{next(iter(of)) or 'its limit'}"
+        note = "add it to the input" if limit is None else next(iter(of)) or ""
         figures.append(Figure("Memory limit", "unknown" if limit is None else mib(limit), note))
     heaps = [each.alloc_mib for each in report.analysis.memory if each.alloc_mib is not None]
     if heaps:

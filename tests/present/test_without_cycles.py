@@ -1,0 +1,71 @@
+"""Inputs without GC cycles: what they show, and what to add."""
+
+from __future__ import annotations
+
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.present.html import report as page
+from gctrace_analyzer.present.sections import verdict
+from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
+from tests.conftest import CORPUS
+
+WILD = CORPUS / "wild"
+
+
+@pytest.mark.parametrize(
+    ("name", "shows", "to_add"),
+    [
+        (
+            "oom-dmesg-relative-delta-time",
+            "The OOM killer ran while prometheus asked for memory",
+            "`journalctl -k`",
+        ),
+        ("oom-prometheus8533-task-table", "The kernel listed 6 tasks", "`journalctl -k`"),
+        (
+            "oom-prometheus7987-systemd",
+            "prometheus.service was ended by SIGKILL",
+            "`journalctl -k`",
+        ),
+    ],
+)
+def test_parts_of_a_kill_say_what_is_missing(name: str, shows: str, to_add: str) -> None:
+    found = verdict.shown(gca.read(WILD / f"{name}.log").report())
+    assert found.level == "none"
+    assert found.sentence.startswith(shows)
+    assert to_add in found.action
+
+
+def test_a_few_sizes_of_memory_say_what_to_record() -> None:
+    log = CORPUS / "inputs" / "memstats" / "printmemusage-go126.txt"
+    found = verdict.shown(gca.read(log).report())
+    assert (
+        "The heap allocated was 233 MiB at most; 272 MiB are from the system." in found.sentence
+    )
+    assert found.action.startswith("Run the program with GODEBUG=gctrace=1")
+
+
+def test_the_page_of_a_kill_has_its_figures_once() -> None:
+    report = gca.read(WILD / "seed-docker-memstats-oneline.log").report()
+    figures = {each.label: (each.value, each.note) for each in figures_of_deaths(report)}
+    assert figures == {
+        "OOM kills": ("1", "test"),
+        "Resident at the kill": ("7,329 MiB", "RSS"),
+        "Memory limit": ("none reached", "the host ran out of memory"),
+        "Heap allocated": ("6,789 MiB", "last MemStats dump"),
+    }
+    text = page.dumps(report)
+    assert 'href="#deaths"' in text
+    assert 'id="GC039"' not in text
+    assert "with 6,773 MiB of heap allocated or more: 92 % of what was resident" in text
+
+
+def test_kills_of_unknown_limits_say_so() -> None:
+    report = gca.read(WILD / "oom-go-service-gomemlimit-192mib.log").report()
+    figures = {each.label: (each.value, each.note) for each in figures_of_deaths(report)}
+    assert figures["Memory limit"] == ("unknown", "add it to the input")
+    assert figures["Resident at the kill"] == ("239 MiB", "RSS; the smallest was 237 MiB")
+    known = gca.read(WILD / "k8s-describe-pod-oomkilled-restart230.log").report()
+    assert {"Memory limit": "2,048 MiB"}.items() <= {
+        each.label: each.value for each in figures_of_deaths(known)
+    }.items()
