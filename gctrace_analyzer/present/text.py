@@ -56,8 +56,6 @@ def _head(report: Report) -> Iterator[Line]:
 
 def verdict_lines(report: Report) -> Iterator[Line]:
     """Yields the verdict: consequence and cause, what changed when it began, what to do."""
-    if report.verdict is None:
-        return
     found = verdict.shown(report)
     yield ()
     for text in wrap(found.sentence, width()):

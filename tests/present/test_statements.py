@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -154,13 +153,3 @@ def test_a_hundredth_of_a_few_pauses_is_not_named() -> None:
     long = found.filter(pl.col("id") == "GC009")["evidence"][0]
     assert "half of these 27 pauses take over 0.19 ms" in long
     assert found["id"][0] == "GC009"
-
-
-def test_an_oom_killer_whose_victim_is_missing_is_named() -> None:
-    log = (
-        "api invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0\n"
-        "memory: usage 1048576kB, limit 1048576kB, failcnt 3\n"
-    )
-    text = str(gca.read(io.BytesIO(log.encode())).summary())
-    assert "The OOM killer ran at <stream>:1 because 1,024 MiB were used up." in text
-    assert max(map(len, text.splitlines())) <= 80

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 import gctrace_analyzer as gca
@@ -18,7 +20,7 @@ WILD = CORPUS / "wild"
     [
         (
             "oom-dmesg-relative-delta-time",
-            "The OOM killer ran while prometheus asked for memory",
+            "The OOM killer ran while prometheus asked for memory (",
             "`journalctl -k`",
         ),
         ("oom-prometheus8533-task-table", "The kernel listed 6 tasks", "`journalctl -k`"),
@@ -69,3 +71,18 @@ def test_kills_of_unknown_limits_say_so() -> None:
     assert {"Memory limit": "2,048 MiB"}.items() <= {
         each.label: each.value for each in figures_of_deaths(known)
     }.items()
+
+
+def test_the_terminal_says_that_an_oom_killer_ran_and_where() -> None:
+    log = (
+        "api invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0\n"
+        "memory: usage 1048576kB, limit 1048576kB, failcnt 3\n"
+    )
+    text = str(gca.read(io.BytesIO(log.encode())).summary())
+    said = (
+        "The OOM killer ran while api asked for memory (<stream>:1), at a limit of 1,024 MiB; "
+        "the input does not show what it killed."
+    )
+    assert said in " ".join(text.split())
+    assert "journalctl -k" in text
+    assert max(map(len, text.splitlines())) <= 80

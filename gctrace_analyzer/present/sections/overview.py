@@ -18,7 +18,7 @@ from gctrace_analyzer.present.format import (
     rate_of_growth,
     share,
 )
-from gctrace_analyzer.units import MIB, cores_text
+from gctrace_analyzer.units import cores_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -298,31 +298,10 @@ def damage(report: Report) -> list[str]:
         for source in report.analysis.log.sources
         if not source.ends_in_newline and (source.name, source.lines) in cut
     ]
-    evidence = (
-        report.analysis.post_mortems or report.analysis.memory or report.analysis.unit_cpu
-    )
-    if not report.analysis.summary.cycles and not evidence:
-        lines = sum(report.analysis.log.runtime_lines.values())
-        others = f"{count(lines, 'other line')} from the Go runtime"
-        sentences.append(f"No GC cycles; {others}." if lines else "No GC cycles.")
-        sentences += _without_kill(report)
+    lines = sum(report.analysis.log.runtime_lines.values())
+    if lines and not report.analysis.summary.cycles:
+        sentences.append(f"{count(lines, 'other line')} from the Go runtime.")
     return sentences
-
-
-def _without_kill(report: Report) -> list[str]:
-    """Says that the OOM killer ran if the lines about what it killed are missing."""
-    ran = report.analysis.log.tables["oom_invocations"]
-    if ran.is_empty():
-        return []
-    first = ran.row(0, named=True)
-    where = place(first["source"], first["line_no"])
-    limit = first["limit_bytes"]
-    full = "" if limit is None else f" because {mib(limit / MIB)} were used up"
-    others = f" (and {len(ran) - 1:,} times later)" if len(ran) > 1 else ""
-    return [
-        f"The OOM killer ran at {where}{others}{full}. Which process it killed, if any, is not "
-        "in the input: add the lines that follow."
-    ]
 
 
 def _with_level(

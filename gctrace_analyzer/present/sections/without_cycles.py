@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.present.format import count, mib
+from gctrace_analyzer.present.format import count, mib, place
 from gctrace_analyzer.present.sections.overview import Figure
+from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import polars as pl
 
     from gctrace_analyzer.present.report import Report
 
@@ -27,9 +30,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
     tables = report.analysis.tables
     killed = tables["unit_events"].filter(event="main_exited", signal="KILL")
     if len(tables["oom_invocations"]):
-        programs = tables["oom_invocations"]["invoker_comm"].drop_nulls().unique().sort()
-        by = f" while {programs[0]} asked for memory" if len(programs) == 1 else ""
-        return f"The OOM killer ran{by}; the input does not show what it killed.", _KERNEL_LOG
+        return _ran(tables["oom_invocations"]), _KERNEL_LOG
     if len(tables["oom_tasks"]):
         number = count(len(tables["oom_tasks"]), "task")
         return (
@@ -46,6 +47,20 @@ def no_verdict(report: Report) -> tuple[str, str]:
     if report.analysis.memory:
         return " ".join(_sizes(report)), _RECORD
     return "The input does not show how the garbage collector performs.", ""
+
+
+def _ran(invocations: pl.DataFrame) -> str:
+    first = invocations.row(0, named=True)
+    programs = invocations["invoker_comm"].drop_nulls().unique().sort()
+    by = f" while {programs[0]} asked for memory" if len(programs) == 1 else ""
+    where = place(first["source"], first["line_no"])
+    limits = invocations["limit_bytes"].unique()
+    limit = limits[0] if len(limits) == 1 else None
+    of = "" if limit is None else f", at a limit of {mib(limit / MIB)}"
+    times = f" {len(invocations):,} times, first" if len(invocations) > 1 else ""
+    return (
+        f"The OOM killer ran{times}{by} ({where}){of}; the input does not show what it killed."
+    )
 
 
 def _sizes(report: Report) -> Iterator[str]:
