@@ -9,6 +9,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.metrics.episodes import episodes
+from tests.helpers.intervals import interval_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,32 +127,6 @@ def test_the_figures_of_an_episode_by_hand(tmp_path: Path) -> None:
     assert summary.gc_interval_p50_ms == pytest.approx(25)
     assert summary.alloc_mib_per_s == pytest.approx(120)
     assert summary.alloc_total_mib == pytest.approx(120 * (SCRAPES - 1) * EVERY_S)
-
-
-def interval_rows(*changed: dict[str, Any]) -> pl.DataFrame:
-    """Returns intervals of five seconds, of a program that does not thrash, with these values.
-
-    It has 10 cycles in each, which allocate 10 MiB of a goal of 100 MiB under a limit that sets
-    it, and GC takes 40 % of the CPU.
-    """
-    usual: dict[str, Any] = {
-        "process": 0, "gc_cycles": 10, "forced_cycles": 0, "length_s": 5.0, "alloc_mib": 120.0,
-        "heap_goal_mib": 100.0, "goal_mib": 100.0, "heap_live_mib": 80.0, "heap_alloc_mib": 90.0,
-        "memory_limit_mib": 120.0, "limit_known": True, "by_limit": True, "by_limit_before": True,
-        "limiter_active": None, "gogc_pct": 100.0, "gc_cpu_share": 0.4, "gc_cpu_base": 5.0,
-        "idle_cpu_s": 0.5, "source": "log", "line_no": 1,
-    }  # fmt: skip
-    rows = [
-        {**usual, "begin_s": 5.0 * n, "end_s": 5.0 * n + 5, "num_gc": 100 + 10 * n, **row}
-        for n, row in enumerate(changed)
-    ]
-    types = {
-        "memory_limit_mib": pl.Float64,
-        "limiter_active": pl.Boolean,
-        "by_limit": pl.Boolean,
-    }
-    more = {"by_limit_before": pl.Boolean, "gc_cpu_share": pl.Float64, "alloc_mib": pl.Float64}
-    return pl.DataFrame(rows, schema_overrides=types | more)
 
 
 NO_LIMIT: dict[str, Any] = {"memory_limit_mib": None, "by_limit": None, "by_limit_before": None}
