@@ -248,7 +248,8 @@ def walk(seed: int, count: int, rise: float, wander: int) -> tuple[list[float], 
     rng = random.Random(seed)
     xs, ys, x, off = [], [], 0.0, 0
     for n in range(count):
-        x += rng.choice([0.125, 1.0, 1.5, 7.0])
+        # Never at the very end of a range, where rounding decides
+        x += rng.choice([0.1, 1.0, 1.5, 7.0]) * rng.uniform(0.9, 1.1)
         off += rng.randint(-wander, wander) // 8
         xs.append(x)
         ys.append(float(100 + round(rise * n) + rng.randint(-2, 2) + off))
