@@ -1,0 +1,243 @@
+"""Derived columns and what set each goal, calculated cycle by cycle in plain Python."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from statistics import median
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gctrace_analyzer.analysis.cycles import (
+    by_process,
+    goal_setters,
+    is_one_process,
+    of_process,
+    with_goal_set_by,
+    with_metrics,
+)
+from gctrace_analyzer.testing import read_text
+from tests.helpers import loads
+from tests.helpers.tables import cycle_tables, few
+
+Row = dict[str, Any]
+
+
+def quotient(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole is not None and whole > 0 else None
+
+
+def less(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other
+
+
+def end_s(row: Row) -> float:
+    names = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
+    return float(row["start_s"] + sum(row[name] for name in names) / 1000)
+
+
+def metrics_by_hand(rows: list[Row]) -> list[Row]:
+    """The derived columns of one process whose lines have times."""
+    found = []
+    for at, row in enumerate(rows):
+        last: Row = rows[at - 1] if at and rows[at - 1]["gc_num"] == row["gc_num"] - 1 else {}
+        near: Row = rows[at + 1] if at + 1 < len(rows) else {}
+        near = near if near.get("gc_num") == row["gc_num"] + 1 else {}
+        live = last.get("heap_live_mib")
+        spent = row["stw_sweep_term_cpu_ms"] + row["stw_mark_term_cpu_ms"]
+        spent += row["assist_cpu_ms"] + row["background_cpu_ms"]
+        # Missing lines do not matter here: the time since the cycle before in the log counts.
+        since = end_s(rows[at - 1]) if at else (0.0 if row["gc_num"] == 1 else row["start_s"])
+        marked = row["heap_end_mib"] - row["heap_start_mib"]
+        until_next = less(near.get("heap_start_mib"), row["heap_live_mib"])
+        alloc = None if until_next is None else marked + until_next
+        roots = (last.get("stacks_mib") or 0) + (last.get("globals_mib") or 0)
+        rounding = 1.0 if last.get("stacks_mib") else 0.5
+        found.append({
+            "stw_total_ms": row["stw_sweep_term_ms"] + row["stw_mark_term_ms"],
+            "interval_s": less(row["start_s"], last.get("start_s")),
+            "gc_cpu_ms": spent,
+            "gc_cpu_share": quotient(spent / 1000, row["procs"] * (end_s(row) - since)),
+            "alloc_mib": alloc,
+            "alloc_mib_per_s": quotient(alloc, less(near.get("start_s"), row["start_s"])),
+            "assist_share": quotient(row["assist_cpu_ms"], spent),
+            "effective_gogc": None if live is None else
+                100 * (row["heap_goal_mib"] - live) / (live + roots + rounding),
+            "trigger_share": quotient(
+                less(row["heap_start_mib"], live), less(row["heap_goal_mib"], live)
+            ),
+            "overshoot_share": max(row["heap_end_mib"] / row["heap_goal_mib"] - 1, 0.0),
+            "survival_share": quotient(row["heap_live_mib"], row["heap_end_mib"]),
+        })  # fmt: skip
+    return found
+
+
+@few
+@given(cycle_tables(), st.integers(0, 5))
+def test_derived_columns_are_those_calculated_by_hand(cycles: pl.DataFrame, roots: int) -> None:
+    # Every seventh line is missing, and a second process follows.
+    some = cycles.filter(pl.col("gc_num") % 7 != 0).with_columns(
+        stacks_mib=pl.col("gc_num") % 3 + roots, globals_mib=pl.col("gc_num") % 2
+    )
+    both = pl.concat([some, some.with_columns(pl.col("process") + 1)])
+    found = with_metrics(both)
+    expected = 2 * metrics_by_hand(some.to_dicts())
+    for name in expected[0]:
+        values = [row[name] for row in expected]
+        assert [each is None for each in found[name]] == [each is None for each in values], name
+        known = [each for each in values if each is not None]
+        assert found[name].drop_nulls().to_list() == pytest.approx(known, abs=1e-9), name
+
+
+def setters_by_hand(rows: list[Row]) -> list[str | None]:
+    """What set the goals of one process."""
+    lives: list[float | None] = [None]
+    lives += [
+        before["heap_live_mib"] if after["gc_num"] == before["gc_num"] + 1 else None
+        for before, after in itertools.pairwise(rows)
+    ]
+    gogcs = [row["effective_gogc"] for row in rows]
+    goals = [row["heap_goal_mib"] for row in rows]
+    usable = [g if live is not None and live >= 20 else None
+              for g, live in zip(gogcs, lives, strict=True)]  # fmt: skip
+    anyone = [
+        g if live is not None and live >= 4 and not row["forced"] else None
+        for g, live, row in zip(gogcs, lives, rows, strict=True)
+    ]
+    gogc, known = inferred(
+        [each for each in usable if each is not None],
+        [(each, goal, live) for each, goal, live in zip(anyone, goals, lives, strict=True)
+         if each is not None and live is not None],
+    )  # fmt: skip
+    found: list[str | None] = []
+    for row, live, effective, use in zip(rows, lives, gogcs, usable, strict=True):
+        newer = row["stacks_mib"] is not None
+        if live is None or effective is None:
+            found.append(None)
+        elif newer and effective <= 0 and live >= 8:
+            found.append("memory-limit")
+        elif row["heap_goal_mib"] == 4 and 2 * live <= 5:
+            found.append("heap-minimum")
+        elif known and abs(effective - gogc) <= max(
+            rounding := 100 * (2 + gogc / 100) / live if live else float("inf"), 0.02 * gogc
+        ):
+            found.append("gogc")
+        elif newer and use is not None and (not known or effective < gogc - rounding):
+            found.append("memory-limit")
+        else:
+            found.append(None)
+    return found
+
+
+def inferred(
+    usable: list[float], anyone: list[tuple[float, float, float]]
+) -> tuple[float, bool]:
+    """The GOGC that most goals suggest, and whether they agree on it."""
+    fits = constant = stepped = False
+    middle = median(usable) if usable else 0.0
+    top = pl.Series(usable, dtype=pl.Float64).quantile(0.95) or 0.0
+    own = median([each for each, _, _ in anyone]) if anyone else 0.0
+    if anyone:
+        goal_middle = median([goal for _, goal, _ in anyone])
+        off = [
+            abs((each - own) * (goal - live) / each) if each else 0.0
+            for each, goal, live in anyone
+        ]
+        nine = pl.Series(off).quantile(0.9)
+        apart = median([abs(goal - goal_middle) for _, goal, _ in anyone])
+        fits = (
+            own >= 5 and len(anyone) >= 10 and nine is not None
+            and nine <= 0.75 + 0.6 * own / 100
+            and apart >= 3 * max(median(off), 1 / 3)
+        )  # fmt: skip
+    if usable and middle:
+        spread = median([abs(each - middle) for each in usable])
+        constant = spread / middle <= 0.05
+        at_top = sum(abs(each - top) <= max(0.03 * top, 2) for each in usable)
+        below = sum(0.85 * top <= each < 0.97 * top for each in usable)
+        stepped = not constant and top >= 25 and at_top >= max(2 * below, 15)
+    if fits:
+        return (middle if usable else own), True
+    return (top if stepped else middle), constant or stepped
+
+
+KINDS = ("gogc", "limit", "both", "lower", "small", "wild")
+
+
+def goals_of(kind: str, seed: int, count: int) -> tuple[list[int], list[int]]:
+    """Returns live heaps and the goals that a kind of program has after them."""
+    rng = random.Random(seed)
+    gogc = rng.choice([8, 25, 60, 100, 250])
+    size, spread = (
+        (8, 5) if kind == "small" else (rng.choice([22, 60, 300]), rng.choice([2, 60]))
+    )
+    lives = [size + rng.randint(0, spread) for _ in range(count)]
+    goals = [4]
+    for live in lives[:-1]:
+        by_gogc = int(live * (1 + gogc / 100))
+        limit = round(size * (1 + rng.choice([0.6, 1.0, 1.01]) * gogc / 200)) + spread
+        goals.append({
+            "gogc": by_gogc, "small": by_gogc, "limit": limit, "both": min(by_gogc, limit),
+            "lower": live + rng.randint(-3, 3), "wild": live + rng.randint(0, 400),
+        }[kind])  # fmt: skip
+    return lives, goals
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.sampled_from(KINDS), st.integers(0, 10**6), st.sampled_from([9, 12, 40]), st.booleans()
+)
+def test_what_set_each_goal_is_what_is_calculated_by_hand(
+    kind: str, seed: int, count: int, newer: bool
+) -> None:
+    lives, goals = goals_of(kind, seed, count)
+    rng = random.Random(seed + 1)
+    frame = pl.DataFrame(
+        {
+            "process": [0] * count,
+            "gc_num": [n + (n > count // 2) for n in range(1, count + 1)],
+            "heap_live_mib": lives,
+            "heap_goal_mib": goals,
+            "forced": [rng.random() < 0.1 for _ in range(count)],
+            "stacks_mib": pl.Series([0 if newer else None] * count, dtype=pl.Int64),
+        }
+    )
+    last = pl.col("heap_live_mib").shift()
+    kept = pl.col("gc_num") == pl.col("gc_num").shift() + 1
+    frame = frame.with_columns(
+        effective_gogc=pl.when(kept).then(100 * (pl.col("heap_goal_mib") - last) / (last + 0.5))
+    )
+    expected = setters_by_hand(frame.to_dicts())
+    assert with_goal_set_by(frame)["goal_set_by"].cast(pl.String).to_list() == expected
+    # Next to another process, nothing changes.
+    other = frame.with_columns(
+        process=pl.lit(1, pl.Int64), heap_goal_mib=pl.col("heap_goal_mib") * 2
+    )
+    both = with_goal_set_by(pl.concat([frame, other]))
+    assert both.columns == [*frame.columns, "goal_set_by"]
+    assert both["goal_set_by"].cast(pl.String).head(count).to_list() == expected
+
+
+def test_processes_are_taken_apart() -> None:
+    one = read_text(loads.LINE.format(n=1, s=1, **loads.STEADY) + "\n").cycles
+    two = pl.concat(
+        [
+            one.with_columns(process=pl.lit(1, pl.Int64)),
+            one,
+            one.with_columns(process=pl.lit(1, pl.Int64)),
+        ]
+    )
+    assert [part["process"].to_list() for part in by_process(two)] == [[1, 1], [0]]
+    assert [part["process"].to_list() for part in by_process(one)] == [[0]]
+    assert of_process(two, 1)["process"].to_list() == [1, 1]
+    assert of_process(one, 0).equals(one)
+    assert of_process(one, 1).is_empty()
+    assert is_one_process(one)
+    assert not is_one_process(two)
+    assert not is_one_process(one.clear())
+    assert not is_one_process(one.with_columns(process=pl.lit(None, pl.Int64)))
+    assert goal_setters(with_metrics(two)) == {}
