@@ -265,3 +265,8 @@ def test_a_severity_includes_the_worse_ones(wanted: str, held: bool) -> None:
     assert check.held is held
     if held:
         assert check.reason == f"GC001 first (warn): {one[0].evidence}"
+
+
+def test_the_text_of_a_relative_change_has_its_percentage() -> None:
+    assert str(condition("gc_per_s>+12.5%", FIGURES, changes=True)) == "gc_per_s>+12.5%"
+    assert str(condition("gc_per_s<-50%", FIGURES, changes=True)) == "gc_per_s<-50.0%"

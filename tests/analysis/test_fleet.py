@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.fleet.answers import after_all, answers, since
+from tests.helpers.tables import few
 
 USUAL = {
     "service": "api", "process": 0, "cycles": 100, "span_s": 100.0, "gc_cpu_s": 50.0,
@@ -32,6 +33,7 @@ def rows(*many: dict[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(table, schema=types)
 
 
+@few
 @given(st.lists(st.floats(0, 1e4), min_size=1, max_size=12))
 def test_the_cores_of_the_files_add_up(gc_cpu_s: list[float]) -> None:
     found = answers(rows(*({"gc_cpu_s": each} for each in gc_cpu_s)))
@@ -39,6 +41,7 @@ def test_the_cores_of_the_files_add_up(gc_cpu_s: list[float]) -> None:
     assert found.totals.files == found.totals.processes == len(gc_cpu_s)
 
 
+@few
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=8), st.floats(0, 10))
 def test_the_savings_are_within_their_interval(saved: list[float], error: float) -> None:
     many = [
@@ -264,9 +267,10 @@ def test_the_worst_processes_come_first() -> None:
             {"thrash_s": 9.0, "gc_cpu_share": 0.7},
             {"thrash_s": 1.0, "thrashes_at_end": True, "gc_cpu_share": 0.3},
             {"thrash_s": 1.0, "thrashes_at_end": True, "gc_cpu_share": 0.4},
+            {"thrash_s": 9.0, "gc_cpu_share": None},
         )
     )
-    assert found.thrash["file"].to_list() == [f"{n}.log" for n in (4, 3, 2, 1, 0)]
+    assert found.thrash["file"].to_list() == [f"{n}.log" for n in (4, 3, 2, 1, 5, 0)]
 
 
 def test_the_processes_closest_to_their_limit_come_first() -> None:
