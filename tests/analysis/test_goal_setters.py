@@ -275,3 +275,36 @@ def test_what_is_unknown_of_a_pause_or_a_size() -> None:
     # Two processors cache 0.2 MiB, but no more than 8 % of what was allocated.
     assert (first, second) == (pytest.approx(9.8), None)
     assert third == pytest.approx(-2 - 0.08 * 2)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([5.0, 24.9, 25.0, 26.0, 60.0, 100.0, 300.0]),
+    st.integers(0, 39),
+    st.sampled_from([(0.1, 0.84), (0.1, 0.99), (0.86, 0.96), (0.95, 1.05)]),
+)
+def test_a_step_of_the_effective_gogc_is_found_as_by_hand(
+    seed: int, top: float, at_top: int, others: tuple[float, float]
+) -> None:
+    """Some cycles near one value, the rest below it, as where a limit sets some of the goals."""
+    rng = random.Random(seed)
+    near = [1.0, 1.0, 0.98, 0.971, 0.969, 1.02, 1 - 1.9 / top, 1 - 2.1 / top]
+    gogcs = [
+        top * (rng.choice(near) if n < at_top else rng.uniform(*others)) for n in range(40)
+    ]
+    rng.shuffle(gogcs)
+    lives = [rng.choice([19, 20, 30, 60]) for _ in gogcs]
+    frame = pl.DataFrame(
+        {
+            "process": [0] * 40,
+            "gc_num": range(1, 41),
+            "heap_live_mib": lives,
+            "heap_goal_mib": [100 + rng.randint(0, 60) for _ in gogcs],
+            "forced": [False] * 40,
+            "stacks_mib": [0] * 40,
+            "effective_gogc": gogcs,
+        }
+    )
+    found = with_goal_set_by(frame)["goal_set_by"].cast(pl.String).to_list()
+    assert found == setters_by_hand(frame.to_dicts())
