@@ -342,8 +342,8 @@ def test_a_run_after_several_others_has_changes_and_a_history() -> None:
 
 def test_a_change_is_larger_than_rounding_and_a_tenth() -> None:
     def changed(before: float, after: float, figure: str) -> bool:
-        runs = [answers(rows({figure: value})) for value in (after, before)]
-        found = since(*runs, "before").changes
+        now, then = (answers(rows({figure: value})) for value in (after, before))
+        found = since(now, then, "before").changes
         assert found is not None
         return figure in found.figures["figure"]
 

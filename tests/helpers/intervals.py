@@ -20,7 +20,7 @@ USUAL: dict[str, Any] = {
 """Five seconds of a program with 10 cycles, each of which allocates 12 MiB of a goal of 100 MiB
 that the memory limit sets. GC takes 40 % of the CPU."""
 
-_TYPES = {
+_TYPES: dict[str, Any] = {
     name: pl.Boolean if value is None or isinstance(value, bool) else pl.Float64
     for name, value in USUAL.items()
     if not isinstance(value, (int, str, list)) or isinstance(value, bool)

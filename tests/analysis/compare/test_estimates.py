@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from statistics import fmean
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 import pytest
@@ -15,12 +15,15 @@ from hypothesis import strategies as st
 from gctrace_analyzer.analysis.compare.compare import Measured, compare, other_load, sweep
 from gctrace_analyzer.analysis.compare.metrics import METRICS, Metric
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 T = {6: 2.4469, 7: 2.3646, 8: 2.3060, 9: 2.2622, 10: 2.2281}
 """Student's t for 95 %, by degrees of freedom."""
 
 
 def run(
-    values: dict[str, float | None],
+    values: Mapping[str, float | None],
     spread: float | None = 0.05,
     *,
     seconds: float = 60.0,
@@ -37,7 +40,7 @@ def run(
     return Measured(
         points,
         cast("Any", SimpleNamespace(span_s=seconds, cycles=cycles)),
-        dict.fromkeys(names, 1.0) | values,
+        {**dict.fromkeys(names, 1.0), **values},
         dict.fromkeys(names, spread),
         by_limit,
     )

@@ -79,7 +79,7 @@ def memory_of(**columns: list[float | None]) -> Memory:
     }
     rows = len(next(iter(given.values())))
     frame = pl.DataFrame({name: [None] * rows for name in types} | given)
-    (found,) = memories(frame.with_columns(source=pl.lit("dump")).cast(dict(types)))
+    (found,) = memories(frame.with_columns(source=pl.lit("dump")).cast(types)  # type: ignore[arg-type]  # names of columns)
     return found
 
 
