@@ -79,7 +79,8 @@ def memory_of(**columns: list[float | None]) -> Memory:
     }
     rows = len(next(iter(given.values())))
     frame = pl.DataFrame({name: [None] * rows for name in types} | given)
-    (found,) = memories(frame.with_columns(source=pl.lit("dump")).cast(types)  # type: ignore[arg-type]  # names of columns)
+    dumps = frame.with_columns(pl.col(name).cast(kind) for name, kind in types.items())
+    (found,) = memories(dumps.with_columns(source=pl.lit("dump", pl.Categorical)))
     return found
 
 
