@@ -138,9 +138,11 @@ def pauses_of(*changed: dict[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=types)
 
 
-def found(memstats: pl.DataFrame, pauses: pl.DataFrame | None = None, **given: Any) -> Any:
-    settings = Settings(**given)
-    return intervals(memstats, pauses_of() if pauses is None else pauses, settings).to_dicts()
+def found(
+    memstats: pl.DataFrame, pauses: pl.DataFrame | None = None, settings: Settings | None = None
+) -> Any:
+    table = pauses_of() if pauses is None else pauses
+    return intervals(memstats, table, settings or Settings()).to_dicts()
 
 
 def test_counters_of_successive_dumps_are_subtracted() -> None:
@@ -241,20 +243,20 @@ def test_the_limiter_was_active_if_it_was_enabled_since_the_dump_before(
 def test_settings_are_those_of_the_dumps_then_those_given() -> None:
     plain = ({"t": 0, "num_gc": 1}, {"t": 1, "num_gc": 2})
     given = {"gogc": Known(50.0, "given"), "memory_limit_mib": Known(64.0, "given")}
-    (row,) = found(dumps(*plain), **given)
+    (row,) = found(dumps(*plain), settings=Settings(**given))
     assert (row["gogc_pct"], row["memory_limit_mib"], row["limit_known"]) == (50, 64, True)
-    (off,) = found(dumps(*plain), gogc=Known("off", "given"))
+    (off,) = found(dumps(*plain), settings=Settings(gogc=Known("off", "given")))
     assert (off["gogc_pct"], off["memory_limit_mib"], off["limit_known"]) == (-1, None, False)
     # Settings found in the metrics of another process are not those of this one.
     elsewhere = {name: Known(each.value, "metrics") for name, each in given.items()}
-    (other,) = found(dumps(*plain), **elsewhere)
+    (other,) = found(dumps(*plain), settings=Settings(**elsewhere))
     assert (other["gogc_pct"], other["memory_limit_mib"], other["limit_known"]) == (
         None,
         None,
         False,
     )
     own = [{**row, "gogc_pct": 200, "gomemlimit_bytes": 32 << 20} for row in plain]
-    (read,) = found(dumps(*own), **given)
+    (read,) = found(dumps(*own), settings=Settings(**given))
     assert (read["gogc_pct"], read["memory_limit_mib"], read["limit_known"]) == (200, 32, True)
 
 
