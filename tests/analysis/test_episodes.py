@@ -492,3 +492,16 @@ def test_the_figures_of_the_other_episodes_by_hand() -> None:
         )
         assert (pause["severity"], pause["stw_max_ms"]) == (severity, ms)
         assert pause["reason"].startswith("Mark termination took up to 10 ms; the usual pause")
+
+
+def test_cycles_without_times_are_in_no_episode() -> None:
+    """Of Go 1.4 and earlier; a log may have both."""
+    number, values = BARELY[forced_loop]
+    known = usual_cycles(0, number, **values)
+    untimed = known.with_columns(
+        start_s=pl.lit(None, pl.Float64), end_s=pl.lit(None, pl.Float64)
+    )
+    mixed = pl.concat([untimed, known])
+    assert episodes(mixed).to_dicts() == episodes(known).to_dicts()
+    assert len(episodes(known)) == 1
+    assert episodes(untimed).is_empty()
