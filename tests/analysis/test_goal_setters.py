@@ -16,6 +16,7 @@ from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     alloc_while_marking_mib,
     by_process,
+    effective_gogc,
     goal_setters,
     is_one_process,
     of_process,
@@ -100,6 +101,9 @@ def test_derived_columns_are_those_calculated_by_hand(cycles: pl.DataFrame, root
         assert [each is None for each in found[name]] == [each is None for each in values], name
         known = [each for each in values if each is not None]
         assert found[name].drop_nulls().to_list() == pytest.approx(known, abs=1e-9), name
+    # Without a column that has the live heap of the cycle before
+    alone = both.select(effective_gogc()).to_series()
+    assert alone.to_list() == found["effective_gogc"].to_list()
 
 
 def setters_by_hand(rows: list[Row]) -> list[str | None]:

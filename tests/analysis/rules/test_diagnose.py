@@ -20,6 +20,7 @@ from gctrace_analyzer.analysis.rules.diagnose import (
 from gctrace_analyzer.analysis.rules.finding import (
     Finding,
     OverallFacts,
+    cycles_text,
     example_lines,
     frame,
     maximum,
@@ -137,6 +138,12 @@ def test_the_figures_of_an_empty_column_are_zero() -> None:
     for function, expected in ((total, 5.5), (minimum, 1.0), (maximum, 3.0), (median, 1.5)):
         assert function(empty) == 0
         assert function(values) == expected
+
+
+def test_cycles_are_counted_in_words() -> None:
+    assert [cycles_text(n) for n in (0, 1, 2, 1000)] == [
+        "0 cycles", "1 cycle", "2 cycles", "1,000 cycles",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
