@@ -100,8 +100,8 @@ def test_the_hours_to_the_nearest_limit_above_the_live_heap_are_given() -> None:
 def test_settings_and_versions_are_known_inferred_or_unknown() -> None:
     found = answers(
         rows(
-            {"gogc": "50", "memory_limit_mib": 512.0, "go_version_max": "1.19"},
-            {"gogc_inferred": 100.2, "go_version_min": None},
+            {"gogc": "50", "memory_limit_mib": 511.6, "go_version_max": "1.19"},
+            {"gogc_inferred": 99.6, "go_version_min": None},
             {"goal_set_by": "memory-limit", "go_version_max": "1.24"},
             {},
         )
