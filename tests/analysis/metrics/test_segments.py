@@ -86,3 +86,8 @@ def test_a_burst_of_less_than_half_of_five_intervals_or_half_a_minute_is_no_phas
     slow: dict[str, Any] = {"length_s": length_s, "alloc_mib": 120.0}
     fast = slow | {"alloc_mib": 250.0}
     assert len(segments(interval_rows(*[slow] * 12, *[fast] * count))) == phases
+
+
+def test_a_phase_whose_cycles_are_not_counted_is_no_idle_time() -> None:
+    (row,) = segments(interval_rows({"gc_cycles": None}, {"gc_cycles": None})).to_dicts()
+    assert (row["kind"], row["gc_per_s"], row["first_gc"]) == ("load", None, None)

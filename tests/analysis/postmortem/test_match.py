@@ -170,7 +170,7 @@ def test_a_process_that_was_scraped_after_the_kill_is_not_the_killed_one() -> No
 @pytest.mark.parametrize(
     ("kill", "row", "match_by"),
     [
-        ({"pid": 7}, {"log_pid": 7}, ("pid",)),
+        ({"pid": 70_007}, {"log_pid": 70_007}, ("pid",)),
         ({"pid": 7}, {"log_pid": 8}, None),
         ({"pid": None}, {"log_pid": None}, None),
         ({"unit": "api.service"}, {"ident": "api"}, ("unit",)),
