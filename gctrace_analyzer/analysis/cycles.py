@@ -386,8 +386,6 @@ def _setter(thresholds: Thresholds) -> pl.Expr:
     return (
         pl.when(limited & newer)
         .then(pl.lit("memory-limit"))
-        .when(pl.col("heap_goal_mib").is_null() | live.is_null())
-        .then(None)
         .when(minimum)
         .then(pl.lit("heap-minimum"))
         .when(gogc_known & (effective - gogc).abs().le(tolerance))

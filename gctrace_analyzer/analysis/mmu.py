@@ -62,24 +62,24 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
     process = int(cycles["process"][0])
     rows = []
     for window in WINDOWS_MS:
-        if window > last - first:
+        if last - window < first:
             break
         # All of these are in order, and no window begins before the first or ends after the last.
+        # There is at least the window that begins with the first and the one that ends with the
+        # last.
         from_begin = begins.head(begins.search_sorted(last - window, side="right"))
         to_end = (ends - window).set_sorted()
         skipped = to_end.search_sorted(first)
         to_end = to_end.slice(skipped)
-        if from_begin.is_empty() and to_end.is_empty():
-            continue
         most = (
             _most_lost(lost, from_begin + window, until_begins.head(len(from_begin)), 1),
             _most_lost(lost, to_end, until_ends.slice(skipped), -1),
         )
-        stopped, assisted = (max(each[name] or 0.0 for each in most) for name in LOSSES)
+        stopped, assisted = (max(each[name] for each in most) for name in LOSSES)
         worst = [
             starts[each["at"]]
             for each, starts in zip(most, (from_begin, to_end), strict=True)
-            if each["at"] is not None and each["assisted"] == assisted
+            if each["assisted"] == assisted
         ]
         rows.append(
             {

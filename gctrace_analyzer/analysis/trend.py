@@ -81,7 +81,7 @@ def _thinned(series: pl.DataFrame) -> pl.DataFrame:
     if len(series) <= POINTS:
         return series
     x = pl.col("x")
-    part = ((x - x.min()) / (x.max() - x.min()) * POINTS).floor().clip(0, POINTS - 1)
+    part = ((x - x.min()) / (x.max() - x.min()) * POINTS).floor().clip(upper_bound=POINTS - 1)
     return (
         series.with_columns(part=part)
         .group_by("part")
@@ -213,7 +213,7 @@ def _evenly_spaced(cycles: pl.DataFrame) -> pl.DataFrame:
         return cycles
     since = pl.col("start_s") - cycles["start_s"][0]
     span = max(cycles["start_s"][-1] - cycles["start_s"][0], 1e-9)
-    part = (since / span * _RANGES).floor().clip(0, _RANGES - 1)
+    part = (since / span * _RANGES).floor().clip(upper_bound=_RANGES - 1)
     medians = cycles.group_by(part.alias("part"), maintain_order=True).agg(
         pl.col("start_s").median(), pl.col("heap_live_mib").median()
     )

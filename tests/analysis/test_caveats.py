@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import random
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.caveats import caveats
+from gctrace_analyzer.analysis.caveats import caveats, log_check_points
+from gctrace_analyzer.analysis.durations import correct_durations
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.testing import read_text
 from tests.helpers.facts import facts_of, log_of
 from tests.helpers.lines import LINES
 from tests.helpers.logs import logfile, records
+from tests.helpers.tables import cycle_tables, few
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,3 +125,57 @@ def test_the_first_tenth_of_a_second_is_not_compared_with_the_printed_percentage
     for count, compared in ((4, False), (5, True)):
         facts = facts_of(log_of(count, every=0.02, background=12))
         assert (facts.summary.log_check_points is not None) is compared
+
+
+def largest_difference(rows: list[dict[str, Any]]) -> float | None:
+    """The largest difference from the printed percentage, cycle by cycle."""
+    found: list[float] = []
+    sums: dict[int, list[float]] = {}
+    firsts: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        first = firsts.setdefault(row["process"], row)
+        total = sums.setdefault(row["process"], [0.0, 0.0, 0.0])
+        pauses = row["stw_sweep_term_cpu_ms"] + row["stw_mark_term_cpu_ms"]
+        work = row["assist_cpu_ms"] + row["background_cpu_ms"]
+        total[0] += (pauses + work) / 1000
+        total[1] += (work if row["stacks_mib"] is not None else pauses + work) / 1000
+        total[2] += row["elapsed_s"] * row["procs"]
+        if row["end_s"] < 0.1:
+            continue
+        # What is before the log is known to half a point, if its first percentage is right.
+        before = 0.0 if first["gc_num"] == 1 else first["procs"] * first["start_s"]
+        known = first["gc_cpu_since_start_pct"] + 0.5
+        most, least = (
+            (100 * each + (known + half) * before) / (before + total[2])
+            for each, half in ((total[0], 50), (total[1], -50))
+        )
+        printed = row["gc_cpu_since_start_pct"]
+        found.append(least - printed - 1 if least > printed + 1 else min(most - printed, 0.0))
+    return max(found, key=abs, default=None)
+
+
+@few
+@given(cycle_tables(), st.integers(0, 2**20), st.booleans(), st.sampled_from([0, 3]))
+def test_the_difference_from_the_printed_percentage_by_hand(
+    cycles: pl.DataFrame, seed: int, newer: bool, skipped: int
+) -> None:
+    rng = random.Random(seed)
+    base = rng.choice([0, 0, 20, 80])
+    table = cycles[min(skipped, len(cycles) - 1) :].with_columns(
+        gc_cpu_since_start_pct=pl.Series(
+            [min(base + rng.randint(0, 9), 100) for _ in range(len(cycles))], dtype=pl.Int64
+        )[min(skipped, len(cycles) - 1) :],
+        stacks_mib=pl.lit(0 if newer else None, pl.Int64),
+    )
+    corrected = correct_durations(table)
+    for frame in (
+        corrected,
+        pl.concat([corrected, corrected.with_columns(process=pl.lit(1, pl.Int64))]),
+    ):
+        expected = largest_difference(frame.to_dicts())
+        found = log_check_points(frame)
+        if expected is None:
+            assert found is None
+        else:
+            assert found is not None
+            assert abs(found) == pytest.approx(abs(expected), abs=1e-9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -149,3 +150,123 @@ def test_a_figure_and_a_finding_of_a_run_are_checked() -> None:
     assert named.held
     assert "GC016 limit-thrash (bad)" in named.reason
     assert (absent.held, absent.reason) == (False, "no such finding")
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "held", "reason"),
+    [
+        ("gc_per_s>+50%", {}, False, "gc_per_s is 3 after 2, +50 % (+25 % to +75 %)"),
+        ("gc_per_s>=+50%", {}, True, "gc_per_s is 3 after 2, +50 % (+25 % to +75 %)"),
+        ("gc_per_s>+0.5", {}, True, "gc_per_s is 3 after 2, +1 (+0.5 to +1.5)"),
+        ("gc_per_s>+9%", {"verdict": "~"}, False, "gc_per_s is 3 after 2, +50 %, but that is not significant (+25 % to +75 %)"),
+        ("gc_per_s>+90%", {"verdict": "~"}, False, "gc_per_s is 3 after 2, +50 % (+25 % to +75 %)"),
+        ("gc_per_s<-10%", {"after": 1.0, "delta": -1.0, "delta_low": -1.25, "delta_high": -0.5}, True, "gc_per_s is 1 after 2, -50 % (-62.5 % to -25 %)"),
+        ("gc_per_s>+900%", {"after": 22.0, "delta": 20.0, "delta_low": 2.0, "delta_high": 50.0}, True, "gc_per_s is 22 after 2, +1,000 % (+100 % to +2,500 %)"),
+        ("gc_per_s>+1%", {"delta": 1.998, "after": 3.998}, True, "gc_per_s is 3.998 after 2, +99.9 % (+25 % to +75 %)"),
+        ("gc_per_s>+1%", {"delta_low": None}, None, "gc_per_s is 3 after 2: there is no interval, because it is a maximum or there are too few cycles"),
+        ("gc_per_s>+1%", {"delta": None}, None, "gc_per_s is unknown for these logs"),
+        ("gc_per_s:worse", {}, True, "gc_per_s"),
+        ("verdict:worse", {}, True, "gc_per_s"),
+        ("gc_per_s:better", {}, False, "nothing is better"),
+        ("verdict:better", {"delta_low": None, "verdict": None}, False, "nothing is better"),
+        ("gc_per_s:worse", {"delta_low": None, "verdict": None}, None, "gc_per_s is unknown for these logs"),
+    ],
+)  # fmt: skip
+def test_the_reason_of_a_change(
+    text: str, row: dict[str, Any], held: bool | None, reason: str
+) -> None:
+    check = checked(text, {**ROW, **row})
+    assert (check.held, check.reason) == (held, reason)
+    assert check.is_noise == ("not significant" in reason)
+    assert str(check) == f"{text}: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "held"),
+    [
+        ("gc_per_s>2", 2.0, False), ("gc_per_s>2", 2.1, True),
+        ("gc_per_s>=2", 2.0, True), ("gc_per_s>=2", 1.9, False),
+        ("gc_per_s<2", 2.0, False), ("gc_per_s<2", 1.9, True),
+        ("gc_per_s<=2", 2.0, True), ("gc_per_s<=2", 2.1, False),
+        ("gc_per_s==2", 2.0, True), ("gc_per_s==2", 2.1, False),
+        (" gc_per_s > -2 ", 0.0, True), ("gc_per_s<-2", 0.0, False),
+    ],
+)  # fmt: skip
+def test_every_comparison_of_a_figure(text: str, value: float, held: bool) -> None:
+    check = condition(text, FIGURES).check(Facts({"gc_per_s": value}, list))
+    assert (check.held, check.reason) == (held, f"gc_per_s is {value:g}")
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "kind", "limit"),
+    [
+        ("gc_cpu_share>-10%", False, FigureCondition, -0.1),
+        ("gc_cpu_share>-10%", True, ChangeCondition, -0.1),
+        ("gc_cpu_share>10%", True, FigureCondition, 0.1),
+        ("gc_cpu_share>+10pp", True, ChangeCondition, 0.1),
+        ("stw_p99_ms<-1s", True, ChangeCondition, -1000.0),
+        ("heap_peak_mib>+1KiB", True, ChangeCondition, 1 / 1024),
+        ("alloc_mib_per_s>1GiB", False, FigureCondition, 1024.0),
+    ],
+)
+def test_a_sign_means_a_change_if_two_sides_are_compared(
+    text: str, changes: bool, kind: type, limit: float
+) -> None:
+    parsed = condition(text, FIGURES, changes=changes)
+    assert isinstance(parsed, kind)
+    assert isinstance(parsed, (FigureCondition, ChangeCondition))
+    assert parsed.limit == pytest.approx(limit)
+    if isinstance(parsed, ChangeCondition):
+        assert parsed.relative == text.endswith("%")
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "expected"),
+    [
+        ("gc_cpu_share>+10%", False, "a limit without a +, because one run has no change"),
+        ("gc_per_s>10%", False, "a limit for gc_per_s without a unit"),
+        ("gc_per_s>2s", False, "a limit for gc_per_s without a unit"),
+        ("stw_p99_ms>2%", False, "condition"),
+        ("finding:awful", False, "finding: followed by a severity (bad, warn, info), an id such as GC001"),
+        ("gc_per_s:bad", True, "a verdict: better, worse"),
+        ("gc_per_second:worse", True, "a figure of the summary: "),
+        ("what?", True, "or gc_cpu_share>+10%"),
+    ],
+)  # fmt: skip
+def test_what_a_condition_cannot_be_is_explained_with_an_example(
+    text: str, changes: bool, expected: str
+) -> None:
+    with pytest.raises(BadSettingError) as found:
+        condition(text, FIGURES, changes=changes)
+    assert expected in str(found.value)
+
+
+def test_the_nearest_name_is_suggested() -> None:
+    for text, name in (
+        ("finding:limit-trash", "limit-thrash"),
+        ("gc_cpu_shar>1", "gc_cpu_share"),
+    ):
+        with pytest.raises(BadSettingError) as found:
+            condition(text, FIGURES)
+        assert found.value.suggestion == name
+    with pytest.raises(BadSettingError) as found:
+        condition("what?", FIGURES)
+    assert "+10%" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "held"),
+    [("bad", False), ("warn", True), ("info", True), ("GC001", True), ("GC003", False)],
+)
+def test_a_severity_includes_the_worse_ones(wanted: str, held: bool) -> None:
+    found = gca.read(SAMPLES / "thrash-go1.19.log").analysis.findings
+    one = [replace(found[0], id="GC001", name="first", severity="warn")]
+    check = FindingCondition("x", wanted).check(Facts({}, lambda: one))
+    assert check.held is held
+    if held:
+        assert check.reason == f"GC001 first (warn): {one[0].evidence}"
+
+
+def test_the_text_of_a_relative_change_has_its_percentage() -> None:
+    assert str(condition("gc_per_s>+12.5%", FIGURES, changes=True)) == "gc_per_s>+12.5%"
+    assert str(condition("gc_per_s<-50%", FIGURES, changes=True)) == "gc_per_s<-50.0%"

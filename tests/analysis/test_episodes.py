@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,10 +15,17 @@ from gctrace_analyzer.analysis.cycles import with_metrics
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.episodes import (
     KINDS,
+    Part,
+    allocation_surge,
+    assist_storm,
     enrich,
     episodes,
     forced_loop,
+    gc_burst,
+    idle,
     limit_thrash,
+    parts,
+    pause_outlier,
     possible_kinds,
     runs,
 )
@@ -48,14 +54,69 @@ def test_episodes_and_segments_are_within_the_log(cycles: pl.DataFrame) -> None:
     assert segments(enriched)["cycles"].sum() == len(cycles)
 
 
-@given(st.lists(st.booleans(), max_size=60), st.integers(1, 5), st.integers(0, 3))
-def test_runs_are_ordered_and_apart(flags: list[bool], min_count: int, gap: int) -> None:
+def expected_runs(flags: list[bool | None], min_count: int, gap: int) -> list[tuple[int, int]]:
+    """The runs of true values, value by value."""
+    found: list[list[int]] = []
+    for at, flag in enumerate(flags):
+        if flag and found and at - found[-1][-1] <= gap + 1:
+            found[-1].append(at)
+        elif flag:
+            found.append([at])
+    return [(run[0], run[-1]) for run in found if len(run) >= min_count]
+
+
+@given(
+    st.lists(st.sampled_from([True, True, False, None]), max_size=60),
+    st.integers(1, 5),
+    st.integers(0, 3),
+)
+def test_runs_are_those_found_value_by_value(
+    flags: list[bool | None], min_count: int, gap: int
+) -> None:
     found = runs(pl.Series(flags, dtype=pl.Boolean), min_count=min_count, gap=gap)
-    for first, last in found:
-        assert flags[first]
-        assert flags[last]
-        assert sum(flags[first : last + 1]) >= min_count
-    assert all(a[1] + gap + 1 < b[0] for a, b in pairwise(found))
+    assert found == expected_runs(flags, min_count, gap)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 39), st.integers(0, 6)), max_size=6),
+    st.sampled_from([0.5, 1.0]),
+)
+def test_ranges_close_in_cycles_or_time_are_one_episode(
+    spans: list[tuple[int, int]], every: float
+) -> None:
+    """Eight cycles or five seconds apart is close; what ranges share counts once."""
+    spans = [(first, min(first + more, 39)) for first, more in spans]
+    starts = [every * n for n in range(40)]
+    cycles = pl.DataFrame({"start_s": starts, "end_s": [each + 0.25 for each in starts]})
+    expected: list[tuple[int, int, float]] = []
+    for first, last in sorted(spans):
+        begin, end = starts[first], starts[last] + 0.25
+        if expected:
+            *others, (one, latest, active) = expected
+            until = starts[latest] + 0.25
+            if begin - until <= 5.0 or first - latest - 1 <= 8:
+                more = max(end - max(begin, until), 0.0)
+                expected = [*others, (one, max(last, latest), active + more)]
+                continue
+        expected.append((first, last, end - begin))
+    found = list(parts(cycles, spans, DEFAULT))
+    assert len(found) == len(expected)
+    for part, (first, last, active) in zip(found, expected, strict=True):
+        assert part.cycles.equals(cycles[first : last + 1])
+        assert part.span_s == pytest.approx(starts[last] + 0.25 - starts[first])
+        assert part.active_share == pytest.approx(active / part.span_s)
+
+
+def test_an_episode_without_a_length_is_active_all_the_time() -> None:
+    cycles = pl.DataFrame({"start_s": [1.0], "end_s": [1.0]})
+    (part,) = parts(cycles, [(0, 0)], DEFAULT)
+    assert (part.active_share, part.span_s, part.duty) == (1.0, 0.0, "")
+
+
+def test_the_share_of_its_time_is_mentioned_unless_the_state_lasts_nearly_all_of_it() -> None:
+    cycles = pl.DataFrame({"start_s": [0.0, 99.0], "end_s": [1.0, 100.0]})
+    assert Part(cycles, 0.95).duty == ""
+    assert Part(cycles, 0.944).duty == ", for 94 % of the 1m 40s"
 
 
 def thrash_log(thrashing: Callable[[int], bool], count: int = 200, every: float = 0.05) -> str:
@@ -109,12 +170,93 @@ def test_no_episode_is_missed_where_one_seemed_impossible(name: str) -> None:
     assert episodes(enriched).select("process", "start_s", "kind").rows() == expected
 
 
+BARELY: dict[Callable[..., Any], tuple[int, dict[str, list[Any]]]] = {
+    # Goals at the live heap of the cycle before, which the first cycle does not have.
+    limit_thrash: (4, {"heap_goal_mib": [200, 100, 100, 100]}),
+    assist_storm: (6, {"assist_share": [0.5] * 5 + [0.1]}),
+    gc_burst: (20, {"interval_s": [None] + [1.0] * 14 + [0.1] * 5}),
+    forced_loop: (5, {"forced": [True] * 4 + [False]}),
+    pause_outlier: (20, {"stw_mark_term_ms": [0.02] * 19 + [1.01]}),
+    allocation_surge: (20, {"alloc_mib_per_s": [10.0] * 15 + [41.0] * 5}),
+    idle: (4, {"interval_s": [None, 0.25, 0.25, 5.0]}),
+}
+"""The fewest cycles of each kind of episode: their number, and what is unusual in them."""
+
+
+def usual_cycles(process: int, count: int, **values: list[Any]) -> pl.DataFrame:
+    """Returns the enriched cycles of a process in which nothing is unusual but these values."""
+    usual: dict[str, Any] = {
+        "heap_goal_mib": 200, "heap_live_mib": 100, "stacks_mib": 0, "forced": False,
+        "assist_share": 0.1, "gc_cpu_share": 0.2, "interval_s": 1.0, "alloc_mib_per_s": 10.0,
+        "alloc_mib": 10.0, "effective_gogc": 100.0, "stw_sweep_term_ms": 0.02,
+        "stw_mark_term_ms": 0.02, "concurrent_mark_ms": 10.0, "gc_cpu_ms": 20.0,
+        "assist_cpu_ms": 2.0, "idle_cpu_ms": 0.0, "elapsed_s": 1.0, "cpus": 2.0,
+        "limiter_fill": 0.0,
+    }  # fmt: skip
+    columns = {name: values.get(name, [value] * count) for name, value in usual.items()}
+    start, starts = 10.0, []
+    for step in columns["interval_s"]:
+        start += step or 0.0
+        starts.append(start)
+    return pl.DataFrame(
+        {
+            "process": [process] * count,
+            "gc_num": values.get("gc_num", list(range(1, count + 1))),
+            "start_s": starts,
+            "end_s": [each + 0.05 for each in starts],
+            "goal_set_by": pl.Series(["gogc"] * count, dtype=pl.Categorical),
+            "source": ["log"] * count,
+            "line_no": range(1, count + 1),
+            **columns,
+        },
+        schema_overrides={"interval_s": pl.Float64, "stw_mark_term_ms": pl.Float64},
+    )
+
+
+def test_every_process_is_searched_for_what_it_barely_has() -> None:
+    several = pl.concat(
+        usual_cycles(number, count, **values)
+        for number, (count, values) in enumerate(BARELY.values())
+    )
+    found = possible_kinds(several, DEFAULT)
+    table = episodes(several)
+    for number, find in enumerate(BARELY):
+        assert find in found[number], find.__name__
+        kinds = table.filter(process=number)["kind"].to_list()
+        assert kinds == [find.__name__.replace("_", "-")]
+
+
 def test_processes_that_can_have_no_episode_are_not_searched() -> None:
-    enriched = read_text(log_of(4) * 3 + thrash_log(lambda n: n < 40)).analysis.enriched
-    found = possible_kinds(enriched, DEFAULT)
-    assert set(found) == {3}
-    assert limit_thrash in found[3]
-    assert forced_loop not in found[3]
+    """Each has a cycle less than its episode needs."""
+    several = pl.concat(
+        [
+            usual_cycles(0, 2, heap_goal_mib=[200, 100]),
+            usual_cycles(1, 5, assist_share=[0.5] * 4 + [0.1]),
+            usual_cycles(2, 19, interval_s=[None] + [1.0] * 13 + [0.1] * 5),
+            usual_cycles(3, 5, forced=[True] * 3 + [False] * 2),
+            usual_cycles(4, 19, stw_mark_term_ms=[0.02] * 18 + [1.01]),
+            usual_cycles(5, 19, alloc_mib_per_s=[10.0] * 14 + [41.0] * 5),
+            usual_cycles(6, 4, interval_s=[None, 0.2, 0.2, 4.9]),
+            # One cycle cannot be compared with others, whatever it has.
+            usual_cycles(7, 1, interval_s=[200.0]),
+            # None of the pauses is long.
+            usual_cycles(8, 20, stw_mark_term_ms=[0.02] * 19 + [1.0]),
+        ]
+    )
+    assert {
+        number: set(finds) - {gc_burst, allocation_surge}
+        for number, finds in possible_kinds(several, DEFAULT).items()
+    } == {8: set()}
+    assert possible_kinds(several.clear(), DEFAULT) == {}
+    assert possible_kinds(several.filter(process=7), DEFAULT) == {}
+    assert possible_kinds(several.filter(process=0), DEFAULT) == {0: list(KINDS)}
+
+
+def test_a_burst_and_a_surge_are_of_logs_with_twenty_cycles() -> None:
+    for count, expected in ((19, set()), (20, {gc_burst, allocation_surge})):
+        two = pl.concat(usual_cycles(number, count) for number in range(2))
+        found = possible_kinds(two, DEFAULT)
+        assert {find for finds in found.values() for find in finds} == expected
 
 
 def spaced(steps: list[float], **values: Any) -> str:
@@ -192,3 +334,174 @@ def test_a_program_that_only_runs_the_periodic_cycle_is_idle_from_the_cycle_befo
     assert (row["first_gc"], row["last_gc"]) == (10, 13)
     assert row["start_s"] == pytest.approx(10, abs=0.001)
     assert row["end_s"] == pytest.approx(370.005, abs=0.001)
+
+
+LIVE = [100] * 4
+SIDES: list[tuple[Callable[..., Any], int, dict[str, list[Any]], int]] = [
+    (limit_thrash, 4, {"heap_goal_mib": [200, 100, 100, 100]}, 1),
+    (limit_thrash, 4, {"heap_goal_mib": [200, 101, 100, 100]}, 0),
+    (limit_thrash, 4, {"heap_goal_mib": [9, 8, 8, 8], "heap_live_mib": [8] * 4}, 1),
+    (limit_thrash, 4, {"heap_goal_mib": [9, 7, 7, 7], "heap_live_mib": [7] * 4}, 0),
+    # Before Go 1.19 there was no limit, and the goal of a forced cycle says nothing.
+    (limit_thrash, 4, {"heap_goal_mib": LIVE, "stacks_mib": [None] * 4}, 0),
+    (limit_thrash, 4, {"heap_goal_mib": LIVE, "forced": [False, False, True, False]}, 0),
+    (limit_thrash, 4, {"heap_goal_mib": LIVE, "gc_num": [1, 2, 4, 5]}, 0),
+    (assist_storm, 5, {"assist_share": [0.5] * 5}, 1),
+    (assist_storm, 5, {"assist_share": [0.49] + [0.5] * 4}, 0),
+    (assist_storm, 5, {"assist_share": [0.5] * 5, "gc_cpu_share": [0.1] * 5}, 1),
+    (assist_storm, 5, {"assist_share": [0.5] * 5, "gc_cpu_share": [0.09] * 5}, 0),
+    # It lasts a second.
+    (assist_storm, 5, {"assist_share": [0.5] * 5, "interval_s": [0.2375] * 5}, 1),
+    (assist_storm, 5, {"assist_share": [0.5] * 5, "interval_s": [0.237] * 5}, 0),
+    # Two other cycles do not interrupt it, three do.
+    (assist_storm, 7, {"assist_share": [0.5, 0.5, 0.5, 0.1, 0.1, 0.5, 0.5]}, 1),
+    (assist_storm, 8, {"assist_share": [0.5, 0.5, 0.5, 0.1, 0.1, 0.1, 0.5, 0.5]}, 0),
+    (gc_burst, 20, {"interval_s": [1.0] * 15 + [0.3] * 5}, 0),
+    (gc_burst, 20, {"interval_s": [1.0] * 15 + [0.18] * 5}, 1),
+    (gc_burst, 20, {"interval_s": [1.0] * 15 + [0.19] * 5}, 0),
+    (gc_burst, 20, {"interval_s": [0.3] * 15 + [0.1] * 5}, 0),
+    (gc_burst, 20, {"interval_s": [0.31] * 15 + [0.1] * 5}, 1),
+    (gc_burst, 20, {"interval_s": [1.0] * 15 + [0.1] * 5, "forced": [True] * 20}, 0),
+    (gc_burst, 20, {"interval_s": [1.0] * 14 + [0.1] * 3 + [0.4] + [0.1] * 2}, 1),
+    (gc_burst, 20, {"interval_s": [1.0] * 13 + [0.1] * 3 + [0.4] * 2 + [0.1] * 2}, 0),
+    (gc_burst, 20, {"interval_s": [None] * 20}, 0),
+    (forced_loop, 6, {"forced": [True, True, False, True, True, False]}, 1),
+    (forced_loop, 6, {"forced": [True, True, False, False, True, True]}, 0),
+    (forced_loop, 6, {"forced": [True] * 3 + [False] * 3}, 0),
+    (pause_outlier, 20, {"stw_sweep_term_ms": [0.02] * 19 + [1.0]}, 0),
+    (pause_outlier, 20, {"stw_sweep_term_ms": [0.02] * 19 + [1.01]}, 1),
+    (pause_outlier, 20, {"stw_mark_term_ms": [0.1] * 19 + [2.0]}, 0),
+    (pause_outlier, 20, {"stw_mark_term_ms": [0.1] * 19 + [2.01]}, 1),
+    (pause_outlier, 20, {"stw_mark_term_ms": [0.1] * 17 + [3.0, 0.1, 3.0]}, 1),
+    (pause_outlier, 20, {"stw_mark_term_ms": [None] * 20}, 0),
+    (pause_outlier, 19, {"stw_mark_term_ms": [0.1] * 18 + [3.0]}, 0),
+    (allocation_surge, 20, {"alloc_mib_per_s": [10.0] * 15 + [40.0] * 5}, 0),
+    (allocation_surge, 20, {"alloc_mib_per_s": [10.0] * 15 + [40.1] * 5}, 1),
+    (allocation_surge, 20, {"alloc_mib_per_s": [10.0] * 16 + [40.1] * 4}, 0),
+    (allocation_surge, 20, {"alloc_mib_per_s": [10.0] * 14 + [41.0] * 3 + [9.0] + [41.0] * 2}, 1),
+    (allocation_surge, 20, {"alloc_mib_per_s": [0.0] * 15 + [40.1] * 5}, 0),
+    (allocation_surge, 20, {"alloc_mib_per_s": [0.5] * 15 + [2.1] * 5}, 1),
+    (idle, 5, {"interval_s": [None, 1.0, 1.0, 119.9, 1.0]}, 1),
+    (idle, 5, {"interval_s": [None, 1.0, 1.0, 121.0, 1.0]}, 1),
+    # Too long or too short for the periodic cycle, but far longer than usual
+    (idle, 5, {"interval_s": [None, 1.0, 1.0, 121.1, 1.0]}, 1),
+    (idle, 5, {"interval_s": [None, 1.0, 1.0, 20.0, 1.0]}, 1),
+    (idle, 5, {"interval_s": [None, 1.0, 1.0, 19.9, 1.0]}, 0),
+    (idle, 5, {"interval_s": [None, 0.1, 0.1, 5.0, 0.1]}, 1),
+    (idle, 5, {"interval_s": [None, 0.1, 0.1, 4.9, 0.1]}, 0),
+    (idle, 2, {"interval_s": [None, None]}, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("find", "count", "values", "found"), SIDES)
+def test_an_episode_is_on_one_side_of_its_limit(
+    find: Callable[..., Any], count: int, values: dict[str, list[Any]], found: int
+) -> None:
+    assert len(list(find(usual_cycles(0, count, **values), DEFAULT))) == found
+
+
+TIGHT: dict[str, list[Any]] = {
+    "goal_set_by": ["gogc", "memory-limit", "memory-limit"],
+    "effective_gogc": [8.0] * 3,
+    "interval_s": [0.25] * 3,
+    "elapsed_s": [0.25] * 3,
+    "concurrent_mark_ms": [0.65 * 250 - 0.04] * 3,
+}
+"""Goals that the limit sets 8 % above the live heap, while GC runs 65 % of the time."""
+
+
+@pytest.mark.parametrize(
+    ("values", "count", "found"),
+    [
+        ({}, 3, 1),
+        ({"effective_gogc": [8.01] * 3}, 3, 0),
+        ({"concurrent_mark_ms": [162.4] * 3}, 3, 0),
+        ({"goal_set_by": ["gogc", "memory-limit", None]}, 3, 0),
+        ({"goal_set_by": ["memory-limit", "gogc", "memory-limit", "gogc"]}, 4, 0),
+        ({"interval_s": [0.25, 0.25, 2.0]}, 3, 0),
+        ({}, 2, 0),
+    ],
+)
+def test_a_limit_close_above_the_live_heap_is_an_episode_too(
+    values: dict[str, list[Any]], count: int, found: int
+) -> None:
+    columns = {name: (each + each)[:count] for name, each in (TIGHT | values).items()}
+    setters = pl.Series(columns.pop("goal_set_by"), dtype=pl.Categorical)
+    cycles = usual_cycles(0, count, **columns).with_columns(goal_set_by=setters)
+    rows = list(limit_thrash(cycles, DEFAULT))
+    assert len(rows) == found
+    for row in rows:
+        assert row["reason"] == (
+            "The memory limit left room for only 8 % more than the live heap (median of 3 cycles)."
+        )
+
+
+def test_the_figures_of_thrashing_by_hand() -> None:
+    cycles = usual_cycles(
+        3,
+        5,
+        heap_goal_mib=[200, 100, 101, 100, 100],
+        interval_s=[0.5] * 5,
+        elapsed_s=[0.5] * 5,
+        idle_cpu_ms=[100.0] * 5,
+        gc_cpu_ms=[250.0] * 5,
+        effective_gogc=[100.0, 0.0, 1.0, 0.0, 0.0],
+        limiter_fill=[0.0, 0.2, 0.6, 0.5, 0.4],
+    )
+    (row,) = limit_thrash(cycles, DEFAULT)
+    assert (row["process"], row["first_gc"], row["last_gc"], row["line_no"]) == (3, 2, 5, 2)
+    assert row["reason"] == (
+        "The heap goal was at or below the live heap in 75 % of 4 cycles, "
+        "and the runtime's CPU limiter was probably active."
+    )
+    # 4 cycles in 2 s; 0.25 CPU seconds of 1, of which 0.1 were idle
+    assert row["gc_per_s"] == pytest.approx(2)
+    assert row["gc_cpu_share"] == pytest.approx(0.25)
+    assert row["gc_cpu_nonidle_share"] == pytest.approx(0.25 / 0.9)
+    assert row["effective_gogc_p50"] == 0
+    assert row["goal_at_or_below_live_share"] == 0.75
+    assert (row["limiter"], row["limiter_fill_max"]) == ("likely", 0.6)
+
+
+def test_thrashing_without_times_has_no_rates() -> None:
+    cycles = usual_cycles(0, 4, heap_goal_mib=LIVE, elapsed_s=[0.0] * 4)
+    (row,) = limit_thrash(cycles, DEFAULT)
+    assert (row["gc_per_s"], row["gc_cpu_share"], row["gc_cpu_nonidle_share"]) == (None,) * 3
+
+
+def test_the_figures_of_the_other_episodes_by_hand() -> None:
+    (storm,) = assist_storm(
+        usual_cycles(0, 6, assist_share=[0.5] * 5 + [0.1], assist_cpu_ms=[15.0] * 6), DEFAULT
+    )
+    assert storm["assist_share_of_gc_cpu"] == 0.75
+    assert storm["reason"] == "Mark assists took 75 % of GC CPU in 5 cycles."
+    assert storm["severity"] == "warn"
+    surging = {
+        "alloc_mib_per_s": [10.0] * 15 + [60.0] * 5,
+        "alloc_mib": [10.0] * 15 + [60.0] * 5,
+    }
+    (surge,) = allocation_surge(usual_cycles(0, 20, **surging), DEFAULT)
+    assert surge["alloc_mib_per_s"] == pytest.approx(5 * 60 / 4.05)
+    assert surge["reason"] == ("The program allocated 74 MiB/s; the usual rate is 10 MiB/s.")
+    (gap,) = idle(usual_cycles(0, 5, interval_s=[None, 1.0, 1.0, 30.0, 1.0]), DEFAULT)
+    assert (gap["first_gc"], gap["last_gc"]) == (3, 4)
+    assert gap["reason"] == "No GC cycle ran for 30 s; usually there is one every 1.0 s."
+    for ms, severity in ((10.0, "warn"), (10.1, "bad")):
+        (pause,) = pause_outlier(
+            usual_cycles(0, 20, stw_mark_term_ms=[0.02] * 19 + [ms]), DEFAULT
+        )
+        assert (pause["severity"], pause["stw_max_ms"]) == (severity, ms)
+        assert pause["reason"].startswith("Mark termination took up to 10 ms; the usual pause")
+
+
+def test_cycles_without_times_are_in_no_episode() -> None:
+    """Of Go 1.4 and earlier; a log may have both."""
+    number, values = BARELY[forced_loop]
+    known = usual_cycles(0, number, **values)
+    untimed = known.with_columns(
+        start_s=pl.lit(None, pl.Float64), end_s=pl.lit(None, pl.Float64)
+    )
+    mixed = pl.concat([untimed, known])
+    assert episodes(mixed).to_dicts() == episodes(known).to_dicts()
+    assert len(episodes(known)) == 1
+    assert episodes(untimed).is_empty()

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.fleet.answers import answers, since
+from gctrace_analyzer.analysis.fleet.answers import after_all, answers, since
+from tests.helpers.tables import few
 
 USUAL = {
     "service": "api", "process": 0, "cycles": 100, "span_s": 100.0, "gc_cpu_s": 50.0,
@@ -32,6 +33,7 @@ def rows(*many: dict[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(table, schema=types)
 
 
+@few
 @given(st.lists(st.floats(0, 1e4), min_size=1, max_size=12))
 def test_the_cores_of_the_files_add_up(gc_cpu_s: list[float]) -> None:
     found = answers(rows(*({"gc_cpu_s": each} for each in gc_cpu_s)))
@@ -39,6 +41,7 @@ def test_the_cores_of_the_files_add_up(gc_cpu_s: list[float]) -> None:
     assert found.totals.files == found.totals.processes == len(gc_cpu_s)
 
 
+@few
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=8), st.floats(0, 10))
 def test_the_savings_are_within_their_interval(saved: list[float], error: float) -> None:
     many = [
@@ -97,8 +100,8 @@ def test_the_hours_to_the_nearest_limit_above_the_live_heap_are_given() -> None:
 def test_settings_and_versions_are_known_inferred_or_unknown() -> None:
     found = answers(
         rows(
-            {"gogc": "50", "memory_limit_mib": 512.0, "go_version_max": "1.19"},
-            {"gogc_inferred": 100.2, "go_version_min": None},
+            {"gogc": "50", "memory_limit_mib": 511.6, "go_version_max": "1.19"},
+            {"gogc_inferred": 99.6, "go_version_min": None},
             {"goal_set_by": "memory-limit", "go_version_max": "1.24"},
             {},
         )
@@ -264,9 +267,10 @@ def test_the_worst_processes_come_first() -> None:
             {"thrash_s": 9.0, "gc_cpu_share": 0.7},
             {"thrash_s": 1.0, "thrashes_at_end": True, "gc_cpu_share": 0.3},
             {"thrash_s": 1.0, "thrashes_at_end": True, "gc_cpu_share": 0.4},
+            {"thrash_s": 9.0, "gc_cpu_share": None},
         )
     )
-    assert found.thrash["file"].to_list() == [f"{n}.log" for n in (4, 3, 2, 1, 0)]
+    assert found.thrash["file"].to_list() == [f"{n}.log" for n in (4, 3, 2, 1, 5, 0)]
 
 
 def test_the_processes_closest_to_their_limit_come_first() -> None:
@@ -308,3 +312,68 @@ def test_settings_are_counted_the_most_common_first() -> None:
     assert found.settings.select("gogc", "processes", "services", "gc_cores").rows() == [
         ("100", 2, 2, 1.0), ("25", 1, 1, None), ("50", 1, 1, 0.5),
     ]  # fmt: skip
+
+
+def test_a_run_after_several_others_has_changes_and_a_history() -> None:
+    first = answers(rows({"gc_cpu_s": 10.0}, {"service": "db"}))
+    second = answers(rows({"gc_cpu_s": 20.0}))
+    third = answers(rows({"gc_cpu_s": 80.0}, {"service": "web", "live_heap_p50_mib": None}))
+    assert after_all(third, []) is third
+    one = after_all(third, [("Monday", first)])
+    assert one.changes is not None
+    assert (one.changes.since, one.history) == ("Monday", None)
+    assert one.changes.gc_cores_before == pytest.approx(0.1 + 0.5)
+    found = after_all(third, [("Monday", first), ("Tuesday", second)])
+    assert found.changes is not None
+    assert found.changes.since == "Tuesday"
+    assert found.changes.gc_cores_before == pytest.approx(0.2)
+    assert found.history is not None
+    assert found.history.runs == ("Monday", "Tuesday", "this run")
+    assert found.history.services.to_dicts() == [
+        {"service": "api", "gc_cores": [0.1, 0.2, 0.8], "live_heap_p50_mib": [100.0] * 3},
+        {"service": "web", "gc_cores": [None, None, 0.5], "live_heap_p50_mib": [None] * 3},
+    ]
+    plain = json.loads(json.dumps(found.to_dict()))
+    assert plain["history"]["runs"] == ["Monday", "Tuesday", "this run"]
+    assert set(plain["changes"]) == {
+        "since", "gc_cores_before", "services", "figures", "thrashing",
+    }  # fmt: skip
+
+
+def test_a_change_is_larger_than_rounding_and_a_tenth() -> None:
+    def changed(before: float, after: float, figure: str) -> bool:
+        now, then = (answers(rows({figure: value})) for value in (after, before))
+        found = since(now, then, "before").changes
+        assert found is not None
+        return figure in found.figures["figure"]
+
+    assert not changed(10.0, 10.9, "live_heap_p50_mib")
+    assert changed(5.0, 6.0, "live_heap_p50_mib")
+    assert not changed(90.0, 100.0, "live_heap_p50_mib")
+    assert changed(89.9, 100.0, "live_heap_p50_mib")
+    assert changed(100.0, 89.9, "live_heap_p50_mib")
+    assert not changed(100.0, 90.0, "live_heap_p50_mib")
+
+
+def test_every_kind_of_error_has_its_first_file_the_most_common_first() -> None:
+    kinds = ("late", "denied", "broken", "denied", "absent", "late", "late")
+    bad = [{"error_kind": kind, "error": f"{kind} {n}", "process": None}
+           for n, kind in enumerate(kinds)]  # fmt: skip
+    assert answers(rows(*bad)).errors.rows() == [
+        ("late", 3, "0.log", "late 0"),
+        ("denied", 2, "1.log", "denied 1"),
+        ("absent", 1, "4.log", "absent 4"),
+        ("broken", 1, "2.log", "broken 2"),
+    ]
+
+
+def test_of_each_file_the_last_process_counts_whatever_the_order_of_the_rows() -> None:
+    many = [
+        {"file": f"{n % 5}.log", "process": n // 5, "live_heap_p50_mib": float(n)}
+        for n in (14, 0, 7, 3, 11, 1, 13, 6, 2, 9, 4, 12, 5, 8, 10)
+    ]
+    found = answers(rows(*many))
+    assert sorted(found.processes.select("file", "process").rows()) == [
+        (f"{n}.log", 2) for n in range(5)
+    ]
+    assert found.services["live_heap_p50_mib"].to_list() == [12]

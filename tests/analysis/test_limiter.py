@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import random
 
+import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gctrace_analyzer.analysis.durations import correct_durations
 from gctrace_analyzer.analysis.limiter import fills, verdict
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.testing import read_text
 from tests.helpers.tables import cycle_tables, few
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @few
@@ -72,3 +71,34 @@ def test_only_a_full_bucket_proves_that_the_limiter_was_active() -> None:
         0.99: "likely", 1 - 1e-12: "certain", 1.0: "certain",
     }  # fmt: skip
     assert {fill: verdict(fill) for fill in fills_and_verdicts} == fills_and_verdicts
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**20), st.sampled_from([2, 30]), st.sampled_from([0.01, 0.3, 3.0]))
+def test_any_bucket_is_that_filled_step_by_step(
+    seed: int, count: int, longest_s: float
+) -> None:
+    """Gaps, pauses and marking of any length: the bucket may be full in the middle of a cycle."""
+    rng = random.Random(seed)
+    rows, at = [], 0.0
+    for number in range(count):
+        gap, first, mark, second = (
+            rng.choice([0.0, rng.random()]) * longest_s for _ in range(4)
+        )
+        elapsed = gap + first + mark + second
+        at += elapsed
+        rows.append(
+            {
+                "process": number * 2 // count, "procs": 2, "end_s": at,
+                "elapsed_s": elapsed, "start_s": at - elapsed + gap,
+                "stw_sweep_term_ms": 1000 * first, "stw_mark_term_ms": 1000 * second,
+                "concurrent_mark_ms": 1000 * mark, "stacks_mib": 0,
+                "assist_cpu_ms": 1000 * rng.choice([0.0, 0.3, 1.0]) * mark,
+                "idle_cpu_ms": 1000 * rng.choice([0.0, 0.5]) * mark,
+            }
+        )  # fmt: skip
+    frame = pl.DataFrame(rows)
+    assert fills(frame).to_list() == pytest.approx(filled_step_by_step(frame), abs=1e-9)
+    for unknown in ("assist_cpu_ms", "stacks_mib"):
+        without = frame.with_columns(pl.lit(None, pl.Float64).alias(unknown))
+        assert fills(without).null_count() == count

@@ -37,7 +37,8 @@ def test_mmu_grows_with_the_window_and_is_a_share(cycles: pl.DataFrame) -> None:
 @given(cycle_tables())
 def test_mmu_is_that_of_the_worst_of_all_windows(cycles: pl.DataFrame) -> None:
     """Here every window is looked at, one after another, with no running total."""
-    corrected = on_real_cpus(correct_durations(cycles))
+    # Twelve cycles: looking at every window takes long, and more cycles show nothing more.
+    corrected = on_real_cpus(correct_durations(cycles.head(12)))
     found = mmu(corrected)
     numbers = corrected["process"].unique(maintain_order=True)
     expected = [row for number in numbers for row in _slowly(corrected.filter(process=number))]

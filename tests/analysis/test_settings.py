@@ -5,10 +5,21 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.settings import given_settings, go_version
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.settings import (
+    Known,
+    Settings,
+    _container,
+    given_settings,
+    go_version,
+    known,
+    nearest_limit,
+)
+from gctrace_analyzer.units import MIB
 from tests.helpers.logs import KILL, logfile, records
 
 if TYPE_CHECKING:
@@ -126,3 +137,163 @@ def test_limits_of_containers_become_settings(tmp_path: Path) -> None:
     given = gca.read("samples/describe-pod.txt", container_limit="1GiB", gogc="off")
     assert given.settings.value("container_limit_mib") == 1024
     assert given.settings.value("gogc") == "off"
+
+
+def states(*changed: dict[str, Any]) -> pl.DataFrame:
+    types = schema.polars_schema("container_states")
+    return pl.DataFrame([{**dict.fromkeys(types), **row} for row in changed], schema=types)
+
+
+def tables(**given: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    names = ("processes", "container_states", "oom_kills", "oom_tasks", "memstats")
+    return {name: schema.empty(name) for name in names} | given
+
+
+def processes(**columns: Any) -> pl.DataFrame:
+    types = schema.polars_schema("processes")
+    return pl.DataFrame([{**dict.fromkeys(types), "process": 0, **columns}], schema=types)
+
+
+@pytest.mark.parametrize(
+    ("rows", "own", "chosen"),
+    [
+        # The program's name comes first, then a kill, then what is known.
+        (
+            [{"name": "api"}, {"name": "web", "oom_killed": True, "gogc": "50"}],
+            {"ident": "api"},
+            0,
+        ),
+        ([{"container": "api"}, {"name": "web", "oom_killed": True}], {"container": "api"}, 0),
+        ([{"name": "x", "gogc": "50"}, {"name": "p-0", "oom_killed": True}], {"pod": "p-0"}, 1),
+        ([{"gogc": "50", "cpu_limit": 1.0}, {"oom_killed": True}], {}, 1),
+        ([{"gogc": "50"}, {"gogc": "50", "cpu_limit": 1.0}], {}, 1),
+        ([{"memory_limit_bytes": MIB, "gomemlimit_bytes": MIB}, {"gogc": "50"}], {}, 0),
+        ([{"gogc": "50"}, {"gogc": "60"}], {}, 0),
+    ],
+)
+def test_the_container_that_probably_runs_the_program(
+    rows: list[dict[str, Any]], own: dict[str, Any], chosen: int
+) -> None:
+    numbered = [{"cpu_limit": None, **row} for row in rows]
+    found = _container(states(*numbered), processes(**own))
+    assert found == states(*numbered).row(chosen, named=True)
+    assert _container(states(), processes(**own)) is None
+
+
+@pytest.mark.parametrize(
+    ("row", "source"),
+    [
+        ({"status": "running", "name": "api"}, "docker or kubectl, api"),
+        ({"event": "oom", "container": "c"}, "docker or kubectl, c"),
+        ({"status": "running"}, "docker or kubectl, container"),
+        ({"name": "api", "container": "c"}, "Kubernetes metrics, api"),
+    ],
+)
+def test_settings_of_a_container_by_hand(row: dict[str, Any], source: str) -> None:
+    full = {**row, "gomemlimit_bytes": 3 * MIB, "memory_limit_bytes": 4 * MIB,
+            "cpu_limit": 1.5, "gogc": "50"}  # fmt: skip
+    found = known(Settings(), tables(container_states=states(full)))
+    assert found.to_dict() == {
+        "gogc": {"value": 50, "source": source},
+        "memory_limit_mib": {"value": 3, "source": source},
+        "container_limit_mib": {"value": 4, "source": source},
+        "cpu_limit": {"value": 1.5, "source": source},
+    }
+    given = Settings(cpu_limit=Known(4.0, "given"))
+    assert known(given, tables(container_states=states(full))).value("cpu_limit") == 4
+
+
+def test_settings_of_metrics_are_the_latest_known() -> None:
+    types = schema.polars_schema("memstats")
+
+    def of(**columns: list[Any]) -> dict[str, Any]:
+        rows = [
+            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+        ]
+        frame = pl.DataFrame([{**dict.fromkeys(types), **row} for row in rows], schema=types)
+        return known(Settings(), tables(memstats=frame)).to_dict()
+
+    metrics = {"source": "metrics"}
+    assert of(gogc_pct=[50, 200, None])["gogc"] == {"value": 200.0, **metrics}
+    assert of(gogc_pct=[0])["gogc"] == {"value": 0.0, **metrics}
+    assert of(gogc_pct=[-1])["gogc"] == {"value": "off", **metrics}
+    assert of(gomemlimit_bytes=[MIB, 2 * MIB])["memory_limit_mib"] == {"value": 2, **metrics}
+    assert of(go_version=["1.20", "1.22"])["go_version"] == {"value": "1.22", **metrics}
+    assert of(go_version=["devel"]) == {}
+    # The median of what is resident, less the most that was mapped and not returned
+    sizes = {"rss_bytes": [90 * MIB, 100 * MIB, 200 * MIB], "sys_bytes": [70 * MIB] * 3}
+    released = {"heap_released_bytes": [2 * MIB, 10 * MIB, None]}
+    assert of(**sizes, **released) == {}
+    sizes["sys_bytes"] = [68 * MIB, 70 * MIB, 68 * MIB]
+    found = of(**sizes, **released)
+    assert found["off_heap_mib"]["value"] == 100 - 68
+    sizes["sys_bytes"] = [69 * MIB, 70 * MIB, 69 * MIB]
+    assert of(**sizes, **released) == {}
+
+
+def test_the_neighbours_of_a_kill_use_a_twentieth_of_the_limit() -> None:
+    types = schema.polars_schema("oom_kills")
+    kill = {"scope": "memcg", "limit_bytes": 100 * MIB, "pid": 7, "comm": "api", "source": "log",
+            "line_no": 9}  # fmt: skip
+    tasks = [
+        {"source": "log", "kill_line_no": 9, "pid": pid, "rss_bytes": rss, "comm": comm}
+        for pid, rss, comm in (
+            (7, 90 * MIB, "api"), (1, 5 * MIB, "log"), (2, 5 * MIB - 1, "sh"), (3, 6 * MIB, "log"),
+            (4, None, "x"),
+        )
+    ]  # fmt: skip
+
+    def found(**changed: Any) -> dict[str, Any]:
+        row = pl.DataFrame([{**dict.fromkeys(types), **kill, **changed}], schema=types)
+        listed = pl.DataFrame(tasks, schema=schema.polars_schema("oom_tasks"))
+        every = tables(oom_kills=row, oom_tasks=listed, processes=processes(ident="api"))
+        return known(Settings(), every).to_dict()
+
+    where = "OOM kill, log:9"
+    assert found() == {
+        "container_limit_mib": {"value": 100, "source": where},
+        "beside_mib": {"value": 11, "source": f"log; {where}"},
+    }
+    assert list(found(pid=None)) == ["container_limit_mib"]
+    assert found(scope="global") == found(limit_bytes=None) == {}
+    assert found(comm="other", host="h", logged_at=None) != {}
+
+
+@pytest.mark.parametrize(
+    ("limits", "live", "nearest"),
+    [
+        ((100.0, 200.0), 50.0, (100.0, "GOMEMLIMIT", 50.0)),
+        ((200.0, 100.0), 50.0, (100.0, "container", 50.0)),
+        ((100.0, 200.0), 100.0, (200.0, "container", 100.0)),
+        ((100.0, None), 100.0, None),
+        ((None, None), 1.0, None),
+    ],
+)
+def test_the_nearest_limit_is_above_the_live_heap(
+    limits: tuple[float | None, float | None],
+    live: float,
+    nearest: tuple[float, str, float] | None,
+) -> None:
+    names = ("memory_limit_mib", "container_limit_mib")
+    values = {name: Known(mib, "test") for name, mib in zip(names, limits, strict=True)}
+    found = nearest_limit(Settings(**values), live)
+    assert (found and (found.mib, found.name, found.room_mib)) == nearest
+
+
+def test_the_room_of_a_container_is_what_others_leave() -> None:
+    limit, others = Known(100.0, "test"), Known(30.0, "test")
+    assert Settings().room_mib is None
+    assert Settings(container_limit_mib=limit).room_mib == 100
+    assert Settings(container_limit_mib=limit, beside_mib=others).room_mib == 70
+    assert Settings(beside_mib=others).room_mib is None
+    assert Settings(container_limit_mib=Known(0.0, "test")).room_mib is None
+
+
+@pytest.mark.parametrize("cpus", ["0", "nan", "inf", "-2", "x", None])
+def test_cpus_are_a_positive_number(cpus: Any) -> None:
+    if cpus is None:
+        assert given_settings(cpu_limit=None).cpu_limit is None
+        return
+    with pytest.raises(gca.BadSettingError, match=r"CPUs, such as 1\.5"):
+        given_settings(cpu_limit=cpus)
+    assert given_settings(cpu_limit=0.1).value("cpu_limit") == 0.1

@@ -6,7 +6,9 @@ from dataclasses import asdict
 
 import pytest
 
+from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from tests.conftest import ROOT
 
 SHARES = (
     "_share", "_cpu", "_spread", "_quantile", "active_warn", "active_bad", "gc_cpu_warn",
@@ -70,3 +72,9 @@ def test_every_other_threshold_is_positive() -> None:
 @pytest.mark.parametrize(("lower", "higher"), STRICTER)
 def test_thresholds_of_the_same_figure_are_in_order(lower: str, higher: str) -> None:
     assert getattr(DEFAULT, lower) < getattr(DEFAULT, higher)
+
+
+def test_the_documented_limits_of_the_rules_are_those_in_use() -> None:
+    page = (ROOT / "docs" / "findings.md").read_text()
+    for rule in RULES.values():
+        assert f"- Reported if: {rule.condition()}\n" in page, rule.name

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
+from statistics import median
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -196,23 +198,118 @@ def test_what_changed_when_a_state_began() -> None:
 
 
 def theil_sen(xs: list[float], ys: list[float]) -> tuple[float, float, float]:
-    """The slope and its interval, pair by pair, without autocorrelation (Sen, 1968)."""
+    """The slope and its interval, pair by pair (Sen, 1968), widened for autocorrelation."""
     slopes = sorted(
         (ys[j] - ys[i]) / (xs[j] - xs[i])
         for i, j in combinations(range(len(xs)), 2)
         if xs[j] > xs[i]
     )
-    n = len(xs)
-    ties = sum(t * (t - 1) * (2 * t + 5) for t in Counter(ys).values())
-    half = 1.959964 * math.sqrt((n * (n - 1) * (2 * n + 5) - ties) / 18) / 2
 
     def quantile(share: float) -> float:
         at = min(max(share, 0.0), 1.0) * (len(slopes) - 1)
         low = slopes[math.floor(at)]
         return low + (slopes[math.ceil(at)] - low) * (at - math.floor(at))
 
-    width = half / len(slopes)
-    return quantile(0.5 - width), quantile(0.5), quantile(0.5 + width)
+    middle = quantile(0.5)
+    off = [y - middle * x for x, y in zip(xs, ys, strict=True)]
+    off = [each - median(off) for each in off]
+    squares = sum(each * each for each in off)
+    r = sum(one * two for one, two in pairwise(off)) / squares if squares else 0.0
+    r = min(max(r, 0.0), 0.95)
+    n = len(xs)
+    ties = sum(t * (t - 1) * (2 * t + 5) for t in Counter(ys).values())
+    variance = (n * (n - 1) * (2 * n + 5) - ties) / 18 * (1 + r) / (1 - r)
+    width = 1.959964 * math.sqrt(variance) / 2 / len(slopes)
+    return quantile(0.5 - width), middle, quantile(0.5 + width)
+
+
+def thinned(xs: list[float], ys: list[float], ranges: int) -> tuple[list[float], list[float]]:
+    """The medians of equal ranges of `xs`."""
+    begin, span = min(xs), max(xs) - min(xs)
+    parts: dict[int, list[tuple[float, float]]] = {}
+    for x, y in zip(xs, ys, strict=True):
+        part = min(math.floor((x - begin) / span * ranges), ranges - 1)
+        parts.setdefault(part, []).append((x, y))
+    each = [(median(x for x, _ in part), median(y for _, y in part)) for part in parts.values()]
+    return [x for x, _ in each], [y for _, y in each]
+
+
+walks = st.tuples(
+    st.integers(0, 2**20),
+    st.integers(20, 80),
+    st.sampled_from([0.0, 0.5, 3.0]),
+    st.sampled_from([0, 20]),
+)
+"""Seed, length, rise per point, and how much the walk wanders."""
+
+
+def walk(seed: int, count: int, rise: float, wander: int) -> tuple[list[float], list[float]]:
+    """Returns times that are not evenly apart, and whole numbers, some of them equal."""
+    rng = random.Random(seed)
+    xs, ys, x, off = [], [], 0.0, 0
+    for n in range(count):
+        # Never at the very end of a range, where rounding decides
+        x += rng.choice([0.1, 1.0, 1.5, 7.0]) * rng.uniform(0.9, 1.1)
+        off += rng.randint(-wander, wander) // 8
+        xs.append(x)
+        ys.append(float(100 + round(rise * n) + rng.randint(-2, 2) + off))
+    return xs, ys
+
+
+@settings(max_examples=30, deadline=None)
+@given(walks)
+def test_a_slope_is_that_of_all_pairs_of_points(one: tuple[int, int, float, int]) -> None:
+    xs, ys = walk(*one)
+    found = slope(pl.DataFrame({"x": xs[::-1], "y": ys[::-1]}), x="x", y="y")
+    assert found is not None
+    assert (found.low, found.per_s, found.high) == pytest.approx(theil_sen(xs, ys))
+
+
+@pytest.mark.parametrize(("count", "ranges"), [(200, None), (201, 200), (700, 200)])
+def test_a_long_series_is_reduced_to_the_medians_of_time_ranges(
+    count: int, ranges: int | None
+) -> None:
+    xs, ys = walk(3, count, 0.5, 20)
+    expected = theil_sen(*(thinned(xs, ys, ranges) if ranges else (xs, ys)))
+    found = slope(pl.DataFrame({"x": xs, "y": ys}), x="x", y="y")
+    assert found is not None
+    assert (found.low, found.per_s, found.high) == pytest.approx(expected)
+
+
+@settings(max_examples=40, deadline=None)
+@given(walks)
+def test_the_growth_of_the_live_heap_is_calculated_by_hand(
+    one: tuple[int, int, float, int],
+) -> None:
+    xs, ys = walk(*one)
+    ends = [x + 0.0625 for x in xs]
+    table = {"start_s": xs, "end_s": ends, "heap_live_mib": ys}
+    found = live_growth(pl.DataFrame(table))
+    after_start_up = xs[0] + (ends[-1] - xs[0]) / 4
+    skipped = min(sum(x < after_start_up for x in xs), len(xs) // 4)
+    times, heaps = xs[skipped:], ys[skipped:]
+    points = (times, heaps)
+    if len(times) >= 20 and len(thinned(*points, 20)[0]) >= 10:
+        points = thinned(*points, 20)
+    if len(points[0]) < 8:
+        assert found is None
+        return
+    low, per_s, high = theil_sen(*points)
+    span_s, usual = ends[-1] - times[0], median(heaps)
+    if low <= 0 or per_s * span_s < max(0.1 * usual, 4.0):
+        assert found is None
+        return
+    assert found is not None
+    assert (found.low, found.mib_per_h, found.high) == pytest.approx(
+        (3600 * low, 3600 * per_s, 3600 * high)
+    )
+    assert (found.begin_s, found.end_s, found.median_mib) == (times[0], ends[-1], usual)
+    assert (found.first_mib, found.last_mib) == (median(heaps[:5]), median(heaps[-5:]))
+    late = [y for x, y in zip(times, heaps, strict=True)
+            if x >= times[0] + 2 * (times[-1] - times[0]) / 3]  # fmt: skip
+    half = max(len(late) // 2, 1)
+    assert found.recent_mib == 2 * (median(late[-half:]) - median(late[:half]))
+    assert found.gained_mib == pytest.approx(per_s * span_s)
 
 
 @pytest.mark.parametrize("levels", [2, 5, 1000], ids=["many ties", "some ties", "none"])
@@ -237,3 +334,44 @@ def test_growth_must_be_large_and_certain() -> None:
     assert found_growth(noise) is None
     slow = [1000.0 + 0.01 * n for n in range(100)]
     assert found_growth(slow) is None
+
+
+@pytest.mark.parametrize(("recent", "steady"), [(10.0, True), (9.9, False)])
+def test_a_growth_is_steady_if_it_goes_on_half_as_fast(recent: float, steady: bool) -> None:
+    """60 MiB in all are 20 in each third."""
+    growth = LiveGrowth(100, 50, 150, 0.0, 300.0, 100, 160, 130, recent)
+    assert growth.is_steady is steady
+
+
+def test_a_growth_of_a_minute_is_long() -> None:
+    growth = LiveGrowth(100, 50, 150, 10.0, 70.0, 100, 160, 130, 5.0)
+    assert growth.is_long
+    assert not replace(growth, end_s=69.9).is_long
+    assert growth.span_s == 60
+    assert growth.gained_mib == pytest.approx(100 / 60)
+
+
+def test_what_changed_is_of_ten_seconds_and_twenty_cycles() -> None:
+    """The other values far before and after do not count."""
+    starts = [0.25 * n for n in range(160)]
+    steady = {each: [100.0] * 160 for each in _QUANTITIES}
+
+    def changed(live: list[float], start_s: float = 20.0) -> list[str]:
+        frame = pl.DataFrame({"start_s": starts, **(steady | {"heap_live_mib": live})})
+        return changes_at(frame, start_s, DEFAULT)
+
+    rose = ["the live heap rose from 100 MiB to 150 MiB"]
+    assert changed([100.0] * 80 + [150.0] * 80) == rose
+    # Twenty cycles are 5 s here.
+    assert changed([900.0] * 60 + [100.0] * 20 + [150.0] * 20 + [900.0] * 60) == rose
+    # Half of the twenty cycles after are not enough for a median.
+    assert changed([100.0] * 80 + [150.0] * 9 + [100.0] * 71) == []
+    assert changed([100.0] * 80 + [150.0] * 80, start_s=1.25) == []
+    # Ten seconds, if cycles are rare; five cycles are enough.
+    starts[:] = [2.0 * n for n in range(160)]
+    assert changed([900.0] * 5 + [100.0] * 5 + [150.0] * 6 + [900.0] * 144) == rose
+    starts[:] = [2.6 * n for n in range(160)]
+    assert changed([100.0] * 8 + [150.0] * 152, start_s=20.8) == []
+    starts[:] = [0.25 * n for n in range(160)]
+    assert changed([1.0] * 80 + [1.5] * 80) == ["the live heap rose from 1.0 MiB to 1.5 MiB"]
+    assert changed([0.9] * 80 + [1.5] * 80) == []

@@ -12,13 +12,18 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from lab import accuracy
 
 
-@lru_cache(maxsize=2)
 def compared(*, told: bool = True) -> tuple[accuracy.Compared, ...]:
     """Returns every file of metrics with what the gctrace of its time shows.
 
     Args:
         told: whether GOGC and the memory limit are given where the metrics lack them.
     """
+    # To a cache, `compared()` and `compared(told=True)` are two different calls.
+    return _compared(told)
+
+
+@lru_cache(maxsize=2)
+def _compared(told: bool) -> tuple[accuracy.Compared, ...]:
     return tuple(accuracy.compared(CORPUS / "scraped", told=told))
 
 

@@ -426,7 +426,7 @@ def _errors(rows: pl.DataFrame) -> pl.DataFrame:
     return (
         rows.filter(pl.col("error_kind").is_not_null())
         .sort("file")
-        .group_by(pl.col("error_kind").alias("kind"), maintain_order=True)
+        .group_by(pl.col("error_kind").alias("kind"))
         .agg(files=pl.len(), example=pl.col("file").first(), error=pl.col("error").first())
         .sort("files", "kind", descending=[True, False])
     )

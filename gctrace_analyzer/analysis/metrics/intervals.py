@@ -212,7 +212,9 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
 def _with_pauses(found: pl.DataFrame, pauses: pl.DataFrame) -> pl.DataFrame:
     """Adds the longest pause of each interval, where it is known."""
     found = found.with_row_index("row")
-    with_cycles = found.filter(pl.col("gc_cycles") > 0).select("row", "process", "num_gc")
+    with_cycles = found.filter(pl.col("gc_cycles") > 0).select(
+        "row", "process", "num_gc", "gc_cycles"
+    )
     of_dumps = (
         pauses.drop_nulls("process")
         .unique(["process", "gc_num"], keep="first")
@@ -222,7 +224,8 @@ def _with_pauses(found: pl.DataFrame, pauses: pl.DataFrame) -> pl.DataFrame:
             left_on="gc_num", right_on="num_gc", by="process", strategy="forward",
             check_sortedness=False,
         )
-        .drop_nulls("row")
+        # The ring of the first dump also has pauses from before it.
+        .filter(pl.col("gc_num") > pl.col("num_gc") - pl.col("gc_cycles"))
         .group_by("row")
         .agg(known=pl.len(), ring_max_ms=pl.col("pause_ms").max())
     )  # fmt: skip

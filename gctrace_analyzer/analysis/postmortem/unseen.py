@@ -87,17 +87,17 @@ def advice_on_unseen(
     facts: Row, tables: Mapping[str, pl.DataFrame], settings: Settings
 ) -> Iterator[str]:
     """Yields what can be done at once, and what to record before the next kill."""
-    limit = facts["limit_mib"]
-    if limit is not None and settings.value("memory_limit_mib") is None:
-        yield (
-            f"Set GOMEMLIMIT={int(OF_LIMIT * limit)}MiB (90 % of the limit): this prevents the "
-            "next kill if the live heap fits."
-        )
-    victim = facts.get("victim")
+    limit, victim = facts["limit_mib"], facts.get("victim")
     is_go = bool(_dumps(facts, tables)) or any(
         settings.value(name) is not None for name in ("memory_limit_mib", "gogc", "go_version")
     )
-    run = "Run the program" if is_go else f"If {victim or 'it'} is written in Go, run it"
+    if_go = "" if is_go else f"If {victim or 'it'} is written in Go, "
+    if limit is not None and settings.value("memory_limit_mib") is None:
+        yield (
+            f"{if_go}{'Set' if is_go else 'set'} GOMEMLIMIT={int(OF_LIMIT * limit)}MiB (90 % of "
+            "the limit): this prevents the next kill if the live heap fits."
+        )
+    run = "Run the program" if is_go else f"{if_go}run it"
     yield (
         f"{run} with GODEBUG=gctrace=1, keep its standard error, and add it to the input: it shows "
         "whether the live heap grew or the heap goal was above the limit."

@@ -154,8 +154,8 @@ def _about_limit(facts: Row, death: Row, tables: Mapping[str, pl.DataFrame]) -> 
 
 def _restarts(death: Row) -> str:
     """Returns how often the container was restarted, if that is often enough to be a loop."""
-    number = death.get("restart_count") or 0
-    return f" Its container was restarted {number:,} times." if number > 1 else ""
+    number = death.get("restart_count")
+    return f" Its container was restarted {number:,} times." if number and number > 1 else ""
 
 
 def _rank(death: Row, tables: Mapping[str, pl.DataFrame]) -> str:

@@ -142,3 +142,23 @@ def test_the_error_of_a_quantile_is_the_range_of_values_around_it() -> None:
     twice = rows.with_columns(other=pl.col("pause"))
     both = spreads(twice, values, {}, {"stw_p99_ms": (("pause", "other"), 0.5)})
     assert both["stw_p99_ms"] == pytest.approx(found, rel=0.1)
+
+
+def test_a_metric_without_an_error_does_not_hide_the_others() -> None:
+    rows = cycles([LEVEL] * 30).with_columns(nothing=pl.lit(None, pl.Float64))
+    values = {
+        **dict.fromkeys((metric.name for metric in METRICS), None),
+        "gc_cpu_share": 0.3, "gc_per_s": 0.3, "live_heap_p50_mib": LEVEL,
+    }  # fmt: skip
+    known = (pl.col("spent"), pl.col("time"))
+    found = spreads(
+        rows,
+        values,
+        {"gc_cpu_share": (pl.col("nothing"), pl.col("nothing")), "gc_per_s": known},
+        {"live_heap_p50_mib": (("heap_live_mib",), 0.5)},
+    )
+    assert found["gc_cpu_share"] is None
+    assert found["gc_per_s"] == pytest.approx(
+        by_hand(rows, block_cycles(30)) / (0.3 + NAMED["gc_per_s"].floor)
+    )
+    assert found["live_heap_p50_mib"] == 0

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.compare.compare import mean_of
-from gctrace_analyzer.analysis.compare.metrics import METRICS, Metric
+from gctrace_analyzer.analysis.compare.metrics import METRICS, Metric, ratios
+from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.metrics.compare import _ratios, measured
+from gctrace_analyzer.analysis.metrics.findings import points
+from gctrace_analyzer.analysis.metrics.summary import summarize as of_intervals
+from gctrace_analyzer.analysis.summary import summarize
+from tests.helpers.intervals import interval_rows
+from tests.helpers.tables import cycle_tables, few
 
 
 @given(st.sampled_from(METRICS), st.lists(st.floats(0, 1e6), min_size=1, max_size=9))
@@ -33,3 +42,71 @@ def test_repeated_runs_differ_by_less_than_half_and_more_under_a_limit(metric: M
     assert metric.limited_noise is not None
     assert 0 < metric.noise <= metric.limited_noise < 0.5
     assert 0 < metric.floor <= 1
+
+
+@few
+@given(cycle_tables())
+def test_ratios_are_those_of_the_summary(cycles: pl.DataFrame) -> None:
+    """The sums of the numerators by the sums of the denominators are the figures themselves."""
+    corrected = on_real_cpus(correct_durations(cycles))
+    summary = summarize(cycles, processes_of(cycles))
+    for name, (numerator, denominator) in ratios().items():
+        parts = corrected.select(n=numerator, d=denominator).drop_nulls()
+        expected = getattr(summary, name)
+        if expected is not None:
+            assert quotient(parts) == pytest.approx(expected, rel=1e-9), name
+
+
+def quotient(parts: pl.DataFrame) -> float:
+    return float(parts.select(pl.col("n").sum() / pl.col("d").sum()).item())
+
+
+def processes_of(cycles: pl.DataFrame) -> pl.DataFrame:
+    return pl.DataFrame(
+        {"process": [0], "missing_cycles": [0], "cycles": [len(cycles)]},
+        schema_overrides=schema.polars_schema("processes"),
+    )
+
+
+def test_ratios_of_intervals_are_those_of_their_summary() -> None:
+    rows = interval_rows({}, {"gc_cpu_base": 15.0, "gc_cpu_share": 0.1}, {"assist_cpu_s": 2.5})
+    summary = of_intervals(rows, schema.empty("cycle_pauses"))
+    for name, (numerator, denominator) in _ratios().items():
+        parts = rows.select(n=numerator, d=denominator)
+        assert quotient(parts) == pytest.approx(getattr(summary, name)), name
+
+
+@pytest.mark.parametrize(
+    ("flags", "limited"),
+    [([True, True, False], True), ([True, False], False), ([None, None], False)],
+)
+def test_a_run_of_intervals_is_limited_if_most_of_them_are(
+    flags: list[bool | None], limited: bool
+) -> None:
+    rows = interval_rows(
+        *({"by_limit": flag, "goal_mib_before": 90.0 + n} for n, flag in enumerate(flags))
+    )
+    found = measured(rows, of_intervals(rows, schema.empty("cycle_pauses")))
+    assert found.by_limit is limited
+    # The heap ends at its goal, or above it.
+    assert found.points["heap_end_mib"].to_list() == [100.0] * len(flags)
+    assert found.points["start_s"].to_list() == rows["begin_s"].to_list()
+    larger = measured(
+        rows.with_columns(heap_alloc_mib=pl.lit(130.0)),
+        of_intervals(rows, schema.empty("cycle_pauses")),
+    )
+    assert larger.points["heap_end_mib"].to_list() == [130.0] * len(flags)
+
+
+def test_intervals_in_the_columns_of_cycles() -> None:
+    rows = interval_rows({"line_no": 4}, {"line_no": 5, "by_limit": False})
+    like = pl.DataFrame(schema={"start_s": pl.Float64, "pause": pl.Int64, "source": pl.String})
+    first, second = points(rows, like).to_dicts()
+    assert (first["start_s"], first["end_s"], first["pause"]) == (5, 5, None)
+    assert (first["gc_num"], first["line_no"], first["source"]) == (100, 4, "log")
+    assert (first["goal_set_by"], second["goal_set_by"]) == ("memory-limit", None)
+    assert (first["forced"], first["stacks_mib"]) == (False, 0)
+    assert first["effective_gogc"] == pytest.approx(25)
+    # In a file that is one line long, a line number helps nobody.
+    (one, other) = points(interval_rows({}, {}), like).to_dicts()
+    assert (one["gc_num"], one["line_no"], other["line_no"]) == (None, None, None)

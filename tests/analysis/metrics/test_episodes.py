@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.metrics.episodes import episodes
+from tests.helpers.intervals import interval_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,3 +127,99 @@ def test_the_figures_of_an_episode_by_hand(tmp_path: Path) -> None:
     assert summary.gc_interval_p50_ms == pytest.approx(25)
     assert summary.alloc_mib_per_s == pytest.approx(120)
     assert summary.alloc_total_mib == pytest.approx(120 * (SCRAPES - 1) * EVERY_S)
+
+
+NO_LIMIT: dict[str, Any] = {"memory_limit_mib": None, "by_limit": None, "by_limit_before": None}
+
+
+@pytest.mark.parametrize(
+    ("values", "thrashes"),
+    [
+        # A cycle allocates 12 % of its goal, or less.
+        ({}, False),
+        ({"alloc_mib": 119.0}, True),
+        # Without a known limit, 10 %, and the heap must be above its goal.
+        (
+            {**NO_LIMIT, "limit_known": False, "alloc_mib": 100.0, "heap_alloc_mib": 100.0},
+            False,
+        ),
+        ({**NO_LIMIT, "limit_known": False, "alloc_mib": 99.0, "heap_alloc_mib": 100.0}, True),
+        ({**NO_LIMIT, "limit_known": False, "alloc_mib": 99.0, "heap_alloc_mib": 99.0}, False),
+        ({**NO_LIMIT, "limit_known": False, "alloc_mib": 99.0, "heap_alloc_mib": None}, True),
+        ({**NO_LIMIT, "alloc_mib": 20.0, "heap_alloc_mib": 100.0}, False),
+        # The limit must set the goal, and most cycles must not be forced.
+        ({"alloc_mib": 20.0, "by_limit": False, "by_limit_before": False}, False),
+        ({"alloc_mib": 20.0, "by_limit": False}, True),
+        ({"alloc_mib": 20.0, "forced_cycles": 5}, False),
+        ({"alloc_mib": 20.0, "forced_cycles": 4}, True),
+        # Two cycles show nothing, three do.
+        ({"alloc_mib": 4.0, "gc_cycles": 2}, False),
+        ({"alloc_mib": 6.0, "gc_cycles": 3}, True),
+        ({"alloc_mib": None}, False),
+        # GC takes over 45 % of the CPU.
+        ({"gc_cpu_share": 0.45}, False),
+        ({"gc_cpu_share": 0.46}, True),
+        ({"gc_cpu_share": None}, False),
+        ({"gc_cpu_share": 0.46, "by_limit": False, "by_limit_before": False}, False),
+        ({**NO_LIMIT, "gc_cpu_share": 0.46, "heap_alloc_mib": 100.0}, False),
+        (
+            {**NO_LIMIT, "gc_cpu_share": 0.46, "heap_alloc_mib": 100.0, "limit_known": False},
+            True,
+        ),
+        # The limiter was active.
+        ({"limiter_active": True}, True),
+        ({"limiter_active": False}, False),
+    ],
+)
+def test_thrashing_is_on_one_side_of_its_limit(values: dict[str, Any], thrashes: bool) -> None:
+    assert len(episodes(interval_rows(values))) == thrashes
+
+
+def test_the_figures_of_thrashing_intervals_by_hand() -> None:
+    rows = interval_rows(
+        {},
+        {"alloc_mib": 50.0, "limiter_active": False, "gc_cpu_share": 0.2, "line_no": 7},
+        # A window in between does not end the episode, two do.
+        {"gc_cpu_share": 0.3, "limiter_active": False},
+        {"alloc_mib": 70.0, "gc_cpu_share": 0.4, "heap_live_mib": 50.0, "forced_cycles": None},
+        {},
+        {},
+        {"alloc_mib": 40.0},
+    )
+    first, second = episodes(rows).to_dicts()
+    assert (first["start_s"], first["end_s"]) == (5.0, 20.0)
+    assert (first["first_gc"], first["last_gc"], first["line_no"]) == (101, 130, 7)
+    assert first["active_share"] == pytest.approx(2 / 3)
+    assert first["gc_per_s"] == pytest.approx(30 / 15)
+    assert first["gc_cpu_share"] == pytest.approx(0.3)
+    assert first["gc_cpu_nonidle_share"] == pytest.approx(0.3 / 0.9)
+    assert first["effective_gogc_p50"] == pytest.approx(25)
+    assert first["limiter"] == "unlikely"
+    assert first["reason"] == (
+        "A cycle allocates only 8 % of the heap goal before the next one starts (2.0 cycles per "
+        "second): the memory limit leaves hardly any room above the live heap."
+    )
+    assert (second["start_s"], second["end_s"], second["limiter"]) == (30.0, 35.0, None)
+
+
+def test_short_intervals_are_taken_together_in_windows_of_five_seconds() -> None:
+    """A second of each window allocates little; the window as a whole does not."""
+    second = [
+        {"begin_s": float(n), "end_s": n + 1.0, "length_s": 1.0, "gc_cpu_base": 1.0,
+         "alloc_mib": 10.0 if n % 5 == 2 else 160.0, "num_gc": 100 + 10 * n}
+        for n in range(10)
+    ]  # fmt: skip
+    assert episodes(interval_rows(*second)).is_empty()
+    for row in second[5:]:
+        row["alloc_mib"] = 30.0
+    (row,) = episodes(interval_rows(*second)).to_dicts()
+    assert (row["start_s"], row["end_s"], row["first_gc"], row["last_gc"]) == (5, 10, 141, 190)
+
+
+def test_without_gc_cpu_the_shares_of_an_episode_are_unknown() -> None:
+    unknown = {"alloc_mib": 20.0, "gc_cpu_share": None}
+    (row,) = episodes(interval_rows(unknown)).to_dicts()
+    assert (row["gc_cpu_share"], row["gc_cpu_nonidle_share"]) == (None, None)
+    two = pl.concat([interval_rows(unknown), interval_rows({**unknown, "process": 1})])
+    assert episodes(two)["process"].to_list() == [0, 1]
+    assert episodes(pl.DataFrame()).is_empty()

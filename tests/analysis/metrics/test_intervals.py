@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import re
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.metrics.intervals import intervals
+from gctrace_analyzer.analysis.settings import Known, Settings
 from gctrace_analyzer.errors import BadSettingError
 from tests.helpers.metrics import CORPUS, recording
 
@@ -109,3 +112,192 @@ def test_the_figures_of_intervals_by_hand(tmp_path: Path) -> None:
     assert (first["alloc_mib_per_s"], second["alloc_mib_per_s"]) == (32, 64)
     assert (first["stw_total_ms"], second["stw_total_ms"]) == (1, 4)
     assert (first["heap_alloc_mib"], second["line_no"]) == (3, 4)
+
+
+AT = datetime(2026, 2, 3, 10, tzinfo=UTC)
+S = 10**9
+
+
+def dumps(*changed: dict[str, Any]) -> pl.DataFrame:
+    """Returns dumps; `t` is the time in seconds after `AT`, `last` that of the last cycle."""
+    types = schema.polars_schema("memstats")
+    rows = []
+    for row in changed:
+        own = {**dict.fromkeys(types), "process": 0, "source": "log", **row}
+        at, last = own.pop("t", None), own.pop("last", None)
+        own["logged_at"] = None if at is None else AT + timedelta(seconds=at)
+        if last is not None:
+            own["last_gc_unix_ns"] = round((AT.timestamp() + last) * S)
+        rows.append(own)
+    return pl.DataFrame(rows, schema=types)
+
+
+def pauses_of(*changed: dict[str, Any]) -> pl.DataFrame:
+    types = schema.polars_schema("cycle_pauses")
+    rows = [{**dict.fromkeys(types), "process": 0, **row} for row in changed]
+    return pl.DataFrame(rows, schema=types)
+
+
+def found(
+    memstats: pl.DataFrame, pauses: pl.DataFrame | None = None, settings: Settings | None = None
+) -> Any:
+    table = pauses_of() if pauses is None else pauses
+    return intervals(memstats, table, settings or Settings()).to_dicts()
+
+
+def test_counters_of_successive_dumps_are_subtracted() -> None:
+    first, second, other = found(
+        dumps(
+            # In another order, one repeated, and the counter of the third fell.
+            {"t": 30, "num_gc": 9, "total_alloc_bytes": 60 << 20, "heap_alloc_bytes": 3 << 20},
+            {"t": 0, "num_gc": 10, "total_alloc_bytes": 10 << 20, "heap_alloc_bytes": 1 << 20},
+            {"t": 10, "num_gc": 0, "total_alloc_bytes": 5, "heap_alloc_bytes": 5},
+            {"t": 10, "num_gc": 14, "total_alloc_bytes": 50 << 20, "heap_alloc_bytes": 2 << 20},
+            # The same sample again is none.
+            {"t": 20, "num_gc": 14, "total_alloc_bytes": 50 << 20, "heap_alloc_bytes": 2 << 20},
+            {"process": 1, "t": 0, "num_gc": 1},
+            {"process": 1, "t": 5, "num_gc": 2},
+            {"process": 2, "t": 5, "num_gc": 2},
+            {"process": None, "t": 6, "num_gc": 3},
+        )
+    )
+    assert (first["length_s"], first["gc_cycles"], first["gc_per_s"]) == (10, 4, 0.4)
+    assert (first["alloc_mib"], first["alloc_mib_per_s"]) == (40, 4)
+    assert (first["begin_at"], first["end_at"]) == (AT, AT + timedelta(seconds=10))
+    assert (second["length_s"], second["gc_cycles"], second["alloc_mib"]) == (20, None, 10)
+    assert (other["process"], other["gc_cycles"], other["length_s"]) == (1, 1, 5)
+    assert [each["heap_alloc_mib"] for each in (first, second, other)] == [2, 3, None]
+
+
+def test_the_start_of_a_process_is_known_or_estimated() -> None:
+    two = ({"t": 100, "num_gc": 10}, {"t": 200, "num_gc": 110})
+    # Ten cycles took 10 s, a tenth of the 100 s: the process is young.
+    (young,) = found(dumps(*two))
+    assert (young["begin_s"], young["end_s"], young["start_is_estimate"]) == (10, 110, True)
+    # Eleven did not; then the first dump is where time begins.
+    (old,) = found(dumps({"t": 100, "num_gc": 11}, {"t": 200, "num_gc": 111}))
+    assert (old["begin_s"], old["end_s"]) == (0, 100)
+    ended = [{"gc_num": n, "ended_at": AT + timedelta(seconds=n * 60)} for n in (2, 1)]
+    (by_ring,) = found(dumps(*two), pauses_of(*ended))
+    assert (by_ring["begin_s"], by_ring["start_is_estimate"]) == (40, True)
+    started = [{**row, "started_at": AT + timedelta(seconds=30)} for row in two]
+    (by_start,) = found(dumps(*started), pauses_of(*ended))
+    assert (by_start["begin_s"], by_start["start_is_estimate"]) == (70, False)
+
+
+def test_gc_cpu_from_the_average_since_the_start() -> None:
+    """25 % until 100 s and 30 % until 200 s: 35 % in between."""
+    started = {"started_at": AT, "procs": 4}
+    one = {"t": 110, "num_gc": 5, "gc_cpu_fraction": 0.25, "last": 100, **started}
+    two = {"t": 210, "num_gc": 9, "gc_cpu_fraction": 0.30, "last": 200, **started}
+    (row,) = found(dumps(one, two))
+    assert row["gc_cpu_share"] == pytest.approx(0.35)
+    assert row["gc_cpu_base"] == pytest.approx(100)
+    assert row["gc_cpu_s"] == pytest.approx(0.35 * 100 * 4)
+    assert row["available_cpu_s"] == pytest.approx(400)
+    assert row["ends_s"] == pytest.approx(100)
+    assert row["estimated"] == []
+    # Before the first cycle, nothing was spent.
+    (first,) = found(
+        dumps({**one, "t": 0, "num_gc": 0, "gc_cpu_fraction": 0.0, "last": None}, one)
+    )
+    assert first["gc_cpu_share"] == pytest.approx(0.25)
+    assert first["ends_s"] is None
+    # A falling average is rounding, not a negative share.
+    (least,) = found(dumps(one, {**two, "gc_cpu_fraction": 0.1}))
+    assert least["gc_cpu_share"] == 0
+    (same,) = found(dumps(one, {**two, "last": 100}))
+    assert same["gc_cpu_share"] is None
+    estimated = [{**row, "started_at": None, "num_gc": n} for row, n in ((one, 1), (two, 101))]
+    (young,) = found(dumps(*estimated))
+    assert young["estimated"] == ["gc_cpu_share", "gc_cpu_s"]
+
+
+def test_gc_cpu_from_cpu_classes() -> None:
+    cpu = [
+        {"available_cpu_s": 100.0, "gc_cpu_s": 20.0, "gc_cpu_idle_s": 5.0, "gc_cpu_assist_s": 1.0,
+         "gc_cpu_pause_s": 0.5, "process_cpu_s": 50.0, "pause_total_ns": 10**6, "procs": 4},
+        {"available_cpu_s": 140.0, "gc_cpu_s": 32.0, "gc_cpu_idle_s": 7.0, "gc_cpu_assist_s": 4.0,
+         "gc_cpu_pause_s": 1.5, "process_cpu_s": 80.0, "pause_total_ns": 9 * 10**6, "procs": 4},
+    ]  # fmt: skip
+    (row,) = found(dumps(*({"t": 10 * n, "num_gc": n, **each} for n, each in enumerate(cpu))))
+    assert row["gc_cpu_s"] == pytest.approx(12 - 2)
+    assert row["gc_cpu_share"] == pytest.approx(10 / 40)
+    assert (row["gc_cpu_base"], row["available_cpu_s"]) == (40, 40)
+    assert (row["idle_cpu_s"], row["assist_cpu_s"], row["pause_cpu_s"]) == (2, 3, 1)
+    assert (row["cpu_s"], row["stw_total_ms"], row["procs"]) == (30, 8, 4)
+    assert row["by_fraction"] is False
+
+
+@pytest.mark.parametrize(
+    ("last", "active"), [(None, None), (0, False), (5, False), (10, False), (11, True)]
+)
+def test_the_limiter_was_active_if_it_was_enabled_since_the_dump_before(
+    last: int | None, active: bool | None
+) -> None:
+    rows = ({"t": n, "num_gc": 10 + n, "limiter_last_gc": last} for n in range(2))
+    (row,) = found(dumps(*rows))
+    assert row["limiter_active"] is active
+
+
+def test_settings_are_those_of_the_dumps_then_those_given() -> None:
+    plain = ({"t": 0, "num_gc": 1}, {"t": 1, "num_gc": 2})
+    given = {"gogc": Known(50.0, "given"), "memory_limit_mib": Known(64.0, "given")}
+    (row,) = found(dumps(*plain), settings=Settings(**given))
+    assert (row["gogc_pct"], row["memory_limit_mib"], row["limit_known"]) == (50, 64, True)
+    (off,) = found(dumps(*plain), settings=Settings(gogc=Known("off", "given")))
+    assert (off["gogc_pct"], off["memory_limit_mib"], off["limit_known"]) == (-1, None, False)
+    # Settings found in the metrics of another process are not those of this one.
+    elsewhere = {name: Known(each.value, "metrics") for name, each in given.items()}
+    (other,) = found(dumps(*plain), settings=Settings(**elsewhere))
+    assert (other["gogc_pct"], other["memory_limit_mib"], other["limit_known"]) == (
+        None,
+        None,
+        False,
+    )
+    own = [{**row, "gogc_pct": 200, "gomemlimit_bytes": 32 << 20} for row in plain]
+    (read,) = found(dumps(*own), settings=Settings(**given))
+    assert (read["gogc_pct"], read["memory_limit_mib"], read["limit_known"]) == (200, 32, True)
+
+
+@pytest.mark.parametrize(
+    ("pauses", "second", "longest"),
+    [
+        # Both cycles between the dumps have a pause of their own.
+        ([(1, 9.0), (2, 3.0), (3, 4.0), (4, 8.0)], {}, 4.0),
+        ([(2, 3.0), (2, 7.0), (3, 4.0)], {}, 4.0),
+        # One is missing, so the maximum is unknown, unless the last 256 have a new one.
+        ([(2, 3.0)], {}, None),
+        ([(2, 3.0)], {"pause_max_s": 0.006}, 6.0),
+        ([(2, 3.0)], {"pause_max_s": 0.005}, None),
+        ([], {"pause_max_s": 0.001, "num_gc": 257}, 1.0),
+        ([], {"pause_max_s": 0.001, "num_gc": 256}, None),
+        ([], {"num_gc": 2}, 2.0),
+        ([], {"num_gc": 1, "pause_max_s": 0.006}, None),
+    ],
+)
+def test_the_longest_pause_between_two_dumps(
+    pauses: list[tuple[int, float]], second: dict[str, Any], longest: float | None
+) -> None:
+    first = {"t": 0, "num_gc": 1, "pause_total_ns": 0, "pause_max_s": 0.005}
+    after = {"t": 1, "num_gc": 3, "pause_total_ns": 2 * 10**6, "pause_max_s": 0.005, **second}
+    table = pauses_of(*({"gc_num": n, "pause_ms": ms} for n, ms in pauses))
+    (row,) = found(dumps(first, after), table)
+    assert row["stw_max_ms"] == pytest.approx(longest)
+
+
+def test_dumps_without_times_are_as_late_as_their_last_cycle() -> None:
+    rows = found(
+        dumps(
+            {"num_gc": 0, "last_gc_unix_ns": 0},
+            {"num_gc": 4, "last": 10, "total_alloc_bytes": 0},
+            {"num_gc": 9, "last": 30, "total_alloc_bytes": 10 << 20},
+        )
+    )
+    (row,) = rows
+    assert (row["gc_cycles"], row["length_s"], row["is_timeless"]) == (
+        5,
+        pytest.approx(20),
+        True,
+    )
+    assert row["estimated"] == ["begin_s", "end_s", "alloc_mib_per_s"]

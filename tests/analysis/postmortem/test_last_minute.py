@@ -10,11 +10,13 @@ import pytest
 
 from gctrace_analyzer.analysis.postmortem.report import (
     _last_cycles,
+    _last_scrapes,
     _limit,
     _memory_at_death,
     _next_goal,
 )
 from gctrace_analyzer.analysis.settings import Known, Settings
+from tests.helpers.intervals import interval_rows
 
 MIB = 1 << 20
 AT = datetime(2026, 2, 3, 10, 10, tzinfo=UTC)
@@ -135,3 +137,39 @@ def test_resident_memory_is_go_heap_other_go_memory_and_the_rest() -> None:
     assert _memory_at_death(death, facts, memstats.clear())["off_heap_mib"] == 120
     unknown = _memory_at_death({}, {"heap_end_mib": None}, memstats.clear())
     assert set(unknown.values()) == {None}
+
+
+def test_the_last_scrapes_before_a_kill_by_hand() -> None:
+    """Scrapes every 20 s: those that end in the last minute are of four intervals."""
+    scrapes = interval_rows(
+        *(
+            {"begin_s": 20.0 * n, "end_s": 20.0 * n + 20, "length_s": 20.0, "rss_mib": 300.0 + n,
+             "heap_live_mib": live, "heap_alloc_mib": 150.6 + n, "goal_mib": 180.4 + n,
+             "alloc_mib": 100.0 * n, "other_mib": 7.0, "gc_cpu_share": share, "gc_cpu_base": base}
+            for n, (live, share, base) in enumerate(
+                [(10.0, 0.9, 9.0), (20.0, 0.9, 9.0), (None, 0.1, 10.0), (80.4, 0.3, 30.0),
+                 (90.0, None, 50.0), (None, 0.2, 40.0)]
+            )
+        )
+    )  # fmt: skip
+    assert _last_scrapes(scrapes) == {
+        "last_gc_num": 150,
+        "live_before_mib": 80,
+        "live_mib": 90,
+        "heap_end_mib": 156,
+        "goal_mib": 185,
+        "next_goal_mib": 185,
+        "gc_cpu_share": pytest.approx((0.1 * 10 + 0.3 * 30 + 0.2 * 40) / 80),
+        "alloc_mib_per_s": pytest.approx((200 + 300 + 400 + 500) / 80),
+        "resident_mib": 305,
+        "go_heap_mib": pytest.approx(155.6),
+        "go_other_mib": 7,
+    }
+    assert _last_scrapes(scrapes.clear()) == {}
+    unknown = _last_scrapes(scrapes.with_columns(gc_cpu_share=pl.lit(None, pl.Float64)))
+    assert unknown["gc_cpu_share"] is None
+
+
+def test_a_time_since_the_boot_needs_both_ends() -> None:
+    assert _last_cycles({"monotonic_s": 100.5}, cycles())["gap_s"] is None
+    assert _last_cycles({}, cycles(monotonic_s=98.25))["gap_s"] is None

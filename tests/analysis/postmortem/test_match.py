@@ -10,7 +10,13 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.postmortem.match import Match, match_process
+from gctrace_analyzer.analysis.postmortem.match import (
+    Match,
+    listed_tasks,
+    match_all,
+    match_process,
+    task_name,
+)
 from gctrace_analyzer.schema import IDENTITY
 from tests.helpers.logs import KILL, logfile, records
 
@@ -146,3 +152,107 @@ def test_in_a_crash_loop_the_last_process_of_that_name_was_killed() -> None:
     assert match is not None
     # The fourth seems to start a second after the kill, the fifth started later.
     assert match.process == 3
+
+
+def test_a_process_that_was_scraped_after_the_kill_is_not_the_killed_one() -> None:
+    """A kill between two scrapes is dated by the second one."""
+    kill = {"comm": "api", "logged_at": AT, "not_before_at": AT - timedelta(seconds=30)}
+    for seconds, alive in ((-1, False), (0, True), (1, True)):
+        row = {"ident": "api", "ended_at": AT + timedelta(seconds=seconds)}
+        found = matched(kill, row, {"ident": "other", "ended_at": AT - timedelta(hours=1)})
+        assert (found is None or found.match_by != ("comm",)) is alive
+    # A kill with a time of its own may be logged before the last lines of the program.
+    late = {"ident": "api", "ended_at": AT + timedelta(seconds=9)}
+    assert matched({"comm": "api", "logged_at": AT}, late) is not None
+    assert matched(kill, {"ident": "api", "ended_at": None}) is not None
+
+
+@pytest.mark.parametrize(
+    ("kill", "row", "match_by"),
+    [
+        ({"pid": 70_007}, {"log_pid": 70_007}, ("pid",)),
+        ({"pid": 7}, {"log_pid": 8}, None),
+        ({"pid": None}, {"log_pid": None}, None),
+        ({"unit": "api.service"}, {"ident": "api"}, ("unit",)),
+        ({"unit": "api.service"}, {"ident": "api", "unit": "web.service"}, None),
+        ({"unit": "api"}, {"ident": ""}, None),
+        ({"container_id": "abc123abc123"}, {"container_id": "abc123"}, ("container",)),
+        ({"container_id": "abc123"}, {"container_id": "abc123abc123"}, ("container",)),
+        ({"container_id": "abc123"}, {"container_id": "abd123"}, None),
+        ({"container_id": "abc123"}, {"ident": "abc"}, None),
+        ({"container_id": "a" * 64}, {"ident": "a" * 12, "log_pid": 1}, ("container",)),
+        ({"container_id": "a" * 64}, {"ident": "a" * 11}, None),
+        ({"container_id": "a" * 64}, {"ident": "a" * 64}, ("container",)),
+        ({"pod": "p"}, {"pod": "p", "container": "c"}, ("pod",)),
+        ({"pod": "p", "container": "d"}, {"pod": "p", "container": "c"}, None),
+        ({"pod": None}, {"pod": None}, None),
+        ({"comm": "api"}, {"container": "api"}, ("comm",)),
+        ({"comm": None}, {"ident": None}, None),
+        ({"comm": "api", "host": "a"}, {"ident": "api", "host": "b"}, None),
+        ({"comm": "api", "host": "a"}, {"ident": "api", "host": None}, ("comm",)),
+        ({"comm": "api", "host": None}, {"ident": "api", "host": "b"}, ("comm",)),
+        ({"pid": 7, "unit": "u.service", "comm": "u"}, {"log_pid": 7, "ident": "u"}, ("pid", "unit", "comm")),
+    ],
+)  # fmt: skip
+def test_what_a_kill_and_a_process_have_in_common(
+    kill: dict[str, Any], row: dict[str, Any], match_by: tuple[str, ...] | None
+) -> None:
+    # Two other processes that ended long before: neither is matched by time or by being alone.
+    others = [{"ended_at": AT - timedelta(hours=1)}] * 2
+    found = matched({"logged_at": AT, **kill}, *others, row)
+    assert (found.match_by if found else None) == match_by
+    if found:
+        assert found.process == 2
+        assert found.confidence == ("medium" if match_by == ("comm",) else "high")
+
+
+def test_the_most_certain_then_the_most_then_the_last_match_counts() -> None:
+    kill = {"pid": 7, "comm": "api", "unit": "u.service"}
+    by_pid, by_comm = {"log_pid": 7}, {"ident": "api"}
+    both = {"log_pid": 7, "ident": "api"}
+    for rows, process in (
+        ((by_comm, by_pid, by_comm), 1),
+        ((both, by_pid, by_comm), 0),
+        ((by_pid, both, by_pid), 1),
+        ((by_pid, by_pid, by_comm), 1),
+    ):
+        found = matched(kill, *rows)
+        assert found is not None
+        assert found.process == process
+
+
+def test_a_process_starts_at_most_a_second_after_its_kill() -> None:
+    for seconds, found in ((0.9, True), (1.0, True), (1.1, False)):
+        row = {"ident": "api", "started_at": AT + timedelta(seconds=seconds)}
+        others = [{"ended_at": AT - timedelta(hours=1)}] * 2
+        match = matched({"comm": "api", "logged_at": AT}, row, *others)
+        assert (match is not None) is found
+
+
+def test_one_process_is_not_the_victim_of_two_kills() -> None:
+    names = ("process", "started_at", "ended_at", *IDENTITY)
+    types = {k: v for k, v in schema.polars_schema("processes").items() if k in names}
+    one = pl.DataFrame([{**dict.fromkeys(names), "process": 0}], schema=types)
+    low = Match(0, ("only program",), "low")
+    api, again, web = {"pid": 1, "comm": "api"}, {"pid": 1, "comm": "api"}, {"pid": 2}
+    assert match_all([api], one) == [low]
+    assert match_all([api, again], one) == [low, low]
+    assert match_all([api, web], one) == [None, None]
+    # What is certain stays.
+    named = one.with_columns(ident=pl.lit("api"))
+    assert match_all([api, web], named) == [Match(0, ("comm",), "medium"), None]
+    assert match_all([], one) == []
+
+
+def test_the_kernel_cuts_names_to_fifteen_bytes() -> None:
+    assert task_name("a" * 15) == "a" * 15
+    assert task_name("a" * 16) == "a" * 15
+    assert task_name("a" * 14 + "é") == "a" * 14
+
+
+def test_the_tasks_of_a_kill_are_those_listed_with_it() -> None:
+    rows = [{"source": s, "kill_line_no": n, "pid": p}
+            for s, n, p in (("a", 7, 1), ("a", 8, 2), ("b", 7, 3), ("a", None, 4))]  # fmt: skip
+    tasks = pl.DataFrame(rows, schema=schema.polars_schema("oom_tasks"))
+    assert listed_tasks({"source": "a", "line_no": 7}, tasks)["pid"].to_list() == [1]
+    assert listed_tasks({"source": "a", "line_no": None}, tasks).is_empty()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.postmortem.memory import memories
+from gctrace_analyzer.units import MIB
 from tests.helpers.logs import logfile
 
 if TYPE_CHECKING:
@@ -60,3 +64,97 @@ def test_held_but_idle_memory_is_named(tmp_path: Path) -> None:
     assert "300 MiB of it are idle" in found.advice[1]
     calm = dump(tmp_path, header, (120, 20, 10, 100, 90))
     assert calm.advice == ()
+
+
+def memory_of(**columns: list[float | None]) -> Memory:
+    """Returns the memory of one program, from sizes in MiB and counts."""
+    counts = ("num_gc", "makes", "frees", "elapsed_s")
+    types = schema.polars_schema("memstats")
+    given = {
+        name if name in counts else f"{name}_bytes": pl.Series(
+            values if name in counts else [None if v is None else v * MIB for v in values],
+            dtype=pl.Float64,
+        )
+        for name, values in columns.items()
+    }
+    rows = len(next(iter(given.values())))
+    frame = pl.DataFrame({name: [None] * rows for name in types} | given)
+    dumps = frame.with_columns(pl.col(name).cast(kind) for name, kind in types.items())
+    (found,) = memories(dumps.with_columns(source=pl.lit("dump", pl.Categorical)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("held", "needed", "sentences"),
+    [(300, 200, 0), (301, 200, 1), (128, 64, 0), (130, 65, 1), (129, 65, 0), (0, 0, 0)],
+)
+def test_a_heap_that_holds_much_more_than_it_needs_is_named(
+    held: int, needed: int, sentences: int
+) -> None:
+    found = memory_of(heap_sys=[held], heap_inuse=[needed])
+    assert len(found.advice) == sentences
+
+
+@pytest.mark.parametrize(
+    ("held", "idle", "released", "sentences"),
+    [(257, 65, 0, 1), (256, 64, 0, 0), (260, 65, 0, 0), (257, 66, 2, 0), (256, 66, 1, 1)],
+)
+def test_idle_memory_is_named_if_it_is_much_and_a_quarter(
+    held: int, idle: int, released: int, sentences: int
+) -> None:
+    found = memory_of(heap_sys=[held], heap_idle=[idle], heap_released=[released])
+    assert found.idle_unreleased_mib == idle - released
+    assert found.held_mib == held - released
+    assert len(found.advice) == sentences
+
+
+@pytest.mark.parametrize(
+    ("makes", "frees", "share", "advice"),
+    [
+        ([0, 21], None, None, "21 buffers were allocated: reuse them"),
+        ([0, 20], None, None, None),
+        (
+            [1, 21],
+            [0, 40],
+            0.5,
+            "50 % of the freed buffers were reused: the buffer pool works.",
+        ),
+        ([0, 21], [0, 40], 0.475, "21 buffers were allocated and 40 freed, 48 % of which"),
+        ([0, 21], [0, 0], None, "21 buffers were allocated and 0 freed, none of which"),
+        ([0, 40], [0, 20], 0.0, "40 buffers were allocated and 20 freed, none of which"),
+        ([0, 20], [0, 20], 0.0, None),
+        ([0, 5], [0, 10], 0.5, "50 % of the freed buffers were reused"),
+        ([21], [40], None, "21 buffers were allocated and 40 freed, none of which"),
+    ],
+)
+def test_the_pool_is_advised_to_programs_that_reuse_few_buffers(
+    makes: list[float], frees: list[float] | None, share: float | None, advice: str | None
+) -> None:
+    columns: dict[str, Any] = {"makes": makes} | ({"frees": frees} if frees else {})
+    found = memory_of(heap_sys=[1] * len(makes), **columns)
+    assert found.pool_hit_share == pytest.approx(share)
+    assert found.frees == (frees[-1] if frees else None)
+    if advice is None:
+        assert found.advice == ()
+    else:
+        assert found.advice[0].startswith(advice)
+
+
+def test_unknown_sizes_stay_unknown() -> None:
+    found = memory_of(heap_alloc=[70, None], num_gc=[5, 9], elapsed_s=[1, 2])
+    assert (found.needed_mib, found.needed_max_mib, found.needed_is) == (
+        70,
+        70,
+        "heap allocated",
+    )
+    assert (found.heap_sys_mib, found.held_mib, found.fragmentation_mib) == (None, None, None)
+    assert (found.num_gc, found.gcs_between, found.dumps) == (9, 4, 2)
+    assert memory_of(num_gc=[5]).gcs_between is None
+    assert memory_of(num_gc=[5]).needed_is is None
+
+
+def test_a_pool_is_what_the_program_keeps() -> None:
+    found = memory_of(pool=[10, 20, 15], heap_inuse=[40, 41, 42], alloc=[30, 31, 32])
+    assert (found.needed_mib, found.needed_max_mib) == (15, 20)
+    assert found.needed_is == "the program's own buffers"
+    assert (found.alloc_mib, found.fragmentation_mib) == (32, 10)

@@ -128,9 +128,145 @@ def test_dumps_show_the_heap_of_a_kill_without_cycles(
 
 
 def test_a_kill_without_cycles_in_a_known_limit_has_a_setting_to_begin_with() -> None:
-    facts = {**FACTS, **UNSEEN, "limit_mib": 512.0, "limit_is": "its limit"}
+    facts = {
+        **FACTS, **UNSEEN, "limit_mib": 512.0, "limit_is": "its limit", "victim": "api"
+    }  # fmt: skip
     found = explain_death(facts, {}, TABLES, Settings())
-    assert found.advice[0].startswith("Set GOMEMLIMIT=460MiB (90 % of the limit)")
+    assert found.advice[0].startswith("If api is written in Go, set GOMEMLIMIT=460MiB (90 % of")
+    is_go = explain_death(facts, {}, dumps(100), Settings())
+    assert is_go.advice[0].startswith("Set GOMEMLIMIT=460MiB (90 % of the limit)")
     unknown = explain_death({**FACTS, **UNSEEN}, {}, TABLES, Settings())
     assert "which the input does not name" in unknown.reading[0]
     assert "the memory limit as well" in unknown.advice[-1]
+
+
+SIDES: list[tuple[str, bool, dict[str, Any]]] = [
+    ("takes 90 % of 100 MiB", False, {"live_mib": 90, "limit_mib": 100.0}),
+    ("The live heap alone, 91 MiB, takes 91 % of 100 MiB", True, {"live_mib": 91, "limit_mib": 100.0}),
+    ("no GC cycle", False, {"gap_s": 2.0}),
+    ("no GC cycle in the last 2.1 s, although there usually is one every 1.0 s", True, {"gap_s": 2.1}),
+    ("no GC cycle", False, {"gap_s": None}),
+    ("no GC cycle", False, {"gap_s": 9.0, "usual_interval_s": None}),
+    ("no GC cycle", False, {"gap_s": 9.0, "usual_interval_s": 0.0}),
+    ("is not in the Go heap", False, {"off_heap_mib": 30.0, "limit_mib": 100.0, "live_mib": 9}),
+    ("31 MiB of the resident memory is not in the Go heap", True, {"off_heap_mib": 31.0, "limit_mib": 100.0, "live_mib": 9}),
+    ("is not in the Go heap", False, {"off_heap_mib": None}),
+    ("was due at", False, {"next_goal_mib": 512}),
+    ("was due at 513 MiB, above 512 MiB", True, {"next_goal_mib": 513}),
+    ("was due at", False, {"next_goal_mib": None}),
+    ("grew from", False, {"live_before_mib": 40, "live_mib": 60}),
+    ("grew from 40 to 61 MiB", True, {"live_before_mib": 40, "live_mib": 61}),
+    ("grew from", False, {"live_before_mib": 16, "live_mib": 32}),
+    ("grew from 16 to 33 MiB", True, {"live_before_mib": 16, "live_mib": 33}),
+    ("grew from", False, {"live_before_mib": None, "live_mib": 61}),
+    ("grew from", False, {"live_before_mib": 0, "live_mib": 61}),
+    # What the heap can have grown by: 10 MiB/s in 9 s and the second that timestamps hide.
+    ("the heap can have grown by 100 MiB", True, {"alloc_mib_per_s": 10.0, "gap_s": 9.0, "off_heap_mib": 301.0}),
+    ("the heap can have grown", False, {"alloc_mib_per_s": 10.0, "gap_s": 9.0, "off_heap_mib": 300.0}),
+    ("the heap can have grown", False, {"alloc_mib_per_s": None, "gap_s": 9.0, "off_heap_mib": 301.0}),
+    ("At 0 MiB/s the heap can have grown by 0 MiB", True, {"alloc_mib_per_s": 0.0, "off_heap_mib": 301.0}),
+    ("the heap can have grown", False, {"alloc_mib_per_s": 1.0, "off_heap_mib": 153.6, "limit_mib": 512.0}),
+    ("the heap can have grown", True, {"alloc_mib_per_s": 1.0, "off_heap_mib": 153.7, "limit_mib": 512.0}),
+    ("It reached the limit of api: 512 MiB.", True, {"not_before_at": 1, "resident_mib": None}),
+    ("At the last scrape before, 384 MiB were resident, 75 % of the limit of api (512 MiB).", True, {"not_before_at": 1, "resident_mib": 384.0}),
+    ("It reached", False, {"limit_is": None}),
+    ("It reached", False, {"limit_mib": None}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sentence", "there", "facts"), SIDES)
+def test_a_sentence_is_there_on_one_side_of_its_limit(
+    sentence: str, there: bool, facts: dict[str, Any]
+) -> None:
+    assert (sentence in " ".join(explained(**facts).reading)) == there
+
+
+def test_a_live_heap_near_the_limit_cannot_be_helped() -> None:
+    found = explained(live_mib=91, limit_mib=100.0)
+    assert found.preventable == "no"
+    assert found.advice[0].startswith("Give the program more memory")
+    # Without a limit, what was resident is the ceiling.
+    assert explained(live_mib=91, limit_mib=None, resident_mib=100.0).preventable == "no"
+
+
+@pytest.mark.parametrize(
+    ("number", "loop"), [(None, ""), (1, ""), (2, " Its container was restarted 2 times.")]
+)
+def test_a_container_that_is_restarted_again_and_again_is_named(
+    number: int | None, loop: str
+) -> None:
+    found = explain_death(FACTS, {"restart_count": number}, TABLES, Settings())
+    assert found.reading[0] == f"It reached the limit of api: 512 MiB.{loop}"
+
+
+@pytest.mark.parametrize(
+    ("pid", "rank"),
+    [
+        (1, " It was the largest of 3 tasks listed."),
+        (2, " 1 of 3 tasks listed were larger."),
+        (3, " 2 of 3 tasks listed were larger."),
+        (4, ""),
+        (None, ""),
+    ],
+)
+def test_the_rank_among_the_listed_tasks(pid: int | None, rank: str) -> None:
+    rows = [
+        {"source": "log", "kill_line_no": 7, "pid": each, "rss_bytes": size}
+        for each, size in ((3, None), (1, 30), (2, 20))
+    ]
+    elsewhere = {"source": "log", "kill_line_no": 8, "pid": 4, "rss_bytes": 99}
+    tasks = pl.DataFrame([*rows, elsewhere], schema=schema.polars_schema("oom_tasks"))
+    death = {"pid": pid, "line_no": 7, "source": "log"}
+    facts = {**FACTS, "scope": "global", "limit_mib": None}
+    found = explain_death(facts, death, {"oom_tasks": tasks}, Settings())
+    assert found.reading[0] == (
+        f"The host ran out of memory; the program was within its limits.{rank}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "limit", "preventable", "advice"),
+    [
+        (None, 500.0, "yes", "Set GOMEMLIMIT=450MiB, so that GC runs before memory reaches the limit of 500 MiB; the live heap of 100 MiB fits."),
+        (None, None, "partly", "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."),
+        (475.0, 500.0, "partly", None),
+        (480.0, 500.0, "partly", "Set GOMEMLIMIT=450MiB: it is 96 % of the limit now, which leaves no room for memory that Go does not count."),
+        (480.0, None, "partly", "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."),
+    ],
+)  # fmt: skip
+def test_the_memory_limit_that_is_advised(
+    given: float | None, limit: float | None, preventable: str, advice: str | None
+) -> None:
+    found = explained(memory_limit_mib=given, limit_mib=limit)
+    assert found.preventable == preventable
+    assert found.advice == ((advice,) if advice else ())
+
+
+def test_a_growing_heap_needs_more_than_a_limit() -> None:
+    found = explained(live_before_mib=40, live_mib=100)
+    assert found.advice[-1].startswith("That only buys time")
+    # With a memory limit that fits, there is nothing to add.
+    limited = explained(memory_limit_mib=400.0, live_before_mib=40, live_mib=100)
+    assert (limited.preventable, limited.advice) == ("partly", ())
+
+
+@pytest.mark.parametrize(
+    ("facts", "missing"),
+    [
+        ({"limit_mib": None, "resident_mib": None}, "its limit and its resident size are"),
+        ({"limit_mib": None, "resident_mib": 0.0}, "its limit and its resident size are"),
+    ],
+)
+def test_what_is_missing_is_named(facts: dict[str, Any], missing: str) -> None:
+    assert explained(**facts).reading[-1] == (
+        f"What the heap did is unknown, because {missing} not in the input."
+    )
+
+
+def test_exit_code_137_proves_nothing() -> None:
+    found = explained(proven=False)
+    assert found.preventable == "cannot tell"
+    assert found.reading[0].startswith("Exit code 137 means SIGKILL")
+    assert found.advice == (
+        "Next time, save the output of `journalctl -k` or `dmesg` on the host.",
+    )

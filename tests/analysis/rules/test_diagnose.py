@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.caveats import MOST_DIAGNOSED, MOST_SHORT
-from gctrace_analyzer.analysis.rules.finding import Finding, frame
+from gctrace_analyzer.analysis.metrics.findings import proven
+from gctrace_analyzer.analysis.rules import log
+from gctrace_analyzer.analysis.rules.diagnose import (
+    _by_cause,
+    _merge_processes,
+    _without_short_starts,
+)
+from gctrace_analyzer.analysis.rules.finding import (
+    Finding,
+    OverallFacts,
+    cycles_text,
+    example_lines,
+    frame,
+    maximum,
+    median,
+    minimum,
+    percent,
+    total,
+)
 from gctrace_analyzer.analysis.rules.levels import levels
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.trend import LiveGrowth
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
-from tests.helpers.facts import log_of
+from tests.helpers.facts import facts_of, log_of
 
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.rules.finding import Severity
@@ -110,3 +130,175 @@ def test_episodes_are_of_the_diagnosed_processes() -> None:
     some = read_text(thrashing * MOST_SHORT).episodes()
     many = read_text(thrashing * (2 * MOST_SHORT)).episodes()
     assert some["process"].n_unique() == many["process"].n_unique() == MOST_SHORT
+
+
+def test_the_figures_of_an_empty_column_are_zero() -> None:
+    empty = pl.Series([], dtype=pl.Float64)
+    values = pl.Series([3.0, None, 1.0, 1.5])
+    for function, expected in ((total, 5.5), (minimum, 1.0), (maximum, 3.0), (median, 1.5)):
+        assert function(empty) == 0
+        assert function(values) == expected
+
+
+def test_cycles_are_counted_in_words() -> None:
+    assert [cycles_text(n) for n in (0, 1, 2, 1000)] == [
+        "0 cycles", "1 cycle", "2 cycles", "1,000 cycles",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.1, "10 %"), (0.0994, "9.9 %"), (0.0, "0 %"), (1.0, "100 %"), (0.00012, "0.012 %")],
+)
+def test_small_shares_have_two_digits(share: float, text: str) -> None:
+    assert percent(share) == text
+
+
+def test_the_lines_to_look_at_are_the_three_largest_that_are_known() -> None:
+    cycles = pl.DataFrame(
+        {
+            "source": ["a/log"] * 6,
+            "line_no": [1, 2, None, 4, 5, 6],
+            "size": [3.0, None, 9.0, 7.0, 5.0, 1.0],
+        }
+    )
+    assert example_lines(cycles, "size") == ("log:4", "log:5", "log:1")
+    assert example_lines(cycles) == ("log:1", "log:2", "log:4")
+
+
+def test_the_start_up_is_left_out_unless_hardly_anything_is_left() -> None:
+    facts = facts_of(log_of(8, every=0.1))
+    # 0.5 s are start-up: the fifth cycle is the first one after it.
+    assert facts.warmed_up["gc_num"].to_list() == [5, 6, 7, 8]
+    assert len(replace(facts, cycles=facts.cycles.head(7)).warmed_up) == 3
+    assert len(replace(facts, cycles=facts.cycles.head(6)).warmed_up) == 6
+    shuffled = replace(facts, cycles=facts.cycles.reverse())
+    assert shuffled.warmed_up["gc_num"].to_list() == [8, 7, 6, 5]
+    untimed = facts.cycles.with_columns(start_s=pl.lit(None, pl.Float64))
+    assert len(replace(facts, cycles=untimed).warmed_up) == 8
+
+
+def test_releases_that_a_log_may_be_of() -> None:
+    facts = replace(facts_of(log_of(5)), go_versions=((1, 9), (1, 17)))
+    assert [facts.may_be_before(1, minor) for minor in (9, 10)] == [False, True]
+    assert [facts.may_be_from(1, minor) for minor in (17, 18)] == [True, False]
+    unknown = replace(facts, go_versions=(None, None))
+    assert unknown.may_be_before(1, 1)
+    assert unknown.may_be_from(9, 9)
+
+
+@pytest.mark.parametrize(
+    ("live", "kinds", "gogc", "grew"),
+    [
+        ([100.0] * 10 + [150.0] * 5, ["limit-thrash"], 2.0, True),
+        ([100.0] * 10 + [149.0] * 5, ["limit-thrash"], 2.0, False),
+        ([100.0] * 10 + [150.0] * 5, ["gc-burst"], 2.0, False),
+        ([100.0] * 4 + [150.0] * 5, ["limit-thrash"], 2.0, False),
+        ([100.0] * 5 + [150.0] * 5, ["limit-thrash"], 2.0, True),
+        # The first live heap did not fit either.
+        ([100.0] * 10 + [150.0] * 5, ["limit-thrash"], 1.0, False),
+    ],
+)
+def test_a_live_heap_that_grows_until_it_thrashes(
+    live: list[float], kinds: list[str], gogc: float, grew: bool
+) -> None:
+    count = len(live)
+    starts = [float(n + 1) for n in range(count)]
+    cycles = pl.DataFrame(
+        {
+            "start_s": starts, "end_s": [each + 0.5 for each in starts], "heap_live_mib": live,
+            "effective_gogc": [gogc] * count, "goal_set_by": ["memory-limit"] * count,
+        }
+    )  # fmt: skip
+    growth = LiveGrowth(100, 50, 150, 0.0, 300.0, 100, 160, 130, 5.0)
+    facts = replace(
+        facts_of(log_of(5)),
+        cycles=cycles,
+        episodes=pl.DataFrame({"kind": kinds}),
+        growth=growth,
+    )
+    assert facts.grew_into_limit is grew
+    assert replace(facts, growth=None).grew_into_limit is False
+    # From the first cycle to the first one whose median of five is the highest
+    at = live.index(max(live)) + 2
+    assert facts.growth_ends == (
+        100.0 if count > 9 else median(pl.Series(live[:5])),
+        max(live),
+        at + 0.5,
+    )
+
+
+def summaries(**figures: Any) -> OverallFacts:
+    one = read_text(BUSY).summary()
+    several = {n: replace(one, **{k: v[n] for k, v in figures.items()}) for n in range(2)}
+    return OverallFacts(several, [], DEFAULT)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "p99", "evidence"),
+    [
+        ((0.02, 0.051), (2.951, 1.0), "GC CPU at most 5.1 % (warns at 10 %); pauses 3.0 ms p99 (warns at 5.0 ms)"),
+        ((0.02, None), (None, 2.949), "GC CPU 2 % (warns at 10 %); pauses 2.9 ms p99 (warns at 5.0 ms)"),
+        ((None, None), (1.0, 1.0), "pauses 1.0 ms p99 (warns at 5.0 ms)"),
+        ((0.0, None), (None, None), "GC CPU 0 % (warns at 10 %)"),
+        ((None, None), (None, None), "nothing stands out"),
+    ],
+)  # fmt: skip
+def test_a_healthy_program_has_figures_with_their_limits(
+    cpu: tuple[float | None, ...], p99: tuple[float | None, ...], evidence: str
+) -> None:
+    facts = summaries(gc_cpu_share=cpu, stw_p99_ms=p99)
+    (found,) = log.healthy.check(facts)
+    assert (found.severity, found.evidence) == ("ok", evidence)
+    for severity, healthy in (("info", 1), ("warn", 0), ("bad", 0)):
+        other = replace(facts, findings=[finding("GC001", severity)])  # type: ignore[arg-type]
+        assert len(list(log.healthy.check(other))) == healthy
+
+
+def test_of_a_log_without_gc_cpu_nobody_says_that_it_is_healthy() -> None:
+    summary = replace(read_text(BUSY).summary(), gc_cpu_share=0.01, stw_p99_ms=1.0)
+    every = [finding(each.id, "info") for each in (log.healthy, log.short_log, log.old_go)]
+
+    def left(**figures: Any) -> list[str]:
+        return [each.id for each in proven(every, replace(summary, **figures))]
+
+    assert left() == ["GC044", "GC042", "GC043"]
+    assert left(gc_cpu_share=None) == left(stw_p99_ms=1.01) == ["GC042", "GC043"]
+    assert left(stw_p99_ms=None) == left()
+    assert left(gc_per_s=None) == ["GC044", "GC043"]
+
+
+def test_findings_are_in_the_order_of_what_they_cost() -> None:
+    found = [
+        replace(finding("GC005", "warn")),
+        replace(finding("GC010", "warn"), figures={"max_ms": 7.0}),
+        replace(finding("GC009", "warn"), figures={"max_ms": 9.0}),
+        replace(finding("GC022", "warn"), explained_by=("GC021",)),
+        finding("GC021", "warn"),
+        finding("GC034", "info"),
+        replace(finding("GC001", "bad"), explained_by=("GC034", "GC005")),
+    ]
+    ordered = _by_cause(found)
+    assert [each.id for each in ordered] == [
+        "GC001", "GC021", "GC009", "GC010", "GC005", "GC022", "GC034",
+    ]  # fmt: skip
+    assert [each.because_of for each in ordered] == ["GC005", *[None] * 4, "GC021", None]
+
+
+def test_of_several_processes_the_worst_finding_is_kept() -> None:
+    one = finding("GC001", "warn")
+    several = [replace(one, process=0), replace(one, process=1, severity="bad"),
+               replace(one, process=1), replace(one, process=2)]  # fmt: skip
+    (merged,) = _merge_processes(several)
+    assert (merged.process, merged.severity) == (1, "bad")
+    assert merged.evidence.endswith(" The same is true of 2 other processes.")
+    (two,) = _merge_processes(several[:2])
+    assert two.evidence.endswith(" The same is true of another process.")
+    # Several of one process stay.
+    assert len(_merge_processes(several[1:3])) == 2
+
+
+def test_a_short_process_is_reported_if_all_are_short() -> None:
+    short, other = finding("GC042", "info"), finding("GC001", "warn")
+    assert _without_short_starts([short, other, short], processes=2) == [short, other, short]
+    assert _without_short_starts([short, other], processes=2) == [other]

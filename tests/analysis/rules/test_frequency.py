@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gctrace_analyzer.analysis.rules import frequency
 from tests.helpers.facts import facts_of, log_of, matches
 
@@ -52,3 +54,12 @@ def test_cycles_every_two_minutes_are_an_idle_program() -> None:
     assert matches(frequency.periodic_only, facts_of(log_of(30, every=120.2)))
     assert not matches(frequency.periodic_only, facts_of(log_of(30, every=60)))
     assert not matches(frequency.periodic_only, facts_of(log_of(2, every=120.2)))
+
+
+def test_frequent_cycles_of_an_unknown_cost_are_a_note() -> None:
+    facts = facts_of(log_of(60, every=0.02, background=12))
+    (known,) = matches(frequency.too_frequent, facts)
+    assert known.severity == "warn"
+    unknown = replace(facts, summary=replace(facts.summary, gc_cpu_share=None))
+    (finding,) = matches(frequency.too_frequent, unknown)
+    assert finding.severity == "info"

@@ -81,3 +81,17 @@ def test_a_low_gogc_is_shown_as_the_usual_one_it_may_stand_for(
     gogc: float, live_mib: float, shown: float
 ) -> None:
     assert goal._without_rounding(gogc, live_mib) == shown
+
+
+@pytest.mark.parametrize(
+    ("gogc", "live_mib", "shown"),
+    [
+        (10.9, 100.0, 10.0), (11.2, 100.0, 11.2), (8.92, 100.0, 10.0), (8.9, 100.0, 8.9),
+        (26.2, 100.0, 25.0), (26.3, 100.0, 26.3), (12.0, 5.0, 10.0), (48.0, 100.0, 48.0),
+        (41.4, 100.0, 40.0), (41.5, 100.0, 41.5), (5.4, 0.5, 5.0),
+    ],
+)  # fmt: skip
+def test_a_low_gogc_is_the_usual_one_that_rounding_hides(
+    gogc: float, live_mib: float, shown: float
+) -> None:
+    assert goal._without_rounding(gogc, live_mib) == shown

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.rules import limit
 from tests.conftest import SAMPLES
 from tests.helpers.corpus import live
@@ -103,3 +104,48 @@ def test_a_full_bucket_counts_with_a_goal_of_the_limit_or_thrashing(
     found = [each.evidence for each in matches(limit.cpu_limiter_likely, facts)]
     assert len(found) == (word is not None)
     assert all(f"limiter {word}:" in text for text in found)
+
+
+def thrashing(*spans: tuple[float, float], **columns: Any) -> pl.DataFrame:
+    rows = [
+        {"kind": "limit-thrash", "start_s": begin, "end_s": end, "reason": f"Reason {n}.",
+         "gc_cpu_share": 0.5, "gc_per_s": 12.34, "source": "log", "line_no": n,
+         **{name: values[n] for name, values in columns.items()}}
+        for n, (begin, end) in enumerate(spans)
+    ]  # fmt: skip
+    types = schema.polars_schema("episodes")
+    return pl.DataFrame([{**dict.fromkeys(types), **row} for row in rows], schema=types)
+
+
+def test_several_times_of_thrashing_are_one_finding_about_the_longest() -> None:
+    facts = facts_of(log_of(60))
+    (one,) = matches(limit.limit_thrash, replace(facts, episodes=thrashing((1.0, 3.0))))
+    assert (one.evidence, one.figures["episodes"]) == ("Reason 0.", 1)
+    assert (one.start_s, one.end_s) == (1, 3)
+    # Longer and later than the first, with the second lines to look at
+    several = thrashing((1.0, 3.0), (4.0, 9.0), (10.0, 10.5), gc_cpu_share=[0.1, 0.3, 0.2])
+    (found,) = matches(limit.limit_thrash, replace(facts, episodes=several))
+    assert found.evidence == "It thrashed 3 times, 7.5 s in all. The longest time: Reason 1."
+    assert (found.start_s, found.end_s) == (1, 10.5)
+    assert found.examples == ("log:1", "log:0", "log:2")
+    two = replace(facts, episodes=several.head(2))
+    assert matches(limit.limit_thrash, two)[0].evidence.startswith("It thrashed 2 times, 7.0 s")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "share", "cost"),
+    [
+        (8.0, 0.5, "GC takes 20 % of the CPU"),
+        (9.0, 0.5, "GC takes 20 % of the CPU"),
+        (7.9, 0.5, "GC then takes 50 % of the CPU"),
+        (7.9, None, "GC runs 12 times a second"),
+    ],
+)
+def test_thrashing_for_most_of_a_run_costs_what_the_run_costs(
+    seconds: float, share: float | None, cost: str
+) -> None:
+    facts = facts_of(log_of(60))
+    summary = replace(facts.summary, span_s=10.0, gc_cpu_share=0.2)
+    episodes = thrashing((0.0, seconds), gc_cpu_share=[share])
+    (found,) = matches(limit.limit_thrash, replace(facts, summary=summary, episodes=episodes))
+    assert found.headline == f"GOMEMLIMIT is too low for the live heap: {cost}."

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+
+import pytest
 
 from gctrace_analyzer.analysis.rules import log
 from tests.helpers.facts import facts_of, log_of, matches
@@ -50,3 +53,34 @@ def test_the_advice_for_an_old_go_lists_what_newer_releases_improve() -> None:
 
 def test_a_new_go_is_not_called_old() -> None:
     assert not matches(log.old_go, facts_of(log_of(60)), "GC005")
+
+
+@pytest.mark.parametrize(
+    ("newest", "releases"),
+    [
+        ((1, 4), ["1.5", "1.8", "1.14", "1.18", "1.19"]),
+        ((1, 5), ["1.8", "1.14", "1.18", "1.19"]),
+        ((1, 13), ["1.14", "1.18", "1.19"]),
+        ((1, 17), ["1.18", "1.19"]),
+        (None, ["1.5", "1.8", "1.14", "1.18", "1.19"]),
+    ],
+)
+def test_only_releases_newer_than_the_log_are_advised(
+    newest: tuple[int, int] | None, releases: list[str]
+) -> None:
+    facts = replace(facts_of(LINES["gc14"] + "\n"), go_versions=(None, newest))
+    (finding,) = matches(log.old_go, facts)
+    assert re.findall(r"Go (\d\.\d+) ", finding.advice) == releases
+
+
+@pytest.mark.parametrize(
+    ("points", "newer", "found"), [(2.1, False, 1), (2.0, False, 0), (4.1, True, 1), (-4.1, True, 1),
+                                   (4.0, True, 0), (None, True, 0)]
+)  # fmt: skip
+def test_a_contradiction_has_another_limit_since_go_1_18(
+    points: float | None, newer: bool, found: int
+) -> None:
+    text = log_of(30) if newer else log_of(30).replace(", 0 MB stacks, 0 MB globals", "")
+    facts = facts_of(text)
+    facts = replace(facts, summary=replace(facts.summary, log_check_points=points))
+    assert len(matches(log.log_incomplete, facts)) == found

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import polars as pl
+
 from gctrace_analyzer.analysis.rules import marking
 from tests.helpers.facts import facts_of, log_of, matches
 
@@ -38,3 +42,20 @@ def test_slow_marking_is_a_warning() -> None:
     (finding,) = matches(marking.low_mark_throughput, facts)
     assert finding.figures["mib_per_cpu_s"] < 100
     assert not matches(marking.low_mark_throughput, facts_of(log_of(40, every=3, mark=150)))
+
+
+def test_mark_throughput_counts_stacks_and_globals_if_they_are_known() -> None:
+    """101 MiB in 1.0101 s of CPU are less than 100 MiB per CPU second."""
+    facts = facts_of(log_of(30, every=2, mark=200, live=100))
+    known = {"assist_cpu_ms": 0.0, "background_cpu_ms": 1010.1, "idle_cpu_ms": 0.0}
+
+    def found(**columns: float | None) -> int:
+        literals = [pl.lit(value).alias(name) for name, value in (known | columns).items()]
+        cycles = facts.cycles.with_columns(literals)
+        return len(matches(marking.low_mark_throughput, replace(facts, cycles=cycles)))
+
+    assert found() == found(stacks_mib=None) == found(globals_mib=None) == 1
+    assert found(stacks_mib=1) == found(globals_mib=1) == 0
+    assert found(background_cpu_ms=1009.9) == 0
+    assert found(assist_cpu_ms=500.0, background_cpu_ms=500.0, idle_cpu_ms=20.0) == 1
+    assert found(background_cpu_ms=0.0) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -89,3 +90,46 @@ def test_exit_code_137_without_a_record_is_not_called_an_oom_kill(tmp_path: Path
     assert not list(memory.off_heap_heavy.check(facts))
     (finding,) = memory.oom_not_proven.check(facts)
     assert "no record of an OOM kill" in finding.evidence
+
+
+@pytest.mark.parametrize(
+    ("proven", "off_heap", "resident", "found"),
+    [
+        (True, 20.1, 100.0, 1),
+        (True, 20.0, 100.0, 0),
+        (False, 90.0, 100.0, 0),
+        (True, None, 100.0, 0),
+        (True, 90.0, None, 0),
+        (True, 90.0, 0.0, 0),
+    ],
+)
+def test_much_memory_outside_the_heap_of_a_proven_kill_is_a_note(
+    proven: bool, off_heap: float | None, resident: float | None, found: int, tmp_path: Path
+) -> None:
+    state = {"Status": "exited", "OOMKilled": True, "ExitCode": 137, "Error": ""}
+    (facts,) = deaths(logfile(tmp_path / "state", [json.dumps(state)]))
+    death = replace(facts.death, proven=proven, off_heap_mib=off_heap, resident_mib=resident)
+    assert len(list(memory.off_heap_heavy.check(replace(facts, death=death)))) == found
+
+
+@pytest.mark.parametrize(
+    ("victim", "gap_s", "evidence"),
+    [
+        ("api", 2.0, "OOM kill of api, 2.0 s after the last GC cycle."),
+        ("api", 0.0, "OOM kill of api."),
+        (None, None, "OOM kill."),
+    ],
+)
+def test_what_is_said_about_a_kill(
+    victim: str | None, gap_s: float | None, evidence: str, tmp_path: Path
+) -> None:
+    state = {"Status": "exited", "OOMKilled": True, "ExitCode": 137, "Error": ""}
+    (facts,) = deaths(logfile(tmp_path / "state", [json.dumps(state)]))
+    death = replace(
+        facts.death, kind="OOM kill", victim=victim, gap_s=gap_s, source="kern.log", line_no=3
+    )
+    (found,) = memory.oom_kill.check(replace(facts, death=death))
+    assert found.evidence == evidence
+    assert found.examples == ("kern.log:3",)
+    nowhere = replace(facts, death=replace(death, source=None))
+    assert next(iter(memory.oom_kill.check(nowhere))).examples == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from gctrace_analyzer.analysis.rules import pauses
@@ -74,3 +75,43 @@ def test_ordinary_pauses_are_no_finding() -> None:
         pauses.pause_outliers,
     ):
         assert not matches(rule, facts)
+
+
+@pytest.mark.parametrize(
+    ("columns", "count", "host"),
+    [
+        ({}, 60, True),
+        ({}, 20, True),
+        ({}, 19, False),
+        ({"heap_live_mib": 0.9}, 60, False),
+        ({"stacks_mib": -0.9}, 60, False),
+        ({"procs": 0.9}, 60, False),
+        ({"procs": 0.1}, 60, True),
+    ],
+)
+def test_pauses_that_depend_on_something_do_not_point_to_the_host(
+    columns: dict[str, float], count: int, host: bool
+) -> None:
+    """A column that is the pause itself, in a part of the cycles, and the same in the others."""
+    facts = facts_of(with_pauses(60, c30="7.0"))
+    pause = pl.Series([float(n * 7 % 60) for n in range(60)])
+    depends = {
+        name: pl.Series(
+            [(1 if part > 0 else -1) * each if n < abs(part) * 60 else 30.0
+             for n, each in enumerate(pause)]
+        )
+        for name, part in columns.items()
+    }  # fmt: skip
+    same = dict.fromkeys(("heap_live_mib", "stacks_mib", "procs"), pl.Series([1.0] * 60))
+    cycles = facts.cycles.with_columns(stw_total_ms=pause, **{**same, **depends}).head(count)
+    (found,) = matches(pauses.pause_outliers, replace(facts, cycles=cycles))
+    assert ("look at the host" in found.evidence) is host
+
+
+def test_far_pauses_of_both_phases_are_counted() -> None:
+    facts = facts_of(with_pauses(60, c30="7.0"))
+    for ms, number in ((0.5, "1 pause was"), (0.51, "1 pause was"), (1.01, "2 pauses were")):
+        sweep = pl.when(pl.col("gc_num") == 9).then(ms).otherwise(0.025)
+        cycles = facts.cycles.with_columns(stw_sweep_term_ms=sweep)
+        (found,) = matches(pauses.pause_outliers, replace(facts, cycles=cycles))
+        assert found.evidence.startswith(number)

@@ -1,0 +1,241 @@
+"""Estimates, intervals and verdicts of comparisons, calculated run by run."""
+
+from __future__ import annotations
+
+import math
+from statistics import fmean
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gctrace_analyzer.analysis.compare.compare import Measured, compare, other_load, sweep
+from gctrace_analyzer.analysis.compare.metrics import METRICS, Metric
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+T = {6: 2.4469, 7: 2.3646, 8: 2.3060, 9: 2.2622, 10: 2.2281}
+"""Student's t for 95 %, by degrees of freedom."""
+
+
+def run(
+    values: Mapping[str, float | None],
+    spread: float | None = 0.05,
+    *,
+    seconds: float = 60.0,
+    cycles: int = 30,
+    by_limit: bool = False,
+    peaks: list[int] | None = None,
+) -> Measured:
+    """Returns a run whose other figures are 1, with a cycle per second."""
+    points = pl.DataFrame({
+        "start_s": [float(n) for n in range(cycles)],
+        "heap_end_mib": (peaks or [1] * cycles)[:cycles],
+    })  # fmt: skip
+    names = [metric.name for metric in METRICS]
+    return Measured(
+        points,
+        cast("Any", SimpleNamespace(span_s=seconds, cycles=cycles)),
+        {**dict.fromkeys(names, 1.0), **values},
+        dict.fromkeys(names, spread),
+        by_limit,
+    )
+
+
+def estimate(
+    metric: Metric, sides: list[list[Measured]]
+) -> tuple[list[tuple[float, float]], int]:
+    """The mean and the variance of each side on the metric's scale, and degrees of freedom."""
+    means, variances, apart, repeats = [], [], 0.0, 0
+    for side in sides:
+        ys, own = [], []
+        for each in side:
+            value, spread = each.values[metric.name], each.spread[metric.name]
+            if value is None:
+                continue
+            noise = (metric.limited_noise if each.by_limit else metric.noise) or 0.0
+            ys.append(math.log(max(value, 0.0) + metric.floor))
+            own.append(noise**2 + (spread or 0.0) ** 2)
+        means.append(fmean(ys))
+        variances.append(sum(own) / len(own) ** 2)
+        apart += sum((y - means[-1]) ** 2 / v for y, v in zip(ys, own, strict=True))
+        repeats += len(ys) - 1
+    scale = (6 + apart) / (6 + repeats)
+    return [(m, scale * v) for m, v in zip(means, variances, strict=True)], 6 + repeats
+
+
+runs = st.lists(
+    st.builds(
+        lambda value, spread, limited: run(
+            dict.fromkeys((metric.name for metric in METRICS), value), spread, by_limit=limited
+        ),
+        st.floats(1, 9),
+        st.sampled_from([0.0, 0.05, 0.5]),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=3,
+)
+TESTED = [metric for metric in METRICS if metric.noise is not None]
+
+
+@settings(max_examples=40, deadline=None)
+@given(runs, runs)
+def test_a_comparison_is_that_of_the_means_of_its_runs(
+    before: list[Measured], after: list[Measured]
+) -> None:
+    rows = {row["metric"]: row for row in compare(before, after).to_dicts()}
+    for metric in TESTED:
+        ((was, was_variance), (now, now_variance)), dof = estimate(metric, [before, after])
+        row = rows[metric.name]
+        assert row["before"] == pytest.approx(math.exp(was) - metric.floor, abs=1e-9)
+        assert row["after"] == pytest.approx(math.exp(now) - metric.floor, abs=1e-9)
+        assert row["delta"] == pytest.approx(row["after"] - row["before"])
+        assert (row["before_runs"], row["after_runs"]) == (len(before), len(after))
+        assert (row["before_s"], row["after_s"]) == (60 * len(before), 60 * len(after))
+        half = T[dof] * math.sqrt(was_variance + now_variance)
+        low, high = now - was - half, now - was + half
+        floored = row["before"] + metric.floor
+        ends = [math.log1p(row[end] / floored) for end in ("delta_low", "delta_high")]
+        # No figure falls below 0; t is known to 0.1 %.
+        lowest = math.log1p(-row["before"] / floored)
+        assert ends == pytest.approx([max(low, lowest), high], abs=0.002 * half)
+        if min(abs(low), abs(high)) > 0.01 * half:
+            expected = "better" if high < 0 else "worse" if low > 0 else "~"
+            assert row["verdict"] == expected
+
+
+def row_of(before: list[Measured], after: list[Measured], name: str, **more: Any) -> Any:
+    return compare(before, after, **more).filter(metric=name).row(0, named=True)
+
+
+def test_without_evidence_there_is_no_interval() -> None:
+    name = "gc_per_s"
+    for other in (run({name: 9.0}, cycles=4), run({name: 9.0}, spread=None)):
+        row = row_of([run({}), run({})], [other], name)
+        assert (row["delta"], row["verdict"]) == (8, "~")
+        assert (row["delta_low"], row["delta_high"]) == (None, None)
+    assert row_of([run({}, cycles=5)], [run({name: 9.0})], name)["verdict"] == "worse"
+    unknown = row_of([run({})], [run({name: None}, spread=None)], name)
+    assert unknown["before"] == 1
+    assert (unknown["after"], unknown["delta"], unknown["verdict"]) == (None, None, None)
+    assert (unknown["before_runs"], unknown["after_runs"]) == (1, 0)
+    # A run without the figure does not count, nor does it spoil the others.
+    some = row_of([run({}), run({name: None}, spread=None)], [run({name: 9.0})], name)
+    assert (some["before_runs"], some["verdict"]) == (1, "worse")
+    assert row_of([run({})], [run({"stw_max_ms": 9.0})], "stw_max_ms")["delta_low"] is None
+
+
+def test_a_run_with_few_intervals_is_no_evidence_however_many_cycles_it_has() -> None:
+    many = run({"gc_per_s": 9.0})
+    few = Measured(many.points.head(4), many.summary, many.values, many.spread)
+    assert (many.evidence, few.evidence) == (30, 4)
+    assert (many.long_enough, few.long_enough) == (True, False)
+    assert Measured(many.points.head(5), many.summary, many.values, many.spread).long_enough
+
+
+@pytest.mark.parametrize(
+    ("after", "given_verdict", "taken_verdict"),
+    [(3.0, "worse", "better"), (0.3, "better", "worse")],
+)
+def test_of_a_program_that_does_what_it_can_more_allocation_is_better(
+    after: float, given_verdict: str, taken_verdict: str
+) -> None:
+    name = "alloc_mib_per_s"
+    sides = [run({})], [run({name: after})]
+    assert row_of(*sides, name)["verdict"] == given_verdict
+    assert row_of(*sides, name, load_is_given=False)["verdict"] == taken_verdict
+    row = row_of(*sides, "gc_per_s")
+    assert row["by_load"] == pytest.approx(after - 1)
+    assert row_of(*sides, "gc_per_s", load_is_given=False)["by_load"] is None
+    assert row_of(*sides, "heap_peak_mib")["by_load"] is None
+
+
+def test_what_the_load_explains_of_a_share_is_at_most_the_whole() -> None:
+    before, after = run({"gc_cpu_share": 0.4}), run({"alloc_mib_per_s": 3.0})
+    assert row_of([before], [after], "gc_cpu_share")["by_load"] == pytest.approx(0.6)
+    small = run({"gc_cpu_share": 0.1})
+    assert row_of([small], [after], "gc_cpu_share")["by_load"] == pytest.approx(0.2)
+    unknown = run({"gc_cpu_share": None}, spread=None)
+    assert row_of([unknown], [after], "gc_cpu_share")["by_load"] is None
+
+
+@pytest.mark.parametrize(
+    ("verdict", "before", "delta", "other"),
+    [
+        ("worse", 100.0, 10.1, True), ("better", 100.0, -10.1, True),
+        ("worse", 100.0, 10.0, False), ("~", 100.0, 50.0, False), (None, 100.0, None, False),
+        ("worse", 0.0, 5.0, False), ("worse", None, 5.0, False),
+    ],
+)  # fmt: skip
+def test_another_load_differs_by_more_than_a_tenth(
+    verdict: str | None, before: float | None, delta: float | None, other: bool
+) -> None:
+    assert other_load({"verdict": verdict, "before": before, "delta": delta}) is other
+
+
+def test_a_longer_run_had_more_time_to_reach_its_peak() -> None:
+    name, peak = "heap_peak_mib", {"heap_peak_mib": 40.0}
+    short = run({name: 20.0}, seconds=10.0, cycles=10, peaks=[20] * 10)
+    # In thirds of its time, the peaks are 20, 20 and 40 MiB.
+    peaks = [20] * 29 + [40]
+    long = run(peak, seconds=30.0, peaks=peaks)
+    floor = next(metric.floor for metric in METRICS if metric.name == name)
+    more = math.log(40 + floor) - fmean(math.log(each + floor) for each in (20, 20, 40))
+    ((was, one), (now, two)), dof = estimate(
+        next(metric for metric in METRICS if metric.name == name), [[short], [long]]
+    )
+    half = T[dof] * math.sqrt(one + two)
+    low = (20 + floor) * math.expm1(now - was - half - more)
+    assert row_of([short], [long], name)["delta_low"] == pytest.approx(low, rel=0.01)
+    # The other way round, it is the upper end that is higher.
+    row = row_of([long], [short], name)
+    assert row["delta_high"] == pytest.approx(
+        (40 + floor) * math.expm1(was - now + half + more), rel=0.01
+    )
+    # A quarter more time is as much.
+    same = run(peak, seconds=12.5, peaks=peaks)
+    low = (20 + floor) * math.expm1(now - was - half)
+    assert row_of([short], [same], name)["delta_low"] == pytest.approx(low, rel=0.01)
+    # Other figures do not need time.
+    others = run({"live_heap_p50_mib": 40.0}, seconds=30.0, peaks=peaks)
+    row = row_of([short], [others], "live_heap_p50_mib")
+    assert row["delta_low"] > 30
+
+
+def test_a_sweep_by_hand() -> None:
+    sides = [
+        ("50", [run({"gc_per_s": 4.0}), run({"gc_per_s": 5.0})]),
+        ("100", [run({"gc_per_s": 2.0})]),
+        ("101", [run({"gc_per_s": 2.01}), run({"gc_per_s": None})]),
+        ("off", [run({"gc_per_s": None}, spread=None)]),
+        ("few", [run({"gc_per_s": 9.0}, cycles=4)]),
+    ]
+    metric = next(each for each in METRICS if each.name == "gc_per_s")
+    found = sweep(sides).filter(metric="gc_per_s").to_dicts()
+    assert [row["setting"] for row in found] == ["50", "100", "101", "off", "few"]
+    assert [row["standing"] for row in found] == ["worse", "best", "~", None, "worse"]
+    assert [row["runs"] for row in found] == [2, 1, 1, 0, 1]
+    assert [row["seconds"] for row in found] == [120, 60, 120, 60, 60]
+    assert (found[0]["least"], found[0]["most"]) == (4, 5)
+    assert (found[3]["value"], found[3]["least"], found[3]["value_low"]) == (None, None, None)
+    assert (found[4]["value"], found[4]["value_low"], found[4]["value_high"]) == (9, None, None)
+    known = [[each for each in side if each.values["gc_per_s"]] for _, side in sides]
+    estimates, dof = estimate(metric, [side for side in known if side])
+    assert dof == 7
+    mean, variance = estimates[0]
+    half = T[dof] * math.sqrt(variance)
+    assert found[0]["value"] == pytest.approx(math.exp(mean) - metric.floor)
+    assert found[0]["value_low"] == pytest.approx(
+        math.exp(mean - half) - metric.floor, rel=0.001
+    )
+    assert found[0]["value_high"] == pytest.approx(
+        math.exp(mean + half) - metric.floor, rel=0.001
+    )
+    by_load = sweep(sides).filter(metric="alloc_mib_per_s")["standing"]
+    assert by_load.to_list() == [None] * 5
+    assert sweep(sides).filter(metric="stw_max_ms")["standing"].to_list() == [None] * 5

@@ -1,0 +1,221 @@
+"""The figures of a program without gctrace, from intervals, calculated by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.metrics.summary import summarize
+from tests.helpers.intervals import interval_rows
+from tests.helpers.tables import few
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.analysis.summary import Summary
+
+NO_PAUSES = schema.empty("cycle_pauses")
+
+
+def summary_of(*changed: dict[str, Any], pauses: pl.DataFrame = NO_PAUSES) -> Summary:
+    return summarize(interval_rows(*changed), pauses)
+
+
+def pauses_of(*milliseconds: float | None) -> pl.DataFrame:
+    rows = [{"pause_ms": each} for each in milliseconds]
+    return pl.DataFrame(rows, schema=schema.polars_schema("cycle_pauses"))
+
+
+def test_counts_and_shares_by_hand() -> None:
+    found = summary_of(
+        {"forced_cycles": 2},
+        {"gc_cpu_share": 0.1, "gc_cpu_base": 15.0, "procs": 4, "gc_cycles": 20},
+    )
+    assert (found.cycles, found.forced_cycles, found.missing_cycles) == (30, 2, 0)
+    assert (found.span_s, found.cpus) == (10, 3)
+    assert found.gc_per_s == pytest.approx(3)
+    # Each share counts as much as the time between the ends of its cycles.
+    assert found.gc_cpu_share == pytest.approx((0.4 * 5 + 0.1 * 15) / 20)
+    assert found.gc_cpu_cores == pytest.approx(3 * (0.4 * 5 + 0.1 * 15) / 20)
+    assert found.gc_cpu_with_idle_share == pytest.approx((8 + 1) / 20)
+    assert found.gc_cpu_with_idle_cores == pytest.approx(3 * (8 + 1) / 20)
+    assert found.gc_cpu_nonidle_share == pytest.approx(8 / 19)
+    assert found.assist_share_of_gc_cpu == pytest.approx(2 / 8)
+    assert found.assist_share_of_cpu == pytest.approx(2 / 20)
+    assert found.stw_total_ms == 4
+    assert found.stw_share == pytest.approx(0.0004)
+    assert found.alloc_total_mib == 240
+    assert found.alloc_mib_per_s == pytest.approx(24)
+    assert (found.gc_active_share, found.log_check_points) == (None, None)
+
+
+def test_what_is_unknown_in_an_interval_counts_in_none_of_its_figures() -> None:
+    unknown = dict.fromkeys(("gc_cycles", "gc_cpu_share", "stw_total_ms", "alloc_mib"))
+    found = summary_of({}, unknown)
+    assert found.span_s == 10
+    assert found.gc_per_s == pytest.approx(2)
+    assert found.gc_cpu_share == pytest.approx(0.4)
+    assert found.stw_share == pytest.approx(0.0004)
+    assert found.alloc_mib_per_s == pytest.approx(24)
+
+
+@pytest.mark.parametrize(
+    ("column", "unknown"),
+    [
+        ("gc_cycles", ("gc_per_s", "gc_interval_p50_ms")),
+        ("gc_cpu_share", ("gc_cpu_share", "gc_cpu_cores")),
+        ("procs", ("cpus", "gc_cpu_cores", "gc_cpu_with_idle_cores")),
+        ("idle_cpu_s", ("gc_cpu_with_idle_share", "gc_cpu_with_idle_cores", "gc_cpu_nonidle_share")),
+        ("gc_cpu_s", ("gc_cpu_with_idle_share", "gc_cpu_nonidle_share", "assist_share_of_gc_cpu")),
+        ("assist_cpu_s", ("assist_share_of_gc_cpu", "assist_share_of_cpu")),
+        ("stw_total_ms", ("stw_total_ms", "stw_share")),
+        ("alloc_mib", ("alloc_total_mib", "alloc_mib_per_s")),
+    ],
+)  # fmt: skip
+def test_unknown_is_null(column: str, unknown: tuple[str, ...]) -> None:
+    found = summary_of({column: None}, {column: None})
+    assert {name: getattr(found, name) for name in unknown} == dict.fromkeys(unknown)
+    assert found.span_s == 10
+
+
+@few
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.sampled_from([1.0, 5.0])), min_size=1, max_size=9)
+)
+def test_the_typical_time_between_cycles_is_that_of_half_of_them(
+    rows: list[tuple[int, float]],
+) -> None:
+    found = summary_of(*({"gc_cycles": n, "length_s": s} for n, s in rows))
+    rates = sorted(n / s for n, s in rows for _ in range(n))
+    if not rates:
+        assert found.gc_interval_p50_ms is None
+        return
+    half = rates[(len(rates) + 1) // 2 - 1]
+    # The first interval of this rate, in the order of rates
+    (cycles, *_) = [n for n, s in rows if n and n / s == half]
+    whole = len(rates) / sum(s for _, s in rows)
+    if any((n <= 1) != (cycles <= 1) for n, s in rows if n and n / s == half):
+        return
+    assert found.gc_interval_p50_ms == pytest.approx(1000 / (whole if cycles <= 1 else half))
+
+
+@pytest.mark.parametrize(
+    ("known", "p50", "p99"),
+    [((1.0, 2.0, 4.0, None), 2.0, 3.96), ((1.0, 2.0, None), None, None)],
+)
+def test_percentiles_need_the_pause_of_every_cycle(
+    known: tuple[float | None, ...], p50: float | None, p99: float | None
+) -> None:
+    found = summary_of({"gc_cycles": 3}, {"gc_cycles": 0}, pauses=pauses_of(*known))
+    assert found.stw_p50_ms == p50
+    assert found.stw_p99_ms == pytest.approx(p99)
+
+
+@pytest.mark.parametrize(
+    ("rows", "largest"),
+    [
+        (
+            [{"stw_max_ms": 3.0, "new_max_ms": 2.0}, {"stw_max_ms": 1.0, "new_max_ms": None}],
+            3.0,
+        ),
+        # One interval lacks a maximum, so only a new one is the largest.
+        ([{"stw_max_ms": 3.0, "new_max_ms": 2.0}, {"stw_max_ms": None}], 2.0),
+        ([{"stw_max_ms": 3.0}, {"stw_max_ms": None, "gc_cycles": 0}], 3.0),
+        ([{"stw_max_ms": 3.0, "gc_cycles": 0}], None),
+    ],
+)
+def test_the_longest_pause_is_known_if_every_interval_has_one(
+    rows: list[dict[str, Any]], largest: float | None
+) -> None:
+    assert summary_of(*rows).stw_max_ms == largest
+
+
+def test_the_sizes_of_the_heap_by_hand() -> None:
+    found = summary_of(
+        {"goal_mib": 150.0, "live_row_mib": 70.0, "live_row_mib_before": 50.0},
+        {"goal_mib": 150.0, "goal_mib_before": 300.0, "heap_live_mib": 90.0, "gc_cycles": 3},
+    )
+    assert (found.live_heap_max_mib, found.heap_peak_mib) == (90, 300)
+    # 10 cycles at goals of 150 and 100 MiB: 4 and 6 of them; 3 at 150 and 300 MiB: 2 and 1.
+    # By goal: 6 at 100, 4 and 2 at 150, 1 at 300. Half are 6.5.
+    assert found.heap_goal_p50_mib == 150
+    # By live heap: 6 at 50, 4 at 70, 3 at 90
+    assert found.live_heap_p50_mib == 70
+    # By GOGC: 2 at 66.7, 6 at 100, 4 at 114.3, 1 at 233.3
+    assert found.effective_gogc_p50 == pytest.approx(100)
+    with_roots = summary_of({"roots_mib": 20.0, "roots_mib_before": 20.0})
+    assert with_roots.effective_gogc_p50 == pytest.approx(100 * 20 / 100)
+
+
+def test_samples_count_if_no_cycle_is_counted() -> None:
+    rows = [{"gc_cycles": None, "live_row_mib": each} for each in (10.0, 30.0, 50.0)]
+    found = summary_of(*rows)
+    # The other ends have the live heap of their interval, 80 MiB.
+    assert found.live_heap_p50_mib == pytest.approx((50 + 80) / 2)
+    assert found.heap_goal_p50_mib == 100
+
+
+def test_figures_that_rest_on_an_assumption_are_named() -> None:
+    assert summary_of({}).estimated == ("gc_interval_p50_ms", "heap_peak_mib")
+    found = summary_of({"estimated": ["heap_live_mib"]}, {"estimated": ["gc_cpu_share"]})
+    assert found.estimated == (
+        "gc_interval_p50_ms", "gc_cpu_share", "live_heap_p50_mib", "live_heap_max_mib",
+        "heap_peak_mib", "effective_gogc_p50",
+    )  # fmt: skip
+    assert "The live heap is estimated from the heap goal." in found.warnings
+
+
+@pytest.mark.parametrize(
+    ("rows", "warnings"),
+    [
+        ([{"gc_cycles": 20}], []),
+        ([{"gc_cycles": 19}], ["With only 19 cycles, rates are imprecise."]),
+        ([{"gc_cycles": 0}], []),
+        (
+            [{"gc_cycles": 20}, {"process": 1}],
+            ["The figures cover 2 processes together; the table `processes` lists them separately."],
+        ),
+        (
+            [{"gc_cycles": None}],
+            ["The metrics do not count GC cycles, so there is no frequency and no pauses; "
+             "go_gc_duration_seconds of Prometheus and NumGC of expvar do."],
+        ),
+        (
+            [{"gc_cycles": 20, "gc_cpu_share": None, "has_fraction": True}],
+            ["GC CPU is unknown, because the start of the process is. It is at most the 1.2 cores "
+             "that the process uses."],
+        ),
+        (
+            [{"gc_cycles": 20, "gc_cpu_share": None, "cpu_s": None}],
+            ["GC CPU is unknown: the default Go collector of Prometheus does not export it. To "
+             "get it, use collectors.NewGoCollector with "
+             "collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)."],
+        ),
+        ([{"gc_cycles": 0, "gc_cpu_share": None}], []),
+        (
+            [{"gc_cycles": 20, "limit_is_shown": True}, {"memory_limit_mib": 90.0}],
+            ["No metric shows GOMEMLIMIT; the heap goal follows a limit of 120 MiB."],
+        ),
+        (
+            [{"limit_is_shown": True}, {"memory_limit_mib": 90.4, "limit_is_shown": True}],
+            ["No metric shows GOMEMLIMIT; the heap goal follows a limit of 90 MiB and 120 MiB."],
+        ),
+    ],
+)  # fmt: skip
+def test_what_limits_the_figures_is_said(
+    rows: list[dict[str, Any]], warnings: list[str]
+) -> None:
+    one_pause = "Metrics have one pause per cycle: the two pauses of a cycle added."
+    found = [each for each in summary_of(*rows).warnings if each != one_pause]
+    assert found == warnings
+
+
+def test_one_dump_says_nothing() -> None:
+    for nothing in (pl.DataFrame(), interval_rows({}).clear()):
+        found = summarize(nothing, NO_PAUSES, ["a note"])
+        assert found.warnings[0].startswith("There is only one dump of each process")
+        assert found.warnings[1:] == ("a note",)
+        assert (found.cycles, found.gc_per_s, found.gc_cpu_share) == (0, None, None)

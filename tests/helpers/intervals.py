@@ -1,0 +1,44 @@
+"""Intervals between scrapes, as figures are made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+USUAL: dict[str, Any] = {
+    "process": 0, "gc_cycles": 10, "forced_cycles": 0, "length_s": 5.0, "alloc_mib": 120.0,
+    "heap_goal_mib": 100.0, "goal_mib": 100.0, "goal_mib_before": 100.0, "heap_live_mib": 80.0,
+    "live_row_mib": None, "live_row_mib_before": None, "roots_mib": 0.0, "roots_mib_before": 0.0,
+    "heap_alloc_mib": 90.0, "memory_limit_mib": 120.0, "limit_known": True, "by_limit": True,
+    "by_limit_before": True, "limit_is_shown": False, "limiter_active": None, "gogc_pct": 100.0,
+    "gc_cpu_share": 0.4, "gc_cpu_base": 5.0, "gc_cpu_s": 4.0, "available_cpu_s": 10.0,
+    "idle_cpu_s": 0.5, "assist_cpu_s": 1.0, "cpu_s": 6.0, "procs": 2, "stw_total_ms": 2.0,
+    "stw_max_ms": 0.5, "new_max_ms": 0.5, "has_fraction": False, "source": "log", "line_no": 1,
+    "estimated": [],
+}  # fmt: skip
+"""Five seconds of a program with 10 cycles, each of which allocates 12 MiB of a goal of 100 MiB
+that the memory limit sets. GC takes 40 % of the CPU."""
+
+_TYPES: dict[str, Any] = {
+    name: pl.Boolean if value is None or isinstance(value, bool) else pl.Float64
+    for name, value in USUAL.items()
+    if not isinstance(value, (int, str, list)) or isinstance(value, bool)
+} | {
+    "live_row_mib": pl.Float64,
+    "live_row_mib_before": pl.Float64,
+    "estimated": pl.List(pl.String),
+}
+
+
+def interval_rows(*changed: dict[str, Any]) -> pl.DataFrame:
+    """Returns one such interval after the other, each with values of its own."""
+    rows = [
+        {**USUAL, "begin_s": 5.0 * n, "end_s": 5.0 * n + 5, "num_gc": 100 + 10 * n, **row}
+        for n, row in enumerate(changed)
+    ]
+    frame = pl.DataFrame(rows, schema_overrides=_TYPES)
+    return frame.with_columns(
+        gc_per_s=pl.col("gc_cycles") / pl.col("length_s"),
+        alloc_mib_per_s=pl.col("alloc_mib") / pl.col("length_s"),
+    )
