@@ -138,11 +138,13 @@ def are_all_exported(values: list[Any]) -> bool:
 
     >>> are_all_exported([3, 0.5]), are_all_exported([-1]), are_all_exported([None, 1])
     (True, False, False)
+    >>> are_all_exported([1, math.nan]), are_all_exported([0.5, 10**400])
+    (False, False)
     """
     if not values or not {*map(type, values)} <= {int, float}:
         return False
-    # A sum shows whether any value is infinite or NaN.
-    return math.isfinite(sum(values)) and min(values) >= 0 and max(values) <= LARGEST
+    # The sum, which shows whether any value is NaN, comes last: larger ones do not fit a float.
+    return max(values) <= LARGEST and min(values) >= 0 and math.isfinite(sum(values))
 
 
 def _bounded(values: _Numbers) -> _Numbers:
