@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from asyncio import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import FleetStoppedError
@@ -30,6 +32,9 @@ FILES_AT_ONCE = 16
 BYTES_AT_ONCE = 16 << 20
 """The size of a batch: large enough to make Dask's millisecond per task negligible, and so
 small that little is lost if a batch fails."""
+
+BATCHES_AT_ONCE = 64
+"""At most so many batches are fetched together: their rows take about 10 MiB."""
 
 SAVE_S = 5.0
 SAVE_ROWS = 2_000
@@ -236,7 +241,10 @@ class FleetRun:
 
         if not many:
             return
-        futures = self._client.map(worker.batch_rows, many, retries=retries, pure=False)
+        with warnings.catch_warnings():
+            # A hundred thousand files are a large graph, but sent once and in a second.
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            futures = self._client.map(worker.batch_rows, many, retries=retries, pure=False)
         batch_of = dict(zip((future.key for future in futures), many, strict=True))
         try:
             # Without results: with them, Dask waits for ever for a batch whose worker died with
@@ -268,7 +276,9 @@ class FleetRun:
         while not arriving.is_empty():
             if arriving.has_ready():
                 gone_at = None
-                yield arriving.next_batch(block=False)
+                ready = iter(arriving.next_batch(block=False))
+                while some := list(islice(ready, BATCHES_AT_ONCE)):
+                    yield some
                 continue
             time.sleep(_POLL_S)
             self._check_scheduler()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import traceback
 from contextlib import contextmanager, suppress
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.cli.watch.views import View, ViewOptions
     from gctrace_analyzer.ingest.follow import Pipe, Segment
     from gctrace_analyzer.live import Live
+
+_NICE = 5
+"""On a full machine, a third of the processor time of a thread of the program."""
 
 TICK_S = 0.05
 """How often to look whether the program has ended and to redraw the age of the newest cycle."""
@@ -210,6 +214,15 @@ def _watch_program(live: Live, view: View, program: Program) -> Outcome:
     return Outcome(live, code=max(code, 0), signal=-code if code < 0 else None)
 
 
+def _give_way() -> None:
+    """Lowers the priority of this thread and of those that it starts: the program comes first.
+
+    The threads that empty the program's pipes run already, and keep theirs.
+    """
+    with suppress(OSError):
+        os.nice(_NICE)
+
+
 def _watch_child(live: Live, view: View, child: Child, *, debug: bool) -> None:
     def read(reader: _ReaderThread) -> None:
         def added() -> None:
@@ -224,6 +237,7 @@ def _watch_child(live: Live, view: View, child: Child, *, debug: bool) -> None:
             while child.read(1 << 20):
                 pass
 
+    _give_way()
     reader = _ReaderThread(read)
     is_showing = True
     # The system reports only once that a program was stopped: it is asked at one place.

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Thread
 from typing import IO, TYPE_CHECKING, Any
 
@@ -30,7 +31,6 @@ from tests.helpers.terminal import PATIENCE_S, Terminal, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 SAMPLE = SAMPLES / "steady-go1.26.log"
 WATCH = [sys.executable, "-m", "gctrace_analyzer", "watch"]
@@ -198,6 +198,14 @@ def test_a_pipe_without_gctrace_is_unusable_input() -> None:
     done = watched(["-"], says="hello\nworld\n")
     assert done.returncode == 3
     assert b"<stdin>: 2 lines, no gctrace." in done.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc here")
+def test_the_program_comes_before_the_watcher() -> None:
+    nice = "cut -d' ' -f19 /proc/$PPID/stat /proc/$$/stat"
+    done = watched(["--", "sh", "-c", f"sleep 0.5; {nice}; exit 0"])
+    watcher, program = map(int, done.stdout.split()[:2])
+    assert watcher - program == 5
 
 
 def test_a_program_without_gctrace_keeps_its_exit_code() -> None:
