@@ -7,6 +7,7 @@ import signal
 import traceback
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
@@ -214,10 +215,12 @@ def _watch_program(live: Live, view: View, program: Program) -> Outcome:
     return Outcome(live, code=max(code, 0), signal=-code if code < 0 else None)
 
 
+@cache
 def _give_way() -> None:
     """Lowers the priority of this thread and of those that it starts: the program comes first.
 
-    The threads that empty the program's pipes run already, and keep theirs.
+    The threads that empty the program's pipes run already, and keep theirs. It happens once in
+    a process, because it cannot be undone.
     """
     with suppress(OSError):
         os.nice(_NICE)

@@ -205,7 +205,7 @@ def test_the_program_comes_before_the_watcher() -> None:
     nice = "cut -d' ' -f19 /proc/$PPID/stat /proc/$$/stat"
     done = watched(["--", "sh", "-c", f"sleep 0.5; {nice}; exit 0"])
     watcher, program = map(int, done.stdout.split()[:2])
-    assert watcher - program == 5
+    assert watcher == min(program + 5, 19)
 
 
 def test_a_program_without_gctrace_keeps_its_exit_code() -> None:
