@@ -18,7 +18,7 @@ from gctrace_analyzer.analysis.cycles import (
     is_one_process,
     wall_ms,
 )
-from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.analysis.thresholds import Thresholds
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES
 from gctrace_analyzer.units import duration_text
 
@@ -32,18 +32,13 @@ _SEVERAL_BURSTS = 4
 usual frequency that a burst could be compared with."""
 
 
-def episodes(enriched: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
-    """Returns every episode (`schema.EPISODES`), ordered by process and start.
+def found_in(enriched: pl.DataFrame, thresholds: Thresholds) -> list[Row]:
+    """Returns every episode as a row of `schema.EPISODES` with its `ranges`.
 
     Args:
         enriched: what `enrich` returns.
         thresholds: the limits that the kinds of episodes depend on.
     """
-    return as_table(found_in(enriched, thresholds))
-
-
-def found_in(enriched: pl.DataFrame, thresholds: Thresholds) -> list[Row]:
-    """Returns every episode as a row of `schema.EPISODES` with its `ranges`."""
     rows: list[Row] = []
     timed = enriched.drop_nulls("start_s") if enriched["start_s"].null_count() else enriched
     possible = possible_kinds(timed, thresholds)

@@ -85,7 +85,7 @@ class Output:
         discarded = {_RETRIED, _ERRORS} if retry else {_RETRIED}
         self._parts = [part for part in self._parts if part["kind"] not in discarded]
         self._stretches = {
-            part["name"]: pl.read_parquet(self._folder.readable(part["name"]))
+            part["name"]: set(self._table(part["name"])["file"])
             for part in self._parts
             if part["kind"] == _STRETCHES
         }
@@ -130,19 +130,21 @@ class Output:
     def add_stretches(self, finished: Finished, items: Mapping[str, Item]) -> None:
         """Saves finished stretches of files that are not finished."""
         sizes = {name: items[name].size for name in finished}
-        table = checkpoint.to_table(finished, sizes)
-        name = self._put(_STRETCHES, table)
-        self._stretches[name] = table.select("file")
+        name = self._put(_STRETCHES, checkpoint.to_table(finished, sizes))
+        self._stretches[name] = set(finished)
         self._write_manifest(files=len(items), complete=False)
 
     def stretches(self, items: Mapping[str, Item]) -> Finished:
         """Returns what an earlier run has saved of unfinished files that are still as long."""
         found: Finished = {}
-        for table in self._stretches.values():
-            for name, size, result in checkpoint.from_table(table):
+        for saved in self._stretches:
+            for name, size, result in checkpoint.from_table(self._table(saved)):
                 if name in items and items[name].size == size:
                     found.setdefault(name, {})[result.index] = result
         return found
+
+    def _table(self, name: str) -> pl.DataFrame:
+        return pl.read_parquet(self._folder.readable(name))
 
     def _put(self, kind: str, frame: pl.DataFrame) -> str:
         """Writes a Parquet file, which counts once the manifest is written; returns its name."""
@@ -156,11 +158,7 @@ class Output:
 
     def _forget_stretches(self) -> list[str]:
         """Takes saved stretches off the list if all their files are done; returns the names."""
-        names = [
-            name
-            for name, table in self._stretches.items()
-            if self.done.issuperset(table["file"])
-        ]
+        names = [name for name, files in self._stretches.items() if files <= self.done]
         for name in names:
             del self._stretches[name]
         self._parts = [part for part in self._parts if part["name"] not in names]

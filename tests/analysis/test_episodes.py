@@ -19,7 +19,6 @@ from gctrace_analyzer.analysis.episodes import (
     allocation_surge,
     assist_storm,
     enrich,
-    episodes,
     forced_loop,
     gc_burst,
     idle,
@@ -33,7 +32,7 @@ from gctrace_analyzer.analysis.segments import segments
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
-from tests.helpers.facts import facts_of, log_of
+from tests.helpers.facts import episodes, facts_of, log_of
 from tests.helpers.tables import cycle_tables, few
 
 if TYPE_CHECKING:

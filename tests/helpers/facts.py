@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.cycles import with_metrics
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
-from gctrace_analyzer.analysis.episodes import enrich, episodes
+from gctrace_analyzer.analysis.episodes import as_table, enrich, found_in
 from gctrace_analyzer.analysis.rules.finding import ProcessFacts
 from gctrace_analyzer.analysis.settings import Known, Settings
 from gctrace_analyzer.analysis.summary import summarize
@@ -17,9 +17,16 @@ from gctrace_analyzer.testing import read_text
 from tests.helpers.corpus import LINE, live
 
 if TYPE_CHECKING:
+    import polars as pl
+
     import gctrace_analyzer as gca
     from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.analysis.rules.registry import Rule
+
+
+def episodes(enriched: pl.DataFrame) -> pl.DataFrame:
+    """The table of episodes of what `enrich` returns."""
+    return as_table(found_in(enriched, DEFAULT))
 
 
 def log_of(count: int, *, every: float = 0.2, **values: Any) -> str:

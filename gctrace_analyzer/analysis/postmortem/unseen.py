@@ -15,19 +15,20 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-OF_LIMIT = 0.9
-"""Share of a limit that GOMEMLIMIT may be: the rest is memory that Go does not count."""
+MOST_OF_LIMIT = 0.9
+"""Share of the limit. A live heap above it leaves less than a tenth to everything else, and a
+higher GOMEMLIMIT leaves too little to memory that Go does not count."""
 
 MOSTLY = 0.8
 """Share of the resident memory. A heap above it leaves no other cause."""
 
 
-def reading_of_unseen(facts: Row, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
+def reading_of_unseen(facts: Row, dumps: list[Memory]) -> Iterator[str]:
     """Yields what the size at the kill and MemStats dumps say about a death.
 
     Args:
         facts: the facts of `PostMortem`, by name.
-        tables: the tables of the log.
+        dumps: what `dumps_of` returns.
     """
     resident = facts["resident_mib"]
     if facts["scope"] == "memcg" and facts["limit_mib"] is None:
@@ -35,16 +36,15 @@ def reading_of_unseen(facts: Row, tables: Mapping[str, pl.DataFrame]) -> Iterato
             "It reached the memory limit of its cgroup (container or unit), which the input does "
             "not name."
         )
-    known = _dumps(facts, tables)
-    if not known:
+    if not dumps:
         yield (
             "How much of its memory was the Go heap is unknown: the input has neither its GC "
             "cycles nor MemStats."
         )
-    elif len(known) == 1:
-        yield _last_dump(known[0], resident)
+    elif len(dumps) == 1:
+        yield _last_dump(dumps[0], resident)
     else:
-        yield _several_dumps([each.alloc_mib or 0.0 for each in known], resident)
+        yield _several_dumps([each.alloc_mib or 0.0 for each in dumps], resident)
 
 
 def _several_dumps(sizes: list[float], resident: float | None) -> str:
@@ -61,7 +61,7 @@ def _several_dumps(sizes: list[float], resident: float | None) -> str:
     )
 
 
-def _dumps(facts: Row, tables: Mapping[str, pl.DataFrame]) -> list[Memory]:
+def dumps_of(facts: Row, tables: Mapping[str, pl.DataFrame]) -> list[Memory]:
     """Returns the MemStats of the process that was killed, or of all if it is not known."""
     dumps = tables.get("memstats")
     if dumps is None or dumps.is_empty():
@@ -83,19 +83,18 @@ def _last_dump(memory: Memory, resident: float | None) -> str:
     return share + (", and so the cause." if cause else "; it may have grown since the dump.")
 
 
-def advice_on_unseen(
-    facts: Row, tables: Mapping[str, pl.DataFrame], settings: Settings
-) -> Iterator[str]:
+def advice_on_unseen(facts: Row, dumps: list[Memory], settings: Settings) -> Iterator[str]:
     """Yields what can be done at once, and what to record before the next kill."""
     limit, victim = facts["limit_mib"], facts.get("victim")
-    is_go = bool(_dumps(facts, tables)) or any(
+    is_go = bool(dumps) or any(
         settings.value(name) is not None for name in ("memory_limit_mib", "gogc", "go_version")
     )
     if_go = "" if is_go else f"If {victim or 'it'} is written in Go, "
     if limit is not None and settings.value("memory_limit_mib") is None:
+        mib = int(MOST_OF_LIMIT * limit)
         yield (
-            f"{if_go}{'Set' if is_go else 'set'} GOMEMLIMIT={int(OF_LIMIT * limit)}MiB (90 % of "
-            "the limit): this prevents the next kill if the live heap fits."
+            f"{if_go}{'Set' if is_go else 'set'} GOMEMLIMIT={mib}MiB (90 % of the limit): this "
+            "prevents the next kill if the live heap fits."
         )
     run = "Run the program" if is_go else f"{if_go}run it"
     yield (

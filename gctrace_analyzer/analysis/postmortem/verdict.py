@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
-from gctrace_analyzer.analysis.postmortem.unseen import advice_on_unseen, reading_of_unseen
+from gctrace_analyzer.analysis.postmortem.unseen import (
+    MOST_OF_LIMIT,
+    advice_on_unseen,
+    dumps_of,
+    reading_of_unseen,
+)
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -17,9 +22,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings import Settings
 
 Row = dict[str, Any]
-
-MOST_OF_LIMIT = 0.9
-"""Share of the limit. A live heap above it leaves less than a tenth to everything else."""
 
 OFF_HEAP_SHARE = 0.3
 """Share of the limit. More than this outside the Go heap is a separate cause."""
@@ -91,10 +93,10 @@ def explain_death(
     limit, live = facts["limit_mib"], facts["live_mib"]
     ceiling = limit if limit is not None else facts["resident_mib"]
     if live is None:
-        reading += reading_of_unseen(facts, tables)
-        return Explanation(
-            tuple(reading), tuple(advice_on_unseen(facts, tables, settings)), "cannot tell"
-        )
+        dumps = dumps_of(facts, tables)
+        reading += reading_of_unseen(facts, dumps)
+        to_do = advice_on_unseen(facts, dumps, settings)
+        return Explanation(tuple(reading), tuple(to_do), "cannot tell")
     if not ceiling:
         reading.append(
             "What the heap did is unknown, because its limit and its resident size are not in the "
