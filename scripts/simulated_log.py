@@ -150,14 +150,14 @@ def _record() -> pl.Expr:
 def _application_line() -> pl.Expr:
     """Returns a line of an application that logs requests, jobs and warnings."""
     at = pl.col("start_ms") + _FIRST_MS
-    stamp = at.cast(pl.Datetime("ms")).dt.strftime("%Y/%m/%d %H:%M:%S%.6f")
+    logged = at.cast(pl.Datetime("ms")).dt.strftime("%Y/%m/%d %H:%M:%S%.6f")
     request, user = pl.col("request"), pl.col("request") % 99_991
     lines: tuple[Callable[[], pl.Expr], ...] = (
-        lambda: pl.format("{} GET /v1/users/{} 200 {}ms", stamp, user, request % 977),
+        lambda: pl.format("{} GET /v1/users/{} 200 {}ms", logged, user, request % 977),
         lambda: pl.format(
-            '{} level=info msg="queue drained" depth={} took=3.{}ms', stamp, user, request % 10
+            '{} level=info msg="queue drained" depth={} took=3.{}ms', logged, user, request % 10
         ),
-        lambda: pl.format("{} POST /v1/batch/{} 503 upstream timeout", stamp, request),
+        lambda: pl.format("{} POST /v1/batch/{} 503 upstream timeout", logged, request),
         lambda: pl.format('{{"time":{},"msg":"cache refresh done","keys":{}}}', at, request),
     )
     chosen = pl.lit(None, pl.String)

@@ -232,7 +232,7 @@ def test_a_killed_fleet_resumes(kills: int, tmp_path: Path) -> None:
             rows = existing(str(out)).collect()
             assert rows["file"].is_unique().all()
             assert rows["cycles"].null_count() == 0
-            # A complete output begins anew, so that the next run has something to write.
+            # A complete output is made again, so that the next run has something to write.
             if len(rows) == 6:
                 shutil.rmtree(out)
                 manifest.unlink()

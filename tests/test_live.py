@@ -27,7 +27,7 @@ PIECES = (1, 700, 64, 5000, 13, 30_000, 1)
 
 LEARNT = "go18896-fragmentation-two-runs.log"
 """How many of its 40 processors a pause stops is learnt from all of its few cycles: the first
-intervals were told before."""
+intervals were reported before."""
 
 
 class Trickle(io.RawIOBase):
@@ -66,11 +66,11 @@ def every_log() -> list[Path]:
 
 
 def followed(path: Path, every_s: float) -> tuple[Live, list[dict[str, object]]]:
-    """The log as it comes, and its intervals as they were told."""
+    """The log as it comes, and its intervals as they were reported."""
     seen = live()
-    intervals, told = Intervals(seen, every_s), list[dict[str, object]]()
-    seen.follow(Trickle(path.read_bytes(), str(path)), lambda: told.extend(intervals.new()))
-    return seen, told + intervals.new(ended=True)
+    intervals, reported = Intervals(seen, every_s), list[dict[str, object]]()
+    seen.follow(Trickle(path.read_bytes(), str(path)), lambda: reported.extend(intervals.new()))
+    return seen, reported + intervals.new(ended=True)
 
 
 @pytest.mark.parametrize(
@@ -83,11 +83,11 @@ def test_a_log_read_in_pieces_has_the_same_report_as_the_whole(path: Path) -> No
         warnings.simplefilter("ignore")
         whole = gca.read(path)
         every_s = max(1.0, (whole.summary().span_s or 0.0) / 5)
-        seen, told = followed(path, every_s)
+        seen, reported = followed(path, every_s)
     assert json.dumps(seen.run().report()) == json.dumps(whole.report())
     assert_frame_equal(seen.run().cycles, whole.cycles)
     if whole.cycles["start_s"].count() and path.name != LEARNT:
-        rows = pl.DataFrame(told, schema=whole.windows(every_s).schema)
+        rows = pl.DataFrame(reported, schema=whole.windows(every_s).schema)
         rows = rows.sort("process", "start_s")
         assert_frame_equal(
             rows, whole.windows(every_s).sort("process", "start_s"), abs_tol=1e-9
@@ -101,13 +101,13 @@ def test_an_interval_may_have_more_cycles_than_are_kept(
     path = SAMPLES / "thrash-go1.19.log"
     whole = gca.read(path).windows(2.0)
     seen = live()
-    intervals, told = Intervals(seen, 2.0), list[dict[str, object]]()
+    intervals, reported = Intervals(seen, 2.0), list[dict[str, object]]()
     seen.begin(SourceFacts(str(path)))
     for line in path.read_bytes().splitlines(keepends=True):
         seen.add(line)
-        told += intervals.new()
-    told += intervals.new(ended=True)
+        reported += intervals.new()
+    reported += intervals.new(ended=True)
     recent = seen.recent()
     assert recent is not None
     assert len(recent.cycles) < 20 < len(gca.read(path).cycles)
-    assert_frame_equal(pl.DataFrame(told, schema=whole.schema), whole, abs_tol=1e-9)
+    assert_frame_equal(pl.DataFrame(reported, schema=whole.schema), whole, abs_tol=1e-9)

@@ -212,7 +212,7 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
         were = "was" if undated == 1 else "were"
         return [
             f"{part.facts.name}: {count} {were} not used: in time zone {clock.tz}, clocks show "
-            "that time twice or never, and no other line tells which."
+            "that time twice or never, and no other line shows which."
         ]
     words = {"year": "year", "tz": "time zone"}
     lacks = " and ".join(words[name] for name in missing)

@@ -110,7 +110,7 @@ def identity(labels: Mapping[str, str]) -> Identity:
     """Returns what all series of one process have in common.
 
     Two jobs that scrape one address scrape one process. Without an address, as from a push
-    gateway, the job is all that tells processes apart.
+    gateway, only the job distinguishes processes.
     """
     job = "job" if labels.get("instance") else ""
     return tuple(sorted((n, v) for n, v in labels.items() if n not in (*_NOT_TARGET, job)))

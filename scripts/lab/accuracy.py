@@ -62,7 +62,7 @@ class Compared:
     Attributes:
         run: the row of the manifest.
         layout: how the metrics were read.
-        told: whether GOGC and the memory limit were given where the metrics lack them.
+        given_limits: whether GOGC and the memory limit were given where the metrics lack them.
         samples: the number of scrapes.
         found: the figures from metrics, named as in `FIGURES`; absent if unknown.
         truth: the figures from gctrace, and the allocation from the counter each second.
@@ -72,7 +72,7 @@ class Compared:
 
     run: dict[str, Any]
     layout: str
-    told: bool
+    given_limits: bool
     samples: int
     found: dict[str, float]
     truth: dict[str, float]
@@ -91,20 +91,24 @@ class Compared:
         return None if found is None or not true else found / true - 1
 
 
-def compared(folder: Path, *, told: bool = True) -> Iterator[Compared]:
+def compared(folder: Path, *, given_limits: bool = True) -> Iterator[Compared]:
     """Yields each file of each recording that a folder's manifest.json lists."""
     for run in json.loads((folder / "manifest.json").read_text())["runs"]:
         for name, layout in LAYOUTS.items():
             path = folder / run["dir"] / name
-            if path.exists() and (one := _compared(path, layout, run, told=told)):
+            if path.exists() and (
+                one := _compared(path, layout, run, given_limits=given_limits)
+            ):
                 yield one
 
 
-def _compared(path: Path, layout: str, run: dict[str, Any], *, told: bool) -> Compared | None:
+def _compared(
+    path: Path, layout: str, run: dict[str, Any], *, given_limits: bool
+) -> Compared | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            read = _read(path, run, told=told)
+            read = _read(path, run, given_limits=given_limits)
         except gca.GctraceError:
             return None
     own = read.intervals
@@ -130,7 +134,7 @@ def _compared(path: Path, layout: str, run: dict[str, Any], *, told: bool) -> Co
     if own["pause_cpu_s"].count() and marking:
         found["mark_share"] = marking
     return Compared(
-        run, layout, told, len(own) + 1, found,
+        run, layout, given_limits, len(own) + 1, found,
         _truth(cycles, begin, end) | _allocated(path.parent, begin, end),
         "limit-thrash" in set(read.episodes()["kind"]),
         _state(cycles, run), read,
@@ -148,10 +152,10 @@ def _scraped_at(path: Path, step_s: float) -> float:
     return last + math.floor((step_s - last) / interval) * interval
 
 
-def _read(path: Path, run: dict[str, Any], *, told: bool) -> gca.Run:
+def _read(path: Path, run: dict[str, Any], *, given_limits: bool) -> gca.Run:
     env = run["env"]
     given = {"gogc": env.get("GOGC", "100"), "memory_limit": env.get("GOMEMLIMIT")}
-    return gca.read(path, **(given if told else {}))
+    return gca.read(path, **(given if given_limits else {}))
 
 
 @lru_cache(maxsize=256)
@@ -247,7 +251,7 @@ class Forecast:
 
 
 def forecasts(found: Iterable[Compared]) -> Iterator[Forecast]:
-    """Yields what each run without a limit predicts of those beside it with another GOGC."""
+    """Yields what each run without a limit predicts of those next to it with another GOGC."""
     groups: dict[tuple[str, str, str], list[Compared]] = defaultdict(list)
     for one in found:
         if one.run["setting"].startswith("gogc"):
@@ -274,7 +278,7 @@ def tables(folders: Iterable[Path]) -> Iterator[str]:
     """Yields the lines of all tables."""
     folders = list(folders)
     found = [one for folder in folders for one in compared(folder)]
-    untold = [one for folder in folders for one in compared(folder, told=False)]
+    without_limits = [one for folder in folders for one in compared(folder, given_limits=False)]
     names = {one.run["name"] for one in found}
     runs = {(one.run["wave"], one.name): one.run for one in found}.values()
     versions = sorted({run["go_version"].split(".")[1] for run in runs}, key=int)
@@ -284,18 +288,18 @@ def tables(folders: Iterable[Path]) -> Iterator[str]:
         f"{max(spans) / 60:.0f} minutes, Go 1.{', 1.'.join(versions)}. Errors: median / worst."
     )
     yield ""
-    yield from _figures(found, untold)
+    yield from _figures(found, without_limits)
     yield ""
-    yield from _thrashing(found, untold)
+    yield from _thrashing(found, without_limits)
     yield ""
     yield from _predictions(found)
 
 
-def _figures(found: list[Compared], untold: list[Compared]) -> Iterator[str]:
+def _figures(found: list[Compared], without_limits: list[Compared]) -> Iterator[str]:
     layouts = [layout for layout in LAYOUTS.values() if any(o.layout == layout for o in found)]
     yield f"| figure | {' | '.join(layouts)} |"
     yield f"|---|{'---:|' * len(layouts)}"
-    unknown = [one for one in untold if not one.source.memstats["gogc_pct"].count()]
+    unknown = [one for one in without_limits if not one.source.memstats["gogc_pct"].count()]
     rows = [(title, name, found) for name, title in FIGURES.items()]
     rows.insert(4, ("live heap, GOGC unknown", "live_heap_p50_mib", unknown))
     for title, name, chosen in rows:
@@ -316,14 +320,14 @@ def _figures(found: list[Compared], untold: list[Compared]) -> Iterator[str]:
         yield f"| {title} | {' | '.join(cells)} |"
 
 
-def _thrashing(found: list[Compared], untold: list[Compared]) -> Iterator[str]:
+def _thrashing(found: list[Compared], without_limits: list[Compared]) -> Iterator[str]:
     chosen = ("1 s", "15 s", "expvar, 15 s")
-    yield "| under a memory limit the program … | recordings | called thrashing | limit not told |"
+    yield "| under a memory limit the program … | recordings | called thrashing | limit not given |"
     yield "|---|---:|---:|---:|"
     for state, title in STATES.items():
         cells = [
             [one for one in group if one.layout in chosen and one.state == state]
-            for group in (found, untold)
+            for group in (found, without_limits)
         ]
         called = [sum(one.thrashing for one in cell) for cell in cells]
         yield f"| {title} | {len(cells[0])} | {called[0]} | {called[1]} |"

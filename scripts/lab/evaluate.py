@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 FEWEST_TARGET_CYCLES = 3
 FEWEST_LIMITS = 3
-"""Runs under a limit that the three constants of the memory beside the heap are fitted on."""
+"""Runs under a limit that the three constants of the memory outside the heap are fitted on."""
 
 NOT_FITTED = ("versions", "procs")
 """Recordings of programs on other Go versions and processors: only looked at, never fitted on."""
@@ -100,7 +100,7 @@ def recordings(folder: Path, *, metrics: bool = False) -> list[Recorded]:
 
     Args:
         folder: the folder.
-        metrics: whether to read the program's own metrics beside the log, where it served any.
+        metrics: whether to read the program's own metrics as well as the log, where it served any.
     """
     runs = json.loads((folder / "manifest.json").read_text())["runs"]
     found = (_recorded(folder, run, metrics=metrics) for run in runs)
@@ -254,7 +254,7 @@ def with_constants(
 def fitted(runs: list[Recorded], without: str) -> Constants:
     """Returns the constants fitted on all programs but one family."""
     by_program: dict[tuple[str, str, str], list[Load]] = defaultdict(list)
-    beside: list[tuple[float, ...]] = []
+    seen: list[tuple[float, ...]] = []
     for run in runs:
         load, model = run.baseline.load, run.baseline.model
         if load is None or model is None or run.family == without or not _is_usable(run):
@@ -262,22 +262,22 @@ def fitted(runs: list[Recorded], without: str) -> Constants:
         by_program[run.group, run.family, f"{run.source}/{run.program}"].append(load)
         if model.non_heap.source == "the log's own limit":
             measured = (run.setting.limit or 0) - load.goal_p50 / 0.97
-            beside.append((_weight(run.group), 1.0, load.stacks, load.goal_p50, measured))
+            seen.append((_weight(run.group), 1.0, load.stacks, load.goal_p50, measured))
     slopes: dict[str, list[tuple[float, float]]] = defaultdict(list)
     kinds = Counter((group, family) for group, family, _ in by_program)
     for (group, family, _), loads in by_program.items():
         for name, slope in _slopes(loads):
             slopes[name].append((slope, _weight(group) / kinds[group, family]))
     means = {name: _mean(name, found) for name, found in slopes.items()}
-    return replace(CONSTANTS, **means, **_non_heap(beside))
+    return replace(CONSTANTS, **means, **_non_heap(seen))
 
 
-def _non_heap(beside: list[tuple[float, ...]]) -> dict[str, float]:
-    """Returns the constants of the memory beside the heap, where limits show it."""
+def _non_heap(seen: list[tuple[float, ...]]) -> dict[str, float]:
+    """Returns the constants of the memory outside the heap, where limits show it."""
     # With a program's own metrics it is measured, and there is nothing to fit it on.
-    if len(beside) < FEWEST_LIMITS:
+    if len(seen) < FEWEST_LIMITS:
         return {}
-    table = np.array(beside)
+    table = np.array(seen)
     scale = np.sqrt(table[:, 0] / np.maximum(table[:, 4], 5))
     fixed, per_stack, per_goal = np.linalg.lstsq(
         table[:, 1:4] * scale[:, None], table[:, 4] * scale, rcond=None

@@ -151,7 +151,7 @@ def nats(*words: str) -> Load:
     return Load(NATS, ("bench", "lab.jobs", "-s", "nats://127.0.0.1:14222", *words))
 
 
-# A stream in memory that keeps every message, beside the one of the usual load.
+# A stream in memory that keeps every message, in addition to the one of the usual load.
 UNBOUNDED_STREAM = Load(
     NATS,
     (

@@ -1,4 +1,4 @@
-"""Records programs through a real Prometheus, beside the gctrace of the same processes."""
+"""Records programs through a real Prometheus, together with the gctrace of the same processes."""
 
 from __future__ import annotations
 

@@ -390,7 +390,7 @@ VERDICT = re.compile(r"\x1b\[([\d;]*)mGOMEMLIMIT is too low")
 
 
 def verdict_color(*words: str, **env: str) -> str:
-    """How a terminal is told to write the verdict."""
+    """The escape sequences with which a terminal shows the verdict."""
     found = VERDICT.search(on_a_terminal(THRASHING, *words, **env))
     assert found
     return found[1]

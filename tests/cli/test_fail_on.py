@@ -225,8 +225,10 @@ def program(path: Path, text: str) -> Path:
 
 
 def test_the_fixture_adds_to_godebug(gctrace: Gctrace, tmp_path: Path) -> None:
-    told = program(tmp_path / "told", f'echo "$GODEBUG $GOGC" >&2; cat {ROOT / STEADY} >&2')
-    run = gctrace(told, gogc=50, env={"GODEBUG": "madvdontneed=1"})
+    printing = program(
+        tmp_path / "printing", f'echo "$GODEBUG $GOGC" >&2; cat {ROOT / STEADY} >&2'
+    )
+    run = gctrace(printing, gogc=50, env={"GODEBUG": "madvdontneed=1"})
     assert run.summary().cycles == gca.read(STEADY).summary().cycles
     assert (tmp_path / "gctrace-1.log").read_text().startswith("madvdontneed=1,gctrace=1 50\n")
 

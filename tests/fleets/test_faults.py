@@ -149,14 +149,14 @@ def test_the_memory_of_a_worker_does_not_grow_with_the_number_of_files(logs: Pat
         def read(times: int) -> int:
             for _ in range(times):
                 client.submit(worker.batch_rows, batch, pure=False).result()
-            return told()[1]
+            return state()[1]
 
-        def told() -> tuple[bool, int, str]:
+        def state() -> tuple[bool, int, str]:
             found: tuple[bool, int, str] = next(iter(client.run(held).values()))
             return found
 
-        assert told()[0] is False
-        assert told()[2] == "1"
+        assert state()[0] is False
+        assert state()[2] == "1"
         before = read(2)
         # A profiler's tree of calls grew by 190 objects a file.
         assert read(6) - before < 20 * 6 * len(paths)
@@ -422,19 +422,19 @@ def test_ctrl_c_keeps_finished_files_and_says_how_to_resume(
         words, stdout=subprocess.PIPE, stderr=secondary, start_new_session=True
     ) as process:
         os.close(secondary)
-        told = ""
+        printed = ""
         with contextlib.suppress(OSError):  # the terminal is gone when the command is
             while piece := os.read(primary, 4096):
-                told += piece.decode()
-                if "KILLED" not in told and re.search(r"K([3-9]|1\d) of 30 files", told):
+                printed += piece.decode()
+                if "KILLED" not in printed and re.search(r"K([3-9]|1\d) of 30 files", printed):
                     # As a terminal does: to all processes there.
                     os.killpg(process.pid, signal.SIGINT)
-                    told += "KILLED"
+                    printed += "KILLED"
         os.close(primary)
     assert process.returncode == 130
-    assert "left · 2 workers" in told
-    assert "Run the same command again to resume" in told
-    assert "Traceback" not in told
+    assert "left · 2 workers" in printed
+    assert "Run the same command again to resume" in printed
+    assert "Traceback" not in printed
     partial = len(existing(str(tmp_path / "out.parquet")).collect())
     assert 0 < partial < FILES
     again = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -521,10 +521,10 @@ def test_wrong_credentials_are_reported_without_showing_them(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET + "-wrong")
     where = tmp_path / "out.parquet"
     assert main(["fleet", "s3://logs/**", "-o", str(where), "--workers", "1"]) == 3
-    told = capfd.readouterr().err
-    assert "AWS_SECRET_ACCESS_KEY" in told
-    assert SECRET not in told
-    assert "Traceback" not in told
+    printed = capfd.readouterr().err
+    assert "AWS_SECRET_ACCESS_KEY" in printed
+    assert SECRET not in printed
+    assert "Traceback" not in printed
 
 
 def test_after_a_lost_store_the_next_run_resumes(

@@ -1,4 +1,4 @@
-"""Recordings of real programs by a real Prometheus, beside the gctrace of the same processes."""
+"""Recordings of real programs by a real Prometheus, together with the gctrace of the same processes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from lab import accuracy
 
 
-def compared(*, told: bool = True) -> tuple[accuracy.Compared, ...]:
+def compared(*, given_limits: bool = True) -> tuple[accuracy.Compared, ...]:
     """Returns every file of metrics with what the gctrace of its time shows.
 
     Args:
-        told: whether GOGC and the memory limit are given where the metrics lack them.
+        given_limits: whether GOGC and the memory limit are given where the metrics lack them.
     """
-    # To a cache, `compared()` and `compared(told=True)` are two different calls.
-    return _compared(told)
+    # To a cache, `compared()` and `compared(given_limits=True)` are two different calls.
+    return _compared(given_limits)
 
 
 @lru_cache(maxsize=2)
-def _compared(told: bool) -> tuple[accuracy.Compared, ...]:
-    return tuple(accuracy.compared(CORPUS / "scraped", told=told))
+def _compared(given_limits: bool) -> tuple[accuracy.Compared, ...]:
+    return tuple(accuracy.compared(CORPUS / "scraped", given_limits=given_limits))
 
 
 @lru_cache(maxsize=1)
 def forecasts() -> tuple[accuracy.Forecast, ...]:
-    """Returns what runs without a limit predict of those beside them with another GOGC."""
+    """Returns what runs without a limit predict of those next to them with another GOGC."""
     return tuple(accuracy.forecasts(compared()))

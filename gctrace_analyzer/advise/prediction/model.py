@@ -4,7 +4,7 @@ The program's path through the log (live heap and allocation) is replayed under 
 the runtime's rules for goal and trigger; the ratio of the two replays, times what was measured,
 is the prediction. What is allocated during marking, the live heap and the CPU of marking depend on
 the result and are settled in two short replays. What neither the log nor the runtime's source
-tells is in `Constants`, with the programs it was measured on in docs/predictions.md.
+contains is in `Constants`, with the programs it was measured on in docs/predictions.md.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What neither the log nor the runtime's source tells.
+    """What neither the log nor the runtime's source contains.
 
     Attributes:
         work_exponent_usual: the CPU of marking a MiB grows with the bytes allocated between cycles
@@ -209,7 +209,7 @@ class Model:
                 in the log.
         """
         load, c, own = self.load, self.constants, self.own
-        beside = self.non_heap.shifted(shift) if shift != (0.0, 0.0) else self.non_heap
+        non_heap = self.non_heap.shifted(shift) if shift != (0.0, 0.0) else self.non_heap
         gap_0, work_0, rate_0 = load.gap_mib, load.work_ms, load.gc_per_s
         lost_in_mark = max(
             load.mark_ms / 1000 * (1 - load.alloc_in / max(load.alloc_off, 1e-9)), 0.0
@@ -218,7 +218,7 @@ class Model:
         exponent = self.work_exponent
         live_exponent = c.live_exponent * _passed(load.variation, c.variations)
         in_mark_times = live_times = 1.0
-        arguments = self._arguments(other, beside, grown_mib)
+        arguments = self._arguments(other, non_heap, grown_mib)
         # Only the last replay is shown; the others say how much is allocated during marking.
         for is_last in (False, False, True):
             if is_last:
@@ -268,7 +268,7 @@ class Model:
             thrash=thrash,
             thrash_share=found.no_room_time if other.limit else 0.0,
             no_room=found.no_room if other.limit else 0.0,
-            non_heap=beside.at(found.goal, other.ballast),
+            non_heap=non_heap.at(found.goal, other.ballast),
             gap_spread=found.gap_spread,
             peak_spread=found.peak_spread,
         )
@@ -326,14 +326,14 @@ class Model:
     def _replay(
         self,
         setting: Setting,
-        beside: NonHeap,
+        non_heap: NonHeap,
         grown_mib: float | None = None,
         steps: int = STEPS,
     ) -> Replay:
-        return replay(*self._arguments(setting, beside, grown_mib), steps=steps)
+        return replay(*self._arguments(setting, non_heap, grown_mib), steps=steps)
 
     def _arguments(
-        self, setting: Setting, beside: NonHeap, grown_mib: float | None
+        self, setting: Setting, non_heap: NonHeap, grown_mib: float | None
     ) -> tuple[Path, Rules, Costs]:
         """Returns the path, the rules and the costs of a setting."""
         load, c = self.load, self.constants
@@ -344,7 +344,7 @@ class Model:
             path = path.shifted(setting.ballast - self.now.ballast)
         cap = None
         if setting.limit:
-            cap = beside.cap(setting.limit, setting.ballast, go_1_21=self._go_1_21)
+            cap = non_heap.cap(setting.limit, setting.ballast, go_1_21=self._go_1_21)
         in_mark = max(load.in_mark, 0.05)
         rules = Rules(
             gogc=None if setting.gogc is None else setting.gogc / 100,

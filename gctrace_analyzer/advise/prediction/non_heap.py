@@ -1,7 +1,7 @@
 """Memory outside the heap that a memory limit counts: stacks, spans, metadata, fragmentation.
 
-gctrace does not print it. MemStats or metrics in the same input tell it; a log whose goals are set
-by a memory limit shows it; otherwise a prior from real programs is used, with its spread.
+gctrace does not print it. MemStats or metrics in the same input contain it; a log whose goals are
+set by a memory limit shows it; otherwise a prior from real programs is used, with its spread.
 """
 
 from __future__ import annotations

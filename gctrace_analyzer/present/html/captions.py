@@ -1,4 +1,4 @@
-"""What each chart shows, in a sentence: read instead of the chart, and beside it."""
+"""What each chart shows, in a sentence: next to it, and for screen readers."""
 
 from __future__ import annotations
 

@@ -305,7 +305,7 @@
     }
     if (address) history.replaceState(null, "", range ? `#t=${range[0].toFixed(3)}-${range[1].toFixed(3)}` : location.pathname + location.search);
     timed.forEach(draw);
-    told();
+    showFigures();
     for (const row of all("[data-begin]")) {
       row.classList.toggle("outside", Boolean(range) && (Number(row.dataset.end) < range[0] || Number(row.dataset.begin) > range[1]));
     }
@@ -313,7 +313,7 @@
   }
 
   // The figures of the chosen range, added up from the cycles or windows that start in it.
-  function told() {
+  function showFigures() {
     const place = byId("range");
     if (!place || !whole) return;
     const [begin, end] = range ?? whole;

@@ -162,7 +162,7 @@ def _panel(panel: Panel, ax: Any, colors: dict[str, str]) -> None:
         ax.annotate(text, (x, y), xytext=(4, 3), textcoords="offset points", fontsize=8)
     columns = _legend_columns(panel)
     rows = math.ceil(sum(bool(mark.y.count()) for mark in panel.marks) / columns)
-    # Several rows of names leave no room beside them.
+    # Several rows of names leave no room next to them.
     pad = 6 + (_LEGEND_ROW * rows if rows > 1 else 0)
     ax.set_title(panel.title, loc="left", fontsize=9, pad=pad)
     _scales(panel, ax)

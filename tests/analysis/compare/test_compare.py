@@ -152,8 +152,8 @@ def _spreads(
 def test_correlated_neighbours_widen_the_interval() -> None:
     run = gca.read(log("noise-b", "off-limit62-r0"))
     corrected, summary = on_real_cpus(correct_durations(run.cycles)), run.summary()
-    told = _spreads(corrected, figures(summary, corrected))["gc_cpu_share"]
-    assert told is not None
+    estimated = _spreads(corrected, figures(summary, corrected))["gc_cpu_share"]
+    assert estimated is not None
     # The same cycles in another order are not correlated, so the error is smaller.
     mixed = [
         _spreads(
@@ -161,7 +161,7 @@ def test_correlated_neighbours_widen_the_interval() -> None:
         )
         for seed in range(9)
     ]
-    assert told > sorted(found["gc_cpu_share"] or 0 for found in mixed)[4]
+    assert estimated > sorted(found["gc_cpu_share"] or 0 for found in mixed)[4]
 
 
 def test_the_closed_form_equals_the_bootstrap() -> None:
@@ -184,9 +184,9 @@ def test_the_closed_form_equals_the_bootstrap() -> None:
         sums.append(sum(float(ring.slice(begin, length).sum()) for begin in drawn))
     whole = float(parts["d"].sum())
     error = (statistics.stdev(sums) / whole) * (n / (n - length)) ** 0.5
-    told = _spreads(corrected, values)["gc_cpu_share"]
-    assert told is not None
-    assert told * (share + 0.0005) == pytest.approx(error, rel=0.12)
+    estimated = _spreads(corrected, values)["gc_cpu_share"]
+    assert estimated is not None
+    assert estimated * (share + 0.0005) == pytest.approx(error, rel=0.12)
 
 
 def test_predicted_and_measured_values_are_shown_together() -> None:

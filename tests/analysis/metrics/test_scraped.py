@@ -30,10 +30,10 @@ def _errors(figure: str, found: tuple[Compared, ...]) -> dict[str, float]:
     }
 
 
-def _heaps(*, told: bool) -> tuple[Compared, ...]:
+def _heaps(*, given_limits: bool) -> tuple[Compared, ...]:
     return tuple(
         one
-        for one in compared(told=told)
+        for one in compared(given_limits=given_limits)
         if one.samples >= ENOUGH and one.truth["live_heap_p50_mib"] >= SMALL_MIB
     )
 
@@ -74,9 +74,9 @@ def test_the_allocation_is_within_two_percent_of_the_counter() -> None:
     assert {name: error for name, error in errors.items() if error > 0.02} == {}
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_the_live_heap_is_within_five_percent_in_the_median(told: bool) -> None:
-    errors = _errors("live_heap_p50_mib", _heaps(told=told))
+@pytest.mark.parametrize("given_limits", [True, False])
+def test_the_live_heap_is_within_five_percent_in_the_median(given_limits: bool) -> None:
+    errors = _errors("live_heap_p50_mib", _heaps(given_limits=given_limits))
     assert len(errors) > 30
     assert median(errors.values()) <= 0.05
     assert {name: error for name, error in errors.items() if error > 0.15} == {}
@@ -88,9 +88,9 @@ def test_the_cpu_of_marking_is_within_five_percent_where_it_is_exported() -> Non
     assert {name: error for name, error in errors.items() if error > 0.05} == {}
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_every_thrashing_series_is_found_and_no_other(told: bool) -> None:
-    series = [one for one in compared(told=told) if one.layout != "60 s"]
+@pytest.mark.parametrize("given_limits", [True, False])
+def test_every_thrashing_series_is_found_and_no_other(given_limits: bool) -> None:
+    series = [one for one in compared(given_limits=given_limits) if one.layout != "60 s"]
     thrashing = {_named(one) for one in series if one.state == "thrash"}
     between = {_named(one) for one in series if one.state == "partly"}
     called = {_named(one) for one in series if one.thrashing}
@@ -100,14 +100,14 @@ def test_every_thrashing_series_is_found_and_no_other(told: bool) -> None:
 
 
 def test_a_low_gogc_is_not_called_thrashing() -> None:
-    low = [one for one in compared(told=False) if one.run["wave"] == "low"]
+    low = [one for one in compared(given_limits=False) if one.run["wave"] == "low"]
     assert len({one.name for one in low}) == 4
     assert not any(one.thrashing for one in low)
 
 
 def test_a_limit_that_sets_the_goal_is_read_from_the_goals() -> None:
     shown = {}
-    for one in compared(told=False):
+    for one in compared(given_limits=False):
         limits = one.source.intervals["memory_limit_mib"].drop_nulls().unique()
         if len(limits) and not one.source.memstats["gomemlimit_bytes"].count():
             shown[one.name] = (limits[0], float(one.run["env"]["GOMEMLIMIT"][:-3]))

@@ -57,7 +57,7 @@ sys.exit(int(asked[1]) if asked[0] == "exit" else 0)
 
 @pytest.fixture
 def program(tmp_path: Path) -> list[str]:
-    """A program that writes the sample, says what it is sent, and ends as it is told."""
+    """A program that writes the sample, prints the signals it receives, and ends as requested."""
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
     return [sys.executable, str(path), str(SAMPLE)]
@@ -237,8 +237,10 @@ def test_control_c_ends_following_a_file_with_a_report(tmp_path: Path) -> None:
         assert b"Pauses by phase" in watch.stdout.read()
         assert watch.wait(PATIENCE_S) == 0
     assert report.read_text() == report_json.dumps(gca.read(path).report())
-    told = [json.loads(line) for line in rows.read_text().splitlines()]
-    assert [row["cycles"] for row in told] == gca.read(path).windows("1s")["cycles"].to_list()
+    written = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert [row["cycles"] for row in written] == gca.read(path).windows("1s")[
+        "cycles"
+    ].to_list()
 
 
 @contextmanager
@@ -270,7 +272,7 @@ def test_a_file_is_followed_through_rotation(tmp_path: Path) -> None:
         with path.open("ab", buffering=0) as writer:
             path.rename(old)
             path.write_bytes(b"".join(lines[40:]))
-            # The program was not told yet, and goes on in the old file.
+            # The program was not notified yet, and continues in the old file.
             writer.write(b"".join(lines[20:40]))
         until(lambda: seen.lines == len(lines))
     whole = gca.read(SAMPLE)

@@ -62,7 +62,7 @@ def page(value: object, at: int) -> str:
 
 
 def answer(pairs: Sequence[tuple[object, object]], name: str = NUMBERS[0]) -> bytes:
-    """An answer of the Prometheus API with a good series beside the given one."""
+    """An answer of the Prometheus API with a good series next to the given one."""
     good = [[1790000000 + n, str(1e6 + n)] for n in range(5)]
     series = [(NUMBERS[1], good), (name, [list(pair) for pair in pairs])]
     result = [

@@ -29,7 +29,7 @@ TEXT_CONTRAST = 4.5
 """WCAG 2.2, 1.4.3: text."""
 
 LEAST_DIFFERENCE = 9.5
-"""CIEDE2000; about 2 can be told apart side by side, lines across a chart need more."""
+"""CIEDE2000; about 2 can be distinguished side by side, lines across a chart need more."""
 
 INPUTS = (
     SAMPLES / "leak-into-limit-go1.24.log",
