@@ -1023,11 +1023,16 @@ def conform(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     types = polars_schema(table)
     if not frame.width:
         return empty(table)
-    absent = [
-        pl.lit(None, types[name]).alias(name) for name in types if name not in frame.columns
-    ]
-    whole = frame.with_columns(absent).select(list(types))
-    # A cast copies even columns that already have the right type.
-    given = whole.schema
-    different = [pl.col(name).cast(types[name]) for name in types if given[name] != types[name]]
-    return whole.with_columns(different) if different else whole
+    given = frame.schema
+    if not any(name in given for name in types):
+        return pl.DataFrame(schema=types).clear(len(frame))
+    columns = []
+    for name, dtype in types.items():
+        if name not in given:
+            columns.append(pl.lit(None, dtype).alias(name))
+        # A cast copies even columns that already have the right type.
+        elif given[name] == dtype:
+            columns.append(pl.col(name))
+        else:
+            columns.append(pl.col(name).cast(dtype))
+    return frame.select(columns)

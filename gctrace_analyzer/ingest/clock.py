@@ -18,6 +18,7 @@ import polars as pl
 
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.gctrace.columns import end_s, wall_s
+from gctrace_analyzer.ingest.rows import without
 from gctrace_analyzer.ingest.wrappers.timestamps import TIMESTAMP
 
 if TYPE_CHECKING:
@@ -86,6 +87,9 @@ def moment(text: str) -> datetime:
 
 def falls(at: pl.Series) -> bool:
     """Returns whether times run backwards, as from some log services and `journalctl -r`."""
+    at = at.drop_nulls() if at.null_count() < len(at) else at.clear()
+    if len(at) < 2:
+        return False
     steps = at.diff().drop_nulls()
     if at.dtype.is_temporal():
         # Without years, new year looks like a jump of more than half a year.
@@ -111,7 +115,7 @@ def with_logged_at(
     if stamped and all(_is_utc(frame) for frame in stamped):
         utc = pl.col("local_time").dt.replace_time_zone("UTC").alias("logged_at")
         return [
-            _undated(frame).with_columns(frame.select(utc).to_series())
+            without(frame.with_columns(utc), "local_time", "zone", "yearless")
             if "local_time" in frame.columns
             else _undated(frame)
             for frame in frames
@@ -145,9 +149,8 @@ def _is_utc(frame: pl.DataFrame) -> bool:
 
 
 def _undated(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.drop("local_time", "zone", "yearless", strict=False).with_columns(
-        pl.lit(None, _UTC).alias("logged_at")
-    )
+    unknown = pl.Series("logged_at", [None], _UTC).new_from_index(0, len(frame))
+    return without(frame, "local_time", "zone", "yearless", "logged_at").hstack([unknown])
 
 
 def _lines(frame: pl.DataFrame) -> pl.DataFrame:
@@ -282,11 +285,11 @@ def with_wall_time(
     """
     if clock.start is None and not cycles["logged_at"].count():
         undated = {"process": pl.Int64(), "started_at": _UTC, "ended_at": _UTC}
-        return cycles.drop("resolution_s", strict=False), pl.DataFrame(schema=undated), []
+        return without(cycles, "resolution_s"), pl.DataFrame(schema=undated), []
     if "resolution_s" not in cycles.columns:
         cycles = cycles.with_columns(resolution_s=pl.lit(None, pl.Float64))
     spans = _starts(cycles, clock)
-    cycles = cycles.drop("resolution_s")
+    cycles = without(cycles, "resolution_s")
     if not spans["started_at"].count():
         return cycles, spans.drop("drift_s").with_columns(ended_at=pl.lit(None, _UTC)), []
     starts = spans.select("process", "started_at")

@@ -148,7 +148,18 @@ def are_all_exported(values: list[Any]) -> bool:
 
 
 def _bounded(values: _Numbers) -> _Numbers:
+    if isinstance(values, pl.Series) and _are_bounded(values):
+        return values
     possible = values.is_between(-LARGEST, LARGEST)
     if isinstance(values, pl.Series):
         return pl.select(pl.when(possible).then(values)).to_series().alias(values.name)
     return pl.when(possible).then(values)
+
+
+def _are_bounded(values: pl.Series) -> bool:
+    low: Any = values.min()
+    high: Any = values.max()
+    if low is None:
+        return values.null_count() == len(values)
+    # The minimum and the maximum ignore NaN, the sum does not.
+    return bool(low >= -LARGEST and high <= LARGEST and math.isfinite(values.sum()))

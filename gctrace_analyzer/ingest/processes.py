@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
 def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> pl.DataFrame:
     """Returns one row per process: its cycles, missing cycles, and possible Go versions."""
+    if cycles.is_empty():
+        return schema.empty("processes")
     table = (
         cycles.lazy()
-        .select("process", "gc_num", "format")
+        .select("process", "gc_num", pl.col("format").cast(pl.String))
         .with_row_index("row")
         .group_by("process")
         .agg(
@@ -39,7 +41,6 @@ def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> 
         )
         .sort("process")
         .collect()
-        .with_columns(pl.col("formats").list.eval(pl.element().cast(pl.String)))
     )
     also = [
         frame.group_by("process").agg(pl.col("format").cast(pl.String).unique().alias("also"))
@@ -55,7 +56,7 @@ def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> 
             .drop("also")
         )
     versions = [go_versions(formats) for formats in table["formats"]]
-    restarted = table["begins"].shift(-1) > table["ends"]
+    restarted = pl.col("begins").shift(-1) > pl.col("ends")
     table = table.with_columns(
         (pl.col("last_gc") - pl.col("first_gc") + 1 - pl.col("cycles")).alias("missing_cycles"),
         pl.Series("go_version_min", [low for low, _ in versions], pl.String),
@@ -112,7 +113,7 @@ def _in_time_order(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
     """Returns the cycles of an input in the order in which they happened."""
     if not frames:
         return frames
-    at = pl.concat([frame["logged_at"] for frame in frames]).drop_nulls()
+    at = pl.concat([frame["logged_at"] for frame in frames])
     if falls(at) or _numbers_fall(frames):
         return [frame.reverse() for frame in reversed(frames)]
     return frames

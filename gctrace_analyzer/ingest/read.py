@@ -110,7 +110,10 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
     cycles, spans, drifts = clocks.with_wall_time(cycles, clock)
     companions = {table: _companions(table, parts, cycles) for table in _COMPANIONS}
     of_cycles = processes.processes(cycles, companions.values())
-    rows = of_cycles.update(spans, on="process").update(identities, on="process")
+    rows = of_cycles
+    for known in (spans, identities):
+        if len(known):
+            rows = rows.update(known, on="process")
     memstats, of_metrics = metrics.with_processes(dumps, rows)
     rows = rows if len(rows) else schema.conform("processes", of_metrics)
     tables = {

@@ -18,12 +18,13 @@ from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, Field, Variant
 from gctrace_analyzer.ingest.gctrace.skeletons import (
     COMMON,
     SEPARATOR,
+    are_bare,
     by_skeleton,
-    is_bare,
     joined,
     layouts,
     split,
 )
+from gctrace_analyzer.ingest.rows import where
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def lines_of(data: bytes, words: Sequence[bytes] = ()) -> Lines:
 def all_others(lines: Lines, data: bytes) -> pl.DataFrame:
     """Returns the lines of the chunk `data` that begin or end unlike a record."""
     everything = _split(data).others if lines.is_partial else lines.others
-    return everything.filter(~is_bare(pl.col("text")))
+    return where(everything, ~are_bare(everything))
 
 
 def _split(data: bytes) -> Lines:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from gctrace_analyzer.ingest.rows import with_replaced
+
 if TYPE_CHECKING:
     from collections import Counter
 
@@ -53,17 +55,18 @@ class ChunkResult:
 
     def shifted(self, by: int) -> ChunkResult:
         """Returns a copy with line numbers that are larger by `by`."""
-        line_no = pl.col("line_no").cast(pl.Int64) + by
         return replace(
             self,
-            cycles=self.cycles.with_columns(line_no),
-            companions={
-                table: frame.with_columns(line_no) for table, frame in self.companions.items()
-            },
-            context=self.context.with_columns(line_no),
-            messages=self.messages.with_columns(line_no),
+            cycles=_shifted(self.cycles, by),
+            companions={table: _shifted(frame, by) for table, frame in self.companions.items()},
+            context=_shifted(self.context, by),
+            messages=_shifted(self.messages, by),
             suspects=[s._replace(line_no=s.line_no + by) for s in self.suspects],
         )
+
+
+def _shifted(lines: pl.DataFrame, by: int) -> pl.DataFrame:
+    return with_replaced(lines, lines["line_no"].cast(pl.Int64) + by)
 
 
 class Suspect(NamedTuple):

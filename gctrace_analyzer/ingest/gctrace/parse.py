@@ -26,7 +26,8 @@ from gctrace_analyzer.ingest.gctrace.bare import (
 from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES, ChunkResult, Suspect
 from gctrace_analyzer.ingest.gctrace.columns import companions_frame, cycles_frame
 from gctrace_analyzer.ingest.gctrace.patterns import Frames, add_by_pattern
-from gctrace_analyzer.ingest.gctrace.skeletons import is_bare, joined
+from gctrace_analyzer.ingest.gctrace.skeletons import are_bare, joined
+from gctrace_analyzer.ingest.rows import parted, where, without
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed, detached, origin_of
 from gctrace_analyzer.ingest.wrappers.strip import Stripped, strip_prefixes
@@ -46,12 +47,11 @@ def parse(data: bytes) -> ChunkResult:
     """Parses whole lines of clean UTF-8 (see `ingest.sources`), which are numbered from 1."""
     lines = lines_of(data, _words())
     found: Frames = {"cycles": lines.cycles}
-    bare = is_bare(lines.others["text"])
-    whole, rest = lines.others.filter(bare), lines.others.filter(~bare)
+    whole, rest = parted(lines.others, are_bare(lines.others))
     stripped = _stripped(rest, len(whole) + lines.read, partial(all_others, lines, data))
     suspects = _add_stripped(stripped, found)
     context = _context_of(lines, data, suspects)
-    count, records, texts = lines.total, whole.drop("text"), joined(whole)
+    count, records, texts = lines.total, without(whole, "text"), joined(whole)
     # Frees the lines, which are as large as the chunk, before the numbers are read.
     del lines, whole, rest
     frames, unread = read_records(records, texts)
@@ -84,7 +84,7 @@ def _stripped(
     long = text.str.len_bytes() > LONG_LINE_BYTES
     hint = text.str.contains(f"{patterns.HINT}|{dispatch.HINT}") | long
     if not bare:
-        return strip_prefixes(lines.filter(hint))
+        return strip_prefixes(where(lines, lines.select(hint=hint).to_series()))
     maybe = lines.filter(text.str.contains(f"{patterns.HINT}|{dispatch.COARSE}") | long)
     if maybe.is_empty():
         return Stripped(maybe, Counter(), 0)
@@ -130,12 +130,11 @@ def _add_stripped(stripped: Stripped, found: Frames) -> list[Suspect]:
 
     Returns the lines that may still turn out to be parts of records (suspects).
     """
-    lines = stripped.lines.select("line_no", "text")
+    lines = stripped.lines[["line_no", "text"]]
     if not stripped.is_wrapped:
         return add_by_pattern(_relevant(lines), found)
-    bare = is_bare(lines["text"])
-    whole, lines = lines.filter(bare), lines.filter(~bare)
-    frames, unread = read_records(whole.drop("text"), joined(whole))
+    whole, lines = parted(lines, are_bare(lines))
+    frames, unread = read_records(without(whole, "text"), joined(whole))
     found["cycles"] += frames
     suspects = add_by_pattern(_relevant(lines), found) + add_by_pattern(unread, found)
     return _with_origin(suspects, stripped.lines)
@@ -155,15 +154,15 @@ def _result(
         if table != "cycles"
     }
     if stripped.is_wrapped:
-        metadata = stripped.lines.drop("text")
+        metadata = without(stripped.lines, "text")
         cycles = _with_metadata(cycles, metadata)
         companions = {
             table: _with_metadata(frame, metadata) for table, frame in companions.items()
         }
     others = stripped.lines
     if len(others):
-        others = others.filter(pl.col("text").str.contains(dispatch.HINT))
-    messages = detached(others.drop("path", strict=False))
+        others = where(others, others["text"].str.contains(dispatch.HINT))
+    messages = detached(without(others, "path"))
     return ChunkResult(
         count,
         cycles,
@@ -179,7 +178,7 @@ def _result(
 
 def _with_metadata(rows: pl.DataFrame, metadata: pl.DataFrame) -> pl.DataFrame:
     """Returns the rows with the metadata of their lines, without columns that are all null."""
-    columns = metadata.drop("native", "path")
+    columns = without(metadata, "native", "path")
     given = [name for name in columns.columns if columns[name].count()]
     texts = [name for name in given if name in (*IDENTITY, "zone") and name != "log_pid"]
     named = columns.select(given).with_columns(
@@ -201,7 +200,8 @@ def _relevant(lines: pl.DataFrame) -> pl.DataFrame:
         return lines
     text = pl.col("text")
     known = text.str.contains(patterns.RUNTIME) | text.str.contains(dispatch.HINT)
-    return lines.filter(known | (text.str.len_bytes() > LONG_LINE_BYTES))
+    useful = lines.select(useful=known | (text.str.len_bytes() > LONG_LINE_BYTES))
+    return where(lines, useful.to_series())
 
 
 def _context_of(lines: Lines, data: bytes, suspects: list[Suspect]) -> pl.DataFrame:

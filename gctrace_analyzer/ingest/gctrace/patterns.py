@@ -13,6 +13,7 @@ from gctrace_analyzer.ingest.gctrace.chunk import REJECTED_CHARS, SUSPECT_CHARS,
 from gctrace_analyzer.ingest.gctrace.columns import companion_fields, cycle_columns, field_value
 from gctrace_analyzer.ingest.gctrace.grammar import COMPANIONS, MODERN, OLD, Shape, any_of
 from gctrace_analyzer.ingest.gctrace.skeletons import joined
+from gctrace_analyzer.ingest.rows import parted, without
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 
 # Every line of the runtime, or part of one, contains one of these. All lines are searched for
@@ -52,43 +53,55 @@ def add_by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
     """
     if lines.is_empty():
         return []
+    long, rest = parted(lines, lines["text"].str.len_bytes() > LONG_LINE_BYTES)
+    suspects = _suspects(long, "long")
     text = pl.col("text")
-    long = text.str.len_bytes() > LONG_LINE_BYTES
-    lines = lines.with_columns(prefix=pl.lit(""))
-    suspects = _suspects(lines.filter(long), "long")
-    rest = lines.filter(~long).with_columns(
+    rest = rest.with_columns(
         # A record with another arrow is read, and counts as repaired.
         repaired=text.str.contains_any(list(ARROWS)),
         text=text.str.replace_many(ARROWS),
+        prefix=pl.lit(""),
     )
     for head, shapes in _HEADS:
+        if rest.is_empty():
+            break
         records, rest = _anchored(rest, head)
         if not records.is_empty():
             suspects += _add_records(records, shapes, found)
-    headless = text.str.contains(_HEADLESS)
-    suspects += _suspects(rest.filter(headless), "headless")
-    suspects += _suspects(rest.filter(text.str.contains(_PIECE) & ~headless), "piece")
+    for pattern, kind in ((_HEADLESS, "headless"), (_PIECE, "piece")):
+        if not rest.is_empty():
+            those, rest = parted(rest, rest["text"].str.contains(pattern))
+            suspects += _suspects(those, kind)
     return sorted(suspects)
 
 
 def _suspects(rows: pl.DataFrame, kind: str) -> list[Suspect]:
+    if rows.is_empty():
+        return []
     text = pl.col("text").str.head(REJECTED_CHARS if kind == "long" else SUSPECT_CHARS)
-    found = rows.select("line_no", "prefix", text, kind=pl.lit(kind))
+    prefix = pl.col("prefix") if "prefix" in rows.columns else pl.lit("").alias("prefix")
+    found = rows.select("line_no", prefix, text, kind=pl.lit(kind))
     return [Suspect(*row) for row in found.iter_rows()]
 
 
 def _anchored(lines: pl.DataFrame, head: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Returns the lines that contain `head`, without what precedes it, and the other lines."""
-    lines = lines.with_columns(at=pl.col("text").str.find(head))
+    place = lines["text"].str.find(head)
+    if place.null_count() == len(lines):
+        return lines.clear(), lines
+    lines = lines.hstack([place.alias("at")])
     raw, at = pl.col("text").cast(pl.Binary), pl.col("at")
-    records = lines.drop_nulls("at").with_columns(
+    records, rest = lines, lines.clear()
+    if place.null_count():
+        records, rest = lines.filter(at.is_not_null()), lines.filter(at.is_null())
+    records = records.with_columns(
         prefix=raw.bin.slice(0, at).cast(pl.String), text=raw.bin.slice(at).cast(pl.String)
     )
     if (records["text"].str.count_matches(head) > 1).any():
         # Several records on one line: line ends were lost, or two processes wrote at once.
         each = pl.col("text").str.replace_all(f"({head})", "\n${1}").str.strip_prefix("\n")
         records = records.with_columns(text=each.str.split("\n")).explode("text")
-    return records.drop("at"), lines.filter(at.is_null()).drop("at")
+    return without(records, "at"), without(rest, "at")
 
 
 def _add_records(
@@ -99,15 +112,19 @@ def _add_records(
     Returns the lines that may still turn out to be parts of records (suspects).
     """
     if shapes is MODERN:
-        frames, records = read_records(records.drop("text"), joined(records))
+        frames, records = read_records(without(records, "text"), joined(records))
         found["cycles"] += frames
-    readable = records["text"].str.contains(f"^(?:{any_of(shapes)})")
-    suspects = _suspects(records.filter(~readable), "head")
-    records = records.filter(readable)
+    if records.is_empty():
+        return []
+    records, others = parted(records, records["text"].str.contains(f"^(?:{any_of(shapes)})"))
+    suspects = _suspects(others, "head")
     for shape in shapes:
         if records.is_empty():
             break
-        read = records.hstack(_fields(records["text"], shape))
+        fields = _fields(records["text"], shape)
+        if fields["after"].null_count() == len(records):
+            continue
+        read = records.hstack(fields)
         here = pl.col("after").is_not_null()
         if shape.table == "markers":
             here &= pl.col("after").str.contains(_NO_WORDS)
@@ -117,8 +134,8 @@ def _add_records(
         fits = pl.lit(value=True)
         for field in shape.required:
             fits &= pl.col(field.name).is_not_null()
-        suspects += _suspects(read.filter(~fits), "range")
-        read = read.filter(fits)
+        read, others = parted(read, read.select(fits=fits).to_series())
+        suspects += _suspects(others, "range")
         suspects += _suspects(read.filter(glued), "glued")
         if not read.is_empty():
             if shape.table == "cycles":

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
 
 import polars as pl
 
 from gctrace_analyzer.ingest.gctrace.columns import COUNTS_OF_32_BITS, cycle_columns
 from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, MODERN, Field, Variant
+from gctrace_analyzer.ingest.rows import where, without
 
 SEPARATOR = b"\x01"
 """Must not occur in a line that Polars splits from others; a space takes its place."""
 
 _ZLIB_FIRST_BYTE = b"x"
-_Text = TypeVar("_Text", pl.Expr, pl.Series)
 
 NUMERIC = b"0123456789."
 """The characters of a number; deleting them from a line leaves its skeleton."""
@@ -146,14 +145,17 @@ def joined(lines: pl.DataFrame) -> bytes:
     """Returns the texts as lines; the last one has no line end."""
     if lines.is_empty():
         return b""
+    if len(lines) == 1:
+        return (lines["text"][0] or "").encode()
     text: bytes = lines.select(pl.col("text").str.join("\n").cast(pl.Binary)).item()
     return text
 
 
-def is_bare(text: _Text) -> _Text:
-    """Returns whether a line is a record and nothing else: it begins and ends like one."""
+def are_bare(lines: pl.DataFrame) -> pl.Series:
+    """Returns whether each line is a record and nothing else: it begins and ends like one."""
     # A line torn from a record has the beginning or the end, but not both.
-    return text.str.starts_with("gc ") & text.str.ends_with(" P")
+    text = pl.col("text").str
+    return lines.select(bare=text.starts_with("gc ") & text.ends_with(" P")).to_series()
 
 
 def by_skeleton(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame], pl.DataFrame]:
@@ -172,10 +174,12 @@ def by_skeleton(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame],
     known = {layout.skeleton: index for index, layout in enumerate(layouts())}
     kind = split(skeletons)["text"].replace_strict(known, default=None, return_dtype=pl.Int64)
     records = records.hstack(split(data))
+    if kind.null_count() == len(kind):
+        return [], records
     frames, rest = [], [records.filter(kind.is_null())]
     for index in kind.drop_nulls().unique():
-        alike = records.filter((kind == index).fill_null(value=False))
-        frame, unread = _numbers(alike.drop("text"), joined(alike), layouts()[index])
+        alike = where(records, (kind == index).fill_null(value=False))
+        frame, unread = _numbers(without(alike, "text"), joined(alike), layouts()[index])
         frames.append(frame)
         rest.append(unread)
     return frames, pl.concat(rest)

@@ -42,6 +42,9 @@ _TYPED = {
 }
 """Columns of our own tables that are not MemStats fields, with their types."""
 
+_ABSENT = ("", "NA", "NaN", "null", "nil", "-")
+"""What programs and spreadsheets write in a cell without a value."""
+
 Rejected = tuple[int, str, str]
 
 
@@ -132,11 +135,13 @@ def _typed(
     columns: dict[str, pl.Series] = {"line_no": body["line_no"].cast(pl.Int64)}
     resolution = 1
     bad = pl.repeat(value=False, n=len(body), eager=True)
+    texts = pl.all().str.strip_chars(' "\r')
+    if separator == ";":
+        texts = texts.str.replace(r"^(-?\d+),(\d+)$", "${1}.${2}")
+    cells = cells.select(texts)
+    cells = cells.select(pl.when(~pl.all().is_in(_ABSENT)).then(pl.all()))
     for index, given in enumerate(names):
-        text = cells[f"c{index}"].str.strip_chars(' "\r')
-        if separator == ";":
-            text = text.str.replace(r"^(-?\d+),(\d+)$", "${1}.${2}")
-        text = text.set(text.is_in(["", "NA", "NaN", "null", "nil", "-"]), None)
+        text = cells[f"c{index}"]
         if fields.plain(given) in fields.TIMES and "local_time" not in columns:
             times = timestamps.read(text)
             if times["local_time"].null_count() == text.null_count():
@@ -147,7 +152,7 @@ def _typed(
             continue
         columns[column] = values
         resolution = max(resolution, digit)
-        if fields.is_field(given):
+        if fields.is_field(given) and values.null_count() > text.null_count():
             wrong = text.is_not_null() & values.is_null()
             for row in wrong.arg_true()[:20].to_list():
                 reason = f"column {given}: {text[row]!r} is not a number"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from gctrace_analyzer.ingest import numbers
+from gctrace_analyzer.ingest.rows import with_replaced
 from gctrace_analyzer.ingest.wrappers import timestamps
 from gctrace_analyzer.schema import IDENTITY
 
@@ -47,7 +48,8 @@ def completed(lines: pl.DataFrame) -> pl.DataFrame:
             pl.when(is_unit).then("ident").otherwise(columns.get("unit", pl.col("unit")))
         )
         columns["ident"] = pl.when(~is_unit).then("ident")
-    return lines.with_columns(**columns).select("line_no", "text", *METADATA, "tag", "path")
+    whole = lines.with_columns(**columns) if columns else lines
+    return whole[["line_no", "text", *METADATA, "tag", "path"]]
 
 
 def origin_of() -> pl.Expr:
@@ -67,4 +69,4 @@ def detached(lines: pl.DataFrame) -> pl.DataFrame:
     """Copies `text`, because a slice of it would keep the whole chunk in memory."""
     if lines.is_empty():
         return lines.clear()
-    return lines.with_columns(pl.Series("text", lines["text"].to_list(), pl.String))
+    return with_replaced(lines, pl.Series("text", lines["text"].to_list(), pl.String))

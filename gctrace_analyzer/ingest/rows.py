@@ -1,0 +1,44 @@
+"""Selections of rows and columns for the many small frames that reading makes.
+
+Each query costs Polars about as much as reading ten lines. Small logs, and chunks in which only
+few lines need attention, consist of little else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def parted(rows: pl.DataFrame, chosen: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Returns the chosen rows and the others; rows for which it is null are in neither."""
+    if not chosen.null_count():
+        count = int(chosen.sum())
+        if count == 0:
+            return rows.clear(), rows
+        if count == len(rows):
+            return rows, rows.clear()
+    return rows.filter(chosen), rows.filter(~chosen)
+
+
+def where(rows: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
+    """Returns the chosen rows."""
+    if chosen.null_count():
+        return rows.filter(chosen)
+    count = int(chosen.sum())
+    if count == len(rows):
+        return rows
+    return rows.filter(chosen) if count else rows.clear()
+
+
+def without(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
+    """Returns the frame without these columns, which it may lack."""
+    kept = [name for name in rows.columns if name not in names]
+    return rows if len(kept) == rows.width else rows[kept]
+
+
+def with_replaced(rows: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
+    """Returns the frame with this column in place of the one of the same name."""
+    return rows.clone().replace_column(rows.columns.index(column.name), column)
