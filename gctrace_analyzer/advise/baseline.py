@@ -20,7 +20,7 @@ from gctrace_analyzer.advise.prediction.model import (
     Setting,
 )
 from gctrace_analyzer.advise.prediction.training import longest_calm_part
-from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
+from gctrace_analyzer.analysis.cycles import limit_sets_most_goals, of_process
 from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
@@ -108,7 +108,7 @@ class Baseline:
         if process is None or analysis.cycles.is_empty():
             return cls(None, Setting(), None, "no GC cycles", (), settings)
         non_heap = _non_heap_mib(analysis.tables["memstats"])
-        cycles = analysis.cycles.filter(process=process)
+        cycles = of_process(analysis.cycles, process)
         steady = cycles.filter(~pl.col("forced") & (pl.col("start_s") >= DEFAULT.warm_up_s))
         calm, thrashed = longest_calm_part(cycles, analysis.episodes)
         cpus = settings.value("cpu_limit")
@@ -117,7 +117,7 @@ class Baseline:
             return cls(None, Setting(), non_heap, _why_no_load(cycles, steady), (), settings)
         if not load.is_possible:
             return cls(None, Setting(), non_heap, _IMPOSSIBLE, (), settings)
-        own = analysis.enriched.filter(process=process)
+        own = of_process(analysis.enriched, process)
         by_limit = limit_sets_most_goals(own)
         rows = analysis.tables["processes"]
         now, inferred = present_setting(load, settings, by_limit=by_limit)

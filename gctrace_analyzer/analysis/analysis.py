@@ -233,7 +233,9 @@ class Analysis:
     def longest_process(self) -> int | None:
         """The number of the process with the most cycles; None if there is no process."""
         processes = self.log.tables["processes"]
-        return int(processes.sort("cycles")["process"][-1]) if len(processes) else None
+        if len(processes) > 1:
+            processes = processes.sort("cycles")
+        return int(processes["process"][-1]) if len(processes) else None
 
     @cached_property
     def summary(self) -> Summary:

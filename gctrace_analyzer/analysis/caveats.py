@@ -58,6 +58,8 @@ def diagnosed(processes: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     """Returns the rows of the processes that are searched, those with the most cycles."""
     long = int((processes["cycles"] >= t.short_log_cycles).sum())
     most = max(min(long, MOST_DIAGNOSED), MOST_SHORT)
+    if len(processes) < 2:
+        return processes
     return processes.sort("cycles", descending=True, maintain_order=True).head(most)
 
 
@@ -99,14 +101,18 @@ def _about_length(cycles: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]
 
 
 def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
-    if cycles["format"].is_in(shapes_before("1.5")).any():
+    formats = set(cycles["format"].unique())
+    if not formats.isdisjoint(shapes_before("1.5")):
         yield (
             "Go 1.4 and earlier print neither times nor CPU time, so there are no rates and no "
             "shares."
         )
     # The line does not show whether Go has the fix made in 1.20, but the versions without it,
     # 1.18 and 1.19, are long out of use.
-    if cycles.select((pl.col("forced") & (pl.col("format") == "gc16")).any()).item():
+    if (
+        "gc16" in formats
+        and cycles.select((pl.col("forced") & (pl.col("format") == "gc16")).any()).item()
+    ):
         yield (
             "forced_cycles is an upper bound: Go 1.9 to 1.19 also mark a cycle as forced if a "
             "call of runtime.GC had to wait for it."

@@ -15,6 +15,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.errors import MissingColumnsError
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
+from gctrace_analyzer.ingest.rows import without
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -249,9 +250,9 @@ def with_metrics(cycles: pl.DataFrame) -> pl.DataFrame:
     missing = tuple(name for name in NEEDED if name not in cycles.columns)
     if missing:
         raise MissingColumnsError(missing, tuple(cycles.columns))
-    own = cycles.drop(schema.names("metrics"), strict=False)
+    own = without(cycles, *schema.names("metrics"))
     known = own.with_columns(end_s=end_s(), _live=before("heap_live_mib"))
-    return with_goal_set_by(known.with_columns(**metrics()).drop("end_s", "_live"))
+    return with_goal_set_by(without(known.with_columns(**metrics()), "end_s", "_live"))
 
 
 def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
@@ -271,7 +272,7 @@ def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
     with_levels = _with_figures(known, _levels())
     inferred = _with_figures(with_levels, _signs(DEFAULT)).with_columns(_inferred_gogc())
     added = [name for name in inferred.columns if name not in frame.columns]
-    return inferred.with_columns(_setter(DEFAULT)).drop(added)
+    return without(inferred.with_columns(_setter(DEFAULT)), *added)
 
 
 def _with_figures(frame: pl.DataFrame, figures: list[pl.Expr]) -> pl.DataFrame:
@@ -400,9 +401,9 @@ def _setter(thresholds: Thresholds) -> pl.Expr:
 
 def goal_setters(metrics: pl.DataFrame) -> dict[str, int]:
     """Returns the number of cycles for each value of `goal_set_by`, the most common first."""
-    counts = metrics["goal_set_by"].drop_nulls().value_counts()
-    counts = counts.sort("count", "goal_set_by", descending=[True, False])
-    return {str(setter): int(number) for setter, number in counts.iter_rows()}
+    counts = metrics["goal_set_by"].value_counts().iter_rows()
+    known = [(str(setter), int(number)) for setter, number in counts if setter is not None]
+    return dict(sorted(known, key=lambda each: (-each[1], each[0])))
 
 
 def limit_sets_most_goals(metrics: pl.DataFrame) -> bool:

@@ -112,7 +112,9 @@ def runs(flags: pl.Series, *, min_count: int, gap: int = 0) -> list[tuple[int, i
     """
     if flags.sum() < min_count:
         return []
-    at = flags.fill_null(value=False).arg_true()
+    at = flags.arg_true()
+    if not (at[1:] - at[:-1] > gap + 1).any():
+        return [(int(at[0]), int(at[-1]))]
     run = (at.cast(pl.Int64).diff().fill_null(1) > gap + 1).cum_sum()
     table = pl.DataFrame({"at": at, "run": run}).group_by("run", maintain_order=True)
     ends = table.agg(first=pl.col("at").first(), last=pl.col("at").last(), count=pl.len())

@@ -54,12 +54,12 @@ def slope(series: pl.DataFrame, *, x: str, y: str) -> Slope | None:
     if n < MIN_POINTS:
         return None
     first, second = _pairs(n)
-    run, rise = (points[name].gather(second) - points[name].gather(first) for name in "xy")
+    run, rise = (points[name][second] - points[name][first] for name in "xy")
     slopes = (rise.filter(run > 0) / run.filter(run > 0)).sort()
     if slopes.is_empty():
         return None
     median = _quantile(slopes, 0.5)
-    tied = points["y"].unique_counts().cast(pl.Int64)
+    tied = points["y"].value_counts()["count"].cast(pl.Int64)
     ties = float((tied * (tied - 1) * (2 * tied + 5)).sum())
     variance = (n * (n - 1) * (2 * n + 5) - ties) / 18
     half = Z95 * math.sqrt(max(variance, 0) * _inflation(points, median)) / 2
@@ -77,18 +77,16 @@ def _pairs(count: int) -> tuple[pl.Series, pl.Series]:
 
 
 def _thinned(series: pl.DataFrame) -> pl.DataFrame:
-    series = series.drop_nulls().sort("x")
+    if any(series[name].null_count() for name in "xy"):
+        series = series.drop_nulls()
+    if not series["x"].is_sorted():
+        series = series.sort("x", maintain_order=True)
     if len(series) <= POINTS:
         return series
     x = pl.col("x")
     part = ((x - x.min()) / (x.max() - x.min()) * POINTS).floor().clip(upper_bound=POINTS - 1)
-    return (
-        series.with_columns(part=part)
-        .group_by("part")
-        .agg(pl.col("x", "y").median())
-        .sort("x")
-        .drop("part")
-    )
+    parts = series.group_by(part.alias("part"), maintain_order=True)
+    return parts.agg(pl.col("x", "y").median())[["x", "y"]]
 
 
 def _inflation(points: pl.DataFrame, per_s: float) -> float:
@@ -98,7 +96,7 @@ def _inflation(points: pl.DataFrame, per_s: float) -> float:
     """
     residual = points["y"] - per_s * points["x"]
     residual = residual - residual.median()
-    lagged = float((residual * residual.shift()).sum())
+    lagged = float((residual[1:] * residual[:-1]).sum())
     total = float((residual * residual).sum())
     r = min(max(lagged / total, 0.0), _MAX_AUTOCORRELATION) if total else 0.0
     return (1 + r) / (1 - r)
@@ -164,9 +162,9 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
         cycles: the cycles of one process, in order, with `end_s`.
     """
     t = DEFAULT
-    timed = cycles.select("start_s", "end_s", "heap_live_mib").drop_nulls(
-        ["start_s", "heap_live_mib"]
-    )
+    timed = cycles[["start_s", "end_s", "heap_live_mib"]]
+    if timed["start_s"].null_count() or timed["heap_live_mib"].null_count():
+        timed = timed.drop_nulls(["start_s", "heap_live_mib"])
     if len(timed) < t.min_cycles:
         return None
     begin, end = timed["start_s"][0], timed["end_s"][-1]
