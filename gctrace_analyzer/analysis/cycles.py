@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis import gogc_levels
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.errors import MissingColumnsError
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
@@ -57,13 +58,6 @@ values are the tail of a distribution rather than a step at GOGC."""
 
 _FIT_MIN_LIVE_MIB = 4
 """MiB. Goals of smaller live heaps may be the heap minimum."""
-
-_FIT_MIN_GOGC = 5.0
-"""Effective GOGC. Lower goals are the live heap itself, above a memory limit."""
-
-_FIT_MIB, _FIT_MIB_PER_GOGC = 0.75, 0.6
-"""MiB by which a goal may miss GOGC in nine of ten cycles: what the truncation of goal, live heap
-and stacks to MiB causes. Measured in real programs: 0.7 to 0.8 at GOGC=10, at most 1.24 at 100."""
 
 _GOGC_TOLERANCE = 0.02
 """Relative difference from GOGC that a goal set by GOGC may have, beyond rounding."""
@@ -260,7 +254,8 @@ def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
 
     A goal at or below the previous live heap can only come from the memory limit. A goal that
     stays the same while the live heap changes comes from the limit or the heap minimum. A goal
-    that is a constant multiple of the live heap comes from GOGC. Needs `effective_gogc`.
+    that is a constant multiple of the live heap comes from GOGC, which the program may change
+    while it runs (`gogc_levels`). Needs `effective_gogc`.
     """
     usable = pl.col("_live") >= DEFAULT.gogc_min_live_mib
     known = frame.with_columns(_live=before("heap_live_mib")).with_columns(
@@ -271,8 +266,36 @@ def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
     )
     with_levels = _with_figures(known, _levels())
     inferred = _with_figures(with_levels, _signs(DEFAULT)).with_columns(_inferred_gogc())
+    setter = inferred.with_columns(_setter(DEFAULT))
     added = [name for name in inferred.columns if name not in frame.columns]
-    return without(inferred.with_columns(_setter(DEFAULT)), *added)
+    unexplained = setter["_any_gogc"].is_not_null() & setter["goal_set_by"].ne_missing("gogc")
+    if unexplained.sum() >= DEFAULT.level_cycles:
+        setter = _with_changed_gogc(setter, DEFAULT)
+    return without(setter, *added)
+
+
+def _with_changed_gogc(found: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
+    """Returns the cycles with `goal_set_by` corrected where the program changed GOGC."""
+    levels = gogc_levels.of_cycles(found, thresholds)
+    if levels["least"].null_count() == len(levels):
+        return found
+    effective, own, setter = pl.col("effective_gogc"), pl.col("own_gogc"), pl.col("goal_set_by")
+    rounding = 100 * (2 + own / 100) / pl.col("_live")
+    as_own = (effective - own).abs() <= rounding.clip(lower_bound=_GOGC_TOLERANCE * own)
+    limited = (setter == "memory-limit") & (effective > 0)
+    # Too few cycles show nothing, and the goal of the cycle in which GOGC changes is in between.
+    too_few = pl.col("is_short") & (effective >= pl.col("least"))
+    corrected = (
+        pl.when(as_own & setter.ne_missing("heap-minimum"))
+        .then(pl.lit("gogc"))
+        .when(limited & (own.is_not_null() | pl.col("is_unclear") | too_few))
+        .then(None)
+        .otherwise(setter.cast(pl.String))
+        .cast(pl.Categorical)
+    )
+    rows = found.with_row_index("row")
+    joined = rows.join(levels, on="row", how="left", maintain_order="left")
+    return joined.with_columns(goal_set_by=corrected).select(found.columns)
 
 
 def _with_figures(frame: pl.DataFrame, figures: list[pl.Expr]) -> pl.DataFrame:
@@ -362,15 +385,12 @@ def _fits(thresholds: Thresholds) -> pl.Expr:
     gogc = pl.col("_any_median").first()
     known = pl.col("_any_gogc").is_not_null()
     goal, each = pl.col("heap_goal_mib"), pl.col("_any_gogc")
-    # An error of 1 point of GOGC is an error of 1 % of what it is a percentage of.
-    off = ((each - pl.col("_any_median")) * (goal - pl.col("_live")) / each).abs()
-    off_mib = pl.when(off.is_finite()).then(off).otherwise(0.0).filter(known)
-    constant_off_mib = (goal - pl.col("_goal_median")).abs().filter(known).median()
+    off_mib = gogc_levels.miss_mib(each, pl.col("_any_median")).filter(known)
+    constant_off_mib = (goal - pl.col("_goal_median")).abs().filter(known)
     return (
-        (gogc >= _FIT_MIN_GOGC)
-        & (known.sum() >= thresholds.level_cycles)
-        & (off_mib.quantile(0.9) <= _FIT_MIB + _FIT_MIB_PER_GOGC * gogc / 100)
-        & (constant_off_mib >= 3 * pl.max_horizontal(off_mib.median(), pl.lit(1 / 3)))
+        (known.sum() >= thresholds.level_cycles)
+        & gogc_levels.explains_goals(gogc, off_mib)
+        & gogc_levels.is_better(off_mib, constant_off_mib)
     )
 
 

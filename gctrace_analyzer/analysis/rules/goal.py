@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis import gogc_levels
 from gctrace_analyzer.analysis.cycles import HEAP_MINIMUM_MIB
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
@@ -161,10 +162,10 @@ def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
     "settings.",
     condition="The effective GOGC has at least 2 levels, each over at least {t.level_cycles} "
     "consecutive cycles with a relative standard deviation under {t.level_spread:.0%} and "
-    "separated by jumps of over {t.level_jump:.0%}; the highest is over {t.level_ratio:g} "
-    "times the lowest. Counts cycles with a live heap of at least {t.gogc_min_live_mib:.0f} "
-    "MiB that were not forced and whose goal was not set by the memory limit; needs 2 × "
-    "{t.level_cycles} of them.",
+    "separated by jumps of over {t.level_jump:.0%} and more than the printed MiB explain; the "
+    "highest is over {t.level_ratio:g} times the lowest. Counts cycles with a live heap of at "
+    "least {t.gogc_min_live_mib:.0f} MiB that were not forced and whose goal was not set by the "
+    "memory limit; needs 2 × {t.level_cycles} of them.",
     advice="Check whether a tuner or `debug.SetGCPercent` is intended, and look at the "
     "segments one by one.",
     source="debug.SetGCPercent",
@@ -177,24 +178,30 @@ def nonconstant_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
         & ~facts.cycles["forced"]
         & (facts.goal_set_by != "memory-limit").fill_null(value=True)
     )
-    gogc = facts.cycles["effective_gogc"].filter(usable).drop_nulls()
-    if len(gogc) < 2 * t.level_cycles:
+    cycles = facts.cycles.filter(usable).drop_nulls("effective_gogc")
+    if len(cycles) < 2 * t.level_cycles:
         return
-    smooth = gogc.rolling_median(5, center=True, min_samples=1)
-    jump = (smooth / smooth.shift(1) - 1).abs() > t.level_jump
-    if not jump.any():
-        return
-    level = jump.fill_null(value=False).cum_sum()
+    gogc = pl.col("effective_gogc")
     steady = pl.col("spread") < t.level_spread * pl.col("gogc")
     levels = (
-        pl.DataFrame({"gogc": gogc, "level": level})
+        cycles.with_columns(level=gogc_levels.numbers(gogc, pl.col("heap_live_mib"), t))
         .group_by("level", maintain_order=True)
-        .agg(gogc=pl.col("gogc").median(), count=pl.len(), spread=pl.col("gogc").std())
+        .agg(
+            gogc=gogc.median(),
+            count=pl.len(),
+            spread=gogc.std(),
+            unclear=pl.col("goal_set_by").null_count() * 2 > pl.len(),
+        )
         .filter((pl.col("count") >= t.level_cycles) & steady)
     )
     values = [round(value) for value in levels["gogc"]]
     if len(values) >= 2 and max(values) > t.level_ratio * min(values):
         text = "The effective GOGC was " + ", then ".join(map(str, values[:6])) + "."
+        if facts.new_pacer and levels["unclear"].any():
+            text += (
+                " Either GOGC or the memory limit was changed: with a constant live heap, the log "
+                "does not show which."
+            )
         yield Evidence("info", text, {"levels": values})
 
 

@@ -127,7 +127,9 @@ _WITH_ROOM = 5.0
     meaning="The memory limit sets the heap goal, so GC runs more often than GOGC asks for.",
     condition="The memory limit set the goal of at least {t.level_cycles} cycles: the goal was "
     "at or below the live heap, or well below what GOGC would have set, or the effective GOGC "
-    "varied by more than {t.gogc_spread:.0%}.",
+    "varied by more than {t.gogc_spread:.0%}. Goals that one GOGC explains to the printed MiB in "
+    "{t.level_cycles} cycles or more are not counted if they follow the live heap, or if far "
+    "higher goals at another time show that GOGC or the limit was changed.",
     advice="No action needed unless limit-tight (GC015) matches as well; watch the live heap.",
     source=f"{_GUIDE}, memory limit",
     explained_by=("GC016", "GC015"),

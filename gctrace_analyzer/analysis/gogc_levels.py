@@ -1,0 +1,128 @@
+"""Levels of the effective GOGC: what shows that the program changed GOGC while it runs.
+
+`debug.SetGCPercent` moves the effective GOGC by a step, as a memory limit may do that begins or
+ceases to set the goals. The goals tell them apart:
+
+- GOGC sets live heap + (live heap + stacks + globals) × GOGC/100 (gcControllerState.commit,
+  runtime/mgcpacer.go), so one GOGC explains all goals of a level to the printed MiB.
+- A limit sets what it leaves after memory that is not heap (memoryLimitHeapGoal, same file): the
+  live heap does not matter, and unused parts of spans count, so that goals vary by more.
+
+If the live heap is constant, and the goals are too, both explain them. Then it still cannot be the
+same limit all the time if it allowed far higher goals at another time: the program changed GOGC or
+the limit, and the log does not show which.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.analysis.thresholds import Thresholds
+
+FIT_MIN_GOGC = 5.0
+"""Effective GOGC. Lower goals are the live heap itself, above a memory limit."""
+
+_FIT_MIB, _FIT_MIB_PER_GOGC = 0.75, 0.6
+"""MiB by which a goal may miss GOGC in nine of ten cycles: what the truncation of goal, live heap
+and stacks to MiB causes. Measured in real programs: 0.7 to 0.8 at GOGC=10, at most 1.24 at 100."""
+
+_NEAR_SHARE = 0.625
+"""MiB by which goals may miss GOGC where a limit explains them too, as a share of what truncation
+causes at most (2 + GOGC/100). Measured: goals set by GOGC of a constant live heap miss it by up to
+0.6 of that; of 317 stretches of real programs under a limit, those with far higher goals at another
+time miss it by 0.79 and more."""
+
+_SMOOTH_CYCLES = 5
+"""The median of this many cycles has no outliers, and steps stay where they are."""
+
+
+def miss_mib(gogc: pl.Expr, median: pl.Expr) -> pl.Expr:
+    """Returns by how many MiB each goal misses what the GOGC `median` would have set.
+
+    Args:
+        gogc: the effective GOGC of each cycle; what is not finite counts as no miss.
+        median: the GOGC that may have set all goals.
+    """
+    # An error of 1 point of GOGC is an error of 1 % of what it is a percentage of.
+    off = ((gogc - median) * (pl.col("heap_goal_mib") - pl.col("_live")) / gogc).abs()
+    return pl.when(off.is_finite()).then(off).otherwise(0.0)
+
+
+def explains_goals(gogc: pl.Expr, miss: pl.Expr) -> pl.Expr:
+    """Returns whether one GOGC explains goals to the printed MiB."""
+    near = miss.quantile(0.9) <= _FIT_MIB + _FIT_MIB_PER_GOGC * gogc / 100
+    return (gogc >= FIT_MIN_GOGC) & near
+
+
+def is_better(miss: pl.Expr, constant_miss: pl.Expr) -> pl.Expr:
+    """Returns whether one GOGC explains goals far better than a constant goal does."""
+    return constant_miss.median() >= 3 * pl.max_horizontal(miss.median(), pl.lit(1 / 3))
+
+
+def numbers(gogc: pl.Expr, live_mib: pl.Expr, thresholds: Thresholds) -> pl.Expr:
+    """Returns the number of the level that each cycle of one process belongs to.
+
+    A level ends where the effective GOGC moves by more than `level_jump` and more than the
+    truncation of goal and live heap to MiB explains. Both must be known.
+    """
+    smooth = gogc.rolling_median(_SMOOTH_CYCLES, center=True, min_samples=1)
+    rounding = 100 * (2 + smooth / 100) / live_mib
+    step = (smooth - smooth.shift(1)).abs()
+    jump = step > pl.max_horizontal(thresholds.level_jump * smooth.shift(1).abs(), rounding)
+    return jump.fill_null(value=False).cum_sum()
+
+
+def of_cycles(frame: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
+    """Returns the level of each cycle whose effective GOGC is known.
+
+    Args:
+        frame: cycles with `process heap_goal_mib stacks_mib`, `_live` (the live heap of the cycle
+            before) and `_any_gogc` (the effective GOGC, null where it is not to be used).
+        thresholds: how many cycles are a level, and how far apart levels are.
+
+    Returns:
+        `row` (the number of the row in `frame`), `own_gogc` (the GOGC that certainly set the
+        goals of the level, or null), `is_unclear` (GOGC or the limit was changed, and the log
+        does not show which), `is_short` (too few cycles for a level), and `least` (the lowest GOGC
+        of the process's levels of the first two kinds).
+    """
+    known = (
+        frame.select("process", "heap_goal_mib", "stacks_mib", "_live", gogc="_any_gogc")
+        .with_row_index("row")
+        .filter(pl.col("gogc").is_not_null())
+    )
+    numbered = known.with_columns(
+        level=numbers(pl.col("gogc"), pl.col("_live"), thresholds).over("process")
+    )
+    each, goal = pl.col("gogc"), pl.col("heap_goal_mib")
+    miss = miss_mib(each, each.median())
+    levels = numbered.group_by("process", "level", maintain_order=True).agg(
+        median=each.median(),
+        # A limit leaves less for the heap if there are more stacks.
+        taken_mib=goal.median() + pl.col("stacks_mib").median().fill_null(0),
+        is_short=pl.len() < thresholds.level_cycles,
+        explained=explains_goals(each.median(), miss),
+        near=miss.quantile(0.9) <= _NEAR_SHARE * (2 + each.median() / 100),
+        better=is_better(miss, (goal - goal.median()).abs()),
+    )
+    long_mib = pl.col("taken_mib").filter(~pl.col("is_short"))
+    raised = long_mib.max().over("process") > thresholds.level_ratio * pl.col("taken_mib")
+    certain = ~pl.col("is_short") & pl.col("explained") & pl.col("better")
+    # Goals close to the live heap are left to the search for thrashing.
+    roomy = pl.col("median") > thresholds.thrash_gogc
+    judged = levels.with_columns(
+        own_gogc=pl.when(certain).then("median"),
+        is_unclear=~certain & ~pl.col("is_short") & pl.col("near") & raised & roomy,
+    )
+    set_gogc = pl.col("median").filter(pl.col("own_gogc").is_not_null() | pl.col("is_unclear"))
+    judged = judged.with_columns(least=set_gogc.min().over("process"))
+    return (
+        numbered.select("row", "process", "level")
+        .join(
+            judged, on=["process", "level"], how="left", nulls_equal=True, maintain_order="left"
+        )
+        .select("row", "own_gogc", "is_unclear", "is_short", "least")
+    )

@@ -1,0 +1,143 @@
+"""Programs that change GOGC while they run, and limits that cease to set the goals."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.cycles import with_metrics
+from tests.conftest import CORPUS
+from tests.helpers.facts import log_of
+
+UNCLEAR = "Either GOGC or the memory limit was changed"
+OF_LIMITS = {"GC014", "GC015", "GC016", "GC017"}
+
+
+def setters(run: gca.Run, *, before_s: float = 1e9, after_s: float = 0.5) -> dict[str, int]:
+    cycles = run.table("metrics").filter(pl.col("start_s").is_between(after_s, before_s))
+    counts = cycles["goal_set_by"].cast(pl.String).fill_null("unknown").value_counts()
+    return dict(counts.iter_rows())
+
+
+def evidence_of_levels(run: gca.Run) -> str:
+    return str(run.findings().filter(id="GC026")["evidence"].item())
+
+
+@pytest.mark.parametrize(
+    ("log", "text"),
+    [
+        ("gogc-50-200-swinging", "The effective GOGC was 50, then 200."),
+        ("gogc-50-400-100-swinging", "The effective GOGC was 50, then 101."),
+    ],
+)
+def test_a_change_of_gogc_is_not_a_memory_limit(log: str, text: str) -> None:
+    run = gca.read(CORPUS / f"retuned/{log}.log")
+    counts = setters(run)
+    # A level of five cycles is too short to know.
+    assert counts.pop("unknown", 0) <= 5
+    assert set(counts) == {"gogc"}
+    assert evidence_of_levels(run) == text
+    assert not OF_LIMITS & set(run.findings()["id"])
+
+
+@pytest.mark.parametrize(
+    ("log", "levels"),
+    [("gogc-50-200-constant", (51, 200)), ("gogc-10-100-constant", (10, 101))],
+)
+def test_of_a_constant_live_heap_it_is_said_that_the_log_does_not_show_what_changed(
+    log: str, levels: tuple[int, int]
+) -> None:
+    run = gca.read(CORPUS / f"retuned/{log}.log")
+    assert set(setters(run, before_s=2.9)) == {"unknown"}
+    assert set(setters(run, after_s=3.1)) == {"gogc"}
+    evidence = evidence_of_levels(run)
+    assert evidence.startswith(
+        f"The effective GOGC was {levels[0]}, then {levels[1]}. {UNCLEAR}"
+    )
+    assert not OF_LIMITS & set(run.findings()["id"])
+
+
+@pytest.mark.parametrize(
+    "log", ["limit-lifted-constant", "limit-lifted-swinging", "limit-left-by-live-heap"]
+)
+def test_a_limit_that_ceases_to_set_the_goals_is_a_limit(log: str) -> None:
+    run = gca.read(CORPUS / f"retuned/{log}.log")
+    assert set(setters(run, before_s=2.9)) == {"memory-limit"}
+    assert set(setters(run, after_s=4)) == {"gogc"}
+    assert {"GC014", "GC015"} <= set(run.findings()["id"])
+    assert "GC026" not in run.findings()["id"].to_list()
+
+
+def swinging(n: int) -> int:
+    """A live heap between 60 and 70 MiB."""
+    return 60 + abs(n % 20 - 10)
+
+
+def counts_of(text: str) -> dict[str, int]:
+    setter = with_metrics(gca.testing.read_text(text).cycles)["goal_set_by"].cast(pl.String)
+    return dict(setter.drop_nulls().value_counts().iter_rows())
+
+
+def goals(n: int, levels: dict[int, int], live: int) -> int:
+    """The goal of cycle n by the GOGC of the last level that began before it."""
+    gogc = [value for first, value in levels.items() if first <= n][-1]
+    return live + live * gogc // 100
+
+
+@pytest.mark.parametrize("count", [11, 40])
+def test_each_level_has_the_gogc_that_explains_its_goals(count: int) -> None:
+    levels = {1: 60, 1 + count: 150, 1 + 2 * count: 30, 1 + 3 * count: 90}
+    text = log_of(4 * count, live=swinging, goal=lambda n: goals(n, levels, swinging(n - 1)))
+    found = counts_of(text)
+    assert "memory-limit" not in found
+    assert found["gogc"] >= 4 * count - 6
+    # Of two programs in one log, each has its own levels.
+    other = log_of(4 * count, live=swinging, goal=lambda n: 2 * swinging(n - 1))
+    both = counts_of(text + other)
+    assert both["gogc"] >= 8 * count - 8
+    assert "memory-limit" not in both
+
+
+def test_goals_that_do_not_follow_the_live_heap_are_a_limit_next_to_changes_of_gogc() -> None:
+    """GOGC 60, a limit of 80 MiB that sets some goals, then GOGC 150."""
+
+    def goal(n: int) -> int:
+        live = swinging(n - 1)
+        if 30 < n <= 70:
+            return 80 - n % 3
+        return goals(n, {1: 60, 71: 150}, live)
+
+    text = log_of(110, live=swinging, goal=goal)
+    found = counts_of(text)
+    assert found["memory-limit"] >= 36
+    assert found["gogc"] >= 60
+
+
+@pytest.mark.parametrize(
+    ("constant", "later", "is_limit"), [(90, 180, False), (90, 100, True), (62, 180, True)]
+)
+def test_a_constant_goal_is_a_limit_unless_far_higher_goals_follow(
+    constant: int, later: int, *, is_limit: bool
+) -> None:
+    """A goal of 62 MiB is so close to a live heap of 60 that it is a limit all the same."""
+    text = log_of(
+        100,
+        live=lambda n: 60 if n <= 30 else swinging(n),
+        goal=lambda n: constant if n <= 30 else swinging(n - 1) * later // 60,
+    )
+    found = counts_of(text)
+    assert ("memory-limit" in found) is is_limit
+    assert found["gogc"] >= 60
+
+
+def test_stacks_that_took_the_room_of_the_heap_are_no_change_of_the_limit() -> None:
+    """Goals of 90 MiB beside 100 MiB of stacks, of a limit that allows 190 MiB without them."""
+    text = log_of(
+        100,
+        live=lambda n: 60 if n <= 30 else swinging(n),
+        goal=lambda n: 90 if n <= 30 else 3 * swinging(n - 1),
+    ).splitlines()
+    early = [line.replace("0 MB stacks", "110 MB stacks") for line in text[:30]]
+    assert early != text[:30]
+    assert counts_of("\n".join([*early, *text[30:], ""])).get("memory-limit", 0) >= 25
