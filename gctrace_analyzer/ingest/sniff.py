@@ -73,7 +73,7 @@ def sniff(raw: bytes, text: str) -> str:
         return "json"
     if kubernetes.is_described(text):
         return "describe"
-    if csv.is_table(text, cut=len(raw) >= SNIFF_BYTES):
+    if csv.is_table(text):
         return "memstats-csv"
     return "log"
 

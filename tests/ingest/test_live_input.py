@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gctrace_analyzer.ingest import live_input
 from gctrace_analyzer.ingest.frame_store import FrameStore
 from gctrace_analyzer.ingest.gctrace import parse
+from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES
 from gctrace_analyzer.ingest.live_input import LiveInput
 from gctrace_analyzer.ingest.read import Log, ReadOptions, complete_part, joined_log
 from gctrace_analyzer.ingest.sources import SourceFacts
@@ -71,7 +72,7 @@ def test_the_newest_cycles_are_available_at_any_time(monkeypatch: pytest.MonkeyP
         live.add(f"{line}\n".encode())
     part = live.latest()
     assert live.cycles == 100
-    assert sum(map(len, part.cycles)) < 100
+    assert sum(map(len, part.cycles)) == live_input.RECENT_CYCLES
     assert part.cycles[-1]["gc_num"][-1] == 100
 
 
@@ -104,3 +105,50 @@ def test_discarding_reports_how_many_cycles_are_gone(monkeypatch: pytest.MonkeyP
     discarded = live.discard(300)
     assert discarded == live.discarded["cycles"] > 0
     assert log_of(live).tables["cycles"]["gc_num"][0] == discarded + 1
+
+
+def test_lines_that_are_not_yet_a_whole_chunk_belong_to_the_whole() -> None:
+    live = LiveInput(SourceFacts("<stream>"))
+    lines = [*records(3), LINES["scav21"], LINES["gc18"][:40]]
+    for line in lines:
+        live.add(f"{line}\n".encode())
+    log = log_of(live)
+    assert log.tables["cycles"]["gc_num"].to_list() == [1, 2, 3]
+    assert len(log.tables["scavenges"]) == len(log.tables["rejected"]) == 1
+    assert log.sources[0].lines == len(lines)
+
+
+def torn(n: int) -> list[str]:
+    """A record that another line interrupts."""
+    record = records(n)[-1]
+    return [f"{record[:30]}2026/11/21 12:00 flushed", record[30:]]
+
+
+def test_torn_records_are_rejoined_while_the_input_grows() -> None:
+    live = LiveInput(SourceFacts("<stream>"))
+    count = 12
+    for n in range(1, count + 1):
+        filler = [f"2026/11/21 12:00 line {k}" for k in range(live_input.APART + 10)]
+        live.add(("\n".join([*torn(n), *filler]) + "\n").encode())
+        waiting = len(live._fresh.suspects)
+        # The parts of all but the last few are together before anyone asks for the result.
+        assert waiting <= 2 * 8 + 2
+    assert [n for frame in live.latest().cycles for n in frame["gc_num"]] == [*range(1, 13)]
+
+
+@given(st.lists(st.integers(1, 400), max_size=12, unique=True), st.integers(0, 200))
+def test_a_torn_line_is_settled_if_no_later_line_can_be_its_other_part(
+    at: list[int], more: int
+) -> None:
+    at.sort()
+    lines = (at[-1] if at else 0) + more
+    done = live_input._settled(at, lines)
+    apart, context = live_input.APART, CONTEXT_LINES
+    possible = [
+        n
+        for n in range(1, len(at) + 1)
+        if at[n - 1] + context <= lines
+        and (at[n] - at[n - 1] > apart if n < len(at) else lines + 1 - at[n - 1] > 0)
+    ]
+    ends = [n for n in possible if n < len(at) or lines + apart + 1 - at[-1] > apart]
+    assert done == max(ends, default=0)

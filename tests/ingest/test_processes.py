@@ -116,3 +116,13 @@ def test_a_forced_cycle_of_old_go_has_no_stale_cpu() -> None:
         None,
     )
     assert row["stw_mark_term_cpu_ms"] == 61
+
+
+def test_two_containers_of_one_log_are_two_processes_though_their_cycles_fit_together() -> None:
+    lines = [
+        f"2026-02-03T10:00:0{n}Z web-1 {name}[{pid}]: {cycle(n, n)}"
+        for n, (name, pid) in enumerate([("api", 11)] * 4 + [("web", 12)] * 4, start=1)
+    ]
+    assert processes(*lines) == [0] * 4 + [1] * 4
+    one = [line.replace("web[12]", "api[11]") for line in lines]
+    assert processes(*one) == [0] * 8

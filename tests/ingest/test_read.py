@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -77,3 +78,48 @@ def test_kind_and_columns_override(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInputError, match=":2: invalid JSON at column 1"):
         gca.read(text)
     assert len(gca.read(text, kind="log").cycles) == 1
+
+
+KILL_OF_3_10 = (
+    "api invoked oom-killer: gfp_mask=0xd0, order=0, oom_score_adj=0",
+    "Task in /docker/aa killed as a result of limit of /docker/aa",
+    "memory: usage 524288kB, limit 524288kB, failcnt 71",
+    "Memory cgroup out of memory: Kill process 4242 (api) score 1001 or sacrifice child",
+    "Killed process 4242 (api) total-vm:907776kB, anon-rss:519876kB, file-rss:0kB",
+)
+
+
+def test_a_kill_that_is_listed_newest_line_first_has_the_limit_above_it() -> None:
+    lines = [f"Feb  3 10:00:{n:02} web-1 kernel: {line}" for n, line in enumerate(KILL_OF_3_10)]
+    kills = [
+        read_text("\n".join(each) + "\n").oom_kills.drop("line_no").to_dicts()
+        for each in (lines, lines[::-1])
+    ]
+    (kill,) = kills[0]
+    assert (kill["limit_bytes"], kill["failcnt"], kill["pid"]) == (512 << 20, 71, 4242)
+    assert kills[0] == kills[1]
+
+
+def test_an_input_says_what_it_is_and_not_what_its_messages_look_like() -> None:
+    events = [
+        {"timestamp": 1770112800000 + n, "message": f"2026-02-03T10:00:0{n}Z api[1]: {line}"}
+        for n, line in enumerate(records(3))
+    ]
+    run = read_text(json.dumps({"events": events}))
+    assert len(run.cycles) == 3
+    assert run.sources[0].wrappers == {"CloudWatch events": 1}
+
+
+def test_a_table_of_one_row_without_a_line_end_is_a_table() -> None:
+    (row,) = read_text("66649928,1024,45018456,20307968,18481152,20,7").memstats.to_dicts()
+    assert (row["heap_sys_bytes"], row["heap_alloc_bytes"]) == (66649928, 45018456)
+
+
+def test_rare_lines_with_another_prefix_are_found_among_many_records() -> None:
+    """Of few lines all prefixes are tried; of many, a sample shows which there are."""
+    many = [f"2026-02-03T10:00:00.5Z stderr F {line}" for line in records(2000)]
+    kernel = "Feb  3 10:00:01 web-1 kernel: Killed process 4242 (api) total-vm:907776kB, anon-rss:519876kB, file-rss:0kB"
+    run = read_text("\n".join([*many[:1111], kernel, *many[1111:]]) + "\n")
+    assert len(run.cycles) == 2000
+    (kill,) = run.oom_kills.to_dicts()
+    assert (kill["host"], kill["pid"]) == ("web-1", 4242)

@@ -69,10 +69,10 @@ def _lines_of(head: str) -> list[str]:
     return [line for line in lines if not line.startswith(("#", "sep="))][:20]
 
 
-def is_table(head: str, *, cut: bool) -> bool:
+def is_table(head: str) -> bool:
     """Returns whether this is a table: a header with names, or only numbers."""
     lines = _lines_of(head)
-    separator = delimiter(head if not cut else head.rpartition("\n")[0])
+    separator = delimiter(head)
     if separator is None:
         return False
     cells = _cells(lines[0], separator)

@@ -227,3 +227,22 @@ def test_which_numbers_the_runtime_prints(name: str, text: str, printable: bool)
     (shape,) = [each for each in MODERN if each.id == "gc18"]
     (part,) = [each for each in shape.fields if each.name == name]
     assert torn._is_printable(part, text) == printable
+
+
+@pytest.mark.parametrize("line_no", [31, 32, 33, 48, 64, 65, 96])
+@pytest.mark.parametrize("apart", [1, 20, 31])
+def test_the_rest_of_a_record_is_found_wherever_it_is_torn(line_no: int, apart: int) -> None:
+    filler = [f"2026/11/21 04:02:39 request {n}" for n in range(200)]
+    between = [*filler[: apart - 1], ""]
+    log = [*filler[: line_no - 1], TORN[:60] + filler[0], *between[:-1], TORN[60:], *filler]
+    run = read_text("\n".join(log) + "\n")
+    assert run.cycles["line_no"].to_list() == [line_no]
+    assert run.cycles["heap_goal_mib"].to_list() == [51]
+    assert run.cycles["forced"].to_list() == [True]
+
+
+def test_a_record_begins_at_the_start_of_a_line_rather_than_inside_one() -> None:
+    """The rest of the record may follow both; the nearer one is the end of a message."""
+    log = ["gc 12 2026/11/21 flushed", "after gc 12", " @0.972s" + TORN.partition("@0.972s")[2]]
+    cycles = read_text(BEFORE + "\n".join(log) + "\n").cycles[1:]
+    assert cycles.select("gc_num", "line_no", "repaired").rows() == [(12, 2, True)]

@@ -51,6 +51,10 @@ def test_memstats_read_from_text_as_printed(dump: dict[str, int], form: str) -> 
             {"mallocs": 5000, "frees": 4000},
         ),
         (
+            "{Alloc:123456 Mallocs:5000 BySize:[{Size:16 Mallocs:11 Frees:9}] NumGC:2}",
+            {"mallocs": 5000, "num_gc": 2},
+        ),
+        (
             "Alloc = 25 MiB\nTotalAlloc = 38 MiB\nSys = 35 MiB\nNumGC = 5",
             {"sys_bytes": 35 * MIB, "num_gc": 5},
         ),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import gctrace_analyzer as gca
 from gctrace_analyzer.errors import NoDataError, UnreadableInputError
 from gctrace_analyzer.ingest.metrics import labels, layouts
+from gctrace_analyzer.testing import read_text
 from tests.helpers.metrics import CORPUS
 
 if TYPE_CHECKING:
@@ -371,3 +372,39 @@ def test_the_reason_alone_is_no_kill(tmp_path: Path) -> None:
     run = gca.read(write(tmp_path, [*lines, *restarts(3, 3, 3), *reasons(1, 1, 1), *events]))
     assert run.oom_kills.is_empty()
     assert not run.post_mortems()
+
+
+def test_a_process_of_otlp_started_when_its_sums_did() -> None:
+    path = OWN / "otlp.jsonl.gz"
+    first = json.loads(text_of(path).split("\n")[0])
+    points = [
+        point
+        for resource in first["resourceMetrics"]
+        for scope in resource["scopeMetrics"]
+        for metric in scope["metrics"]
+        for point in metric.get("sum", {}).get("dataPoints", [])
+    ]
+    begin_s = int(points[0]["startTimeUnixNano"]) / 1e9
+    (started,) = gca.read(path).memstats["started_at"].drop_nulls().unique()
+    assert started.timestamp() == pytest.approx(begin_s, abs=1)
+
+
+def test_samples_before_the_damage_of_a_series_are_kept() -> None:
+    """An answer of Prometheus that ends inside the values of a series."""
+    samples = [[1770112800 + 15 * n, str(8 << 20 << (n % 2))] for n in range(6)]
+    answer = {
+        "status": "success",
+        "data": {
+            "resultType": "matrix",
+            "result": [
+                {"metric": {"__name__": name, "job": "api"}, "values": samples}
+                for name in ("go_memstats_heap_alloc_bytes", "go_memstats_heap_inuse_bytes")
+            ],
+        },
+    }
+    text = json.dumps(answer)
+    cut = text[: text.rindex("[1770112860")]
+    run = read_text(cut)
+    assert run.memstats["heap_alloc_bytes"].null_count() == 0
+    assert run.memstats["heap_inuse_bytes"].drop_nulls().len() == 4
+    assert len(run.rejected) == 1
