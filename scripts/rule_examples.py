@@ -58,6 +58,7 @@ class Example:
 
 _GC = "tests/corpus/gctrace"
 _WILD = "tests/corpus/wild"
+_RULES = "tests/corpus/rules"
 _OWN = "tests/corpus/metrics/own"
 
 EXAMPLES = {
@@ -114,6 +115,12 @@ EXAMPLES = {
     "GC019": Example(
         f"{_WILD}/gogc-minus-one-goal-17592186044415.log", chart=("timeline heap",)
     ),
+    "GC020": Example(
+        f"{_RULES}/gogc-off-idle.log",
+        {"memory-limit": "100MiB"},
+        chart=("frequency interval",),
+        levels=(DEFAULT.periodic_s[1],),
+    ),
     "GC021": Example("samples/leak/service.log.gz", chart=("live_heap live",)),
     "GC023": Example("tests/corpus/metrics/caddy/gogc100/run.log.gz", chart=("timeline heap",)),
     "GC024": Example("samples/forced-go1.26.log", chart=("timeline heap",)),
@@ -143,6 +150,7 @@ EXAMPLES = {
         chart=("timeline allocation",),
         levels=(2 * DEFAULT.alloc_mib_per_s_per_proc,),
     ),
+    "GC036": Example(f"{_RULES}/fragmentation.csv", chart=("memory memory",)),
     "GC037": Example(f"{_OWN}/gogc200/memstats.csv.gz", chart=("memory memory",)),
     "GC038": Example("samples/oom-journal.jsonl", chart=("timeline heap",)),
     "GC039": Example("samples/oom-journal.jsonl", chart=("timeline heap",)),

@@ -294,7 +294,7 @@ def _refusal(
     if too_old:
         return "Go 1.9 and earlier have a different pacer, which is not modelled"
     if now.gogc is None and not now.limit:
-        return f"GOGC=off was given without a memory limit: {_STATE_LIMIT}"
+        return f"GOGC is off, and an unknown memory limit sets the heap goal: {_STATE_LIMIT}"
     starved = (bool(now.limit) or by_limit) and load.effective_gogc < THRASH_GOGC
     if load.gc_active_share > ALWAYS_MARKING or starved:
         return THRASHING

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import units
+from gctrace_analyzer.analysis.cycles import of_process
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks, match_process
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.units import MIB
+from gctrace_analyzer.ingest.gctrace.columns import end_s
+from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -193,13 +195,14 @@ def _given(value: Any, parse: Callable[[Any], Any]) -> Known | None:
 
 
 def known(given: Settings, tables: Mapping[str, pl.DataFrame]) -> Settings:
-    """Returns the given settings, completed from container states, OOM kills and MemStats."""
+    """Returns the given settings, completed from what the inputs show."""
     found = {field.name: getattr(given, field.name) for field in fields(given)}
     memstats = tables["memstats"]
     for source in (
         _of_container(_container(tables["container_states"], tables["processes"])),
         *(_of_kill(kill, tables) for kill in tables["oom_kills"].iter_rows(named=True)),
         _of_metrics(memstats),
+        _of_cycles(tables["cycles"], tables["processes"]),
         _off_heap(memstats),
     ):
         found |= {name: each for name, each in source.items() if found[name] is None}
@@ -244,6 +247,40 @@ def _of_metrics(memstats: pl.DataFrame) -> dict[str, Known]:
     if len(last["gomemlimit_bytes"]):
         found["memory_limit_mib"] = Known(_mib(last["gomemlimit_bytes"][-1]), "metrics")
     return found
+
+
+_LONGEST_REST_S = 185.0
+"""While GOGC is on, a cycle runs after two minutes without one (forcegcperiod, runtime/proc.go).
+In an idle program, the monitor that starts it looks only once a minute."""
+
+_BY_HEAP_SHARE = 0.5
+"""A cycle that begins with more than this share of the room under the goal allocated was started
+by the heap. After a process was stopped for minutes, the first cycle is a periodic one."""
+
+
+def _of_cycles(cycles: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Known]:
+    """Returns GOGC=off if no cycle ran for longer than the runtime allows while GOGC is on."""
+    if not len(processes) or (cycles["start_s"].max() or 0) < _LONGEST_REST_S:  # type: ignore[operator]
+        return {}
+    longest = processes.sort("cycles", maintain_order=True)["process"][-1]
+    live, num = pl.col("heap_live_mib").shift(), pl.col("gc_num")
+    room = pl.col("heap_goal_mib") - live
+    rests = (
+        of_process(cycles, longest)
+        .with_columns(rest_s=pl.col("start_s") - end_s().shift())
+        .filter(
+            (pl.col("rest_s") > _LONGEST_REST_S)
+            & (num == num.shift() + 1)
+            & ~pl.col("forced")
+            & (room > 0)
+            & (pl.col("heap_start_mib") - live > _BY_HEAP_SHARE * room)
+        )
+    )
+    if rests.is_empty():
+        return {}
+    row = rests.row(0, named=True)
+    where = f"no cycle for {duration_text(row['rest_s'])}, {row['source']}:{row['line_no']}"
+    return {"gogc": Known("off", where)}
 
 
 def _of_kill(kill: dict[str, Any], tables: Mapping[str, pl.DataFrame]) -> dict[str, Known]:

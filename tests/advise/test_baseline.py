@@ -59,7 +59,9 @@ def test_gogc_off_needs_a_memory_limit(tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     path.write_text(log_of(100))
     baseline = gca.read(path, gogc="off").advice.baseline
-    assert "GOGC=off was given without a memory limit" in str(baseline.refused)
+    assert "GOGC is off, and an unknown memory limit sets the heap goal" in str(
+        baseline.refused
+    )
     found, reason = expectation(baseline, Setting(200.0))
     assert found == {}
     assert reason == baseline.refused

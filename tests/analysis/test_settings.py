@@ -145,7 +145,7 @@ def states(*changed: dict[str, Any]) -> pl.DataFrame:
 
 
 def tables(**given: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    names = ("processes", "container_states", "oom_kills", "oom_tasks", "memstats")
+    names = ("cycles", "processes", "container_states", "oom_kills", "oom_tasks", "memstats")
     return {name: schema.empty(name) for name in names} | given
 
 
@@ -297,3 +297,36 @@ def test_cpus_are_a_positive_number(cpus: Any) -> None:
     with pytest.raises(gca.BadSettingError, match=r"CPUs, such as 1\.5"):
         given_settings(cpu_limit=cpus)
     assert given_settings(cpu_limit=0.1).value("cpu_limit") == 0.1
+
+
+def rested(number: int = 5, at_s: float = 204.1, begin_mib: int = 70, end: str = "2 P") -> str:
+    """Returns four cycles, a second apart, and one after a rest; the heap goal is 80 MiB."""
+    line = (
+        "gc {} @{:.3f}s 1%: 0.02+10+0.01 ms clock, 0.04+1.0/9.0/8.0+0.02 ms cpu, {}->75->12 MB, "
+        "80 MB goal, 0 MB stacks, 0 MB globals, {}"
+    )
+    usual = [line.format(n, n, 70, "2 P") for n in range(1, 5)]
+    return "\n".join([*usual, line.format(number, at_s, begin_mib, end)])
+
+
+def test_a_longer_rest_than_the_runtime_allows_shows_that_gogc_is_off(tmp_path: Path) -> None:
+    path = logfile(tmp_path / "run.log", [rested()])
+    assert gca.read(path).report().analysis.settings.to_dict() == {
+        "gogc": {"value": "off", "source": f"no cycle for 3m 20s, {path}:5"}
+    }
+    given = gca.read(path, gogc=100).report().analysis.settings
+    assert given.to_dict() == {"gogc": {"value": 100.0, "source": "given"}}
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        pytest.param(rested(at_s=4.01 + 184), id="the monitor of an idle program looks late"),
+        pytest.param(rested(number=6), id="a line is missing"),
+        pytest.param(rested(begin_mib=44), id="a periodic cycle after a process was stopped"),
+        pytest.param(rested(end="2 P (forced)"), id="the program forced it"),
+    ],
+)
+def test_other_rests_do_not(tmp_path: Path, log: str) -> None:
+    analysis = gca.read(logfile(tmp_path / "run.log", [log])).report().analysis
+    assert analysis.settings.value("gogc") is None

@@ -223,8 +223,9 @@ def _warnings(
             yield f"GC CPU is unknown, because the start of the process is.{most}"
         else:
             yield (
-                "GC CPU is unknown: the default Go collector of Prometheus does not export it."
-                f"{most} To get it, use collectors.NewGoCollector with {ENABLE}."
+                "GC CPU is unknown: the input has neither GCCPUFraction of MemStats nor the CPU "
+                f"classes of runtime/metrics.{most} Prometheus gets them from "
+                f"collectors.NewGoCollector with {ENABLE}."
             )
     shown = intervals.filter(pl.col("limit_is_shown"))["memory_limit_mib"].unique().sort()
     if len(shown):

@@ -196,8 +196,8 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
     "gogc-off-idle",
     meaning="With GOGC=off, GC does not run while the program is idle: garbage is kept, and "
     "finalizers do not run.",
-    condition="The memory limit sets the goal of most cycles, and no cycle ran for over "
-    "{t.periodic_s[1]:g} s.",
+    condition="The memory limit sets the goal of most cycles, or GOGC is known to be off, and no "
+    "cycle ran for over {t.periodic_s[1]:g} s.",
     advice="Expect memory to stay in use while the program is idle; set GOGC if that is a "
     "problem.",
     source="gcTriggerTime in runtime/mgc.go",
@@ -205,12 +205,14 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
 def gogc_off_idle(facts: ProcessFacts) -> Iterator[Evidence]:
     """Looks for long times without a cycle under a memory limit."""
     long = facts.cycles.filter(pl.col("interval_s") > facts.thresholds.periodic_s[1])
-    if facts.limit_sets_most_goals and len(long):
+    is_off = facts.settings.value("gogc") == "off"
+    if (facts.limit_sets_most_goals or is_off) and len(long):
         longest = maximum(long["interval_s"])
+        off = "because GOGC is off" if is_off else "so GOGC is probably off"
         yield Evidence(
             "info",
-            f"No GC cycle ran for {duration_text(longest)}, so GOGC is probably off: otherwise "
-            "the runtime forces a cycle every two minutes.",
+            f"No GC cycle ran for {duration_text(longest)}, {off}: otherwise the runtime runs a "
+            "cycle every two minutes.",
             {"interval_s": longest},
         )
 

@@ -190,8 +190,8 @@ def test_figures_that_rest_on_an_assumption_are_named() -> None:
         ),
         (
             [{"gc_cycles": 20, "gc_cpu_share": None, "cpu_s": None}],
-            ["GC CPU is unknown: the default Go collector of Prometheus does not export it. To "
-             "get it, use collectors.NewGoCollector with "
+            ["GC CPU is unknown: the input has neither GCCPUFraction of MemStats nor the CPU "
+             "classes of runtime/metrics. Prometheus gets them from collectors.NewGoCollector with "
              "collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)."],
         ),
         ([{"gc_cycles": 0, "gc_cpu_share": None}], []),

@@ -295,7 +295,7 @@ SAID: list[tuple[Rule[ProcessFacts], str, str, tuple[int, ...]]] = [
     (limit.limit_bound, "limited", "The memory limit set the goal in 59 of 60 cycles; the limit is at least 125 MiB.", ()),
     # The median of the live heap is 105 MiB, 20 MiB below the goal.
     (limit.limit_tight, "limited", "The memory limit leaves 19 % of the live heap as headroom (effective GOGC, median).", (19, 50, 6)),
-    (limit.gogc_off_idle, "limited and idle", "No GC cycle ran for 2m 10s, so GOGC is probably off: otherwise the runtime forces a cycle every two minutes.", ()),
+    (limit.gogc_off_idle, "limited and idle", "No GC cycle ran for 2m 10s, so GOGC is probably off: otherwise the runtime runs a cycle every two minutes.", ()),
 ]  # fmt: skip
 
 
