@@ -348,8 +348,10 @@ def figures(report: Report, axis: Axis) -> dict[str, Any]:
         )
         rows = rows.with_columns(length=pl.col("elapsed_s"), pause=pause)
         if not axis.by_dumps:
-            # Added up, it is the rate in the key figures of the page.
-            rows = rows.with_columns(alloc_mib_per_s=pl.col("allocated_mib_per_s"))
+            # Added up, they are the key figures of the page.
+            rows = rows.with_columns(
+                alloc_mib_per_s=pl.col("allocated_mib_per_s"), gc_cpu_share=_spent_share()
+            )
     else:
         whole = (report.analysis.summary.span_s or 1.0) / _WINDOWS
         rows = report.analysis.windows(whole).filter(pl.col("process").is_in(axis.processes))
@@ -372,6 +374,15 @@ def figures(report: Report, axis: Axis) -> dict[str, Any]:
         "of": f"Process {axis.processes[0]}" if several and axis.processes else "Whole run",
         **{key: _values(rows, name) for key, name in names.items()},
     }
+
+
+def _spent_share() -> pl.Expr:
+    """Returns the GC CPU of a cycle over its time, which adds up to that of the run.
+
+    Of a single short cycle it may be above 1: its start is printed in whole milliseconds.
+    """
+    length_ms = 1000 * pl.col("elapsed_s") * pl.col("cpus")
+    return pl.when(length_ms != 0).then(pl.col("gc_cpu_ms") / length_ms)
 
 
 _TO_THE_MICROSECOND = (

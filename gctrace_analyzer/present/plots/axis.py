@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import alloc_before_mib, alloc_while_marking_mib
+from gctrace_analyzer.analysis.cycles import alloc_before_mib, alloc_while_marking_mib, share_of_cpu
 from gctrace_analyzer.present.format import count, mib
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.binning import binned
@@ -158,12 +158,11 @@ def axis_of(report: Report, *, bins: int) -> Axis:
 
 def with_idle(cycles: pl.DataFrame) -> pl.DataFrame:
     """Returns the cycles with the columns that only charts and figures of a range need."""
-    busy_s = (pl.col("gc_cpu_ms") + pl.col("idle_cpu_ms").fill_null(0)) / 1000
-    capacity_s = pl.col("cpus") * pl.col("elapsed_s")
+    busy_ms = pl.col("gc_cpu_ms") + pl.col("idle_cpu_ms").fill_null(0)
     elapsed_s = pl.col("elapsed_s")
     allocated_mib = alloc_while_marking_mib() + alloc_before_mib()
     return cycles.with_columns(
-        gc_cpu_with_idle_share=pl.when(capacity_s > 0).then(busy_s / capacity_s),
+        gc_cpu_with_idle_share=share_of_cpu(busy_ms, pl.col("cpus"), elapsed_s),
         allocated_mib_per_s=pl.when(elapsed_s > 0).then(allocated_mib / elapsed_s),
     )
 
