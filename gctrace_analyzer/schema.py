@@ -125,7 +125,7 @@ METRICS = (
            "start_s of consecutive cycles"),
     Column("gc_cpu_ms", "Float64", "ms", "GC CPU time of the cycle, without idle marking",
            "pauses + assists + background workers"),
-    Column("gc_cpu_share", "Float64", "0–1", "GC CPU as a share of all CPU since the end of the previous cycle",
+    Column("gc_cpu_share", "Float64", "0–1", "GC CPU as a share of all CPU since the end of the previous cycle; null: that is unknown",
            "gc_cpu_ms / (procs × time from end to end)"),
     Column("alloc_mib", "Float64", "MiB", "size allocated from the start of this cycle to the start of the next",
            "(heap_end - heap_start) + (next heap_start - heap_live)"),

@@ -203,8 +203,16 @@ def _resident(deaths: Sequence[PostMortem]) -> str:
     ]
     if not sizes:
         return ""
-    low, high = (f"{end:,.0f}" for end in (min(sizes), max(sizes)))
-    return f", with {high if low == high else f'{low} to {high}'} MiB resident"
+    low, high = (
+        size_text(end) if end >= _LARGE_MIB else f"{end:,.0f} MiB"
+        for end in (min(sizes), max(sizes))
+    )
+    of_both = low.removesuffix(" MiB") if high.endswith(" MiB") else low
+    return f", with {high if low == high else f'{of_both} to {high}'} resident"
+
+
+_LARGE_MIB = 10 * 1024
+"""Larger sizes are in GiB everywhere."""
 
 
 def _after_death(death: PostMortem, advice: Advice) -> str:

@@ -111,6 +111,31 @@ def elapsed_s() -> pl.Expr:
     return pl.col("end_s") - pl.col("end_s").shift().over("process").fill_null(first)
 
 
+def share_of_cpu(spent_ms: pl.Expr, cpus: pl.Expr, elapsed_s: pl.Expr) -> pl.Expr:
+    """Returns the share of all CPU that a single cycle took since the one before, at most 1.
+
+    Null for the first cycle of a log that starts later than its process: when the cycle before
+    ended is unknown.
+
+    Two things would put the share of a short cycle above all there is. The start of a cycle is
+    printed in whole milliseconds, so that less time than the cycle itself took can seem to have
+    passed since the one before: at least the duration of the cycle counts. And an assist that
+    a pause interrupts counts the pause, which counts for itself already.
+
+    Args:
+        spent_ms: the CPU time.
+        cpus: the CPUs there are.
+        elapsed_s: what `elapsed_s` returns.
+
+    Source: gcAssistAlloc in runtime/mgcmark.go takes the time by the clock.
+    """
+    own_s = pl.max_horizontal(elapsed_s, wall_ms() / 1000)
+    follows = (pl.col("gc_num") == 1) | ~pl.col("process").is_first_distinct()
+    is_known = elapsed_s.is_not_null() & follows
+    capacity_s = cpus * pl.when(is_known).then(own_s)
+    return ratio(spent_ms / 1000, capacity_s).clip(upper_bound=1.0)
+
+
 def gc_cpu_ms() -> pl.Expr:
     """Returns the GC CPU time as the runtime accounts for it, without idle marking.
 
@@ -219,7 +244,7 @@ def metrics() -> dict[str, pl.Expr]:
         "stw_total_ms": pauses_ms(),
         "interval_s": pl.col("start_s") - before("start_s"),
         "gc_cpu_ms": gc_cpu,
-        "gc_cpu_share": ratio(gc_cpu / 1000, pl.col("procs") * elapsed_s()),
+        "gc_cpu_share": share_of_cpu(gc_cpu, pl.col("procs"), elapsed_s()),
         "alloc_mib": alloc.cast(pl.Float64),
         "alloc_mib_per_s": ratio(alloc, after("start_s") - pl.col("start_s")),
         "assist_share": ratio(pl.col("assist_cpu_ms"), gc_cpu),

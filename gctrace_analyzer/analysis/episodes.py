@@ -16,6 +16,7 @@ from gctrace_analyzer.analysis.cycles import (
     gc_cpu_ms,
     idle_gap,
     is_one_process,
+    share_of_cpu,
     wall_ms,
 )
 from gctrace_analyzer.analysis.thresholds import Thresholds
@@ -87,14 +88,13 @@ def enrich(
             printed ones; `cpus`, `end_s`, `elapsed_s` and `limiter_fill` are added.
     """
     replaced = [name for name in corrected.columns if name.endswith("_ms")]
-    capacity_ms = 1000 * pl.col("cpus") * pl.col("elapsed_s")
     return (
         metrics.with_columns(
             corrected[name] for name in (*replaced, "cpus", "end_s", "elapsed_s")
         )
         .with_columns(limiter.fills(durations), gc_cpu_ms=gc_cpu_ms())
         .with_columns(
-            gc_cpu_share=pl.when(capacity_ms > 0).then(pl.col("gc_cpu_ms") / capacity_ms)
+            gc_cpu_share=share_of_cpu(pl.col("gc_cpu_ms"), pl.col("cpus"), pl.col("elapsed_s"))
         )
     )
 

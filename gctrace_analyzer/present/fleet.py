@@ -86,7 +86,7 @@ def facts(answers: Answers) -> list[str]:
     less = {
         "could not be read": t.unread,
         "without GC cycles": t.without_program,
-        "processes with too few cycles": t.short,
+        ("process" if t.short == 1 else "processes") + " with too few cycles": t.short,
         "killed for memory": t.killed,
     }
     parts = [f"{number:,} {what}" for what, number in less.items() if number]

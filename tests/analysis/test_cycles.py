@@ -45,6 +45,35 @@ def test_metrics_of_a_cycle_by_hand() -> None:
     assert second["alloc_mib"] is None
 
 
+def short_cycle(number: int, start_s: float, assist_ms: float) -> str:
+    """A line of a cycle that took 2 ms on 2 CPUs."""
+    return (
+        f"gc {number} @{start_s:.3f}s 30%: 0.5+1.0+0.5 ms clock, "
+        f"1.0+{assist_ms:.1f}/0.5/0.0+1.0 ms cpu, 4->4->2 MB, 4 MB goal, 0 MB stacks, "
+        "0 MB globals, 2 P\n"
+    )
+
+
+def test_a_cycle_counts_for_at_least_as_long_as_it_took() -> None:
+    # The second seems to end 1 ms after the first: its start is printed in whole milliseconds.
+    run = read_text(short_cycle(1, 0.010, 0.5) + short_cycle(2, 0.011, 0.5))
+    of_the_second = gca.add_metrics(run.cycles)["gc_cpu_share"][1]
+    assert math.isclose(of_the_second, 3 / (2 * 2))
+
+
+def test_no_cycle_takes_more_than_all_of_the_cpu() -> None:
+    # An assist that a pause interrupts counts the pause, too.
+    run = read_text(short_cycle(1, 0.010, 0.5) + short_cycle(2, 0.012, 5.0))
+    assert gca.add_metrics(run.cycles)["gc_cpu_share"][1] == 1.0
+
+
+def test_the_share_of_a_cycle_without_the_one_before_is_unknown() -> None:
+    run = read_text(short_cycle(7, 0.510, 0.5) + short_cycle(8, 0.612, 0.5))
+    first, second = gca.add_metrics(run.cycles)["gc_cpu_share"]
+    assert first is None
+    assert math.isclose(second, 3 / (2 * 102), rel_tol=1e-6)
+
+
 def test_the_memory_limit_sets_the_goals_of_a_thrashing_run() -> None:
     cycles = gca.add_metrics(gca.cycles(str(SAMPLES / "thrash-go1.19.log")))
     assert cycles["goal_set_by"].drop_nulls().unique().to_list() == ["memory-limit"]

@@ -56,7 +56,11 @@ def metrics_by_hand(rows: list[Row]) -> list[Row]:
         spent = row["stw_sweep_term_cpu_ms"] + row["stw_mark_term_cpu_ms"]
         spent += (row["assist_cpu_ms"] or 0.0) + (row["background_cpu_ms"] or 0.0)
         # Missing lines do not matter here: the time since the cycle before in the log counts.
-        since = end_s(rows[at - 1]) if at else (0.0 if row["gc_num"] == 1 else row["start_s"])
+        since = end_s(rows[at - 1]) if at else (0.0 if row["gc_num"] == 1 else None)
+        # A cycle takes at least its own time, and at most all of the CPU.
+        own_s = end_s(row) - row["start_s"]
+        passed_s = None if since is None else max(end_s(row) - since, own_s)
+        share = None if passed_s is None else quotient(spent / 1000, row["procs"] * passed_s)
         marked = row["heap_end_mib"] - row["heap_start_mib"]
         until_next = less(near.get("heap_start_mib"), row["heap_live_mib"])
         alloc = None if until_next is None else marked + until_next
@@ -66,7 +70,7 @@ def metrics_by_hand(rows: list[Row]) -> list[Row]:
             "stw_total_ms": row["stw_sweep_term_ms"] + row["stw_mark_term_ms"],
             "interval_s": less(row["start_s"], last.get("start_s")),
             "gc_cpu_ms": spent,
-            "gc_cpu_share": quotient(spent / 1000, row["procs"] * (end_s(row) - since)),
+            "gc_cpu_share": None if share is None else min(share, 1.0),
             "alloc_mib": alloc,
             "alloc_mib_per_s": quotient(alloc, less(near.get("start_s"), row["start_s"])),
             "assist_share": quotient(row["assist_cpu_ms"], spent),

@@ -12,9 +12,20 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 
-def statements(report: Report) -> dict[str, str]:
-    """Returns the main statement of each chart by its id."""
-    return dict(_statements(report))
+def statements(report: Report, drawn: int) -> dict[str, str]:
+    """Returns the main statement of each chart by its id.
+
+    The statements are about all processes; where only some of them are `drawn`, they say so.
+    """
+    said = dict(_statements(report))
+    several = report.analysis.tables["processes"]["process"].n_unique()
+    if several <= drawn:
+        return said
+    of_all = f"All {several} processes: "
+    return {
+        name: of_all + text[0].lower() + text[1:] if name.startswith("timeline-") else text
+        for name, text in said.items()
+    }
 
 
 def _statements(report: Report) -> Iterator[tuple[str, str]]:

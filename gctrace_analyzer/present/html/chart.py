@@ -34,7 +34,7 @@ _DOT = 5
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One path of the SVG: a `line`, a `fill` or `points`."""
+    """One path of the SVG: a `line`, a `fill`, `points` or their `stems`."""
 
     d: str
     kind: str
@@ -190,21 +190,28 @@ def _paths(mark: Mark, frame: pl.DataFrame, panel: Panel, x: Place, y: Place) ->
         run=pl.col("y").is_null().cum_sum(),
     ).drop_nulls("y")
     if mark.kind == "points":
+        if mark.has_stems:
+            yield Path(_stems(placed), "stems", mark.look)
         yield Path(_dots(placed), "points", mark.look, mark.size)
         return
     if "low" in placed.columns:
         yield Path(_area(placed, "high", "low"), "fill", mark.look)
     elif mark.filled:
         bottom = placed.with_columns(low=pl.lit(float(HEIGHT)))
-        yield Path(_area(bottom, "y", "low"), "fill", mark.look)
+        yield Path(_area(bottom, "y", "low", mark), "fill", mark.look)
     yield Path("".join(f"M{each}" for each in _lines(placed, "y", mark)), "line", mark.look)
     if (
         (panel.is_timed or panel.name == "memory")
         and mark.kind == "line"
-        and len(placed) <= _FEW
+        and all(each.y.count() <= _FEW for each in panel.marks if each.kind == "line")
     ):
         # A line alone does not show what was measured; of one point it shows nothing.
         yield Path(_dots(placed), "points", mark.look, _DOT)
+
+
+def _stems(placed: pl.DataFrame) -> str:
+    """Returns a line from each point down to the lower edge."""
+    return str(placed.select(pl.format(f"M{{}} {{}}V{HEIGHT}", "x", "y").str.join("")).item())
 
 
 def _dots(placed: pl.DataFrame) -> str:
@@ -223,16 +230,19 @@ def _expression(name: str, place: Place, *, is_log: bool) -> pl.Expr:
 
 def _lines(placed: pl.DataFrame, column: str, mark: Mark) -> list[str]:
     """Returns the points of each uninterrupted run, as the commands of a path."""
-    point = pl.format("{} {}", "x", column)
-    if mark.kind == "step":
-        end = pl.col("x").shift(-1).over("run").fill_null(pl.col("x"))
-        point = pl.format("{} {}H{}", "x", column, end)
-    return _joined(placed, point)
+    return _joined(placed, _point(column, mark))
 
 
-def _area(placed: pl.DataFrame, upper: str, lower: str) -> str:
-    """Returns the area between two columns; between steps it is drawn without them."""
-    forth = _joined(placed, pl.format("{} {}", "x", upper))
+def _point(column: str, mark: Mark | None) -> pl.Expr:
+    if mark is None or mark.kind != "step":
+        return pl.format("{} {}", "x", column)
+    end = pl.col("x").shift(-1).over("run").fill_null(pl.col("x"))
+    return pl.format("{} {}H{}", "x", column, end)
+
+
+def _area(placed: pl.DataFrame, upper: str, lower: str, mark: Mark | None = None) -> str:
+    """Returns the area between two columns; with a mark of steps, its upper edge has them."""
+    forth = _joined(placed, _point(upper, mark))
     back = _joined(placed, pl.format("{} {}", "x", lower).reverse())
     return "".join(f"M{one}L{other}Z" for one, other in zip(forth, back, strict=True))
 
@@ -302,6 +312,8 @@ def _series(mark: Mark, frame: pl.DataFrame) -> dict[str, Any]:
     for name in ("low", "high"):
         if name in frame.columns and mark.kind != "points":
             found[name] = frame[name].filter(known).round_sig_figs(_DIGITS).to_list()
+    if mark.kind == "step":
+        found["step"] = True
     if mark.where is not None:
         found["where"] = mark.where.filter(known).to_list()
     return found

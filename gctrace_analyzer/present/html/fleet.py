@@ -7,7 +7,7 @@ from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present import fleet, fleet_tables
-from gctrace_analyzer.present.format import count, printable
+from gctrace_analyzer.present.format import count, mib, milliseconds, printable, share
 from gctrace_analyzer.present.html.embed import embedded
 from gctrace_analyzer.present.html.parts import environment
 from gctrace_analyzer.present.sections.verdict import WORDS
@@ -40,6 +40,18 @@ class Ranked:
     left: int
 
 
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A service as a bar: its width in percent, and what is written beside it."""
+
+    name: str
+    width: str
+    cores: str
+    share: str
+    hover: str
+    href: str
+
+
 def dumps(
     answers: Answers,
     most: int = fleet.MOST_ROWS,
@@ -68,7 +80,7 @@ def dumps(
         fleet.notes(answers),
         first=most,
         state=fleet.state(answers),
-        bars=_bars(answers),
+        bars=_bars(answers, linked),
         since="" if answers.changes is None else fleet.since(answers.changes),
         changes=changes,
         linked=linked,
@@ -106,7 +118,7 @@ def page(
     *,
     first: int,
     state: Sequence[tuple[str, str, str]] = (),
-    bars: Sequence[tuple[str, str, str]] = (),
+    bars: Sequence[Bar] = (),
     since: str = "",
     changes: Sequence[Ranking] = (),
     linked: _Linked | None = None,
@@ -210,14 +222,29 @@ def _verdict(answers: Answers) -> tuple[str, str]:
     return "ok", "no process is thrashing or close to its memory limit"
 
 
-def _bars(answers: Answers) -> list[tuple[str, str, str]]:
-    """Returns the services that spend most on GC: name, width of the bar in %, and cores."""
-    return list(_widths(answers)) if len(answers.services) > 1 else []
+def _bars(answers: Answers, linked: _Linked) -> list[Bar]:
+    """Returns the services that spend most on GC."""
+    return list(_widths(answers, linked)) if len(answers.services) > 1 else []
 
 
-def _widths(answers: Answers) -> Iterator[tuple[str, str, str]]:
+def _widths(answers: Answers, linked: _Linked) -> Iterator[Bar]:
     rows = answers.services.drop_nulls("gc_cores").head(_MOST_BARS).to_dicts()
     top = max((row["gc_cores"] for row in rows), default=0.0)
     for row in rows if top > 0 else ():
-        width = f"{100 * row['gc_cores'] / top:.1f}"
-        yield row["service"], width, fleet_tables.cores(row["gc_cores"])
+        yield Bar(
+            row["service"],
+            f"{100 * row['gc_cores'] / top:.1f}",
+            fleet_tables.cores(row["gc_cores"]),
+            share(row["gc_cpu_share"]),
+            ", ".join(_said(row)),
+            linked.of(row),
+        )
+
+
+def _said(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yields what a bar says when a pointer is on it."""
+    yield f"{row['service']}: {fleet_tables.cores(row['gc_cores'])} cores spent on GC"
+    yield f"{share(row['gc_cpu_share'])} of its CPU"
+    yield f"live heap {mib(row['live_heap_p50_mib'])}"
+    yield f"99 % of pauses at most {milliseconds(row['stw_p99_ms'])}"
+    yield count(row["files"], "file", "files")

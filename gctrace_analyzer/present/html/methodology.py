@@ -54,7 +54,9 @@ def _sentences(report: Report) -> Iterator[tuple[str, str]]:
             "CPU time of pauses, mark assists and background marking, divided by "
             f"{_cpus(report)} × the time between the ends of cycles ({span} in total). Idle "
             "marking is shown separately. The percentage that gctrace prints counts from the "
-            "start of the process and is not used.",
+            "start of the process and is not used. A single cycle counts for at least as long as "
+            "it took, because its start is printed in whole milliseconds, and takes at most all "
+            "of the CPU.",
         )
         yield (
             "Pauses",

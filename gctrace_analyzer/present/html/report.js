@@ -126,6 +126,7 @@
 
   // Numbers and times as the rest of the page writes them.
   const number = (value, digits = 3) => Number(Number(value).toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
+  const size = (mib) => (mib >= 10240 ? `${(mib / 1024).toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} GiB` : `${mib >= 100 ? Math.round(mib).toLocaleString("en") : number(mib)} MiB`);
   const percent = (value) => `${number(100 * value)} %`;
   const shown = (value, chart) => (chart.percent ? percent(value) : `${number(value, 4)}${chart.unit ? ` ${chart.unit}` : ""}`);
   const places = (step) => (step < 1 ? Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) : 0);
@@ -164,6 +165,15 @@
     }
     return ticks;
   }
+  // As many ticks as their labels leave room for, which have the digits that the steps need.
+  function ticksWithin(begin, end, wide) {
+    for (let most = Math.min(10, Math.max(2, Math.floor(wide / 60))); ; most -= 1) {
+      const ticks = timeTicks(begin, end, most);
+      const letters = Math.max(...ticks.map(([, text]) => text.length));
+      const apart = ticks.length > 1 ? (wide * (ticks[1][0] - ticks[0][0])) / (end - begin) : Infinity;
+      if (most <= 2 || apart >= 7 * letters + 14) return ticks;
+    }
+  }
   function linearTicks(low, high, most) {
     const power = 10 ** Math.floor(Math.log10((high - low) / most));
     const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => (high - low) / each <= most);
@@ -180,6 +190,8 @@
   }
   function nearest(series, x) {
     const at = from(series.x, x);
+    // A step holds until the next one begins.
+    if (series.step && at > 0) return at < series.x.length && series.x[at] === x ? at : at - 1;
     if (at === 0) return series.x.length ? 0 : -1;
     if (at === series.x.length) return at - 1;
     return x - series.x[at - 1] <= series.x[at] - x ? at - 1 : at;
@@ -266,7 +278,7 @@
     chart.svg.setAttribute("viewBox", [left, top, width, height].map((each) => Number(each.toFixed(6))).join(" "));
     chart.view = [begin, end];
     const wide = chart.area.clientWidth;
-    const xs = timeTicks(begin, end, Math.max(3, Math.floor(wide / 110)));
+    const xs = ticksWithin(begin, end, wide);
     chart.figure.querySelector(".xs").replaceChildren(...xs.map(([at, text]) => {
       const tick = made("span", { textContent: text });
       tick.style.left = `${(100 * (at - begin)) / (end - begin)}%`;
@@ -330,12 +342,13 @@
       most = Math.max(most, pause[row] ?? -1);
       heap = Math.max(heap, live[row] ?? -1);
     });
+    if (!range) heap = data.figures.mostLive ?? heap;
     const parts = [`${range && data.figures.of === "Whole run" ? "" : `${data.figures.of}: `}${where}`, `${count.toLocaleString("en")} cycles`];
     const points = Math.max(...timed.flatMap((chart) => chart.series.map((each) => from(each.x, end) - from(each.x, begin))));
     if (data.records.noun === "cycles" && count > 1.5 * points && points > 0) parts.push(`a point is the mean or the highest of ${number(count / points, 2)} cycles`);
     if (time) parts.push(`GC CPU ${percent(spent / time)}`);
     if (most >= 0) parts.push(`longest pause ${number(most)} ms`);
-    if (heap >= 0) parts.push(`live heap up to ${number(heap, 4)} MiB`);
+    if (heap >= 0) parts.push(`live heap up to ${size(heap)}`);
     if (taken) parts.push(`allocation ${number(made_ / taken)} MiB/s`);
     place.textContent = parts.join(" · ");
   }
@@ -373,7 +386,7 @@
     for (const chart of chosen.timed ? timed : [chosen]) {
       const x = valueAt(chart, share);
       const room = (chart.timed ? chart.view[1] - chart.view[0] : Infinity) / 20;
-      const found = chart.series.map((series) => [series, nearest(series, x)]).filter(([series, at]) => at >= 0 && Math.abs(series.x[at] - x) <= room);
+      const found = chart.series.map((series) => [series, nearest(series, x)]).filter(([series, at]) => at >= 0 && (series.step && x >= series.x[0] && x <= series.x[series.x.length - 1] || Math.abs(series.x[at] - x) <= room));
       chart.cross.hidden = false;
       chart.cross.style.left = `${100 * share}%`;
       if (chart.timed) {
@@ -434,12 +447,17 @@
     const { columns, length, off, files, file, total, noun } = data.records;
     // Before Go 1.5 a cycle has no time.
     const times = columns.find((each) => each.kind === "time")?.values ?? columns[0].values.map(() => null);
-    const PAGE = 25;
+    const PAGE = matchMedia("(max-width: 600px)").matches ? 10 : 25;
     const short = (name) => (name.length <= 18 ? name : `${name.slice(0, 8)}…${name.slice(-9)}`); // as in tables.py
     const state = { page: 0, query: "", sort: data.records.sort, down: true };
+    // Three digits in every row, as in tables.py.
+    const fixed = (value) => {
+      const decimals = value ? Math.min(3, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))))) : 0;
+      return value.toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+    };
     const cells = {
-      cycle: (value) => `gc ${value}`, int: (value) => value.toLocaleString("en"), number: (value) => number(value, 4),
-      share: percent, flag: (value) => (value ? "yes" : ""), line: (value, row) => (files.length > 1 ? `${short(files[file[row]])}:${value}` : value.toLocaleString("en")),
+      cycle: (value) => `gc ${value}`, int: (value) => value.toLocaleString("en"), number: fixed,
+      share: (value) => (value > 0 && value < 0.0005 ? "< 0.1 %" : `${value ? (100 * value).toFixed(1) : 0} %`), flag: (value) => (value ? "yes" : ""), line: (value, row) => (files.length > 1 ? `${short(files[file[row]])}:${value}` : value.toLocaleString("en")),
       time: (value) => moment(value, 0.001),
     };
     // A line is also found by the name of its file.
@@ -472,8 +490,9 @@
         line.append(...columns.map((each, index) => {
           const value = each.values[row];
           const text = value === null ? "–" : cells[each.kind](value, row);
-          const cell = made(index ? "td" : "th", { className: each.kind === "line" || each.kind === "cycle" ? "l" : "r" });
-          if (!index) cell.scope = "row";
+          const cell = made(index ? "td" : "th", { className: each.kind === "line" ? (files.length > 1 ? "l file" : "l") : each.kind === "cycle" ? "l" : "r" });
+          if (index) cell.dataset.label = each.head;
+          else cell.scope = "row";
           if (each.kind === "time" && value !== null && !off[row]) {
             const room = 10 * (length[row] || 0.1);
             cell.append(made("a", { href: `#t=${Math.max(value - room, 0).toFixed(3)}-${(value + (length[row] ?? 0) + room).toFixed(3)}`, textContent: text }));
@@ -487,7 +506,8 @@
         else head.removeAttribute("aria-sort");
       });
       const some = `${rows.length.toLocaleString("en")} of ${total.toLocaleString("en")} ${noun}`;
-      byId("found").textContent = `${some}${range ? " in the chosen range" : ""}; page ${state.page + 1} of ${pages}`;
+      byId("found").textContent = `${some}${range ? " in the chosen range" : ""}${pages > 1 ? `; page ${state.page + 1} of ${pages}` : ""}`;
+      byId("previous").hidden = byId("next").hidden = pages === 1;
       byId("previous").disabled = state.page === 0;
       byId("next").disabled = state.page === pages - 1;
     };

@@ -91,7 +91,7 @@ def dumps(
     """
     axis = axis_of(report, bins=_LIGHT_BINS if light else BINS)
     plots = _plots(axis, report)
-    charts = _charts(plots, report)
+    charts = _charts(plots, report, len(axis.processes))
     records = tables.records(report, axis, _LIGHT_ROWS if light else tables.MOST_ROWS)
     zero = axis.zero if isinstance(axis.zero, datetime) else None
     drawn = [each for several in charts.values() for each in several]
@@ -148,9 +148,9 @@ def _plots(axis: Axis, report: Report) -> dict[str, Figure]:
     return plots
 
 
-def _charts(plots: dict[str, Figure], report: Report) -> dict[str, list[Chart]]:
-    """Returns the charts of each group."""
-    said = statements(report)
+def _charts(plots: dict[str, Figure], report: Report, processes: int) -> dict[str, list[Chart]]:
+    """Returns the charts of each group; `processes` is how many of them are drawn."""
+    said = statements(report, processes)
     shared = plots["timeline"].x_range
     drawn = [
         each

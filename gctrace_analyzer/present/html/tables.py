@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -348,8 +349,10 @@ def figures(report: Report, axis: Axis) -> dict[str, Any]:
         )
         rows = rows.with_columns(length=pl.col("elapsed_s"), pause=pause)
         if not axis.by_dumps:
-            # Added up, it is the rate in the key figures of the page.
-            rows = rows.with_columns(alloc_mib_per_s=pl.col("allocated_mib_per_s"))
+            # Added up, they are the key figures of the page.
+            rows = rows.with_columns(
+                alloc_mib_per_s=pl.col("allocated_mib_per_s"), gc_cpu_share=_spent_share()
+            )
     else:
         whole = (report.analysis.summary.span_s or 1.0) / _WINDOWS
         rows = report.analysis.windows(whole).filter(pl.col("process").is_in(axis.processes))
@@ -369,9 +372,20 @@ def figures(report: Report, axis: Axis) -> dict[str, Any]:
     }
     several = report.analysis.tables["processes"]["process"].n_unique() > len(axis.processes)
     return {
+        # Of the whole run it is known better than from the ends of intervals.
+        "mostLive": None if several else report.analysis.summary.live_heap_max_mib,
         "of": f"Process {axis.processes[0]}" if several and axis.processes else "Whole run",
         **{key: _values(rows, name) for key, name in names.items()},
     }
+
+
+def _spent_share() -> pl.Expr:
+    """Returns the GC CPU of a cycle over its time, which adds up to that of the run.
+
+    Of a single short cycle it may be above 1: its start is printed in whole milliseconds.
+    """
+    length_ms = 1000 * pl.col("elapsed_s") * pl.col("cpus")
+    return pl.when(length_ms != 0).then(pl.col("gc_cpu_ms") / length_ms)
 
 
 _TO_THE_MICROSECOND = (
@@ -446,10 +460,31 @@ def _cell(column: dict[str, Any], at: int, table: dict[str, Any], zero: datetime
     return _TEXT[kind](value) if kind != "time" else ticks.moment(value, zero)
 
 
+def _number(value: float) -> str:
+    """Formats a number with three digits, so that columns are of one precision.
+
+    >>> _number(0.06), _number(2.0), _number(30.5), _number(1476.0), _number(0.0)
+    ('0.060', '2.00', '30.5', '1,476', '0')
+    """
+    decimals = min(3, max(0, 2 - math.floor(math.log10(abs(value))))) if value else 0
+    return f"{value:,.{decimals}f}"
+
+
+def _share(value: float) -> str:
+    """Formats a share with one decimal.
+
+    >>> _share(0.13), _share(0.00007), _share(0.0)
+    ('13.0 %', '< 0.1 %', '0 %')
+    """
+    if 0 < value < 0.0005:
+        return "< 0.1 %"
+    return f"{100 * value:.1f} %" if value else "0 %"
+
+
 _TEXT: dict[str, Callable[[Any], str]] = {
-    "share": share,
+    "share": _share,
     "flag": lambda value: "yes" if value else "",
     "cycle": lambda value: f"gc {value}",
     "int": lambda value: f"{value:,}",
-    "number": lambda value: f"{value:,.10g}",
+    "number": _number,
 }

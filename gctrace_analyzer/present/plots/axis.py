@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import alloc_before_mib, alloc_while_marking_mib
+from gctrace_analyzer.analysis.cycles import (
+    alloc_before_mib,
+    alloc_while_marking_mib,
+    share_of_cpu,
+)
 from gctrace_analyzer.present.format import count, mib
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.binning import binned
@@ -19,6 +24,11 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.present.plots.palette import Look
     from gctrace_analyzer.present.report import Report
+
+
+_SOON = 0.25
+"""Of the time of a log. After a longer wait for its first cycle, the axis begins with that cycle,
+because the wait would take the room of what is to be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +64,36 @@ class Axis:
 
     @property
     def ends(self) -> tuple[Any, Any] | None:
-        """The start of the first cycle and the end of the last."""
+        """The start of the first cycle, or of its process, and the end of the last."""
         if self.cycles.is_empty():
             return None
         last = self.cycles.row(-1, named=True)
         end = self.at(last["process"], last["end_s"])
-        return self.cycles["x"].min(), self.cycles["x"].max() if end is None else end
+        return self._begin, self.cycles["x"].max() if end is None else end
+
+    @property
+    def _begin(self) -> Any:
+        """The start of the process, if the log has its first cycle and that came soon."""
+        first = self.cycles.row(0, named=True)
+        begin: Any = self.cycles["x"].min()
+        if self.by_dumps or first["gc_num"] != 1 or first["x"] != begin:
+            return begin
+        last = self.cycles.row(-1, named=True)
+        waited_s = first["start_s"]
+        if last["process"] == first["process"] and waited_s > _SOON * last["start_s"]:
+            return begin
+        return begin - timedelta(seconds=waited_s) if self.is_time else 0.0
 
     def seconds(self, at: Any) -> float:
-        """Returns a position as seconds: since the first cycle, or since the start."""
+        """Returns a position as seconds: since the left end, or since the start."""
         if not self.is_time:
             return float(at)
         return float((at - self.zero).total_seconds())
 
     @property
     def zero(self) -> Any:
-        """The moment that `seconds` counts from; 0.0 if the axis does not show moments."""
-        return self.cycles["x"].min() if self.is_time else 0.0
+        """The left end, from which `seconds` counts; 0.0 if the axis does not show moments."""
+        return self._begin if self.is_time else 0.0
 
     def series(
         self, column: str, *, weight: str | None = None, only: pl.Expr | None = None
@@ -94,6 +117,10 @@ class Axis:
             pl.concat(rows, how="diagonal") if rows else points.with_columns(low="y", high="y")
         )
         return whole.with_columns(where=_where(is_cycle=bool(numbered)))
+
+    def where(self) -> pl.Expr:
+        """Returns the cycle and the line of each row, as tooltips show them."""
+        return _where(is_cycle="gc_num" in self.cycles.columns)
 
     def mark(self, name: str, column: str, look: Look, **settings: Any) -> Mark:
         """Returns a column as a line.
@@ -158,12 +185,11 @@ def axis_of(report: Report, *, bins: int) -> Axis:
 
 def with_idle(cycles: pl.DataFrame) -> pl.DataFrame:
     """Returns the cycles with the columns that only charts and figures of a range need."""
-    busy_s = (pl.col("gc_cpu_ms") + pl.col("idle_cpu_ms").fill_null(0)) / 1000
-    capacity_s = pl.col("cpus") * pl.col("elapsed_s")
+    busy_ms = pl.col("gc_cpu_ms") + pl.col("idle_cpu_ms").fill_null(0)
     elapsed_s = pl.col("elapsed_s")
     allocated_mib = alloc_while_marking_mib() + alloc_before_mib()
     return cycles.with_columns(
-        gc_cpu_with_idle_share=pl.when(capacity_s > 0).then(busy_s / capacity_s),
+        gc_cpu_with_idle_share=share_of_cpu(busy_ms, pl.col("cpus"), elapsed_s),
         allocated_mib_per_s=pl.when(elapsed_s > 0).then(allocated_mib / elapsed_s),
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.pauses import PHASES, single_pauses
-from gctrace_analyzer.present.plots import intervals
+from gctrace_analyzer.present.plots import intervals, steps
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import distribution
 from gctrace_analyzer.present.plots.events import timed
@@ -49,7 +49,7 @@ def pauses(report: Report, axis: Axis) -> Figure:
         _ecdf(name, values, LOOKS[name], axis.bins) for name, values in series.items()
     )
     over_time = tuple(
-        axis.mark(phase, column, LOOKS[phase], kind="points", size=4)
+        axis.mark(phase, column, LOOKS[phase], **steps.points_of(axis))
         for phase, column in PHASES.items()
     )
     panels = (

@@ -34,6 +34,8 @@ _NEAR_THE_TOP = 0.15
 class Mark:
     """One series: a line, steps or points; `low` and `high` make a band around it.
 
+    Points can have stems: lines down to zero, which hold few of them together.
+
     `where` has the cycle and log line of each point. A null in `y` interrupts the line.
     """
 
@@ -47,6 +49,7 @@ class Mark:
     where: pl.Series | None = None
     filled: bool = False
     size: int = 5
+    has_stems: bool = False
 
     @property
     def top(self) -> pl.Series:

@@ -57,10 +57,12 @@ def draw(figure: Figure, ax: Any = None, theme: Theme = "auto") -> Any:
     axes = drawn.subplots(
         max(len(panels), 1), 1, sharex=figure.shared_x and bool(panels), squeeze=False
     )[:, 0]
-    drawn.suptitle(figure.title, x=0.01, ha="left", fontweight="bold")
+    drawn.suptitle(fill(figure.title, _TITLE_LETTERS), x=0.01, ha="left", fontweight="bold")
     _draw_all(figure, panels, list(axes), DARK if theme == "dark" else LIGHT)
     if not panels:
         axes[0].set_axis_off()
+        axes[0].text(0.5, 0.5, fill(notes, 80) or _NOTHING, ha="center", va="center")
+        return drawn
     drawn.text(0.01, 0.02 / tall, notes, fontsize=8, color=NEUTRAL, va="bottom")
     return drawn
 
@@ -129,9 +131,12 @@ def _draw_all(
 
 
 def _time_axis(figure: Figure, panel: Panel, ax: Any) -> None:
-    begin, end = figure.x_range or panel.time_range
+    ends: tuple[Any, Any] = figure.x_range or panel.time_range
+    begin, end = ends
     if begin != end:
-        ax.set_xlim(begin, end)
+        singles = any(mark.has_stems for each in figure.panels for mark in each.marks)
+        room = (_EDGE if singles else 0.0) * (end - begin)
+        ax.set_xlim(begin - room, end + room)
     chosen = ticks.times(begin, end)
     ax.set_xticks([at for at, _ in chosen], labels=[label for _, label in chosen])
     ax.xaxis.get_offset_text().set_visible(False)
@@ -155,6 +160,8 @@ def _panel(panel: Panel, ax: Any, colors: dict[str, str]) -> None:
             xycoords="axes fraction" if above else ("axes fraction", "data"),
             color=colors["ink"],
             fontsize=8,
+            xytext=(0, -2 if span.is_near_the_top(level) and not crowded else 1),
+            textcoords="offset points",
             va="top" if above or (span.is_near_the_top(level) and not crowded) else "bottom",
             ha="right" if crowded else "left",
         )
@@ -197,6 +204,15 @@ _DASHES = {
     "longdash": (0, (10, 3)),
     "longdashdot": (0, (10, 2, 1.4, 2)),
 }
+_TITLE_LETTERS = 80
+_NOTHING = "The input has no data for this plot."
+_STEM_ALPHA = 0.35
+_EDGE = 0.008
+"""Of the time axis, on either side of single cycles: a point at the edge would be cut in half."""
+
+_BEHIND = {"boxstyle": "square,pad=0.1", "edgecolor": "none", "alpha": 0.75}
+"""Behind the name of a band or a moment, so that no line goes through its letters."""
+
 _SYMBOLS = {"circle": "o", "square": "s"}
 
 
@@ -212,7 +228,9 @@ def _scales(panel: Panel, ax: Any) -> None:
         ax.set_xscale("log")
         _ticks(ax.xaxis, panel.ticks("x"))
     if panel.percent:
-        ax.yaxis.set_major_formatter(ticker.PercentFormatter(1.0, decimals=None))
+        ax.yaxis.set_major_formatter(
+            ticker.FuncFormatter(lambda share, _: f"{100 * share:,.10g} %")
+        )
     elif not panel.log_y:
         ax.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,g}"))
 
@@ -225,6 +243,8 @@ def _ticks(axis: Any, ticks: list[float]) -> None:
 def _mark(mark: Mark, ax: Any, colors: dict[str, str]) -> None:
     x, color = _plain(mark.x), colors[mark.look.color]
     if mark.kind == "points":
+        if mark.has_stems:
+            ax.vlines(x, 0, _plain(mark.top), color=color, alpha=_STEM_ALPHA, linewidth=1)
         ax.plot(
             x,
             _plain(mark.top),
@@ -257,7 +277,8 @@ def _mark(mark: Mark, ax: Any, colors: dict[str, str]) -> None:
             step=step,
         )
     elif mark.filled:
-        ax.fill_between(x, _plain(mark.y), 0, color=color, alpha=0.18, linewidth=0)
+        step = "post" if mark.kind == "step" else None
+        ax.fill_between(x, _plain(mark.y), 0, color=color, alpha=0.18, linewidth=0, step=step)
 
 
 def _shade(figure: Figure, ax: Any, colors: dict[str, str], *, named: bool) -> None:
@@ -289,6 +310,7 @@ def _label(
         va="top",
         annotation_clip=True,
         color=colors[each.severity],
+        bbox={**_BEHIND, "facecolor": ax.get_facecolor()},
     )
 
 

@@ -270,6 +270,19 @@ def _traces(
             "size": mark.size,
             "symbol": mark.look.symbol,
         }
+        if mark.has_stems:
+            # Error bars down to zero move with their points, whatever is zoomed.
+            main["error_y"] = {
+                "type": "data",
+                "symmetric": False,
+                "array": [0] * len(mark.top),
+                "arrayminus": _values(mark.top),
+                "color": faint(mark.look.hex, 0.45),
+                "thickness": 1,
+                "width": 0,
+            }
+            # A point at the edge would be cut in half.
+            main["cliponaxis"] = False
     else:
         main["line"] = {
             "color": mark.look.hex,
@@ -377,6 +390,8 @@ def _label(
         "yshift": -14 * (each.row or 0),
         "showarrow": False,
         "font": {"color": LIGHT[each.severity], "size": 11},
+        # No line goes through its letters.
+        "bgcolor": "rgba(255,255,255,0.75)",
     }
 
 
@@ -398,14 +413,14 @@ def _note(layout: dict[str, Any], figure: Figure, height: int) -> None:
         )
 
 
-def faint(color: str) -> str:
+def faint(color: str, alpha: float = 0.18) -> str:
     """Returns the colour with transparency.
 
     >>> faint("#1a4fd6")
     'rgba(26,79,214,0.18)'
     """
     red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.18)"
+    return f"rgba({red},{green},{blue},{alpha})"
 
 
 def _values(series: pl.Series, *, timed: bool = False) -> list[Any]:

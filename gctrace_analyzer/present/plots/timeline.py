@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.pauses import PHASES
-from gctrace_analyzer.present.plots import intervals
+from gctrace_analyzer.present.plots import intervals, steps
 from gctrace_analyzer.present.plots.axis import Axis, limits
 from gctrace_analyzer.present.plots.binning import distribution
 from gctrace_analyzer.present.plots.events import timed
@@ -175,7 +175,8 @@ def _heap(report: Report, axis: Axis) -> Panel:
 
 
 def _gc_cpu(axis: Axis) -> Panel:
-    marks = (
+    title = "GC CPU, share of all CPU, per cycle"
+    marks: tuple[Mark, ...] = (
         axis.mark(
             "with idle marking",
             "gc_cpu_with_idle_share",
@@ -184,14 +185,24 @@ def _gc_cpu(axis: Axis) -> Panel:
         ),
         axis.mark("GC CPU", "gc_cpu_share", LOOKS["GC CPU"], weight="elapsed_s"),
     )
-    title = "GC CPU, share of all CPU, per cycle"
+    if steps.are_few(axis):
+        columns = {
+            "with idle marking": "gc_cpu_with_idle_share",
+            "GC CPU": "gc_cpu_share",
+        }
+        marks = tuple(
+            steps.since_before(axis, name, column, LOOKS[name])
+            for name, column in columns.items()
+        )
     return Panel("gc_cpu", title, marks, percent=True, is_timed=True)
 
 
 def _assist(axis: Axis) -> Panel:
-    each = axis.mark(
-        "mark assist", "assist_share", LOOKS["mark assist"], weight="gc_cpu_ms", filled=True
-    )
+    look = LOOKS["mark assist"]
+    if steps.are_few(axis):
+        each = axis.mark("mark assist", "assist_share", look, **steps.points_of(axis))
+    else:
+        each = axis.mark("mark assist", "assist_share", look, weight="gc_cpu_ms", filled=True)
     return Panel(
         "assist",
         "Mark assist, share of the cycle's GC CPU",
@@ -203,17 +214,19 @@ def _assist(axis: Axis) -> Panel:
 
 
 def _pauses(axis: Axis) -> Panel:
+    how = steps.points_of(axis)
     marks = tuple(
-        axis.mark(phase, column, LOOKS[phase], kind="points", size=4)
-        for phase, column in PHASES.items()
+        axis.mark(phase, column, LOOKS[phase], **how) for phase, column in PHASES.items()
     )
     return Panel("pauses", "Stop-the-world pauses, ms", marks, unit="ms", is_timed=True)
 
 
 def _allocation(axis: Axis) -> Panel:
-    each = axis.mark(
-        "allocation", "alloc_mib_per_s", LOOKS["allocation"], weight="interval_s", filled=True
-    )
+    name, column, look = "allocation", "alloc_mib_per_s", LOOKS["allocation"]
+    if steps.are_few(axis):
+        each = steps.until_next(axis, name, column, look)
+    else:
+        each = axis.mark(name, column, look, weight="interval_s", filled=True)
     return Panel(
         "allocation",
         "Allocation, MiB/s",

@@ -157,16 +157,22 @@ def _by(death: PostMortem) -> str:
     return " by the kernel" if death.killer == "kernel" else f" by {death.killer}"
 
 
+def _matched(death: PostMortem) -> str:
+    """Returns what shows that the process is the one that died."""
+    if tuple(death.match_by) == ("only program",):
+        return "the only program in the input"
+    return f"matched by {', '.join(death.match_by)}"
+
+
 def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
     yield "Where", place(death.source, death.line_no)
     if death.process is not None:
         gap = "" if death.gap_s is None else f", {death.gap_s:.2g} s after its last cycle"
         last = "" if death.last_gc_num is None else f", gc {death.last_gc_num}"
-        by = ", ".join(death.match_by)
         yield (
             "Program",
-            f"process {death.process}{last}{gap} (matched by {by}; {death.confidence} "
-            f"confidence)",
+            f"process {death.process}{last}{gap} ({_matched(death)}; {death.confidence} "
+            "confidence)",
         )
     if death.live_mib is not None:
         live = f"live heap {_from_to(death.live_before_mib, death.live_mib)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -249,9 +250,84 @@ def test_a_swipe_over_a_chart_scrolls_the_page_of_a_phone(browser: Any, tmp_path
         session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
         page.wait_for_function("before => scrollY > before + 200", arg=before)
         assert ranges(page)[0] == "0 1000"
-        table = page.locator("#records")
-        assert table.evaluate("each => each.scrollWidth > each.clientWidth")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert wrong == []
+
+
+BEYOND = """all => all.filter(each => each.scrollWidth > each.clientWidth + 1)
+  .map(each => each.getAttribute('aria-label'))"""
+PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}}
+
+
+def test_on_a_phone_no_table_is_wider_than_the_screen(browser: Any, tmp_path: Path) -> None:
+    run = gca.read(SAMPLES / "together-go1.22.log", SAMPLES / "restart-go1.26.log")
+    with opened(browser, saved(run, tmp_path), **PHONE) as (page, wrong):
+        drawn_whole(page)
+        page.eval_on_selector_all(
+            "details", "all => all.forEach(each => { each.open = true; })"
+        )
+        assert page.eval_on_selector_all(".scroll", BEYOND) == []
+        row = page.locator("#records tbody tr").first
+        # A block of values with their names, in place of a row below a head.
+        labels = row.locator("td").evaluate_all("all => all.map(each => each.dataset.label)")
+        heads = page.locator("#records thead th").all_inner_texts()
+        assert [each.split(" ▼")[0] for each in heads[1:]] == labels
+        assert row.evaluate("each => getComputedStyle(each).display") == "grid"
+        assert page.locator("#records tbody tr").count() == 10
+        page.locator("#records thead button", has_text="marking").click()
+        shown = page.locator("#records td[data-label='marking, ms']").evaluate_all(
+            "all => all.map(each => Number(each.lastChild.textContent))"
+        )
+        assert shown == sorted(shown, reverse=True)
+        assert wrong == []
+
+
+def test_a_phone_has_several_ticks_that_do_not_touch(browser: Any, tmp_path: Path) -> None:
+    run = gca.read(ROOT / "tests/corpus/wild/go19393-22gb-late-cycles.log")
+    with opened(browser, saved(run, tmp_path), **PHONE) as (page, wrong):
+        drawn_whole(page)
+        boxes = page.locator("#timeline-heap .xs span").evaluate_all(
+            "all => all.map(each => each.getBoundingClientRect()).map(({left, right}) => [left, right])"
+        )
+        assert len(boxes) >= 3
+        assert all(one[1] < other[0] for one, other in pairwise(boxes))
+        assert wrong == []
+
+
+def test_a_short_log_has_steps_and_points_with_stems(browser: Any, tmp_path: Path) -> None:
+    run = gca.read(ROOT / "tests/corpus/wild/go19393-22gb-late-cycles.log")
+    with opened(browser, saved(run, tmp_path)) as (page, wrong):
+        drawn_whole(page)
+        assert page.locator("#timeline-pauses path.stems").count() == 2
+        share = page.locator("#timeline-gc_cpu path.line").last.get_attribute("d") or ""
+        assert share.count("H") >= 5
+        # Between two cycles the value is that of the later one, which it covers.
+        box, y = middle(page, "#timeline-gc_cpu .area")
+        page.mouse.move(box["x"] + 0.4 * box["width"], y)
+        said = page.inner_text("#timeline-gc_cpu .tip")
+        assert "GC CPU: 23.9 % · gc 286" in said
+        # One page of cycles needs no buttons to turn pages.
+        assert page.locator("#next").is_hidden()
+        assert "page" not in page.inner_text("#found")
+        assert wrong == []
+
+
+def test_the_figures_of_the_whole_run_are_the_key_figures(browser: Any, tmp_path: Path) -> None:
+    run = gca.read(METRICS)
+    with opened(browser, saved(run, tmp_path)) as (page, wrong):
+        drawn_whole(page)
+        assert "live heap up to 69.7 MiB" in page.inner_text("#range")
+        assert "max 69.7 MiB" in page.inner_text(".cards")
+        assert wrong == []
+
+
+def test_charts_of_one_process_say_that_their_figures_are_of_all(
+    browser: Any, tmp_path: Path
+) -> None:
+    run = gca.read(SAMPLES / "together-go1.22.log", SAMPLES / "restart-go1.26.log")
+    with opened(browser, saved(run, tmp_path)) as (page, wrong):
+        drawn_whole(page)
+        assert "All 4 processes: longest" in page.inner_text("#timeline-pauses figcaption")
         assert wrong == []
 
 

@@ -154,3 +154,36 @@ def test_a_page_has_no_rows_without_values_and_no_columns_without_any(page: Path
     )[0]
     assert re.findall(r"<th [^>]*>([^<]*)", heads) == ["Process", "live heap, max", "eff. GOGC"]
     assert 'href="../' not in html
+
+
+def test_bars_say_what_they_stand_for(browser: Any, page: Path) -> None:
+    with opened(browser, page) as (shown, wrong):
+        bars = shown.locator(".bars .bar")
+        assert bars.count() > 1
+        first = bars.first
+        name, cores, share = first.locator("span").all_inner_texts()
+        said = first.get_attribute("title") or ""
+        assert said.startswith(f"{name}: {cores} cores spent on GC, {share} of its CPU")
+        assert "99 % of pauses at most" in said
+        assert wrong == []
+
+
+def test_on_a_phone_the_tables_of_the_fleet_fit(browser: Any, page: Path) -> None:
+    with opened(browser, page, viewport={"width": 390, "height": 844}) as (shown, wrong):
+        wide = shown.locator(".scroll:has(table.wide)")
+        assert wide.count() >= 2
+        assert wide.evaluate_all(
+            "all => all.every(each => each.scrollWidth <= each.clientWidth + 1)"
+        )
+        shown.locator(f"{PROCESSES} thead button", has_text="GC CPU").click()
+        assert numbers(column(shown, 4)) == sorted(numbers(column(shown, 4)), reverse=True)
+        assert shown.evaluate("document.documentElement.scrollWidth") <= 390
+        assert wrong == []
+
+
+def test_the_worst_processes_come_before_what_changed(browser: Any, page: Path) -> None:
+    with opened(browser, page) as (shown, wrong):
+        heads = shown.locator("h2").all_inner_texts()
+        assert heads.index("Processes, the worst first") < heads.index("What changed")
+        assert shown.locator(".verdict a[href='#changes']").count() == 1
+        assert wrong == []

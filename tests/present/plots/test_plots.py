@@ -20,6 +20,7 @@ from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import binned, distribution
 from gctrace_analyzer.present.plots.events import ROWS, in_a_row
 from gctrace_analyzer.present.plots.figure import Band, Figure, Level, Mark, Panel
+from gctrace_analyzer.testing import read_text
 from tests.conftest import ROOT, SAMPLES
 
 if TYPE_CHECKING:
@@ -284,3 +285,47 @@ LINE_OF_A_PAUSE = (
     "gc {n} @{s:.3f}s 1%: 0.01+1.0+{pause} ms clock, 0.04+0.1/0.5/0+0.1 ms cpu, "
     "8->9->5 MB, 10 MB goal, 0 MB stacks, 0 MB globals, 4 P"
 )
+
+
+FEW = """\
+gc 1 @1.000s 1%: 0.1+9.8+0.1 ms clock, 0.2+1.0/9.0/0.0+0.2 ms cpu, 4->4->2 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 2 P
+gc 2 @3.000s 1%: 0.1+9.8+0.1 ms clock, 0.2+1.0/19.0/0.0+0.2 ms cpu, 8->8->2 MB, 8 MB goal, 0 MB stacks, 0 MB globals, 2 P
+gc 3 @7.000s 1%: 0.1+9.8+0.1 ms clock, 0.2+1.0/9.0/0.0+0.2 ms cpu, 6->6->2 MB, 6 MB goal, 0 MB stacks, 0 MB globals, 2 P
+"""
+
+
+def test_rates_of_few_cycles_are_steps_over_the_time_they_cover() -> None:
+    figure = described(read_text(FEW).report(), "timeline")
+    marks = {mark.name: mark for panel in figure.panels for mark in panel.marks}
+    share, allocation = marks["GC CPU"], marks["allocation"]
+    assert share.kind == allocation.kind == "step"
+    # From the start of the process, and then from the end of each cycle to that of the next.
+    assert share.x.to_list() == pytest.approx([0.0, 1.01, 3.01, 7.01], abs=1e-3)
+    assert share.y[3] == share.y[2]
+    assert allocation.x.to_list() == pytest.approx([1.0, 3.0, 7.0])
+    assert allocation.y.to_list() == pytest.approx([3.0, 1.0, 1.0], abs=0.6)
+    assert figure.x_range is not None
+    assert figure.x_range[0] == 0.0
+    assert all(mark.has_stems for mark in figure.panels[1].marks)
+
+
+def test_a_missing_cycle_leaves_a_gap_in_the_steps() -> None:
+    lines = FEW.splitlines(keepends=True)
+    figure = described(read_text(lines[0] + lines[2]).report(), "timeline")
+    allocation = figure.panels[-1].marks[0]
+    assert allocation.y.count() == 0
+
+
+def test_an_axis_begins_with_the_first_cycle_if_that_came_late() -> None:
+    late = FEW.replace("@1.000s", "@6.000s").replace("@3.000s", "@6.500s")
+    figure = described(read_text(late).report(), "timeline")
+    assert figure.x_range is not None
+    assert figure.x_range[0] == 6.0
+
+
+def test_a_plot_without_data_says_why() -> None:
+    figure = described(read_text(FEW).report(), "trade_off")
+    drawn = matplotlib_backend.draw(figure)
+    assert [text.get_text() for text in drawn.axes[0].texts] == [
+        " ".join(figure.all_notes) or "The input has no data for this plot."
+    ]

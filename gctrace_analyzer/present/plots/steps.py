@@ -1,0 +1,97 @@
+"""Rates of a short log as steps: a value holds from one cycle to the next, not in between two."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.present.plots.figure import Mark
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.present.plots.axis import Axis
+    from gctrace_analyzer.present.plots.palette import Look
+
+FEW = 100
+"""Cycles. So few are far enough apart that a slope between two would show values nobody measured,
+and that single ones are drawn larger, with a line down to zero."""
+
+_SIZE_OF_FEW, _SIZE = 6, 4
+
+
+def are_few(axis: Axis) -> bool:
+    """Returns whether the axis shows single cycles that can be told apart."""
+    return not axis.by_dumps and len(axis.cycles) <= FEW
+
+
+def points_of(axis: Axis) -> dict[str, Any]:
+    """Returns how the points of single cycles are drawn, as arguments of a mark."""
+    few = are_few(axis)
+    return {"kind": "points", "size": _SIZE_OF_FEW if few else _SIZE, "has_stems": few}
+
+
+def since_before(axis: Axis, name: str, column: str, look: Look) -> Mark:
+    """Returns a value that each cycle has since the end of the one before."""
+    return _mark(
+        axis, name, column, look, pl.col("end_s") - pl.col("elapsed_s"), pl.col("end_s")
+    )
+
+
+def until_next(axis: Axis, name: str, column: str, look: Look) -> Mark:
+    """Returns a value that each cycle has from its start to that of the next, as an area."""
+    begin = pl.col("start_s")
+    end = begin.shift(-1).over("process").fill_null(pl.col("end_s"))
+    return _mark(axis, name, column, look, begin, end, is_filled=True)
+
+
+def _mark(
+    axis: Axis,
+    name: str,
+    column: str,
+    look: Look,
+    begin_s: pl.Expr,
+    end_s: pl.Expr,
+    *,
+    is_filled: bool = False,
+) -> Mark:
+    """Returns steps; a last point has the end of those that no other follows at once."""
+    rows = axis.cycles.select(
+        "process",
+        begin=begin_s,
+        end=end_s,
+        zero=_zero(axis),
+        y=pl.col(column).cast(pl.Float64),
+        where=axis.where(),
+    )
+    rows = rows.filter(pl.col("y").is_not_null(), pl.col("begin") <= pl.col("end"))
+    follows = (pl.col("begin").shift(-1) - pl.col("end")).abs() <= _TOGETHER_S
+    is_last = ~(follows & (pl.col("process").shift(-1) == pl.col("process"))).fill_null(
+        value=False
+    )
+    rows = rows.with_row_index("row")
+    ends = rows.filter(is_last).with_columns(begin="end")
+    gaps = ends.with_columns(y=pl.lit(None, pl.Float64))
+    parts = [part.with_columns(part=number) for number, part in enumerate((rows, ends, gaps))]
+    points = pl.concat(parts).sort("row", "part")[:-1]
+    x = points.select(_placed(pl.col("begin"), is_time=axis.is_time)).to_series()
+    return Mark(name, x, points["y"], "step", look, where=points["where"], filled=is_filled)
+
+
+_TOGETHER_S = 0.0015
+"""Seconds between two values that follow each other: starts are printed in whole milliseconds."""
+
+
+def _zero(axis: Axis) -> pl.Expr:
+    """Returns the moment that the seconds of each process count from; of no use without one."""
+    return (
+        pl.col("x") - pl.duration(microseconds=_micro("start_s")) if axis.is_time else pl.lit(0)
+    )
+
+
+def _placed(seconds: pl.Expr, *, is_time: bool) -> pl.Expr:
+    micro = (seconds * 1e6).round().cast(pl.Int64)
+    return pl.col("zero") + pl.duration(microseconds=micro) if is_time else seconds
+
+
+def _micro(name: str) -> pl.Expr:
+    return (pl.col(name) * 1e6).round().cast(pl.Int64)
