@@ -70,7 +70,11 @@ def build(folder: Path) -> Path:
     command = [cargo, "build", "--release", "--locked", "--lib", "--message-format=json"]
     # Without a network it must fail soon.
     patience = {"CARGO_NET_RETRY": "1", "CARGO_HTTP_TIMEOUT": "15"}
-    python = {"PYO3_PYTHON": sys.executable}
+    # The stable interface needs no interpreter: without one, cargo does not build it again for each
+    # environment. The module must not be linked to the library of one version of Python.
+    python = {"PYO3_NO_PYTHON": "1", "PYO3_BUILD_EXTENSION_MODULE": "1"}
+    if os.name == "nt":
+        python = {"PYO3_PYTHON": sys.executable}
     linker: dict[str, str] = {}
     if sys.platform == "darwin":
         # The symbols of Python are found when the module is loaded.

@@ -87,6 +87,9 @@ def test_with_rust_the_wheel_has_the_core(tmp_path: Path) -> None:
         sys.executable, "-m", "gctrace_analyzer", "--version", core="", cwd=tmp_path / "there"
     )
     assert shown.stdout == f"gctrace-analyze {gca.__version__} (core: compiled)\n"
+    # Linked to the library of one Python, it could not be loaded by others.
+    core = next((tmp_path / "there").rglob("_core.*"))
+    assert b"libpython" not in core.read_bytes()
 
 
 def test_the_installed_command(installed: Path, tmp_path: Path) -> None:
