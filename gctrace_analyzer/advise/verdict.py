@@ -232,7 +232,7 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
         return root.advice
     if first is not None:
         return f"Set {_setting(first, advice)}."
-    if root.id == "GC016":
+    if root.id in ("GC015", "GC016"):
         return _raise_limit(advice) or root.advice
     if ALLOCATE_LESS in root.advice:
         less = f"{ALLOCATE_LESS[0].upper()}{ALLOCATE_LESS[1:]}"

@@ -59,6 +59,14 @@ values are the tail of a distribution rather than a step at GOGC."""
 _FIT_MIN_LIVE_MIB = 4
 """MiB. Goals of smaller live heaps may be the heap minimum."""
 
+_IDLE_RATE = 0.5
+"""Share of the usual allocation rate. At or below it, a program that has its usual load when it
+is busy was idle for half of the time or more."""
+
+_RAISED_ROOM_MIB = 42
+"""MiB between live heap and goal. From there on the trigger is over 2 MiB below the goal, because
+it is at most 95 % of the way or 4 MiB below, so the printed heap shows whether it was passed."""
+
 _GOGC_TOLERANCE = 0.02
 """Relative difference from GOGC that a goal set by GOGC may have, beyond rounding."""
 
@@ -86,9 +94,14 @@ def within_process(cycles: pl.DataFrame) -> Callable[[pl.Expr], pl.Expr]:
 
 
 def idle_gap(t: Thresholds) -> pl.Expr:
-    """Returns whether far more time than usual passed since the cycle before; of one process."""
-    gap = pl.col("interval_s")
-    return (gap >= t.idle_gap_s) & (gap >= t.idle_gap_times * gap.median())
+    """Returns whether hardly anything was allocated for far longer than usual; of one process.
+
+    After a peak of the heap the goal is high, and a busy program has no cycle for long either.
+    """
+    gap, rate = pl.col("interval_s"), before("alloc_mib_per_s")
+    usual = pl.col("alloc_mib_per_s").median()
+    idle = (rate <= _IDLE_RATE * usual).fill_null(value=True)
+    return (gap >= t.idle_gap_s) & (gap >= t.idle_gap_times * gap.median()) & idle
 
 
 def wall_ms() -> pl.Expr:
@@ -155,7 +168,8 @@ def effective_gogc(live_before: pl.Expr | None = None) -> pl.Expr:
 
     From Go 1.18 on stacks and globals count as well. The printed sizes are truncated to whole
     MiB, so the middle of the range is used; the remaining error is at most
-    100 × (1 + GOGC/100) / (live heap in MiB) percentage points.
+    100 × (1 + GOGC/100) / (live heap in MiB) percentage points. Null where a large allocation
+    raised the goal.
 
     Args:
         live_before: the live heap of the cycle before, if a column has it already.
@@ -166,7 +180,22 @@ def effective_gogc(live_before: pl.Expr | None = None) -> pl.Expr:
     truncated = 0.5 + pl.when(stacks > 0).then(0.5).otherwise(0.0)
     live = before("heap_live_mib") if live_before is None else live_before
     scannable = live + stacks + globals_ + truncated
-    return 100 * (pl.col("heap_goal_mib") - live) / scannable
+    gogc = 100 * (pl.col("heap_goal_mib") - live) / scannable
+    return pl.when(~_goal_was_raised(live)).then(gogc)
+
+
+def _goal_was_raised(live: pl.Expr) -> pl.Expr:
+    """Returns whether one large allocation took the heap past the goal at the start of a cycle.
+
+    The runtime then raises the goal to just above the heap, so it shows neither GOGC nor a limit.
+    Smaller allocations start a cycle at the trigger, which is at most 95 % of the way from the
+    live heap to the goal, or 4 MiB below the goal if that is closer.
+
+    Source: heapGoalInternal (64 KiB above the heap) and, up to Go 1.17, startCycle (1 MiB above).
+    """
+    goal = pl.col("heap_goal_mib")
+    raised = pl.col("heap_start_mib").is_between(goal - 1, goal)
+    return (raised & (goal - live >= _RAISED_ROOM_MIB)).fill_null(value=False)
 
 
 def goal_mib(live_mib: float, roots_mib: float, gogc: float) -> float:

@@ -177,7 +177,10 @@ BARELY: dict[Callable[..., Any], tuple[int, dict[str, list[Any]]]] = {
     forced_loop: (5, {"forced": [True] * 4 + [False]}),
     pause_outlier: (20, {"stw_mark_term_ms": [0.02] * 19 + [1.01]}),
     allocation_surge: (20, {"alloc_mib_per_s": [10.0] * 15 + [41.0] * 5}),
-    idle: (4, {"interval_s": [None, 0.25, 0.25, 5.0]}),
+    idle: (
+        4,
+        {"interval_s": [None, 0.25, 0.25, 5.0], "alloc_mib_per_s": [10.0, 10.0, 0.5, 10.0]},
+    ),
 }
 """The fewest cycles of each kind of episode: their number, and what is unusual in them."""
 
@@ -336,6 +339,8 @@ def test_a_program_that_only_runs_the_periodic_cycle_is_idle_from_the_cycle_befo
 
 
 LIVE = [100] * 4
+QUIET = [None, 1.0, 1.0, 30.0, 1.0]
+SLOW = [10.0, 10.0, 0.5, 10.0, 10.0]
 SIDES: list[tuple[Callable[..., Any], int, dict[str, list[Any]], int]] = [
     (limit_thrash, 4, {"heap_goal_mib": [200, 100, 100, 100]}, 1),
     (limit_thrash, 4, {"heap_goal_mib": [200, 101, 100, 100]}, 0),
@@ -383,12 +388,17 @@ SIDES: list[tuple[Callable[..., Any], int, dict[str, list[Any]], int]] = [
     (idle, 5, {"interval_s": [None, 1.0, 1.0, 119.9, 1.0]}, 1),
     (idle, 5, {"interval_s": [None, 1.0, 1.0, 121.0, 1.0]}, 1),
     # Too long or too short for the periodic cycle, but far longer than usual
-    (idle, 5, {"interval_s": [None, 1.0, 1.0, 121.1, 1.0]}, 1),
-    (idle, 5, {"interval_s": [None, 1.0, 1.0, 20.0, 1.0]}, 1),
-    (idle, 5, {"interval_s": [None, 1.0, 1.0, 19.9, 1.0]}, 0),
-    (idle, 5, {"interval_s": [None, 0.1, 0.1, 5.0, 0.1]}, 1),
-    (idle, 5, {"interval_s": [None, 0.1, 0.1, 4.9, 0.1]}, 0),
+    (idle, 5, {"interval_s": [None, 1.0, 1.0, 121.1, 1.0], "alloc_mib_per_s": SLOW}, 1),
+    (idle, 5, {"interval_s": [None, 1.0, 1.0, 20.0, 1.0], "alloc_mib_per_s": SLOW}, 1),
+    (idle, 5, {"interval_s": [None, 1.0, 1.0, 19.9, 1.0], "alloc_mib_per_s": SLOW}, 0),
+    (idle, 5, {"interval_s": [None, 0.1, 0.1, 5.0, 0.1], "alloc_mib_per_s": SLOW}, 1),
+    (idle, 5, {"interval_s": [None, 0.1, 0.1, 4.9, 0.1], "alloc_mib_per_s": SLOW}, 0),
     (idle, 2, {"interval_s": [None, None]}, 0),
+    # A large heap takes long to fill: at over half of the usual rate, the program was busy.
+    (idle, 5, {"interval_s": QUIET, "alloc_mib_per_s": [10.0, 10.0, 5.0, 10.0, 10.0]}, 1),
+    (idle, 5, {"interval_s": QUIET, "alloc_mib_per_s": [10.0, 10.0, 5.1, 10.0, 10.0]}, 0),
+    (idle, 5, {"interval_s": QUIET, "alloc_mib_per_s": [10.0, 10.0, None, 10.0, 10.0]}, 1),
+    (idle, 5, {"interval_s": QUIET, "alloc_mib_per_s": [0.0] * 5}, 1),
 ]  # fmt: skip
 
 
@@ -482,7 +492,7 @@ def test_the_figures_of_the_other_episodes_by_hand() -> None:
     (surge,) = allocation_surge(usual_cycles(0, 20, **surging), DEFAULT)
     assert surge["alloc_mib_per_s"] == pytest.approx(5 * 60 / 4.05)
     assert surge["reason"] == ("The program allocated 74 MiB/s; the usual rate is 10 MiB/s.")
-    (gap,) = idle(usual_cycles(0, 5, interval_s=[None, 1.0, 1.0, 30.0, 1.0]), DEFAULT)
+    (gap,) = idle(usual_cycles(0, 5, interval_s=QUIET, alloc_mib_per_s=SLOW), DEFAULT)
     assert (gap["first_gc"], gap["last_gc"]) == (3, 4)
     assert gap["reason"] == "No GC cycle ran for 30 s; usually there is one every 1.0 s."
     for ms, severity in ((10.0, "warn"), (10.1, "bad")):

@@ -225,7 +225,13 @@ def _merge_processes(findings: list[Finding]) -> list[Finding]:
         if not others:
             merged += same
             continue
-        worst = max(same, key=lambda each: SEVERITIES.index(each.severity))
+        # Of equally bad pauses, the longest.
+        worst = max(
+            same,
+            key=lambda each: (
+                SEVERITIES.index(each.severity), each.figures.get("max_ms") or 0.0
+            ),
+        )  # fmt: skip
         more = "another process" if others == 1 else f"{others:,} other processes"
         merged.append(replace(worst, evidence=f"{worst.evidence} The same is true of {more}."))
     return merged
@@ -238,13 +244,27 @@ def _by_cause(findings: list[Finding]) -> list[Finding]:
     for each in findings:
         causes = [cause for cause in each.explained_by if cause in present]
         explained.append(replace(each, because_of=causes[0]) if causes else each)
+    worst = _worst_effects(explained)
     return sorted(
         explained,
         key=lambda each: (
-            -SEVERITIES.index(each.severity),
+            -max(SEVERITIES.index(each.severity), worst.get(each.id, 0)),
             each.because_of is not None,
             _COST.get(_LIKE.get(each.id, each.id), len(_COST)),
             # Of the two pauses of a cycle, the longer one.
             -each.figures.get("max_ms", 0.0) if each.id in _PAUSES else 0.0,
         ),
     )
+
+
+def _worst_effects(findings: list[Finding]) -> dict[str, int]:
+    """Returns the worst severity of what each finding causes, directly or not, as a number."""
+    worst: dict[str, int] = {}
+    cause_of = {each.id: each.because_of for each in findings}
+    for each in findings:
+        cause, seen = each.because_of, {each.id}
+        while cause is not None and cause not in seen:
+            seen.add(cause)
+            worst[cause] = max(worst.get(cause, 0), SEVERITIES.index(each.severity))
+            cause = cause_of.get(cause)
+    return worst

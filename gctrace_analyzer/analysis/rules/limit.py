@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _GUIDE = "go.dev/doc/gc-guide"
+_TIGHT = "GC015"
 
 
 @rule(
@@ -37,12 +38,13 @@ _GUIDE = "go.dev/doc/gc-guide"
     "cycles, the memory limit sets over {t.thrash_limited_share:.0%} of the goals, the median "
     "effective GOGC is at most {t.thrash_gogc:g}, and GC is running at least "
     "{t.thrash_active_share:.0%} of the time. What is at most {t.episode_join_cycles} cycles or "
-    "{t.episode_join_s:g} s apart is one episode.",
+    "{t.episode_join_s:g} s apart is one episode. Thrashing in less than a tenth of the run, over "
+    "before its last tenth, is an effect of limit-tight if that matches.",
     advice="Raise GOMEMLIMIT (and the container's limit, if it is too low), or keep less in "
     "memory. If you can do neither: first set GOGC to a low value such as 25, then remove "
     "GOMEMLIMIT; the heap then grows past the limit, but GC no longer runs all the time.",
     source=f"{_GUIDE}; golang/go#58106, #59324; measured on runs with a known limiter state",
-    explained_by=("GC021",),
+    explained_by=("GC021", _TIGHT),
 )
 def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
     """Reports the episodes of thrashing of a process together."""
@@ -71,7 +73,24 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
         end_s=episodes["end_s"].max(),  # type: ignore[arg-type]  # a float column
         examples=example_lines(episodes.sort("length_s", descending=True)),
         headline=f"GOMEMLIMIT is too low for the live heap: {cost}.",
-        explained_by=None if facts.grew_into_limit else (),
+        explained_by=_causes(facts, (_TIGHT,) if _thrashed_in_passing(facts) else ()),
+    )
+
+
+def _causes(facts: ProcessFacts, otherwise: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Returns what explains a finding: the rule's causes if the live heap grew into the limit."""
+    return None if facts.grew_into_limit else otherwise
+
+
+def _thrashed_in_passing(facts: ProcessFacts) -> bool:
+    """Returns whether all thrashing was short, and over well before the end of the run."""
+    episodes = facts.episodes.filter(kind="limit-thrash")
+    short_s = _IN_PASSING * (facts.summary.span_s or 0.0)
+    length_s = total(episodes["end_s"] - episodes["start_s"])
+    return (
+        len(episodes) > 0
+        and length_s < short_s
+        and maximum(episodes["end_s"]) < maximum(facts.cycles["end_s"]) - short_s
     )
 
 
@@ -88,6 +107,9 @@ def _cost(facts: ProcessFacts, worst: dict[str, Any], length_s: float) -> str:
 
 _MOST_OF_RUN = 0.8
 """Share of the run's time. Thrashing that lasts longer is described by the figures of the run."""
+
+_IN_PASSING = 0.1
+"""Share of the run's time. Shorter thrashing that is over does not explain what GC costs in all."""
 
 
 @rule(
@@ -161,7 +183,7 @@ def _effective_gogc(facts: ProcessFacts) -> float | None:
 
 
 @rule(
-    "GC015",
+    _TIGHT,
     "limit-tight",
     meaning="The memory limit leaves the heap little room, so GC runs far more often than GOGC "
     "asks for.",
@@ -187,7 +209,7 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
             ),
             headline="GOMEMLIMIT is close to the live heap: it leaves room for only "
             f"{max(gogc, 0):.0f} % more, so GC runs far more often than GOGC asks for.",
-            explained_by=None if facts.grew_into_limit else ("GC016",),
+            explained_by=_causes(facts, () if _thrashed_in_passing(facts) else ("GC016",)),
         )
 
 

@@ -26,14 +26,17 @@ _LONG = (
     "it is over {t.stw_bad_ms:g} ms."
 )
 
+_CHECK_CPUS = (
+    "Check for a CPU quota, other programs on the same CPUs, and fewer CPUs than GOMAXPROCS"
+)
+
 
 @rule(
     "GC009",
     "long-stw-sweep-termination",
     meaning="Requests wait because stopping the world takes a long time.",
     condition="Sweep-termination pauses: " + _LONG,
-    advice="Check for a CPU quota, and for fewer CPUs than GOMAXPROCS; before Go 1.14, a "
-    "loop without function calls also delays the stop.",
+    advice=f"{_CHECK_CPUS}; before Go 1.14, a loop without function calls also delays the stop.",
     source="golang/go#17831, #42642, #31222",
     explained_by=("GC013", "GC012"),
 )
@@ -41,7 +44,7 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the pauses before marking."""
     advice = None
     if not facts.may_be_before(1, 14):
-        advice = "Check for a CPU quota, and for fewer CPUs than GOMAXPROCS."
+        advice = f"{_CHECK_CPUS}."
     yield from _long_pauses(facts, "stw_sweep_term_ms", "before marking", advice)
 
 
@@ -50,8 +53,7 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     "long-stw-mark-termination",
     meaning="Requests wait because the world stays stopped for a long time at the end of marking.",
     condition="Mark-termination pauses (Go 1.4 and earlier: whole collections): " + _LONG,
-    advice="Check for a CPU quota, and for fewer CPUs than GOMAXPROCS; with Go 1.7 and earlier, "
-    "upgrade.",
+    advice=f"{_CHECK_CPUS}; with Go 1.7 and earlier, upgrade.",
     source="golang/go#42642",
     explained_by=("GC013", "GC012", "GC043"),
 )
@@ -59,7 +61,7 @@ def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the pauses after marking."""
     advice = None
     if not facts.may_be_before(1, 8):
-        advice = "Check for a CPU quota, and for fewer CPUs than GOMAXPROCS."
+        advice = f"{_CHECK_CPUS}."
     timed = facts.cycles["stw_sweep_term_ms"].count() > 0
     which = "after marking" if timed else "for a whole collection"
     yield from _long_pauses(facts, "stw_mark_term_ms", which, advice)
@@ -86,9 +88,12 @@ def _long_pauses(
     tail = f"1 in 100 of these pauses takes over {shown[0]}, half of them over {shown[2]}"
     if len(values) < FOR_P99:
         tail = f"half of these {len(values):,} pauses take over {shown[2]}"
+    text = f"The program stops for up to {shown[1]} {which}; {tail}."
+    if len(values) == 1:
+        text = f"The program stops once, for {shown[1]}, {which}."
     yield Evidence(
         severity,
-        f"The program stops for up to {shown[1]} {which}; {tail}.",
+        text,
         {"p50_ms": values.median(), "p90_ms": high, "p99_ms": p99, "max_ms": longest},
         examples=example_lines(facts.cycles, column),
         advice=advice,

@@ -87,11 +87,18 @@ def test_a_short_process_next_to_a_long_one_is_not_reported() -> None:
 def test_the_worst_findings_come_first_and_effects_after_causes() -> None:
     for path in sorted(SAMPLES.glob("*.log")):
         findings = gca.read(path).findings()
-        ranks = [("bad", "warn", "info", "ok").index(each) for each in findings["severity"]]
+        cause_of = dict(findings.select("id", "because_of").iter_rows())
+        worst: dict[str, int] = {}
+        for name, severity in findings.select("id", "severity").iter_rows():
+            each, rank = name, ("bad", "warn", "info", "ok").index(severity)
+            while each is not None:
+                worst[each] = min(rank, worst.get(each, rank))
+                each = cause_of[each]
+        ranks = [worst[each] for each in findings["id"]]
         assert ranks == sorted(ranks)
-        for severity in findings["severity"].unique():
-            explained = findings.filter(severity=severity)["because_of"].is_not_null()
-            assert explained.to_list() == sorted(explained.to_list())
+        for rank in set(ranks):
+            explained = [cause_of[each] is not None for each in worst if worst[each] == rank]
+            assert explained == sorted(explained)
         assert set(findings["because_of"].drop_nulls()) <= set(findings["id"])
 
 
@@ -280,9 +287,20 @@ def test_findings_are_in_the_order_of_what_they_cost() -> None:
     ]
     ordered = _by_cause(found)
     assert [each.id for each in ordered] == [
-        "GC001", "GC021", "GC009", "GC010", "GC005", "GC022", "GC034",
+        "GC005", "GC001", "GC021", "GC009", "GC010", "GC022", "GC034",
     ]  # fmt: skip
-    assert [each.because_of for each in ordered] == ["GC005", *[None] * 4, "GC021", None]
+    assert [each.because_of for each in ordered] == [None, "GC005", *[None] * 3, "GC021", None]
+
+
+def test_a_cause_is_as_bad_as_its_worst_effect() -> None:
+    """Growth into a limit is a warning, the thrashing that follows is bad, as a long pause is."""
+    found = [
+        replace(finding("GC016", "bad"), explained_by=("GC021",)),
+        replace(finding("GC001", "warn"), explained_by=("GC016",)),
+        replace(finding("GC009", "bad"), figures={"max_ms": 53.0}),
+        finding("GC021", "warn"),
+    ]
+    assert [each.id for each in _by_cause(found)] == ["GC021", "GC009", "GC016", "GC001"]
 
 
 def test_of_several_processes_the_worst_finding_is_kept() -> None:
@@ -294,6 +312,11 @@ def test_of_several_processes_the_worst_finding_is_kept() -> None:
     assert merged.evidence.endswith(" The same is true of 2 other processes.")
     (two,) = _merge_processes(several[:2])
     assert two.evidence.endswith(" The same is true of another process.")
+    # Of equally bad pauses, the longest is the one that reports name.
+    pauses = [replace(finding("GC009", "bad"), process=at, figures={"max_ms": ms})
+              for at, ms in enumerate([68.0, 329.0, 11.0])]  # fmt: skip
+    (longest,) = _merge_processes(pauses)
+    assert longest.process == 1
     # Several of one process stay.
     assert len(_merge_processes(several[1:3])) == 2
 

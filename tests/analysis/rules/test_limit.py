@@ -11,6 +11,7 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.rules import limit
+from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
 from tests.helpers.corpus import live
 from tests.helpers.facts import facts_of, facts_of_run, log_of, matches
@@ -149,3 +150,38 @@ def test_thrashing_for_most_of_a_run_costs_what_the_run_costs(
     episodes = thrashing((0.0, seconds), gc_cpu_share=[share])
     (found,) = matches(limit.limit_thrash, replace(facts, summary=summary, episodes=episodes))
     assert found.headline == f"GOMEMLIMIT is too low for the live heap: {cost}."
+
+
+def passing(thrashing: range, count: int = 200) -> str:
+    """A limit that leaves 10 % all the time, and less than nothing in some cycles."""
+    return log_of(
+        count,
+        every=0.1,
+        live=lambda n: 80 + 6 * n % 7,
+        start=85,
+        end=86,
+        goal=lambda n: 79 if n in thrashing else 90,
+    )
+
+
+@pytest.mark.parametrize(
+    ("thrashing", "root"),
+    [
+        (range(40, 48), "limit-tight"),
+        (range(40, 70), "limit-thrash"),
+        (range(190, 198), "limit-thrash"),
+    ],
+)
+def test_thrashing_in_passing_is_an_effect_of_a_tight_limit(
+    thrashing: range, root: str
+) -> None:
+    run = read_text(passing(thrashing))
+    causes = dict(run.findings().select("name", "because_of").iter_rows())
+    assert causes["limit-tight"] == (None if root == "limit-tight" else "GC016")
+    assert causes["limit-thrash"] == ("GC015" if root == "limit-tight" else None)
+    found = run.report().verdict
+    assert found is not None
+    tight = "GOMEMLIMIT is close to the live heap: it leaves room for only 8 % more"
+    assert found.sentence.startswith(tight) == (root == "limit-tight")
+    assert found.action.startswith("Raise GOMEMLIMIT to at least 1")
+    assert (found.start_s is None) == (root == "limit-tight")

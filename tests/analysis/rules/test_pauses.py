@@ -30,6 +30,11 @@ def test_one_long_pause_is_enough(longest: str, severities: list[str]) -> None:
     assert not matches(pauses.long_sweep_termination, facts_of(with_pauses(60, c30=longest)))
 
 
+def test_a_single_pause_has_no_median() -> None:
+    (finding,) = matches(pauses.long_mark_termination, facts_of(with_pauses(1, c1="11.5")))
+    assert finding.evidence == "The program stops once, for 12 ms, after marking."
+
+
 def test_many_pauses_above_a_millisecond_are_a_note() -> None:
     text = log_of(60).replace(": 0.02+5", ": 1.4+5")
     (finding,) = matches(pauses.long_sweep_termination, facts_of(text))
