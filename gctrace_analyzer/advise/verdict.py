@@ -219,7 +219,8 @@ def _after_death(death: PostMortem, advice: Advice) -> str:
     first = _advised(advice)
     sets_limit = any(each.startswith("Set GOMEMLIMIT") for each in death.advice)
     if first is not None and first["memory_limit_mib"] and sets_limit:
-        return f"Set {_setting(first, advice)}."
+        rest = [each for each in death.advice if not each.startswith("Set GOMEMLIMIT")]
+        return " ".join([f"Set {_setting(first, advice)}.", *rest])
     # What to do at once; the post-mortem has the rest.
     return " ".join(death.advice) if death.live_mib is not None else "".join(death.advice[:1])
 

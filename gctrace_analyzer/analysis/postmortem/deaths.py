@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.postmortem.pairing import (
     same_host,
     without_kill,
 )
+from gctrace_analyzer.analysis.postmortem.unseen import REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
@@ -217,7 +218,7 @@ def _fatal(table: pl.DataFrame) -> Iterator[Row]:
     for row in table.iter_rows(named=True):
         yield {
             **row,
-            "kind": "Go's own out of memory",
+            "kind": REFUSED,
             "proven": True,
             "killer": "the Go runtime",
             "comm": row["ident"],

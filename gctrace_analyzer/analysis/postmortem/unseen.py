@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+REFUSED = "Go's own out of memory"
+"""The kind of a death by the Go runtime itself, to which the system gave no memory."""
+
+CHECK_LIMITS = (
+    "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the free "
+    "memory of the host; GOMEMLIMIT makes GC run earlier, if the live heap fits."
+)
+
 MOST_OF_LIMIT = 0.9
 """Share of the limit. A live heap above it leaves less than a tenth to everything else, and a
 higher GOMEMLIMIT leaves too little to memory that Go does not count."""
@@ -31,11 +39,6 @@ def reading_of_unseen(facts: Row, dumps: list[Memory]) -> Iterator[str]:
         dumps: what `dumps_of` returns.
     """
     resident = facts["resident_mib"]
-    if facts["scope"] == "memcg" and facts["limit_mib"] is None:
-        yield (
-            "It reached the memory limit of its cgroup (container or unit), which the input does "
-            "not name."
-        )
     if not dumps:
         yield (
             "How much of its memory was the Go heap is unknown: the input has neither its GC "
@@ -86,8 +89,13 @@ def _last_dump(memory: Memory, resident: float | None) -> str:
 def advice_on_unseen(facts: Row, dumps: list[Memory], settings: Settings) -> Iterator[str]:
     """Yields what can be done at once, and what to record before the next kill."""
     limit, victim = facts["limit_mib"], facts.get("victim")
-    is_go = bool(dumps) or any(
-        settings.value(name) is not None for name in ("memory_limit_mib", "gogc", "go_version")
+    is_go = (
+        facts["kind"] == REFUSED
+        or bool(dumps)
+        or any(
+            settings.value(name) is not None
+            for name in ("memory_limit_mib", "gogc", "go_version")
+        )
     )
     if_go = "" if is_go else f"If {victim or 'it'} is written in Go, "
     if limit is not None and settings.value("memory_limit_mib") is None:
@@ -101,7 +109,9 @@ def advice_on_unseen(facts: Row, dumps: list[Memory], settings: Settings) -> Ite
         f"{run} with GODEBUG=gctrace=1, keep its standard error, and add it to the input: it shows "
         "whether the live heap grew or the heap goal was above the limit."
     )
-    if limit is None and facts["scope"] != "global":
+    if facts["kind"] == REFUSED:
+        yield CHECK_LIMITS
+    elif limit is None and facts["scope"] != "global":
         yield (
             "Add the memory limit as well: the output of `docker inspect`, `kubectl describe pod` "
             "or `systemctl show`, or the whole message of the kernel (`journalctl -k`)."

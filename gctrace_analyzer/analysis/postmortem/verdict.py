@@ -9,12 +9,14 @@ import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 from gctrace_analyzer.analysis.postmortem.unseen import (
+    CHECK_LIMITS,
     MOST_OF_LIMIT,
+    REFUSED,
     advice_on_unseen,
     dumps_of,
     reading_of_unseen,
 )
-from gctrace_analyzer.units import duration_text
+from gctrace_analyzer.units import duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,6 +47,8 @@ the last cycle, heap growth does not explain it."""
 
 TIMESTAMP_S = 1.0
 """Seconds. Timestamps may be truncated to seconds."""
+
+_MIB = 1 << 20
 
 
 _NEEDS_LIMIT = (
@@ -89,7 +93,7 @@ def explain_death(
             ("Next time, save the output of `journalctl -k` or `dmesg` on the host.",),
             "cannot tell",
         )
-    reading = [*_about_limit(facts, death, tables), *_about_runtime(facts)]
+    reading = [*_about_limit(facts, death, tables), *_about_runtime(facts, death)]
     limit, live = facts["limit_mib"], facts["live_mib"]
     ceiling = limit if limit is not None else facts["resident_mib"]
     if live is None:
@@ -97,6 +101,8 @@ def explain_death(
         reading += reading_of_unseen(facts, dumps)
         to_do = advice_on_unseen(facts, dumps, settings)
         return Explanation(tuple(reading), tuple(to_do), "cannot tell")
+    if not ceiling and facts["kind"] == REFUSED:
+        return Explanation((*reading, *_about_growth(facts)), (CHECK_LIMITS,), "cannot tell")
     if not ceiling:
         reading.append(
             "What the heap did is unknown, because its limit and its resident size are not in the "
@@ -129,7 +135,7 @@ def explain_death(
     preventable = "partly"
     if settings.value("memory_limit_mib") is None:
         preventable = "for a while" if growth else "yes" if limit else "partly"
-    advice_lines = tuple(_limit_advice(limit, live, settings))
+    advice_lines = tuple(_limit_advice(facts, live, settings))
     if preventable == "for a while":
         advice_lines += (_FIND_GROWTH,)
     return Explanation((*reading, *growth), advice_lines, preventable)
@@ -139,6 +145,11 @@ def _about_limit(facts: Row, death: Row, tables: Mapping[str, pl.DataFrame]) -> 
     if facts["scope"] == "global":
         rank = _rank(death, tables)
         yield f"The host ran out of memory; the program was within its limits.{rank}"
+    elif facts["scope"] == "memcg" and facts["limit_mib"] is None:
+        yield (
+            "It reached the memory limit of its cgroup (container or unit), which the input does "
+            "not name."
+        )
     elif facts["limit_mib"] is not None and facts["limit_is"]:
         resident = facts.get("resident_mib")
         if facts.get("not_before_at") is None or resident is None:
@@ -178,11 +189,15 @@ def _rank(death: Row, tables: Mapping[str, pl.DataFrame]) -> str:
     return f" {rank - 1} of {len(tasks)} tasks listed were larger."
 
 
-def _about_runtime(facts: Row) -> Iterator[str]:
-    if facts["kind"] == "Go's own out of memory":
+def _about_runtime(facts: Row, death: Row) -> Iterator[str]:
+    if facts["kind"] == REFUSED:
+        asked, used = (death.get(f"{name}_bytes") for name in ("requested", "in_use"))
+        sizes = ("memory", "")
+        if asked is not None and used is not None:
+            sizes = (size_text(asked / _MIB), f", which had {size_text(used / _MIB)} in use")
         yield (
-            "The operating system refused memory to the Go runtime: an address-space limit "
-            "(`ulimit -v`) or no free memory at all. It was not the OOM killer."
+            f"The operating system refused {sizes[0]} to the Go runtime{sizes[1]}: an "
+            "address-space limit (`ulimit -v`) or no free memory at all. It was not the OOM killer."
         )
 
 
@@ -225,9 +240,14 @@ def _about_growth(facts: Row) -> Iterator[str]:
         yield (f"The live heap grew from {first:,} to {live:,} MiB within the last minute.")
 
 
-def _limit_advice(limit: float | None, live: int, settings: Settings) -> Iterator[str]:
-    gomemlimit = settings.value("memory_limit_mib")
-    if limit is None:
+def _limit_advice(facts: Row, live: int, settings: Settings) -> Iterator[str]:
+    limit, gomemlimit = facts["limit_mib"], settings.value("memory_limit_mib")
+    if limit is None and facts["scope"] == "memcg":
+        yield (
+            "Set GOMEMLIMIT to 90 % of the limit of its cgroup, which `docker inspect`, `kubectl "
+            "describe pod` or `systemctl show` names, so that GC runs before memory reaches it."
+        )
+    elif limit is None:
         yield "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."
     elif gomemlimit is None:
         yield (

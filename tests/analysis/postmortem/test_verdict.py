@@ -83,8 +83,39 @@ def test_a_long_time_without_a_cycle_and_a_goal_above_the_limit_are_named() -> N
 
 
 def test_gos_own_out_of_memory_is_not_the_oom_killer() -> None:
-    reading = explained(kind="Go's own out of memory", limit_mib=None).reading
-    assert "ulimit -v" in reading[0]
+    refused = {"kind": "Go's own out of memory", "scope": None, "limit_mib": None}
+    assert (
+        "refused memory to the Go runtime: an address-space limit (`ulimit -v`)"
+        in (explained(**refused).reading[0])
+    )
+    # Nothing that is a container's helps, and the program is written in Go.
+    grown = {"live_before_mib": 1, "live_mib": 668, "resident_mib": None}
+    facts = {**FACTS, **refused, **grown}
+    death = {"requested_bytes": 314572800, "in_use_bytes": 830111744}
+    found = explain_death(facts, death, TABLES, Settings())
+    assert found.reading == (
+        "The operating system refused 300 MiB to the Go runtime, which had 792 MiB in use: an "
+        "address-space limit (`ulimit -v`) or no free memory at all. It was not the OOM killer.",
+        "The live heap grew from 1 to 668 MiB within the last minute.",
+    )
+    assert len(found.advice) == 1
+    unseen = explain_death({**facts, "live_mib": None}, death, TABLES, Settings())
+    assert unseen.advice[0].startswith("Run the program with GODEBUG=gctrace=1")
+    assert found.advice[0] == unseen.advice[1]
+    assert found.advice[0].startswith("Check the address-space limit of the process")
+
+
+def test_the_limit_of_a_cgroup_may_be_unnamed() -> None:
+    """A kernel log that was cut says that a control group was full, and not at what size."""
+    found = explained(limit_mib=None, resident_mib=179.0, next_goal_mib=241)
+    assert found.reading[:2] == (
+        "It reached the memory limit of its cgroup (container or unit), which the input does not "
+        "name.",
+        "The heap goal could not fit: the next cycle was due at 241 MiB, above 179 MiB.",
+    )
+    assert found.advice[0].startswith(
+        "Set GOMEMLIMIT to 90 % of the limit of its cgroup, which `"
+    )
 
 
 UNSEEN: dict[str, Any] = {
@@ -170,7 +201,8 @@ SIDES: list[tuple[str, bool, dict[str, Any]]] = [
     ("It reached the limit of api: 512 MiB.", True, {"not_before_at": 1, "resident_mib": None}),
     ("At the last scrape before, 384 MiB were resident, 75 % of the limit of api (512 MiB).", True, {"not_before_at": 1, "resident_mib": 384.0}),
     ("It reached", False, {"limit_is": None}),
-    ("It reached", False, {"limit_mib": None}),
+    ("It reached", False, {"limit_mib": None, "scope": None}),
+    ("It reached the memory limit of its cgroup", True, {"limit_mib": None}),
 ]  # fmt: skip
 
 
@@ -237,7 +269,7 @@ def test_the_rank_among_the_listed_tasks(pid: int | None, rank: str) -> None:
 def test_the_memory_limit_that_is_advised(
     given: float | None, limit: float | None, preventable: str, advice: str | None
 ) -> None:
-    found = explained(memory_limit_mib=given, limit_mib=limit)
+    found = explained(memory_limit_mib=given, limit_mib=limit, scope=None)
     assert found.preventable == preventable
     assert found.advice == ((advice,) if advice else ())
 
