@@ -84,6 +84,10 @@ _KUBERNETES = [
     if name.startswith("kubernetes.")
 ]
 _MEMSTATS = r'"(?:HeapAlloc|heap_alloc(?:_bytes)?)"\s*:\s*\d'
+_CYCLE = r"gc \d+ @"
+_CYCLE_FIELD = r'"(gc \d+ @(?:[^"\\]|\\u003[eE])*)'
+"""A field whose value is a cycle: programs log what a child printed beside their own message."""
+
 _LABELS = ("pod_name", "container_name", "namespace_name")
 
 _KIND = (
@@ -114,6 +118,7 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
     )
     messages = [*([] if own is None else [own]), *_of(given, _MESSAGES)]
     table = table.with_columns(text=pl.coalesce(messages))
+    table = table.with_columns(text=_or_cycle(pl.col("text"), pl.col("whole")))
     has = table["text"].is_not_null()
     others = table.filter(~has).select("line_no", pl.col("whole").alias("text"))
     table = table.filter(has)
@@ -139,6 +144,13 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
         pl.col("text").str.strip_chars_end("\r\n").str.replace_all("\n", " ", literal=True)
     )
     return completed(table.with_columns(text=one_line, **metadata)), others, counts
+
+
+def _or_cycle(text: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    """Returns the message, or another field of the entry if only that one is a cycle."""
+    other = whole.str.extract(_CYCLE_FIELD).str.replace_all(r"\\u003[eE]", ">")
+    cycle = text.str.contains(_CYCLE).fill_null(value=False)
+    return pl.when(~cycle).then(pl.coalesce(other, text)).otherwise(text)
 
 
 def _sources(texts: pl.Series) -> pl.Series:

@@ -83,7 +83,9 @@ def test_a_long_time_without_a_cycle_and_a_goal_above_the_limit_are_named() -> N
 
 
 def test_gos_own_out_of_memory_is_not_the_oom_killer() -> None:
-    refused = {"kind": "Go's own out of memory", "scope": None, "limit_mib": None}
+    refused: dict[str, Any] = {
+        "kind": "Go's own out of memory", "scope": None, "limit_mib": None,
+    }  # fmt: skip
     assert (
         "refused memory to the Go runtime: an address-space limit (`ulimit -v`)"
         in (explained(**refused).reading[0])

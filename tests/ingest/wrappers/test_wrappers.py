@@ -317,3 +317,23 @@ def test_new_year_and_daylight_saving_time_are_respected(tmp_path: Path) -> None
         "01:00:01",
         "01:30:00",
     ]
+
+
+@pytest.mark.parametrize("escaped", [False, True])
+def test_a_cycle_beside_the_message_of_a_json_entry_is_read(
+    tmp_path: Path, escaped: bool
+) -> None:
+    """A program logs what its child printed, and Go's encoder escapes `>` unless told not to."""
+    rows = [
+        json.dumps({"time": "2026-02-03T10:00:00.005Z", "msg": "child stderr", "line": each})
+        for each in records(5)
+    ]
+    if escaped:
+        rows = [each.replace(">", "\\u003e") for each in rows]
+    run = gca.read(logfile(tmp_path / "log", rows))
+    assert run.cycles["gc_num"].to_list() == [1, 2, 3, 4, 5]
+    assert run.cycles["logged_at"][0] == AT
+    assert not run.cycles["repaired"].any()
+    # The message itself comes first, whatever else has a cycle in it.
+    both = json.dumps({"msg": records(1)[0], "line": records(2)[1]})
+    assert gca.read(logfile(tmp_path / "both", [both])).cycles["gc_num"].to_list() == [1]
