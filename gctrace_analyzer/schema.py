@@ -132,7 +132,7 @@ METRICS = (
     Column("alloc_mib_per_s", "Float64", "MiB/s", "the same as a rate", "alloc_mib / time to the next start"),
     Column("assist_share", "Float64", "0–1", "share of the cycle's GC CPU spent in mark assists",
            "assist_cpu_ms / gc_cpu_ms"),
-    Column("effective_gogc", "Float64", "%", "the GOGC that gives this heap goal",
+    Column("effective_gogc", "Float64", "%", "the GOGC that gives this heap goal; null: unknown, or one large allocation raised the goal",
            "100 × (goal - live before) / (live + stacks + globals before)"),
     Column("trigger_share", "Float64", "0–1", "where between live heap and goal the cycle started",
            "(heap_start - live before) / (goal - live before)"),
