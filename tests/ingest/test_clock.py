@@ -91,6 +91,9 @@ ZONES = {
     ("WIB",): "Asia/Jakarta",
     ("PKT",): "Asia/Karachi",
     ("UTC",): "UTC",
+    # CST and BST have several meanings.
+    ("CDT",): "America/Chicago",
+    ("GMT",): "Europe/London",
 }
 
 
@@ -100,7 +103,9 @@ def test_an_abbreviation_of_a_zone_has_its_offset(names: tuple[str, ...], zone: 
         at.tzname(): int((at.utcoffset() or timedelta()).total_seconds()) // 60
         for at in (datetime(2026, month, 15, tzinfo=ZoneInfo(zone)) for month in (1, 7))
     }
-    assert {name: _OFFSET_MIN[name] for name in names} == offsets
+    assert {name: _OFFSET_MIN[name] for name in names} == {
+        name: offset for name, offset in offsets.items() if name not in ("CST", "BST")
+    }
 
 
 KILL = (

@@ -123,3 +123,28 @@ def test_rare_lines_with_another_prefix_are_found_among_many_records() -> None:
     assert len(run.cycles) == 2000
     (kill,) = run.oom_kills.to_dicts()
     assert (kill["host"], kill["pid"]) == ("web-1", 4242)
+
+
+def test_a_note_says_if_the_inputs_are_of_several_services() -> None:
+    def notes(*names: str) -> list[str]:
+        lines = [
+            f"2026-02-03T10:00:0{n}Z web-1 {name}[{pid}]: {line}"
+            for pid, name in enumerate(names)
+            for n, line in enumerate(records(3))
+        ]
+        warnings = read_text("\n".join(lines) + "\n").summary().warnings
+        return [note for note in warnings if "services" in note]
+
+    (note,) = notes("api", "web", "api")
+    assert note.startswith("The inputs contain 2 services (api, web);")
+    assert notes("api", "api") == []
+    assert notes("api") == []
+    # A container without a name has only its id.
+    assert notes("api", "0123456789ab", "0123456789ac") == []
+
+
+def test_scavenges_are_numbered_by_the_cycle_before_them() -> None:
+    log = [*records(2), LINES["scav21"], records(3)[2], LINES["pacer_new"], records(4)[3]]
+    run = read_text("\n".join(log) + "\n")
+    assert run.table("scavenges")["after_gc"].to_list() == [2]
+    assert run.table("pacer")["gc_num"].to_list() == [4]

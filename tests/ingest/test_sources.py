@@ -205,3 +205,11 @@ def test_a_socket_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_an_unknown_kind_is_an_error_with_the_known_ones() -> None:
     with pytest.raises(gca.BadSettingError, match="journal"):
         gca.read(io.BytesIO(LOG), kind="jurnal")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_letters_outside_ascii_are_read_from_windows_encodings(encoding: str) -> None:
+    """The lines of the pacer contain a ∆, and a cell of its own is not two letters."""
+    text = f"{LINES['gc18']}\r\n{LINES['pacer_new']}\r\n"
+    run = gca.read(io.BytesIO(text.encode(encoding)))
+    assert run.table("pacer")["goal_distance_bytes"].to_list() == [61224]

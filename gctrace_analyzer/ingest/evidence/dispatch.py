@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import json_values, numbers
-from gctrace_analyzer.ingest.evidence import docker, oom, oom_lines, systemd
+from gctrace_analyzer.ingest.evidence import docker, oom, oom_lines, printed_states, systemd
 from gctrace_analyzer.ingest.memstats import text
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ HINT = "|".join(
         oom_lines.HINT,
         systemd.HINT,
         docker.HINT,
+        printed_states.HINT,
         text.HINT,
         _FATAL,
         "blob data",
@@ -35,7 +36,7 @@ HINT = "|".join(
 COARSE = (
     "oom|OOM|Alloc|heap_|"
     "f memory|emory:|led process|process exited|onsumed |failed|estart|to cgroup|blob "
-    "data|MESSAGE|runtime stats"
+    "data|MESSAGE|runtime stats|xitCode:"
 )
 """A faster, less exact search than `HINT`, for logs that are mostly gctrace."""
 
@@ -53,7 +54,7 @@ def read(messages: Sequence[Message]) -> Rows:
         for table, more in found.items():
             rows.setdefault(table, []).extend(more)
     rows["memstats"] = text.read(messages)
-    rows["container_states"] = docker.read(messages)
+    rows["container_states"] = docker.read(messages) + printed_states.read(messages)
     rows["runtime_fatal"] = list(_fatal(messages))
     rows["rejected"] = list(_unreadable(messages))
     return rows

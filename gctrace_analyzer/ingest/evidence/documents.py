@@ -158,11 +158,24 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
         values.records += [(line_no, text) for text in _loki(_objects(streams.get("result")))]
     elif docker.is_event(value):
         values.add("docker events", "container_states", docker.from_event(value), line_no)
-    elif kind is None and "containerStatuses" in _object(value.get("status")):
-        for row in kubernetes.pods(value):
+    elif kind is None and (pod := _pod_of_status(value)):
+        for row in kubernetes.pods(pod):
             values.add("kubectl get pods -o json", "container_states", row, line_no)
     else:
         values.records.append((line_no, json.dumps(_entry(value))))
+
+
+def _pod_of_status(value: dict[str, Any]) -> dict[str, Any] | None:
+    """Returns the pod that an object without a kind is, or is the part of that kubectl printed.
+
+    That may be the status of a container, or its last state alone.
+    """
+    if "containerStatuses" in _object(value.get("status")):
+        return value
+    if isinstance(value.get("terminated"), dict) and len(value) == 1:
+        return {"status": {"containerStatuses": [{"state": value}]}}
+    is_status = "restartCount" in value and isinstance(value.get("state"), dict)
+    return {"status": {"containerStatuses": [value]}} if is_status else None
 
 
 def _objects(values: Any) -> list[dict[str, Any]]:

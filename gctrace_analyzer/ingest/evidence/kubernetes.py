@@ -97,7 +97,7 @@ def pods(value: dict[str, Any]) -> list[Row]:
             **_resources(described.get("resources") or {}),
             **go_settings(_environment(described)),
         }
-        row |= _states(state.get("state") or {}, state.get("lastState") or {})
+        row |= states(state.get("state") or {}, state.get("lastState") or {})
         rows.append(with_signal(row))
     return rows
 
@@ -129,7 +129,8 @@ def _resources(resources: dict[str, Any]) -> Row:
     }
 
 
-def _states(now: dict[str, Any], last: dict[str, Any]) -> Row:
+def states(now: dict[str, Any], last: dict[str, Any]) -> Row:
+    """Returns the columns of a container's present and last state, as the API gives them."""
     row: Row = {}
     for prefix, states in (("", now), ("last_", last)):
         for name, state in states.items():

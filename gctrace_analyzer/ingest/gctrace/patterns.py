@@ -39,6 +39,9 @@ ARROWS = dict.fromkeys(
 )
 """What becomes of `->`: escaped as in HTML or JSON, or an arrow or dash set by an editor."""
 
+_SPACED = r"(\d) +([+/]|->) +(\d)"
+"""Matches what some log pipelines make of two numbers and `+`, `/` or `->` between them."""
+
 # Matches text of another write that came before the runtime wrote the line end of a record.
 _GLUED = r"^[^\s\"'\\`]*[A-Za-z0-9]"
 _NO_WORDS = r"^[^A-Za-z0-9]*$"
@@ -73,6 +76,25 @@ def add_by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
             those, rest = parted(rest, rest["text"].str.contains(pattern))
             suspects += _suspects(those, kind)
     return sorted(suspects)
+
+
+def _without_blanks(lines: pl.DataFrame) -> pl.DataFrame:
+    """Returns the lines with the blanks removed that surround operators in a record since Go 1.5.
+
+    Such a record counts as repaired. Formats up to Go 1.4 print blanks around `->`.
+    """
+    text = pl.col("text")
+    spaced = lines["text"].str.contains(_SPACED)
+    if not spaced.any():
+        return lines
+    # A number of one digit is the end of one pair and the beginning of the next.
+    without_blanks = text
+    for _ in range(2):
+        without_blanks = without_blanks.str.replace_all(_SPACED, "${1}${2}${3}")
+    return lines.with_columns(
+        text=pl.when(spaced).then(without_blanks).otherwise(text),
+        repaired=pl.col("repaired") | spaced,
+    )
 
 
 def _suspects(rows: pl.DataFrame, kind: str) -> list[Suspect]:
@@ -114,6 +136,7 @@ def _add_records(
     if shapes is MODERN:
         frames, records = read_records(without(records, "text"), joined(records))
         found["cycles"] += frames
+        records = _without_blanks(records)
     if records.is_empty():
         return []
     records, others = parted(records, records["text"].str.contains(f"^(?:{any_of(shapes)})"))

@@ -1,4 +1,4 @@
-"""Reads MemStats from CSV: with a header, or the headerless table of buffer-recycling demos."""
+"""Reads MemStats from tables: with a header, or the headerless one of buffer-recycling demos."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest import numbers
-from gctrace_analyzer.ingest.memstats import fields
+from gctrace_analyzer.ingest.memstats import aligned, fields
 from gctrace_analyzer.ingest.wrappers import timestamps
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def is_table(head: str) -> bool:
     lines = _lines_of(head)
     separator = delimiter(head)
     if separator is None:
-        return False
+        return aligned.has_table(head)
     cells = _cells(lines[0], separator)
     if sum(fields.is_field(cell) for cell in cells) >= fields.ENOUGH:
         return True
@@ -94,11 +94,14 @@ def read(
         UnreadableInputError: its columns are not MemStats fields, or it has no header and its
             numbers are not those of a known program.
     """
+    separator = delimiter(text[:65536])
+    if separator is None and (tabs := aligned.as_tabs(text, text[:65536])):
+        text, separator = tabs, "\t"
+    separator = separator or ","
     lines = pl.DataFrame({"text": text.split("\n")}).with_row_index("line_no", offset=1)
     lines = lines.filter(~pl.col("text").str.contains(r"^\s*(?:#.*|sep=.)?$"))
     if lines.is_empty():
         raise _unknown_columns(name, 1, [])
-    separator = delimiter(text[:65536]) or ","
     first = _cells(lines["text"][0], separator)
     has_header = not all(_is_number(cell) for cell in first)
     if columns:

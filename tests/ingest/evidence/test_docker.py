@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,3 +91,20 @@ def test_events_have_the_name_of_their_signal() -> None:
     assert [row["line_no"] for row in rows] == [1, 2, 3, 4, 5]
     assert [bool(row.get("oom_killed")) for row in rows] == [False, False, True, False, True]
     assert rows[3]["duration_s"] == 12
+
+
+@pytest.mark.parametrize(
+    ("kind", "action", "expected"),
+    [
+        ("container", "die", True),
+        ("container", "oom", True),
+        ("container", "exec_start", False),
+        ("network", "destroy", False),
+    ],
+)
+def test_only_the_life_of_a_container_is_an_event(
+    kind: str, action: str, *, expected: bool
+) -> None:
+    assert docker.is_event({"Type": kind, "Action": action}) is expected
+    # Docker before 1.22 calls it status.
+    assert docker.is_event({"Type": kind, "status": action}) is expected

@@ -123,3 +123,14 @@ def test_one_damaged_entry_of_a_query_leaves_the_others() -> None:
     stream = {"stream": {}, "values": [*values, damaged, 7, ["1"]]}
     result = {"data": {"resultType": "streams", "result": [stream, "x"]}}
     assert len(read_text(json.dumps(result)).cycles) == 1
+
+
+@pytest.mark.parametrize("between", ["", "\n", ",", " "])
+def test_arrays_that_follow_each_other_are_read(between: str) -> None:
+    """`docker inspect` prints an array each time."""
+    arrays = [
+        [{"State": {"Status": "exited", "OOMKilled": False, "ExitCode": code}}]
+        for code in (1, 2, 3)
+    ]
+    text = between.join(json.dumps(array) for array in arrays)
+    assert read_text(text).container_states["exit_code"].to_list() == [1, 2, 3]

@@ -115,6 +115,7 @@ def test_a_pod_has_its_limits_and_settings(document: dict[str, Any]) -> None:
     assert (row["pod"], row["restart_count"], row["signal"]) == ("api-0", 3, "KILL")
     assert row["memory_limit_bytes"] == row["gomemlimit_bytes"] == 512 << 20
     assert (row["gogc"], row["cpu_limit"], row["oom_killed"]) == ("50", 1.5, True)
+    assert (row["container_id"], row["node"]) == ("a" * 64, "n1")
 
 
 def test_a_document_that_is_not_a_pod_has_no_containers() -> None:

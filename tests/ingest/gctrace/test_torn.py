@@ -231,10 +231,13 @@ def test_which_numbers_the_runtime_prints(name: str, text: str, printable: bool)
 
 @pytest.mark.parametrize("line_no", [31, 32, 33, 48, 64, 65, 96])
 @pytest.mark.parametrize("apart", [1, 20, 31])
-def test_the_rest_of_a_record_is_found_wherever_it_is_torn(line_no: int, apart: int) -> None:
+@pytest.mark.parametrize("at", [60, TORN.index("2 P")])
+def test_the_rest_of_a_record_is_found_wherever_it_is_torn(
+    line_no: int, apart: int, at: int
+) -> None:
     filler = [f"2026/11/21 04:02:39 request {n}" for n in range(200)]
     between = [*filler[: apart - 1], ""]
-    log = [*filler[: line_no - 1], TORN[:60] + filler[0], *between[:-1], TORN[60:], *filler]
+    log = [*filler[: line_no - 1], TORN[:at] + filler[0], *between[:-1], TORN[at:], *filler]
     run = read_text("\n".join(log) + "\n")
     assert run.cycles["line_no"].to_list() == [line_no]
     assert run.cycles["heap_goal_mib"].to_list() == [51]

@@ -1,0 +1,78 @@
+"""Turns tables of MemStats whose columns are aligned by blanks into tables separated by tabs.
+
+InfluxDB's `SHOW STATS` prints such tables, and so does `column -t`.
+"""
+
+from __future__ import annotations
+
+import re
+
+import polars as pl
+
+from gctrace_analyzer.ingest.memstats import fields
+
+_HEADER = re.compile(
+    r"^[ \t]*+[A-Za-z_][\w.%/()-]*+(?:[ \t]++[A-Za-z_][\w.%/()-]*+)++[ \t\r]*+$", re.MULTILINE
+)
+_MOST_HEADERS = 50
+_NUMBERS = re.compile(r"[\dT:.eE+Z-]++(?:\s++[\dT:.eE+Z-]++)++")
+_GCTRACE = " ms clock, "
+_SECTION = re.compile(r"^name: ", re.MULTILINE)
+
+
+def has_table(head: str) -> bool:
+    """Returns whether the first lines of an input, or some of them, are such a table."""
+    return _header_of(head) is not None
+
+
+def as_tabs(text: str, head: str) -> str | None:
+    """Returns the text with tabs between the cells of its table; other lines become empty.
+
+    The lines keep their numbers, and a header that is printed again is left out. Returns None if
+    the first lines (`head`) have no such table.
+    """
+    header = _header_of(head)
+    if header is None:
+        return None
+    lines = pl.DataFrame({"text": text.split("\n")}).with_row_index("at")
+    cells = pl.col("text").str.strip_chars().str.replace_all(r"\s+", "\t")
+    if fields.plain(header[0]) in fields.TIMES:
+        # A time such as `2026-05-01 12:00:00` has a blank.
+        longer = pl.col("text").str.count_matches("\t", literal=True) == len(header)
+        spaced = pl.col("text").str.replace("\t", " ", literal=True)
+        lines = lines.with_columns(cells).with_columns(
+            pl.when(longer).then(spaced).otherwise("text").alias("text")
+        )
+    else:
+        lines = lines.with_columns(cells)
+    joined = "\t".join(header)
+    is_header = pl.col("text") == joined
+    # `SHOW STATS` prints many tables, each after its name; only those with this header count.
+    parts = _SECTION.search(text) is not None
+    section = (pl.col("text") == "").cum_sum() if parts else pl.lit(0)
+    first = pl.col("at") == pl.col("at").filter(is_header).min()
+    seen = is_header.cum_sum().over(section.alias("section")) > 0
+    keep = seen & (~is_header | first) & ~pl.col("text").str.contains(r"^-[-\t]*$")
+    kept = lines.select(pl.when(keep).then("text").otherwise(pl.lit("")))
+    return str(kept.to_series().str.join("\n").item())
+
+
+def _header_of(head: str) -> list[str] | None:
+    """Returns the names of the columns, if a row of numbers follows them.
+
+    A log with gctrace that prints such a table too is a log.
+    """
+    if _GCTRACE in head:
+        return None
+    for count, found in enumerate(_HEADER.finditer(head)):
+        names = found[0].split()
+        if sum(fields.is_field(name) for name in names) >= fields.ENOUGH:
+            following = head[found.end() + 1 :].split("\n", 2)[:2]
+            row = following[-1] if following[0].startswith(("-", " -")) else following[0]
+            cells = row.split()
+            timed = fields.plain(names[0]) in fields.TIMES
+            if _NUMBERS.fullmatch(row.strip()) and len(cells) - len(names) in (0, int(timed)):
+                return names
+        if count >= _MOST_HEADERS:
+            break
+    return None
