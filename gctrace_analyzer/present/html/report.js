@@ -199,6 +199,8 @@
 
   // Close up, the cycles of the table replace the bins of the charts.
   const MOST_SINGLE = 1200;
+  // As in steps.py: a rate holds since the cycle before, or until the next.
+  const STEPS_OF = { "GC CPU": "before", "with idle marking": "before", allocation: "after" };
   const single = data.records.single?.series;
   const singles = single ? (() => {
     const { columns, single: { drawn }, files, file } = data.records;
@@ -239,7 +241,17 @@
       path.classList.add("single");
       path.removeAttribute("data-series");
       const isPoints = path.classList.contains("points");
-      path.setAttribute("d", isPoints ? dots : rows.map((row, at) => `${at && (!singles.process || singles.process[row] === singles.process[rows[at - 1]]) ? "L" : "M"}${place(at)}`).join(""));
+      const follows = (at) => at > 0 && (!singles.process || singles.process[rows[at]] === singles.process[rows[at - 1]]);
+      const stepped = rows.length <= 120 && STEPS_OF[series.name];
+      if (stepped) {
+        path.setAttribute("d", rows.map((_, at) => {
+          const [x, y] = place(at).split(" ");
+          return !follows(at) ? `M${x} ${y}` : stepped === "before" ? `V${y}H${x}` : `H${x}V${y}`;
+        }).join(""));
+        whole.after(path);
+        return;
+      }
+      path.setAttribute("d", isPoints ? dots : rows.map((_, at) => `${follows(at) ? "L" : "M"}${place(at)}`).join(""));
       whole.after(path);
       if (isPoints || rows.length > 120) return;
       const marks = path.cloneNode();
@@ -393,9 +405,12 @@
         for (const [series, at] of found) all(".now", chart.figure)[chart.series.indexOf(series)].textContent = shown(series.y[at], chart);
       }
       if (chart !== chosen || !found.length) continue;
+      // One cycle is named once, above its values.
+      const places = new Set(found.map(([series, at]) => series.where?.[at]));
+      const alone = places.size === 1 ? [...places][0] : null;
       const head = chart.timed ? moment(x, (chart.view[1] - chart.view[0]) / 500) : `${number(found[0][0].x[found[0][1]], 4)} ${chart.xUnit}`;
-      chart.tip.replaceChildren(made("b", { textContent: head }), ...found.map(([series, at]) => made("div", {
-        textContent: `${series.name}: ${shown(series.y[at], chart)}${series.high && series.high[at] > series.y[at] ? ` (up to ${shown(series.high[at], chart)})` : ""}${series.where ? ` · ${series.where[at]}` : ""}`,
+      chart.tip.replaceChildren(made("b", { textContent: head }), alone ? ` · ${alone}` : "", ...found.map(([series, at]) => made("div", {
+        textContent: `${series.name}: ${shown(series.y[at], chart)}${series.high && series.high[at] > series.y[at] ? ` (up to ${shown(series.high[at], chart)})` : ""}${series.where && !alone ? ` · ${series.where[at]}` : ""}`,
       })));
       chart.tip.hidden = false;
       chart.tip.classList.toggle("flip", share > 0.5);

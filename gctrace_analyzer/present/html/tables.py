@@ -30,7 +30,9 @@ _SHORT_S = 60.0
 """Of a shorter run, whole seconds would often be the same at both ends of a range."""
 
 _SHORT_STEP_S = 0.001
-_DIGITS = 3
+_DIGITS, _SUM_DIGITS = 3, 6
+"""Of a value in a table, and of one that is added up with others: the errors would add up, too."""
+
 _DECIMALS = 3
 
 
@@ -375,7 +377,7 @@ def figures(report: Report, axis: Axis) -> dict[str, Any]:
         # Of the whole run it is known better than from the ends of intervals.
         "mostLive": None if several else report.analysis.summary.live_heap_max_mib,
         "of": f"Process {axis.processes[0]}" if several and axis.processes else "Whole run",
-        **{key: _values(rows, name) for key, name in names.items()},
+        **{key: _values(rows, name, _SUM_DIGITS) for key, name in names.items()},
     }
 
 
@@ -417,7 +419,7 @@ def _offset(axis: Axis) -> pl.Expr:
     )
 
 
-def _values(frame: pl.DataFrame, name: str) -> list[Any]:
+def _values(frame: pl.DataFrame, name: str, digits: int = _DIGITS) -> list[Any]:
     values = frame[name]
     if values.dtype == pl.Boolean:
         return values.cast(pl.Int8).to_list()
@@ -428,9 +430,9 @@ def _values(frame: pl.DataFrame, name: str) -> list[Any]:
     if name in _TO_THE_MICROSECOND:
         # A printed 0.004 ms is computed with as 0.00425 ms, which nobody measured.
         values = values.round(_DECIMALS)
-    large = values.abs() >= 10**_DIGITS
+    large = values.abs() >= 10**digits
     return (
-        values.round_sig_figs(_DIGITS)
+        values.round_sig_figs(digits)
         .zip_with(~large.fill_null(value=False), values.round(0))
         .to_list()
     )

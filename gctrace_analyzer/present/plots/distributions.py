@@ -115,7 +115,7 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
     title = "Recommended settings: GC CPU against peak heap"
     if rows.is_empty() or ranked.is_empty():
         why = f"No prediction: {report.advice.baseline.refused or 'the log is too short'}."
-        if not ranked.is_empty():
+        if not ranked.is_empty() and not report.advice.baseline.refused:
             why = (
                 "No curve: these metrics do not allow a prediction of GC CPU."
                 if report.analysis.by_dumps

@@ -265,7 +265,7 @@ def _mark(mark: Mark, ax: Any, colors: dict[str, str]) -> None:
             drawstyle=style,
             linestyle=_DASHES[mark.look.dash],
         )
-    if mark.low is not None and mark.high is not None:
+    if mark.low is not None and mark.high is not None and mark.kind != "points":
         step = "post" if mark.kind == "step" else None
         ax.fill_between(
             x,

@@ -228,7 +228,8 @@ def _traces(
     axes = {"xaxis": "x" if shared else f"x{number}", "yaxis": f"y{number}"}
     x = _values(mark.x, timed=panel.is_timed)
     traces = []
-    if mark.low is not None and mark.high is not None:
+    # Points show the highest of their bin already.
+    if mark.low is not None and mark.high is not None and mark.kind != "points":
         edge = {
             "type": "scatter",
             "mode": "lines",
