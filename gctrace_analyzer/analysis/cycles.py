@@ -322,10 +322,14 @@ def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
     inferred = _with_figures(with_levels, _signs(DEFAULT)).with_columns(_inferred_gogc())
     setter = inferred.with_columns(_setter(DEFAULT))
     added = [name for name in inferred.columns if name not in frame.columns]
-    unexplained = setter["_any_gogc"].is_not_null() & setter["goal_set_by"].ne_missing("gogc")
-    if unexplained.sum() >= DEFAULT.level_cycles:
+    if setter.select(_unexplained().sum()).item() >= DEFAULT.level_cycles:
         setter = _with_changed_gogc(setter, DEFAULT)
     return without(setter, *added)
+
+
+def _unexplained() -> pl.Expr:
+    """Returns whether one GOGC for the whole process leaves the goal of a cycle unexplained."""
+    return pl.col("_any_gogc").is_not_null() & pl.col("goal_set_by").ne_missing("gogc")
 
 
 def _with_changed_gogc(found: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
@@ -339,8 +343,12 @@ def _with_changed_gogc(found: pl.DataFrame, thresholds: Thresholds) -> pl.DataFr
     limited = (setter == "memory-limit") & (effective > 0)
     # Too few cycles show nothing, and the goal of the cycle in which GOGC changes is in between.
     too_few = pl.col("is_short") & (effective >= pl.col("least"))
+    # Whatever other processes do
+    enough = within_process(found)(_unexplained().sum()) >= thresholds.level_cycles
     corrected = (
-        pl.when(as_own & setter.ne_missing("heap-minimum"))
+        pl.when(~enough)
+        .then(setter.cast(pl.String))
+        .when(as_own & setter.ne_missing("heap-minimum"))
         .then(pl.lit("gogc"))
         .when(limited & (own.is_not_null() | pl.col("is_unclear") | too_few))
         .then(None)
