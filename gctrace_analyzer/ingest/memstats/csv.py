@@ -42,6 +42,9 @@ _TYPED = {
 }
 """Columns of our own tables that are not MemStats fields, with their types."""
 
+_FEWEST_BYTES = 1 << 20
+"""Sizes with fractions that all are below this are not in bytes."""
+
 _ABSENT = ("", "NA", "NaN", "null", "nil", "-")
 """What programs and spreadsheets write in a cell without a value."""
 
@@ -157,15 +160,24 @@ def _typed(
         resolution = max(resolution, digit)
         if fields.is_field(given) and values.null_count() > text.null_count():
             wrong = text.is_not_null() & values.is_null()
-            for row in wrong.arg_true()[:20].to_list():
-                reason = f"column {given}: {text[row]!r} is not a number"
-                rejected.append((int(body["line_no"][row]), reason, body["text"][row]))
+            rows = (wrong & ~bad).arg_true()
+            rejected += [
+                (number, _not_a_number(given, value), row)
+                for value, (number, row) in zip(text[rows], body[rows].iter_rows(), strict=True)
+            ]
             bad |= wrong
     if resolution > 1 and "resolution_bytes" not in columns:
         columns["resolution_bytes"] = pl.repeat(
             resolution, len(body), dtype=pl.Int64, eager=True
         )
     return pl.DataFrame(columns).filter(~bad), sorted(rejected)
+
+
+def _not_a_number(given: str, value: str) -> str:
+    reason = f"column {given}: {value!r} is not a number"
+    if numbers.real(value) is None:
+        return reason
+    return f"{reason} of bytes: put the unit into its name, such as `{given} MiB`"
 
 
 def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
@@ -182,11 +194,18 @@ def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
         return given, number if number.null_count() == text.null_count() else text, 1
     if column not in fields.INTEGERS:
         return column, number.cast(pl.Float64), 1
+    if factor == 1 and not exact and _largest(number) < _FEWEST_BYTES:
+        # A fraction of a byte, and far too few of them: the unit is another one.
+        return column, whole, 1
     digits = 0 if exact else int(text.str.extract(r"\.(\d+)").str.len_chars().max() or 0)  # type: ignore[arg-type]
     if factor == 1 and exact:
         return column, whole, 1
     values = (number.cast(pl.Float64) * factor).round().cast(pl.Int64, strict=False)
     return column, values, max(round(factor / 10**digits), 1)
+
+
+def _largest(values: pl.Series) -> float:
+    return float(values.max() or 0)  # type: ignore[arg-type]  # a numeric column
 
 
 def _of_type(text: pl.Series, kind: str) -> pl.Series:

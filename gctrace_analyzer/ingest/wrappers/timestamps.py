@@ -173,6 +173,15 @@ def _named(groups: pl.DataFrame) -> dict[str, pl.Expr]:
     }
 
 
+def _dotted(_: pl.DataFrame) -> dict[str, pl.Expr]:
+    date = pl.concat_str("year", pl.lit("-"), "month", pl.lit("-"), "day")
+    return {
+        "local_time": _clock(date, "%Y-%m-%d"),
+        "zone": pl.lit(None, pl.String),
+        "yearless": pl.lit(value=False),
+    }
+
+
 def _slashed(_: pl.DataFrame) -> dict[str, pl.Expr]:
     return {
         "local_time": _clock(pl.col("date"), "%Y/%m/%d"),
@@ -239,6 +248,11 @@ _FORMS = tuple(
             _named,
         ),
         (rf"^(?P<date>\d{{4}}/\d\d/\d\d) {_TIME}$", _slashed),
+        # With dots, the day always comes first; with slashes, nobody knows.
+        (
+            rf"^(?P<day>\d{{1,2}})\.(?P<month>\d{{1,2}})\.(?P<year>\d{{4}}),? {_TIME}$",
+            _dotted,
+        ),
         (rf"^(?P<year>\d\d)?(?P<month>\d\d)(?P<day>\d\d) {_TIME}$", _glog),
         (r"^(?P<whole>\d{9,19})(?:\.(?P<part>\d+))?$", _epoch),
     )

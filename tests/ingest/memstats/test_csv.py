@@ -51,6 +51,28 @@ def test_column_names_may_end_with_a_unit(text: str, tmp_path: Path) -> None:
     assert row["num_gc"] == 3
 
 
+def test_every_damaged_row_is_counted_once(tmp_path: Path) -> None:
+    rows = ["HeapSys,HeapAlloc,NumGC", "1,2,3", *["1,x,y"] * 50]
+    rejected = gca.read(logfile(tmp_path / "t.csv", rows)).rejected
+    assert rejected["line_no"].to_list() == list(range(3, 53))
+
+
+def test_sizes_in_a_unit_that_is_not_named_are_not_bytes(tmp_path: Path) -> None:
+    rows = ["time;HeapAlloc;HeapSys;NumGC", "22.11.2026 10:00:00;101,5;180,2;10"]
+    (rejected,) = read_lines(tmp_path, *rows).rejected.to_dicts()
+    assert rejected["reason"] == (
+        "column HeapAlloc: '101.5' is not a number of bytes: put the unit into its name, such as "
+        "`HeapAlloc MiB`"
+    )
+    run = read_lines(tmp_path, rows[0].replace("HeapSys", "HeapSys MiB").replace("c;", "c MB;"),
+                     *rows[1:], tz="UTC")  # fmt: skip
+    assert run.memstats["heap_alloc_bytes"].to_list() == [round(101.5 * (1 << 20))]
+    assert str(run.memstats["logged_at"][0]) == "2026-11-22 10:00:00+00:00"
+    # The mean of some samples, in bytes
+    mean = read_lines(tmp_path, "HeapAlloc,HeapSys,NumGC", "120000000.5,180000000.25,10")
+    assert mean.memstats["heap_sys_bytes"].to_list() == [180_000_000]
+
+
 def test_a_damaged_row_is_kept_with_its_reason(tmp_path: Path) -> None:
     rows = ["HeapSys,HeapAlloc,NumGC", "1,2,3", "1,x,3", "1,2"]
     run = gca.read(logfile(tmp_path / "t.csv", rows))
