@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 HINT = r"xitCode:-?\d+[ ,](?:finishedAt|Signal):"
 
 _CODE = r"xitCode:(?P<code>-?\d{1,10})"
-_MESSAGE = r".{0,4096}?"
+# Not beyond the code of the next state: each would be searched again from every one before it.
+_MESSAGE = r"(?:(?!xitCode:).){0,4096}?"
 _TERMINATED = (
     # fmt prints the keys of a map in order; a message may contain brackets.
     re.compile(
