@@ -322,14 +322,17 @@ def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
     inferred = _with_figures(with_levels, _signs(DEFAULT)).with_columns(_inferred_gogc())
     setter = inferred.with_columns(_setter(DEFAULT))
     added = [name for name in inferred.columns if name not in frame.columns]
-    if setter.select(_unexplained().sum()).item() >= DEFAULT.level_cycles:
+    if setter.select(_perhaps_changed(setter, DEFAULT).any()).item():
         setter = _with_changed_gogc(setter, DEFAULT)
     return without(setter, *added)
 
 
-def _unexplained() -> pl.Expr:
-    """Returns whether one GOGC for the whole process leaves the goal of a cycle unexplained."""
-    return pl.col("_any_gogc").is_not_null() & pl.col("goal_set_by").ne_missing("gogc")
+def _perhaps_changed(found: pl.DataFrame, thresholds: Thresholds) -> pl.Expr:
+    """Returns whether one GOGC leaves most goals of a stretch of the process unexplained."""
+    unexplained = pl.col("_any_gogc").is_not_null() & pl.col("goal_set_by").ne_missing("gogc")
+    stretch = thresholds.level_cycles
+    most = unexplained.cast(pl.Int64).rolling_sum(stretch, min_samples=1).max()
+    return 2 * within_process(found)(most) > stretch
 
 
 def _with_changed_gogc(found: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
@@ -344,7 +347,7 @@ def _with_changed_gogc(found: pl.DataFrame, thresholds: Thresholds) -> pl.DataFr
     # Too few cycles show nothing, and the goal of the cycle in which GOGC changes is in between.
     too_few = pl.col("is_short") & (effective >= pl.col("least"))
     # Whatever other processes do
-    enough = within_process(found)(_unexplained().sum()) >= thresholds.level_cycles
+    enough = _perhaps_changed(found, thresholds)
     corrected = (
         pl.when(~enough)
         .then(setter.cast(pl.String))

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.ingest.rows import without
+
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.thresholds import Thresholds
 
@@ -62,17 +64,34 @@ def is_better(miss: pl.Expr, constant_miss: pl.Expr) -> pl.Expr:
     return constant_miss.median() >= 3 * pl.max_horizontal(miss.median(), pl.lit(1 / 3))
 
 
-def numbers(gogc: pl.Expr, live_mib: pl.Expr, thresholds: Thresholds) -> pl.Expr:
-    """Returns the number of the level that each cycle of one process belongs to.
+def numbered(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
+    """Returns the cycles with `level`, the number of the level that each belongs to.
 
     A level ends where the effective GOGC moves by more than `level_jump` and more than the
-    truncation of goal and live heap to MiB explains. Both must be known.
+    truncation of goal and live heap to MiB explains.
+
+    Args:
+        cycles: `gogc` (the effective one) and `live_mib`, which must be known, and `process` if
+            there may be several.
+        thresholds: how far apart levels are.
     """
-    smooth = gogc.rolling_median(_SMOOTH_CYCLES, center=True, min_samples=1)
-    rounding = 100 * (2 + smooth / 100) / live_mib
-    step = (smooth - smooth.shift(1)).abs()
-    jump = step > pl.max_horizontal(thresholds.level_jump * smooth.shift(1).abs(), rounding)
-    return jump.fill_null(value=False).cum_sum()
+    several = "process" in cycles.columns and cycles["process"].n_unique() > 1
+
+    def within(values: pl.Expr) -> pl.Expr:
+        return values.over("process") if several else values
+
+    smoothed = cycles.with_columns(
+        _smooth=within(
+            pl.col("gogc").rolling_median(_SMOOTH_CYCLES, center=True, min_samples=1)
+        )
+    )
+    smooth, before = pl.col("_smooth"), within(pl.col("_smooth").shift(1))
+    rounding = 100 * (2 + smooth / 100) / pl.col("live_mib")
+    jump = (smooth - before).abs() > pl.max_horizontal(
+        thresholds.level_jump * before.abs(), rounding
+    )
+    level = within(jump.fill_null(value=False).cum_sum())
+    return without(smoothed.with_columns(level=level), "_smooth")
 
 
 def of_cycles(frame: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
@@ -90,16 +109,21 @@ def of_cycles(frame: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
         of the process's levels of the first two kinds).
     """
     known = (
-        frame.select("process", "heap_goal_mib", "stacks_mib", "_live", gogc="_any_gogc")
+        frame.select(
+            "process",
+            "heap_goal_mib",
+            "stacks_mib",
+            "_live",
+            gogc="_any_gogc",
+            live_mib="_live",
+        )
         .with_row_index("row")
         .filter(pl.col("gogc").is_not_null())
     )
-    numbered = known.with_columns(
-        level=numbers(pl.col("gogc"), pl.col("_live"), thresholds).over("process")
-    )
+    rows = numbered(known, thresholds)
     each, goal = pl.col("gogc"), pl.col("heap_goal_mib")
     miss = miss_mib(each, each.median())
-    levels = numbered.group_by("process", "level", maintain_order=True).agg(
+    levels = rows.group_by("process", "level", maintain_order=True).agg(
         median=each.median(),
         # A limit leaves less for the heap if there are more stacks.
         taken_mib=goal.median() + pl.col("stacks_mib").median().fill_null(0),
@@ -120,7 +144,7 @@ def of_cycles(frame: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     set_gogc = pl.col("median").filter(pl.col("own_gogc").is_not_null() | pl.col("is_unclear"))
     judged = judged.with_columns(least=set_gogc.min().over("process"))
     return (
-        numbered.select("row", "process", "level")
+        rows.select("row", "process", "level")
         .join(
             judged, on=["process", "level"], how="left", nulls_equal=True, maintain_order="left"
         )

@@ -178,14 +178,19 @@ def nonconstant_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
         & ~facts.cycles["forced"]
         & (facts.goal_set_by != "memory-limit").fill_null(value=True)
     )
-    cycles = facts.cycles.filter(usable).drop_nulls("effective_gogc")
-    if len(cycles) < 2 * t.level_cycles:
+    usable &= facts.cycles["effective_gogc"].is_not_null()
+    if usable.sum() < 2 * t.level_cycles:
         return
-    gogc = pl.col("effective_gogc")
-    steady = pl.col("spread") < t.level_spread * pl.col("gogc")
+    known = facts.cycles.select(
+        "goal_set_by", gogc="effective_gogc", live_mib="heap_live_mib"
+    ).filter(usable)
+    cycles = gogc_levels.numbered(known, t)
+    if not cycles["level"].max():
+        return
+    gogc = pl.col("gogc")
+    steady = pl.col("spread") < t.level_spread * gogc
     levels = (
-        cycles.with_columns(level=gogc_levels.numbers(gogc, pl.col("heap_live_mib"), t))
-        .group_by("level", maintain_order=True)
+        cycles.group_by("level", maintain_order=True)
         .agg(
             gogc=gogc.median(),
             count=pl.len(),
