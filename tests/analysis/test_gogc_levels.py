@@ -132,7 +132,7 @@ def test_a_constant_goal_is_a_limit_unless_far_higher_goals_follow(
 
 
 def test_stacks_that_took_the_room_of_the_heap_are_no_change_of_the_limit() -> None:
-    """Goals of 90 MiB beside 100 MiB of stacks, of a limit that allows 190 MiB without them."""
+    """Goals of 90 MiB with 100 MiB of stacks, of a limit that allows 190 MiB without them."""
     text = log_of(
         100,
         live=lambda n: 60 if n <= 30 else swinging(n),

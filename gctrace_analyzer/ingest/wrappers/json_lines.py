@@ -86,7 +86,7 @@ _KUBERNETES = [
 _MEMSTATS = r'"(?:HeapAlloc|heap_alloc(?:_bytes)?)"\s*:\s*\d'
 _CYCLE = r"gc \d+ @"
 _CYCLE_FIELD = r'"(gc \d+ @(?:[^"\\]|\\u003[eE])*)'
-"""A field whose value is a cycle: programs log what a child printed beside their own message."""
+"""A field whose value is a cycle: programs log what a child printed next to their own message."""
 
 _LABELS = ("pod_name", "container_name", "namespace_name")
 

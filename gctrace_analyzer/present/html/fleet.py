@@ -42,7 +42,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A service as a bar: its width in percent, and what is written beside it."""
+    """A service as a bar: its width in percent, and the text next to it."""
 
     name: str
     width: str

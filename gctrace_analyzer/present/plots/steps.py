@@ -20,7 +20,7 @@ _SIZE_OF_FEW, _SIZE = 6, 4
 
 
 def are_few(axis: Axis) -> bool:
-    """Returns whether the axis shows single cycles that can be told apart."""
+    """Returns whether the axis shows single cycles that can be distinguished."""
     return not axis.by_dumps and len(axis.cycles) <= FEW
 
 

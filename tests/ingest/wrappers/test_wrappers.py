@@ -323,7 +323,7 @@ def test_new_year_and_daylight_saving_time_are_respected(tmp_path: Path) -> None
 def test_a_cycle_beside_the_message_of_a_json_entry_is_read(
     tmp_path: Path, escaped: bool
 ) -> None:
-    """A program logs what its child printed, and Go's encoder escapes `>` unless told not to."""
+    """A program logs what its child printed, and Go's encoder escapes `>` by default."""
     rows = [
         json.dumps({"time": "2026-02-03T10:00:00.005Z", "msg": "child stderr", "line": each})
         for each in records(5)
