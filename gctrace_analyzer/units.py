@@ -12,6 +12,9 @@ from gctrace_analyzer.errors import BadSettingError
 
 MIB = 1 << 20
 
+IN_GIB_FROM_MIB = 10 * 1024
+"""MiB. Sizes from here on are shown in GiB."""
+
 MOST_GOGC = 100_000.0
 """The largest GOGC accepted: with a goal of a thousand times the live heap, GC is in effect off."""
 
@@ -197,7 +200,7 @@ def size_text(size_mib: float) -> str:
     >>> size_text(412), size_text(0.4), size_text(22528), size_text(2.46)
     ('412 MiB', '0.4 MiB', '22.0 GiB', '2.5 MiB')
     """
-    if abs(size_mib) >= 10 * 1024:
+    if abs(size_mib) >= IN_GIB_FROM_MIB:
         return f"{digits(size_mib / 1024, 3)} GiB"
     significant = 1 if abs(size_mib) < 1 else 2 if abs(size_mib) < 10 else 3
     return f"{digits(size_mib, significant)} MiB"

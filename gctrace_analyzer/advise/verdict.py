@@ -18,7 +18,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.pauses import FOR_P99
 from gctrace_analyzer.analysis.trend import changes_at
-from gctrace_analyzer.units import cores_text, digits, duration_text, size_text
+from gctrace_analyzer.units import IN_GIB_FROM_MIB, cores_text, digits, duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -204,15 +204,11 @@ def _resident(deaths: Sequence[PostMortem]) -> str:
     if not sizes:
         return ""
     low, high = (
-        size_text(end) if end >= _LARGE_MIB else f"{end:,.0f} MiB"
+        size_text(end) if end >= IN_GIB_FROM_MIB else f"{end:,.0f} MiB"
         for end in (min(sizes), max(sizes))
     )
     of_both = low.removesuffix(" MiB") if high.endswith(" MiB") else low
     return f", with {high if low == high else f'{of_both} to {high}'} resident"
-
-
-_LARGE_MIB = 10 * 1024
-"""Larger sizes are in GiB everywhere."""
 
 
 def _after_death(death: PostMortem, advice: Advice) -> str:

@@ -26,6 +26,7 @@ from gctrace_analyzer.analysis.settings import Settings, known
 from gctrace_analyzer.analysis.summary import Summary, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
+from gctrace_analyzer.ingest.processes import longest_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -232,10 +233,7 @@ class Analysis:
     @property
     def longest_process(self) -> int | None:
         """The number of the process with the most cycles; None if there is no process."""
-        processes = self.log.tables["processes"]
-        if len(processes) > 1:
-            processes = processes.sort("cycles")
-        return int(processes["process"][-1]) if len(processes) else None
+        return longest_process(self.log.tables["processes"])
 
     @cached_property
     def summary(self) -> Summary:

@@ -56,10 +56,10 @@ def caveats(
 
 def diagnosed(processes: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     """Returns the rows of the processes that are searched, those with the most cycles."""
-    long = int((processes["cycles"] >= t.short_log_cycles).sum())
-    most = max(min(long, MOST_DIAGNOSED), MOST_SHORT)
     if len(processes) < 2:
         return processes
+    long = int((processes["cycles"] >= t.short_log_cycles).sum())
+    most = max(min(long, MOST_DIAGNOSED), MOST_SHORT)
     return processes.sort("cycles", descending=True, maintain_order=True).head(most)
 
 

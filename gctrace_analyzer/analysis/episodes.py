@@ -21,6 +21,7 @@ from gctrace_analyzer.analysis.cycles import (
 )
 from gctrace_analyzer.analysis.thresholds import Thresholds
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES
+from gctrace_analyzer.ingest.rows import complete
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def found_in(enriched: pl.DataFrame, thresholds: Thresholds) -> list[Row]:
         thresholds: the limits that the kinds of episodes depend on.
     """
     rows: list[Row] = []
-    timed = enriched.drop_nulls("start_s") if enriched["start_s"].null_count() else enriched
+    timed = complete(enriched, "start_s")
     possible = possible_kinds(timed, thresholds)
     for part in by_process(timed) if possible else ():
         for find in possible.get(part["process"][0], ()):

@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.cycles import of_process
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks, match_process
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.gctrace.columns import end_s
+from gctrace_analyzer.ingest.processes import longest_process
 from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:
@@ -260,9 +261,9 @@ by the heap. After a process was stopped for minutes, the first cycle is a perio
 
 def _of_cycles(cycles: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Known]:
     """Returns GOGC=off if no cycle ran for longer than the runtime allows while GOGC is on."""
-    if not len(processes) or (cycles["start_s"].max() or 0) < _LONGEST_REST_S:  # type: ignore[operator]
+    longest = longest_process(processes)
+    if longest is None or (cycles["start_s"].max() or 0) < _LONGEST_REST_S:  # type: ignore[operator]
         return {}
-    longest = processes.sort("cycles", maintain_order=True)["process"][-1]
     live, num = pl.col("heap_live_mib").shift(), pl.col("gc_num")
     room = pl.col("heap_goal_mib") - live
     rests = (

@@ -9,6 +9,7 @@ from functools import lru_cache
 import polars as pl
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.ingest.rows import complete
 from gctrace_analyzer.units import size_text
 
 POINTS = 200
@@ -77,8 +78,7 @@ def _pairs(count: int) -> tuple[pl.Series, pl.Series]:
 
 
 def _thinned(series: pl.DataFrame) -> pl.DataFrame:
-    if any(series[name].null_count() for name in "xy"):
-        series = series.drop_nulls()
+    series = complete(series, "x", "y")
     if not series["x"].is_sorted():
         series = series.sort("x", maintain_order=True)
     if len(series) <= POINTS:
@@ -162,9 +162,7 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
         cycles: the cycles of one process, in order, with `end_s`.
     """
     t = DEFAULT
-    timed = cycles[["start_s", "end_s", "heap_live_mib"]]
-    if timed["start_s"].null_count() or timed["heap_live_mib"].null_count():
-        timed = timed.drop_nulls(["start_s", "heap_live_mib"])
+    timed = complete(cycles[["start_s", "end_s", "heap_live_mib"]], "start_s", "heap_live_mib")
     if len(timed) < t.min_cycles:
         return None
     begin, end = timed["start_s"][0], timed["end_s"][-1]

@@ -86,11 +86,13 @@ def moment(text: str) -> datetime:
 
 
 def falls(at: pl.Series) -> bool:
-    """Returns whether times run backwards, as from some log services and `journalctl -r`."""
-    at = at.drop_nulls() if at.null_count() < len(at) else at.clear()
-    if len(at) < 2:
+    """Returns whether times run backwards, as from some log services and `journalctl -r`.
+
+    Unknown times do not count.
+    """
+    if len(at) - at.null_count() < 2:
         return False
-    steps = at.diff().drop_nulls()
+    steps = at.drop_nulls().diff().drop_nulls()
     if at.dtype.is_temporal():
         # Without years, new year looks like a jump of more than half a year.
         steps = steps.dt.total_microseconds()
@@ -125,7 +127,7 @@ def with_logged_at(
         return [_undated(frame) for frame in frames], 0
     every = pl.concat(lines).sort("line_no", "start_s", nulls_last=True, maintain_order=True)
     every = every.unique("line_no", keep="first", maintain_order=True)
-    if falls(every["local_time"].drop_nulls()):
+    if falls(every["local_time"]):
         every = every.reverse()
     every = every.with_columns(_instants(every, clock).alias("logged_at"))
     undated = every["local_time"].count() - every["logged_at"].count()

@@ -212,6 +212,13 @@ def _identities(frames: list[pl.DataFrame], processes: list[pl.Series]) -> pl.Da
     return whole.cast({name: types[name] for name in whole.columns})
 
 
+def longest_process(processes: pl.DataFrame) -> int | None:
+    """Returns the number of the process with the most cycles; None if there is no process."""
+    if len(processes) > 1:
+        processes = processes.sort("cycles")
+    return int(processes["process"][-1]) if len(processes) else None
+
+
 def several_services(processes: pl.DataFrame) -> list[str]:
     """Returns a note if the inputs contain several services, not counting container ids."""
     names = [name for name in ("unit", "container", "ident") if name in processes.columns]

@@ -249,11 +249,7 @@ def _messages(part: Part) -> list[Message]:
 def _newest_first(messages: list[pl.DataFrame]) -> bool:
     """Returns whether the timestamps of messages, which have no year or zone yet, run backwards."""
     for clock in ("local_time", "monotonic_s"):
-        at = [
-            frame.sort("line_no")[clock].drop_nulls()
-            for frame in messages
-            if clock in frame.columns
-        ]
+        at = [frame.sort("line_no")[clock] for frame in messages if clock in frame.columns]
         if at and clocks.falls(pl.concat(at)):
             return True
     return False

@@ -14,13 +14,7 @@ if TYPE_CHECKING:
 
 def parted(rows: pl.DataFrame, chosen: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Returns the chosen rows and the others; rows for which it is null are in neither."""
-    if not chosen.null_count():
-        count = int(chosen.sum())
-        if count == 0:
-            return rows.clear(), rows
-        if count == len(rows):
-            return rows, rows.clear()
-    return rows.filter(chosen), rows.filter(~chosen)
+    return where(rows, chosen), where(rows, ~chosen)
 
 
 def where(rows: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
@@ -31,6 +25,11 @@ def where(rows: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
     if count == len(rows):
         return rows
     return rows.filter(chosen) if count else rows.clear()
+
+
+def complete(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
+    """Returns the rows in which none of these columns is null."""
+    return rows.drop_nulls(names) if any(rows[name].null_count() for name in names) else rows
 
 
 def without(rows: pl.DataFrame, *names: str) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from gctrace_analyzer.analysis.postmortem.unseen import (
     dumps_of,
     reading_of_unseen,
 )
-from gctrace_analyzer.units import duration_text, size_text
+from gctrace_analyzer.units import MIB, duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,8 +47,6 @@ the last cycle, heap growth does not explain it."""
 
 TIMESTAMP_S = 1.0
 """Seconds. Timestamps may be truncated to seconds."""
-
-_MIB = 1 << 20
 
 
 _NEEDS_LIMIT = (
@@ -194,7 +192,7 @@ def _about_runtime(facts: Row, death: Row) -> Iterator[str]:
         asked, used = (death.get(f"{name}_bytes") for name in ("requested", "in_use"))
         sizes = ("memory", "")
         if asked is not None and used is not None:
-            sizes = (size_text(asked / _MIB), f", which had {size_text(used / _MIB)} in use")
+            sizes = (size_text(asked / MIB), f", which had {size_text(used / MIB)} in use")
         yield (
             f"The operating system refused {sizes[0]} to the Go runtime{sizes[1]}: an "
             "address-space limit (`ulimit -v`) or no free memory at all. It was not the OOM killer."

@@ -8,6 +8,7 @@ are `yearless` and have the year 2000, a leap year, until `ingest.clock` knows t
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -173,18 +174,9 @@ def _named(groups: pl.DataFrame) -> dict[str, pl.Expr]:
     }
 
 
-def _dotted(_: pl.DataFrame) -> dict[str, pl.Expr]:
-    date = pl.concat_str("year", pl.lit("-"), "month", pl.lit("-"), "day")
+def _dated(_: pl.DataFrame, *, form: str) -> dict[str, pl.Expr]:
     return {
-        "local_time": _clock(date, "%Y-%m-%d"),
-        "zone": pl.lit(None, pl.String),
-        "yearless": pl.lit(value=False),
-    }
-
-
-def _slashed(_: pl.DataFrame) -> dict[str, pl.Expr]:
-    return {
-        "local_time": _clock(pl.col("date"), "%Y/%m/%d"),
+        "local_time": _clock(pl.col("date"), form),
         "zone": pl.lit(None, pl.String),
         "yearless": pl.lit(value=False),
     }
@@ -247,11 +239,11 @@ _FORMS = tuple(
             rf"^(?P<month>[A-Za-z]{{3}}) (?P<day>\d{{1,2}}), (?P<year>\d{{4}}) @ {_TIME}$",
             _named,
         ),
-        (rf"^(?P<date>\d{{4}}/\d\d/\d\d) {_TIME}$", _slashed),
+        (rf"^(?P<date>\d{{4}}/\d\d/\d\d) {_TIME}$", partial(_dated, form="%Y/%m/%d")),
         # With dots, the day always comes first; with slashes, nobody knows.
         (
-            rf"^(?P<day>\d{{1,2}})\.(?P<month>\d{{1,2}})\.(?P<year>\d{{4}}),? {_TIME}$",
-            _dotted,
+            rf"^(?P<date>\d{{1,2}}\.\d{{1,2}}\.\d{{4}}),? {_TIME}$",
+            partial(_dated, form="%d.%m.%Y"),
         ),
         (rf"^(?P<year>\d\d)?(?P<month>\d\d)(?P<day>\d\d) {_TIME}$", _glog),
         (r"^(?P<whole>\d{9,19})(?:\.(?P<part>\d+))?$", _epoch),

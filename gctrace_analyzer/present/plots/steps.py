@@ -83,15 +83,12 @@ _TOGETHER_S = 0.0015
 
 def _zero(axis: Axis) -> pl.Expr:
     """Returns the moment that the seconds of each process count from; of no use without one."""
-    return (
-        pl.col("x") - pl.duration(microseconds=_micro("start_s")) if axis.is_time else pl.lit(0)
-    )
+    return pl.col("x") - _duration(pl.col("start_s")) if axis.is_time else pl.lit(0)
 
 
 def _placed(seconds: pl.Expr, *, is_time: bool) -> pl.Expr:
-    micro = (seconds * 1e6).round().cast(pl.Int64)
-    return pl.col("zero") + pl.duration(microseconds=micro) if is_time else seconds
+    return pl.col("zero") + _duration(seconds) if is_time else seconds
 
 
-def _micro(name: str) -> pl.Expr:
-    return (pl.col(name) * 1e6).round().cast(pl.Int64)
+def _duration(seconds: pl.Expr) -> pl.Expr:
+    return pl.duration(microseconds=(seconds * 1e6).round().cast(pl.Int64))
