@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -143,10 +143,15 @@ def _read_log(
 
 
 def _chunks(source: Source) -> Iterator[ChunkResult]:
-    """Yields the results of the chunks in order; later chunks are parsed in parallel."""
+    """Yields the results of the chunks in order; several are parsed in parallel."""
+    chunks = source.chunks()
+    first = list(islice(chunks, 2))
+    if len(first) < 2:
+        yield from map(parse.parse, first)
+        return
     with ThreadPoolExecutor(WORKERS) as pool:
         pending: deque[Future[ChunkResult]] = deque()
-        for data in source.chunks():
+        for data in chain(first, chunks):
             pending.append(pool.submit(parse.parse, data))
             if len(pending) > WORKERS:
                 yield pending.popleft().result()
