@@ -16,7 +16,7 @@ from gctrace_analyzer.ingest.evidence import documents, kubernetes
 from gctrace_analyzer.ingest.gctrace import parse, torn
 from gctrace_analyzer.ingest.memstats import csv, pprof
 from gctrace_analyzer.ingest.metrics import layouts
-from gctrace_analyzer.ingest.wrappers import journal
+from gctrace_analyzer.ingest.wrappers import csv_export, journal
 from gctrace_analyzer.ingest.wrappers.metadata import completed
 from gctrace_analyzer.ingest.wrappers.strip import Stripped, by_depth, strip_prefixes
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Rows
     from gctrace_analyzer.ingest.gctrace.chunk import ChunkResult, Suspect
     from gctrace_analyzer.ingest.sources import Source, SourceFacts
+    from gctrace_analyzer.ingest.wrappers.csv_export import Export
 
 WORKERS = 3
 """How many chunks are parsed in parallel. Each is parsed partly by Polars and partly by the
@@ -116,20 +117,24 @@ def read_part(
     part = Part(source.facts)
     raw, text = source.head(sniff.SNIFF_BYTES)
     part.facts.kind = kind or ("memstats-csv" if columns else sniff.sniff(raw, text))
-    if part.facts.kind == "log":
-        _read_log(part, source, progress)
+    if part.facts.kind in ("log", "csv-export"):
+        export = csv_export.export_of(text) if part.facts.kind == "csv-export" else None
+        _read_log(part, source, export, progress)
     else:
         _read_whole(part, source, columns, whole_bytes or WHOLE_BYTES)
     return part
 
 
 def _read_log(
-    part: Part, source: Source, progress: Callable[[SourceFacts], None] | None
+    part: Part,
+    source: Source,
+    export: Export | None,
+    progress: Callable[[SourceFacts], None] | None,
 ) -> None:
     suspects: list[Suspect] = []
     context: list[pl.DataFrame] = []
     depth = 0
-    for chunk in _chunks(source):
+    for chunk in _chunks(source, export):
         result = chunk.shifted(source.facts.lines)
         source.facts.lines += chunk.lines
         suspects += result.suspects
@@ -142,9 +147,11 @@ def _read_log(
         add_rejoined(part, suspects, by_depth(pl.concat(context), depth))
 
 
-def _chunks(source: Source) -> Iterator[ChunkResult]:
+def _chunks(source: Source, export: Export | None) -> Iterator[ChunkResult]:
     """Yields the results of the chunks in order; several are parsed in parallel."""
     chunks = source.chunks()
+    if export is not None:
+        chunks = (csv_export.as_json_lines(data, export) for data in chunks)
     first = list(islice(chunks, 2))
     if len(first) < 2:
         yield from map(parse.parse, first)
@@ -231,7 +238,8 @@ def _read_whole(part: Part, source: Source, columns: Sequence[str] | None, most:
         part.rows["container_states"] = rows
         _add_lines(part, events or list(enumerate(lines, start=1)))
     else:
-        values = documents.read(text, facts.name)
+        read = documents.read_yaml if facts.kind == "yaml" else documents.read
+        values = read(text, facts.name)
         part.rows = values.rows
         part.wrappers.update(kind for kind in values.kinds)
         part.rejected += [

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import json_values
-from gctrace_analyzer.ingest.evidence import documents, kubernetes
+from gctrace_analyzer.ingest.evidence import documents, kubernetes, yaml_documents
 from gctrace_analyzer.ingest.memstats import csv
 from gctrace_analyzer.ingest.metrics import layouts
-from gctrace_analyzer.ingest.wrappers import journal
+from gctrace_analyzer.ingest.wrappers import csv_export, journal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,9 @@ SNIFF_BYTES = 1 << 16
 
 Kind = Literal[
     "log",
+    "csv-export",
     "json",
+    "yaml",
     "journal-export",
     "journal-verbose",
     "memstats-csv",
@@ -31,8 +33,10 @@ Kind = Literal[
 
 KINDS = {
     "log": "text with one record per line: gctrace and others, with any log prefix",
+    "csv-export": "CSV of a log service, with a log line in one column of each row",
     "json": "JSON documents: docker inspect, kubectl get -o json, MemStats, expvar, log "
     "queries",
+    "yaml": "YAML documents: kubectl get pod -o yaml, gcloud logging read",
     "journal-export": "journalctl -o export",
     "journal-verbose": "journalctl -o verbose",
     "memstats-csv": "MemStats as a table",
@@ -71,11 +75,13 @@ def sniff(raw: bytes, text: str) -> str:
         return "json"
     if documents.FRAGMENT.match(text):
         return "json"
+    if yaml_documents.BEGINS.match(text):
+        return "yaml"
     if kubernetes.is_described(text):
         return "describe"
     if csv.is_table(text):
         return "memstats-csv"
-    return "log"
+    return "log" if csv_export.export_of(text) is None else "csv-export"
 
 
 def _is_json_lines(lines: Sequence[str], *, cut: bool) -> bool:
@@ -84,6 +90,8 @@ def _is_json_lines(lines: Sequence[str], *, cut: bool) -> bool:
     whole = sum(_is_object(line) for line in sample)
     if len(lines) == 1:
         return cut or bool(whole and _has_message(lines[0]))
+    if sample and '"resourceLogs"' in sample[0]:
+        return False  # each line has many records
     return whole * 2 >= len(sample)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_N = r"(?:\d+(?:\.\d+)?|\.\d+)"
+_N = r"\d+(?:\.\d+)?"
 _OBJECTS = r"\d+ -> \d+ \(\d+-\d+\) objects"
 _TAIL = r"\d+\(\d+\) handoff, \d+\(\d+\) steal, \d+/\d+/\d+ yields"
 

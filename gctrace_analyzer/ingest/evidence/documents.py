@@ -1,4 +1,4 @@
-"""Reads JSON documents: inspections, pods, MemStats, and the results of log services."""
+"""Reads JSON and YAML documents: inspections, pods, MemStats, and the results of log services."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest import json_values, numbers
-from gctrace_analyzer.ingest.evidence import docker, kubernetes
+from gctrace_analyzer.ingest.evidence import docker, kubernetes, yaml_documents
 from gctrace_analyzer.ingest.memstats import json as memstats_json
 from gctrace_analyzer.ingest.wrappers.json_lines import source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from gctrace_analyzer.ingest.evidence.message import Row, Rows
     from gctrace_analyzer.ingest.wrappers.journal import NumberedLine
@@ -62,12 +62,39 @@ def read(text: str, name: str) -> Values:
         )
         # Removes a comma before a closing brace, which is left when something was cut out.
         text = re.sub(r",(\s*[}\]])", r"\1", text)
-    for line_no, value in _values_of(text, name, values):
+    _add_values(_values_of(text, name, values), values)
+    return values
+
+
+def read_yaml(text: str, name: str) -> Values:
+    """Returns the contents of YAML documents.
+
+    Raises:
+        UnreadableInputError: it is not YAML; the error says where the problem is.
+    """
+    values = Values()
+    if yaml_documents.ENTRIES.search(text):
+        values.records = list(yaml_documents.entries(text))
+        values.kinds = ["gcloud logging read"] * len(values.records)
+        return values
+    try:
+        _add_values(yaml_documents.values(text), values)
+    except ValueError as err:
+        problem, line_no = f"invalid YAML: {err}", getattr(err, "lineno", 1)
+        hint = "If it is a log, pass"
+        raise UnreadableInputError(
+            name, problem, hint, line_no=line_no, argument="kind", argument_value="log"
+        ) from err
+    values.kinds = [kind.replace("-o json", "-o yaml") for kind in values.kinds]
+    return values
+
+
+def _add_values(found: Iterable[tuple[int, Any]], values: Values) -> None:
+    for line_no, value in found:
         try:
             _add_value(value, line_no, values)
         except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
             values.cut.append((line_no, _UNEXPECTED, json.dumps(value)[:200]))
-    return values
 
 
 def _values_of(text: str, name: str, values: Values) -> Iterator[tuple[int, Any]]:
@@ -136,9 +163,9 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
         )
     elif memstats_json.is_record(value) and not {"msg", "message", "log"} & value.keys():
         values.add("MemStats JSON", "memstats", memstats_json.from_record(value), line_no)
-    elif isinstance(value.get("events"), list):
+    elif events := _list(value.get("events")) or _list(value.get("logEvents")):
         values.kinds.append("CloudWatch events")
-        events = [e for e in value["events"] if isinstance(e, dict) and "message" in e]
+        events = [each for each in _objects(events) if "message" in each]
         for event in sorted(events, key=lambda e: numbers.real(e.get("timestamp")) or 0):
             values.records.append((line_no, json.dumps(event)))
     elif isinstance(value.get("dmesg"), list):
@@ -147,6 +174,12 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
     elif hits := _hits(value):
         values.kinds.append("search hits")
         values.records += [(line_no, json.dumps(hit)) for hit in hits]
+    elif entries := list(_otlp(value)):
+        values.kinds.append("OTLP logs")
+        values.records += [(line_no, json.dumps(entry)) for entry in entries]
+    elif entries := list(_of_tables(value)):
+        values.kinds.append("Azure Monitor query")
+        values.records += [(line_no, json.dumps(entry)) for entry in entries]
     elif rows := _query_rows(value):
         values.kinds.append("CloudWatch Insights")
         values.records += [(line_no, json.dumps(row)) for row in rows]
@@ -175,7 +208,9 @@ def _pod_of_status(value: dict[str, Any]) -> dict[str, Any] | None:
     if isinstance(value.get("terminated"), dict) and len(value) == 1:
         return {"status": {"containerStatuses": [{"state": value}]}}
     is_status = "restartCount" in value and isinstance(value.get("state"), dict)
-    return {"status": {"containerStatuses": [value]}} if is_status else None
+    if is_status or "terminated" in _object(value.get("lastState")):
+        return {"status": {"containerStatuses": [value]}}
+    return {"status": value} if "containerStatuses" in value else None
 
 
 def _objects(values: Any) -> list[dict[str, Any]]:
@@ -234,6 +269,54 @@ def _hits(value: dict[str, Any]) -> list[dict[str, Any]]:
     return [source(hit) for hit in _objects(_object(outer).get("hits"))]
 
 
+_RESOURCE = {
+    "host.name": "host",
+    "k8s.node.name": "nodeName",
+    "k8s.pod.name": "podName",
+    "k8s.container.name": "containerName",
+    "k8s.namespace.name": "namespace",
+    "container.id": "container_id",
+    "service.name": "service",
+    "log.iostream": "stream",
+}
+"""Attributes of OpenTelemetry's semantic conventions, and the fields of JSON logs like them."""
+
+
+def _otlp(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yields the log records of OpenTelemetry's JSON."""
+    for each in _objects(value.get("resourceLogs")):
+        resource = _attributes(_object(each.get("resource")))
+        for scope in _objects(each.get("scopeLogs")):
+            for record in _objects(scope.get("logRecords")):
+                at = record.get("timeUnixNano")
+                time = (
+                    at if at not in (None, "", "0", 0) else record.get("observedTimeUnixNano")
+                )
+                yield {
+                    **resource,
+                    **_attributes(record),
+                    "body": _object(record.get("body")).get("stringValue"),
+                    "time": time,
+                }
+
+
+def _attributes(value: dict[str, Any]) -> dict[str, Any]:
+    return {
+        _RESOURCE[each["key"]]: _object(each.get("value")).get("stringValue")
+        for each in _objects(value.get("attributes"))
+        if each.get("key") in _RESOURCE
+    }
+
+
+def _of_tables(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yields the rows of the tables that Azure Monitor answers a query with."""
+    for table in _objects(value.get("tables")):
+        names = [str(column.get("name")) for column in _objects(table.get("columns"))]
+        for row in _list(table.get("rows")):
+            if isinstance(row, list) and len(row) == len(names):
+                yield dict(zip(names, row, strict=True))
+
+
 def _query_rows(value: dict[str, Any]) -> list[dict[str, Any]]:
     """Returns the rows of a CloudWatch Logs Insights query, oldest first."""
     rows = [
@@ -254,7 +337,15 @@ def _query_rows(value: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _entry(value: dict[str, Any]) -> dict[str, Any]:
-    """Returns a log entry; a message in Google Cloud's `jsonPayload` is moved out of it."""
+    """Returns a log entry; a message in Google Cloud's `jsonPayload` is moved out of it.
+
+    Ansible prints what a command wrote twice: as text, and as a list of lines.
+    """
+    value = {
+        key: field
+        for key, field in value.items()
+        if not (key.endswith("_lines") and key.removesuffix("_lines") in value)
+    }
     payload = value.get("jsonPayload")
     if isinstance(payload, dict) and "textPayload" not in value:
         message = payload.get("message") or payload.get("msg") or payload.get("MESSAGE")

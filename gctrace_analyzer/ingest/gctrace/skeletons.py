@@ -25,10 +25,16 @@ _ZLIB_FIRST_BYTE = b"x"
 NUMERIC = b"0123456789."
 """The characters of a number; deleting them from a line leaves its skeleton."""
 
-_MARKED = bytes(ord("0") if byte in NUMERIC else ord(" ") for byte in range(256))
+_MARKED = bytes(
+    byte if byte == ord(".") else ord("0") if byte in NUMERIC else ord(" ")
+    for byte in range(256)
+)
 """Maps a text to one whose numbers begin, and only they, with `_BEGIN`."""
 
-_BEGIN = b" 0"
+_BEGIN, _CUT = b" 0", b". "
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+_CUT_NUMBER = r"\.(?:[^0-9]|$)|[^0-9]\."
+"""A number without digits on one side of its point, which Go never prints: it is cut short."""
 
 
 @dataclass(frozen=True)
@@ -194,11 +200,13 @@ def _numbers(
     # Digits of another write, `clock,17 0.023`, leave the skeleton as it is, and would become
     # digits of the next number. Then a line has more numbers than fields.
     most = len(records) * numbers.width
-    strange = data.translate(_MARKED).count(_BEGIN) != most
+    marked = data.translate(_MARKED)
+    strange = marked.count(_BEGIN) != most or _CUT in marked
     if strange or any(column.has_nulls() for column in numbers):
         text = split(data)
-        as_many = text["text"].str.count_matches(r"[0-9.]+") == numbers.width
-        fits = ~numbers.select(pl.any_horizontal(pl.all().is_null())).to_series() & as_many
+        as_many = text["text"].str.count_matches(_NUMBER) == numbers.width
+        whole = as_many & ~text["text"].str.contains(_CUT_NUMBER)
+        fits = ~numbers.select(pl.any_horizontal(pl.all().is_null())).to_series() & whole
         unread = records.hstack(text).filter(~fits)
         numbers, records = numbers.filter(fits), records.filter(fits)
     frame = records.hstack(numbers)

@@ -83,11 +83,27 @@ WRAPPERS = (
         rf"(?P<log_pid>\S+) \S+ "
         r'(?:-|(?:\[(?:[^\]"\\]|"(?:[^"\\]|\\.)*"|\\.)*\])+)(?: \ufeff?|$)',
     ),
+    Wrapper(
+        "Fluent Bit",
+        r"\[\d+\] (?P<ident>[^\s:]+): \[\[?(?P<epoch_s>\d{9,10}\.\d{1,9}), (?:\{[^{}]*\}\], )?"
+        r'\{(?:[^"]|"[^"]*"=>"[^"]*", )*"(?:log|message|MESSAGE)"=>"',
+    ),
+    Wrapper("GitHub Actions", rf"[^\t]+\t[^\t]+\t\ufeff?(?P<at>{_ISO}) "),
+    Wrapper(
+        "Papertrail",
+        rf"\d+\t(?P<at>{_ISO})\t{_ISO}\t\d+\t(?P<host>[^\t]*)\t[^\t]*\t[^\t]*\t[^\t]*\t"
+        r"(?P<ident>[^\t]*)\t",
+    ),
+    Wrapper("aws logs", r"EVENTS\t(?P<epoch_s>\d{13})\t"),
     Wrapper("journalctl -o short-full", rf"(?P<at>{_FULL}) {_HOST} {_IDENT}"),
     Wrapper("Heroku", rf"(?P<at>{_ISO}) (?P<stream>app|heroku)\[(?P<container>[\w.-]+)\]: "),
     Wrapper("logcli", rf"(?P<at>{_ISO})\s+\{{(?P<labels>[^{{}}=]*=[^{{}}]*)\}}\s+"),
     Wrapper(
         "aws logs tail", rf"(?P<at>{_ISO}) (?P<stream>[^\s:/\[]+(?:/[^\s/]+)*/[^\s/]*[\]\w]) "
+    ),
+    Wrapper(
+        "fluentd",
+        r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? [+-]\d{4}) (?P<ident>[\w.*-]+): ",
     ),
     Wrapper("journalctl -o short-iso", rf"{_PRI}(?P<at>{_ISO}) {_HOST} {_IDENT}"),
     Wrapper("syslog", rf"{_PRI}(?P<at>{_SHORT}) {_HOST} {_IDENT}"),
@@ -135,6 +151,11 @@ WRAPPERS = (
     Wrapper("table", rf"\| *(?P<at>{_ISO}) *\| *"),
     Wrapper("timestamp", rf"\[?(?P<at>{_ISO})\]?(?:[ \t]+|: )"),
     Wrapper("timestamp", rf"(?P<at>{_SHORT})[ \t]+"),
+    Wrapper(
+        "timestamp",
+        # Seconds, with a fraction or without, milliseconds, microseconds or nanoseconds
+        r"\[?(?P<epoch_s>1\d{9}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?)\]?(?:[ \t]+|: )",
+    ),
     Wrapper("quoted", r"(?:[ \t]*(?:>|//+|#+|\*|;|--)[ \t]+|\t[ \t]*|[ \t]{2,})"),
     Wrapper("kernel log", r"kernel: (?:\[ *(?P<monotonic_s>\d+\.\d{6})\] )?"),
     Wrapper("syslog", rf"{_HOST} (?P<ident>[^\s\[\]:|]+) ?\[(?P<log_pid>\d+)\]: "),

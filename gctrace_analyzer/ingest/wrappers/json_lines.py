@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.ingest import json_values, numbers
+from gctrace_analyzer.ingest.wrappers import csv_export
 from gctrace_analyzer.ingest.wrappers.metadata import completed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SAMPLE_LINES = 32
-_ODD = r'"(?:MESSAGE|message|msg|log)"\s*:\s*[\[{]'
-_HIT = r'"_source"\s*:\s*\{'
 JSON_LINE = r"^(?:data: |\x1e)?\s*\{.*\}[,\s]*$"
 
 _MESSAGES = (
@@ -35,16 +34,35 @@ _MESSAGES = (
     "LogMessage",
     "LogEntry",
     "_raw",
+    "_msg",
+    "_line",
+    "short_message",
+    "Output",
+    "body",
+    "Body",
+    csv_export.MESSAGE,
 )
+_WITHIN = ("_source", "result", "data", "attributes", "body")
+"""Members that log services put an entry into: search indexes, Splunk, SigNoz, Datadog, Quickwit.
+"""
+
+_HIT = (
+    rf'"(?:{"|".join(_WITHIN)})"\s*:\s*\{{[^{{}}]*"(?:{"|".join(_MESSAGES)})"\s*:'
+    r'|"_source"\s*:\s*\{|"pod"\s*:\s*\{\s*"'
+)
+_ODD = rf'"(?:{"|".join((*_MESSAGES, "host"))})"\s*:\s*[\[{{]'
+
 _TIMES = (
     "__REALTIME_TIMESTAMP", "timeNano", "time", "timestamp", "ts", "@timestamp", "t",
     "Timestamp",
-    "datetime", "eventTime", "asctime", "TimeGenerated", "_time",
+    "datetime", "eventTime", "asctime", "TimeGenerated", "_time", "Time", "date", "Date", "dt",
+    "_ts", "timestamp_nanos", "observedTimestamp",
 )  # fmt: skip
 _IDENTITY = {
-    "host": ("_HOSTNAME", "nodeName", "hostname", "host", "Computer", "kubernetes.host",
+    "host": ("_HOSTNAME", "nodeName", "hostname", "host", "Host", "_host", "Computer",
+             "kubernetes.host",
              "kubernetes.node_name"),
-    "ident": ("SYSLOG_IDENTIFIER", "app", "appname", "program", "ident"),
+    "ident": ("SYSLOG_IDENTIFIER", "app", "appname", "program", "ident", "service", "_app"),
     "log_pid": ("_PID", "SYSLOG_PID", "pid", "procid"),
     "unit": ("_SYSTEMD_UNIT", "systemd_unit"),
     "container": ("CONTAINER_NAME", "containerName", "container_name",
@@ -94,6 +112,7 @@ _KIND = (
     ("journalctl -o json", ("MESSAGE", "__REALTIME_TIMESTAMP", "__CURSOR")),
     ("docker json-file", ("log",)),
     ("GCP logging", ("textPayload",)),
+    ("CSV export", (csv_export.MESSAGE,)),
     ("stern -o json", ("podName",)),
     ("JSON log", _MESSAGES[3:]),
 )
@@ -136,10 +155,13 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
         some = pl.any_horizontal(pl.col(name).is_not_null() for name in native)
         metadata["native"] = pl.when(some).then(pl.struct(native).struct.json_encode())
     if "log" in given:
-        # Docker splits lines at 16 KiB; only the last piece has a line end.
-        piece = pl.col("log").is_not_null() & ~pl.col("text").str.ends_with("\n")
-        ends = pl.int_range(pl.len()) == pl.len() - 1
-        metadata["tag"] = pl.when(piece & ~ends).then(pl.lit("P"))
+        # Docker splits lines at 16 KiB; only the last piece has a line end. Collectors that read
+        # Docker's files remove it from every line.
+        ended = pl.col("text").str.ends_with("\n")
+        by_docker = 2 * ended.sum() > pl.col("log").count()
+        last = pl.int_range(pl.len()) == pl.len() - 1
+        piece = pl.col("log").is_not_null() & ~ended & by_docker & ~last
+        metadata["tag"] = pl.when(piece).then(pl.lit("P"))
     one_line = (
         pl.col("text").str.strip_chars_end("\r\n").str.replace_all("\n", " ", literal=True)
     )
@@ -164,10 +186,11 @@ def _sources(texts: pl.Series) -> pl.Series:
 
 
 def source(hit: dict[str, Any]) -> dict[str, Any]:
-    """Returns the document of a search hit, with Kubernetes names as collectors write them."""
-    found = hit.get("_source")
-    if not isinstance(found, dict):
-        return hit
+    """Returns the entry of a search hit, with Kubernetes names as collectors write them."""
+    found = hit
+    if not any(isinstance(hit.get(name), str) for name in _MESSAGES):
+        inside = (hit[name] for name in _WITHIN if isinstance(hit.get(name), dict))
+        found = {**hit, **next(inside, {})}
     about, host = found.get("kubernetes"), found.get("host")
     if isinstance(about, dict):
         names = {
@@ -175,6 +198,8 @@ def source(hit: dict[str, Any]) -> dict[str, Any]:
             for part in ("pod", "container")
             if isinstance(within := about.get(part), dict) and "name" in within
         }
+        namespace = about.get("namespace")
+        names |= {"namespace_name": namespace} if isinstance(namespace, str) else {}
         found = {**found, "kubernetes": {**about, **names}}
     if isinstance(host, dict):
         found = {**found, "host": host.get("name")}

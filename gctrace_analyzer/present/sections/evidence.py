@@ -48,6 +48,8 @@ _KINDS = {
     "memstats-csv": "CSV",
     "pprof": "heap profile",
     "metrics": "metrics",
+    "yaml": "YAML",
+    "csv-export": "CSV",
     "describe": "kubectl describe",
 }
 _PREVENTABLE = {

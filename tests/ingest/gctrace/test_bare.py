@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 from gctrace_analyzer import core
 from gctrace_analyzer.ingest.gctrace import bare, parse
 from gctrace_analyzer.ingest.read import read_log
-from gctrace_analyzer.testing import cycles, format_cycle
+from gctrace_analyzer.testing import cycles, format_cycle, read_text
 from tests.conftest import CORPUS, ROOT, SAMPLES
 from tests.helpers.lines import LINES
 from tests.helpers.wrappers import WRAPPERS
@@ -142,3 +142,14 @@ def test_a_chunk_with_nothing_in_it_reads_the_same() -> None:
     for data in (b"\n", b"\n\n", b"x\n", b"\nx\n\n", b"gc \n", b" P\n", b"\x01\n"):
         assert difference(data) is None
         assert parse.parse(data).lines == data.count(b"\n")
+
+
+@pytest.mark.parametrize("number", ["0.", ".5", "1.5.5", ".", ""])
+@pytest.mark.parametrize("prefix", ["", "api | "])
+def test_a_number_that_is_cut_short_is_no_number(number: str, prefix: str) -> None:
+    whole = LINES["gc18"]
+    cut = whole.replace("+0.037 ms", f"+{number} ms")
+    assert cut != whole
+    run = read_text(f"{prefix}{whole}\n{prefix}{cut}\n")
+    assert len(run.cycles) == 1
+    assert run.rejected["line_no"].to_list() == [2]

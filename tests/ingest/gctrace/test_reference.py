@@ -31,6 +31,7 @@ REASONS = {
     "cri.log": "the runtime wrote a line in two pieces, which CRI marks as P and F",
     "plain-ansi-crlf.log": "colour codes are between the characters of the records",
     "ansi-bytes-short-all.log": "colour codes are between the characters of the records",
+    "gcloud.yaml": "YAML folds long lines",
 }
 """Why the reference reader cannot find cycles that the real one finds."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +14,6 @@ from tests.helpers.logs import AT, RECORDS, logfile, records
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from pathlib import Path
 
 SECOND = AT.replace(microsecond=0)
 
@@ -55,6 +55,18 @@ TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
         '2026-02-03T10:00:00Z {{container="api", pod="api-0", namespace="shop"}} {}', SECOND,
         {"container": "api", "pod": "api-0", "namespace": "shop"},
     ),
+    "fluentd": ("2026-02-03 11:00:00 +0100 docker.api: {}", SECOND, {"ident": "docker.api"}),
+    "Fluent Bit": ('[7] kube.api: [1770112800.005000000, {{"stream"=>"stderr", "log"=>"{}"}}]', AT, {"ident": "kube.api"}),
+    "Fluent Bit 2": ('[7] kube.api: [[1770112800.005000000, {{}}], {{"log"=>"{}"}}]', AT, {"ident": "kube.api"}),
+    "gh run view --log": ("build\tRun tests\t2026-02-03T10:00:00.0050000Z {}", AT, {}),
+    "Papertrail": (
+        "70000\t2026-02-03T10:00:00Z\t2026-02-03T10:00:01Z\t54\tweb-1\t10.0.0.1\tUser\tInfo\tapi\t{}", SECOND,
+        {"host": "web-1", "ident": "api"},
+    ),
+    "aws logs --output text": ("EVENTS\t1770112800005\t{}\t1770112800100", AT, {}),
+    "seconds": ("1770112800.005 {}", AT, {}),
+    "milliseconds": ("[1770112800005] {}", AT, {}),
+    "Grafana's text": ("1770112800005\t2026-02-03T10:00:00.005Z\t{}", AT, {}),
     "python logging": ("2026-02-03 10:00:00,005 {}", AT, {}),
     "go log": ("2026/02/03 10:00:00.005000 {}", AT, {}),
     "glog": ("I0203 10:00:00.005000   4242 server.go:42] {}", AT, {"log_pid": 4242}),
@@ -110,6 +122,26 @@ JSON: dict[str, tuple[dict[str, Any], datetime | None, dict[str, Any]]] = {
          "kubernetes": {"pod_name": "api-0", "container_name": "api", "namespace_name": "shop", "host": "n1"}},
         AT, {"pod": "api-0", "container": "api", "namespace": "shop", "host": "n1"},
     ),
+    "Fluent Bit": ({"date": 1770112800.005, "log": "{}", "stream": "stderr"}, AT, {"stream": "stderr"}),
+    "GELF": ({"version": "1.1", "host": "web-1", "short_message": "{}", "timestamp": 1770112800.005}, AT, {"host": "web-1"}),
+    "go test -json": ({"Time": "2026-02-03T10:00:00.005Z", "Action": "output", "Output": "{}\n"}, AT, {}),
+    "VictoriaLogs": ({"_time": "2026-02-03T10:00:00.005Z", "_stream": "{app=\"x\"}", "_msg": "{}"}, AT, {}),
+    "Filebeat": (
+        {"@timestamp": "2026-02-03T10:00:00.005Z", "message": "{}", "host": {"name": "web-1"},
+         "kubernetes": {"pod": {"name": "api-0"}, "container": {"name": "api"}, "namespace": "shop"}},
+        AT, {"pod": "api-0", "container": "api", "namespace": "shop", "host": "web-1"},
+    ),
+    "Splunk": (
+        {"preview": False, "result": {"_raw": "{}", "_time": "2026-02-03 10:00:00.005 UTC", "host": "web-1"}},
+        AT, {"host": "web-1"},
+    ),
+    "Datadog": (
+        {"id": "AB", "type": "log", "attributes": {"timestamp": "2026-02-03T10:00:00.005Z", "message": "{}", "service": "api"}},
+        AT, {"ident": "api"},
+    ),
+    "an object of the program's own": (
+        {"time": "2026-02-03T10:00:00.005Z", "msg": "{}", "data": {"message": "unrelated"}}, AT, {},
+    ),
     "gcp": (
         {"textPayload": "{}", "timestamp": "2026-02-03T10:00:00.005Z", "severity": "ERROR",
          "resource": {"type": "k8s_container", "labels": {"pod_name": "api-0", "container_name": "api"}}},
@@ -119,10 +151,12 @@ JSON: dict[str, tuple[dict[str, Any], datetime | None, dict[str, Any]]] = {
 
 
 def filled(entry: dict[str, Any], record: str) -> dict[str, Any]:
-    return {
-        name: value.replace("{}", record) if isinstance(value, str) else value
-        for name, value in entry.items()
-    }
+    def of(value: Any) -> Any:
+        if isinstance(value, dict):
+            return filled(value, record)
+        return value.replace("{}", record) if isinstance(value, str) else value
+
+    return {name: of(value) for name, value in entry.items()}
 
 
 def test_results_of_log_searches_are_read(tmp_path: Path) -> None:
@@ -252,6 +286,103 @@ def test_exports_of_log_services_are_read(tmp_path: Path) -> None:
     assert_read(gca.read(path), AT, {"pod": "api-0", "container": "api"})
 
 
+def test_records_of_open_telemetry_and_azure_are_read(tmp_path: Path) -> None:
+    def attribute(key: str, value: str) -> dict[str, Any]:
+        return {"key": key, "value": {"stringValue": value}}
+
+    resource = [attribute("k8s.pod.name", "api-0"), attribute("service.name", "api")]
+    ns = ("1770112800005000000", "1770112800020000000")
+    logged = [
+        {"timeUnixNano": at, "body": {"stringValue": record}}
+        for at, record in zip(ns, RECORDS, strict=True)
+    ]
+    # A receiver that has no time of its own fills in when it observed the line.
+    logged[1] |= {"timeUnixNano": "0", "observedTimeUnixNano": ns[1]}
+
+    def otlp(records: list[dict[str, Any]]) -> str:
+        scopes = [{"scope": {}, "logRecords": records}]
+        return json.dumps(
+            {"resourceLogs": [{"resource": {"attributes": resource}, "scopeLogs": scopes}]}
+        )
+
+    who = {"pod": "api-0", "ident": "api"}
+    for lines in ([otlp(logged)], [otlp([each]) for each in logged]):
+        assert_read(gca.read(logfile(tmp_path / "otlp", lines)), AT, who)
+    columns = [{"name": "TimeGenerated"}, {"name": "PodName"}, {"name": "LogMessage"}]
+    rows = [["2026-02-03T10:00:00.005Z", "api-0", record] for record in RECORDS]
+    tables = {"tables": [{"name": "PrimaryResult", "columns": columns, "rows": rows}]}
+    assert_read(
+        gca.read(logfile(tmp_path / "azure", [json.dumps(tables)])), AT, {"pod": "api-0"}
+    )
+
+
+def test_what_ansible_prints_twice_is_read_once(tmp_path: Path) -> None:
+    result = {"rc": 0, "stderr": "\n".join(RECORDS), "stderr_lines": RECORDS}
+    assert_read(gca.read(logfile(tmp_path / "log", [json.dumps(result, indent=1)])), None, {})
+
+
+def test_lines_of_json_without_line_ends_are_no_pieces(tmp_path: Path) -> None:
+    """Docker's pieces lack the end of the line; collectors remove it from every line."""
+    lines = [
+        json.dumps({"date": 1770112800.005 + number, "log": record})
+        for number, record in enumerate(records(30))
+    ]
+    cycles = gca.read(logfile(tmp_path / "log", lines)).cycles
+    assert cycles["line_no"].to_list() == list(range(1, 31))
+    assert cycles["logged_at"].n_unique() == 30
+
+
+CSV = {
+    "Datadog": ("Date,Host,Service,Message", '2026-02-03T10:00:00.005Z,web-1,api,"{}"', {"host": "web-1", "ident": "api"}),
+    "Splunk": ('"_raw","_time",host', '"{}","2026-02-03T10:00:00.005+0000",web-1', {"host": "web-1"}),
+    "Azure": (
+        '"TimeGenerated [UTC]",ContainerID,LogEntry', '"2/3/2026, 10:00:00.005 AM",0f1e2d3c,"{}"',
+        {"container_id": "0f1e2d3c"},
+    ),
+    "Grafana": ("Line,Time,tsNs,labels", '"{}",2026-02-03 11:00:00.005,1770112800005000000,"{{}}"', {}),
+    "Graylog": ("timestamp,source,message", '2026-02-03T10:00:00.005Z,web-1,"{}"', {"host": "web-1"}),
+    "Kibana": (
+        '"@timestamp","kubernetes.pod.name",message', '"Feb 3, 2026 @ 10:00:00.005",api-0,"{}"', {"pod": "api-0"},
+    ),
+    "with semicolons": ("time;message", '2026-02-03T10:00:00.005Z;"{}"', {}),
+    "with tabs": ("message\ttimestamp", "{}\t1770112800005", {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CSV)
+def test_the_columns_of_an_export_are_read_in_any_order(name: str, tmp_path: Path) -> None:
+    header, row, who = CSV[name]
+    path = logfile(tmp_path / "log", [header, *(row.format(record) for record in RECORDS)])
+    run = gca.read(path, tz="UTC")
+    assert_read(run, AT, who)
+    assert run.cycles["line_no"].to_list() == [2, 3]
+    assert run.sources[0].wrappers == {"CSV export": 2}
+
+
+def test_rows_of_several_lines_and_damaged_rows_keep_their_line_numbers(tmp_path: Path) -> None:
+    header, rows = "timestamp,pod,message", records(5)
+    at = "2026-02-03T10:00:00.005Z,api-0,"
+    whole = [header, f'{at}"panic: x\n\ngoroutine 1"', *(f'{at}"{record}"' for record in rows)]
+    run = gca.read(logfile(tmp_path / "whole", whole))
+    assert run.cycles["line_no"].to_list() == [5, 6, 7, 8, 9]
+    assert run.processes["pod"].to_list() == ["api-0"]
+    # Without its quote mark, the rest of the file would be one field.
+    damaged = [header, f'{at}"torn', *(f"{at}{record}" for record in rows)]
+    run = gca.read(logfile(tmp_path / "damaged", damaged))
+    assert run.cycles["line_no"].to_list() == [3, 4, 5, 6, 7]
+
+
+def test_pods_of_an_export_are_processes_of_their_own(tmp_path: Path) -> None:
+    rows = [
+        f'2026-02-03T10:00:{number:02d}Z,api-{pod},"{record}"'
+        for number, record in enumerate(records(20))
+        for pod in (0, 1)
+    ]
+    run = gca.read(logfile(tmp_path / "log", ["Date,Pod,Message", *rows]))
+    assert run.processes["pod"].to_list() == ["api-0", "api-1"]
+    assert run.processes["cycles"].to_list() == [20, 20]
+
+
 def test_pieces_of_a_line_are_joined(tmp_path: Path) -> None:
     first, second = RECORDS
     cri = [
@@ -337,3 +468,22 @@ def test_a_cycle_beside_the_message_of_a_json_entry_is_read(
     # The message itself comes first, whatever else has a cycle in it.
     both = json.dumps({"msg": records(1)[0], "line": records(2)[1]})
     assert gca.read(logfile(tmp_path / "both", [both])).cycles["gc_num"].to_list() == [1]
+
+
+EXPORTS = Path(__file__).parents[2] / "corpus" / "exports"
+
+
+@pytest.mark.parametrize(
+    "name", sorted(path.name for path in EXPORTS.iterdir() if path.suffix not in (".md",))
+)
+def test_an_export_reads_like_the_log_itself(name: str) -> None:
+    if name == "pod.yaml":
+        assert gca.read(EXPORTS / name).container_states["oom_killed"].to_list() == [True]
+        return
+    own = ["line_no", "source", "logged_at", "wall_time"]
+    plain, run = (gca.read(EXPORTS / each) for each in ("service.log", name))
+    assert run.cycles.drop(own).equals(plain.cycles.drop(own))
+    assert run.rejected.is_empty()
+    timed = [] if name == "service.log" else run.cycles["logged_at"].to_list()
+    assert timed == sorted(timed)
+    assert None not in timed
