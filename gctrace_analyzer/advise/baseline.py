@@ -20,15 +20,18 @@ from gctrace_analyzer.advise.prediction.model import (
     Setting,
 )
 from gctrace_analyzer.advise.prediction.training import longest_calm_part
+from gctrace_analyzer.analysis import gogc_levels
 from gctrace_analyzer.analysis.cycles import limit_sets_most_goals, of_process
 from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.analysis.analysis import Analysis
+    from gctrace_analyzer.analysis.gogc_levels import LastLevel
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.trend import LiveGrowth
 
@@ -108,16 +111,24 @@ class Baseline:
         if process is None or analysis.cycles.is_empty():
             return cls(None, Setting(), None, "no GC cycles", (), settings)
         non_heap = _non_heap_mib(analysis.tables["memstats"])
-        cycles = of_process(analysis.cycles, process)
+        cycles, own = (
+            of_process(analysis.cycles, process),
+            of_process(analysis.enriched, process),
+        )
+        level = gogc_levels.last_level(own, DEFAULT)
+        if level is not None:
+            # Under GOGC of before, the same load has other goals and another number of cycles.
+            is_last = pl.col("gc_num") >= level.first_gc
+            cycles, own = cycles.filter(is_last), own.filter(is_last)
         steady = cycles.filter(~pl.col("forced") & (pl.col("start_s") >= DEFAULT.warm_up_s))
         calm, thrashed = longest_calm_part(cycles, analysis.episodes)
         cpus = settings.value("cpu_limit")
         load = load_of(calm, cpus)
-        if load is None:
-            return cls(None, Setting(), non_heap, _why_no_load(cycles, steady), (), settings)
+        if load is None or (level is not None and load.cycles < FEWEST_CYCLES):
+            why = _why_no_load(cycles, steady) if level is None else _too_late(level)
+            return cls(None, Setting(), non_heap, why, (), settings)
         if not load.is_possible:
             return cls(None, Setting(), non_heap, _IMPOSSIBLE, (), settings)
-        own = of_process(analysis.enriched, process)
         by_limit = limit_sets_most_goals(own)
         rows = analysis.tables["processes"]
         now, inferred = present_setting(load, settings, by_limit=by_limit)
@@ -138,6 +149,7 @@ class Baseline:
             growth_mib=growth.mib_per_h * load.span_s / 3600 if growth else 0.0,
         )  # fmt: skip
         warnings = (
+            *_level_warning(level),
             *_warnings(load, model, inferred=inferred, refused=bool(refused)),
             *_version_warning(load, settings),
             *_quota_warning(load, settings),
@@ -279,6 +291,23 @@ def _why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
         return f"the program forced {forced:,} of {len(cycles):,} cycles"
     counted = "1 steady cycle" if len(steady) == 1 else f"{len(steady)} steady cycles"
     return f"{counted}: at least {FEWEST_CYCLES} are needed, 20 are better"
+
+
+def _too_late(level: LastLevel) -> str:
+    """Returns the refusal for a log that ends soon after the program changed GOGC."""
+    return (
+        "GOGC was changed while the program ran, and the log has only "
+        f"{level.cycles} cycles since then: at least {FEWEST_CYCLES} are "
+        "needed, 20 are better"
+    )
+
+
+def _level_warning(level: LastLevel | None) -> Iterator[str]:
+    if level is not None:
+        since = "then" if level.start_s is None else duration_text(level.start_s)
+        yield (
+            f"GOGC was changed while the program ran: predicted from the cycles since {since}"
+        )
 
 
 def _refusal(
