@@ -16,9 +16,9 @@ PRIOR_HIGH = (5.0, 0.04)
 of the goal."""
 
 PER_STACK_LOW, PER_STACK_HIGH = -0.6, 1.6
-"""What the prior's ends add per MiB of stacks. What is in use per MiB that is scanned depends on how
-deep the goroutines are: 1.2 to 1.4 where stacks are nearly full, 2.4 in the median of ten programs,
-4.1 for idle goroutines of 4 KiB each, 5.3 for idle connections of net/http."""
+"""What the prior's ends add per MiB of stacks. What is in use per MiB that is scanned depends on
+how deep the goroutines are: 1.2 to 1.4 where stacks are nearly full, 2.4 in the median of ten
+programs, 4.1 for idle goroutines of 4 KiB each, 5.3 for idle connections of net/http."""
 
 OWN_LIMIT_LOW = (-1.0, -0.015)
 OWN_LIMIT_HIGH = (1.5, 0.02)
