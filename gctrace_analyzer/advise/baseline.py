@@ -109,7 +109,7 @@ class Baseline:
         process = analysis.longest_process
         settings = analysis.settings
         if process is None or analysis.cycles.is_empty():
-            return cls(None, Setting(), None, "no GC cycles", (), settings)
+            return cls(None, given_setting(settings), None, "no GC cycles", (), settings)
         non_heap = _non_heap_mib(analysis.tables["memstats"])
         cycles, own = (
             of_process(analysis.cycles, process),
@@ -126,9 +126,9 @@ class Baseline:
         load = load_of(calm, cpus)
         if load is None or (level is not None and load.cycles < FEWEST_CYCLES):
             why = _why_no_load(cycles, steady) if level is None else _too_late(level)
-            return cls(None, Setting(), non_heap, why, (), settings)
+            return cls(None, given_setting(settings), non_heap, why, (), settings)
         if not load.is_possible:
-            return cls(None, Setting(), non_heap, _IMPOSSIBLE, (), settings)
+            return cls(None, given_setting(settings), non_heap, _IMPOSSIBLE, (), settings)
         by_limit = limit_sets_most_goals(own)
         rows = analysis.tables["processes"]
         now, inferred = present_setting(load, settings, by_limit=by_limit)
@@ -246,6 +246,16 @@ class Baseline:
         """The load model: `fixed-rate`, `cpu-bound` or `between`."""
         bound = self.load.cpu_bound if self.load else 0.0
         return "fixed-rate" if bound <= 0.1 else "cpu-bound" if bound >= 0.9 else "between"
+
+
+def given_setting(settings: Settings) -> Setting:
+    """Returns the setting as far as it was given or found; GOGC is None if it is unknown."""
+    gogc = settings.value("gogc")
+    return Setting(
+        float(gogc) if isinstance(gogc, int | float) else None,
+        settings.value("memory_limit_mib"),
+        float(settings.value("ballast_mib") or 0.0),
+    )
 
 
 def present_setting(load: Load, settings: Settings, *, by_limit: bool) -> tuple[Setting, bool]:

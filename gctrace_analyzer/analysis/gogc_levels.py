@@ -44,6 +44,10 @@ _SMOOTH_CYCLES = 5
 _FEWEST = 3
 """Cycles. Fewer of another effective GOGC are outliers, even next to long levels."""
 
+FEW_CYCLES, _FEW_TIMES = 4, 6
+"""A level of so few cycles shows its GOGC only if a constant goal explains it worse by this factor:
+if the live heap grows, or swings widely. A limit does not raise goals as the live heap grows."""
+
 
 @dataclass(frozen=True, slots=True)
 class LastLevel:
@@ -80,9 +84,9 @@ def explains_goals(gogc: pl.Expr, miss: pl.Expr) -> pl.Expr:
     return (gogc >= FIT_MIN_GOGC) & near
 
 
-def is_better(miss: pl.Expr, constant_miss: pl.Expr) -> pl.Expr:
+def is_better(miss: pl.Expr, constant_miss: pl.Expr, times: int = 3) -> pl.Expr:
     """Returns whether one GOGC explains goals far better than a constant goal does."""
-    return constant_miss.median() >= 3 * pl.max_horizontal(miss.median(), pl.lit(1 / 3))
+    return constant_miss.median() >= times * pl.max_horizontal(miss.median(), pl.lit(1 / 3))
 
 
 def numbered(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
@@ -138,7 +142,7 @@ def steady(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     known = cycles.filter(usable).select(
         "goal_set_by", "gc_num", gogc="effective_gogc", live_mib="heap_live_mib"
     )
-    if len(known) < t.level_cycles + _FEWEST:
+    if len(known) < 2 * FEW_CYCLES:
         return pl.DataFrame()
     gogc = pl.col("gogc")
     return (
@@ -177,10 +181,13 @@ def last_level(cycles: pl.DataFrame, thresholds: Thresholds) -> LastLevel | None
     since = levels.filter(pl.col("first_gc") > others["last_gc"].max())
     own = cycles.filter(pl.col("gc_num") > since["first_gc"].min())
     counts = since["count"].sum(), max(others["count"])
-    # A few lower goals after or before others may be those of a memory limit.
-    is_highest = bool((others["gogc"] < last["gogc"]).all())
-    least = max(counts) if is_highest else min(counts)
-    if own.is_empty() or least < thresholds.level_cycles:
+    if since["unclear"].any() or others["unclear"].any():
+        # A few lower goals after or before others may be those of a memory limit.
+        is_highest = bool((others["gogc"] < last["gogc"]).all())
+        enough = (max if is_highest else min)(counts) >= thresholds.level_cycles
+    else:
+        enough = min(counts) >= FEW_CYCLES
+    if own.is_empty() or not enough:
         return None
     return LastLevel(last["gogc"], own["gc_num"][0], own["start_s"][0], len(own))
 
@@ -222,10 +229,13 @@ def of_cycles(frame: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
         explained=explains_goals(each.median(), miss),
         near=miss.quantile(0.9) <= _NEAR_SHARE * (2 + each.median() / 100),
         better=is_better(miss, (goal - goal.median()).abs()),
+        proven=(pl.len() >= FEW_CYCLES)
+        & is_better(miss, (goal - goal.median()).abs(), _FEW_TIMES),
     )
     long_mib = pl.col("taken_mib").filter(~pl.col("is_short"))
     raised = long_mib.max().over("process") > thresholds.level_ratio * pl.col("taken_mib")
-    certain = ~pl.col("is_short") & pl.col("explained") & pl.col("better")
+    shown = pl.when("is_short").then("proven").otherwise("better")
+    certain = pl.col("explained") & shown
     # Goals close to the live heap are left to the search for thrashing.
     roomy = pl.col("median") > thresholds.thrash_gogc
     judged = levels.with_columns(

@@ -59,3 +59,9 @@ def test_a_low_gogc_of_before_is_not_reported_as_the_present_one() -> None:
     run = gca.read(CORPUS / "retuned/gogc-10-100-constant.log")
     assert "GC045" not in run.findings()["id"].to_list()
     assert "effective GOGC 10, then 101" in str(run.summary())
+
+
+def test_where_nothing_is_predicted_an_unknown_gogc_is_not_shown_as_the_default() -> None:
+    few = changed(0).cycles.head(3)
+    assert gca.from_frame(few).recommend()["gogc"].to_list() == [None]
+    assert gca.from_frame(few, gogc=200).recommend()["gogc"].to_list() == [200]

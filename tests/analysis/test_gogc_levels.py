@@ -141,3 +141,29 @@ def test_stacks_that_took_the_room_of_the_heap_are_no_change_of_the_limit() -> N
     early = [line.replace("0 MB stacks", "110 MB stacks") for line in text[:30]]
     assert early != text[:30]
     assert counts_of("\n".join([*early, *text[30:], ""])).get("memory-limit", 0) >= 25
+
+
+@pytest.mark.parametrize("count", [4, 6])
+def test_a_few_goals_that_follow_a_growing_live_heap_are_set_by_gogc(count: int) -> None:
+    """A limit does not raise the goal as the live heap grows."""
+
+    def growing(n: int) -> int:
+        return 100 + 15 * n
+
+    text = log_of(
+        12 + count,
+        live=growing,
+        goal=lambda n: goals(n, {1: 200, 13: 50}, growing(n - 1)),
+    )
+    found = counts_of(text)
+    assert "memory-limit" not in found
+    assert found["gogc"] >= 10 + count
+
+
+def test_a_few_goals_that_stay_the_same_are_set_by_a_limit() -> None:
+    text = log_of(
+        18,
+        live=lambda n: 100 + 15 * min(n, 13),
+        goal=lambda n: 3 * (100 + 15 * (n - 1)) if n <= 12 else 400 - n % 3,
+    )
+    assert counts_of(text)["memory-limit"] >= 5

@@ -82,7 +82,7 @@ def recommend(
 ) -> pl.DataFrame:
     """Returns rows of `schema.RECOMMENDATIONS`, the best first."""
     if isinstance(found, str):
-        row = _whatif(found, Setting(), ())
+        row = _whatif(found, Setting(None), ())
         refused = {"rank": 1, "now": True, "why": f"no recommendation: {found}"}
         return _frame([row | refused | {"confidence": "none"}])
     present = _row(found, found.now, "the present setting") | {"now": True}
