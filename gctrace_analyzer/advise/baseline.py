@@ -150,7 +150,9 @@ class Baseline:
         )  # fmt: skip
         warnings = (
             *_level_warning(level),
-            *_warnings(load, model, inferred=inferred, refused=bool(refused)),
+            *_warnings(
+                load, model, inferred=inferred, refused=bool(refused), is_part=level is not None
+            ),
             *_version_warning(load, settings),
             *_quota_warning(load, settings),
             *_process_warning(len(rows)),
@@ -376,14 +378,19 @@ def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
     return f"GOGC={given} was given, but the effective GOGC is {effective:.0f}{far}: correct it"
 
 
-def _warnings(load: Load, model: Model, *, inferred: bool, refused: bool) -> Iterator[str]:
+def _warnings(
+    load: Load, model: Model, *, inferred: bool, refused: bool, is_part: bool
+) -> Iterator[str]:
     """What makes the predictions less certain than their intervals."""
     now = model.now
     if load.cycles < FEW_CYCLES:
         yield f"only {load.cycles} steady cycles: GC CPU is a rough estimate"
     drift = load.true_live_last - load.true_live_first
     if abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
-        yield "the live heap changes within the log; the predictions are for the whole log"
+        where, whole = (
+            ("these cycles", "all of them") if is_part else ("the log", "the whole log")
+        )
+        yield f"the live heap changes within {where}; the predictions are for {whole}"
     elif load.variation > UNSTEADY:
         yield (
             f"the live heap varies by {100 * load.variation:.0f} %: all figures are rough "
@@ -450,12 +457,23 @@ def _process_warning(number: int) -> Iterator[str]:
         yield f"the log has {number} processes: predicted from the one with the most cycles"
 
 
-def thrashing(*, least: float, largest: float) -> str:
-    """Returns the refusal for a program that thrashes, with the limit that it needs, in MiB."""
-    return (
-        f"{THRASHING}. With a peak live heap of {largest:,.0f} MiB it needs a GOMEMLIMIT of at "
-        f"least {least:.0f} MiB"
-    )
+def more_limit_mib(largest: float) -> float:
+    """Returns by how much a limit at the largest live heap must be raised to leave it room."""
+    return float(math.ceil((SAFE_LIMIT - 1) * largest))
+
+
+def thrashing(*, least: float, largest: float, is_assumed: bool = False) -> str:
+    """Returns the refusal for a program that thrashes, with the limit that it needs, in MiB.
+
+    Args:
+        least: that limit.
+        largest: the largest live heap.
+        is_assumed: whether neither the present limit nor the memory outside the heap is known.
+    """
+    needed = f"a GOMEMLIMIT of at least {least:.0f} MiB"
+    if is_assumed:
+        needed += f", and at least {more_limit_mib(largest):.0f} MiB more than it has"
+    return f"{THRASHING}. With a peak live heap of {largest:,.0f} MiB it needs {needed}"
 
 
 def _about_thrashing(baseline: Baseline) -> Baseline:
@@ -466,7 +484,9 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
     most, least = measured.marked_live_max, baseline.least_limit_mib
     if baseline.refused == THRASHING:
         assert least is not None
-        return replace(baseline, refused=thrashing(least=least, largest=math.floor(most)))
+        is_assumed = not baseline.now.limit and baseline.non_heap is None
+        why = thrashing(least=least, largest=math.floor(most), is_assumed=is_assumed)
+        return replace(baseline, refused=why)
     if baseline.whole is None or baseline.refused:
         return baseline
     time_range = (

@@ -44,9 +44,10 @@ _SMOOTH_CYCLES = 5
 _FEWEST = 3
 """Cycles. Fewer of another effective GOGC are outliers, even next to long levels."""
 
-FEW_CYCLES, _FEW_TIMES = 4, 6
-"""A level of so few cycles shows its GOGC only if a constant goal explains it worse by this factor:
-if the live heap grows, or swings widely. A limit does not raise goals as the live heap grows."""
+FEW_CYCLES, _FEW_TIMES, _FEW_RANGE = 4, 6, 0.15
+"""A level of so few cycles shows its GOGC only if a constant goal explains it worse by this factor,
+and if its goals differ by this share: if the live heap grows, or swings widely. A limit does not
+raise goals as the live heap grows; with other memory outside the heap they differ by a tenth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +231,8 @@ def of_cycles(frame: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
         near=miss.quantile(0.9) <= _NEAR_SHARE * (2 + each.median() / 100),
         better=is_better(miss, (goal - goal.median()).abs()),
         proven=(pl.len() >= FEW_CYCLES)
-        & is_better(miss, (goal - goal.median()).abs(), _FEW_TIMES),
+        & is_better(miss, (goal - goal.median()).abs(), _FEW_TIMES)
+        & (goal.max() - goal.min() >= _FEW_RANGE * goal.median()),
     )
     long_mib = pl.col("taken_mib").filter(~pl.col("is_short"))
     raised = long_mib.max().over("process") > thresholds.level_ratio * pl.col("taken_mib")
