@@ -169,7 +169,8 @@ def last_level(cycles: pl.DataFrame, thresholds: Thresholds) -> LastLevel | None
         thresholds: how far apart levels are, and how many cycles show a change.
     """
     levels = steady(cycles, thresholds)
-    if len(levels) < 2:
+    # Samples of metrics have no number of a cycle.
+    if len(levels) < 2 or levels["first_gc"].null_count():
         return None
     last = levels.row(-1, named=True)
     ratio = pl.max_horizontal("gogc", pl.lit(last["gogc"])) / pl.min_horizontal(

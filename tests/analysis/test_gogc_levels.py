@@ -7,6 +7,8 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.cycles import with_metrics
+from gctrace_analyzer.analysis.gogc_levels import last_level
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from tests.conftest import CORPUS
 from tests.helpers.facts import log_of
 
@@ -176,3 +178,12 @@ def test_a_few_goals_that_stay_the_same_are_set_by_a_limit() -> None:
         goal=lambda n: 3 * (100 + 15 * (n - 1)) if n <= 12 else 400 - n % 3,
     )
     assert counts_of(text)["memory-limit"] >= 5
+
+
+def test_samples_of_metrics_have_no_last_level() -> None:
+    """They are points in time, not cycles with a number."""
+    run = gca.read(CORPUS / "retuned/gogc-50-200-swinging.log")
+    cycles = run.table("metrics")
+    assert last_level(cycles, DEFAULT) is not None
+    without_numbers = cycles.with_columns(gc_num=pl.lit(None, pl.Int64))
+    assert last_level(without_numbers, DEFAULT) is None

@@ -233,9 +233,10 @@ def _raised_s(facts: ProcessFacts) -> float | None:
     If the live heap fell instead, the limit is too tight for the next time it rises.
     """
     limited = facts.limited_cycles
-    later = facts.cycles.filter(
-        (pl.col("gc_num") > limited["gc_num"].max()) & (pl.col("goal_set_by") == "gogc")
-    )
+    last = limited["gc_num"].max()
+    if last is None:  # samples of metrics, not cycles
+        return None
+    later = facts.cycles.filter((pl.col("gc_num") > last) & (pl.col("goal_set_by") == "gogc"))
     thrashed = bool((facts.episodes["kind"] == "limit-thrash").any())
     if thrashed or len(later) < facts.thresholds.level_cycles:
         return None
