@@ -598,7 +598,7 @@ _PREDICTED = (
 _MODEL = "gctrace_analyzer.advise.prediction.model"
 
 WHATIF = (
-    Column("gogc", "Float64", "%", "GOGC; null: off", "the caller"),
+    Column("gogc", "Float64", "%", "GOGC; null: off, or unknown where nothing is predicted", "the caller"),
     Column("memory_limit_mib", "Float64", "MiB", "GOMEMLIMIT; null: off", "the caller"),
     Column("ballast_mib", "Float64", "MiB", "ballast", "the caller"),
     Column("load", "String", "", "load model: fixed-rate (keeps its allocation rate), cpu-bound (allocates as fast as it can), or between", _MODEL),

@@ -6,7 +6,7 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.baseline import Baseline
+from gctrace_analyzer.advise.baseline import Baseline, given_setting
 from gctrace_analyzer.advise.metrics import recommend as by_metrics
 from gctrace_analyzer.advise.metrics.model import (
     MetricsBaseline,
@@ -38,7 +38,7 @@ class Advice:
             return Baseline.from_analysis(self._analysis)
         settings = self._analysis.settings
         if isinstance(found, str):
-            return Baseline(None, Setting(), None, found, (), settings)
+            return Baseline(None, given_setting(settings), None, found, (), settings)
         caveats = tuple(by_metrics.caveats(found))
         return Baseline(None, found.now, found.other, None, caveats, settings)
 

@@ -20,15 +20,18 @@ from gctrace_analyzer.advise.prediction.model import (
     Setting,
 )
 from gctrace_analyzer.advise.prediction.training import longest_calm_part
+from gctrace_analyzer.analysis import gogc_levels
 from gctrace_analyzer.analysis.cycles import limit_sets_most_goals, of_process
 from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.analysis.analysis import Analysis
+    from gctrace_analyzer.analysis.gogc_levels import LastLevel
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.trend import LiveGrowth
 
@@ -106,18 +109,26 @@ class Baseline:
         process = analysis.longest_process
         settings = analysis.settings
         if process is None or analysis.cycles.is_empty():
-            return cls(None, Setting(), None, "no GC cycles", (), settings)
+            return cls(None, given_setting(settings), None, "no GC cycles", (), settings)
         non_heap = _non_heap_mib(analysis.tables["memstats"])
-        cycles = of_process(analysis.cycles, process)
+        cycles, own = (
+            of_process(analysis.cycles, process),
+            of_process(analysis.enriched, process),
+        )
+        level = gogc_levels.last_level(own, DEFAULT)
+        if level is not None:
+            # Under GOGC of before, the same load has other goals and another number of cycles.
+            is_last = pl.col("gc_num") >= level.first_gc
+            cycles, own = cycles.filter(is_last), own.filter(is_last)
         steady = cycles.filter(~pl.col("forced") & (pl.col("start_s") >= DEFAULT.warm_up_s))
         calm, thrashed = longest_calm_part(cycles, analysis.episodes)
         cpus = settings.value("cpu_limit")
         load = load_of(calm, cpus)
-        if load is None:
-            return cls(None, Setting(), non_heap, _why_no_load(cycles, steady), (), settings)
+        if load is None or (level is not None and load.cycles < FEWEST_CYCLES):
+            why = _why_no_load(cycles, steady) if level is None else _too_late(level)
+            return cls(None, given_setting(settings), non_heap, why, (), settings)
         if not load.is_possible:
-            return cls(None, Setting(), non_heap, _IMPOSSIBLE, (), settings)
-        own = of_process(analysis.enriched, process)
+            return cls(None, given_setting(settings), non_heap, _IMPOSSIBLE, (), settings)
         by_limit = limit_sets_most_goals(own)
         rows = analysis.tables["processes"]
         now, inferred = present_setting(load, settings, by_limit=by_limit)
@@ -138,7 +149,10 @@ class Baseline:
             growth_mib=growth.mib_per_h * load.span_s / 3600 if growth else 0.0,
         )  # fmt: skip
         warnings = (
-            *_warnings(load, model, inferred=inferred, refused=bool(refused)),
+            *_level_warning(level),
+            *_warnings(
+                load, model, inferred=inferred, refused=bool(refused), is_part=level is not None
+            ),
             *_version_warning(load, settings),
             *_quota_warning(load, settings),
             *_process_warning(len(rows)),
@@ -236,6 +250,16 @@ class Baseline:
         return "fixed-rate" if bound <= 0.1 else "cpu-bound" if bound >= 0.9 else "between"
 
 
+def given_setting(settings: Settings) -> Setting:
+    """Returns the setting as far as it was given or found; GOGC is None if it is unknown."""
+    gogc = settings.value("gogc")
+    return Setting(
+        float(gogc) if isinstance(gogc, int | float) else None,
+        settings.value("memory_limit_mib"),
+        float(settings.value("ballast_mib") or 0.0),
+    )
+
+
 def present_setting(load: Load, settings: Settings, *, by_limit: bool) -> tuple[Setting, bool]:
     """Returns the setting of a log, as given or inferred, and whether GOGC was inferred."""
     gogc, limit = settings.value("gogc"), settings.value("memory_limit_mib")
@@ -279,6 +303,23 @@ def _why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
         return f"the program forced {forced:,} of {len(cycles):,} cycles"
     counted = "1 steady cycle" if len(steady) == 1 else f"{len(steady)} steady cycles"
     return f"{counted}: at least {FEWEST_CYCLES} are needed, 20 are better"
+
+
+def _too_late(level: LastLevel) -> str:
+    """Returns the refusal for a log that ends soon after the program changed GOGC."""
+    return (
+        "GOGC was changed while the program ran, and the log has only "
+        f"{level.cycles} cycles since then: at least {FEWEST_CYCLES} are "
+        "needed, 20 are better"
+    )
+
+
+def _level_warning(level: LastLevel | None) -> Iterator[str]:
+    if level is not None:
+        since = "then" if level.start_s is None else duration_text(level.start_s)
+        yield (
+            f"GOGC was changed while the program ran: predicted from the cycles since {since}"
+        )
 
 
 def _refusal(
@@ -337,14 +378,19 @@ def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
     return f"GOGC={given} was given, but the effective GOGC is {effective:.0f}{far}: correct it"
 
 
-def _warnings(load: Load, model: Model, *, inferred: bool, refused: bool) -> Iterator[str]:
+def _warnings(
+    load: Load, model: Model, *, inferred: bool, refused: bool, is_part: bool
+) -> Iterator[str]:
     """What makes the predictions less certain than their intervals."""
     now = model.now
     if load.cycles < FEW_CYCLES:
         yield f"only {load.cycles} steady cycles: GC CPU is a rough estimate"
     drift = load.true_live_last - load.true_live_first
     if abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
-        yield "the live heap changes within the log; the predictions are for the whole log"
+        where, whole = (
+            ("these cycles", "all of them") if is_part else ("the log", "the whole log")
+        )
+        yield f"the live heap changes within {where}; the predictions are for {whole}"
     elif load.variation > UNSTEADY:
         yield (
             f"the live heap varies by {100 * load.variation:.0f} %: all figures are rough "
@@ -411,12 +457,23 @@ def _process_warning(number: int) -> Iterator[str]:
         yield f"the log has {number} processes: predicted from the one with the most cycles"
 
 
-def thrashing(*, least: float, largest: float) -> str:
-    """Returns the refusal for a program that thrashes, with the limit that it needs, in MiB."""
-    return (
-        f"{THRASHING}. With a peak live heap of {largest:,.0f} MiB it needs a GOMEMLIMIT of at "
-        f"least {least:.0f} MiB"
-    )
+def more_limit_mib(largest: float) -> float:
+    """Returns by how much a limit at the largest live heap must be raised to leave it room."""
+    return float(math.ceil((SAFE_LIMIT - 1) * largest))
+
+
+def thrashing(*, least: float, largest: float, is_assumed: bool = False) -> str:
+    """Returns the refusal for a program that thrashes, with the limit that it needs, in MiB.
+
+    Args:
+        least: that limit.
+        largest: the largest live heap.
+        is_assumed: whether neither the present limit nor the memory outside the heap is known.
+    """
+    needed = f"a GOMEMLIMIT of at least {least:.0f} MiB"
+    if is_assumed:
+        needed += f", and at least {more_limit_mib(largest):.0f} MiB more than it has"
+    return f"{THRASHING}. With a peak live heap of {largest:,.0f} MiB it needs {needed}"
 
 
 def _about_thrashing(baseline: Baseline) -> Baseline:
@@ -427,7 +484,9 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
     most, least = measured.marked_live_max, baseline.least_limit_mib
     if baseline.refused == THRASHING:
         assert least is not None
-        return replace(baseline, refused=thrashing(least=least, largest=math.floor(most)))
+        is_assumed = not baseline.now.limit and baseline.non_heap is None
+        why = thrashing(least=least, largest=math.floor(most), is_assumed=is_assumed)
+        return replace(baseline, refused=why)
     if baseline.whole is None or baseline.refused:
         return baseline
     time_range = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.advise.baseline import more_limit_mib
 from gctrace_analyzer.advise.recommend import as_text, lasts_text
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
@@ -263,10 +264,17 @@ def _raise_limit(advice: Advice) -> str:
         return ""
     least, largest = needed
     room = "" if advice.baseline.settings.value("container_limit_mib") else ", if there is room"
+    outside_is_known = advice.of_metrics is not None or advice.baseline.non_heap is not None
+    # Where memory outside the heap is assumed, the present limit may be as high already.
+    more = (
+        ""
+        if now or outside_is_known
+        else f" and by at least {more_limit_mib(largest):,.0f} MiB"
+    )
     return (
-        f"Raise GOMEMLIMIT to at least {least:,.0f} MiB{room} (1.25 × the largest live heap of "
-        f"{largest:,.0f} MiB, and about {least - 1.25 * largest:,.0f} MiB outside the heap), or "
-        "keep less in memory."
+        f"Raise GOMEMLIMIT to at least {least:,.0f} MiB{more}{room} (1.25 × the largest "
+        f"live heap of {largest:,.0f} MiB, and about {least - 1.25 * largest:,.0f} MiB outside the "
+        "heap), or keep less in memory."
     )
 
 

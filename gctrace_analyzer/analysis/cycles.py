@@ -328,11 +328,11 @@ def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _perhaps_changed(found: pl.DataFrame, thresholds: Thresholds) -> pl.Expr:
-    """Returns whether one GOGC leaves most goals of a stretch of the process unexplained."""
+    """Returns whether one GOGC leaves several goals of a stretch of the process unexplained."""
     unexplained = pl.col("_any_gogc").is_not_null() & pl.col("goal_set_by").ne_missing("gogc")
     stretch = thresholds.level_cycles
     most = unexplained.cast(pl.Int64).rolling_sum(stretch, min_samples=1).max()
-    return 2 * within_process(found)(most) > stretch
+    return within_process(found)(most) >= gogc_levels.FEW_CYCLES
 
 
 def _with_changed_gogc(found: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:

@@ -15,6 +15,7 @@ the limit, and the log does not show which.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -40,6 +41,31 @@ time miss it by 0.79 and more."""
 _SMOOTH_CYCLES = 5
 """The median of this many cycles has no outliers, and steps stay where they are."""
 
+_FEWEST = 3
+"""Cycles. Fewer of another effective GOGC are outliers, even next to long levels."""
+
+FEW_CYCLES, _FEW_TIMES, _FEW_RANGE = 4, 6, 0.15
+"""A level of so few cycles shows its GOGC only if a constant goal explains it worse by this factor,
+and if its goals differ by this share: if the live heap grows, or swings widely. A limit does not
+raise goals as the live heap grows; with other memory outside the heap they differ by a tenth."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastLevel:
+    """The last of several levels of GOGC: the setting of a program that changed it.
+
+    Attributes:
+        gogc: the median of the effective GOGC.
+        first_gc: the first cycle whose whole course was under this level.
+        start_s: its start, in seconds since the start of the process; null before Go 1.5.
+        cycles: how many cycles the level has.
+    """
+
+    gogc: float
+    first_gc: int
+    start_s: float | None
+    cycles: int
+
 
 def miss_mib(gogc: pl.Expr, median: pl.Expr) -> pl.Expr:
     """Returns by how many MiB each goal misses what the GOGC `median` would have set.
@@ -59,9 +85,9 @@ def explains_goals(gogc: pl.Expr, miss: pl.Expr) -> pl.Expr:
     return (gogc >= FIT_MIN_GOGC) & near
 
 
-def is_better(miss: pl.Expr, constant_miss: pl.Expr) -> pl.Expr:
+def is_better(miss: pl.Expr, constant_miss: pl.Expr, times: int = 3) -> pl.Expr:
     """Returns whether one GOGC explains goals far better than a constant goal does."""
-    return constant_miss.median() >= 3 * pl.max_horizontal(miss.median(), pl.lit(1 / 3))
+    return constant_miss.median() >= times * pl.max_horizontal(miss.median(), pl.lit(1 / 3))
 
 
 def numbered(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
@@ -92,6 +118,80 @@ def numbered(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     )
     level = within(jump.fill_null(value=False).cum_sum())
     return without(smoothed.with_columns(level=level), "_smooth")
+
+
+def steady(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
+    """Returns the levels whose effective GOGC hardly varies, one row each, in order.
+
+    Goals set by the memory limit and those of forced cycles and small heaps do not count.
+
+    Args:
+        cycles: those of one process, with `goal_set_by` and `effective_gogc`.
+        thresholds: how far apart levels are.
+
+    Returns:
+        `gogc` (median), `count`, `first_gc`, `last_gc`, and `unclear` (whether the limit may have
+        set the goals).
+    """
+    t = thresholds
+    usable = (
+        (pl.col("heap_live_mib") >= t.gogc_min_live_mib)
+        & ~pl.col("forced")
+        & (pl.col("goal_set_by") != "memory-limit").fill_null(value=True)
+        & pl.col("effective_gogc").is_not_null()
+    )
+    known = cycles.filter(usable).select(
+        "goal_set_by", "gc_num", gogc="effective_gogc", live_mib="heap_live_mib"
+    )
+    if len(known) < 2 * FEW_CYCLES:
+        return pl.DataFrame()
+    gogc = pl.col("gogc")
+    return (
+        numbered(known, t)
+        .group_by("level", maintain_order=True)
+        .agg(
+            gogc=gogc.median(),
+            count=pl.len(),
+            spread=gogc.std(),
+            first_gc=pl.col("gc_num").first(),
+            last_gc=pl.col("gc_num").last(),
+            unclear=pl.col("goal_set_by").null_count() * 2 > pl.len(),
+        )
+        .filter((pl.col("count") >= _FEWEST) & (pl.col("spread") < t.level_spread * gogc))
+    )
+
+
+def last_level(cycles: pl.DataFrame, thresholds: Thresholds) -> LastLevel | None:
+    """Returns the last level of GOGC; None if the program did not change GOGC.
+
+    Args:
+        cycles: those of one process, with `goal_set_by` and `effective_gogc`.
+        thresholds: how far apart levels are, and how many cycles show a change.
+    """
+    levels = steady(cycles, thresholds)
+    # Samples of metrics have no number of a cycle.
+    if len(levels) < 2 or levels["first_gc"].null_count():
+        return None
+    last = levels.row(-1, named=True)
+    ratio = pl.max_horizontal("gogc", pl.lit(last["gogc"])) / pl.min_horizontal(
+        "gogc", pl.lit(last["gogc"])
+    )
+    others = levels.filter((pl.col("gogc") <= 0) | (ratio > thresholds.level_ratio))
+    if others.is_empty():
+        return None
+    # The cycle in which GOGC changes began under the setting of before.
+    since = levels.filter(pl.col("first_gc") > others["last_gc"].max())
+    own = cycles.filter(pl.col("gc_num") > since["first_gc"].min())
+    counts = since["count"].sum(), max(others["count"])
+    if since["unclear"].any() or others["unclear"].any():
+        # A few lower goals after or before others may be those of a memory limit.
+        is_highest = bool((others["gogc"] < last["gogc"]).all())
+        enough = (max if is_highest else min)(counts) >= thresholds.level_cycles
+    else:
+        enough = min(counts) >= FEW_CYCLES
+    if own.is_empty() or not enough:
+        return None
+    return LastLevel(last["gogc"], own["gc_num"][0], own["start_s"][0], len(own))
 
 
 def of_cycles(frame: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
@@ -131,10 +231,14 @@ def of_cycles(frame: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
         explained=explains_goals(each.median(), miss),
         near=miss.quantile(0.9) <= _NEAR_SHARE * (2 + each.median() / 100),
         better=is_better(miss, (goal - goal.median()).abs()),
+        proven=(pl.len() >= FEW_CYCLES)
+        & is_better(miss, (goal - goal.median()).abs(), _FEW_TIMES)
+        & (goal.max() - goal.min() >= _FEW_RANGE * goal.median()),
     )
     long_mib = pl.col("taken_mib").filter(~pl.col("is_short"))
     raised = long_mib.max().over("process") > thresholds.level_ratio * pl.col("taken_mib")
-    certain = ~pl.col("is_short") & pl.col("explained") & pl.col("better")
+    shown = pl.when("is_short").then("proven").otherwise("better")
+    certain = pl.col("explained") & shown
     # Goals close to the live heap are left to the search for thrashing.
     roomy = pl.col("median") > thresholds.thrash_gogc
     judged = levels.with_columns(

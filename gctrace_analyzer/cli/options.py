@@ -332,7 +332,7 @@ def add_reading(
     group.add_argument(
         "--kind",
         metavar="KIND",
-        help="input format, if it is not detected correctly: log, csv-export, json, yaml, "
+        help="input format, if it is not detected: log, csv-export, json, yaml, "
         "journal-export, journal-verbose, memstats-csv, pprof, metrics, describe",
     )
     group.add_argument(

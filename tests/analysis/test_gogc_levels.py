@@ -7,6 +7,8 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.cycles import with_metrics
+from gctrace_analyzer.analysis.gogc_levels import last_level
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from tests.conftest import CORPUS
 from tests.helpers.facts import log_of
 
@@ -67,6 +69,15 @@ def test_a_limit_that_ceases_to_set_the_goals_is_a_limit(log: str) -> None:
     assert set(setters(run, after_s=4)) == {"gogc"}
     assert {"GC014", "GC015"} <= set(run.findings()["id"])
     assert "GC026" not in run.findings()["id"].to_list()
+    (tight,) = run.findings().filter(id="GC015").to_dicts()
+    verdict = run.report().verdict
+    assert verdict is not None
+    # A limit that was raised needs no action; one that the live heap left may be met again.
+    is_raised = log.startswith("limit-lifted")
+    assert (tight["severity"] == "info") is is_raised
+    assert verdict.sentence.startswith("GOMEMLIMIT is close") is not is_raised
+    if is_raised:
+        assert tight["end_s"] < 4
 
 
 def swinging(n: int) -> int:
@@ -141,3 +152,38 @@ def test_stacks_that_took_the_room_of_the_heap_are_no_change_of_the_limit() -> N
     early = [line.replace("0 MB stacks", "110 MB stacks") for line in text[:30]]
     assert early != text[:30]
     assert counts_of("\n".join([*early, *text[30:], ""])).get("memory-limit", 0) >= 25
+
+
+@pytest.mark.parametrize("count", [4, 6])
+def test_a_few_goals_that_follow_a_growing_live_heap_are_set_by_gogc(count: int) -> None:
+    """A limit does not raise the goal as the live heap grows."""
+
+    def growing(n: int) -> int:
+        return 100 + 20 * n
+
+    text = log_of(
+        12 + count,
+        live=growing,
+        goal=lambda n: goals(n, {1: 200, 13: 50}, growing(n - 1)),
+    )
+    found = counts_of(text)
+    assert "memory-limit" not in found
+    assert found["gogc"] >= 10 + count
+
+
+def test_a_few_goals_that_stay_the_same_are_set_by_a_limit() -> None:
+    text = log_of(
+        18,
+        live=lambda n: 100 + 15 * min(n, 13),
+        goal=lambda n: 3 * (100 + 15 * (n - 1)) if n <= 12 else 400 - n % 3,
+    )
+    assert counts_of(text)["memory-limit"] >= 5
+
+
+def test_samples_of_metrics_have_no_last_level() -> None:
+    """They are points in time, not cycles with a number."""
+    run = gca.read(CORPUS / "retuned/gogc-50-200-swinging.log")
+    cycles = run.table("metrics")
+    assert last_level(cycles, DEFAULT) is not None
+    without_numbers = cycles.with_columns(gc_num=pl.lit(None, pl.Int64))
+    assert last_level(without_numbers, DEFAULT) is None

@@ -59,6 +59,9 @@ FIXED_SHARE = 0.25
 LIVE_EXPONENT = 0.03
 """The live heap grows with the room above it to this power, as in predictions from gctrace."""
 
+UNKNOWN = -1.0
+UNKNOWN_GOGC = "GOGC is unknown, and these samples do not show it: specify GOGC"
+
 NON_HEAP_MIB = 12.0
 """Memory outside the heap if it is not measured: stacks, spans, GC metadata of a small server."""
 
@@ -270,7 +273,7 @@ def combined(analysis: Analysis, traced: Baseline) -> MetricsBaseline | str:
         analysis: an analysis whose metrics cover far more time than its gctrace.
         traced: the baseline from its gctrace, with a load.
     """
-    found, load = baseline_of(analysis), traced.load
+    found, load = baseline_of(analysis, traced.now.gogc), traced.load
     if isinstance(found, str) or load is None:
         return found
     summary = found.summary
@@ -291,8 +294,13 @@ def combined(analysis: Analysis, traced: Baseline) -> MetricsBaseline | str:
     )
 
 
-def baseline_of(analysis: Analysis) -> MetricsBaseline | str:
-    """Returns the baseline of the process with the most cycles, or why there is none."""
+def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> MetricsBaseline | str:
+    """Returns the baseline of the process with the most cycles, or why there is none.
+
+    Args:
+        analysis: an analysis with metrics.
+        traced_gogc: the GOGC that gctrace of the same program shows.
+    """
     if analysis.longest_process is None:
         return "there are no GC cycles"
     own, summary = _observed(analysis)
@@ -304,10 +312,15 @@ def baseline_of(analysis: Analysis) -> MetricsBaseline | str:
         cores=pl.col("cpu_s").sum() / pl.col("length_s").sum(),
         procs=pl.col("procs").last(),
         limit=pl.col("memory_limit_mib").drop_nulls().last(),
-        gogc=pl.coalesce("gogc_pct", "usual_gogc").drop_nulls().last(),
+        gogc=pl.coalesce("gogc_pct", "shown_gogc").drop_nulls().last(),
         limited=pl.col("by_limit").mean(),
     ).row(0, named=True)
-    means |= {"live": summary.live_heap_p50_mib, "goal": summary.heap_goal_p50_mib}
+    means |= {
+        "live": summary.live_heap_p50_mib,
+        "goal": summary.heap_goal_p50_mib,
+        "traced": traced_gogc,
+        "estimated": "live_heap_p50_mib" in summary.estimated,
+    }
     if means["live"] is None or means["goal"] is None:
         return "the metrics do not show the heap goal or the live heap"
     thrash = analysis.dumps.episodes.filter(kind="limit-thrash")
@@ -336,11 +349,14 @@ def _baseline(
     if not alloc or not rate or room <= 0:
         return "the metrics do not show the allocation rate"
     settings = analysis.settings
+    gogc = _gogc(means, settings)
+    if gogc == UNKNOWN:
+        return UNKNOWN_GOGC
     ballast = float(settings.value("ballast_mib") or 0.0)
     version = go_version(settings.value("go_version"))
     share = min(max(alloc / rate / room, LEAST_SHARE), MOST_SHARE)
     return MetricsBaseline(
-        now=Setting(_gogc(means, settings), means["limit"], ballast),
+        now=Setting(gogc, means["limit"], ballast),
         settings=settings,
         summary=summary,
         samples=samples,
@@ -360,7 +376,10 @@ def _baseline(
 
 
 def _gogc(means: dict[str, Any], settings: Settings) -> float | None:
-    """Returns the present GOGC: known, or the one that live heap and goal show; None: off."""
+    """Returns the present GOGC: known, or the one that live heap and goal show.
+
+    None is off. Where the live heap is itself an estimate, it does not show GOGC.
+    """
     known = means["gogc"]
     if known is not None:
         return None if known < 0 else float(known)
@@ -370,5 +389,9 @@ def _gogc(means: dict[str, Any], settings: Settings) -> float | None:
     if (means["limited"] or 0.0) > DEFAULT.thrash_limited_share:
         # The limit sets the goals, so GOGC is so high that it could as well be off.
         return None
+    if means["traced"] is not None:
+        return float(means["traced"])
+    if means["estimated"]:
+        return UNKNOWN
     roots = means["roots"] or 0.0
     return float(round(100 * (means["goal"] - means["live"]) / (means["live"] + roots)))

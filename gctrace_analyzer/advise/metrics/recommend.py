@@ -73,7 +73,8 @@ def caveats(found: MetricsBaseline) -> Iterator[str]:
     if found.samples < ENOUGH_SAMPLES:
         yield f"only {found.samples + 1} samples: {ENOUGH_SAMPLES} or more halve the errors"
     if "live_heap_p50_mib" in found.summary.estimated and found.settings.gogc is None:
-        yield "GOGC is unknown and was inferred from the heap goals: specify it"
+        gogc = "off" if found.now.gogc is None else f"{found.now.gogc:g}"
+        yield f"GOGC is unknown; {gogc} is assumed, by what a cycle allocates: specify it"
 
 
 def recommend(
@@ -81,7 +82,7 @@ def recommend(
 ) -> pl.DataFrame:
     """Returns rows of `schema.RECOMMENDATIONS`, the best first."""
     if isinstance(found, str):
-        row = _whatif(found, Setting(), ())
+        row = _whatif(found, Setting(None), ())
         refused = {"rank": 1, "now": True, "why": f"no recommendation: {found}"}
         return _frame([row | refused | {"confidence": "none"}])
     present = _row(found, found.now, "the present setting") | {"now": True}

@@ -383,7 +383,7 @@ class Model:
             if measured > 0:
                 share = min(share, measured / goal)
                 return NonHeap(measured - share * goal, share, "the log's own limit")
-        return NonHeap(fixed, share, "assumed")
+        return NonHeap(fixed, share, "assumed", load.stacks)
 
 
 def _passed(value: float, ends: tuple[float, float]) -> float:

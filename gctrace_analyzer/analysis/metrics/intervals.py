@@ -200,7 +200,7 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(value=False)),
         **{
             f"{name}{end}": value
-            for name in ("goal_mib", "live_row_mib", "roots_mib", "other_mib")
+            for name in ("goal_mib", "heap_mib", "live_row_mib", "roots_mib", "other_mib")
             for end, value in (("", pl.col(name)), ("_before", before(name)))
         },
         by_limit=pl.col("by_limit"),

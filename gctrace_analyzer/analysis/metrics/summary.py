@@ -137,7 +137,10 @@ def _heap(intervals: pl.DataFrame) -> dict[str, Any]:
     typical = _samples(intervals).select(
         live_heap_p50_mib=_over_cycles(live),
         heap_goal_p50_mib=_over_cycles(goal),
-        effective_gogc_p50=_over_cycles(100 * (goal - live) / (live + pl.col("roots"))),
+        # A live heap estimated by what a cycle allocates shows no GOGC.
+        effective_gogc_p50=_over_cycles(
+            pl.when("shows_gogc").then(100 * (goal - live) / (live + pl.col("roots")))
+        ),
     )
     row = largest.hstack(typical).row(0, named=True)
     return {name: None if value is None else float(value) for name, value in row.items()}
@@ -151,11 +154,17 @@ def _samples(intervals: pl.DataFrame) -> pl.DataFrame:
     """
     cycles, both = pl.col("gc_cycles"), pl.col("goal_mib") + pl.col("goal_mib_before")
     ends = (("", "_before"), ("_before", ""))
+    shows_gogc = (
+        pl.coalesce("gogc_pct", "shown_gogc").is_not_null()
+        | pl.col("live_is_read")
+        | pl.col("by_limit").fill_null(value=False)
+    )
     return pl.concat(
         intervals.select(
             live=pl.coalesce(f"live_row_mib{end}", "heap_live_mib"),
             goal=f"goal_mib{end}",
             roots=pl.col(f"roots_mib{end}").fill_null(0),
+            shows_gogc=shows_gogc,
             cycles=(cycles * pl.col(f"goal_mib{other}") / both).fill_null(0),
         )
         for end, other in ends

@@ -58,7 +58,8 @@ def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     "takes over {t.low_gogc_cpu:.0%} of the CPU, is running over {t.low_gogc_active:.0%} of the "
     "time, or takes over {t.assist_warn_cpu_share:.0%} of the CPU in mark assists; otherwise only "
     "a note; bad if it takes over {t.gc_cpu_bad:.0%} of the CPU or is running over "
-    "{t.active_bad:.0%} of the time. Needs at least {t.short_log_cycles} cycles, "
+    "{t.active_bad:.0%} of the time. Not if the program raised GOGC later. Needs at least "
+    "{t.short_log_cycles} cycles, "
     "{t.min_span_s:g} s and a median live heap of {t.thrash_min_live_mib:.0f} MiB.",
     advice="Raise GOGC: at 100 GC costs a fraction of this, for a heap of up to twice the live "
     "heap.",
@@ -76,6 +77,9 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     effective = facts.cycles["effective_gogc"]
     gogc = effective.filter(is_own & (effective > 0)).median()
     if not isinstance(gogc, float) or gogc >= t.low_gogc:
+        return
+    last = gogc_levels.last_level(facts.cycles, t)
+    if last is not None and last.gogc >= t.low_gogc:
         return
     costly = cpu > t.low_gogc_cpu or active > t.low_gogc_active
     costly |= (summary.assist_share_of_cpu or 0.0) > t.assist_warn_cpu_share
@@ -173,32 +177,10 @@ def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
 def nonconstant_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     """Looks for several levels of the effective GOGC."""
     t = facts.thresholds
-    usable = (
-        (facts.cycles["heap_live_mib"] >= t.gogc_min_live_mib)
-        & ~facts.cycles["forced"]
-        & (facts.goal_set_by != "memory-limit").fill_null(value=True)
-    )
-    usable &= facts.cycles["effective_gogc"].is_not_null()
-    if usable.sum() < 2 * t.level_cycles:
+    levels = gogc_levels.steady(facts.cycles, t)
+    if levels.is_empty():
         return
-    known = facts.cycles.select(
-        "goal_set_by", gogc="effective_gogc", live_mib="heap_live_mib"
-    ).filter(usable)
-    cycles = gogc_levels.numbered(known, t)
-    if not cycles["level"].max():
-        return
-    gogc = pl.col("gogc")
-    steady = pl.col("spread") < t.level_spread * gogc
-    levels = (
-        cycles.group_by("level", maintain_order=True)
-        .agg(
-            gogc=gogc.median(),
-            count=pl.len(),
-            spread=gogc.std(),
-            unclear=pl.col("goal_set_by").null_count() * 2 > pl.len(),
-        )
-        .filter((pl.col("count") >= t.level_cycles) & steady)
-    )
+    levels = levels.filter(pl.col("count") >= t.level_cycles)
     values = [round(value) for value in levels["gogc"]]
     if len(values) >= 2 and max(values) > t.level_ratio * min(values):
         text = "The effective GOGC was " + ", then ".join(map(str, values[:6])) + "."

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.analysis.gogc_levels import FEW_CYCLES
 from gctrace_analyzer.analysis.limiter import verdict
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
@@ -13,6 +14,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     cycles_text,
     example_lines,
     maximum,
+    median,
     percent,
     total,
 )
@@ -150,8 +152,9 @@ _WITH_ROOM = 5.0
     condition="The memory limit set the goal of at least {t.level_cycles} cycles: the goal was "
     "at or below the live heap, or well below what GOGC would have set, or the effective GOGC "
     "varied by more than {t.gogc_spread:.0%}. Goals that one GOGC explains to the printed MiB in "
-    "{t.level_cycles} cycles or more are not counted if they follow the live heap, or if far "
-    "higher goals at another time show that GOGC or the limit was changed.",
+    f"{{t.level_cycles}} cycles or more, or in {FEW_CYCLES} if the live heap varies widely, are "
+    "not counted if they follow the live heap, or if far higher goals at another time show that "
+    "GOGC or the limit was changed.",
     advice="No action needed unless limit-tight (GC015) matches as well; watch the live heap.",
     source=f"{_GUIDE}, memory limit",
     explained_by=("GC016", "GC015"),
@@ -189,7 +192,8 @@ def _effective_gogc(facts: ProcessFacts) -> float | None:
     "asks for.",
     condition="In the cycles whose goal was set by the memory limit (at least "
     "{t.level_cycles}), the median effective GOGC is under {t.limit_gogc_warn:.0f}; bad under "
-    "{t.limit_gogc_bad:.0f}.",
+    "{t.limit_gogc_bad:.0f}. Only a note if the program did not thrash and the limit was "
+    "raised: GOGC set {t.level_cycles} goals and more later, with as large a live heap.",
     advice="Raise the memory limit, or keep less in memory: the less room is left, the more "
     "often GC runs.",
     source="golang/go#58106",
@@ -199,6 +203,16 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the effective GOGC under the memory limit."""
     t, gogc = facts.thresholds, _effective_gogc(facts)
     if gogc is not None and gogc < t.limit_gogc_warn:
+        if (until_s := _raised_s(facts)) is not None:
+            yield Evidence(
+                "info",
+                f"Until {duration_text(until_s)}, the memory limit left {gogc:.0f} % of the live "
+                "heap as headroom (effective GOGC, median). Since then GOGC sets the goals.",
+                {"effective_gogc_p50": gogc},
+                end_s=until_s,
+                advice="No action needed: the limit was raised.",
+            )
+            return
         yield Evidence(
             "bad" if gogc < t.limit_gogc_bad else "warn",
             f"The memory limit leaves {gogc:.0f} % of the live heap as headroom (effective "
@@ -211,6 +225,28 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
             f"{max(gogc, 0):.0f} % more, so GC runs far more often than GOGC asks for.",
             explained_by=_causes(facts, () if _thrashed_in_passing(facts) else ("GC016",)),
         )
+
+
+def _raised_s(facts: ProcessFacts) -> float | None:
+    """Returns when the limit was raised so far that GOGC sets the goals; None if it was not.
+
+    If the live heap fell instead, the limit is too tight for the next time it rises.
+    """
+    limited = facts.limited_cycles
+    last = limited["gc_num"].max()
+    if last is None:  # samples of metrics, not cycles
+        return None
+    later = facts.cycles.filter((pl.col("gc_num") > last) & (pl.col("goal_set_by") == "gogc"))
+    thrashed = bool((facts.episodes["kind"] == "limit-thrash").any())
+    if thrashed or len(later) < facts.thresholds.level_cycles:
+        return None
+    live, before = (median(each["heap_live_mib"].drop_nulls()) for each in (later, limited))
+    end = limited["end_s"].max()
+    return end if isinstance(end, float) and live >= _SAME_LIVE * before else None
+
+
+_SAME_LIVE = 0.9
+"""Ratio of live heaps. With less, the live heap fell."""
 
 
 @rule(

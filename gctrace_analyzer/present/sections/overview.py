@@ -334,7 +334,9 @@ def _goal(report: Report) -> str:
     gogc = report.analysis.summary.effective_gogc_p50
     # Between samples the live heap and the goal may be of different cycles.
     unclear = gogc is None or (report.analysis.by_dumps and gogc < 0)
-    effective = [] if unclear else [f"effective GOGC {gogc:.0f}"]
+    effective = (
+        [] if unclear else [f"effective GOGC {_levels_of_gogc(report) or f'{gogc:.0f}'}"]
+    )
     setters = report.analysis.goal_set_by
     setter, cycles = max(setters.items(), key=lambda item: item[1], default=("", 0))
     # Nothing is said of a goal whose setter is known for a few cycles only.
@@ -342,6 +344,15 @@ def _goal(report: Report) -> str:
         return "; ".join(effective)
     mostly = "" if cycles == sum(setters.values()) else "mostly "
     return "; ".join([f"set {mostly}by {_SETTERS[setter]}", *effective])
+
+
+def _levels_of_gogc(report: Report) -> str:
+    """Returns the first and the last level if the program changed GOGC: a median is neither."""
+    changed = next((each for each in report.analysis.findings if each.id == "GC026"), None)
+    if changed is None or len(report.analysis.tables["processes"]) > 1:
+        return ""
+    levels = changed.figures["levels"]
+    return f"{levels[0]:.0f}, {'then' if len(levels) == 2 else 'at the end'} {levels[-1]:.0f}"
 
 
 def _cycle(row: dict[str, Any]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.advise.metrics.model import MetricsBaseline, _gogc
+from gctrace_analyzer.advise.metrics.model import UNKNOWN, MetricsBaseline, _gogc
 from gctrace_analyzer.advise.metrics.recommend import _settings, recommend
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.settings import Known, Settings
@@ -149,12 +149,18 @@ def test_a_container_has_room_or_not() -> None:
         ({}, "off", None),
         ({"limited": 0.6}, None, None),
         ({"limited": 0.4}, None, 100.0),
+        # An estimated live heap does not show GOGC.
+        ({"estimated": True}, None, UNKNOWN),
+        ({"estimated": True, "traced": 75.0}, None, 75.0),
     ],
 )
 def test_gogc_is_measured_given_or_inferred(
     means: dict[str, Any], given: float | str | None, expected: float | None
 ) -> None:
-    all_means = {"gogc": None, "limited": 0.0, "roots": None, "live": 100.0, "goal": 200.0}
+    all_means = {
+        "gogc": None, "limited": 0.0, "roots": None, "live": 100.0, "goal": 200.0,
+        "traced": None, "estimated": False,
+    }  # fmt: skip
     known = Settings() if given is None else Settings(gogc=Known(given, "test"))
     assert _gogc(all_means | means, known) == expected
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.advise.prediction.load import load_of, with_hidden_roots
+from tests.conftest import CORPUS
 from tests.helpers.loads import OLD_LINE, cycles_of, steady_load
 
 OFF_S = 0.5 - 0.01004
@@ -113,7 +115,7 @@ def test_marking_on_fewer_cpus_counts_for_no_more_than_there_is() -> None:
 
 
 def test_how_far_a_program_is_limited_by_the_cpu() -> None:
-    load = steady_load()
+    load = replace(steady_load(), alloc_off=100.0)
     # Marking takes 6 ms of 2 × 10 ms: 70 % of the CPUs are left.
     for slower, bound in ((1.0, 0.0), (0.9, 0.0), (0.85, 0.5), (0.8, 1.0), (0.3, 1.0)):
         each = replace(load, alloc_in=slower * load.alloc_off)
@@ -232,3 +234,21 @@ def test_the_allocation_is_that_from_each_live_heap_to_the_next_start() -> None:
     assert load.marked_live_max == 20 + 41 + 0.5
     # What is allocated during marking grows as fast as the live heap.
     assert load.true_live_first == load.true_live_last == 16.5
+
+
+def test_a_constant_load_on_a_crowded_machine_is_not_limited_by_the_cpu() -> None:
+    """While it marks, the program gets less CPU than usual, as every program there does."""
+    fixed, bound = (
+        gca.read(CORPUS / "contended" / f"{name}.log.gz").advice.baseline
+        for name in ("fixed-rate", "cpu-bound")
+    )
+    assert fixed.load is not None
+    assert fixed.load.is_contended
+    assert fixed.load.alloc_in < 0.5 * fixed.load.alloc_off
+    assert (fixed.load_model, bound.load_model) == ("fixed-rate", "cpu-bound")
+
+
+def test_less_than_the_printed_sizes_show_is_no_sign_of_a_limit() -> None:
+    load = replace(steady_load(), alloc_in=0.0)
+    assert replace(load, alloc_off=51.0).cpu_bound == 1, "0.51 MiB in 10 ms"
+    assert replace(load, alloc_off=49.0).cpu_bound == 0

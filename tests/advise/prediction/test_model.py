@@ -232,7 +232,7 @@ def test_growth_since_the_log_is_added_to_its_last_live_heap() -> None:
 def test_non_heap_memory_is_given_measured_or_assumed() -> None:
     load = load_of(stacks=2)
     assumed = Model(load, NOW).non_heap
-    assert assumed == NonHeap(10.4 + 1.8 * 2.5, 0.06, "assumed")
+    assert assumed == NonHeap(10.4 + 1.8 * 2.5, 0.06, "assumed", stacks=2.5)
     given = Model(load, NOW, non_heap=55.4).non_heap
     # What exceeds the fixed part is a share of the goal of 400.5 MiB.
     assert (given.fixed, given.share) == pytest.approx((14.9, 40.5 / 400.5))

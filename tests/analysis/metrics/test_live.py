@@ -116,7 +116,9 @@ def rows_of(*changed: dict[str, Any], limit_known: bool = True) -> pl.DataFrame:
         ({"heap_live_bytes": 33 * MIB}, 33.0),
         # The limit sets the goal.
         ({"limit_mib": 110.0, "sys_bytes": 20 * MIB, "heap_idle_bytes": 5 * MIB, "heap_alloc_bytes": 5 * MIB}, None),
-        ({"limit_mib": 210.0, "sys_bytes": 20 * MIB, "heap_idle_bytes": 5 * MIB, "heap_alloc_bytes": 5 * MIB}, 50.0),
+        ({"limit_mib": 210.0, "sys_bytes": 75 * MIB, "heap_idle_bytes": 5 * MIB, "heap_alloc_bytes": 60 * MIB}, 50.0),
+        # No more can be live than the heap holds.
+        ({"heap_alloc_bytes": 40 * MIB}, 40.0),
     ],
 )  # fmt: skip
 def test_the_live_heap_of_a_goal_that_gogc_set(

@@ -1,0 +1,79 @@
+"""MemStats and metrics without GOGC: it is assumed where the samples show it, never guessed."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gctrace_analyzer as gca
+from tests.conftest import CORPUS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GROWING = CORPUS / "inputs" / "memstats" / "csv-header-go126.csv"
+
+
+def part_of(folder: str, tmp_path: Path, *, first: int, every: int, count: int) -> gca.Run:
+    """Reads some of the MemStats of a recording, without its GOGC."""
+    with gzip.open(CORPUS / folder / "expvar.jsonl.gz", "rt") as file:
+        lines = file.readlines()[first::every][:count]
+    path = tmp_path / "expvar.jsonl"
+    path.write_text("".join(lines))
+    return gca.read(path)
+
+
+def now(run: gca.Run) -> float | None:
+    """The present GOGC, as the advice shows it."""
+    row = run.recommend().filter(now=True).row(0, named=True)
+    if row["refused"]:
+        assert "GOGC is unknown" in row["refused"]
+        assert run.summary().effective_gogc_p50 is None
+        return None
+    assert "is assumed, by what a cycle allocates" in row["warnings"]
+    return float(row["gogc"])
+
+
+def test_ten_dumps_of_a_growing_heap_show_no_gogc() -> None:
+    """27 was shown, but the goal of 164 MiB at a heap of 82 needs a GOGC of 100 at least."""
+    run = gca.read(GROWING)
+    assert now(run) is None
+    known = gca.read(GROWING, gogc=100).recommend().filter(now=True).row(0, named=True)
+    assert known["gogc"] == 100
+    assert known["refused"] is None
+
+
+@pytest.mark.parametrize("gogc", [None, 100])
+def test_no_more_is_live_than_the_heap_holds(gogc: int | None) -> None:
+    run = gca.read(GROWING, gogc=gogc)
+    largest = max(run.table("memstats")["heap_alloc_bytes"]) / 2**20
+    assert 0 < (run.summary().live_heap_max_mib or 0) <= largest
+
+
+@pytest.mark.parametrize(
+    ("folder", "first", "every", "count"),
+    [
+        ("scraped/minutes-5/influxdb-1.6/gogc200", 0, 1, 10),  # 400 was shown
+        ("scraped/minutes-5/influxdb-1.6/gogc100", 0, 1, 6),  # 200 was shown
+        ("scraped/minutes-5/influxdb-1.6/gogc50", 0, 4, 6),  # 100 was shown
+        ("metrics/own/gogc200", 0, 1, 6),  # 100 was shown
+    ],
+)
+def test_a_few_samples_show_no_gogc(
+    folder: str, first: int, every: int, count: int, tmp_path: Path
+) -> None:
+    assert now(part_of(folder, tmp_path, first=first, every=every, count=count)) is None
+
+
+@pytest.mark.parametrize(
+    ("folder", "gogc"),
+    [
+        ("scraped/minutes-5/influxdb-1.6/gogc50", 50),
+        ("scraped/minutes-3/caddy-2.10/gogc100", 100),
+        ("metrics/own/gogc200", 200),
+    ],
+)
+def test_twenty_samples_that_agree_show_gogc(folder: str, gogc: int, tmp_path: Path) -> None:
+    assert now(part_of(folder, tmp_path, first=0, every=1, count=20)) == gogc
