@@ -29,6 +29,7 @@ _WINDOWS = 2_000
 _SHORT_S = 60.0
 """Of a shorter run, whole seconds would often be the same at both ends of a range."""
 
+_SHORT_RANGE_S, _DAY_S = 2.0, 86_400.0
 _SHORT_STEP_S = 0.001
 _DIGITS, _SUM_DIGITS = 3, 6
 """Of a value in a table, and of one that is added up with others: the errors would add up, too."""
@@ -87,7 +88,8 @@ def span(
 
 def episodes(report: Report, axis: Axis) -> Ranges:
     """Returns every episode."""
-    several = _several(report)
+    several, found = _several(report), report.analysis.episodes
+    in_ms = _needs_ms(report, found)
     rows = [
         _row(
             axis,
@@ -95,10 +97,10 @@ def episodes(report: Report, axis: Axis) -> Ranges:
             row["kind"],
             *_process(row, several=several),
             row["severity"],
-            *_times(report, row),
+            *_times(report, row, in_ms=in_ms),
             row["reason"],
         )
-        for row in report.analysis.episodes.iter_rows(named=True)
+        for row in found.iter_rows(named=True)
     ]
     head = ("severity", "from", "to", "length", "what happened")
     return _ranges("episodes", "Episode", head, "lrrrw", rows, several=several)
@@ -106,21 +108,22 @@ def episodes(report: Report, axis: Axis) -> Ranges:
 
 def phases(report: Report, axis: Axis) -> Ranges:
     """Returns every load phase and idle time, with its figures."""
-    several = _several(report)
+    several, found = _several(report), report.analysis.segments
+    in_ms = _needs_ms(report, found)
     rows = [
         _row(
             axis,
             row,
             row["kind"],
             *_process(row, several=several),
-            *_times(report, row),
+            *_times(report, row, in_ms=in_ms),
             rate(row["gc_per_s"]),
             share(row["gc_cpu_share"]),
             share(row["assist_share_of_gc_cpu"]),
             mib(row["live_heap_p50_mib"]),
             mib_per_s(row["alloc_mib_per_s"]),
         )
-        for row in report.analysis.segments.iter_rows(named=True)
+        for row in found.iter_rows(named=True)
     ]
     head = (
         "from", "to", "length", "cycles", "GC CPU", "assists", "live heap", "allocation",
@@ -153,16 +156,23 @@ def _row(axis: Axis, row: dict[str, Any], *cells: str) -> Row:
     return Row(cells, *(found or (None, None)))
 
 
-def _times(report: Report, row: dict[str, Any]) -> tuple[str, str, str]:
+def _needs_ms(report: Report, ranges: pl.DataFrame) -> bool:
+    """Returns whether the ends of some range would be the same in whole seconds."""
+    lengths = ranges.select(pl.col("end_s") - pl.col("start_s")).to_series()
+    span_s, shortest = report.analysis.summary.span_s or 0.0, lengths.min()
+    is_short = isinstance(shortest, float) and shortest < _SHORT_RANGE_S
+    return span_s < _SHORT_S or (is_short and span_s < _DAY_S)
+
+
+def _times(report: Report, row: dict[str, Any], *, in_ms: bool) -> tuple[str, str, str]:
     start, end = row["start_s"], row["end_s"]
     if start is None or end is None:
         return NONE, NONE, NONE
     begun = report.analysis.started_at.get(row["process"])
-    short = (report.analysis.summary.span_s or 0.0) < _SHORT_S
     shown = [
-        ticks.clock(each, _SHORT_STEP_S if short else 1.0)
+        ticks.clock(each, _SHORT_STEP_S if in_ms else 1.0)
         if begun is None
-        else report.moment(row["process"], each, in_ms=short)
+        else report.moment(row["process"], each, in_ms=in_ms)
         for each in (start, end)
     ]
     return shown[0], shown[1], duration(end - start)
@@ -230,7 +240,7 @@ _SINGLE = {
     "mark assist": "assist_share",
     "allocation": "alloc_mib_per_s",
     "interval": "interval_s",
-    "effective GOGC": "effective_gogc",
+    "effective GOGC": "drawn_gogc",
 }
 """The column of each series over time: close up, the page draws single cycles instead of bins."""
 
@@ -250,11 +260,6 @@ def _single(frame: pl.DataFrame, axis: Axis, shown: list[dict[str, Any]]) -> dic
     for series, name in _SINGLE.items():
         if found[series] is None:
             found[series] = _values(frame, name)
-    gogc = pl.col("effective_gogc") > 0
-    by_goal = pl.col("goal_set_by").ne_missing("heap-minimum")
-    found["effective GOGC"] = _values(
-        frame.with_columns(pl.when(gogc & by_goal).then("effective_gogc")), "effective_gogc"
-    )
     drawn = frame["process"].is_in(list(axis.processes))
     return {"series": found, "drawn": [] if drawn.all() else drawn.cast(pl.Int8).to_list()}
 

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 MOST_BANDS = 60
 """The most bands that are drawn: the most severe and longest ones."""
 
-_APART = 0.004
-"""Share of the axis. Times in which a state lasted are one band if they are this near."""
+_APART = 0.015
+"""Share of the axis. Times in which a state lasted are one band if they are this near: narrower
+gaps would be stripes."""
 
 MOST_MOMENTS = 40
 
@@ -33,9 +34,6 @@ CHARACTER = 0.0095
 
 ROWS = 3
 """Rows of labels at the top of a panel; what does not fit there has no label."""
-
-FLIP = 0.75
-"""From this share of the axis on, a label is left of its position."""
 
 _AFTER = 1.0
 """A death that follows later than this multiple of the time span does not stretch the axis."""
@@ -109,9 +107,9 @@ def placed(
     return bands, moments
 
 
-def is_flipped(at: Any, ends: tuple[Any, Any]) -> bool:
-    """Returns whether the label of this position is left of it."""
-    return _share(at, ends) > FLIP
+def is_flipped(name: str, at: Any, ends: tuple[Any, Any]) -> bool:
+    """Returns whether a label is left of its position, because it has no room to the right."""
+    return _share(at, ends) + _width(name) > 1
 
 
 def in_a_row(
@@ -122,13 +120,18 @@ def in_a_row(
     Adds the place of the label to `taken`, which has a list for each row.
     """
     share = _share(at, ends)
-    width = CHARACTER * (len(each.name) + 1)
-    low, high = (share - width, share) if share > FLIP else (share, share + width)
+    width = _width(each.name)
+    flipped = is_flipped(each.name, at, ends)
+    low, high = (share - width, share) if flipped else (share, share + width)
     for number, row in enumerate(taken):
         if all(high <= begin or low >= end for begin, end in row):
             row.append((low, high))
             return replace(each, row=number)
     return replace(each, row=None)
+
+
+def _width(name: str) -> float:
+    return CHARACTER * (len(name) + 1)
 
 
 def _share(at: Any, ends: tuple[Any, Any]) -> float:

@@ -149,20 +149,20 @@ def _panel(panel: Panel, ax: Any, colors: dict[str, str]) -> None:
     span = panel.span
     named: list[float] = []
     for level in panel.levels:
-        above = level in span.above
+        if level in span.above:
+            continue
         crowded = any(abs(level.y - y) < _LEVEL_TEXT * (span.high - span.low) for y in named)
         named.append(level.y)
-        if not above:
-            ax.axhline(level.y, color=colors["ink"], linestyle=_DASHES[level.dash], linewidth=1)
+        ax.axhline(level.y, color=colors["ink"], linestyle=_DASHES[level.dash], linewidth=1)
         ax.annotate(
-            f"↑ {level.name}" if above else level.name,
-            (0.995 if crowded else 0.005, 0.98 if above else level.y),
-            xycoords="axes fraction" if above else ("axes fraction", "data"),
+            level.name,
+            (0.995 if crowded else 0.005, level.y),
+            xycoords=("axes fraction", "data"),
             color=colors["ink"],
             fontsize=8,
             xytext=(0, -2 if span.is_near_the_top(level) and not crowded else 1),
             textcoords="offset points",
-            va="top" if above or (span.is_near_the_top(level) and not crowded) else "bottom",
+            va="top" if span.is_near_the_top(level) and not crowded else "bottom",
             ha="right" if crowded else "left",
         )
     for x, y, text in panel.labels:
@@ -298,7 +298,7 @@ def _label(
     """Writes the name of a band or a moment, in its row."""
     if each.row is None:
         return
-    flipped = figure.x_range is not None and is_flipped(at, figure.x_range)
+    flipped = figure.x_range is not None and is_flipped(each.name, at, figure.x_range)
     ax.annotate(
         each.name,
         (at, 0.98),

@@ -332,29 +332,29 @@ def _shade(
     span = panel.span
     own_x = "x" if figure.shared_x else f"x{number}"
     for level in panel.levels:
-        above = level in span.above
-        if not above:
-            layout["shapes"].append(
-                {
-                    "type": "line",
-                    "xref": f"{own_x} domain",
-                    "x0": 0,
-                    "x1": 1,
-                    "yref": f"y{number}",
-                    "y0": level.y,
-                    "y1": level.y,
-                    "line": {"color": LIGHT["ink"], "width": 1.3, "dash": level.dash},
-                }
-            )
+        if level in span.above:
+            continue
+        layout["shapes"].append(
+            {
+                "type": "line",
+                "xref": f"{own_x} domain",
+                "x0": 0,
+                "x1": 1,
+                "yref": f"y{number}",
+                "y0": level.y,
+                "y1": level.y,
+                "line": {"color": LIGHT["ink"], "width": 1.3, "dash": level.dash},
+            }
+        )
         layout["annotations"].append(
             {
-                "text": f"↑ {level.name}" if above else level.name,
+                "text": level.name,
                 "xref": f"{own_x} domain",
                 "x": 0,
                 "xanchor": "left",
-                "yref": f"y{number} domain" if above else f"y{number}",
-                "y": 1 if above else level.y,
-                "yanchor": "top" if above or span.is_near_the_top(level) else "bottom",
+                "yref": f"y{number}",
+                "y": level.y,
+                "yanchor": "top" if span.is_near_the_top(level) else "bottom",
                 "showarrow": False,
                 "font": {"color": LIGHT["ink"], "size": 11},
             }
@@ -379,7 +379,7 @@ def _label(
     figure: Figure, each: Band | Moment, at: Any, panel: Panel, number: str
 ) -> dict[str, Any]:
     """Returns the label of a band or a moment, in its row."""
-    flipped = figure.x_range is not None and is_flipped(at, figure.x_range)
+    flipped = figure.x_range is not None and is_flipped(each.name, at, figure.x_range)
     return {
         "text": each.name,
         "x": _value(at, timed=panel.is_timed),

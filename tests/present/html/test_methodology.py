@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.present.format import milliseconds
+from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.methodology import methodology
+from gctrace_analyzer.present.html.tables import phases
+from gctrace_analyzer.present.plots.axis import axis_of
+from tests.conftest import SAMPLES
 from tests.helpers.logs import logfile, records
 
 if TYPE_CHECKING:
@@ -16,3 +21,25 @@ def test_the_self_check_is_a_distance(tmp_path: Path) -> None:
     report = gca.read(logfile(tmp_path / "log", records(60))).report()
     assert (report.analysis.summary.log_check_points or 0) < 0
     assert "within -" not in dict(methodology(report))["Self-check"]
+
+
+def test_only_figures_of_the_page_are_explained() -> None:
+    report = gca.read(SAMPLES / "go1.4.log").report()
+    found = dict(methodology(report))
+    assert not {"GC CPU", "Live heap", "Allocation"} & set(found)
+    assert found["Pauses"].startswith("one for each cycle")
+
+
+def test_the_curve_of_one_process_has_the_statement_of_that_process() -> None:
+    report = gca.read(SAMPLES / "restart-go1.26.log").report()
+    rows = report.analysis.mmu.filter(process=1)
+    middle = rows.row(len(rows) // 2, named=True)
+    said = statements(report, (1,))["mmu-mmu"]
+    assert f"worst {milliseconds(middle['window_ms'])} " in said
+
+
+def test_both_ends_of_a_short_phase_differ() -> None:
+    report = gca.read(SAMPLES / "leak" / "service.log.gz").report()
+    found = phases(report, axis_of(report, bins=100))
+    begin, end = (found.head.index(name) for name in ("from", "to"))
+    assert all(row.cells[begin] != row.cells[end] for row in found.rows)
