@@ -105,7 +105,7 @@ def _chart(figure: Figure, panel: Panel, name: str, statement: str, *, linked: b
         paths=shown,
         bands=tuple(
             (x(_seconds(each.begin, zero)), x(_seconds(each.end, zero)), each.severity)
-            for each in (figure.bands if panel.is_timed else ())
+            for each in (figure.bands_of(panel.name) if panel.is_timed else ())
         ),
         moments=tuple(
             (x(_seconds(each.at, zero)), each.severity)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import __version__
 from gctrace_analyzer.present.format import milliseconds, printable, share
-from gctrace_analyzer.present.html import tables
+from gctrace_analyzer.present.html import ranges, tables
 from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.chart import charts_of
 from gctrace_analyzer.present.html.embed import embedded, without_script
@@ -68,7 +68,7 @@ class LinkedProblem:
         """A link to the range; None if it is not on the time axis."""
         if self.begin_s is None or self.end_s is None:
             return None
-        return tables.link(self.begin_s, self.end_s)
+        return ranges.link(self.begin_s, self.end_s)
 
 
 def dumps(
@@ -289,13 +289,13 @@ def _marks(figure: Figure) -> Iterator[tuple[str, str, str]]:
 
 
 def _linked(each: findings.Problem, axis: Axis) -> LinkedProblem:
-    found = tables.span(axis, each.process, each.start_s, each.end_s)
+    found = ranges.span(axis, each.process, each.start_s, each.end_s)
     return LinkedProblem(each, *(found or (None, None)))
 
 
-def _lists(report: Report, axis: Axis) -> Iterator[tables.Ranges]:
-    yield tables.episodes(report, axis)
-    yield tables.phases(report, axis)
+def _lists(report: Report, axis: Axis) -> Iterator[ranges.Ranges]:
+    yield ranges.episodes(report, axis)
+    yield ranges.phases(report, axis)
 
 
 def _tables(report: Report) -> Iterator[overview.Table]:

@@ -23,6 +23,22 @@ if TYPE_CHECKING:
 MOST_BANDS = 60
 """The most bands that are drawn: the most severe and longest ones."""
 
+_THIN = 0.004
+"""Share of the axis. A narrower band is only a line."""
+
+_MANY_THIN = 12
+"""More lines than this would stripe every panel."""
+
+_PANELS = {
+    "pause-outlier": ("pauses", "when"),
+    "allocation-surge": ("allocation",),
+    "gc-burst": ("gc_cpu", "frequency", "interval"),
+    "assist-storm": ("assist",),
+    "forced-loop": ("heap",),
+    "limit-thrash": ("heap", "gc_cpu", "goal", "gogc", "live"),
+}
+"""The panels that show what an episode is about; if there are many lines, each is only there."""
+
 _APART = 0.015
 """Share of the axis. Times in which a state lasted are one band if they are this near: narrower
 gaps would be stripes."""
@@ -63,6 +79,7 @@ def timed(
         return Figure(name, title, panels, shared_x=shared, notes=axis.notes)
     ends = with_deaths(report, axis)
     bands, moments = placed(report, axis, ends)
+    notes = (*axis.notes, *_on_episodes(len(report.analysis.episodes), bands))
     return Figure(
         name,
         title,
@@ -71,8 +88,16 @@ def timed(
         x_range=ends,
         bands=bands,
         moments=moments,
-        notes=axis.notes,
+        notes=notes,
     )
+
+
+def _on_episodes(episodes: int, bands: tuple[Band, ...]) -> Iterator[str]:
+    """Yields what is not drawn of the episodes, or not everywhere."""
+    if episodes > MOST_BANDS:
+        yield f"Of {episodes:,} episodes, the {MOST_BANDS} most severe and longest are drawn."
+    if any(each.panels is not None for each in bands):
+        yield "Short episodes are lines, each in the chart of what it is about."
 
 
 def with_deaths(report: Report, axis: Axis) -> tuple[Any, Any] | None:
@@ -102,9 +127,20 @@ def placed(
     )
     bands = tuple(
         each if each.row is None else in_a_row(each, each.begin, ends, taken)
-        for each in _bands(report, axis, ends)
+        for each in _uncrowded(list(_bands(report, axis, ends)), ends)
     )
     return bands, moments
+
+
+def _uncrowded(bands: list[Band], ends: tuple[Any, Any]) -> list[Band]:
+    """Returns the bands; thin ones without labels and in few panels, if there are many."""
+    thin = [_share(each.end, ends) - _share(each.begin, ends) < _THIN for each in bands]
+    if sum(thin) <= _MANY_THIN:
+        return bands
+    return [
+        replace(each, row=None, panels=_PANELS.get(each.name)) if is_thin else each
+        for each, is_thin in zip(bands, thin, strict=True)
+    ]
 
 
 def is_flipped(name: str, at: Any, ends: tuple[Any, Any]) -> bool:

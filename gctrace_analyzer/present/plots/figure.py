@@ -195,13 +195,17 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A range of the shared axis, shaded in every panel; `row` is the row of its label, if any."""
+    """A range of the shared axis, shaded in every panel, or in those named by `panels`.
+
+    `row` is the row of its label, if any.
+    """
 
     begin: X
     end: X
     name: str
     severity: str
     row: int | None = 0
+    panels: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +241,10 @@ class Figure:
         """Whether there is any data to draw."""
         return any(panel.drawn for panel in self.panels)
 
+    def bands_of(self, panel: str) -> tuple[Band, ...]:
+        """Returns the bands to draw in a panel."""
+        return tuple(each for each in self.bands if each.panels is None or panel in each.panels)
+
     def noting(self, *notes: str) -> Figure:
         """Returns the plot with more notes."""
         return replace(self, notes=(*self.notes, *notes))
@@ -247,7 +255,9 @@ class Figure:
         drawn = [each for each in self.panels if each.drawn]
         cut = [each.title for each in drawn if each.span.is_cut]
         above = [
-            ABOVE.format(each.title, "; ".join(each.above)) for each in drawn if each.above
+            ABOVE.format(each.title.partition(",")[0], "; ".join(each.above))
+            for each in drawn
+            if each.above
         ]
         return (*self.notes, *above, *([CUT.format(" and ".join(cut))] if cut else []))
 

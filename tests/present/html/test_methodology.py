@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.present.format import milliseconds
+from gctrace_analyzer.present.html import ranges
 from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.methodology import methodology
-from gctrace_analyzer.present.html.tables import phases
+from gctrace_analyzer.present.html.ranges import phases
 from gctrace_analyzer.present.plots.axis import axis_of
 from tests.conftest import SAMPLES
 from tests.helpers.logs import logfile, records
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 
 def test_the_self_check_is_a_distance(tmp_path: Path) -> None:
@@ -43,3 +46,12 @@ def test_both_ends_of_a_short_phase_differ() -> None:
     found = phases(report, axis_of(report, bins=100))
     begin, end = (found.head.index(name) for name in ("from", "to"))
     assert all(row.cells[begin] != row.cells[end] for row in found.rows)
+
+
+def test_a_page_lists_the_longest_of_many_phases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranges, "_MOST_RANGES", 3)
+    report = gca.read(SAMPLES / "leak" / "service.log.gz").report()
+    found = phases(report, axis_of(report, bins=100))
+    assert (len(found.rows), found.number) == (3, "the 3 longest of 8")
+    begins = [row.cells[found.head.index("from")] for row in found.rows]
+    assert begins == sorted(begins)
