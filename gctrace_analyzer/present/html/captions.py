@@ -18,6 +18,9 @@ _OVER_TIME = ("timeline-", "frequency-interval", "goal-gogc")
 """Charts of the processes that are drawn. The others are about all processes."""
 
 
+_OF_SAMPLES = " of single samples, while lines show the mean of both ends of an interval"
+
+
 def statements(report: Report, drawn: Collection[int]) -> dict[str, str]:
     """Returns the main statement of each chart by its id.
 
@@ -41,7 +44,7 @@ def _statements(report: Report) -> Iterator[tuple[str, str]]:
         yield (
             "timeline-heap",
             f"Live heap {mib(s.live_heap_p50_mib)} median, {mib(s.live_heap_max_mib)} at most"
-            f"{goal} median.{_growth(report)}",
+            f"{goal} median{_OF_SAMPLES if report.analysis.by_dumps else ''}.{_growth(report)}",
         )
     if s.stw_max_ms is not None:
         yield "timeline-pauses", f"Longest {milliseconds(s.stw_max_ms)}{_p99(report)}."

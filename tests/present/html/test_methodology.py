@@ -11,7 +11,7 @@ from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.methodology import methodology
 from gctrace_analyzer.present.html.ranges import phases
 from gctrace_analyzer.present.plots.axis import axis_of
-from tests.conftest import SAMPLES
+from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.logs import logfile, records
 
 if TYPE_CHECKING:
@@ -55,3 +55,12 @@ def test_a_page_lists_the_longest_of_many_phases(monkeypatch: pytest.MonkeyPatch
     assert (len(found.rows), found.number) == (3, "the 3 longest of 8")
     begins = [row.cells[found.head.index("from")] for row in found.rows]
     assert begins == sorted(begins)
+
+
+def test_a_chart_of_intervals_says_that_its_lines_are_means() -> None:
+    report = gca.read(CORPUS / "metrics" / "formats" / "grafana-wide.csv").report()
+    drawn = report.analysis.intervals["heap_live_mib"].max()
+    most = report.analysis.summary.live_heap_max_mib
+    assert isinstance(drawn, float)
+    assert drawn < 75 < 84 < (most or 0)
+    assert "lines show the mean of both ends" in statements(report, (0,))["timeline-heap"]
