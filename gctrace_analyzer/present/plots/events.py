@@ -10,6 +10,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.present.format import printable
+from gctrace_analyzer.present.plots.axis import limits
 from gctrace_analyzer.present.plots.figure import Band, Figure, Moment, Panel
 
 if TYPE_CHECKING:
@@ -122,6 +123,9 @@ def placed(
     if ends is None:
         return (), ()
     taken: list[list[tuple[float, float]]] = [[] for _ in range(ROWS)]
+    for level in limits(report):
+        # The name of a limit is at the left, in the second row.
+        taken[1].append((0.0, _width(level.name)))
     moments = tuple(
         in_a_row(each, each.at, ends, taken) for each in _moments(report, axis, ends)
     )

@@ -291,6 +291,15 @@ def test_labels_of_events_never_cover_each_other() -> None:
     assert rows == [0, 1, 2, None, 0]
 
 
+def test_no_label_of_an_episode_covers_the_name_of_a_limit() -> None:
+    log = SAMPLES / "limits" / "72-mib-1.log.gz"
+    report = gca.read(log, memory_limit="72MiB", gogc="off").report()
+    bands = described(report, "timeline").bands
+    first = [each for each in bands if each.row is not None][:2]
+    assert [each.name for each in first] == ["limit-thrash", "assist-storm"]
+    assert [each.row for each in first] == [0, 2]
+
+
 def test_a_heap_that_moves_in_the_top_tenth_is_drawn_without_zero() -> None:
     def panel(*values: float) -> Panel:
         mark = Mark("live heap", pl.Series(range(len(values))), pl.Series(values))
