@@ -344,7 +344,7 @@ def test_bands_show_when_a_state_that_comes_and_goes_lasted(tmp_path: Path) -> N
     assert len(bands) == 20
     widths: list[Any] = [each.end - each.begin for each in bands]  # type: ignore[operator]
     assert sum(widths) < 2
-    # So many lines would stripe every panel and cover the curves with labels.
+    # Twenty lines would stripe every panel, and their labels cover the curves.
     assert {each.row for each in bands} == {None}
     figure = described(report, "timeline")
     drawn = {panel.name: len(figure.bands_of(panel.name)) for panel in figure.panels}
