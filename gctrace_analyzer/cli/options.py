@@ -332,8 +332,8 @@ def add_reading(
     group.add_argument(
         "--kind",
         metavar="KIND",
-        help="input format, if it is not detected: log, csv-export, json, yaml, "
-        "journal-export, journal-verbose, memstats-csv, pprof, metrics, describe",
+        help="input format, if it is not detected correctly: log, json, journal-export, "
+        "journal-verbose, memstats-csv, pprof, metrics, describe, csv-export, yaml",
     )
     group.add_argument(
         "--columns",

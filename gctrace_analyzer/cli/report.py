@@ -314,6 +314,7 @@ def write(
             view.report(),
             light=page.light,
             command=page.command or None,
+            other_process="`--process N` draws process N; see the table of processes.",
             made_at=datetime.now(UTC),
             theme=page.theme,
         )

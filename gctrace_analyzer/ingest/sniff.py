@@ -19,24 +19,22 @@ SNIFF_BYTES = 1 << 16
 
 Kind = Literal[
     "log",
-    "csv-export",
     "json",
-    "yaml",
     "journal-export",
     "journal-verbose",
     "memstats-csv",
     "pprof",
     "metrics",
     "describe",
+    "csv-export",
+    "yaml",
 ]
 """The kinds of input that `read(kind=...)` accepts."""
 
 KINDS = {
     "log": "text with one record per line: gctrace and others, with any log prefix",
-    "csv-export": "CSV of a log service, with a log line in one column of each row",
     "json": "JSON documents: docker inspect, kubectl get -o json, MemStats, expvar, log "
     "queries",
-    "yaml": "YAML documents: kubectl get pod -o yaml, gcloud logging read",
     "journal-export": "journalctl -o export",
     "journal-verbose": "journalctl -o verbose",
     "memstats-csv": "MemStats as a table",
@@ -44,6 +42,8 @@ KINDS = {
     "metrics": "Go metrics: Prometheus API JSON, Prometheus or OpenMetrics text, promtool dump, "
     "VictoriaMetrics export, Grafana CSV, OTLP JSON, lines of expvar or runtime/metrics JSON",
     "describe": "kubectl describe pod",
+    "csv-export": "CSV of a log service, with a log line in one column of each row",
+    "yaml": "YAML documents: kubectl get pod -o yaml, gcloud logging read",
 }
 """The input formats, by the names that users choose them by."""
 

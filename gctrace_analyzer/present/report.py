@@ -44,6 +44,11 @@ class Report:
                 return format.printable(str(rows[column].drop_nulls()[0]))
         return self.title.rpartition("/")[2] or self.title
 
+    @property
+    def is_scraped(self) -> bool:
+        """Whether sizes of memory are from metrics, not from MemStats dumps."""
+        return any(source.kind == "metrics" for source in self.analysis.log.sources)
+
     @cached_property
     def verdict(self) -> Verdict | None:
         """Whether GC is the problem, and what to do; None if the input shows neither."""

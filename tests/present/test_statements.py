@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.present.html import tables
+from gctrace_analyzer.present.html import ranges, tables
 from gctrace_analyzer.present.html.methodology import methodology
 from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
@@ -100,7 +100,7 @@ def test_a_load_that_varies_is_not_dozens_of_phases() -> None:
 def test_short_runs_show_milliseconds_and_several_programs_their_numbers() -> None:
     report = gca.read(CORPUS / "gctrace" / "go1.26-restart" / "run.log").report()
     axis = axis_of(report, bins=100)
-    phases = tables.phases(report, axis)
+    phases = ranges.phases(report, axis)
     assert phases.head[:4] == ("Phase", "process", "from", "to")
     assert [each.cells[1] for each in phases.rows] == ["0", "0", "1", "1"]
     assert all(len(each.cells[2].rpartition(".")[2]) == 3 for each in phases.rows)

@@ -10,7 +10,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.present.html import report as page
 from gctrace_analyzer.present.sections import verdict
 from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
-from tests.conftest import CORPUS
+from tests.conftest import CORPUS, SAMPLES
 
 WILD = CORPUS / "wild"
 
@@ -36,6 +36,11 @@ def test_parts_of_a_kill_say_what_is_missing(name: str, shows: str, to_add: str)
     assert found.level == "none"
     assert found.sentence.startswith(shows)
     assert to_add in found.action
+
+
+def test_the_buffers_of_a_program_are_a_sentence() -> None:
+    found = verdict.shown(gca.read(SAMPLES / "buffers-go1.16.csv").report())
+    assert "GC costs. The program's own buffers took 200 MiB at most." in found.sentence
 
 
 def test_a_few_sizes_of_memory_say_what_to_record() -> None:

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from gctrace_analyzer.present.format import mib, mib_per_s, milliseconds, rate, share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from gctrace_analyzer.present.report import Report
 
 
-def statements(report: Report, drawn: int) -> dict[str, str]:
+_OVER_TIME = ("timeline-", "frequency-interval", "goal-gogc")
+"""Charts of the processes that are drawn. The others are about all processes."""
+
+
+_OF_SAMPLES = " of single samples, while lines show the mean of both ends of an interval"
+
+
+def statements(report: Report, drawn: Collection[int]) -> dict[str, str]:
     """Returns the main statement of each chart by its id.
 
     The statements are about all processes; where only some of them are `drawn`, they say so.
     """
-    said = dict(_statements(report))
+    said = {**dict(_statements(report)), **dict(_mmu(report, drawn))}
     several = report.analysis.tables["processes"]["process"].n_unique()
-    if several <= drawn:
+    if several <= len(drawn):
         return said
     of_all = f"All {several} processes: "
     return {
-        name: of_all + text[0].lower() + text[1:] if name.startswith("timeline-") else text
+        name: of_all + text[0].lower() + text[1:] if name.startswith(_OVER_TIME) else text
         for name, text in said.items()
     }
 
@@ -35,7 +44,7 @@ def _statements(report: Report) -> Iterator[tuple[str, str]]:
         yield (
             "timeline-heap",
             f"Live heap {mib(s.live_heap_p50_mib)} median, {mib(s.live_heap_max_mib)} at most"
-            f"{goal} median.{_growth(report)}",
+            f"{goal} median{_OF_SAMPLES if report.analysis.by_dumps else ''}.{_growth(report)}",
         )
     if s.stw_max_ms is not None:
         yield "timeline-pauses", f"Longest {milliseconds(s.stw_max_ms)}{_p99(report)}."
@@ -70,8 +79,7 @@ def _statements(report: Report) -> Iterator[tuple[str, str]]:
             f"Share of the times between cycles up to a length; {every}.",
         )
     if s.effective_gogc_p50 is not None:
-        yield "goal-gogc", f"Effective GOGC {s.effective_gogc_p50:.0f} % (median)."
-    yield from _mmu(report)
+        yield "goal-gogc", f"Effective GOGC {max(s.effective_gogc_p50, 0):.0f} % (median)."
 
 
 def _p99(report: Report) -> str:
@@ -87,8 +95,9 @@ def _growth(report: Report) -> str:
     return f" It grows by {mib(growth.mib_per_h)}/h."
 
 
-def _mmu(report: Report) -> Iterator[tuple[str, str]]:
-    rows = report.analysis.mmu
+def _mmu(report: Report, drawn: Collection[int]) -> Iterator[tuple[str, str]]:
+    """Yields what the curve shows, which is that of the last process drawn."""
+    rows = report.analysis.mmu.filter(pl.col("process").is_in(list(drawn)[-1:]))
     if len(rows):
         middle = rows.row(len(rows) // 2, named=True)
         left = middle["mmu_with_assists_share"]

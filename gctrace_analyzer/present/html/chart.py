@@ -100,12 +100,12 @@ def _chart(figure: Figure, panel: Panel, name: str, statement: str, *, linked: b
     return Chart(
         id=name,
         title=panel.title,
-        statement=statement + (" The axis does not start at 0." if span.is_cut else ""),
+        statement=_statement(statement, panel),
         timed=timed,
         paths=shown,
         bands=tuple(
             (x(_seconds(each.begin, zero)), x(_seconds(each.end, zero)), each.severity)
-            for each in (figure.bands if panel.is_timed else ())
+            for each in (figure.bands_of(panel.name) if panel.is_timed else ())
         ),
         moments=tuple(
             (x(_seconds(each.at, zero)), each.severity)
@@ -132,6 +132,13 @@ def _chart(figure: Figure, panel: Panel, name: str, statement: str, *, linked: b
             "series": [_series(mark, frame) for mark, frame in frames],
         },
     )
+
+
+def _statement(statement: str, panel: Panel) -> str:
+    """Returns the statement of a chart, and what its vertical axis leaves out."""
+    cut = " The axis does not start at 0." if panel.span.is_cut else ""
+    above = f" Above the axis: {'; '.join(panel.above)}." if panel.above else ""
+    return f"{statement}{cut}{above}".strip()
 
 
 def _x_title(figure: Figure, panel: Panel) -> str:
@@ -215,7 +222,8 @@ def _stems(placed: pl.DataFrame) -> str:
 
 
 def _dots(placed: pl.DataFrame) -> str:
-    return str(placed.select(pl.format("M{} {}h0", "x", "y").str.join("")).item())
+    # PDF has no square caps on lines of no length.
+    return str(placed.select(pl.format("M{} {}h.01", "x", "y").str.join("")).item())
 
 
 def _expression(name: str, place: Place, *, is_log: bool) -> pl.Expr:
@@ -264,13 +272,11 @@ def _labels(figure: Figure, panel: Panel, zero: Any, x: Place, y: Place) -> Iter
                         each.row,
                         each.name,
                         f"{kind} {each.severity}",
-                        is_flipped(at, figure.x_range),
+                        is_flipped(each.name, at, figure.x_range),
                     )
     span = panel.span
     for level in panel.levels:
-        if level in span.above:
-            yield Label(0, 0, f"↑ {level.name}", "limit above")
-        else:
+        if level not in span.above:
             low = " below" if span.is_near_the_top(level) else ""
             yield Label(0, y(level.y), level.name, f"limit{low}")
     for at, value, text in panel.labels:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present import comparison
@@ -127,19 +128,16 @@ def _page(sides: Sequence[Side], theme: Theme, **values: object) -> str:
 
 
 def _figure(sides: Sequence[Side]) -> Figure:
-    """Returns a figure of all runs.
-
-    The sides take turns, so that the first run of each side gets the colour of the side.
-    """
+    """Returns a figure of all runs; those of one side have one colour."""
     runs: dict[str, Report] = {}
-    for number in range(_MOST_RUNS):
-        for side in sides:
-            if number < len(side.analyses):
-                several = f", run {number + 1}" if len(side.analyses) > 1 else ""
-                runs[f"{side.label}{several}"] = Report(
-                    side.analyses[number], side.advices[number]
-                )
-    return overlaid(runs, BINS)
+    of: dict[str, str] = {}
+    for side in sides:
+        several = len(side.analyses) > 1
+        both = zip(side.analyses, side.advices, strict=True)
+        for number, (analysis, advice) in enumerate(islice(both, _MOST_RUNS), start=1):
+            name = f"{side.label}, run {number}" if several else side.label
+            runs[name], of[name] = Report(analysis, advice), side.label
+    return overlaid(runs, BINS, of)
 
 
 def _on_one_axis(figure: Figure) -> Figure:

@@ -48,32 +48,38 @@ def _sentences(report: Report) -> Iterator[tuple[str, str]]:
     if report.analysis.by_dumps:
         yield from _of_dumps(report)
     elif s.cycles:
-        span = duration(s.span_s)
-        yield (
-            "GC CPU",
-            "CPU time of pauses, mark assists and background marking, divided by "
-            f"{_cpus(report)} × the time between the ends of cycles ({span} in total). Idle "
-            "marking is shown separately. The percentage that gctrace prints counts from the "
-            "start of the process and is not used. A single cycle counts for at least as long as "
-            "it took, because its start is printed in whole milliseconds, and takes at most all "
-            "of the CPU.",
+        if s.gc_cpu_share is not None:
+            yield (
+                "GC CPU",
+                "CPU time of pauses, mark assists and background marking, divided by "
+                f"{_cpus(report)} × the time between the ends of cycles ({duration(s.span_s)} in "
+                "total). Idle marking is shown separately. The percentage that gctrace prints "
+                "counts from the start of the process and is not used. A single cycle counts for "
+                "at least as long as it took, because its start is printed in whole milliseconds, "
+                "and takes at most all of the CPU.",
+            )
+        each = (
+            "every stop-the-world pause on its own: sweep termination and mark termination"
+            if report.analysis.tables["cycles"]["stw_sweep_term_ms"].count()
+            else "one for each cycle, which stops the program while it marks"
         )
         yield (
             "Pauses",
-            "every stop-the-world pause on its own: sweep termination and mark termination. "
-            "The runtime truncates the values it prints; sums and percentiles use the middle "
-            "of the range that a printed value stands for.",
+            f"{each}. The runtime truncates the values it prints; sums and percentiles use the "
+            "middle of the range that a printed value stands for.",
         )
-        yield (
-            "Live heap",
-            "what a cycle marked, including what was allocated during marking; the true live "
-            "heap of the program is smaller.",
-        )
-        yield (
-            "Allocation",
-            "from the heap size at the end of one cycle to the start of the next, plus what was "
-            "allocated during marking.",
-        )
+        if s.live_heap_p50_mib is not None:
+            yield (
+                "Live heap",
+                "what a cycle marked, including what was allocated during marking; the true live "
+                "heap of the program is smaller.",
+            )
+        if s.alloc_mib_per_s is not None:
+            yield (
+                "Allocation",
+                "from the heap size at the end of one cycle to the start of the next, plus what "
+                "was allocated during marking.",
+            )
         yield (
             "Heap peak",
             "the largest heap at a mark termination. The resident memory of the process also "

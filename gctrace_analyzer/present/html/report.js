@@ -234,7 +234,7 @@
         const y = chart.logY ? logarithm(chart.y, series.y[at]) : (chart.y[1] - series.y[at]) / (chart.y[1] - chart.y[0]);
         return `${((1000 * (series.x[at] - chart.x[0])) / (chart.x[1] - chart.x[0])).toFixed(6)} ${(100 * y).toFixed(3)}`;
       };
-      const dots = rows.map((_, at) => `M${place(at)}h0`).join("");
+      const dots = rows.map((_, at) => `M${place(at)}h.01`).join("");
       const whole = paths[paths.length - 1];
       const path = whole.cloneNode();
       path.style.display = "";
@@ -295,7 +295,7 @@
       const tick = made("span", { textContent: text });
       tick.style.left = `${(100 * (at - begin)) / (end - begin)}%`;
       // A label at the edge would make the page of a phone wider than its screen.
-      if ((wide * (end - at)) / (end - begin) < 30) tick.style.transform = "translateX(-100%)";
+      if ((wide * (end - at)) / (end - begin) < 30) tick.className = "end";
       return tick;
     }));
     if (!chart.logY) {

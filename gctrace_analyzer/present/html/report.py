@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import __version__
 from gctrace_analyzer.present.format import milliseconds, printable, share
-from gctrace_analyzer.present.html import tables
+from gctrace_analyzer.present.html import ranges, tables
 from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.chart import charts_of
 from gctrace_analyzer.present.html.embed import embedded, without_script
@@ -68,7 +68,7 @@ class LinkedProblem:
         """A link to the range; None if it is not on the time axis."""
         if self.begin_s is None or self.end_s is None:
             return None
-        return tables.link(self.begin_s, self.end_s)
+        return ranges.link(self.begin_s, self.end_s)
 
 
 def dumps(
@@ -76,6 +76,7 @@ def dumps(
     *,
     light: bool = False,
     command: str | None = None,
+    other_process: str | None = None,
     made_at: datetime | None = None,
     theme: Theme = "auto",
 ) -> str:
@@ -86,12 +87,13 @@ def dumps(
         light: a small page without scripts, for tickets and mail: its charts do not zoom, and
             its table has only the cycles with the longest pauses.
         command: the command that made the page.
+        other_process: how to draw another process, if the log has several; a sentence.
         made_at: when the page was made.
         theme: the colours that the page opens with; `auto` are those of the reader's system.
     """
     axis = axis_of(report, bins=_LIGHT_BINS if light else BINS)
     plots = _plots(axis, report)
-    charts = _charts(plots, report, len(axis.processes))
+    charts = _charts(plots, report, axis.processes)
     records = tables.records(report, axis, _LIGHT_ROWS if light else tables.MOST_ROWS)
     zero = axis.zero if isinstance(axis.zero, datetime) else None
     drawn = [each for several in charts.values() for each in several]
@@ -111,7 +113,7 @@ def dumps(
         "charts": charts,
         "tabs": _TABS,
         "has_timed": any(each.timed for each in charts["timeline"]),
-        "notes": _notes(plots),
+        "notes": _notes(plots, other_process if axis.leaves_out else None),
         "marks": list(dict.fromkeys(_marks(plots["timeline"]))),
         **_advice(report),
         "tables": list(_tables(report)),
@@ -148,8 +150,10 @@ def _plots(axis: Axis, report: Report) -> dict[str, Figure]:
     return plots
 
 
-def _charts(plots: dict[str, Figure], report: Report, processes: int) -> dict[str, list[Chart]]:
-    """Returns the charts of each group; `processes` is how many of them are drawn."""
+def _charts(
+    plots: dict[str, Figure], report: Report, processes: tuple[int, ...]
+) -> dict[str, list[Chart]]:
+    """Returns the charts of each group; `processes` are those that are drawn."""
     said = statements(report, processes)
     shared = plots["timeline"].x_range
     drawn = [
@@ -242,8 +246,8 @@ def _contents(shown: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield id_, title
 
 
-def _notes(plots: dict[str, Figure]) -> dict[str, list[str]]:
-    """Returns the notes of each group of charts."""
+def _notes(plots: dict[str, Figure], other_process: str | None) -> dict[str, list[str]]:
+    """Returns the notes of each group of charts, and how to draw another process."""
     binned = plots["timeline"].notes
     rest = [
         note
@@ -252,7 +256,11 @@ def _notes(plots: dict[str, Figure]) -> dict[str, list[str]]:
         if note not in binned and plots[name].drawn
     ]
     return {
-        "timeline": [*binned, *_notes_on_memory(plots)],
+        "timeline": [
+            *binned,
+            *([other_process] if other_process else []),
+            *_notes_on_memory(plots),
+        ],
         "spread": rest,
         "trade_off": list(plots["trade_off"].notes),
     }
@@ -281,13 +289,13 @@ def _marks(figure: Figure) -> Iterator[tuple[str, str, str]]:
 
 
 def _linked(each: findings.Problem, axis: Axis) -> LinkedProblem:
-    found = tables.span(axis, each.process, each.start_s, each.end_s)
+    found = ranges.span(axis, each.process, each.start_s, each.end_s)
     return LinkedProblem(each, *(found or (None, None)))
 
 
-def _lists(report: Report, axis: Axis) -> Iterator[tables.Ranges]:
-    yield tables.episodes(report, axis)
-    yield tables.phases(report, axis)
+def _lists(report: Report, axis: Axis) -> Iterator[ranges.Ranges]:
+    yield ranges.episodes(report, axis)
+    yield ranges.phases(report, axis)
 
 
 def _tables(report: Report) -> Iterator[overview.Table]:

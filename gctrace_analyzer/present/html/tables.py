@@ -1,14 +1,13 @@
-"""The tables of the page: cycles to search and sort, and rows that lead to their range."""
+"""The table of cycles to search and sort, and the figures of a range of them."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.present.format import NONE, duration, mib, mib_per_s, rate, share
+from gctrace_analyzer.present.format import NONE
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.axis import with_idle
 
@@ -26,146 +25,10 @@ _EXACT = 5_000
 """From more cycles than this, the figures of a range are added up from windows."""
 
 _WINDOWS = 2_000
-_SHORT_S = 60.0
-"""Of a shorter run, whole seconds would often be the same at both ends of a range."""
-
-_SHORT_STEP_S = 0.001
 _DIGITS, _SUM_DIGITS = 3, 6
 """Of a value in a table, and of one that is added up with others: the errors would add up, too."""
 
 _DECIMALS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row that leads to its range: `begin_s` and `end_s` are on the time axis of the page."""
-
-    cells: tuple[str, ...]
-    begin_s: float | None
-    end_s: float | None
-
-    @property
-    def href(self) -> str | None:
-        """A link to the range; None if it is not on the time axis."""
-        if self.begin_s is None or self.end_s is None:
-            return None
-        return link(self.begin_s, self.end_s)
-
-
-@dataclass(frozen=True, slots=True)
-class Ranges:
-    """A table of rows that lead to their ranges. `align` has l, r or w (wraps) per column."""
-
-    id: str
-    title: str
-    head: tuple[str, ...]
-    align: str
-    rows: tuple[Row, ...]
-
-
-def link(begin_s: float, end_s: float) -> str:
-    """Returns the address of a range of the time axis, with room on both sides.
-
-    >>> link(10.0, 20.0)
-    '#t=9.800-20.200'
-    """
-    room = 0.02 * (end_s - begin_s) or 0.001
-    return f"#t={max(begin_s - room, 0):.3f}-{end_s + room:.3f}"
-
-
-def span(
-    axis: Axis, process: int | None, start_s: float | None, end_s: float | None
-) -> tuple[float, float] | None:
-    """Returns a range of a process on the time axis of the page; None if it is not drawn."""
-    if end_s is None or not axis.processes:
-        return None
-    begin, end = axis.at(process, start_s or 0.0), axis.at(process, end_s)
-    if begin is None or end is None:
-        return None
-    return axis.seconds(begin), axis.seconds(end)
-
-
-def episodes(report: Report, axis: Axis) -> Ranges:
-    """Returns every episode."""
-    several = _several(report)
-    rows = [
-        _row(
-            axis,
-            row,
-            row["kind"],
-            *_process(row, several=several),
-            row["severity"],
-            *_times(report, row),
-            row["reason"],
-        )
-        for row in report.analysis.episodes.iter_rows(named=True)
-    ]
-    head = ("severity", "from", "to", "length", "what happened")
-    return _ranges("episodes", "Episode", head, "lrrrw", rows, several=several)
-
-
-def phases(report: Report, axis: Axis) -> Ranges:
-    """Returns every load phase and idle time, with its figures."""
-    several = _several(report)
-    rows = [
-        _row(
-            axis,
-            row,
-            row["kind"],
-            *_process(row, several=several),
-            *_times(report, row),
-            rate(row["gc_per_s"]),
-            share(row["gc_cpu_share"]),
-            share(row["assist_share_of_gc_cpu"]),
-            mib(row["live_heap_p50_mib"]),
-            mib_per_s(row["alloc_mib_per_s"]),
-        )
-        for row in report.analysis.segments.iter_rows(named=True)
-    ]
-    head = (
-        "from", "to", "length", "cycles", "GC CPU", "assists", "live heap", "allocation",
-    )  # fmt: skip
-    return _ranges("phases", "Phase", head, "rrrrrrrr", rows, several=several)
-
-
-def _several(report: Report) -> bool:
-    return len(report.analysis.tables["processes"]) > 1
-
-
-def _process(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
-    """Returns the number of the process as a cell; nothing if there is only one."""
-    if not several:
-        return ()
-    return (NONE if row["process"] is None else f"{row['process']}",)
-
-
-def _ranges(
-    name: str, of: str, head: tuple[str, ...], align: str, rows: list[Row], *, several: bool
-) -> Ranges:
-    process = ("process",) if several else ()
-    return Ranges(
-        name, f"{of}s", (of, *process, *head), "l" + "r" * several + align, tuple(rows)
-    )
-
-
-def _row(axis: Axis, row: dict[str, Any], *cells: str) -> Row:
-    found = span(axis, row["process"], row["start_s"], row["end_s"])
-    return Row(cells, *(found or (None, None)))
-
-
-def _times(report: Report, row: dict[str, Any]) -> tuple[str, str, str]:
-    start, end = row["start_s"], row["end_s"]
-    if start is None or end is None:
-        return NONE, NONE, NONE
-    begun = report.analysis.started_at.get(row["process"])
-    short = (report.analysis.summary.span_s or 0.0) < _SHORT_S
-    shown = [
-        ticks.clock(each, _SHORT_STEP_S if short else 1.0)
-        if begun is None
-        else report.moment(row["process"], each, in_ms=short)
-        for each in (start, end)
-    ]
-    return shown[0], shown[1], duration(end - start)
 
 
 def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]:
@@ -230,7 +93,7 @@ _SINGLE = {
     "mark assist": "assist_share",
     "allocation": "alloc_mib_per_s",
     "interval": "interval_s",
-    "effective GOGC": "effective_gogc",
+    "effective GOGC": "drawn_gogc",
 }
 """The column of each series over time: close up, the page draws single cycles instead of bins."""
 
@@ -250,11 +113,6 @@ def _single(frame: pl.DataFrame, axis: Axis, shown: list[dict[str, Any]]) -> dic
     for series, name in _SINGLE.items():
         if found[series] is None:
             found[series] = _values(frame, name)
-    gogc = pl.col("effective_gogc") > 0
-    by_goal = pl.col("goal_set_by").ne_missing("heap-minimum")
-    found["effective GOGC"] = _values(
-        frame.with_columns(pl.when(gogc & by_goal).then("effective_gogc")), "effective_gogc"
-    )
     drawn = frame["process"].is_in(list(axis.processes))
     return {"series": found, "drawn": [] if drawn.all() else drawn.cast(pl.Int8).to_list()}
 

@@ -11,6 +11,7 @@ import polars as pl
 from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     alloc_while_marking_mib,
+    before,
     share_of_cpu,
 )
 from gctrace_analyzer.present.format import count, mib
@@ -31,11 +32,19 @@ _SOON = 0.25
 because the wait would take the room of what is to be seen."""
 
 
+_FAR_ABOVE = 2.0
+"""A start-up this many times as high as all that follows is above the axis."""
+
+_FEWEST_LATER = 10
+"""Cycles after the start-up. With fewer, the start-up is what the log is about."""
+
+
 @dataclass(frozen=True, slots=True)
 class Axis:
     """The drawn rows with derived columns and `x`; `origins` has the start of each process.
 
-    The rows are cycles, or with `by_dumps` intervals between dumps or scrapes.
+    The rows are cycles, or with `by_dumps` intervals between dumps or scrapes. `leaves_out` is
+    how many processes are not drawn.
     """
 
     cycles: pl.DataFrame
@@ -45,6 +54,8 @@ class Axis:
     origins: dict[int, datetime]
     notes: tuple[str, ...]
     bins: int
+    warm_up_s: float
+    leaves_out: int
 
     @property
     def title(self) -> str:
@@ -89,6 +100,23 @@ class Axis:
         if not self.is_time:
             return float(at)
         return float((at - self.zero).total_seconds())
+
+    def ceiling(self, *columns: str) -> float | None:
+        """Returns where an axis ends that a start-up would stretch; None if it does not.
+
+        That is the highest value after the start-up: what a program does while it starts must
+        not flatten all that follows. A later peak is always drawn.
+        """
+        known = [name for name in columns if name in self.cycles.columns]
+        started = pl.col("start_s") >= self.warm_up_s
+        later = self.cycles.filter(started)
+        if self.by_dumps or not known or len(later) < _FEWEST_LATER:
+            return None
+        high = later.select(pl.max_horizontal(pl.col(known).max())).item()
+        first = (
+            self.cycles.filter(~started).select(pl.max_horizontal(pl.col(known).max())).item()
+        )
+        return high if high and first and first > _FAR_ABOVE * high else None
 
     @property
     def zero(self) -> Any:
@@ -170,8 +198,7 @@ def axis_of(report: Report, *, bins: int) -> Axis:
     if left:
         notes.append(
             f"Process {shown[0]}, which has the most cycles; "
-            f"{count(left, 'other is', 'others are')} not drawn. "
-            "Select a process to draw another."
+            f"{count(left, 'other is', 'others are')} not drawn."
         )
     starts = {
         row["process"]: row["started_at"]
@@ -180,7 +207,10 @@ def axis_of(report: Report, *, bins: int) -> Axis:
     }
     if by_dumps:
         starts = _origins(rows)
-    return Axis(rows, is_time, by_dumps, tuple(shown), starts, tuple(notes), bins)
+    warm_up_s = report.analysis.thresholds.warm_up_s
+    return Axis(
+        rows, is_time, by_dumps, tuple(shown), starts, tuple(notes), bins, warm_up_s, left
+    )
 
 
 def with_idle(cycles: pl.DataFrame) -> pl.DataFrame:
@@ -191,7 +221,19 @@ def with_idle(cycles: pl.DataFrame) -> pl.DataFrame:
     return cycles.with_columns(
         gc_cpu_with_idle_share=share_of_cpu(busy_ms, pl.col("cpus"), elapsed_s),
         allocated_mib_per_s=pl.when(elapsed_s > 0).then(allocated_mib / elapsed_s),
+        drawn_gogc=_drawn_gogc(),
     )
+
+
+def _drawn_gogc() -> pl.Expr:
+    """Returns the effective GOGC as charts show it.
+
+    It is 0 where the goal is below the live heap, and null where the goal does not show it: at
+    the minimum of a heap, and after a cycle that found the heap empty.
+    """
+    by_minimum = (pl.col("goal_set_by") == "heap-minimum").fill_null(value=False)
+    is_empty = (before("heap_live_mib") < 1).fill_null(value=False)
+    return pl.when(~by_minimum & ~is_empty).then(pl.col("effective_gogc").clip(lower_bound=0))
 
 
 def _intervals(report: Report) -> pl.DataFrame:

@@ -47,14 +47,17 @@ def binned(points: pl.DataFrame, bins: int) -> pl.DataFrame:
 
 
 def distribution(values: pl.Series, bins: int) -> tuple[pl.Series, pl.Series]:
-    """Returns values and the cumulative share at each, thinned to at most `bins` points."""
+    """Returns values and the cumulative share at each, thinned to at most `bins` points.
+
+    The share climbs from 0 at the smallest value, so that a single value is a visible line.
+    """
     ordered = values.drop_nulls().cast(pl.Float64).sort()
     count = len(ordered)
-    rank = pl.Series(range(1, count + 1), dtype=pl.Float64) if count <= bins else None
-    if rank is not None:
-        return ordered, rank / count
-    # Half of the points are taken at equal steps, and the other half are the largest values,
-    # because the tail of the pauses matters most.
-    steps = [round(i * (count - 1) / (bins // 2)) for i in range(bins // 2 + 1)]
-    chosen = sorted({*steps, *range(count - bins // 2, count)})
-    return ordered.gather(chosen), (pl.Series(chosen, dtype=pl.Float64) + 1) / count
+    chosen = list(range(count))
+    if count > bins:
+        # Half of the points are taken at equal steps, and the other half are the largest values,
+        # because the tail of the pauses matters most.
+        steps = [round(i * (count - 1) / (bins // 2)) for i in range(bins // 2 + 1)]
+        chosen = sorted({*steps, *range(count - bins // 2, count)})
+    ranks = pl.Series([0, *(at + 1 for at in chosen)] if chosen else [], dtype=pl.Float64)
+    return ordered.gather([*chosen[:1], *chosen]), ranks / max(count, 1)

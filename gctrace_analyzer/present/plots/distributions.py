@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer.analysis.pauses import PHASES, single_pauses
+from gctrace_analyzer.present.format import duration
 from gctrace_analyzer.present.plots import intervals, steps
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import distribution
@@ -16,7 +18,7 @@ from gctrace_analyzer.present.plots.palette import LOOKS, RUNS
 from gctrace_analyzer.present.sections.advice import setting_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.plots.palette import Look
@@ -184,16 +186,34 @@ def _has_width(peaks: pl.Series) -> bool:
 
 
 def _labelled(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns the labelled rows: doublings of GOGC, as far as the labels do not overlap."""
+    """Returns the labelled rows: doublings of GOGC, as far as the labels do not overlap.
+
+    The last label is left of its point, so the one before it needs more room.
+    """
     peak = pl.col("heap_peak_mib")
     span = pl.col("heap_peak_mib").max() - pl.col("heap_peak_mib").min()
     doubled = rows.with_columns(span=span).filter(pl.col("gogc").is_in(_LABELLED))
-    return doubled.filter((peak - peak.shift()).fill_null(float("inf")) > 0.04 * pl.col("span"))
+    room = (peak - peak.shift()).fill_null(float("inf")) / pl.col("span")
+    apart = doubled.filter(room > 0.04)
+    next_is_last = pl.int_range(pl.len()) == pl.len() - 2
+    return apart.filter(~(next_is_last & ((peak.shift(-1) - peak) < 0.2 * pl.col("span"))))
 
 
-def compared(runs: Mapping[str, Report], bins: int) -> Figure:
-    """Returns a plot of several runs: pauses, times between cycles, GC CPU, live heap."""
-    looks = _looks(runs)
+_RANGES = 120
+"""Time ranges of the longest run. Single cycles of several runs would hide each other."""
+
+
+def compared(
+    runs: Mapping[str, Report], bins: int, sides: Mapping[str, str] | None = None
+) -> Figure:
+    """Returns a plot of several runs: pauses, times between cycles, GC CPU, live heap.
+
+    Args:
+        runs: the runs by name.
+        bins: points per run in distributions.
+        sides: what each run belongs to; runs of one side look the same.
+    """
+    looks = _looks(runs, sides or {})
     corrected = {name: report.analysis.corrected for name, report in runs.items()}
     pauses_ = [
         _ecdf(name, single_pauses(each), looks[name], bins) for name, each in corrected.items()
@@ -208,8 +228,11 @@ def compared(runs: Mapping[str, Report], bins: int) -> Figure:
     ]
     live: list[Mark] = []
     cpu: list[Mark] = []
+    spans = {name: report.analysis.summary.span_s or 0.0 for name, report in runs.items()}
+    range_s = max(spans.values(), default=0.0) / _RANGES
     for name, report in runs.items():
-        axis = axis_of(report, bins=bins)
+        ranges = math.ceil(spans[name] / range_s) if range_s else _RANGES
+        axis = axis_of(report, bins=max(_FEWEST_RANGES, ranges))
         for column, marks, weight in (
             ("heap_live_mib", live, None),
             ("gc_cpu_share", cpu, "elapsed_s"),
@@ -222,8 +245,9 @@ def compared(runs: Mapping[str, Report], bins: int) -> Figure:
                     seconds,
                     found["y"],
                     look=looks[name],
-                    low=found["low"],
-                    high=found["high"],
+                    # Bands of many runs would cover each other's lines.
+                    low=found["low"] if len(runs) <= _MOST_BANDS else None,
+                    high=found["high"] if len(runs) <= _MOST_BANDS else None,
                     where=found["where"],
                 )
             )
@@ -264,7 +288,13 @@ def compared(runs: Mapping[str, Report], bins: int) -> Figure:
             is_timed=True,
         ),
     )
-    return Figure("compared", " · ".join(runs), panels, shared_x=False, notes=(_ECDF_NOTE,))
+    binned = f"GC CPU and live heap: the means of time ranges of {duration(range_s)}."
+    notes = (_ECDF_NOTE, *([binned] if range_s else []))
+    return Figure("compared", " · ".join(runs), panels, shared_x=False, notes=notes)
+
+
+_FEWEST_RANGES = 20
+_MOST_BANDS = 2
 
 
 def across(runs: Mapping[str, Report]) -> Figure:
@@ -322,8 +352,10 @@ def _ecdf(
     return Mark(name, x, share, "step", look)
 
 
-def _looks(runs: Mapping[str, Report]) -> dict[str, Look]:
-    return {name: RUNS[index % len(RUNS)] for index, name in enumerate(runs)}
+def _looks(runs: Iterable[str], sides: Mapping[str, str]) -> dict[str, Look]:
+    """Returns the look of each run: that of its side, if it has one."""
+    order = list(dict.fromkeys(sides.get(name, name) for name in runs))
+    return {name: RUNS[order.index(sides.get(name, name)) % len(RUNS)] for name in runs}
 
 
 def _since(times: pl.Series) -> pl.Series:

@@ -10,6 +10,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.present.format import printable
+from gctrace_analyzer.present.plots.axis import limits
 from gctrace_analyzer.present.plots.figure import Band, Figure, Moment, Panel
 
 if TYPE_CHECKING:
@@ -23,8 +24,25 @@ if TYPE_CHECKING:
 MOST_BANDS = 60
 """The most bands that are drawn: the most severe and longest ones."""
 
-_APART = 0.004
-"""Share of the axis. Times in which a state lasted are one band if they are this near."""
+_THIN = 0.004
+"""Share of the axis. A narrower band is only a line."""
+
+_MANY_THIN = 12
+"""More lines than this would stripe every panel."""
+
+_PANELS = {
+    "pause-outlier": ("pauses", "when"),
+    "allocation-surge": ("allocation",),
+    "gc-burst": ("gc_cpu", "frequency", "interval"),
+    "assist-storm": ("assist",),
+    "forced-loop": ("heap",),
+    "limit-thrash": ("heap", "gc_cpu", "goal", "gogc", "live"),
+}
+"""The panels that show what an episode is about; if there are many lines, each is only there."""
+
+_APART = 0.015
+"""Share of the axis. Times in which a state lasted are one band if they are this near: narrower
+gaps would be stripes."""
 
 MOST_MOMENTS = 40
 
@@ -33,9 +51,6 @@ CHARACTER = 0.0095
 
 ROWS = 3
 """Rows of labels at the top of a panel; what does not fit there has no label."""
-
-FLIP = 0.75
-"""From this share of the axis on, a label is left of its position."""
 
 _AFTER = 1.0
 """A death that follows later than this multiple of the time span does not stretch the axis."""
@@ -65,6 +80,7 @@ def timed(
         return Figure(name, title, panels, shared_x=shared, notes=axis.notes)
     ends = with_deaths(report, axis)
     bands, moments = placed(report, axis, ends)
+    notes = (*axis.notes, *_on_episodes(len(report.analysis.episodes), bands))
     return Figure(
         name,
         title,
@@ -73,8 +89,16 @@ def timed(
         x_range=ends,
         bands=bands,
         moments=moments,
-        notes=axis.notes,
+        notes=notes,
     )
+
+
+def _on_episodes(episodes: int, bands: tuple[Band, ...]) -> Iterator[str]:
+    """Yields what is not drawn of the episodes, or not everywhere."""
+    if episodes > MOST_BANDS:
+        yield f"Of {episodes:,} episodes, the {MOST_BANDS} most severe and longest are drawn."
+    if any(each.panels is not None for each in bands):
+        yield "Short episodes are lines, each in the chart of what it is about."
 
 
 def with_deaths(report: Report, axis: Axis) -> tuple[Any, Any] | None:
@@ -99,19 +123,33 @@ def placed(
     if ends is None:
         return (), ()
     taken: list[list[tuple[float, float]]] = [[] for _ in range(ROWS)]
+    for level in limits(report):
+        # The name of a limit is at the left, in the second row.
+        taken[1].append((0.0, _width(level.name)))
     moments = tuple(
         in_a_row(each, each.at, ends, taken) for each in _moments(report, axis, ends)
     )
     bands = tuple(
         each if each.row is None else in_a_row(each, each.begin, ends, taken)
-        for each in _bands(report, axis, ends)
+        for each in _uncrowded(list(_bands(report, axis, ends)), ends)
     )
     return bands, moments
 
 
-def is_flipped(at: Any, ends: tuple[Any, Any]) -> bool:
-    """Returns whether the label of this position is left of it."""
-    return _share(at, ends) > FLIP
+def _uncrowded(bands: list[Band], ends: tuple[Any, Any]) -> list[Band]:
+    """Returns the bands; thin ones without labels and in few panels, if there are many."""
+    thin = [_share(each.end, ends) - _share(each.begin, ends) < _THIN for each in bands]
+    if sum(thin) <= _MANY_THIN:
+        return bands
+    return [
+        replace(each, row=None, panels=_PANELS.get(each.name)) if is_thin else each
+        for each, is_thin in zip(bands, thin, strict=True)
+    ]
+
+
+def is_flipped(name: str, at: Any, ends: tuple[Any, Any]) -> bool:
+    """Returns whether a label is left of its position, because it has no room to the right."""
+    return _share(at, ends) + _width(name) > 1
 
 
 def in_a_row(
@@ -122,13 +160,18 @@ def in_a_row(
     Adds the place of the label to `taken`, which has a list for each row.
     """
     share = _share(at, ends)
-    width = CHARACTER * (len(each.name) + 1)
-    low, high = (share - width, share) if share > FLIP else (share, share + width)
+    width = _width(each.name)
+    flipped = is_flipped(each.name, at, ends)
+    low, high = (share - width, share) if flipped else (share, share + width)
     for number, row in enumerate(taken):
         if all(high <= begin or low >= end for begin, end in row):
             row.append((low, high))
             return replace(each, row=number)
     return replace(each, row=None)
+
+
+def _width(name: str) -> float:
+    return CHARACTER * (len(name) + 1)
 
 
 def _share(at: Any, ends: tuple[Any, Any]) -> float:

@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from gctrace_analyzer.present.format import share
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.palette import LOOKS, Look
+from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,6 +29,10 @@ _LEVEL_ROOM = 2.5
 named at the upper edge instead."""
 
 _HEADROOM = 0.06
+_LEVEL_HEADROOM = 0.2
+"""Above the highest level: room for its name and for those of events, clear of the data."""
+
+_LOG_HEADROOM = 0.03
 _NEAR_THE_TOP = 0.15
 
 
@@ -71,12 +77,13 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The range of a vertical axis, and the levels above it that are not drawn."""
+    """The range of a vertical axis, and what is above it: levels, and the peak of a start-up."""
 
     low: float
     high: float
     is_cut: bool = False
     above: tuple[Level, ...] = ()
+    peak: float | None = None
 
     def is_near_the_top(self, level: Level) -> bool:
         """Returns whether the name of a level belongs below it, to leave room for events."""
@@ -88,7 +95,7 @@ class Panel:
     """One pair of axes. A `percent` axis shows shares (0–1) as percentages.
 
     `unit` is appended to single values, as in "4.2 ms". With `is_timed` the horizontal axis is
-    time.
+    time. `ceiling` is the highest value after a start-up that is far higher: the axis ends there.
     """
 
     name: str
@@ -104,11 +111,24 @@ class Panel:
     from_zero: bool = True
     is_timed: bool = False
     x_unit: str = ""
+    ceiling: float | None = None
 
     @property
     def drawn(self) -> bool:
         """Whether there is any data to draw."""
         return any(mark.y.count() for mark in self.marks)
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """What is above the axis, by name."""
+        span = self.span
+        peak = () if span.peak is None else (f"the start-up, up to {self._written(span.peak)}",)
+        return (*peak, *(level.name for level in span.above))
+
+    def _written(self, value: float) -> str:
+        if self.percent:
+            return share(value)
+        return f"{digits(value, 3)} {self.unit}".rstrip()
 
     def ticks(self, axis: Literal["x", "y"]) -> list[float]:
         """Returns the labelled values of a logarithmic axis."""
@@ -150,10 +170,16 @@ class Panel:
         """
         low, high = self.extent("y")
         if self.log_y:
-            return Span(low, high)
+            # A point at the edge would be cut in half.
+            room = (high / low) ** _LOG_HEADROOM if low > 0 else 1.0
+            return Span(low / room, high * room)
+        peak = None
+        if self.ceiling is not None and self.ceiling < high:
+            high, peak = self.ceiling, high
         near = [each for each in self.levels if each.y <= _LEVEL_ROOM * high]
         above = tuple(each for each in self.levels if each not in near)
         top = max([high, *(each.y for each in near)])
+        highest = max((each.y for each in near), default=0.0)
         # An area shows amounts by its size, which only starts at 0.
         varies = (
             top - low >= LEAST_CUT * top
@@ -161,20 +187,25 @@ class Panel:
             and not any(mark.filled for mark in self.marks)
         )
         if self.from_zero and not (varies and low >= TOP_TENTH * top > 0):
-            return Span(min(low, 0.0), (top or 1.0) * (1 + _HEADROOM), above=above)
+            end = max((top or 1.0) * (1 + _HEADROOM), highest * (1 + _LEVEL_HEADROOM))
+            return Span(min(low, 0.0), end, above=above, peak=peak)
         room = _HEADROOM * (top - low) or 0.01 * abs(top) or 1.0
         return Span(low - room, top + room, is_cut=self.from_zero, above=above)
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A range of the shared axis, shaded in every panel; `row` is the row of its label, if any."""
+    """A range of the shared axis, shaded in every panel, or in those named by `panels`.
+
+    `row` is the row of its label, if any.
+    """
 
     begin: X
     end: X
     name: str
     severity: str
     row: int | None = 0
+    panels: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,15 +241,26 @@ class Figure:
         """Whether there is any data to draw."""
         return any(panel.drawn for panel in self.panels)
 
+    def bands_of(self, panel: str) -> tuple[Band, ...]:
+        """Returns the bands to draw in a panel."""
+        return tuple(each for each in self.bands if each.panels is None or panel in each.panels)
+
     def noting(self, *notes: str) -> Figure:
         """Returns the plot with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
     @property
     def all_notes(self) -> tuple[str, ...]:
-        """The notes, with one about vertical axes that do not start at 0."""
-        cut = [each.title for each in self.panels if each.drawn and each.span.is_cut]
-        return (*self.notes, *([CUT.format(" and ".join(cut))] if cut else []))
+        """The notes, and what vertical axes leave out: 0, or what is above them."""
+        drawn = [each for each in self.panels if each.drawn]
+        cut = [each.title for each in drawn if each.span.is_cut]
+        above = [
+            ABOVE.format(each.title.partition(",")[0], "; ".join(each.above))
+            for each in drawn
+            if each.above
+        ]
+        return (*self.notes, *above, *([CUT.format(" and ".join(cut))] if cut else []))
 
 
+ABOVE = "{}, above the axis: {}."
 CUT = "The axis of {} does not start at 0, so that small changes are visible."

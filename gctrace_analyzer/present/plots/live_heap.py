@@ -66,7 +66,8 @@ def trend(report: Report, axis: Axis) -> tuple[list[Mark], tuple[str, ...]]:
     )
     rate_text = rate_of_growth(growth, low, high)
     if low <= 0 <= high:
-        return [line], (f"No significant growth: {rate_text}, 95 % interval (Theil–Sen).",)
+        # Its wide band would look like a finding.
+        return [], (f"No significant growth: {rate_text}, 95 % interval (Theil–Sen).",)
     text = f"Growth {rate_text}, 95 % interval (Theil–Sen)."
     return [line], (text, *_time_left(report, height + growth / 3600 * (last - middle)))
 

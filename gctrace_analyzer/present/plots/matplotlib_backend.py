@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 WIDTH_IN, PANEL_IN = 9.0, 2.1
 """Width of a figure and height of a panel, in inches."""
 
+NOTHING = "The input has no data for this plot."
 _LEGEND_COLUMNS, _LEGEND_LETTERS, _LEGEND_ROW = 4, 75, 13
 """Names of series in a row above a panel and their letters, and the height of a row in points."""
 
@@ -61,7 +62,7 @@ def draw(figure: Figure, ax: Any = None, theme: Theme = "auto") -> Any:
     _draw_all(figure, panels, list(axes), DARK if theme == "dark" else LIGHT)
     if not panels:
         axes[0].set_axis_off()
-        axes[0].text(0.5, 0.5, fill(notes, 80) or _NOTHING, ha="center", va="center")
+        axes[0].text(0.5, 0.5, fill(notes, 80) or NOTHING, ha="center", va="center")
         return drawn
     drawn.text(0.01, 0.02 / tall, notes, fontsize=8, color=NEUTRAL, va="bottom")
     return drawn
@@ -122,7 +123,7 @@ def _draw_all(
 ) -> None:
     for index, (panel, ax) in enumerate(zip(panels, axes, strict=False)):
         _panel(panel, ax, colors)
-        _shade(figure, ax, colors, named=index == 0)
+        _shade(figure, panel, ax, colors, named=index == 0)
         last = index == len(panels) - 1
         if not figure.shared_x or last:
             ax.set_xlabel(figure.x_title if figure.shared_x else panel.x_title, fontsize=9)
@@ -149,20 +150,20 @@ def _panel(panel: Panel, ax: Any, colors: dict[str, str]) -> None:
     span = panel.span
     named: list[float] = []
     for level in panel.levels:
-        above = level in span.above
+        if level in span.above:
+            continue
         crowded = any(abs(level.y - y) < _LEVEL_TEXT * (span.high - span.low) for y in named)
         named.append(level.y)
-        if not above:
-            ax.axhline(level.y, color=colors["ink"], linestyle=_DASHES[level.dash], linewidth=1)
+        ax.axhline(level.y, color=colors["ink"], linestyle=_DASHES[level.dash], linewidth=1)
         ax.annotate(
-            f"↑ {level.name}" if above else level.name,
-            (0.995 if crowded else 0.005, 0.98 if above else level.y),
-            xycoords="axes fraction" if above else ("axes fraction", "data"),
+            level.name,
+            (0.995 if crowded else 0.005, level.y),
+            xycoords=("axes fraction", "data"),
             color=colors["ink"],
             fontsize=8,
             xytext=(0, -2 if span.is_near_the_top(level) and not crowded else 1),
             textcoords="offset points",
-            va="top" if above or (span.is_near_the_top(level) and not crowded) else "bottom",
+            va="top" if span.is_near_the_top(level) and not crowded else "bottom",
             ha="right" if crowded else "left",
         )
     for x, y, text in panel.labels:
@@ -205,7 +206,6 @@ _DASHES = {
     "longdashdot": (0, (10, 2, 1.4, 2)),
 }
 _TITLE_LETTERS = 80
-_NOTHING = "The input has no data for this plot."
 _STEM_ALPHA = 0.35
 _EDGE = 0.008
 """Of the time axis, on either side of single cycles: a point at the edge would be cut in half."""
@@ -281,8 +281,10 @@ def _mark(mark: Mark, ax: Any, colors: dict[str, str]) -> None:
         ax.fill_between(x, _plain(mark.y), 0, color=color, alpha=0.18, linewidth=0, step=step)
 
 
-def _shade(figure: Figure, ax: Any, colors: dict[str, str], *, named: bool) -> None:
-    for band in figure.bands:
+def _shade(
+    figure: Figure, panel: Panel, ax: Any, colors: dict[str, str], *, named: bool
+) -> None:
+    for band in figure.bands_of(panel.name):
         ax.axvspan(band.begin, band.end, color=colors[band.severity], alpha=0.16, linewidth=0)
         if named:
             _label(figure, band, band.begin, ax, colors)
@@ -298,7 +300,7 @@ def _label(
     """Writes the name of a band or a moment, in its row."""
     if each.row is None:
         return
-    flipped = figure.x_range is not None and is_flipped(at, figure.x_range)
+    flipped = figure.x_range is not None and is_flipped(each.name, at, figure.x_range)
     ax.annotate(
         each.name,
         (at, 0.98),

@@ -28,13 +28,12 @@ def memory(report: Report, _axis: Axis) -> Figure:
     """Returns the plot of heap obtained and heap needed."""
     by_process = programs(report.analysis.tables["memstats"])
     dumps = max(by_process, key=len, default=report.analysis.tables["memstats"])
-    scraped = any(each.kind == "metrics" for each in report.analysis.log.sources)
-    notes = [f"From {'scrapes' if scraped else 'MemStats dumps'}, as printed."]
-    if left := len(by_process) - 1:
+    notes = [f"From {'scrapes' if report.is_scraped else 'MemStats dumps'}, as printed."]
+    if (left := len(by_process) - 1) > 0:
         others = count(left, "other is", "others are")
         notes.append(f"The process with the most dumps; {others} not drawn.")
     if len(dumps) < FEWEST_DUMPS:
-        dumps = dumps.clear()
+        dumps, notes = dumps.clear(), []
     x, is_timed = _dump_axis(dumps)
     sys, released = _mib(dumps, "heap_sys_bytes"), _mib(dumps, "heap_released_bytes")
     in_use = _mib(dumps, "heap_inuse_bytes").fill_null(sys - _mib(dumps, "heap_idle_bytes"))

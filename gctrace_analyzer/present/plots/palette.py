@@ -155,5 +155,6 @@ RUNS = (
     Look("violet", "dashdot"),
     Look("slate", "dot"),
     Look("sky", "longdash"),
+    Look("navy", "longdashdot"),
 )
-"""Several runs in one plot, in their order."""
+"""Several runs in one plot, in their order; runs of one side look the same."""

@@ -24,6 +24,9 @@ LINE, LEGEND_KEY = 100, 7
 LEGEND_ROW = 20
 
 _DIGITS = 5
+_FONT = "system-ui, -apple-system, Segoe UI, sans-serif"
+_APART = {"ticks": "outside", "ticklen": 4, "tickcolor": "rgba(0,0,0,0)"}
+"""Keeps the lowest label of one axis from the first of the other."""
 
 
 _DAY_S = 86_400
@@ -69,8 +72,10 @@ def described(figure: Figure) -> dict[str, Any]:
     height = 90 + PANEL_HEIGHT * max(len(panels), 1) + 18 * len(figure.all_notes)
     layout: dict[str, Any] = {
         "template": "plotly_white",
+        "font": {"family": _FONT, "size": 12, "color": LIGHT["ink"]},
         "title": {
             "text": figure.title,
+            "font": {"size": 15, "weight": 600},
             "x": 0,
             "xref": "paper",
             "y": 1,
@@ -83,7 +88,7 @@ def described(figure: Figure) -> dict[str, Any]:
             "l": 64,
             "r": 16,
             "t": 64 + LEGEND_ROW * (_legend_rows(panels[0]) if panels else 0),
-            "b": 56 + 18 * len(figure.all_notes),
+            "b": 62 + 18 * len(figure.all_notes),
         },
         "hovermode": _hover(figure),
         "annotations": [],
@@ -103,8 +108,20 @@ def described(figure: Figure) -> dict[str, Any]:
             last=index == len(panels) - 1,
             domain=[max(top - tall, 0), top],
         )
-    _note(layout, figure, height)
+    if panels:
+        _note(layout, figure)
+    else:
+        _say_why(layout, figure)
     return {"data": data, "layout": layout}
+
+
+def _say_why(layout: dict[str, Any], figure: Figure) -> None:
+    """Writes why there is nothing to draw, in place of empty axes."""
+    layout |= {"xaxis": {"visible": False}, "yaxis": {"visible": False}}
+    text = "<br>".join(figure.all_notes) or matplotlib_backend.NOTHING
+    layout["annotations"].append(
+        {"text": text, "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper", "showarrow": False}
+    )
 
 
 def _place(
@@ -130,6 +147,7 @@ def _place(
     layout["annotations"].append(
         {
             "text": panel.title,
+            "font": {"size": 12, "weight": 600},
             "x": 0,
             "xref": "paper",
             "xanchor": "left",
@@ -169,6 +187,7 @@ def _axes(
         "anchor": f"x{own_x}",
         "gridcolor": GRID,
         "zerolinecolor": GRID,
+        **_APART,
         **({"tickformat": ".3~p"} if panel.percent else {}),
         **(_log(panel.ticks("y")) if panel.log_y else {"range": [span.low, span.high]}),
     }
@@ -178,7 +197,11 @@ def _axes(
         "anchor": f"y{number}",
         "gridcolor": GRID,
         "zerolinecolor": GRID,
-        "title": {"text": figure.x_title if figure.shared_x else panel.x_title},
+        **_APART,
+        "title": {
+            "text": figure.x_title if figure.shared_x else panel.x_title,
+            "font": {"size": 12},
+        },
         **(_log(panel.ticks("x")) if panel.log_x else {}),
         **(_time_axis(panel) if panel.is_timed else {}),
         **(
@@ -301,7 +324,7 @@ def _shade(
 ) -> None:
     number = str(index + 1) if index else ""
     across = {"yref": f"y{number} domain", "y0": 0, "y1": 1, "xref": "x"}
-    for band in figure.bands:
+    for band in figure.bands_of(panel.name):
         ends = [_value(each, timed=panel.is_timed) for each in (band.begin, band.end)]
         layout["shapes"].append(
             {
@@ -332,29 +355,29 @@ def _shade(
     span = panel.span
     own_x = "x" if figure.shared_x else f"x{number}"
     for level in panel.levels:
-        above = level in span.above
-        if not above:
-            layout["shapes"].append(
-                {
-                    "type": "line",
-                    "xref": f"{own_x} domain",
-                    "x0": 0,
-                    "x1": 1,
-                    "yref": f"y{number}",
-                    "y0": level.y,
-                    "y1": level.y,
-                    "line": {"color": LIGHT["ink"], "width": 1.3, "dash": level.dash},
-                }
-            )
+        if level in span.above:
+            continue
+        layout["shapes"].append(
+            {
+                "type": "line",
+                "xref": f"{own_x} domain",
+                "x0": 0,
+                "x1": 1,
+                "yref": f"y{number}",
+                "y0": level.y,
+                "y1": level.y,
+                "line": {"color": LIGHT["ink"], "width": 1.3, "dash": level.dash},
+            }
+        )
         layout["annotations"].append(
             {
-                "text": f"↑ {level.name}" if above else level.name,
+                "text": level.name,
                 "xref": f"{own_x} domain",
                 "x": 0,
                 "xanchor": "left",
-                "yref": f"y{number} domain" if above else f"y{number}",
-                "y": 1 if above else level.y,
-                "yanchor": "top" if above or span.is_near_the_top(level) else "bottom",
+                "yref": f"y{number}",
+                "y": level.y,
+                "yanchor": "top" if span.is_near_the_top(level) else "bottom",
                 "showarrow": False,
                 "font": {"color": LIGHT["ink"], "size": 11},
             }
@@ -379,7 +402,7 @@ def _label(
     figure: Figure, each: Band | Moment, at: Any, panel: Panel, number: str
 ) -> dict[str, Any]:
     """Returns the label of a band or a moment, in its row."""
-    flipped = figure.x_range is not None and is_flipped(at, figure.x_range)
+    flipped = figure.x_range is not None and is_flipped(each.name, at, figure.x_range)
     return {
         "text": each.name,
         "x": _value(at, timed=panel.is_timed),
@@ -396,7 +419,7 @@ def _label(
     }
 
 
-def _note(layout: dict[str, Any], figure: Figure, height: int) -> None:
+def _note(layout: dict[str, Any], figure: Figure) -> None:
     for index, note in enumerate(figure.all_notes):
         layout["annotations"].append(
             {
@@ -407,7 +430,7 @@ def _note(layout: dict[str, Any], figure: Figure, height: int) -> None:
                 "yref": "paper",
                 "y": 0,
                 "yanchor": "top",
-                "yshift": -44 - 18 * index,
+                "yshift": -50 - 18 * index,
                 "showarrow": False,
                 "font": {"size": 11, "color": NEUTRAL},
             }

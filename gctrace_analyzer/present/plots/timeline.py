@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 
+_GC_CPU = {"with idle marking": "gc_cpu_with_idle_share", "GC CPU": "gc_cpu_share"}
 _ASSIST = "Mark assist against allocation"
 _GOAL = "Heap goal and what sets it"
 
@@ -131,13 +132,7 @@ def goal(report: Report, axis: Axis) -> Figure:
         for setter in setters
     )
     live = axis.mark("live heap", "heap_live_mib", LOOKS["heap start"])
-    gogc = axis.mark(
-        "effective GOGC",
-        "effective_gogc",
-        LOOKS["effective GOGC"],
-        # What set a goal may be unknown.
-        only=(pl.col("effective_gogc") > 0) & pl.col("goal_set_by").ne_missing("heap-minimum"),
-    )
+    gogc = axis.mark("effective GOGC", "drawn_gogc", LOOKS["effective GOGC"])
     panels = (
         Panel(
             "goal",
@@ -147,7 +142,14 @@ def goal(report: Report, axis: Axis) -> Figure:
             levels=tuple(limits(report)),
             is_timed=True,
         ),
-        Panel("gogc", "Effective GOGC, %", (gogc,), unit="%", is_timed=True),
+        Panel(
+            "gogc",
+            "Effective GOGC, %",
+            (gogc,),
+            unit="%",
+            is_timed=True,
+            ceiling=axis.ceiling("drawn_gogc"),
+        ),
     )
     return timed("goal", _GOAL, report, axis, panels)
 
@@ -175,26 +177,16 @@ def _heap(report: Report, axis: Axis) -> Panel:
 
 
 def _gc_cpu(axis: Axis) -> Panel:
-    title = "GC CPU, share of all CPU, per cycle"
-    marks: tuple[Mark, ...] = (
-        axis.mark(
-            "with idle marking",
-            "gc_cpu_with_idle_share",
-            LOOKS["with idle marking"],
-            weight="elapsed_s",
-        ),
-        axis.mark("GC CPU", "gc_cpu_share", LOOKS["GC CPU"], weight="elapsed_s"),
+    title, columns = "GC CPU, share of all CPU, per cycle", _GC_CPU
+    few = steps.are_few(axis)
+    marks = tuple(
+        steps.since_before(axis, name, column, LOOKS[name])
+        if few
+        else axis.mark(name, column, LOOKS[name], weight="elapsed_s")
+        for name, column in columns.items()
     )
-    if steps.are_few(axis):
-        columns = {
-            "with idle marking": "gc_cpu_with_idle_share",
-            "GC CPU": "gc_cpu_share",
-        }
-        marks = tuple(
-            steps.since_before(axis, name, column, LOOKS[name])
-            for name, column in columns.items()
-        )
-    return Panel("gc_cpu", title, marks, percent=True, is_timed=True)
+    ceiling = axis.ceiling(*columns.values())
+    return Panel("gc_cpu", title, marks, percent=True, is_timed=True, ceiling=ceiling)
 
 
 def _assist(axis: Axis) -> Panel:
@@ -234,6 +226,7 @@ def _allocation(axis: Axis) -> Panel:
         unit="MiB/s",
         x_title=axis.title,
         is_timed=True,
+        ceiling=axis.ceiling(column),
     )
 
 

@@ -221,7 +221,10 @@ def memory(report: Report) -> Table | None:
     ]
     if not known:
         return None
-    head = ("Memory (MemStats)", "dumps", "held", "needed", "allocated", "system", "GCs")
+    of = (
+        ("Memory (metrics)", "scrapes") if report.is_scraped else ("Memory (MemStats)", "dumps")
+    )
+    head = (*of, "held", "needed", "allocated", "system", "GCs")
     return Table(head, "lrrrrrr", [_memory(each) for each in known])
 
 

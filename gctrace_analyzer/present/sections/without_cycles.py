@@ -71,7 +71,13 @@ def _sizes(report: Report) -> Iterator[str]:
     each = known[0]
     most = "" if each.dumps == 1 else " at most"
     system = "" if each.sys_mib is None else f"; {mib(each.sys_mib)} are from the system"
-    yield f"The {each.needed_is} was {mib(each.needed_max_mib)}{most}{system}."
+    named = each.needed_is or ""
+    subject = (
+        f"{named[0].upper()}{named[1:]} took"
+        if named.startswith("the ")
+        else f"The {named} was"
+    )
+    yield f"{subject} {mib(each.needed_max_mib)}{most}{system}."
 
 
 def figures_of_deaths(report: Report) -> list[Figure]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -329,6 +330,8 @@ def test_charts_of_one_process_say_that_their_figures_are_of_all(
     with opened(browser, saved(run, tmp_path)) as (page, wrong):
         drawn_whole(page)
         assert "All 4 processes: longest" in page.inner_text("#timeline-pauses figcaption")
+        gogc = page.text_content("#goal-gogc figcaption") or ""
+        assert "All 4 processes: effective GOGC" in gogc
         assert wrong == []
 
 
@@ -437,6 +440,23 @@ def test_a_phone_shows_it_without_scrolling_sideways(
         drawn_whole(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert wrong == []
+
+
+def test_a_light_page_fits_a_phone(browser: Any, tmp_path: Path) -> None:
+    path = saved(gca.read(SAMPLES / "refill" / "service.log.gz"), tmp_path, light=True)
+    with opened(
+        browser, path, viewport={"width": 390, "height": 844}, java_script_enabled=False
+    ) as (page, _):
+        ticks = page.eval_on_selector_all(
+            ".xs span", "all => all.map(each => each.getBoundingClientRect().right)"
+        )
+        assert max(ticks) <= 390
+
+
+def test_every_point_has_a_length_because_pdf_draws_no_square_without(tmp_path: Path) -> None:
+    page = saved(gca.read(SAMPLES / "steady-go1.26.log"), tmp_path).read_text()
+    assert "h.01" in page
+    assert not re.search(r"M[\d.]+ [\d.]+h0", page)
 
 
 def test_hostile_text_stays_text(browser: Any, tmp_path: Path) -> None:

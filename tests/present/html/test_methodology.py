@@ -5,14 +5,62 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.present.format import milliseconds
+from gctrace_analyzer.present.html import ranges
+from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.methodology import methodology
+from gctrace_analyzer.present.html.ranges import phases
+from gctrace_analyzer.present.plots.axis import axis_of
+from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.logs import logfile, records
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 
 def test_the_self_check_is_a_distance(tmp_path: Path) -> None:
     report = gca.read(logfile(tmp_path / "log", records(60))).report()
     assert (report.analysis.summary.log_check_points or 0) < 0
     assert "within -" not in dict(methodology(report))["Self-check"]
+
+
+def test_only_figures_of_the_page_are_explained() -> None:
+    report = gca.read(SAMPLES / "go1.4.log").report()
+    found = dict(methodology(report))
+    assert not {"GC CPU", "Live heap", "Allocation"} & set(found)
+    assert found["Pauses"].startswith("one for each cycle")
+
+
+def test_the_curve_of_one_process_has_the_statement_of_that_process() -> None:
+    report = gca.read(SAMPLES / "restart-go1.26.log").report()
+    rows = report.analysis.mmu.filter(process=1)
+    middle = rows.row(len(rows) // 2, named=True)
+    said = statements(report, (1,))["mmu-mmu"]
+    assert f"worst {milliseconds(middle['window_ms'])} " in said
+
+
+def test_both_ends_of_a_short_phase_differ() -> None:
+    report = gca.read(SAMPLES / "leak" / "service.log.gz").report()
+    found = phases(report, axis_of(report, bins=100))
+    begin, end = (found.head.index(name) for name in ("from", "to"))
+    assert all(row.cells[begin] != row.cells[end] for row in found.rows)
+
+
+def test_a_page_lists_the_longest_of_many_phases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranges, "_MOST_RANGES", 3)
+    report = gca.read(SAMPLES / "leak" / "service.log.gz").report()
+    found = phases(report, axis_of(report, bins=100))
+    assert (len(found.rows), found.number) == (3, "the 3 longest of 8")
+    begins = [row.cells[found.head.index("from")] for row in found.rows]
+    assert begins == sorted(begins)
+
+
+def test_a_chart_of_intervals_says_that_its_lines_are_means() -> None:
+    report = gca.read(CORPUS / "metrics" / "formats" / "grafana-wide.csv").report()
+    drawn = report.analysis.intervals["heap_live_mib"].max()
+    most = report.analysis.summary.live_heap_max_mib
+    assert isinstance(drawn, float)
+    assert drawn < 75 < 84 < (most or 0)
+    assert "lines show the mean of both ends" in statements(report, (0,))["timeline-heap"]

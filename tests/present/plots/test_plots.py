@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -18,7 +19,8 @@ from gctrace_analyzer.present.plots import matplotlib_backend, plotly_backend
 from gctrace_analyzer.present.plots.accessor import PLOTS, described
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import binned, distribution
-from gctrace_analyzer.present.plots.events import ROWS, in_a_row
+from gctrace_analyzer.present.plots.distributions import compared
+from gctrace_analyzer.present.plots.events import ROWS, in_a_row, is_flipped
 from gctrace_analyzer.present.plots.figure import Band, Figure, Level, Mark, Panel
 from gctrace_analyzer.testing import read_text
 from tests.conftest import ROOT, SAMPLES
@@ -157,6 +159,61 @@ def test_runs_lie_over_each_other_and_versions_side_by_side() -> None:
     assert [trace.name for trace in pauses.data] == list(runs)
 
 
+def test_runs_of_one_side_look_the_same_and_sides_differ() -> None:
+    report = gca.read(SAMPLES / "steady-go1.26.log").report()
+    sides = {f"{side} {run}": side for side in "ABCDE" for run in (1, 2)}
+    figure = compared(dict.fromkeys(sides, report), 100, sides)
+    for panel in figure.panels:
+        looks = {(sides[mark.name], mark.look) for mark in panel.marks}
+        assert len(looks) == len({look for _, look in looks}) == 5
+
+
+def test_a_distribution_of_a_single_value_is_visible() -> None:
+    report = read_text(FEW.split("gc 3")[0]).report()
+    (curve,) = described(report, "frequency").panels[1].marks
+    assert (curve.x.to_list(), curve.y.to_list()) == ([2.0, 2.0], [0.0, 1.0])
+
+
+def test_the_effective_gogc_is_0_where_the_goal_is_below_the_live_heap() -> None:
+    run = gca.read(SAMPLES / "thrash-go1.19.log")
+    panel = next(each for each in described(run.report(), "goal").panels if each.name == "gogc")
+    drawn = panel.marks[0].y.drop_nulls()
+    assert run.summary().effective_gogc_p50 == 0
+    assert drawn.median() == 0
+    # The last cycle follows one that found an empty heap.
+    assert (len(drawn), drawn.max()) == (len(run.cycles) - 2, 0)
+
+
+def test_a_start_up_does_not_flatten_what_follows() -> None:
+    report = gca.read(SAMPLES / "refill" / "service.log.gz").report()
+    figure = described(report, "timeline")
+    allocation = next(panel for panel in figure.panels if panel.name == "allocation")
+    high = max(allocation.marks[0].y.drop_nulls())
+    assert high > 1000 > 400 > allocation.span.high
+    assert allocation.above == ("the start-up, up to 1,308 MiB/s",)
+    assert any("start-up, up to 1,308 MiB/s" in note for note in figure.all_notes)
+    # A peak after the start-up is what the reader looks for.
+    later = replace(axis_of(report, bins=100), warm_up_s=0.0)
+    assert later.ceiling("alloc_mib_per_s") is None
+
+
+def test_a_plot_without_dumps_counts_no_processes() -> None:
+    figure = described(gca.read(SAMPLES / "steady-go1.26.log").report(), "memory")
+    assert not figure.drawn
+    assert figure.all_notes == ()
+
+
+def test_a_label_is_left_of_its_position_only_without_room_to_the_right() -> None:
+    assert not is_flipped("limit-thrash", 80.0, (0.0, 100.0))
+    assert is_flipped("limit-thrash", 95.0, (0.0, 100.0))
+
+
+def test_the_name_of_the_highest_limit_is_clear_of_the_data() -> None:
+    mark = Mark("heap goal", pl.Series([1, 2, 3]), pl.Series([10.0, 95.0, 99.0]))
+    span = Panel("heap", "Heap", (mark,), levels=(limit := Level("GOMEMLIMIT", 100.0),)).span
+    assert not span.is_near_the_top(limit)
+
+
 def test_a_notebook_shows_a_run_in_short_and_escaped(tmp_path: Path) -> None:
     log = tmp_path / "<img src=x onerror=alert(1)>.log"
     log.write_bytes((SAMPLES / "thrash-go1.19.log").read_bytes())
@@ -234,6 +291,15 @@ def test_labels_of_events_never_cover_each_other() -> None:
     assert rows == [0, 1, 2, None, 0]
 
 
+def test_no_label_of_an_episode_covers_the_name_of_a_limit() -> None:
+    log = SAMPLES / "limits" / "72-mib-1.log.gz"
+    report = gca.read(log, memory_limit="72MiB", gogc="off").report()
+    bands = described(report, "timeline").bands
+    first = [each for each in bands if each.row is not None][:2]
+    assert [each.name for each in first] == ["limit-thrash", "assist-storm"]
+    assert [each.row for each in first] == [0, 2]
+
+
 def test_a_heap_that_moves_in_the_top_tenth_is_drawn_without_zero() -> None:
     def panel(*values: float) -> Panel:
         mark = Mark("live heap", pl.Series(range(len(values))), pl.Series(values))
@@ -278,7 +344,12 @@ def test_bands_show_when_a_state_that_comes_and_goes_lasted(tmp_path: Path) -> N
     assert len(bands) == 20
     widths: list[Any] = [each.end - each.begin for each in bands]  # type: ignore[operator]
     assert sum(widths) < 2
-    assert [each.row is not None for each in bands] == [True] + [False] * (len(bands) - 1)
+    # Twenty lines would stripe every panel, and their labels cover the curves.
+    assert {each.row for each in bands} == {None}
+    figure = described(report, "timeline")
+    drawn = {panel.name: len(figure.bands_of(panel.name)) for panel in figure.panels}
+    assert (drawn["pauses"], drawn["heap"]) == (20, 0)
+    assert any("Short episodes" in note for note in figure.notes)
 
 
 LINE_OF_A_PAUSE = (
