@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from gctrace_analyzer.ingest.gctrace.bare import (
     lines_of,
     read_records,
 )
+from gctrace_analyzer.ingest.gctrace.blanks import changed_lines, with_blanks
 from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES, ChunkResult, Suspect
 from gctrace_analyzer.ingest.gctrace.columns import companions_frame, cycles_frame
 from gctrace_analyzer.ingest.gctrace.patterns import Frames, add_by_pattern
@@ -45,6 +47,17 @@ _MOSTLY_BARE = 4
 
 def parse(data: bytes) -> ChunkResult:
     """Parses whole lines of clean UTF-8 (see `ingest.sources`), which are numbered from 1."""
+    plain = with_blanks(data)
+    if plain is data:
+        return _parse(data)
+    result = _parse(plain)
+    here = pl.col("line_no").is_in(changed_lines(data, plain).implode())
+    return replace(
+        result, cycles=result.cycles.with_columns(repaired=pl.col("repaired") | here)
+    )
+
+
+def _parse(data: bytes) -> ChunkResult:
     lines = lines_of(data, _words())
     found: Frames = {"cycles": lines.cycles}
     whole, rest = parted(lines.others, are_bare(lines.others))

@@ -75,6 +75,11 @@ def test_a_state_is_read_in_every_form_in_which_go_prints_it(text: str, form: st
     assert row["finished_at"] == datetime(2026, 5, 1, 12, 7, 42, tzinfo=UTC)
 
 
+def test_a_list_that_begins_the_input_is_not_taken_for_json() -> None:
+    (row,) = states(STATUSES["%v"].removeprefix("statuses ") + "\n")
+    assert (row["container"], row["exit_code"], row["restart_count"]) == ("api", 137, 3)
+
+
 @pytest.mark.parametrize("form", STATUSES)
 def test_the_last_state_of_a_status_has_name_and_restarts_of_its_container(form: str) -> None:
     row, *others = states(STATUSES[form])

@@ -58,6 +58,12 @@ TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
     "python logging": ("2026-02-03 10:00:00,005 {}", AT, {}),
     "go log": ("2026/02/03 10:00:00.005000 {}", AT, {}),
     "glog": ("I0203 10:00:00.005000   4242 server.go:42] {}", AT, {"log_pid": 4242}),
+    "logfmt": ('time="2026-02-03T10:00:00.005Z" level=info msg="{}"', AT, {}),
+    "logfmt, seconds since 1970": ('level=info ts=1770112800.005 caller=a.go:1 msg="{}"', AT, {}),
+    "logfmt, whole seconds": ("ts=1770112800 {}", SECOND, {}),
+    "logfmt, milliseconds": ('ts=1770112800005 level=info msg="{}"', AT, {}),
+    "logfmt, microseconds": ('t="1770112800005000" msg="{}"', AT, {}),
+    "logfmt, nanoseconds": ('timestamp=1770112800005000123 msg="{}"', AT, {}),
     "quoted": ("> {}", None, {}),
     "comment": ("// {}", None, {}),
     "journald in CRI": (
