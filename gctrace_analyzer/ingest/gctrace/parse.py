@@ -28,7 +28,8 @@ from gctrace_analyzer.ingest.gctrace.blanks import changed_lines, with_blanks
 from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES, ChunkResult, Suspect
 from gctrace_analyzer.ingest.gctrace.columns import companions_frame, cycles_frame
 from gctrace_analyzer.ingest.gctrace.patterns import Frames, add_by_pattern
-from gctrace_analyzer.ingest.gctrace.skeletons import are_bare, joined
+from gctrace_analyzer.ingest.gctrace.skeletons import are_bare, joined, split
+from gctrace_analyzer.ingest.memstats import tables
 from gctrace_analyzer.ingest.rows import parted, where, without
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed, detached, origin_of
@@ -70,7 +71,20 @@ def _parse(data: bytes) -> ChunkResult:
     frames, unread = read_records(records, texts)
     found["cycles"] += frames
     suspects += add_by_pattern(unread, found)
-    return _result(found, stripped, suspects, context, count)
+    result = _result(found, stripped, suspects, context, count)
+    if len(result.messages) and tables.headers(result.messages["text"]):
+        return replace(result, messages=_with_table_rows(result.messages, data))
+    return result
+
+
+def _with_table_rows(messages: pl.DataFrame, data: bytes) -> pl.DataFrame:
+    """Returns the messages of a chunk with those lines that may be rows of a table of MemStats."""
+    lines = split(data).with_row_index("line_no", offset=1)
+    lines = lines.filter(pl.col("text").str.contains(tables.ROW_END))
+    rows = strip_prefixes(lines).lines
+    rows = detached(without(rows.filter(tables.are_rows(rows["text"])), "path"))
+    both = pl.concat([messages, rows], how="diagonal").unique("line_no", keep="first")
+    return both.sort("line_no")
 
 
 @cache
