@@ -164,7 +164,8 @@ def unnoticeable(module: str) -> list[tuple[Position, Position]]:
 
     These are annotations, which are never evaluated; blocks of `if TYPE_CHECKING`; the arguments
     of `@dataclass` and the removal of caches, which change no value; `strict` of `zip`; the type
-    given to `cast`; and the arguments of warnings that say whose line is shown.
+    given to `cast`; `usedforsecurity` of hashes; and the arguments of warnings that say whose
+    line is shown.
     """
     tree = ast.parse((COPY / module).read_text())
     nodes = [each for node in ast.walk(tree) for each in _unnoticeable(node)]
@@ -211,7 +212,17 @@ def _unnoticeable(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, bool]]:
                     yield decorator, True
 
 
-_OPTIONS = {"strict", "stacklevel", "slots", "frozen", "kw_only", "compare", "repr", "check"}
+_OPTIONS = {
+    "strict",
+    "stacklevel",
+    "slots",
+    "frozen",
+    "kw_only",
+    "compare",
+    "repr",
+    "check",
+    "usedforsecurity",
+}
 _DECORATORS = {"dataclass", "cache", "lru_cache", "cached_property", "override", "overload"}
 
 
