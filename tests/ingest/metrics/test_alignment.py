@@ -39,6 +39,20 @@ def test_every_layout_gives_the_same_start() -> None:
     assert (max(known) - min(known)).total_seconds() < 0.2
 
 
+@pytest.mark.parametrize(
+    ("name", "within"), [("memstats.csv.gz", "0.01"), ("query-raw.json.gz", "0.073")]
+)
+def test_the_note_says_how_exact_the_start_is(name: str, within: str) -> None:
+    """Never less than 0.01 s, because lines are written after the end of a cycle."""
+    folder = OWN / "gogc100"
+    (note,) = [
+        each
+        for each in gca.read(folder / "run.log.gz", folder / name).summary().warnings
+        if PLACED in each
+    ]
+    assert note.endswith(f"this is exact to about {within} s.")
+
+
 def test_cycles_and_dumps_share_an_axis_and_the_report_says_why() -> None:
     folder = OWN / "gogc200"
     run = gca.read(folder / "run.log.gz", folder / "memstats.csv.gz")
