@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+
 import polars as pl
 import pytest
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.ingest.metrics import samples as samples_of
 from gctrace_analyzer.ingest.metrics.samples import Samples, unix_us
 from gctrace_analyzer.testing import read_text
+from tests.helpers.logs import records
 
 AT_S = 1_770_112_800
 LABELS = {"instance": "a:1", "job": "api"}
@@ -227,3 +231,26 @@ def test_a_start_time_that_moves_by_over_a_second_is_a_restart(
     run = read_text(text)
     assert len(run.processes) == processes
     assert run.memstats["process"].to_list() == [0, 0, processes - 1, processes - 1]
+
+
+def test_other_lives_of_a_process_get_numbers_after_those_of_the_cycles() -> None:
+    """Gctrace of two programs, and metrics of the second one and of its next two lives."""
+    cycles = [
+        f"2026-02-03T{hour}:00:0{n}Z {line}"
+        for hour in (10, 11)
+        for n, line in enumerate(records(4), start=1)
+    ]
+    start_s = 1_770_116_400  # 11 o'clock
+    scrapes = [
+        page(
+            {"process_start_time_seconds": start_s + life, "go_gc_duration_seconds_count": n},
+            start_s + life + n,
+        )
+        for life in (0, 1000, 2000)
+        for n in (1, 2)
+    ]
+    run = gca.read(
+        io.BytesIO(("\n".join(cycles) + "\n").encode()), io.BytesIO("".join(scrapes).encode())
+    )
+    assert run.cycles["process"].unique().to_list() == [0, 1]
+    assert run.memstats["process"].to_list() == [1, 1, 2, 2, 3, 3]
