@@ -448,6 +448,7 @@ def test_the_same_pid_in_another_host_or_with_other_sizes_is_another_kill() -> N
         Message(5, line.replace("(api)", "(web)"), ident="kernel", host="a"),
     ])["oom_kills"]  # fmt: skip
     assert sorted(row["line_no"] for row in rows) == [1, 2, 4, 5]
+    assert [row["oom_group"] for row in rows] == [None] * 4
 
 
 def test_an_event_about_a_kill_has_its_age_and_node() -> None:

@@ -491,3 +491,20 @@ def test_identity_is_found_under_every_common_name() -> None:
             lines_of(json.dumps({**entry, "message": "x"}))
         ).lines.to_dicts()
         assert {name: row[name] for name in who} == who
+
+
+@pytest.mark.parametrize("message", [[300, 1], ["x"], [None], [[1]], [-1]])
+def test_an_array_that_is_not_of_bytes_is_no_message(message: list[Any]) -> None:
+    entry = {"MESSAGE": message, "__REALTIME_TIMESTAMP": "1770112800005000"}
+    lines = [json.dumps(entry), json.dumps({**entry, "MESSAGE": list(RECORDS[0].encode())})]
+    found = strip.strip_prefixes(lines_of(*lines)).lines
+    assert found["text"].to_list() == [lines[0], RECORDS[0]]
+
+
+def test_records_on_one_line_stay_in_their_order() -> None:
+    """Line ends were lost, so that several cycles have the same line."""
+    lines = records(60)
+    log = ["".join(lines[at : at + 20]) for at in range(0, 60, 20)]
+    run = gca.read(io.BytesIO(("\n".join([*log, f"x {records(61)[-1]}"]) + "\n").encode()))
+    assert run.cycles["gc_num"].to_list() == [*range(1, 62)]
+    assert run.cycles["line_no"].to_list() == [1] * 20 + [2] * 20 + [3] * 20 + [4]
