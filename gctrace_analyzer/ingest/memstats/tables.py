@@ -6,8 +6,7 @@ The rows follow their header, with any other lines between them. The header may 
 from __future__ import annotations
 
 import re
-from functools import reduce
-from operator import or_
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -15,6 +14,9 @@ from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest.memstats import csv, fields
 from gctrace_analyzer.ingest.wrappers.timestamps import TIMESTAMP_COLUMNS
 from gctrace_analyzer.schema import IDENTITY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _NAME = r"[A-Za-z_][\w.%/()-]*"
 _GAP = r"(?:[ \t]*[,;|\t][ \t]*|[ \t]+)"
@@ -58,39 +60,48 @@ def read(lines: pl.DataFrame) -> tuple[pl.DataFrame | None, list[Rejected]]:
     rows = rows.filter(are_rows(rows["text"]), pl.col("header").is_not_null())
     tables, rejected = [], list[Rejected]()
     for (text,), body in rows.group_by("header", maintain_order=True):
-        table, damaged = _table(str(text), body.drop("header"))
-        rejected += damaged
-        if table is not None:
+        for table, damaged in _tables(str(text), body.drop("header")):
             tables.append(table)
+            rejected += damaged
     if not tables:
         return None, rejected
     return pl.concat(tables, how="diagonal_relaxed").sort("line_no"), sorted(rejected)
 
 
-def _table(header: str, body: pl.DataFrame) -> tuple[pl.DataFrame | None, list[Rejected]]:
-    """Returns the rows below one header that have as many cells, with their metadata."""
-    text = pl.col("text").str.strip_chars()
+def _tables(header: str, body: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, list[Rejected]]]:
+    """Yields the rows below one header that have as many cells, with their metadata."""
     separator = csv.delimiter(f"{header}\n")
-    cells = (
-        text.str.count_matches(r"[ \t]+") + 1
-        if separator is None
-        else text.str.count_matches(separator, literal=True) + 1
+    names = (
+        re.split(r"[ \t]+", header.strip()) if separator is None else header.split(separator)
     )
-    names = header.split() if separator is None else header.split(separator)
-    timed = separator is None and fields.plain(names[0]) in fields.TIMES
-    # A time such as `2026-05-01 12:00:00` has a blank.
-    widths = [len(names), len(names) + 1] if timed else [len(names)]
-    body = body.filter(reduce(or_, (cells == width for width in widths)))
+    text = pl.col("text").str.strip_chars()
+    gaps = (
+        text.str.count_matches(r"[ \t]+")
+        if separator is None
+        else text.str.count_matches(separator, literal=True)
+    )
+    body = body.with_columns(more=gaps.cast(pl.Int64) + 1 - len(names))
+    yield from _read(header, body.filter(pl.col("more") == 0))
+    if fields.plain(names[0]) in fields.TIMES:
+        # A time at the begin of a row may have been taken for a log prefix.
+        dated = pl.col("local_time").is_not_null() if "local_time" in body.columns else False
+        without_time = (separator or " ").join(names[1:])
+        yield from _read(without_time, body.filter((pl.col("more") == -1) & dated))
+
+
+def _read(header: str, body: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, list[Rejected]]]:
     if body.is_empty():
-        return None, []
+        return
     try:
         table, damaged = csv.read("\n".join([header, *body["text"]]), "")
     except UnreadableInputError:
-        return None, []
+        return
     numbers = body["line_no"].to_list()
-    rejected = [(numbers[at - 2], why, row) for at, why, row in damaged]
-    about = body[(table["line_no"] - 2).to_list()].drop("text")
+    about = body[(table["line_no"] - 2).to_list()].drop("text", "more")
     if "local_time" in table.columns:
         about = about.drop(*TIMESTAMP_COLUMNS, strict=False)
     own = [name for name in table.columns if name not in about.columns]
-    return about.hstack(table.select(own)), rejected
+    yield (
+        about.hstack(table.select(own)),
+        [(numbers[at - 2], why, row) for at, why, row in damaged],
+    )

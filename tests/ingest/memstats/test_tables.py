@@ -69,9 +69,10 @@ def test_a_table_with_times_of_its_own_keeps_them() -> None:
 def test_a_header_that_is_printed_again_and_other_numbers_are_no_rows() -> None:
     header, *rows = table("aligned")
     lines = [header, rows[0], "12 34", "GET /api 200 17 3 4", header, rows[1], "1 2 3 4 5"]
-    found = read_text("\n".join([*records(3), *lines, *records(6)[3:]]) + "\n").memstats
-    assert found["num_gc"].to_list() == [1, 2]
-    assert found["line_no"].to_list() == [5, 9]
+    run = read_text("\n".join([*records(3), *lines, *records(6)[3:]]) + "\n")
+    assert run.memstats["num_gc"].to_list() == [1, 2]
+    assert run.memstats["line_no"].to_list() == [5, 9]
+    assert run.rejected.is_empty()
 
 
 def test_numbers_before_a_header_or_below_other_words_are_no_rows() -> None:
@@ -85,3 +86,12 @@ def test_tables_of_two_containers_are_read_by_their_own_headers() -> None:
              f"web-1  | {second[1]}", *(f"api-1  | {line}" for line in records(3))]  # fmt: skip
     found = read_text("\n".join(lines) + "\n").memstats
     assert found.select("heap_alloc_bytes", "num_gc").rows() == [(100, 1), (5, 9)]
+
+
+def test_a_time_with_a_blank_is_one_cell_of_an_aligned_table() -> None:
+    rows = ["time                 Alloc NumGC", "2026-05-01 12:00:00Z   100     1",
+            "2026-05-01 12:00:10Z   120     2", "2026-05-01T12:00:20Z   130     3", "1 2 3 4 5"]  # fmt: skip
+    run = read_text("\n".join(log(rows)) + "\n")
+    assert run.memstats["num_gc"].to_list() == [1, 2, 3]
+    assert run.memstats["elapsed_s"].to_list() == [0, 10, 20]
+    assert run.rejected.is_empty()

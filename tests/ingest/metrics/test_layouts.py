@@ -502,3 +502,37 @@ def test_only_the_end_of_a_page_without_a_line_feed_may_be_cut(
     run = read_text("\n".join(lines) + end)
     assert run.memstats["num_gc"].to_list() == kept
     assert run.rejected["line_no"].to_list() == rejected
+
+
+@pytest.mark.parametrize("values", ["[]", "[ ]"])
+def test_a_series_without_samples_is_no_damage(values: str) -> None:
+    lines = [("go_gc_duration_seconds_count", "[5]", "[1770112800000]"),
+             ("go_memstats_heap_alloc_bytes", values, values)]  # fmt: skip
+    run = read_text("".join(VICTORIA.format(*line) for line in lines))
+    assert run.memstats["num_gc"].to_list() == [5]
+    assert run.rejected.is_empty()
+
+
+@pytest.mark.parametrize(
+    "about",
+    [{"start": "2026-02-03T10:00:00Z"}, {"start_time": "2026-02-03T10:00:00Z"},
+     {"system": {"started": "2026-02-03T10:00:00Z"}}, {"varz": {"start": "2026-02-03T10:00:00Z"}}],
+)  # fmt: skip
+def test_programs_publish_their_start_under_several_names(about: dict[str, Any]) -> None:
+    """influxd and nats-server do."""
+    dump = {"Alloc": 5, "HeapSys": 9, "NumGC": 1}
+    lines = [{"memstats": {**dump, "NumGC": n}, **about} for n in (1, 2)]
+    run = read_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert [at.timestamp() for at in run.memstats["started_at"]] == [1_770_112_800] * 2
+
+
+def test_a_start_that_is_no_time_is_unknown() -> None:
+    run = of_dumps(
+        {"Alloc": 5, "HeapSys": 9, "NumGC": 1}, {"Alloc": 6, "HeapSys": 9, "NumGC": 2}
+    )
+    assert run.memstats["num_gc"].to_list() == [1, 2]
+    lines = [
+        json.dumps({"memstats": {"Alloc": n, "HeapSys": 9, "NumGC": n}, "start": start}) + "\n"
+        for n, start in enumerate((5, "soon", None), start=1)
+    ]
+    assert read_text("".join(lines)).memstats["num_gc"].to_list() == [1, 2, 3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
@@ -12,6 +13,9 @@ from gctrace_analyzer.ingest.metrics import samples as samples_of
 from gctrace_analyzer.ingest.metrics.samples import Samples, unix_us
 from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import records
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 AT_S = 1_770_112_800
 LABELS = {"instance": "a:1", "job": "api"}
@@ -45,7 +49,7 @@ def test_the_size_of_a_unix_time_shows_its_unit(time: float | None, us: int | No
         assert unix_us(pl.Series([str(time)])).to_list() == [us]
 
 
-def page(values: dict[str, object], at_s: float | None = AT_S, **labels: str) -> str:
+def page(values: Mapping[str, object], at_s: float | None = AT_S, **labels: str) -> str:
     """Returns metrics in Prometheus' text format."""
     text = ",".join(f'{key}="{value}"' for key, value in {**LABELS, **labels}.items())
     end = "" if at_s is None else f" {at_s * 1000:.0f}"
