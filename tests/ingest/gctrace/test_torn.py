@@ -300,3 +300,28 @@ def test_a_record_begins_at_the_start_of_a_line_rather_than_inside_one() -> None
     log = ["gc 12 2026/11/21 flushed", "after gc 12", " @0.972s" + TORN.partition("@0.972s")[2]]
     cycles = read_text(BEFORE + "\n".join(log) + "\n").cycles[1:]
     assert cycles.select("gc_num", "line_no", "repaired").rows() == [(12, 2, True)]
+
+
+@pytest.mark.parametrize("shape", ["gc10", "gc11", "gc12x", "gc13", "gc14"])
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.8])
+def test_torn_records_of_old_go_are_joined(shape: str, share: float) -> None:
+    line = LINES[shape]
+    at = line.index(" ", int(share * len(line)))
+    log = f"{APPLICATION[1]}\n{line[:at]}{APPLICATION[0]}\n{line[at:]}\n{APPLICATION[2]}\n"
+    (cycle,) = read_text(log).cycles.to_dicts()
+    (whole,) = read_text(line + "\n").cycles.to_dicts()
+    assert cycle["repaired"]
+    but = {"repaired", "line_no", "source"}
+    assert {k: v for k, v in cycle.items() if k not in but} == {
+        k: v for k, v in whole.items() if k not in but
+    }
+
+
+@pytest.mark.parametrize("shape", ["scvg", "scav14", "scav21"])
+def test_torn_lines_of_the_scavenger_are_joined(shape: str) -> None:
+    line = LINES[shape]
+    at = line.index(" ", len(line) // 2)
+    log = f"{BEFORE}{line[:at]}{APPLICATION[0]}\n{line[at:]}\n{AFTER}"
+    run = read_text(log)
+    assert len(run.table("scavenges")) == 1
+    assert run.rejected.is_empty()

@@ -289,3 +289,10 @@ def test_an_unknown_table_names_its_line_and_columns() -> None:
         "columns",
         "HeapAlloc,HeapSys,…",
     )
+
+
+def test_columns_of_our_tables_have_their_types() -> None:
+    text = "HeapAlloc,HeapSys,started_at,go_version,gc_cpu_s\n1,2,2026-02-03T10:00:00Z,go1.24,1.5\n"
+    table, _ = csv.read(text, "t.csv")
+    assert str(table["started_at"][0]) == "2026-02-03 10:00:00+00:00"
+    assert (table["go_version"][0], table["gc_cpu_s"][0]) == ("go1.24", 1.5)

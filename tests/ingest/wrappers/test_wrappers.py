@@ -508,3 +508,26 @@ def test_records_on_one_line_stay_in_their_order() -> None:
     run = gca.read(io.BytesIO(("\n".join([*log, f"x {records(61)[-1]}"]) + "\n").encode()))
     assert run.cycles["gc_num"].to_list() == [*range(1, 62)]
     assert run.cycles["line_no"].to_list() == [1] * 20 + [2] * 20 + [3] * 20 + [4]
+
+
+def test_pieces_that_docker_writes_are_one_line() -> None:
+    entries = [
+        {"log": "one "},
+        {"log": "two "},
+        {"log": "three\n"},
+        {"log": "alone\n"},
+        {"log": "cut"},
+    ]
+    found = strip.strip_prefixes(lines_of(*map(json.dumps, entries))).lines
+    assert found.select("line_no", "text").rows() == [
+        (1, "one two three"),
+        (4, "alone"),
+        (5, "cut"),
+    ]
+
+
+def test_the_clock_of_dev_kmsg_is_in_microseconds() -> None:
+    (row,) = strip.strip_prefixes(lines_of("6,1234,5678901,-;started")).lines.to_dicts()
+    assert (row["text"], row["monotonic_s"]) == ("started", 5.678901)
+    (row,) = strip.strip_prefixes(lines_of("[    5.678901] h api[1]: started")).lines.to_dicts()
+    assert (row["text"], row["monotonic_s"]) == ("started", 5.678901)
