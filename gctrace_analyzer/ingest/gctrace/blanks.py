@@ -19,8 +19,7 @@ _RECORD = re.compile(
     b"(?:%b)[^\n]*" % b"|".join(head.encode().replace(b" ", _ANY) for head, _ in HEADS)
 )
 _WORDS = (b"@", b"ms", b"us", b"MB", b"KiB", b"idle", b"CPU")
-_SIGNS = tuple(other + word for other in (_TAB, *_SPACES) for word in _WORDS)
-"""A record with other blanks contains one of these; most logs with tabs do not."""
+"""A record with another blank has it before one of these; most logs with tabs do not."""
 
 
 def with_blanks(data: bytes) -> bytes:
@@ -28,7 +27,10 @@ def with_blanks(data: bytes) -> bytes:
 
     Text before a record is left as it is. Returns the same object if nothing has changed.
     """
-    if (data.isascii() and _TAB not in data) or not any(sign in data for sign in _SIGNS):
+    others = [
+        other for other in ((_TAB,) if data.isascii() else (_TAB, *_SPACES)) if other in data
+    ]
+    if not any(other + word in data for other in others for word in _WORDS):
         return data
     changed = _RECORD.sub(lambda record: _OTHER.sub(b" ", record[0]), data)
     return data if changed == data else changed
