@@ -281,7 +281,7 @@ def test_the_number_of_a_torn_record_is_the_expected_one() -> None:
 
 
 @pytest.mark.parametrize("line_no", [31, 32, 33, 48, 64, 65, 96])
-@pytest.mark.parametrize("apart", [1, 20, 31])
+@pytest.mark.parametrize("apart", [1, 20, 31, 32])
 @pytest.mark.parametrize("at", [60, TORN.index("2 P")])
 def test_the_rest_of_a_record_is_found_wherever_it_is_torn(
     line_no: int, apart: int, at: int

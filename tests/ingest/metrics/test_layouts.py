@@ -60,6 +60,7 @@ def test_a_process_has_the_identity_and_version_of_its_labels() -> None:
     assert (row["host"], row["ident"]) == ("127.0.0.1:19500", "own-all")
     assert row["go_version_min"] == row["go_version_max"] == "1.26"
     assert (row["first_gc"], row["last_gc"], row["ended_by"]) == (18, 133, "end of input")
+    assert (row["cycles"], row["missing_cycles"]) == (116, 0)
 
 
 def test_gogc_off_and_no_limit_are_known_in_every_layout() -> None:
