@@ -4,6 +4,9 @@ cosmic-ray makes the changes. Which tests run a line is recorded once per versio
 with the coverage contexts of every test. A trial forks this process, which has loaded the
 libraries but not the package, and reads the changed module in place of the original; nothing is
 written.
+
+Tests run with the compiled core where it is installed, as in `scripts/test`. What survives is tried
+again without it: some lines run only with it, others only without, and both are in use.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ import sys
 import time
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,15 +105,20 @@ def copy_checkout() -> None:
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     names = [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+    names += [str(path.relative_to(ROOT)) for path in _compiled_core(ROOT)]  # git ignores it
     for name in names:
         source, copy = ROOT / name, COPY / name
         if not copy.exists() or copy.read_bytes() != source.read_bytes():
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, copy)
     kept = {COPY / name for name in names}
-    for path in [*COPY.rglob("*.py")]:
+    for path in [*COPY.rglob("*.py"), *_compiled_core(COPY)]:
         if path not in kept:
             path.unlink()
+
+
+def _compiled_core(checkout: Path) -> list[Path]:
+    return sorted(checkout.glob("gctrace_analyzer/_core.*"))
 
 
 # Changes ------------------------------------------------------------------------------------
@@ -156,7 +164,8 @@ def unnoticeable(module: str) -> list[tuple[Position, Position]]:
 
     These are annotations, which are never evaluated; blocks of `if TYPE_CHECKING`; the arguments
     of `@dataclass` and the removal of caches, which change no value; `strict` of `zip`; the type
-    given to `cast`; and the arguments of warnings that say whose line is shown.
+    given to `cast`; `usedforsecurity` of hashes; and the arguments of warnings that say whose
+    line is shown.
     """
     tree = ast.parse((COPY / module).read_text())
     nodes = [each for node in ast.walk(tree) for each in _unnoticeable(node)]
@@ -203,7 +212,17 @@ def _unnoticeable(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, bool]]:
                     yield decorator, True
 
 
-_OPTIONS = {"strict", "stacklevel", "slots", "frozen", "kw_only", "compare", "repr", "check"}
+_OPTIONS = {
+    "strict",
+    "stacklevel",
+    "slots",
+    "frozen",
+    "kw_only",
+    "compare",
+    "repr",
+    "check",
+    "usedforsecurity",
+}
 _DECORATORS = {"dataclass", "cache", "lru_cache", "cached_property", "override", "overload"}
 
 
@@ -213,23 +232,31 @@ _DECORATORS = {"dataclass", "cache", "lru_cache", "cached_property", "override",
 class Recorded:
     """Which tests run each line, and how long they take."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: Sequence[str] = ()) -> None:
+        """Records the tests in `places`; without any, those in `RECORDED`."""
         self.path = PLACE / "lines.sqlite"
         self.state = PLACE / "tests.json"
         known = json.loads(self.state.read_text()) if self.state.exists() else {}
-        package = _digest(sorted(COPY.glob("gctrace_analyzer/**/*.py")))
+        package = _digest(
+            [*sorted(COPY.glob("gctrace_analyzer/**/*.py")), *_compiled_core(COPY)]
+        )
         if known.get("package") != package:
             known = {"package": package, "files": {}, "seconds": {}}
             self.path.unlink(missing_ok=True)
-        self._record(known)
-        self.seconds: dict[str, float] = known["seconds"]
+        self._record(known, places or RECORDED)
+        # A file that is gone would count as a failing test.
+        self.seconds: dict[str, float] = {
+            test: seconds
+            for test, seconds in known["seconds"].items()
+            if (COPY / test.split("::")[0]).exists()
+        }
         self._lines = coverage.CoverageData(str(self.path))
         self._lines.read()
 
-    def _record(self, known: dict[str, Any]) -> None:
+    def _record(self, known: dict[str, Any], places: Sequence[str]) -> None:
         files = {
             str(path.relative_to(COPY)): _digest([path])
-            for place in RECORDED
+            for place in places
             for path in sorted((COPY / place).rglob("*.py")) or [COPY / place]
             if path.name.startswith("test_") or place.startswith("gctrace")
         }
@@ -238,13 +265,13 @@ class Recorded:
             return
         print(f"recording what {len(new)} files of tests run (once) …", file=sys.stderr)
         seconds = PLACE / "seconds.json"
-        code, output = in_a_fork(lambda: _run_recorded(new, self.path, seconds))
+        code, output = in_a_fork(partial(_run_recorded, new, self.path, seconds))
         if code:
             sys.exit(f"{output}\nThe tests fail without any change.")
         stale = tuple(f"{name}::" for name in new)
         kept = {t: s for t, s in known["seconds"].items() if not t.startswith(stale)}
         known["seconds"] = kept | json.loads(seconds.read_text())
-        known["files"] = files
+        known["files"] |= files
         self.state.write_text(json.dumps(known))
 
     @cache  # noqa: B019  # one object for the life of the program
@@ -385,11 +412,12 @@ def _run_recorded(files: Sequence[str], lines: Path, seconds: Path) -> int:
 
 def noticed(change: Change, tests: Sequence[str]) -> bool:
     """Whether any of the tests fails with a change; one that does not end counts as failing."""
-    code, _ = in_a_fork(lambda: _run_changed(change, tests))
-    return code != 0
+    settings = ["", "off"] if _compiled_core(COPY) else ["off"]
+    return any(in_a_fork(partial(_run_changed, change, tests, core))[0] for core in settings)
 
 
-def _run_changed(change: Change, tests: Sequence[str]) -> int:
+def _run_changed(change: Change, tests: Sequence[str], core: str) -> int:
+    os.environ["GCTRACE_ANALYZER_CORE"] = core
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 1))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     if change.operator:

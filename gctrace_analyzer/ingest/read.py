@@ -23,6 +23,7 @@ from gctrace_analyzer.ingest.evidence import dispatch
 from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.ingest.gctrace.torn import Reject
 from gctrace_analyzer.ingest.input import Part, read_part
+from gctrace_analyzer.ingest.memstats import tables
 from gctrace_analyzer.ingest.metrics import alignment
 from gctrace_analyzer.ingest.metrics import processes as metrics
 from gctrace_analyzer.ingest.sources import Source
@@ -185,6 +186,10 @@ def _read_all(
 
 def complete_part(part: Part, clock: Clock) -> list[str]:
     """Adds times, and the rows found in messages, to a part; returns notes about it."""
+    if part.messages and part.memstats is None:
+        lines = pl.concat(part.messages, how="diagonal").sort("line_no", maintain_order=True)
+        part.memstats, damaged = tables.read(lines)
+        part.rejected += [Reject(*row) for row in damaged]
     notes = _add_times(part, clock)
     _add_rows_of_messages(part)
     part.facts.wrappers, part.facts.found = dict(part.wrappers), part.counts()

@@ -137,3 +137,156 @@ def test_the_order_of_few_kills_tells_the_repeated_hour(
     assert found == utc
     notes = [each for each in run.summary().warnings if "were not used" in each]
     assert len(notes) == (None in utc)
+
+
+def dated(
+    *lines: tuple[str, float], tz: str | None = "UTC", year: int | None = 2026
+) -> gca.Run:
+    """Returns the run of cycles with timestamps (month, day and time) and starts."""
+    rest = records(1)[0].partition("s 2%")[2]
+    text = "".join(
+        f"{at} h api[1]: gc {n} @{start:.3f}s 2%{rest}\n"
+        for n, (at, start) in enumerate(lines, start=1)
+    )
+    return gca.read(io.BytesIO(text.encode()), tz=tz, year=year)
+
+
+def times(run: gca.Run, column: str = "logged_at") -> list[str | None]:
+    return run.cycles[column].dt.strftime("%Y-%m-%d %H:%M:%S").to_list()
+
+
+def test_the_year_is_that_of_the_first_line_and_changes_at_new_year() -> None:
+    run = dated(("Nov 30 10:00:00", 1), ("Dec 31 23:59:59", 2e6), ("Jan  1 00:00:01", 2.1e6),
+                ("Jul 31 00:00:01", 9e6), year=2027)  # fmt: skip
+    assert times(run) == ["2027-11-30 10:00:00", "2027-12-31 23:59:59", "2028-01-01 00:00:01",
+                          "2028-07-31 00:00:01"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("months", "years"), [(("Jul", "Jan"), (0, 0)), (("Aug", "Jan"), (0, 1))]
+)
+def test_a_month_that_falls_by_more_than_half_a_year_is_a_new_year(
+    months: tuple[str, str], years: tuple[int, int]
+) -> None:
+    """A clock that was set back, or lines in another order, do not change the year."""
+    run = dated(*((f"{month} 15 10:00:00", n) for n, month in enumerate(months, start=1)))
+    assert [at.year - 2026 for at in run.cycles["logged_at"]] == list(years)
+
+
+def test_a_late_line_of_the_old_year_is_of_the_old_year() -> None:
+    run = dated(("Dec 31 23:59:58", 1), ("Jan  1 00:00:01", 4), ("Dec 31 23:59:59", 5))
+    assert [at.year for at in run.cycles["logged_at"]] == [2026, 2027, 2026]
+
+
+def test_a_leap_day_exists_only_in_leap_years() -> None:
+    lines = ("Feb 28 10:00:00", 1.0), ("Feb 29 10:00:00", 86401.0)
+    assert times(dated(*lines, year=2028)) == ["2028-02-28 10:00:00", "2028-02-29 10:00:00"]
+    run = dated(*lines, year=2026)
+    assert times(run) == ["2026-02-28 10:00:00", None]
+    assert any("1 timestamp was not used" in note for note in run.summary().warnings)
+
+
+def test_the_start_of_a_process_is_where_all_its_whole_seconds_agree() -> None:
+    """Cycles that end at 1.016 s and 2.516 s after the start, in the seconds 10:00:01 and 10:00:03:
+    the start is between 09:59:59.984 and 10:00:00.984, and between 10:00:00.484 and 10:00:01.484."""
+    run = dated(("Feb  3 10:00:01", 1.016), ("Feb  3 10:00:03", 2.516))
+    (started,) = run.processes["started_at"]
+    middle = datetime(2026, 2, 3, 10, 0, 0, 734_000, tzinfo=UTC)
+    assert abs(started - middle) < timedelta(milliseconds=1)
+    wall = run.cycles["wall_time"].to_list()
+    assert [at - started for at in wall] == [timedelta(seconds=s) for s in (1.016, 2.516)]
+    (ended,) = run.processes["ended_at"]
+    length = sum(
+        run.cycles.select("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms").row(1)
+    )
+    assert abs(ended - wall[1] - timedelta(milliseconds=length)) < timedelta(microseconds=2)
+
+
+@pytest.mark.parametrize(("late_s", "noted"), [(2.9, False), (3.1, True)])
+def test_clocks_may_differ_by_two_seconds(late_s: float, noted: bool) -> None:
+    """A timestamp in whole seconds may be late by another one."""
+    run = dated(("Feb  3 10:00:01", 1.0), ("Feb  3 10:00:20", 20 - late_s))
+    assert any("own clock differ" in note for note in run.summary().warnings) == noted
+
+
+def test_lines_written_late_do_not_move_the_start() -> None:
+    """Delays only add: the earliest start counts."""
+    run = dated(("Feb  3 10:00:01", 1.0), ("Feb  3 10:00:12", 2.0), ("Feb  3 10:00:23", 3.0))
+    (started,) = run.processes["started_at"]
+    assert abs(started - datetime(2026, 2, 3, 10, 0, 0, 500_000, tzinfo=UTC)) < timedelta(
+        milliseconds=1
+    )
+    (note,) = [each for each in run.summary().warnings if "own clock differ" in each]
+    assert "process 0" in note
+    assert "differ by 19.0 s" in note
+
+
+def test_a_start_that_is_given_dates_only_the_first_process_without_timestamps() -> None:
+    text = "\n".join([*records(3), *records(2)]) + "\n"
+    run = gca.read(io.BytesIO(text.encode()), start="2026-02-03T10:00:00Z")
+    assert run.processes["started_at"].to_list() == [datetime(2026, 2, 3, 10, tzinfo=UTC), None]
+    stamped = dated(("Feb  3 10:00:01", 1.0))
+    assert stamped.processes["started_at"][0].hour == 10
+
+
+@pytest.mark.parametrize(
+    ("times_s", "backwards"),
+    [
+        ([5.0], False),
+        ([5.0, 4.0], True),
+        ([5.0, 5.0, 4.0], True),
+        ([9.0, 8.0, 7.0, 6.0, 8.0, 5.0], True),  # four of five steps back
+        ([9.0, 8.0, 7.0, 8.0, 7.5, 8.0], False),
+        ([1.0, 9.0, 8.0, 7.0, 6.0, 5.0], False),  # later than at the begin
+        ([5.0, None, 4.0], True),
+        ([None, None], False),
+    ],
+)
+def test_times_run_backwards_if_four_of_five_steps_do(
+    times_s: list[float | None], backwards: bool
+) -> None:
+    assert falls(pl.Series(times_s, dtype=pl.Float64)) is backwards
+
+
+@pytest.mark.parametrize(
+    ("step_min", "lines", "backwards"),
+    [
+        (-60, 2, False),
+        (-30, 2, False),
+        (-17, 2, True),
+        (-91, 2, True),
+        (-60, 6, False),
+        (-60, 7, False),
+    ],
+)
+def test_one_step_back_by_the_hour_of_daylight_saving_is_not_a_reversed_log(
+    step_min: int, lines: int, backwards: bool
+) -> None:
+    begin = datetime(2026, 10, 25, 2, 50)
+    at = [begin + timedelta(seconds=n) for n in range(lines - 1)]
+    at.append(at[-1] + timedelta(minutes=step_min))
+    assert falls(pl.Series(at)) is backwards
+
+
+def test_new_year_without_years_is_not_a_step_back() -> None:
+    at = [datetime(2000, 12, 31, 23), datetime(2000, 1, 1, 1), datetime(2000, 1, 1, 5)]
+    assert not falls(pl.Series(at))
+    assert falls(pl.Series(at[::-1]))
+
+
+def test_cycles_in_the_hour_that_occurs_twice_are_placed_by_their_own_clock() -> None:
+    lines = [("Oct 25 02:10:00", 600.0), ("Oct 25 02:50:00", 3000.0), ("Oct 25 02:10:00", 4200.0),
+             ("Oct 25 02:50:00", 6600.0), ("Oct 25 03:10:00", 7800.0)]  # fmt: skip
+    assert times(dated(*lines, tz="Europe/Berlin")) == [
+        f"2026-10-25 {at}"
+        for at in ("00:10:00", "00:50:00", "01:10:00", "01:50:00", "02:10:00")
+    ]
+    # Here the clock rises all the time, and only the program's own clock shows the hour.
+    lines = [
+        ("Oct 25 02:10:00", 600.0),
+        ("Oct 25 02:20:00", 4800.0),
+        ("Oct 25 03:10:00", 7800.0),
+    ]
+    assert times(dated(*lines, tz="Europe/Berlin"))[1:] == [
+        "2026-10-25 01:20:00", "2026-10-25 02:10:00"
+    ]  # fmt: skip

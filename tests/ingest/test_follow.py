@@ -159,3 +159,103 @@ def test_standard_input_is_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
         pipe = follow.standard_input(Stop())
         assert pipe.name == "<stdin>"
         assert pipe.read(100) == b"typed\n"
+
+
+def test_a_pipe_is_not_read_when_the_time_after_a_stop_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(follow, "DRAIN_S", -1.0)
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"unread\n")
+    stop = Stop()
+    assert not stop.overdue
+    stop.ask()
+    assert Pipe(read_end, "<pipe>", stop).read(100) == b""
+    os.close(read_end)
+    os.close(write_end)
+
+
+def test_a_stopped_pipe_still_gives_what_has_arrived() -> None:
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"arrived\n")
+    stop = Stop()
+    stop.ask()
+    pipe = Pipe(read_end, "<pipe>", stop)
+    assert pipe.read(100) == b"arrived\n"
+    assert pipe.read(100) == b""
+    os.close(read_end)
+    os.close(write_end)
+
+
+def test_what_arrives_one_after_another_is_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "GATHER_S", 30.0)
+    read_end, write_end = os.pipe()
+    pipe = Pipe(read_end, "<pipe>", Stop())
+    os.write(write_end, b"first\n")
+
+    def more() -> None:
+        os.write(write_end, b"second\n")
+        os.close(write_end)
+
+    later = threading.Timer(0.15, more)
+    later.start()
+    assert pipe.read(100) == b"first\nsecond\n"
+    later.join()
+    os.close(read_end)
+
+
+def test_what_is_appended_in_pieces_is_read_in_order(tmp_path: Path) -> None:
+    path, stop = tmp_path / "run.log", Stop()
+    path.write_bytes(b"")
+    segments = Followed(str(path), stop).segments()
+    segment = next(segments)
+    assert isinstance(segment, Segment)
+    read = b""
+    for piece in (b"x" * 300 + b"\n", b"second\n", b"y" * 200_000 + b"\n"):
+        with path.open("ab") as file:
+            file.write(piece)
+        part = b""
+        while len(part) < len(piece):
+            part += segment.read(100_000)
+        read += part
+    assert read == path.read_bytes()
+    # Another beginning of the same length is another log.
+    path.write_bytes(b"z" + read[1:])
+    assert segment.read(100) == b""
+    assert segment.truncated
+    stop.ask()
+
+
+def test_the_parts_of_a_followed_file_are_numbered(tmp_path: Path) -> None:
+    path, stop = tmp_path / "run.log", Stop()
+    path.write_bytes(b"first line\n")
+    segments = Followed(str(path), stop).segments()
+    names = []
+    for content in (b"2\n", b"", None):
+        segment = next(segments)
+        names.append(segment.name)
+        assert segment.read(100)
+        if content is None:
+            break
+        path.write_bytes(content)
+        assert segment.read(100) == b""
+        path.write_bytes(content or b"3\n")
+    assert names == [str(path), f"{path} (2)", f"{path} (3)"]
+    stop.ask()
+
+
+def test_a_file_that_can_no_longer_be_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.log"
+    path.write_bytes(b"first\n")
+    segments = Followed(str(path), Stop()).segments()
+    segment = next(segments)
+
+    def fails(*_: object) -> None:
+        raise OSError(116, "Stale file handle")
+
+    monkeypatch.setattr(os, "pread", fails)
+    with pytest.raises(gca.UnreadableInputError, match="stale file handle") as error:
+        segment.read(100)
+    assert "It was readable before" in str(error.value)

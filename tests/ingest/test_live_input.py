@@ -152,3 +152,40 @@ def test_a_torn_line_is_settled_if_no_later_line_can_be_its_other_part(
     ]
     ends = [n for n in possible if n < len(at) or lines + apart + 1 - at[-1] > apart]
     assert done == max(ends, default=0)
+
+
+def test_a_table_of_memstats_is_read_though_its_rows_arrive_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = [*records(3), "HeapAlloc,HeapSys,NumGC", "1,2,3", *records(6)[3:], "4,5,6"]
+    live = LiveInput(SourceFacts("<stream>"))
+    for line in lines:
+        live.add(f"{line}\n".encode())
+    for _ in range(2):
+        assert log_of(live).tables["memstats"]["num_gc"].to_list() == [3, 6]
+        live.close()
+
+
+def test_what_is_too_much_is_discarded_from_the_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_input, "CHUNK_BYTES", 1)
+    for name in ("MOST_MESSAGES", "MOST_ROWS", "MOST_REJECTED"):
+        monkeypatch.setattr(live_input, name, 3)
+    monkeypatch.setattr(live_input, "MOST_SUSPECTS", 0)
+    live = LiveInput(SourceFacts("<stream>"))
+    count = 6
+    for n in range(1, count + 1):
+        for line in (
+            LINES["scav21"].replace("3144", str(n)),
+            f"Alloc = {n} MiB",
+            LINES["gc18"][5:],
+        ):
+            live.add(f"{line}\n".encode())
+            filler = "x\n" * (live_input.APART + CONTEXT_LINES + 1)
+            live.add(filler.encode())
+    log = log_of(live)
+    assert log.tables["scavenges"]["released_total_kib"].to_list() == [4, 5, 6]
+    assert live.discarded["scavenges"] == count - 3
+    assert live.discarded["messages"] == count - 3
+    kept = log.tables["rejected"]["line_no"].to_list()
+    assert live.discarded["rejected"] == count - len(kept) > 0
+    assert kept[-1] == live.lines - live_input.APART - CONTEXT_LINES - 1

@@ -213,3 +213,184 @@ def test_letters_outside_ascii_are_read_from_windows_encodings(encoding: str) ->
     text = f"{LINES['gc18']}\r\n{LINES['pacer_new']}\r\n"
     run = gca.read(io.BytesIO(text.encode(encoding)))
     assert run.table("pacer")["goal_distance_bytes"].to_list() == [61224]
+
+
+def chunks_of(data: bytes, **options: int) -> tuple[list[bytes], sources.SourceFacts]:
+    with sources.Source(io.BytesIO(data), **options) as source:
+        return list(source.chunks()), source.facts
+
+
+def test_what_is_known_of_an_input_after_reading_it() -> None:
+    data = b"\n\nfirst line\nsecond"
+    chunks, facts = chunks_of(gzip.compress(data))
+    assert b"".join(chunks) == data + b"\n"
+    assert (facts.first, facts.ends_in_newline, facts.encoding) == (
+        "first line",
+        False,
+        "utf-8",
+    )
+    assert (facts.compression, facts.bytes) == ("gzip", len(gzip.compress(data)))
+    assert facts.damage is None
+    _, facts = chunks_of("één\r\n".encode("utf-16"))
+    assert (facts.first, facts.ends_in_newline, facts.encoding) == ("één", True, "utf-16")
+
+
+@pytest.mark.parametrize("length", [119, 120, 121])
+def test_a_first_line_over_120_characters_is_shortened(length: int) -> None:
+    _, facts = chunks_of("é".encode() * length + b"\nnext\n")
+    assert facts.first == "é" * min(length, 120) + "…" * (length > 120)
+
+
+@pytest.mark.parametrize(
+    ("escaped", "clean"),
+    [
+        (b"\x1b[0;31mred\x1b[0m", b"red"),
+        (b"\x1b[2K\x1b[1Gprogress", b"progress"),
+        (b"\x1b[?25lhidden\x1b[?25h", b"hidden"),
+        (b"\x1b[1 qcursor", b"cursor"),
+        (b"\x1b]8;;http://x\x1b\\link\x1b]8;;\x07", b"link"),
+        (b"\x1bMup", b"up"),
+        (b"\x1b]0;never ends", b"\x1b]0;never ends"),
+        (b"\x1b7kept", b"\x1b7kept"),
+        (b"cut \x1b[", b"cut \x1b["),
+    ],
+)
+def test_terminal_escapes_are_removed(escaped: bytes, clean: bytes) -> None:
+    chunks, _ = chunks_of(b"a " + escaped + b"\nnext \x1b[1mline\n")
+    assert chunks == [b"a " + clean + b"\nnext line\n"]
+
+
+def test_bytes_that_are_not_text_are_replaced() -> None:
+    chunks, _ = chunks_of(b"caf\xe9\r\nna\xc3\xafve\rx\n")
+    assert b"".join(chunks).decode() == "caf\ufffd\nnaïve\rx\n"
+
+
+@pytest.mark.parametrize("size", [1, 5, 12, 13, 20, 1000])
+def test_the_first_bytes_that_were_looked_at_are_read_again(size: int) -> None:
+    data = b"line one\nline two\nline three\n"
+    with sources.Source(io.BytesIO(data)) as source:
+        raw, text = source.head(size)
+        assert (raw, text) == (data[:size], data[:size].decode())
+        assert b"".join(source.chunks()) == data
+    with sources.Source(io.BytesIO(data)) as source:
+        source.head(size)
+        assert source.whole(len(data)) == data
+
+
+def test_the_first_bytes_are_looked_at_as_clean_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "CHUNK_BYTES", 10)
+    with sources.Source(io.BytesIO("\ufeffone\r\ntwo three four\r\n".encode())) as source:
+        raw, text = source.head(16)
+        assert len(raw) == 16
+        assert text == "one\ntwo thre"
+
+
+def test_a_document_may_be_as_large_as_the_limit() -> None:
+    with sources.Source(io.BytesIO(b"x" * 100)) as source:
+        assert source.whole(100) == b"x" * 100
+    with sources.Source(io.BytesIO(b"\xef\xbb\xbf{\r\n}")) as source:
+        assert source.text(100) == "{\n}"
+        assert source.facts.first == "{"
+    with (
+        sources.Source(io.BytesIO(b"x" * (3 << 20))) as source,
+        pytest.raises(UnreadableInputError, match="larger than 2 MiB") as error,
+    ):
+        source.whole(2 << 20)
+    assert error.value.argument == "unpack_limit"
+
+
+def test_the_blocks_of_a_file_end_with_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest of a line would have to be copied to the next block."""
+    monkeypatch.setattr(sources, "CHUNK_BYTES", 1000)
+    monkeypatch.setattr(sources, "_TAIL_BYTES", 300)
+    data = b"".join(b"%d %s\n" % (n, b"x" * (n % 60)) for n in range(500))
+    path = tmp_path / "run.log"
+    path.write_bytes(data)
+    with sources.Source(path) as source:
+        blocks = list(source._blocks())
+    assert b"".join(blocks) == data
+    assert all(block.endswith(b"\n") and 700 < len(block) <= 1000 for block in blocks[:-1])
+    path.write_bytes(data + b"y" * 5000 + b"\n" + data)
+    with sources.Source(path) as source:
+        assert b"".join(source.chunks()) == path.read_bytes()
+        assert source.facts.bytes == path.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("ratio", "least", "refused"), [(40, 0, False), (20, 0, True), (20, 10**6, False)]
+)
+def test_a_bomb_unpacks_to_more_than_a_limit_and_many_times_its_size(
+    ratio: int, least: int, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "UNPACK_RATIO", ratio)
+    monkeypatch.setattr(sources, "UNPACK_BYTES", least)
+    data = os.urandom(3000).hex().encode() * 16 + b"\n"  # about 30 times smaller
+    packed = gzip.compress(data)
+    assert 20 < len(data) / len(packed) < 40
+    if not refused:
+        assert b"".join(chunks_of(packed)[0]) == data
+        return
+    with pytest.raises(
+        UnreadableInputError, match=f"its {len(packed):,} bytes unpack to more"
+    ) as error:
+        chunks_of(packed)
+    assert (error.value.argument, error.value.argument_value) == ("unpack_limit", "64GiB")
+
+
+@pytest.mark.parametrize("problem", [OSError(5, "Input/output error"), OSError("disk Gone")])
+def test_an_error_of_the_system_is_named(
+    problem: OSError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise problem
+
+    monkeypatch.setattr(Path, "open", fails)
+    with pytest.raises(UnreadableInputError, match=r"input/output error|disk gone") as error:
+        sources.Source("run.log")
+    assert "May this user read it?" in str(error.value)
+
+
+def test_only_files_that_were_opened_here_are_closed(tmp_path: Path) -> None:
+    given = io.BytesIO(LOG)
+    with sources.Source(given) as source:
+        assert source.facts.name == "<stream>"
+        list(source.chunks())
+    assert not given.closed
+    path = tmp_path / "run.log"
+    path.write_bytes(LOG)
+    with sources.Source(path) as source:
+        list(source.chunks())
+        file = source._file
+    assert file.closed
+    with path.open("rb") as opened, sources.Source(opened) as source:
+        assert source.facts.name == str(path)
+
+
+def test_a_damaged_archive_is_read_up_to_the_damage(tmp_path: Path) -> None:
+    packed = gzip.compress(
+        b"".join(b"line %d %s\n" % (n, os.urandom(9).hex().encode()) for n in range(50_000))
+    )
+    chunks, facts = chunks_of(packed[: len(packed) // 2])
+    assert b"".join(chunks).startswith(b"line 0 ")
+    assert facts.damage
+    with pytest.raises(UnreadableInputError, match="Fetch the file again"):
+        chunks_of(packed[:12])
+
+
+@pytest.mark.parametrize("before", [0, 299, 300, 301])
+def test_only_lines_over_the_limit_are_cut(
+    before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "CHUNK_BYTES", 64)
+    monkeypatch.setattr(sources, "LONG_LINE_BYTES", 300)
+    data = b"first\n" + b"x" * before + b"\nlast\n"
+    lines = b"".join(chunks_of(data)[0]).split(b"\n")
+    assert lines == [b"first", b"x" * before, b"last", b""]
+
+
+def test_a_long_line_at_the_end_of_an_input_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "CHUNK_BYTES", 64)
+    monkeypatch.setattr(sources, "LONG_LINE_BYTES", 300)
+    assert b"".join(chunks_of(b"y" * 1000)[0]) == b"y" * 301 + b"\n"

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row, Rows
     from gctrace_analyzer.ingest.wrappers.journal import NumberedLine
 
-BEGINS = re.compile(r"^\s*(?:\[\s*(?:[{\[\"]|\Z)|\{\s*(?:[\"}]|\Z))")
+_OBJECT = r"\{\s*(?:[\"}]|\Z)"
+# Go prints values in brackets and braces too, `[{api {nil …`, but without quotes.
+BEGINS = re.compile(rf"^\s*(?:\[\s*(?:[\[\"]|\Z|{_OBJECT})|{_OBJECT})")
 FRAGMENT = re.compile(r"^\s*\"[A-Za-z]\w*\"\s*:")
 _UNEXPECTED = "JSON with values of unexpected types"
 _BLANK = re.compile(r"[\s,]*")

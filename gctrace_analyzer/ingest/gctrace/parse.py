@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -23,10 +24,12 @@ from gctrace_analyzer.ingest.gctrace.bare import (
     lines_of,
     read_records,
 )
+from gctrace_analyzer.ingest.gctrace.blanks import changed_lines, with_blanks
 from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES, ChunkResult, Suspect
 from gctrace_analyzer.ingest.gctrace.columns import companions_frame, cycles_frame
 from gctrace_analyzer.ingest.gctrace.patterns import Frames, add_by_pattern
-from gctrace_analyzer.ingest.gctrace.skeletons import are_bare, joined
+from gctrace_analyzer.ingest.gctrace.skeletons import are_bare, joined, split
+from gctrace_analyzer.ingest.memstats import tables
 from gctrace_analyzer.ingest.rows import parted, where, without
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed, detached, origin_of
@@ -45,6 +48,17 @@ _MOSTLY_BARE = 4
 
 def parse(data: bytes) -> ChunkResult:
     """Parses whole lines of clean UTF-8 (see `ingest.sources`), which are numbered from 1."""
+    plain = with_blanks(data)
+    if plain is data:
+        return _parse(data)
+    result = _parse(plain)
+    here = pl.col("line_no").is_in(changed_lines(data, plain).implode())
+    return replace(
+        result, cycles=result.cycles.with_columns(repaired=pl.col("repaired") | here)
+    )
+
+
+def _parse(data: bytes) -> ChunkResult:
     lines = lines_of(data, _words())
     found: Frames = {"cycles": lines.cycles}
     whole, rest = parted(lines.others, are_bare(lines.others))
@@ -57,7 +71,20 @@ def parse(data: bytes) -> ChunkResult:
     frames, unread = read_records(records, texts)
     found["cycles"] += frames
     suspects += add_by_pattern(unread, found)
-    return _result(found, stripped, suspects, context, count)
+    result = _result(found, stripped, suspects, context, count)
+    if len(result.messages) and tables.headers(result.messages["text"]):
+        return replace(result, messages=_with_table_rows(result.messages, data))
+    return result
+
+
+def _with_table_rows(messages: pl.DataFrame, data: bytes) -> pl.DataFrame:
+    """Returns the messages of a chunk with those lines that may be rows of a table of MemStats."""
+    lines = split(data).with_row_index("line_no", offset=1)
+    lines = lines.filter(pl.col("text").str.contains(tables.ROW_END))
+    rows = strip_prefixes(lines).lines
+    rows = detached(without(rows.filter(tables.are_rows(rows["text"])), "path"))
+    both = pl.concat([messages, rows], how="diagonal").unique("line_no", keep="first")
+    return both.sort("line_no")
 
 
 @cache

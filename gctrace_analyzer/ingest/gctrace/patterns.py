@@ -21,7 +21,7 @@ from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 HINT = r" @|gc\d|GC f|scvg|scav|pacer|scan:| ms c|MB "
 
 MODERN_HEAD = r"gc #?\d+ @\d"
-_HEADS: tuple[tuple[str, tuple[Shape, ...]], ...] = (
+HEADS: tuple[tuple[str, tuple[Shape, ...]], ...] = (
     (MODERN_HEAD, MODERN),
     (r"gc\d+\(\d+\): \d", OLD),
     (
@@ -32,7 +32,7 @@ _HEADS: tuple[tuple[str, tuple[Shape, ...]], ...] = (
 )
 _HEADLESS = r"(?:^|[@\s\"])\d+\.\d{3}s -?\d+%(?: \([a-z ]+\))?: \d"
 _PIECE = r"\d ms (?:clock|cpu),|\d->\d+ MB|\d MB (?:goal|stacks|globals),"
-RUNTIME = "|".join([*(head for head, _ in _HEADS), _HEADLESS, _PIECE])
+RUNTIME = "|".join([*(head for head, _ in HEADS), _HEADLESS, _PIECE])
 
 ARROWS = dict.fromkeys(
     ["-&gt;", r"-\u003e", "\u2192", "\u2013>", "\u2014>", "\u2013&gt;", "\u2014&gt;"], "->"
@@ -65,7 +65,7 @@ def add_by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
         text=text.str.replace_many(ARROWS),
         prefix=pl.lit(""),
     )
-    for head, shapes in _HEADS:
+    for head, shapes in HEADS:
         if rest.is_empty():
             break
         records, rest = _anchored(rest, head)

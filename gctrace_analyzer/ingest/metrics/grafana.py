@@ -45,8 +45,7 @@ _NUMBER = r"^\s*(?P<number>[+-]?\d[\d.]*(?:[eE][+-]?\d+)?)\s*(?P<unit>[^\d\s].*?
 def is_table(head: str) -> bool:
     """Returns whether the first lines are of a table whose columns or rows are Go metrics."""
     head = _SEP_LINE.sub("", head.removeprefix("\ufeff"))
-    lines = head.split("\n", 2)
-    first = lines[0].lower()
+    first = head.partition("\n")[0].lower()
     cells = {cell.strip(' "\r') for cell in re.split(r"[,;\t]", first)}
     if not cells & set(_TIME):
         return False

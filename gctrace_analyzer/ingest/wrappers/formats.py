@@ -19,6 +19,8 @@ _FULL = (
     r"[+-]\d\d(?::?\d\d)?)"
 )
 _KIBANA = r"[A-Z][a-z]{2} \d{1,2}, \d{4} @ \d\d:\d\d:\d\d(?:\.\d+)?"
+# Seconds, milliseconds, microseconds or nanoseconds since 1970, of the years 2001 to 2286.
+_EPOCH = r"(?:\d{19}|\d{16}|\d{13}|\d{10})(?:\.\d{1,9})?"
 _HOST = r"(?P<host>[^\s\[\]|]*[^\s\[\]:|])"
 _IDENT = r"(?P<ident>[^\s\[\]:|]+)(?: ?\[(?P<log_pid>\d+)\])?: ?"
 _PRI = r"(?:<\d{1,3}>)?"
@@ -142,7 +144,7 @@ WRAPPERS = (
     ),
     Wrapper(
         "logfmt",
-        rf'(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?(?:time|ts|t|timestamp)="?(?P<at>{_ISO})"? '
+        rf'(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?(?:time|ts|t|timestamp)="?(?P<at>{_ISO}|{_EPOCH})"? '
         r'(?:(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?msg="?)?',
     ),
     Wrapper("CSV export", rf'"(?P<at>{_ISO}|{_KIBANA})"[,;\t] ?"?'),

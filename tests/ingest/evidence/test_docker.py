@@ -77,18 +77,18 @@ def test_an_event_without_a_time_has_none() -> None:
 
 def test_events_have_the_name_of_their_signal() -> None:
     texts = [
+        '{"broken":',
+        '{"another": "object"}',
+        "no event",
         f"container kill {'a' * 64} (name=api, signal=15)",
         f"container kill {'a' * 64} (name=api, signal=SIGUSR1)",
         f"container oom {'a' * 64} (name=api)",
         f"container die {'a' * 64} (execDuration=12, exitCode=143, name=api)",
         json.dumps({"Type": "container", "Action": "oom", "id": "b" * 64, "time": 1770112800}),
-        '{"broken":',
-        '{"another": "object"}',
-        "no event",
     ]
     rows = docker.read(Message(n, text) for n, text in enumerate(texts, 1))
     assert [row.get("signal") for row in rows] == ["TERM", "SIGUSR1", None, "TERM", None]
-    assert [row["line_no"] for row in rows] == [1, 2, 3, 4, 5]
+    assert [row["line_no"] for row in rows] == [4, 5, 6, 7, 8]
     assert [bool(row.get("oom_killed")) for row in rows] == [False, False, True, False, True]
     assert rows[3]["duration_s"] == 12
 
@@ -108,3 +108,55 @@ def test_only_the_life_of_a_container_is_an_event(
     assert docker.is_event({"Type": kind, "Action": action}) is expected
     # Docker before 1.22 calls it status.
     assert docker.is_event({"Type": kind, "status": action}) is expected
+
+
+INSPECTED = {
+    "Id": "a" * 64, "Name": "/api", "RestartCount": 2,
+    "State": {"Status": "exited", "OOMKilled": True, "ExitCode": 137, "Error": "killed",
+              "StartedAt": "2026-02-03T10:00:00.5Z", "FinishedAt": "2026-02-03T10:05:00Z"},
+    "HostConfig": {"Memory": 512 << 20, "CpuQuota": 50_000},
+    "Config": {"Env": ["GOGC=off", "GOMEMLIMIT=1GiB", "GOMAXPROCS=4", "A=b=c", "ODD", 5]},
+}  # fmt: skip
+
+
+def test_an_inspected_container_has_all_of_its_facts() -> None:
+    row = docker.inspected(INSPECTED)
+    assert row == {
+        "container_id": "a" * 64, "name": "api", "status": "exited", "oom_killed": True,
+        "exit_code": 137, "error": "killed", "signal": "KILL", "restart_count": 2,
+        "started_at": datetime(2026, 2, 3, 10, 0, 0, 500_000, tzinfo=UTC),
+        "finished_at": datetime(2026, 2, 3, 10, 5, tzinfo=UTC), "cpu_limit": 0.5,
+        "memory_limit_bytes": 512 << 20, "gogc": "off", "gomemlimit_bytes": 1 << 30, "gomaxprocs": 4,
+    }  # fmt: skip
+    # `docker inspect -f '{{json .State}}'`
+    state = docker.inspected(INSPECTED["State"])  # type: ignore[arg-type]
+    assert (state["status"], state["exit_code"], state["name"]) == ("exited", 137, None)
+    assert state["memory_limit_bytes"] is state["cpu_limit"] is None
+
+
+@pytest.mark.parametrize(
+    ("host", "limit"),
+    [({}, None), ({"CpuQuota": 0}, None), ({"CpuQuota": -1}, None), ({"NanoCpus": 0}, None),
+     ({"CpuQuota": 20_000, "CpuPeriod": 10_000}, 2), ({"CpuQuota": 50_000, "CpuPeriod": 0}, 0.5),
+     ({"NanoCpus": 1, "CpuQuota": 100_000}, 1e-9)],
+)  # fmt: skip
+def test_a_quota_of_zero_or_less_is_no_limit(host: dict[str, int], limit: float | None) -> None:
+    assert docker.inspected({"State": {}, "HostConfig": host})["cpu_limit"] == limit
+
+
+@pytest.mark.parametrize(
+    ("code", "signal"),
+    [
+        (137, "KILL"),
+        (143, "TERM"),
+        (134, "ABRT"),
+        (139, "SEGV"),
+        (130, "INT"),
+        (0, None),
+        (1, None),
+    ],
+)
+def test_an_exit_code_implies_a_signal(code: int, signal: str | None) -> None:
+    """128 and the number of the signal."""
+    assert docker.with_signal({"exit_code": code})["signal"] == signal
+    assert docker.with_signal({"exit_code": None}) == {"exit_code": None}

@@ -134,3 +134,116 @@ def test_arrays_that_follow_each_other_are_read(between: str) -> None:
     ]
     text = between.join(json.dumps(array) for array in arrays)
     assert read_text(text).container_states["exit_code"].to_list() == [1, 2, 3]
+
+
+CONTAINER = {"name": "api", "restartCount": 2, "state": {"running": {}}}
+PAIR = ["1770112800005000000", records(1)[0]]
+KINDS: dict[str, tuple[Any, str, int, int]] = {
+    # document, name of its kind, rows, log records
+    "inspect": ({"State": STATE, "Id": "a" * 64}, "docker inspect", 1, 0),
+    "state alone": (STATE, "docker inspect", 1, 0),
+    "pod": ({"kind": "Pod", "status": {"containerStatuses": [CONTAINER] * 2}}, "kubectl get pods -o json", 2, 0),
+    "pods": ({"kind": "List", "items": [{"kind": "Pod", "status": {"containerStatuses": [CONTAINER]}}]},
+             "kubectl get pods -o json", 1, 0),
+    "status of a pod": ({"status": {"containerStatuses": [CONTAINER]}}, "kubectl get pods -o json", 1, 0),
+    "status of a container": (CONTAINER, "kubectl get pods -o json", 1, 0),
+    "terminated": ({"terminated": {"exitCode": 1}}, "kubectl get pods -o json", 1, 0),
+    "event": ({"kind": "Event", "message": "x"}, "kubectl get events -o json", 0, 1),
+    "events": ({"kind": "EventList", "items": [{"message": "x"}, {"note": "y"}, 5]}, "kubectl get events -o json", 0, 2),
+    "expvar": ({"cmdline": ["x"], "memstats": DUMP}, "expvar", 1, 0),
+    "MemStats": ({"MemStats": DUMP}, "MemStats JSON", 1, 0),
+    "bare MemStats": (DUMP, "MemStats JSON", 1, 0),
+    "MemStats in a log entry": ({**DUMP, "msg": "memory"}, "", 0, 1),
+    "CloudWatch": ({"events": [{"message": "x", "timestamp": 5}, {"timestamp": 4}, 3]}, "CloudWatch events", 0, 1),
+    "dmesg": ({"dmesg": [{"msg": "x", "time": 1.5}, {"pri": 3}, 4]}, "dmesg --json", 0, 1),
+    "hits": ({"hits": {"hits": [{"_source": {"message": "x"}}, 3]}}, "search hits", 0, 1),
+    "Insights": ({"results": [[{"field": "@message", "value": "x"}]]}, "CloudWatch Insights", 0, 1),
+    "Loki": ({"data": {"resultType": "streams", "result": [{"stream": {}, "values": [PAIR]}]}}, "Loki query", 0, 1),
+    "docker event": ({"Type": "container", "Action": "die", "id": "a"}, "docker events", 1, 0),
+    "entry": ({"message": "x"}, "", 0, 1),
+    "nothing": (5, "", 0, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_document_is_recognised(name: str) -> None:
+    document, kind, rows, entries = KINDS[name]
+    for text in (
+        json.dumps(document),
+        "\n\n" + json.dumps(document, indent=1),
+        json.dumps([document, document]),
+    ):
+        values = documents.read(text, "x.json")
+        times = 2 if text.startswith("[") else 1
+        assert len(values.records) == entries * times
+        assert sum(map(len, values.rows.values())) == rows * times
+        assert set(values.kinds) <= {kind}
+        assert bool(values.kinds) is bool(kind)
+        assert values.cut == []
+
+
+def test_values_have_the_line_on_which_they_end_or_begin() -> None:
+    text = (
+        "[\n"
+        + ",\n".join(json.dumps({"State": {"ExitCode": n}}, indent=1) for n in range(3))
+        + "\n]\n"
+    )
+    rows = documents.read(text, "x.json").rows["container_states"]
+    begins = [n for n, line in enumerate(text.split("\n"), 1) if line == "{"]
+    assert [row["line_no"] for row in rows] == begins
+    assert [row["exit_code"] for row in rows] == [0, 1, 2]
+
+
+def test_a_fragment_of_a_document_is_completed() -> None:
+    """People paste the part of `docker inspect` that matters."""
+    text = '        "State": {\n            "Status": "exited",\n            "ExitCode": 137,\n        },\n'
+    (row,) = documents.read(text, "x").rows["container_states"]
+    assert (row["exit_code"], row["signal"]) == (137, "KILL")
+    cut = '"State": {"Status": "exited", "ExitCode": 137'
+    assert documents.read(cut, "x").rows["container_states"][0]["exit_code"] == 137
+
+
+def test_invalid_json_is_named_with_its_place() -> None:
+    text = '{\n "State": {"Status": exited, "ExitCode": 137}}'
+    with pytest.raises(gca.UnreadableInputError) as error:
+        documents.read(text, "state.json")
+    assert (error.value.line_no, error.value.argument) == (2, "kind")
+    assert str(error.value).startswith(
+        "state.json:2: invalid JSON at column 22: Expecting value"
+    )
+    assert 'Near: … "State": {"Status": exited, "ExitCode": 1\n' in str(error.value)
+
+
+def test_values_of_unexpected_types_are_rejected_and_the_others_are_kept() -> None:
+    odd = {"kind": "Pod", "status": {"containerStatuses": [5]}}
+    values = documents.read(json.dumps(odd) + "\n" + json.dumps(STATE), "x.json")
+    assert [(line, reason) for line, reason, _ in values.cut] == [
+        (1, "JSON with values of unexpected types")
+    ]
+    assert values.cut[0][2] == json.dumps(odd)[:200]
+    assert len(values.rows["container_states"]) == 1
+
+
+def test_entries_are_in_the_order_of_their_times() -> None:
+    pairs = [[str(10**18 + n), f"line {n}"] for n in (3, 1)], [[str(10**18 + 2), "line 2"]]
+    streams = [{"stream": {"pod": f"p{n}"}, "values": each} for n, each in enumerate(pairs)]
+    loki = {"data": {"resultType": "streams", "result": streams}}
+    found = [json.loads(text) for _, text in documents.read(json.dumps(loki), "x").records]
+    assert [(each["line"], each["pod"]) for each in found] == [
+        ("line 1", "p0"),
+        ("line 2", "p1"),
+        ("line 3", "p0"),
+    ]
+    events = [{"message": str(at), "timestamp": at} for at in (30, 4, 200)]
+    records = documents.read(json.dumps({"events": events}), "x").records
+    assert [json.loads(text)["timestamp"] for _, text in records] == [4, 30, 200]
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [('{"a":1}', True), ("[1]", False), ('["a"]', True), ("[[1]]", True), ("[", True), ("{", True),
+     (" \n[ {", True), ("{}", True), ('[{"a":1}]', True), ("[{}]", True), ("{api {nil", False),
+     ("[{api {nil", False), ("[pod/api] x", False), ("{time} x", False), ("[ 12.5] kernel", False)],
+)  # fmt: skip
+def test_what_begins_like_json(text: str, begins: bool) -> None:
+    assert bool(documents.BEGINS.match(text)) is begins

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -169,3 +170,141 @@ def test_what_follows_the_containers_of_a_description_is_not_a_container() -> No
     assert (row["pod"], row["container"], row["signal"]) == ("api-0", "api", "KILL")
     assert (row["cpu_limit"], row["started_at"], row["oom_killed"]) == (0.5, None, True)
     assert events == []
+
+
+WHOLE = """\
+Name:             api-7d9f5c6b8-abcde
+Namespace:        shop
+Node:             node-3/10.0.0.7
+Status:           Running
+Init Containers:
+  migrate:
+    Container ID:   containerd://{init}
+    State:          Terminated
+      Reason:       Completed
+      Exit Code:    0
+      Started:      Sun, 01 Mar 2026 09:00:00 +0100
+      Finished:     Sun, 01 Mar 2026 09:00:04 +0100
+    Ready:          True
+    Restart Count:  0
+    Environment:    <none>
+Containers:
+  api:
+    Container ID:  containerd://{api}
+    Image:         registry.example/shop/api:1.4.2
+    Port:          8080/TCP
+    Args:
+      --listen:8080
+    State:          Waiting
+      Reason:       CrashLoopBackOff
+    Last State:     Terminated
+      Reason:       OOMKilled
+      Exit Code:    137
+      Started:      Sun, 01 Mar 2026 09:00:05 +0100
+      Finished:     Sun, 01 Mar 2026 10:30:00 +0100
+    Ready:          False
+    Restart Count:  4
+    Limits:
+      cpu:     1500m
+      memory:  1Gi
+    Requests:
+      cpu:     1
+      memory:  512Mi
+    Liveness:  http-get http://:8080/healthz delay=0s timeout=1s period=10s
+    Environment:
+      GOGC:        75
+      GOMEMLIMIT:  966367641 (limits.memory)
+      NAME:        a (b)
+    Mounts:
+      /etc/api from config (ro)
+  proxy:
+    Container ID:   containerd://{proxy}
+    State:          Running
+      Started:      Sun, 01 Mar 2026 09:00:06 +0100
+    Restart Count:  0
+Conditions:
+  Type    Status
+  Ready   False
+Events:
+  Type     Reason     Age                 From     Message
+  ----     ------     ----                ----     -------
+  Warning  BackOff    2m (x5 over 10m)    kubelet  Back-off restarting failed container
+"""
+IDS = {name: letter * 64 for name, letter in (("init", "1"), ("api", "2"), ("proxy", "3"))}
+
+
+def at(clock: str) -> datetime:
+    return datetime.fromisoformat(f"2026-03-01T{clock}+00:00")
+
+
+def test_every_container_of_a_description_is_read_with_all_of_its_facts() -> None:
+    rows, events = kubernetes.describe(WHOLE.format(**IDS).splitlines())
+    pod = {"pod": "api-7d9f5c6b8-abcde", "namespace": "shop", "node": "node-3"}
+    of_init, of_api, of_proxy = rows
+    assert {name: value for name, value in of_init.items() if value is not None} == {
+        **pod, "line_no": 6, "container": "migrate", "name": "migrate", "container_id": "1" * 64,
+        "status": "terminated", "reason": "Completed", "oom_killed": False, "exit_code": 0,
+        "started_at": at("08:00:00"), "finished_at": at("08:00:04"), "restart_count": 0,
+    }  # fmt: skip
+    assert {name: value for name, value in of_api.items() if value is not None} == {
+        **pod, "line_no": 17, "container": "api", "name": "api", "container_id": "2" * 64,
+        "status": "waiting", "reason": "CrashLoopBackOff", "last_status": "terminated",
+        "last_reason": "OOMKilled", "oom_killed": True, "exit_code": 137, "signal": "KILL",
+        "started_at": at("08:00:05"), "finished_at": at("09:30:00"), "restart_count": 4,
+        "memory_limit_bytes": 1 << 30, "memory_request_bytes": 512 << 20, "cpu_limit": 1.5,
+        "gogc": "75", "gomemlimit_bytes": 966367641,
+    }  # fmt: skip
+    assert {name: value for name, value in of_proxy.items() if value is not None} == {
+        **pod, "line_no": 45, "container": "proxy", "name": "proxy", "container_id": "3" * 64,
+        "status": "running", "oom_killed": False, "started_at": at("08:00:06"), "restart_count": 0,
+    }  # fmt: skip
+    assert [number for number, _ in events] == [53, 54, 55, 56]
+
+
+def test_a_part_of_a_description_is_read() -> None:
+    """People paste the lines about one container, without its name."""
+    lines = WHOLE.format(**IDS).splitlines()
+    part = lines[22:37]
+    (row,), events = kubernetes.describe(part)
+    assert (row["container"], row.get("pod")) == (None, None)
+    assert (row["last_reason"], row["exit_code"], row["restart_count"]) == ("OOMKilled", 137, 4)
+    assert (row["memory_limit_bytes"], row["line_no"]) == (1 << 30, 1)
+    assert events == []
+    assert kubernetes.is_described("\n".join(part))
+    assert kubernetes.is_described("    State:   Running\n    Last State:  Terminated\n")
+    assert not kubernetes.is_described("    State:   Running\n")
+    assert not kubernetes.is_described("    State:   Running\n    State of the art: Running\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "age_s", "node"),
+    [
+        (
+            "  Warning  OOMKilling  45s  kernel-monitor, node-3  Killed process 5 (api)",
+            45,
+            "node-3",
+        ),
+        ("  Warning  BackOff  2m10s (x5 over 10m)  kubelet  Back-off", 130, None),
+        ("  Normal  Pulled  3d4h  kubelet, n  Image present", 273_600, "n"),
+        ("shop   1y2d   Warning   SystemOOM   nodes/n1   System OOM", 31_708_800, "n1"),
+        ("5h   Normal   Started   pod/node/x   Started", 18_000, None),
+    ],
+)
+def test_an_event_has_its_age_and_its_node(text: str, age_s: float, node: str | None) -> None:
+    found = kubernetes.event(text)
+    assert found is not None
+    assert (found.age_s, found.node) == (age_s, node)
+    facts = found.facts()
+    assert facts["age_s"] == age_s
+    assert facts.get("host") == facts.get("node") == node
+    reporters = {"OOMKilling": "node-problem-detector", "SystemOOM": "kubelet"}
+    assert facts["reported_by"] == reporters.get(found.reason)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("500m", 0.5), ("1.5G", 1.5e9), ("2T", 2e12), ("1P", 1e15), ("2Ti", 2 << 40), ("1Pi", 1 << 50),
+     ("1e3", 1000), (" 5 ", 5), ("5Xi", None), ("-1", None), ("", None)],
+)  # fmt: skip
+def test_a_quantity_has_its_unit(text: str, value: float | None) -> None:
+    assert kubernetes.quantity(text) == value

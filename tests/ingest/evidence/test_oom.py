@@ -287,3 +287,239 @@ def test_a_kill_in_the_log_of_a_virtual_machines_host(prefix: str) -> None:
     assert kill["logged_at"] == datetime(2026, 2, 3, 10, 49, 30, 103_000, tzinfo=UTC)
     assert kill["line_no"] == 3
     assert kill["scope"] == "memcg"
+
+
+INCIDENT = """\
+[ 5230.100000] api invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=3, oom_score_adj=984
+[ 5230.100001] CPU: 2 PID: 4243 Comm: api Not tainted 6.1.0-18-cloud-amd64 #1  Debian 6.1.76-1
+[ 5230.100002] memory: usage 524288kB, limit 524288kB, failcnt 71
+[ 5230.100003] swap: usage 12kB, limit 1024kB, failcnt 5
+[ 5230.100004] Tasks state (memory values in pages):
+[ 5230.100005] [  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name
+[ 5230.100006] [   4242]  1000  4242   226944   129969  1359872        3           984 api server
+[ 5230.100007] [   4250]     0  4250      256        1    28672        0          -998 pause
+[ 5230.100008] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=c1,mems_allowed=0-1,\
+oom_memcg=/kubepods/burstable/pod77f06c5c-4593-43e9-b970-987f6ecb825b,task_memcg=/kubepods/burstable/\
+pod77f06c5c-4593-43e9-b970-987f6ecb825b/{id},task=api,pid=4242,uid=1000
+[ 5230.100009] Memory cgroup out of memory: Killed process 4242 (api) total-vm:907776kB, \
+anon-rss:519876kB, file-rss:1000kB, shmem-rss:8kB, UID:1000 pgtables:1328kB oom_score_adj:984
+[ 5230.200000] oom_reaper: reaped process 4242 (api), now anon-rss:4kB, file-rss:8kB, shmem-rss:12kB
+""".format(id="a" * 64)
+POD_UID = "77f06c5c-4593-43e9-b970-987f6ecb825b"
+
+
+def test_a_kill_has_every_fact_of_its_incident() -> None:
+    run = read_text(INCIDENT)
+    (kill,) = run.oom_kills.to_dicts()
+    path = f"/kubepods/burstable/pod{POD_UID}"
+    expected = {
+        "monotonic_s": 5230.100009, "killer": "kernel", "scope": "memcg",
+        "constraint": "CONSTRAINT_MEMCG", "pid": 4242, "comm": "api", "uid": 1000,
+        "oom_memcg": path, "task_memcg": f"{path}/{'a' * 64}", "cgroup": f"{path}/{'a' * 64}",
+        "pod_uid": POD_UID, "container_id": "a" * 64, "total_vm_bytes": 907776 << 10,
+        "anon_rss_bytes": 519876 << 10, "file_rss_bytes": 1000 << 10, "shmem_rss_bytes": 8 << 10,
+        "pgtables_bytes": 1328 << 10, "oom_score_adj": 984, "invoker_comm": "api",
+        "invoker_pid": 4243, "kernel_release": "6.1.0-18-cloud-amd64",
+        "gfp_mask": "0xcc0(GFP_KERNEL)", "order": 3, "usage_bytes": 524288 << 10,
+        "limit_bytes": 524288 << 10, "failcnt": 71, "swap_usage_bytes": 12 << 10,
+        "swap_limit_bytes": 1 << 20, "reaped": True, "reaped_anon_rss_bytes": 4 << 10,
+        "reaped_file_rss_bytes": 8 << 10, "reaped_shmem_rss_bytes": 12 << 10,
+        "mems_allowed": "0-1", "line_no": 10,
+    }  # fmt: skip
+    assert {name: kill.get(name) for name in expected} == expected
+    others = {name for name, value in kill.items() if value is not None} - expected.keys()
+    assert others <= {"source", "global_oom", "logged_at"}
+    assert run.table("oom_tasks").select(
+        "pid", "comm", "uid", "total_vm_pages", "rss_pages", "rss_bytes", "pgtables_bytes",
+        "swapents_pages", "oom_score_adj", "line_no", "kill_line_no",
+    ).rows() == [
+        (4242, "api server", 1000, 226944, 129969, 129969 * 4096, 1359872, 3, 984, 7, 10),
+        (4250, "pause", 0, 256, 1, 4096, 28672, 0, -998, 8, 10),
+    ]  # fmt: skip
+
+
+def test_two_incidents_do_not_share_their_facts() -> None:
+    second = (
+        INCIDENT.replace("4242", "5252").replace("524288", "1048576").replace("[ 52", "[ 62")
+    )
+    later = "".join(
+        line for line in second.splitlines(keepends=True)
+        if "swap" not in line and "invoked" not in line and "CPU" not in line
+    )  # fmt: skip
+    one, other = read_text(INCIDENT + later).oom_kills.to_dicts()
+    assert (one["pid"], one["limit_bytes"], one["swap_usage_bytes"]) == (
+        4242,
+        512 << 20,
+        12 << 10,
+    )
+    assert (other["pid"], other["limit_bytes"], other["swap_usage_bytes"]) == (
+        5252,
+        1 << 30,
+        None,
+    )
+    assert (other["invoker_comm"], other["order"], other["kernel_release"]) == (
+        None,
+        None,
+        None,
+    )
+    assert [each["reaped"] for each in (one, other)] == [True, True]
+
+
+def test_incidents_of_two_hosts_may_be_mixed() -> None:
+    lines = []
+    for line in INCIDENT.splitlines():
+        text = line.partition("] ")[2]
+        lines.append(f"Feb  3 10:00:00 node-1 kernel: {text}")
+        lines.append(
+            f"Feb  3 10:00:00 node-2 kernel: {text.replace('4242', '99').replace('519876', '77')}"
+        )
+    kills = read_text("\n".join(lines) + "\n").oom_kills.sort("host").to_dicts()
+    assert [(kill["host"], kill["pid"], kill["anon_rss_bytes"] >> 10) for kill in kills] == [
+        ("node-1", 4242, 519876), ("node-2", 99, 77)
+    ]  # fmt: skip
+    assert [kill["failcnt"] for kill in kills] == [71, 71]
+
+
+@pytest.mark.parametrize(
+    ("rss_kb", "page"),
+    [(100 * 4, 4096), (100 * 16, 16384), (100 * 64, 65536), (101 * 4, 4096), (0, 4096)],
+)
+def test_the_page_size_is_the_one_that_fits_best(rss_kb: int, page: int) -> None:
+    head = "[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name"
+    rows = kernel(
+        "api invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
+        head,
+        "[      7]     0     7    20000       100   900000        0             0 api",
+        KILL.format(pid=7, comm="api", kb=rss_kb),
+    )["oom_tasks"]
+    assert [row["rss_bytes"] for row in rows] == [100 * page]
+
+
+def test_an_old_kill_has_the_score_and_the_limit_above_it() -> None:
+    (row,) = kernel(
+        "api invoked oom-killer: gfp_mask=0xd0, order=0, oom_score_adj=0",
+        "Task in /docker/aa/x killed as a result of limit of /docker/aa",
+        "memory: usage 2048kB, limit 9007199254740988kB, failcnt 3",
+        "memory+swap: usage 1kB, limit 2kB, failcnt 9",
+        "Memory cgroup out of memory: Kill process 4242 (api) score 1001 or sacrifice child",
+        "Killed process 4242 (api) total-vm:90kB, anon-rss:51kB, file-rss:0kB",
+    )["oom_kills"]
+    assert (row["score"], row["scope"], row["pid"]) == (1001, "memcg", 4242)
+    assert (row["oom_memcg"], row["task_memcg"]) == ("/docker/aa", "/docker/aa/x")
+    assert (row["usage_bytes"], row["limit_bytes"], row["failcnt"]) == (2 << 20, None, 3)
+
+
+@pytest.mark.parametrize(
+    ("lines", "kills"),
+    [
+        (["killed process 5 (x)"], 0),
+        (["Killed process 5 (x), UID 0, total-vm:1kB, anon-rss:1kB, file-rss:0kB"], 1),
+        (["Killed process 5, UID 33, (x) total-vm:1kB, anon-rss:1kB, file-rss:0kB"], 1),
+        (['msg="Out of memory: Killed process 5 (x) total-vm:1kB, anon-rss:1kB"'], 0),
+        (['message="Out of memory: Killed process 5 (x) total-vm:1kB, anon-rss:1kB"'], 1),
+        (
+            [
+                "Out of memory: Kill process 5 (x) score 9 or sacrifice child",
+                "Killed process 5 (x)",
+            ],
+            1,
+        ),
+        (
+            [
+                "Out of memory: Kill process 5 (x) score 9 or sacrifice child",
+                "Killed process 6 (y)",
+            ],
+            1,
+        ),
+    ],
+)
+def test_outside_the_kernel_log_a_kill_needs_its_sizes(lines: list[str], kills: int) -> None:
+    """Other programs write that they have killed a process."""
+    found = oom.read(Message(n, text) for n, text in enumerate(lines, 1))["oom_kills"]
+    assert len(found) == kills
+
+
+def test_the_same_pid_in_another_host_or_with_other_sizes_is_another_kill() -> None:
+    line = KILL.format(pid=7, comm="api", kb=100)
+    rows = oom.read([
+        Message(1, line, ident="kernel", host="a"), Message(2, line, ident="kernel", host="b"),
+        Message(3, line, ident="kernel", host="a"),
+        Message(4, line.replace("anon-rss:100kB", "anon-rss:101kB"), ident="kernel", host="a"),
+        Message(5, line.replace("(api)", "(web)"), ident="kernel", host="a"),
+    ])["oom_kills"]  # fmt: skip
+    assert sorted(row["line_no"] for row in rows) == [1, 2, 4, 5]
+    assert [row["oom_group"] for row in rows] == [None] * 4
+
+
+def test_an_event_about_a_kill_has_its_age_and_node() -> None:
+    text = (
+        "2m  Warning  OOMKilling  node/n1  Memory cgroup out of memory: Killed process 7 (api)"
+    )
+    rest = " total-vm:9kB, anon-rss:1kB, file-rss:0kB"
+    (row,) = oom.read([Message(3, text + rest)])["oom_kills"]
+    assert (row["age_s"], row["reported_by"], row["node"], row["host"]) == (
+        120,
+        "node-problem-detector",
+        "n1",
+        "n1",
+    )
+    # A table of events wraps long messages.
+    (row,) = oom.read([Message(3, text), Message(4, rest)])["oom_kills"]
+    assert (row["age_s"], row["anon_rss_bytes"]) == (120, 1024)
+
+
+def test_a_kill_that_only_the_kubelet_reports_is_a_kill() -> None:
+    text = "System OOM encountered, victim process: app, pid: 7"
+    (row,) = oom.read([Message(2, text, host="n1")])["oom_kills"]
+    assert (row["pid"], row["comm"], row["scope"], row["reported_by"]) == (
+        7,
+        "app",
+        "global",
+        "kubelet",
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["Out of memory and no killable processes...", "Task api is already exiting. Skip killing",
+             "Out of memory: system-wide panic_on_oom is enabled"]
+)  # fmt: skip
+def test_an_incident_that_ends_without_a_kill_is_an_invocation(text: str) -> None:
+    rows = kernel(*BLOCK[:2], CONTEXT.format(constraint="CONSTRAINT_NONE"), text, *BLOCK)
+    assert len(rows["oom_invocations"]) == 1
+    assert [kill["pid"] for kill in rows["oom_kills"]] == [7]
+    assert rows["oom_invocations"][0]["line_no"] == 1
+
+
+@pytest.mark.parametrize(
+    ("kb", "page_tables"),
+    [(400, 400 << 10), (409600, 409600), (409601, 409601 << 10), (12, 12 << 10)],
+)
+def test_page_tables_are_bytes_only_if_they_are_impossibly_large(
+    kb: int, page_tables: int
+) -> None:
+    """More than a 64th of the address space, and whole pages."""
+    (row,) = kernel(KILLED.format(kb=100).replace("pgtables:100kB", f"pgtables:{kb}kB"))[
+        "oom_kills"
+    ]
+    assert row["pgtables_bytes"] == page_tables
+
+
+@pytest.mark.parametrize(
+    ("cells", "facts"),
+    [
+        ("0 7 20000 100 5 2 0 api", {"pgtables_bytes": 5 * 4096, "oom_score_adj": 0}),
+        ("0 7 20000 100 5 6 2 -17 api", {"pgtables_bytes": 11 * 4096, "oom_score_adj": -17}),
+        ("0 7 20000 100 60 30 10 900000 2 -17 api", {"pgtables_bytes": 900000, "rss_anon_pages": 60}),
+    ],
+)  # fmt: skip
+def test_the_columns_of_a_task_without_a_header_follow_from_their_number(
+    cells: str, facts: dict[str, int]
+) -> None:
+    (row,) = kernel(KILL.format(pid=9, comm="x", kb=5), f"[    7] {cells}")["oom_tasks"]
+    assert {
+        **facts,
+        "pid": 7,
+        "comm": "api",
+        "rss_pages": 100,
+        "total_vm_pages": 20000,
+    }.items() <= row.items()

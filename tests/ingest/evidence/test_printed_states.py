@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from gctrace_analyzer.ingest.evidence import printed_states
+from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import records
 
@@ -73,6 +75,11 @@ def test_a_state_is_read_in_every_form_in_which_go_prints_it(text: str, form: st
     assert row["status"] == "terminated"
     assert row["started_at"] == datetime(2026, 5, 1, 12, tzinfo=UTC)
     assert row["finished_at"] == datetime(2026, 5, 1, 12, 7, 42, tzinfo=UTC)
+
+
+def test_a_list_that_begins_the_input_is_not_taken_for_json() -> None:
+    (row,) = states(STATUSES["%v"].removeprefix("statuses ") + "\n")
+    assert (row["container"], row["exit_code"], row["restart_count"]) == ("api", 137, 3)
 
 
 @pytest.mark.parametrize("form", STATUSES)
@@ -165,3 +172,14 @@ def test_a_last_state_as_json_is_a_container() -> None:
     (row,) = states(json.dumps({"terminated": ended}))
     assert (row["exit_code"], row["oom_killed"], row["status"]) == (137, True, "terminated")
     assert row["finished_at"] == datetime(2026, 5, 1, 12, 7, 42, tzinfo=UTC)
+
+
+def test_states_after_other_messages_are_read() -> None:
+    messages = [
+        Message(1, "started"),
+        Message(2, OF_MAP),
+        Message(3, "exitCode: soon"),
+        Message(4, PANIC),
+    ]
+    rows = printed_states.read(messages)
+    assert [(row["line_no"], row["exit_code"]) for row in rows] == [(2, 137), (4, 2)]

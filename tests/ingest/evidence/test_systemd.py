@@ -137,3 +137,82 @@ def test_a_kill_by_the_memory_controller_of_talos_has_its_pod(tmp_path: Path) ->
     assert (row["killer"], row["reason"], row["pod_uid"]) == ("Talos", "memory_pressure", uid)
     assert row["cgroup"] == f"/kubepods/burstable/pod{uid}"
     assert row["logged_at"].isoformat() == "2026-01-12T20:27:31.913975+00:00"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        # As in systemd's time-util.h: a year has 365.25 days, and a month a twelfth of that.
+        ("1y", 31_557_600), ("2 years", 63_115_200), ("1month", 2_629_800), ("3 months", 7_889_400),
+        ("1w", 604_800), ("2 weeks", 1_209_600), ("1d", 86_400), ("1 day", 86_400), ("1h", 3600),
+        ("1 hour", 3600), ("1min", 60), ("1m", 60), ("2 minutes", 120), ("1s", 1), ("3sec", 3),
+        ("4 seconds", 4), ("5ms", 0.005), ("5 milliseconds", 0.005), ("7us", 7e-6), ("7µs", 7e-6),
+        ("7 microseconds", 7e-6), ("1y 2month 3w 4d 5h 6min 7.5s", 38_995_567.5), (" 0 ", 0),
+        ("1000000000000000000000s", None), ("5apples", None), ("", None),
+    ],
+)  # fmt: skip
+def test_every_unit_of_a_time_span_is_that_of_systemd(text: str, seconds: float | None) -> None:
+    assert span_s(text) == (None if seconds is None else pytest.approx(seconds))
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("350ms CPU time.", {"cpu_s": 0.35}),
+        ("1.5s of CPU time", {"cpu_s": 1.5}),
+        ("2s CPU time, 512K memory peak", {"cpu_s": 2.0, "memory_peak_bytes": 512 << 10}),
+        ("2s CPU time, 700B memory peak, 0B memory swap peak.",
+         {"cpu_s": 2.0, "memory_peak_bytes": 700, "memory_swap_peak_bytes": 0}),
+        ("2s CPU time, 1.25T memory peak", {"cpu_s": 2.0, "memory_peak_bytes": 5 << 38}),
+        ("2s CPU time over 3s wall clock time.", {"cpu_s": 2.0, "wall_s": 3.0}),
+    ],
+)  # fmt: skip
+def test_what_a_unit_consumed_is_read_in_every_unit(text: str, row: dict[str, float]) -> None:
+    assert consumed(text) == row
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("a.service: Main process exited, code=killed, status=9/KILL",
+         {"event": "main_exited", "code": "killed", "status": 9, "signal": "KILL"}),
+        ("a.service: Main process exited, code=exited, status=2/INVALIDARGUMENT",
+         {"event": "main_exited", "code": "exited", "status": 2, "signal": None}),
+        ("a.service: A process of this unit has been killed by the OOM killer.",
+         {"event": "oom_killed_process"}),
+        ("a.service: Failed with result 'oom-kill'.", {"event": "failed", "result": "oom-kill"}),
+        ("a.service: systemd-oomd killed 3 process(es) in this unit.",
+         {"event": "oomd_killed_processes", "n": 3}),
+        ("a.service: Scheduled restart job, restart counter is at 7.",
+         {"event": "restart_scheduled", "n": 7}),
+        ("a.service: Service RestartSec=100ms expired, scheduling restart.",
+         {"event": "restart_scheduled", "n": None}),
+        ("a.service holdoff time over, scheduling restart.", {"event": "restart_scheduled", "n": None}),
+        ("a.service: Consumed 1min 2s CPU time.", {"event": "consumed", "cpu_s": 62.0}),
+    ],
+)  # fmt: skip
+def test_every_message_about_a_unit_is_an_event(text: str, facts: dict[str, object]) -> None:
+    (row,) = read_systemd([Message(7, text, host="web-1")])["unit_events"]
+    assert row == {"line_no": 7, "logged_at": None, "monotonic_s": None, "host": "web-1",
+                   "unit": "a.service", "container_id": None, **facts}  # fmt: skip
+
+
+def test_failures_of_two_hosts_and_later_ones_are_events_of_their_own() -> None:
+    texts = [("Unit a.service entered failed state.", "h1"), ("a.service failed.", "h2"),
+             ("a.service failed.", "h2"), ("Unit a.service entered failed state.", "h1")]  # fmt: skip
+    rows = read_systemd([Message(n, t, host=h) for n, (t, h) in enumerate(texts, 1)])[
+        "unit_events"
+    ]
+    assert [(row["line_no"], row["host"]) for row in rows] == [(1, "h1"), (2, "h2"), (4, "h1")]
+
+
+def test_pressure_and_memory_of_the_host_have_their_figures() -> None:
+    texts = [
+        "Killed /user.slice/a.scope due to memory pressure for /user.slice being 85.5% > 50% with x",
+        "Killed /user.slice/a.scope due to swap used (950) / total (1000) and memory",
+    ]
+    pressure, used = read_systemd([Message(n, t) for n, t in enumerate(texts, 1)])["oom_kills"]
+    assert (pressure["pressure_cgroup"], pressure["pressure_pct"]) == ("/user.slice", 85.5)
+    assert (pressure["pressure_limit_pct"], pressure["pressure_window_s"]) == (50, None)
+    assert (pressure["killer"], pressure["unit"]) == ("systemd-oomd", "a.scope")
+    assert (used["usage_bytes"], used["scope"], used["line_no"]) == (950, "global", 2)

@@ -229,8 +229,59 @@ def test_which_numbers_the_runtime_prints(name: str, text: str, printable: bool)
     assert torn._is_printable(part, text) == printable
 
 
+PLAUSIBLE = "gc 12 @0.972s 3%: 0.13+9.8+0.02 ms clock, 0.27+1.1/1.0/13+0.04 ms cpu, 43->46->27 MB, 51 MB goal, 0 MB stacks, 0 MB globals, 2 P"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "worse"),
+    [
+        ("43->46", "46->46", False),
+        ("43->46", "47->46", False),  # each size is rounded down
+        ("43->46", "48->46", True),
+        ("46->27", "46->46", False),
+        ("46->27", "46->47", False),  # the heap was all live
+        ("46->27", "46->48", True),
+        ("0.972s", "0.97s", True),
+        ("+9.8+", "+9.85+", True),
+        ("+9.8+", "+19+", False),
+        ("51 MB", "051 MB", True),
+        ("0.27+", "2.7+", True),  # the CPU time of a pause is that of two processors
+        ("0.27+", "0.027+", True),
+        ("0.27+", "0.26+", False),
+        ("+0.04 ms", "+4.0 ms", True),
+        (", 2 P", ", 20 P", True),
+    ],
+)
+def test_which_records_the_runtime_would_rather_print(old: str, new: str, worse: bool) -> None:
+    changed = PLAUSIBLE.replace(old, new, 1)
+    assert changed != PLAUSIBLE
+    assert (torn._implausibility(changed) > torn._implausibility(PLAUSIBLE) + 0.5) is worse
+
+
+@pytest.mark.parametrize(
+    ("cut", "other", "start_mib"),
+    [("4", "1 of 5 done", 43), ("", "41 of 5 done", 3), ("4", "x1 of 5 done", 43)],
+)
+def test_a_cut_between_digits_is_where_the_other_write_begins_like_other_lines(
+    cut: str, other: str, start_mib: int
+) -> None:
+    at = PLAUSIBLE.index("43->46")
+    torn_line = f"{PLAUSIBLE[:at]}{cut}{other}\n3->46{PLAUSIBLE.partition('43->46')[2]}\n"
+    near = re.sub(r"\d", "7", other)
+    cycles = read_text(f"{BEFORE}{near}\n{torn_line}{AFTER}").cycles
+    assert cycles["heap_start_mib"].to_list() == [43, start_mib, 43]
+
+
+def test_the_number_of_a_torn_record_is_the_expected_one() -> None:
+    """`gc 1` and `2 @0.972s`, with a number between them that could belong to it."""
+    for begin, rest in (("gc 1", "2 @"), ("gc 12", " @")):
+        tail = PLAUSIBLE.partition("@")[2]
+        log = f"{BEFORE}{begin}7 rows\n{rest}{tail}\n{AFTER}"
+        assert read_text(log).cycles["gc_num"].to_list() == [11, 12, 13]
+
+
 @pytest.mark.parametrize("line_no", [31, 32, 33, 48, 64, 65, 96])
-@pytest.mark.parametrize("apart", [1, 20, 31])
+@pytest.mark.parametrize("apart", [1, 20, 31, 32])
 @pytest.mark.parametrize("at", [60, TORN.index("2 P")])
 def test_the_rest_of_a_record_is_found_wherever_it_is_torn(
     line_no: int, apart: int, at: int
@@ -249,3 +300,28 @@ def test_a_record_begins_at_the_start_of_a_line_rather_than_inside_one() -> None
     log = ["gc 12 2026/11/21 flushed", "after gc 12", " @0.972s" + TORN.partition("@0.972s")[2]]
     cycles = read_text(BEFORE + "\n".join(log) + "\n").cycles[1:]
     assert cycles.select("gc_num", "line_no", "repaired").rows() == [(12, 2, True)]
+
+
+@pytest.mark.parametrize("shape", ["gc10", "gc11", "gc12x", "gc13", "gc14"])
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.8])
+def test_torn_records_of_old_go_are_joined(shape: str, share: float) -> None:
+    line = LINES[shape]
+    at = line.index(" ", int(share * len(line)))
+    log = f"{APPLICATION[1]}\n{line[:at]}{APPLICATION[0]}\n{line[at:]}\n{APPLICATION[2]}\n"
+    (cycle,) = read_text(log).cycles.to_dicts()
+    (whole,) = read_text(line + "\n").cycles.to_dicts()
+    assert cycle["repaired"]
+    but = {"repaired", "line_no", "source"}
+    assert {k: v for k, v in cycle.items() if k not in but} == {
+        k: v for k, v in whole.items() if k not in but
+    }
+
+
+@pytest.mark.parametrize("shape", ["scvg", "scav14", "scav21"])
+def test_torn_lines_of_the_scavenger_are_joined(shape: str) -> None:
+    line = LINES[shape]
+    at = line.index(" ", len(line) // 2)
+    log = f"{BEFORE}{line[:at]}{APPLICATION[0]}\n{line[at:]}\n{AFTER}"
+    run = read_text(log)
+    assert len(run.table("scavenges")) == 1
+    assert run.rejected.is_empty()

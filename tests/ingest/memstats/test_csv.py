@@ -150,3 +150,149 @@ def test_the_last_column_without_a_header_never_falls() -> None:
     text = "0,0,0,0,0,0\n" * 3
     with pytest.raises(gca.UnreadableInputError, match="without a header"):
         csv.read(text, "x.csv", None)
+
+
+@pytest.mark.parametrize(
+    ("head", "separator"),
+    [
+        ("HeapAlloc,HeapSys\n1,2\n", ","),
+        ("HeapAlloc;HeapSys\n1,5;2\n", ";"),
+        ("HeapAlloc\tHeapSys\n1\t2\n", "\t"),
+        ("| HeapAlloc | HeapSys |\n| 1 | 2 |\n", "|"),
+        ("HeapAlloc,HeapSys\nno row\n", ","),
+        ("a,b\n" + "1,2\n" * 9, ","),
+        ("a,b\n" + "1,2\n" * 8 + "x\n", ","),  # nine of ten lines
+        ("a,b\n" + "1,2\n" * 7 + "x\n" * 2, None),
+        ("# comment\nsep=;\n\nHeapAlloc;HeapSys\n", ";"),
+        ("gc 1 @0.1s 2%: 1+2+3 ms clock, 1,2\n", None),
+        ("one line of words\n", None),
+        ("", None),
+    ],
+)
+def test_the_separator_is_the_one_of_the_header_or_of_nine_in_ten_lines(
+    head: str, separator: str | None
+) -> None:
+    assert csv.delimiter(head) == separator
+
+
+@pytest.mark.parametrize(
+    ("head", "is_table"),
+    [
+        ("HeapAlloc,HeapSys\n", True),
+        ("HeapAlloc,requests\n1,2\n", True),  # names, and a number below them
+        ("HeapAlloc,requests\nx,y\n", False),
+        ("requests,errors\n", False),
+        ("1,2,3\n4,5,6\n", True),
+        ("1,2,3\n4,x,6\n", False),
+        ("1.5e3,-2\n", True),
+        ("7\n8\n", False),
+        ("hello, world\nof, words\n", False),
+        ("Alloc Sys NumGC\n17036504 75580408 812\n", True),
+    ],
+)
+def test_which_inputs_are_tables(head: str, is_table: bool) -> None:
+    assert csv.is_table(head) is is_table
+
+
+@pytest.mark.parametrize("absent", ["", "NA", "NaN", "null", "nil", "-", '""', " NA "])
+def test_a_cell_without_a_value_is_null_and_no_damage(absent: str) -> None:
+    table, rejected = csv.read(f"HeapAlloc,HeapSys,NumGC\n1,{absent},3\n4,5,6\n", "t.csv")
+    assert table["heap_sys_bytes"].to_list() == [None, 5]
+    assert rejected == []
+
+
+@pytest.mark.parametrize(
+    ("cells", "values", "resolution"),
+    [
+        (["1", "2"], [1 << 20, 2 << 20], 1 << 20),
+        (["1.5", "2.25"], [3 << 19, 9 << 18], round((1 << 20) / 100)),
+        (["0.5", "64"], [1 << 19, 64 << 20], round((1 << 20) / 10)),
+    ],
+)
+def test_the_resolution_of_a_column_is_its_last_digit(
+    cells: list[str], values: list[int], resolution: int
+) -> None:
+    rows = "".join(f"{cell},{n}\n" for n, cell in enumerate(cells))
+    table, _ = csv.read(f"HeapAlloc MiB,NumGC\n{rows}", "t.csv")
+    assert table["heap_alloc_bytes"].to_list() == values
+    assert table["resolution_bytes"].unique().to_list() == [resolution]
+
+
+def test_the_coarsest_column_gives_the_resolution() -> None:
+    table, _ = csv.read("HeapAlloc MiB,HeapSys KiB,HeapIdle\n1.5,1,7\n", "t.csv")
+    assert table["resolution_bytes"].to_list() == [round((1 << 20) / 10)]
+    given, _ = csv.read("HeapAlloc MiB,HeapSys,resolution_bytes\n1,7,5\n", "t.csv")
+    assert given["resolution_bytes"].to_list() == [5]
+    plain, _ = csv.read("HeapAlloc,HeapSys\n1,7\n", "t.csv")
+    assert "resolution_bytes" not in plain.columns
+
+
+def test_a_row_with_several_damaged_cells_is_rejected_once() -> None:
+    table, rejected = csv.read("HeapAlloc,HeapSys,NumGC\n1,2,3\nx,y,z\n4,5\n7,8,w\n", "t.csv")
+    assert table["num_gc"].to_list() == [3]
+    assert rejected == [
+        (3, "column HeapAlloc: 'x' is not a number", "x,y,z"),
+        (4, "2 cells instead of 3", "4,5"),
+        (5, "column NumGC: 'w' is not a number", "7,8,w"),
+    ]
+    assert table["line_no"].to_list() == [2]
+
+
+def test_unknown_columns_keep_their_values() -> None:
+    text = "HeapAlloc,HeapSys,requests,version,load\n1,2,3,v1,0.5\n4,5,6,v2,x\n"
+    table, rejected = csv.read(text, "t.csv")
+    assert table["requests"].to_list() == [3, 6]
+    assert table["version"].to_list() == ["v1", "v2"]
+    assert table["load"].to_list() == ["0.5", "x"]
+    assert rejected == []
+
+
+def test_our_own_table_is_read_back() -> None:
+    text = "logged_at,elapsed_s,source,heap_alloc_bytes,heap_sys_bytes,gc_cpu_fraction\n"
+    rows = "2026-02-03T10:00:00.5Z,1.5,run.log,5,7,0.25\n,2.5,run.log,6,8,\n"
+    table, rejected = csv.read(text + rows, "t.csv")
+    assert rejected == []
+    assert table["elapsed_s"].to_list() == [1.5, 2.5]
+    assert table["gc_cpu_fraction"].to_list() == [0.25, None]
+    run = read_text(text + rows)
+    assert str(run.memstats["logged_at"][0]) == "2026-02-03 10:00:00.500000+00:00"
+
+
+def test_only_the_first_time_of_a_row_counts() -> None:
+    text = "time,date,HeapAlloc,HeapSys\n2026-02-03T10:00:00Z,2025-01-01T00:00:00Z,1,2\n"
+    run = read_text(text)
+    assert str(run.memstats["logged_at"][0]) == "2026-02-03 10:00:00+00:00"
+
+
+@pytest.mark.parametrize("count", [6, 7, 8])
+def test_a_table_without_a_header_has_six_or_seven_columns(count: int) -> None:
+    text = "".join(",".join(map(str, [*ROW, 3, 4][:count])) + "\n" for _ in range(2))
+    if count == 8:
+        with pytest.raises(gca.UnreadableInputError, match="8 columns without a header"):
+            csv.read(text, "x.csv")
+        return
+    table, _ = csv.read(text, "x.csv")
+    assert table["heap_sys_bytes"].to_list() == [375, 375]
+    assert table["makes"].to_list() == [7, 7]
+    assert ("frees" in table.columns) == (count == 7)
+
+
+def test_an_unknown_table_names_its_line_and_columns() -> None:
+    many = ",".join(f"c{n}" for n in range(14))
+    with pytest.raises(UnreadableInputError) as error:
+        csv.read(f"# comment\n\n{many}\n" + ",".join("1" * 14) + "\n", "t.csv")
+    assert error.value.line_no == 3
+    assert "not MemStats fields: c0, c1, " in str(error.value)
+    assert "c11, …" in str(error.value)
+    assert "c12" not in str(error.value)
+    assert (error.value.argument, error.value.argument_value) == (
+        "columns",
+        "HeapAlloc,HeapSys,…",
+    )
+
+
+def test_columns_of_our_tables_have_their_types() -> None:
+    text = "HeapAlloc,HeapSys,started_at,go_version,gc_cpu_s\n1,2,2026-02-03T10:00:00Z,go1.24,1.5\n"
+    table, _ = csv.read(text, "t.csv")
+    assert str(table["started_at"][0]) == "2026-02-03 10:00:00+00:00"
+    assert (table["go_version"][0], table["gc_cpu_s"][0]) == ("go1.24", 1.5)

@@ -113,3 +113,87 @@ def test_statistics_of_older_cockroachdb_have_no_idle_heap() -> None:
     (row,) = dumps(line)
     assert row["sys_bytes"] == 2 << 30
     assert "heap_idle_bytes" not in row
+
+
+@pytest.mark.parametrize(
+    ("unit", "size"),
+    [("B", 1), ("b", 1), ("bytes", 1), ("K", 1 << 10), ("KB", 1 << 10), ("kib", 1 << 10), ("KiBytes", 1 << 10),
+     ("M", 1 << 20), ("MB", 1 << 20), ("MiB", 1 << 20), ("G", 1 << 30), ("GiB", 1 << 30), ("T", 1 << 40), ("TiB", 1 << 40)],
+)  # fmt: skip
+@pytest.mark.parametrize("blank", ["", " "])
+def test_a_size_has_its_unit(unit: str, size: int, blank: str) -> None:
+    (row,) = dumps(f"HeapAlloc = 5{blank}{unit}, HeapSys = 2.5{blank}{unit}, NumGC = 3")
+    assert (row["heap_alloc_bytes"], row["heap_sys_bytes"]) == (5 * size, round(2.5 * size))
+    assert row.get("resolution_bytes") == (size if size > 1 else None)
+
+
+@pytest.mark.parametrize(
+    ("unit", "ns"),
+    [("", 1), ("ns", 1), ("us", 1000), ("µs", 1000), ("ms", 10**6), ("s", 10**9)],
+)
+def test_a_duration_has_its_unit(unit: str, ns: int) -> None:
+    (row,) = dumps(f"Alloc: 5 Sys: 7 PauseTotalNs: 3{unit}")
+    assert row["pause_total_ns"] == 3 * ns
+
+
+@pytest.mark.parametrize(
+    ("text", "resolution"),
+    [("Alloc = 5 MiB Sys = 7.25 MiB", 1 << 20), ("Alloc = 5.5 MiB Sys = 7.25 MiB", round((1 << 20) / 10)),
+     ("Alloc = 5.50 MiB Sys = 7.25 MiB", round((1 << 20) / 100)), ("Alloc = 5 Sys = 7", None),
+     ("Alloc = 5e6 Sys = 7 KiB", 1024)],
+)  # fmt: skip
+def test_the_resolution_is_the_coarsest_last_digit(text: str, resolution: int | None) -> None:
+    (row,) = dumps(text)
+    assert row.get("resolution_bytes") == resolution
+
+
+@pytest.mark.parametrize(("apart", "together"), [(1, True), (8, True), (9, False)])
+def test_fields_up_to_eight_lines_apart_are_one_dump(apart: int, together: bool) -> None:
+    rows = dumps("Alloc = 1 MiB", *["text"] * (apart - 1), "Sys = 2 MiB")
+    assert len(rows) == together
+    chain = [
+        line
+        for n in ("Alloc", "Sys", "HeapSys", "HeapIdle")
+        for line in (f"{n} = 1 MiB", *["x"] * (apart - 1))
+    ]
+    assert len(dumps(*chain)) == together, "from one field to the next"
+
+
+def test_dumps_of_two_programs_may_be_mixed() -> None:
+    messages = [Message(1, "Alloc = 1 Sys = 5", ident="a"), Message(2, "Alloc = 2", ident="b"),
+                Message(3, "NumGC = 7", ident="a"), Message(4, "Sys = 9", ident="b")]  # fmt: skip
+    rows = memstats_text.read(messages)
+    assert [(row["ident"], row["alloc_bytes"], row["sys_bytes"], row.get("num_gc")) for row in rows] == [
+        ("a", 1, 5, 7), ("b", 2, 9, None)
+    ]  # fmt: skip
+    assert [row["line_no"] for row in rows] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Alloc = 5 MiB", "allocated: 5 sys: 7", "rss = 5 MiB, gomemlimit = 7 MiB", "Alloc = x Sys = y",
+     "goroutines = 5, gc = 3", "my.Alloc=5 my.Sys=7", "Alloc=5x Sys=7y"],
+)  # fmt: skip
+def test_a_line_with_fewer_than_two_fields_is_no_dump(line: str) -> None:
+    assert dumps(line) == []
+
+
+def test_thousands_separators_and_wide_equal_signs_are_read() -> None:
+    (row,) = dumps("HeapAlloc＝1,234,567 HeapSys : 8,388,608  GCCPUFraction=1.5e-3")
+    assert (row["heap_alloc_bytes"], row["heap_sys_bytes"]) == (1_234_567, 8_388_608)
+    assert row["gc_cpu_fraction"] == 0.0015
+
+
+@pytest.mark.parametrize(
+    ("line", "row"),
+    [
+        ("runtime stats: 3.0 GiB RSS, 300 goroutines (stacks: 5 MiB), 1.5 GiB/512 MiB/2.0 GiB Go alloc/idle/total",
+         {"rss_bytes": 3 << 30, "alloc_bytes": 3 << 29, "heap_idle_bytes": 1 << 29, "sys_bytes": 2 << 30,
+          "resolution_bytes": round((1 << 30) / 10)}),
+        ("runtime stats: 20 MiB RSS, 9 goroutines, 700 KiB/16 MiB GO alloc/total",
+         {"rss_bytes": 20 << 20, "alloc_bytes": 700 << 10, "sys_bytes": 16 << 20, "resolution_bytes": 1 << 20}),
+    ],
+)  # fmt: skip
+def test_a_line_of_cockroachdb_has_all_of_its_sizes(line: str, row: dict[str, int]) -> None:
+    (found,) = dumps(line)
+    assert {name: value for name, value in found.items() if name.endswith("_bytes")} == row

@@ -6,6 +6,7 @@ import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,6 +60,7 @@ def test_a_process_has_the_identity_and_version_of_its_labels() -> None:
     assert (row["host"], row["ident"]) == ("127.0.0.1:19500", "own-all")
     assert row["go_version_min"] == row["go_version_max"] == "1.26"
     assert (row["first_gc"], row["last_gc"], row["ended_by"]) == (18, 133, "end of input")
+    assert (row["cycles"], row["missing_cycles"]) == (116, 0)
 
 
 def test_gogc_off_and_no_limit_are_known_in_every_layout() -> None:
@@ -408,3 +410,130 @@ def test_samples_before_the_damage_of_a_series_are_kept() -> None:
     assert run.memstats["heap_alloc_bytes"].null_count() == 0
     assert run.memstats["heap_inuse_bytes"].drop_nulls().len() == 4
     assert len(run.rejected) == 1
+
+
+VICTORIA = (
+    '{{"metric":{{"__name__":"{}","job":"a","instance":"i"}},"values":{},"timestamps":{}}}\n'
+)
+
+
+@pytest.mark.parametrize("values", ["[1,2,3]", "[1, 2, 3]", '["1","2","3"]', "[1,2e0,3.0]"])
+@pytest.mark.parametrize("times", ["[1770112800000,1770112815000,1770112830000]",
+                                   "[1770112800000, 1770112815000, 1770112830000]"])  # fmt: skip
+def test_exports_of_victoriametrics_read_alike_with_and_without_blanks(
+    values: str, times: str
+) -> None:
+    text = VICTORIA.format("go_gc_duration_seconds_count", values, times)
+    table = read_text(text).memstats
+    assert table["num_gc"].to_list() == [1, 2, 3]
+    assert table["elapsed_s"].to_list() == [0, 15, 30]
+
+
+@pytest.mark.parametrize(
+    ("values", "times"), [("[1,2]", "[1770112800000]"), ("[1, 2]", "[1770112800000]")]
+)
+def test_a_series_without_as_many_values_as_times_is_rejected(values: str, times: str) -> None:
+    good = VICTORIA.format("go_gc_duration_seconds_count", "[5]", "[1770112800000]")
+    run = read_text(good + VICTORIA.format("go_memstats_heap_alloc_bytes", values, times))
+    assert run.memstats["num_gc"].to_list() == [5]
+    assert run.rejected["line_no"].to_list() == [2]
+
+
+def test_braces_and_quotes_in_labels_are_text() -> None:
+    labels = {"path": "/a/{id}", "job": 'a"}'}
+    names = ("go_gc_duration_seconds_count", "go_memstats_heap_alloc_bytes")
+    lines = [
+        json.dumps(
+            {"metric": {"__name__": name, **labels}, "values": [n + at], "timestamps": [at]}
+        )
+        for at in (1_770_112_800_000, 1_770_112_815_000)
+        for n, name in enumerate(names)
+    ]
+    run = read_text("\n".join(lines) + "\n")
+    assert run.memstats["heap_alloc_bytes"].to_list() == [1_770_112_800_001, 1_770_112_815_001]
+    assert run.memstats["num_gc"].to_list() == [1_770_112_800_000, 1_770_112_815_000]
+    assert run.processes["ident"].to_list() == ['a"}']
+
+
+def of_dumps(*dumps: dict[str, Any]) -> gca.Run:
+    """Reads lines of expvar."""
+    return read_text(
+        "".join(json.dumps({"cmdline": ["x"], "memstats": each}) + "\n" for each in dumps)
+    )
+
+
+@pytest.mark.parametrize("cycles", [3, 300])
+def test_the_pauses_that_a_dump_remembers_are_cycles(cycles: int) -> None:
+    """MemStats.PauseNs is a ring of 256: the pause of cycle n is at (n + 255) % 256."""
+    ends, lengths = [0] * 256, [0] * 256
+    for n in range(max(1, cycles - 255), cycles + 1):
+        ends[(n + 255) % 256] = (1_770_112_800 + n) * 10**9
+        lengths[(n + 255) % 256] = n * 1000
+    dump = {"Alloc": 5, "HeapSys": 9, "NumGC": cycles, "PauseNs": lengths, "PauseEnd": ends}
+    older = {**dump, "NumGC": cycles - 1}
+    run = of_dumps(older, dump)
+    found = run.table("cycle_pauses").sort("gc_num")
+    numbers = [*range(max(1, cycles - 255), cycles + 1)]
+    assert (
+        found.filter(pl.col("gc_num").is_in(numbers))["gc_num"].unique().sort().to_list()
+        == numbers
+    )
+    last = found.filter(line_no=2).tail(1).row(0, named=True)
+    assert (last["gc_num"], last["pause_ms"], last["process"]) == (cycles, cycles / 1000, 0)
+    assert last["ended_at"].timestamp() == 1_770_112_800 + cycles
+    assert run.memstats["last_pause_ns"].to_list() == [(cycles - 1) * 1000, cycles * 1000]
+
+
+@pytest.mark.parametrize("ring", [None, 5, "x", [], ["a"], [1.5], [10**30], [None], [{}]])
+def test_pauses_of_other_types_are_left_out(ring: object) -> None:
+    dump = {"Alloc": 5, "HeapSys": 9, "NumGC": 1, "PauseNs": ring, "PauseEnd": ring}
+    run = of_dumps(dump, {**dump, "NumGC": 2})
+    assert run.memstats["num_gc"].to_list() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("end", "kept", "rejected"),
+    [("\n", [1, 2], []), ("", [1], [2]), ("\n# EOF", [1, 2], [])],
+)
+def test_only_the_end_of_a_page_without_a_line_feed_may_be_cut(
+    end: str, kept: list[int], rejected: list[int]
+) -> None:
+    """What is left of a number is a number too."""
+    lines = [f'go_gc_duration_seconds_count{{instance="{n}"}} {n}' for n in (1, 2)]
+    run = read_text("\n".join(lines) + end)
+    assert run.memstats["num_gc"].to_list() == kept
+    assert run.rejected["line_no"].to_list() == rejected
+
+
+@pytest.mark.parametrize("values", ["[]", "[ ]"])
+def test_a_series_without_samples_is_no_damage(values: str) -> None:
+    lines = [("go_gc_duration_seconds_count", "[5]", "[1770112800000]"),
+             ("go_memstats_heap_alloc_bytes", values, values)]  # fmt: skip
+    run = read_text("".join(VICTORIA.format(*line) for line in lines))
+    assert run.memstats["num_gc"].to_list() == [5]
+    assert run.rejected.is_empty()
+
+
+@pytest.mark.parametrize(
+    "about",
+    [{"start": "2026-02-03T10:00:00Z"}, {"start_time": "2026-02-03T10:00:00Z"},
+     {"system": {"started": "2026-02-03T10:00:00Z"}}, {"varz": {"start": "2026-02-03T10:00:00Z"}}],
+)  # fmt: skip
+def test_programs_publish_their_start_under_several_names(about: dict[str, Any]) -> None:
+    """influxd and nats-server do."""
+    dump = {"Alloc": 5, "HeapSys": 9, "NumGC": 1}
+    lines = [{"memstats": {**dump, "NumGC": n}, **about} for n in (1, 2)]
+    run = read_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert [at.timestamp() for at in run.memstats["started_at"]] == [1_770_112_800] * 2
+
+
+def test_a_start_that_is_no_time_is_unknown() -> None:
+    run = of_dumps(
+        {"Alloc": 5, "HeapSys": 9, "NumGC": 1}, {"Alloc": 6, "HeapSys": 9, "NumGC": 2}
+    )
+    assert run.memstats["num_gc"].to_list() == [1, 2]
+    lines = [
+        json.dumps({"memstats": {"Alloc": n, "HeapSys": 9, "NumGC": n}, "start": start}) + "\n"
+        for n, start in enumerate((5, "soon", None), start=1)
+    ]
+    assert read_text("".join(lines)).memstats["num_gc"].to_list() == [1, 2, 3]

@@ -73,3 +73,60 @@ def test_sizes_and_durations_that_grafana_formats() -> None:
     for singular, seconds in (("min", 60), ("hour", 3600), ("day", 86_400), ("week", 604_800)):
         assert _UNITS[singular] == _UNITS[f"{singular}s"] == seconds
     assert [_UNITS[each] for each in ("k", "mil", "bil", "tri")] == [1e3, 1e6, 1e9, 1e12]
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "column"),
+    [
+        ("go_gc_duration_seconds", {"quantile": "1"}, "pause_max_s"),
+        ("go_gc_duration_seconds", {"quantile": "1.0"}, "pause_max_s"),
+        ("go_gc_duration_seconds", {"quantile": "0.5"}, None),
+        ("go_gc_duration_seconds", {}, None),
+        ("go_info", {"version": "go1.24.1"}, "go_version"),
+        ("go_info", {"version": "devel"}, None),
+        ("go_info", {}, None),
+        ("go.memory.used", {"go.memory.type": "stack"}, "stack_inuse_bytes"),
+        ("go_memory_used_bytes", {"go_memory_type": "other"}, "other_used_bytes"),
+        ("go_memory_used_bytes", {"go_memory_type": "heap"}, None),
+        ("go_memory_used", {}, None),
+        ("go_memstats_heap_inuse_bytes", {}, "heap_inuse_bytes"),
+        ("go_memstats_gc_cpu_fraction", {}, "gc_cpu_fraction"),
+        ("go_memstats_unknown_bytes", {}, None),
+        ("go_memory_gc_goal_bytes", {}, "next_gc_bytes"),
+        ("go_memory_allocated_bytes_total", {}, "total_alloc_bytes"),
+        ("go_memory_gc_cycles_total", {}, "num_gc"),
+        ("go_config_gogc_percent", {}, "gogc_pct"),
+        ("process_runtime_go_gc_pause_total_ns_total", {}, "pause_total_ns"),
+        ("process_runtime_go_gc_pause_total_nanoseconds_total", {}, None),
+        ("shop_go_memstats_next_gc_bytes", {}, "next_gc_bytes"),
+        ("shopgo_memstats_next_gc_bytes", {}, None),
+        ("http_requests_total", {}, None),
+    ],
+)
+def test_a_series_fills_the_column_of_its_name(
+    name: str, labels: dict[str, str], column: str | None
+) -> None:
+    found = names.metric(name, labels)
+    assert (found and found.column) == column
+    if column is not None:
+        assert names.may_be_read(name)
+        assert any(hint in name for hint in names.HINTS)
+
+
+def test_a_metric_without_a_prefix_counts_before_one_with_it() -> None:
+    plain, prefixed, longer = (
+        names.metric(f"{prefix}go_gc_heap_goal_bytes", {}) for prefix in ("", "a_", "abc_")
+    )
+    assert plain is not None
+    assert prefixed is not None
+    assert longer is not None
+    assert plain.rank < prefixed.rank < longer.rank
+    of_memstats = names.metric("go_memstats_next_gc_bytes", {})
+    assert of_memstats is not None
+    assert of_memstats.rank < plain.rank
+
+
+def test_the_version_of_go_is_the_value_of_its_metric() -> None:
+    found = names.metric("go_info", {"version": "go1.24.1"})
+    assert found is not None
+    assert found.value == "go1.24.1"

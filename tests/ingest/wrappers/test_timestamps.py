@@ -101,3 +101,122 @@ def test_each_form_has_its_time_and_its_last_digit(
     assert found["local_time"] == at
     if at is not None:
         assert found["resolution_s"] == pytest.approx(resolution_s)
+
+
+AT_10 = datetime(2026, 2, 3, 10)
+IN_2000 = datetime(2000, 2, 3, 10)
+FORMS = [
+    ("Tue 2026-02-03 05:00:00 EST", AT_10 - timedelta(hours=5), "EST", False),
+    ("Tue 2026-02-03 10:00:00 UTC", AT_10, "UTC", False),
+    ("Di 2026-02-03 10:00:00 +02", None, None, None),
+    ("Mär 2026-02-03 10:00:00 +02", AT_10 - timedelta(hours=2), "UTC", False),
+    ("2026-02-03T10:00:00-08:30", AT_10 + timedelta(hours=8, minutes=30), "UTC", False),
+    ("2026-02-03 10:00:00 +0530", AT_10 - timedelta(hours=5, minutes=30), "UTC", False),
+    ("2026-02-03 10:00:00", AT_10, None, False),
+    ("2026-02-03 10:00:00 GMT", AT_10, "UTC", False),
+    ("Feb  3 10:00:00", IN_2000, None, True),
+    ("Feb 03 2026 10:00:00", AT_10, None, False),
+    ("Feb. 3 10:00:00", IN_2000, None, True),
+    ("Tue Feb  3 10:00:00 2026", AT_10, None, False),
+    ("Feb 3, 2026 @ 10:00:00", AT_10, None, False),
+    ("2026/02/03 10:00:00", AT_10, None, False),
+    ("3.2.2026 10:00:00", AT_10, None, False),
+    ("03.02.2026, 10:00:00", AT_10, None, False),
+    ("0203 10:00:00", IN_2000, None, True),
+    ("260203 10:00:00", AT_10, None, False),
+    ("Foo  3 10:00:00", None, None, None),
+    ("Feb 30 10:00:00", None, None, None),
+    ("32.01.2026 10:00:00", None, None, None),
+]
+
+
+@pytest.mark.parametrize(("text", "at", "zone", "yearless"), FORMS)
+@pytest.mark.parametrize(
+    ("fraction", "us"), [("", 0), (".25", 250_000), (",005", 5_000), (".0000049", 4)]
+)
+def test_every_form_of_a_timestamp_is_read_to_the_microsecond(
+    text: str,
+    at: datetime | None,
+    zone: str | None,
+    yearless: bool | None,
+    fraction: str,
+    us: int,
+) -> None:
+    (found,) = timestamps.read(
+        pl.Series([text.replace(":00:00", f":00:00{fraction}")])
+    ).to_dicts()
+    assert found["local_time"] == (at and at + timedelta(microseconds=us))
+    if at:
+        assert (found["zone"], found["yearless"]) == (zone, yearless)
+        digits = min(max(len(fraction) - 1, 0), 6)
+        assert found["resolution_s"] == pytest.approx(10.0**-digits)
+
+
+def test_timestamps_of_several_forms_stay_in_their_rows() -> None:
+    texts = [text for text, *_ in FORMS]
+    texts[3:3] = [None, "1770112800.5", "no time"]  # type: ignore[list-item]
+    found = timestamps.read(pl.Series(texts))
+    alone = pl.concat(timestamps.read(pl.Series([text], dtype=pl.String)) for text in texts)
+    assert found.equals(alone)
+    assert found["local_time"].count() == sum(at is not None for _, at, _, _ in FORMS) + 1
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["2026-02-03T10:00:00Z", "2026-02-03T10:00:00+01:00"],
+        ["2026-02-03T10:00:00+01:00", "2026-02-03T10:00:00-01:00"],
+        ["2026-02-03T10:00:00.5Z", "2026-02-03T10:00:00.25Z"],
+        ["2026-02-03T10:00:00,5", "2026-02-03T10:00:00.5"],
+        ["2026-02-03T10:00:00Z", "2026-02-03 10:00:00Z"],
+        ["2026-02-03T10:00:00Z", None],
+        ["2026-02-03T10:00:00Z", "2026-02-33T10:00:00Z"],
+        ["2026-02-03T10:00:00.123456789Z"] * 2,
+        ["2026-02-03T10:00:00,123456789+0200"] * 2,
+        ["2026-02-03 10:00:00"] * 2,
+    ],
+)
+def test_timestamps_read_alike_alone_and_together(texts: list[str | None]) -> None:
+    alone = [timestamps.read(pl.Series([text], dtype=pl.String)) for text in texts]
+    assert timestamps.read(pl.Series(texts)).equals(pl.concat(alone))
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("999999999", datetime(2001, 9, 9, 1, 46, 39)),
+        ("1770112800.1234567", datetime(2026, 2, 3, 10, 0, 0, 123456)),
+        ("7258118399", datetime(2199, 12, 31, 23, 59, 59)),
+        ("7258118401", None),
+        ("99999999999", None),
+        ("100000000000", datetime(1973, 3, 3, 9, 46, 40)),
+        ("1770112800005", datetime(2026, 2, 3, 10, 0, 0, 5000)),
+        ("1770112800005.25", datetime(2026, 2, 3, 10, 0, 0, 5250)),
+        ("100000000000000", datetime(1973, 3, 3, 9, 46, 40)),
+        ("1770112800005001", datetime(2026, 2, 3, 10, 0, 0, 5001)),
+        ("100000000000000000", datetime(1973, 3, 3, 9, 46, 40)),
+        ("1770112800005001999", datetime(2026, 2, 3, 10, 0, 0, 5001)),
+        ("99999999", None),
+        ("10000000000000000000", None),
+    ],
+)
+def test_an_epoch_has_the_unit_that_its_length_shows(text: str, at: datetime | None) -> None:
+    """Up to 11 digits are seconds, up to 14 milliseconds, up to 17 microseconds."""
+    (found,) = timestamps.read(pl.Series([text])).to_dicts()
+    assert found["local_time"] == at
+    if at:
+        assert (found["zone"], found["yearless"]) == ("UTC", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("1969-12-31T23:59:59Z", None),
+        ("1970-01-01T00:00:00Z", datetime(1970, 1, 1)),
+        ("1970-01-01T00:30:00+01:00", None),
+        ("2199-12-31T23:59:59Z", datetime(2199, 12, 31, 23, 59, 59)),
+        ("2200-01-01T00:00:01Z", None),
+    ],
+)
+def test_a_time_at_which_no_log_was_written_is_null(text: str, at: datetime | None) -> None:
+    assert timestamps.read(pl.Series([text]))["local_time"].to_list() == [at]

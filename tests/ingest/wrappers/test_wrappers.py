@@ -7,9 +7,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.ingest.wrappers import strip
 from tests.helpers.logs import AT, RECORDS, logfile, records
 
 if TYPE_CHECKING:
@@ -70,6 +72,12 @@ TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
     "python logging": ("2026-02-03 10:00:00,005 {}", AT, {}),
     "go log": ("2026/02/03 10:00:00.005000 {}", AT, {}),
     "glog": ("I0203 10:00:00.005000   4242 server.go:42] {}", AT, {"log_pid": 4242}),
+    "logfmt": ('time="2026-02-03T10:00:00.005Z" level=info msg="{}"', AT, {}),
+    "logfmt, seconds since 1970": ('level=info ts=1770112800.005 caller=a.go:1 msg="{}"', AT, {}),
+    "logfmt, whole seconds": ("ts=1770112800 {}", SECOND, {}),
+    "logfmt, milliseconds": ('ts=1770112800005 level=info msg="{}"', AT, {}),
+    "logfmt, microseconds": ('t="1770112800005000" msg="{}"', AT, {}),
+    "logfmt, nanoseconds": ('timestamp=1770112800005000123 msg="{}"', AT, {}),
     "quoted": ("> {}", None, {}),
     "comment": ("// {}", None, {}),
     "journald in CRI": (
@@ -487,3 +495,189 @@ def test_an_export_reads_like_the_log_itself(name: str) -> None:
     timed = [] if name == "service.log" else run.cycles["logged_at"].to_list()
     assert timed == sorted(timed)
     assert None not in timed
+
+
+def lines_of(*texts: str) -> pl.DataFrame:
+    return pl.DataFrame({"text": texts}).with_row_index("line_no", offset=1)
+
+
+def test_nested_prefixes_are_counted_and_their_metadata_fills_the_gaps() -> None:
+    text = "2026-02-03T10:00:00.005Z stderr F Feb 03 09:59:59 web-1 api[4242]: started"
+    stripped = strip.strip_prefixes(lines_of(text, "plain"))
+    assert (stripped.depth, stripped.wrappers) == (2, {"CRI": 1, "syslog": 1})
+    row, plain = stripped.lines.to_dicts()
+    assert (row["text"], row["path"]) == ("started", " > CRI > syslog")
+    assert (row["host"], row["ident"], row["log_pid"], row["stream"]) == (
+        "web-1",
+        "api",
+        4242,
+        "stderr",
+    )
+    # The outer clock is the better one, as it has a zone and a year.
+    assert (row["local_time"], row["zone"], row["yearless"]) == (
+        AT.replace(tzinfo=None),
+        "UTC",
+        False,
+    )
+    assert (plain["text"], plain["path"], plain["host"]) == ("plain", None, None)
+
+
+def test_the_time_of_an_inner_prefix_counts_if_the_outer_one_has_no_zone() -> None:
+    text = "2026-02-03 10:00:00 2026-02-03T09:00:00.005Z web-1 api[1]: started"
+    (row,) = strip.strip_prefixes(lines_of(text)).lines.to_dicts()
+    assert (row["local_time"].hour, row["zone"]) == (9, "UTC")
+    outer_only = "2026-02-03 10:00:00 api[1]: started"
+    (row,) = strip.strip_prefixes(lines_of(outer_only)).lines.to_dicts()
+    assert (row["local_time"].hour, row["zone"], row["ident"]) == (10, None, "api")
+
+
+def test_prefixes_are_removed_up_to_four_deep() -> None:
+    prefixes = (
+        "> ",
+        "2026-02-03T10:00:00Z stderr F ",
+        "api-1  | ",
+        "Feb 03 10:00:00 h api[1]: ",
+    )
+    inner = "2026/02/03 10:00:00 end"
+    (row,) = strip.strip_prefixes(lines_of("".join(prefixes) + inner)).lines.to_dicts()
+    assert row["text"] == inner
+    assert (row["container"], row["ident"], row["stream"]) == ("api-1", "api", "stderr")
+    levels = strip.by_depth(lines_of("".join(prefixes) + inner), 2)["text"].to_list()
+    assert levels == ["".join(prefixes[n:]) + inner for n in range(3)]
+
+
+def test_lines_without_prefixes_stay_as_they_are() -> None:
+    lines = lines_of("started", "gc worker")
+    stripped = strip.strip_prefixes(lines)
+    assert not stripped.is_wrapped
+    assert stripped.lines.equals(lines)
+    assert (stripped.depth, stripped.wrappers) == (0, {})
+
+
+def test_pieces_of_several_streams_are_joined_in_their_own() -> None:
+    lines = [
+        "2026-02-03T10:00:00Z stderr P err-1 ",
+        "2026-02-03T10:00:00Z stdout P out-1 ",
+        "2026-02-03T10:00:01Z stderr P err-2 ",
+        "2026-02-03T10:00:02Z stderr F err-3",
+        "2026-02-03T10:00:03Z stdout F out-2",
+        "2026-02-03T10:00:04Z stderr F alone",
+    ]
+    found = strip.strip_prefixes(lines_of(*lines)).lines
+    assert found.select("line_no", "text", "stream").rows() == [
+        (1, "err-1 err-2 err-3", "stderr"), (2, "out-1 out-2", "stdout"), (6, "alone", "stderr")
+    ]  # fmt: skip
+    assert found["local_time"].dt.second().to_list() == [0, 0, 4]
+
+
+LABELS: dict[str, dict[str, str]] = {
+    'node="n1", pod="p", container="c", namespace="s", stream="stderr", unit="u"': {
+        "host": "n1", "pod": "p", "container": "c", "namespace": "s", "stream": "stderr", "unit": "u"},
+    'hostname="h",pod_name="p",container_name="c",systemd_unit="u"': {
+        "host": "h", "pod": "p", "container": "c", "unit": "u"},
+    'my_pod="x", app="y"': {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_labels_of_loki_are_the_identity(labels: str) -> None:
+    text = f"2026-02-03T10:00:00Z {{{labels}}} started"
+    (row,) = strip.strip_prefixes(lines_of(text)).lines.to_dicts()
+    assert row["text"] == "started"
+    names = ("host", "pod", "container", "namespace", "stream", "unit")
+    assert {name: row[name] for name in names if row[name] is not None} == LABELS[labels]
+
+
+def test_a_unit_in_place_of_an_identifier_is_the_unit() -> None:
+    lines = [
+        "Feb 03 10:00:00 h api.service[7]: x",
+        "Feb 03 10:00:00 h api[7]: x",
+        "Feb 03 10:00:00 h a.scope: x",
+    ]
+    found = strip.strip_prefixes(lines_of(*lines)).lines
+    assert found.select("ident", "unit").rows() == [
+        (None, "api.service"),
+        ("api", None),
+        (None, "a.scope"),
+    ]
+
+
+def test_json_lines_that_polars_cannot_decode_are_read_like_the_others() -> None:
+    good = {"log": f"{RECORDS[0]}\n", "stream": "stderr", "time": "2026-02-03T10:00:00.005Z"}
+    nested = {
+        "MESSAGE": list(RECORDS[1].encode()),
+        "_PID": "7",
+        "__REALTIME_TIMESTAMP": "1770112800005000",
+    }
+    lines = [json.dumps(good), json.dumps(nested), '{"log": "cut', '{"log": 5, "time": 1770112800005}',
+             '{"other": {"a": 1}}', "{not json}"]  # fmt: skip
+    stripped = strip.strip_prefixes(lines_of(*lines))
+    rows = {row["line_no"]: row for row in stripped.lines.to_dicts()}
+    assert (rows[1]["text"], rows[1]["stream"]) == (RECORDS[0], "stderr")
+    assert (rows[2]["text"], rows[2]["log_pid"]) == (RECORDS[1], 7)
+    assert rows[1]["local_time"] == rows[2]["local_time"] == AT.replace(tzinfo=None)
+    assert [rows[n]["text"] for n in (3, 5, 6)] == [lines[2], lines[4], lines[5]]
+    assert stripped.wrappers["journalctl -o json"] == 1
+
+
+def test_the_message_of_an_entry_is_the_first_that_is_there() -> None:
+    entries = [{"msg": "a", "message": "b"}, {"log": "c\n", "msg": "d"}, {"Message": "e", "line": "f"},
+               {"message": "two\nlines"}, {"msg": ""}]  # fmt: skip
+    found = strip.strip_prefixes(lines_of(*map(json.dumps, entries))).lines
+    assert found["text"].to_list() == ["b", "c", "e", "two lines", ""]
+
+
+def test_identity_is_found_under_every_common_name() -> None:
+    entries: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"hostname": "h", "app": "a", "pid": 7}, {"host": "h", "ident": "a", "log_pid": 7}),
+        ({"_HOSTNAME": "h", "SYSLOG_IDENTIFIER": "a", "SYSLOG_PID": "8"}, {"host": "h", "ident": "a", "log_pid": 8}),
+        ({"kubernetes": {"pod_name": "p", "namespace_name": "s", "docker_id": "d", "host": "n"}},
+         {"pod": "p", "namespace": "s", "container_id": "d", "host": "n"}),
+        ({"podName": "p", "containerName": "c", "nodeName": "n"}, {"pod": "p", "container": "c", "host": "n"}),
+        ({"resource": {"labels": {"pod_name": "p", "namespace_name": "s"}}}, {"pod": "p", "namespace": "s"}),
+    ]  # fmt: skip
+    for entry, who in entries:
+        (row,) = strip.strip_prefixes(
+            lines_of(json.dumps({**entry, "message": "x"}))
+        ).lines.to_dicts()
+        assert {name: row[name] for name in who} == who
+
+
+@pytest.mark.parametrize("message", [[300, 1], ["x"], [None], [[1]], [-1]])
+def test_an_array_that_is_not_of_bytes_is_no_message(message: list[Any]) -> None:
+    entry = {"MESSAGE": message, "__REALTIME_TIMESTAMP": "1770112800005000"}
+    lines = [json.dumps(entry), json.dumps({**entry, "MESSAGE": list(RECORDS[0].encode())})]
+    found = strip.strip_prefixes(lines_of(*lines)).lines
+    assert found["text"].to_list() == [lines[0], RECORDS[0]]
+
+
+def test_records_on_one_line_stay_in_their_order() -> None:
+    """Line ends were lost, so that several cycles have the same line."""
+    lines = records(60)
+    log = ["".join(lines[at : at + 20]) for at in range(0, 60, 20)]
+    run = gca.read(io.BytesIO(("\n".join([*log, f"x {records(61)[-1]}"]) + "\n").encode()))
+    assert run.cycles["gc_num"].to_list() == [*range(1, 62)]
+    assert run.cycles["line_no"].to_list() == [1] * 20 + [2] * 20 + [3] * 20 + [4]
+
+
+def test_pieces_that_docker_writes_are_one_line() -> None:
+    entries = [
+        {"log": "one "},
+        {"log": "two "},
+        {"log": "three\n"},
+        {"log": "alone\n"},
+        {"log": "cut"},
+    ]
+    found = strip.strip_prefixes(lines_of(*map(json.dumps, entries))).lines
+    assert found.select("line_no", "text").rows() == [
+        (1, "one two three"),
+        (4, "alone"),
+        (5, "cut"),
+    ]
+
+
+def test_the_clock_of_dev_kmsg_is_in_microseconds() -> None:
+    (row,) = strip.strip_prefixes(lines_of("6,1234,5678901,-;started")).lines.to_dicts()
+    assert (row["text"], row["monotonic_s"]) == ("started", 5.678901)
+    (row,) = strip.strip_prefixes(lines_of("[    5.678901] h api[1]: started")).lines.to_dicts()
+    assert (row["text"], row["monotonic_s"]) == ("started", 5.678901)

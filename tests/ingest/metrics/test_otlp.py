@@ -1,0 +1,149 @@
+"""Metrics in OTLP's JSON, point by point."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gctrace_analyzer.testing import read_text
+
+AT_S = 1_770_112_800
+
+
+def point(
+    value: Any, at_s: float = AT_S, start_s: float | None = None, **more: Any
+) -> dict[str, Any]:
+    kind = "asDouble" if isinstance(value, float) else "asInt"
+    times = {"timeUnixNano": str(int(at_s * 1e9))}
+    if start_s is not None:
+        times["startTimeUnixNano"] = str(int(start_s * 1e9))
+    return {kind: value if isinstance(value, float) else str(value), **times, **more}
+
+
+def export(*metrics: dict[str, Any], host: str = "a", snake: bool = False) -> str:
+    """Returns one line as the Collector's file exporter writes it."""
+    attributes = [{"key": "host.name", "value": {"stringValue": host}},
+                  {"key": "service.name", "value": {"stringValue": "api"}}, {"key": 5}, 7]  # fmt: skip
+    names = (
+        ("resource_metrics", "scope_metrics") if snake else ("resourceMetrics", "scopeMetrics")
+    )
+    return (
+        json.dumps(
+            {
+                names[0]: [
+                    {
+                        "resource": {"attributes": attributes},
+                        names[1]: [{"metrics": list(metrics)}],
+                    }
+                ]
+            }
+        )
+        + "\n"
+    )
+
+
+def total(
+    name: str, *points: dict[str, Any], kind: str = "sum", temporality: object = 2
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        kind: {"aggregationTemporality": temporality, "dataPoints": list(points)},
+    }
+
+
+CYCLES, ALLOCATED, GOAL = "go.memory.gc.cycles", "go.memory.allocated", "go.memory.gc.goal"
+
+
+@pytest.mark.parametrize("snake", [False, True])
+def test_sums_and_gauges_of_one_export_are_one_row(snake: bool) -> None:
+    lines = [
+        export(
+            total(CYCLES, point(n, AT_S + 60 * n, AT_S - 5)),
+            total(ALLOCATED, point(1000 * n, AT_S + 60 * n + 0.3)),
+            total(GOAL, point(4e6 + n, AT_S + 60 * n + 0.4), kind="gauge"),
+            snake=snake,
+        )
+        for n in (1, 2)
+    ]
+    run = read_text("".join(lines))
+    rows = run.memstats
+    assert rows.select("num_gc", "total_alloc_bytes", "next_gc_bytes").rows() == [
+        (1, 1000, 4_000_001), (2, 2000, 4_000_002)
+    ]  # fmt: skip
+    assert [at.timestamp() for at in rows["logged_at"]] == [AT_S + 60, AT_S + 120]
+    assert [at.timestamp() for at in rows["started_at"]] == [AT_S - 5] * 2
+    assert rows["line_no"].to_list() == [1, 2]
+    (process,) = run.processes.to_dicts()
+    assert (process["host"], process["ident"]) == ("a", "api")
+
+
+@pytest.mark.parametrize(("apart_s", "rows"), [(0.5, 1), (0.6, 2)])
+def test_points_half_a_second_apart_are_of_two_exports(apart_s: float, rows: int) -> None:
+    line = export(total(CYCLES, point(5)), total(ALLOCATED, point(7, AT_S + apart_s)))
+    assert len(read_text(line * 2).memstats) == rows
+
+
+@pytest.mark.parametrize("temporality", [1, "AGGREGATION_TEMPORALITY_DELTA"])
+def test_deltas_are_added_up(temporality: object) -> None:
+    lines = [
+        export(total(CYCLES, point(n, AT_S + 60 * n, AT_S + 60 * (n - 1)), temporality=temporality),
+               total(GOAL, point(5, AT_S + 60 * n), kind="gauge"))
+        for n in (1, 2, 3)
+    ]  # fmt: skip
+    rows = read_text("".join(lines)).memstats
+    assert rows["num_gc"].to_list() == [1, 3, 6]
+    assert rows["next_gc_bytes"].to_list() == [5, 5, 5]
+    assert rows["started_at"].null_count() == 3, "of deltas, the start is the last export"
+
+
+def test_pauses_are_a_histogram_in_seconds() -> None:
+    pauses = {"name": "go.memory.gc.pause.duration",
+              "histogram": {"dataPoints": [{"sum": 0.25, "count": "3", "timeUnixNano": str(AT_S * 10**9)}]}}  # fmt: skip
+    (row,) = read_text(
+        export(total(CYCLES, point(3)), pauses) + export(total(CYCLES, point(3)))
+    ).memstats.to_dicts()
+    assert (row["num_gc"], row["pause_total_ns"]) == (3, 250_000_000)
+
+
+def test_memory_in_use_has_its_kind_in_an_attribute() -> None:
+    def used(kind: str, value: int) -> dict[str, Any]:
+        return point(
+            value, attributes=[{"key": "go.memory.type", "value": {"stringValue": kind}}]
+        )
+
+    line = export(
+        total("go.memory.used", used("stack", 300), used("other", 1000), kind="sum"),
+        total(CYCLES, point(1)),
+    )
+    (row,) = read_text(line * 2).memstats.to_dicts()
+    assert (row["num_gc"], row["stack_inuse_bytes"], row["mapped_bytes"]) == (1, 300, 1300)
+
+
+def test_damaged_points_and_lines_leave_the_others() -> None:
+    odd = [
+        {"asInt": "x", "timeUnixNano": "1"},
+        {"asInt": "5"},
+        {"asInt": "5", "timeUnixNano": "0"},
+        3,
+        {},
+    ]
+    lines = [export(total(CYCLES, *odd, point(1))), '{"resourceMetrics":[{"cut\n',  # type: ignore[arg-type]
+             export({"name": 5}, {"sum": {}}, total(CYCLES, point(2, AT_S + 60)))]  # fmt: skip
+    run = read_text("".join(lines))
+    assert run.memstats["num_gc"].to_list() == [1, 2]
+    assert run.rejected.select("line_no", "reason").rows() == [
+        (2, "JSON that ends inside a value")
+    ]
+
+
+def test_two_hosts_are_two_processes() -> None:
+    lines = [
+        export(total(CYCLES, point(n + 10 * (host == "b"), AT_S + 60 * n)), host=host)
+        for n in (1, 2)
+        for host in "ab"
+    ]
+    run = read_text("".join(lines))
+    assert run.processes["host"].to_list() == ["a", "b"]
+    assert run.memstats.sort("process", "logged_at")["num_gc"].to_list() == [1, 2, 11, 12]
