@@ -63,7 +63,7 @@ def entries(text: str) -> Iterator[NumberedLine]:
 def scalar(text: str) -> str:
     r"""Returns the text that a scalar in any of YAML's styles stands for.
 
-    >>> scalar("'gc 1 @0.005s 0%:\\n  it''s folded'")
+    >>> scalar("'gc 1 @0.005s 0%:\n  it''s folded'")
     "gc 1 @0.005s 0%: it's folded"
     """
     if block := _BLOCK.match(text):

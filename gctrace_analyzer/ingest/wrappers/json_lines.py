@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SAMPLE_LINES = 32
+
+DOCKER_BYTES = 16 << 10
+"""The longest piece of a line in a file of Docker."""
+
 JSON_LINE = r"^(?:data: |\x1e)?\s*\{.*\}[,\s]*$"
 
 _MESSAGES = (
@@ -158,9 +162,10 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
         # Docker splits lines at 16 KiB; only the last piece has a line end. Collectors that read
         # Docker's files remove it from every line.
         ended = pl.col("text").str.ends_with("\n")
-        by_docker = 2 * ended.sum() > pl.col("log").count()
+        by_docker = 4 * ended.sum() >= pl.col("log").count()
+        long = pl.col("text").str.len_bytes() >= DOCKER_BYTES
         last = pl.int_range(pl.len()) == pl.len() - 1
-        piece = pl.col("log").is_not_null() & ~ended & by_docker & ~last
+        piece = pl.col("log").is_not_null() & ~ended & (by_docker | long) & ~last
         metadata["tag"] = pl.when(piece).then(pl.lit("P"))
     one_line = (
         pl.col("text").str.strip_chars_end("\r\n").str.replace_all("\n", " ", literal=True)
