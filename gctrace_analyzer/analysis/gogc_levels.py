@@ -121,7 +121,7 @@ def numbered(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
 
 
 def steady(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
-    """Returns the levels whose effective GOGC hardly varies, one row each, in order.
+    """Returns the levels whose effective GOGC hardly varies, one row each, in order; of one, none.
 
     Goals set by the memory limit and those of forced cycles and small heaps do not count.
 
@@ -145,10 +145,11 @@ def steady(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     )
     if len(known) < 2 * FEW_CYCLES:
         return pl.DataFrame()
-    gogc = pl.col("gogc")
+    rows, gogc = numbered(known, t), pl.col("gogc")
+    if not rows["level"].max():
+        return pl.DataFrame()
     return (
-        numbered(known, t)
-        .group_by("level", maintain_order=True)
+        rows.group_by("level", maintain_order=True)
         .agg(
             gogc=gogc.median(),
             count=pl.len(),
