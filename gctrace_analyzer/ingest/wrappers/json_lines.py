@@ -238,8 +238,9 @@ def _fields_of(texts: pl.Series) -> pl.DataFrame:
     if rest is None:
         return _by_python(texts)
     rows = pl.int_range(len(texts), eager=True).alias("row")
+    # A frame without columns, if the others have no known field, has no rows either.
     parts = [
-        rest.with_columns(rows.filter(~odd)),
+        pl.DataFrame([rows.filter(~odd), *rest]),
         _by_python(texts.filter(odd)).with_columns(rows.filter(odd)),
     ]
     return pl.concat(parts, how="diagonal").sort("row").drop("row")
