@@ -149,17 +149,19 @@ def _read_log(
 
 def _chunks(source: Source, export: Export | None) -> Iterator[ChunkResult]:
     """Yields the results of the chunks in order; several are parsed in parallel."""
+
+    def parsed(data: bytes) -> ChunkResult:
+        return parse.parse(data if export is None else csv_export.as_json_lines(data, export))
+
     chunks = source.chunks()
-    if export is not None:
-        chunks = (csv_export.as_json_lines(data, export) for data in chunks)
     first = list(islice(chunks, 2))
     if len(first) < 2:
-        yield from map(parse.parse, first)
+        yield from map(parsed, first)
         return
     with ThreadPoolExecutor(WORKERS) as pool:
         pending: deque[Future[ChunkResult]] = deque()
         for data in chain(first, chunks):
-            pending.append(pool.submit(parse.parse, data))
+            pending.append(pool.submit(parsed, data))
             if len(pending) > WORKERS:
                 yield pending.popleft().result()
         while pending:

@@ -35,8 +35,6 @@ class Row:
     @property
     def href(self) -> str | None:
         """A link to the range; None if it is not on the time axis."""
-        if self.begin_s is None or self.end_s is None:
-            return None
         return link(self.begin_s, self.end_s)
 
 
@@ -58,12 +56,14 @@ class Ranges:
         return f"the {shown} longest of {len(self.rows) + self.left:,}" if self.left else shown
 
 
-def link(begin_s: float, end_s: float) -> str:
-    """Returns the address of a range of the time axis, with room on both sides.
+def link(begin_s: float | None, end_s: float | None) -> str | None:
+    """Returns the address of a range of the time axis, with room on both sides; None without one.
 
     >>> link(10.0, 20.0)
     '#t=9.800-20.200'
     """
+    if begin_s is None or end_s is None:
+        return None
     room = 0.02 * (end_s - begin_s) or 0.001
     return f"#t={max(begin_s - room, 0):.3f}-{end_s + room:.3f}"
 

@@ -66,8 +66,6 @@ class LinkedProblem:
     @property
     def href(self) -> str | None:
         """A link to the range; None if it is not on the time axis."""
-        if self.begin_s is None or self.end_s is None:
-            return None
         return ranges.link(self.begin_s, self.end_s)
 
 
