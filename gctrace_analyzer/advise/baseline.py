@@ -20,8 +20,8 @@ from gctrace_analyzer.advise.prediction.model import (
     Setting,
 )
 from gctrace_analyzer.advise.prediction.training import longest_calm_part
-from gctrace_analyzer.analysis import gogc_levels
 from gctrace_analyzer.analysis.cycles import limit_sets_most_goals, of_process
+from gctrace_analyzer.analysis.gogc_levels import last_level
 from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.units import duration_text
@@ -115,7 +115,7 @@ class Baseline:
             of_process(analysis.cycles, process),
             of_process(analysis.enriched, process),
         )
-        level = gogc_levels.last_level(own, DEFAULT)
+        level = last_level(own, analysis.gogc_levels(process), DEFAULT)
         if level is not None:
             # Under GOGC of before, the same load has other goals and another number of cycles.
             is_last = pl.col("gc_num") >= level.first_gc

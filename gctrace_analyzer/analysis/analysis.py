@@ -10,6 +10,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis import cycles as derived
 from gctrace_analyzer.analysis import episodes as episodes_of
+from gctrace_analyzer.analysis import gogc_levels
 from gctrace_analyzer.analysis import mmu as mmu_of
 from gctrace_analyzer.analysis import pauses as pauses_of
 from gctrace_analyzer.analysis import segments as segments_of
@@ -69,6 +70,7 @@ class Analysis:
         self._given = given or Settings()
         self._windows: dict[float, pl.DataFrame] = {}
         self._growth: dict[int, LiveGrowth | None] = {}
+        self._gogc_levels: dict[int, pl.DataFrame] = {}
         self._summaries: dict[int, Summary] = {}
 
     @property
@@ -244,8 +246,8 @@ class Analysis:
         return summarize(
             log.tables["cycles"],
             log.tables["processes"],
-            corrected=self.durations,
-            cpu_limit=self.settings.value("cpu_limit"),
+            durations=self.durations,
+            corrected=self.corrected,
             impossible=log.impossible,
             notes=(*log.notes, *([self.overlap.sentence] if self.overlap else [])),
         )
@@ -268,8 +270,8 @@ class Analysis:
                 else summarize(
                     self._cycles_by_process[(process,)],
                     processes.filter(process=process),
-                    corrected=self._durations_by_process[(process,)],
-                    cpu_limit=self.settings.value("cpu_limit"),
+                    durations=self._durations_by_process[(process,)],
+                    corrected=self._corrected_by_process[(process,)],
                     impossible=self.log.impossible,
                 )
             )
@@ -282,6 +284,10 @@ class Analysis:
     @cached_property
     def _durations_by_process(self) -> dict[tuple[Any, ...], pl.DataFrame]:
         return self.durations.partition_by("process", as_dict=True, maintain_order=True)
+
+    @cached_property
+    def _corrected_by_process(self) -> dict[tuple[Any, ...], pl.DataFrame]:
+        return self.corrected.partition_by("process", as_dict=True, maintain_order=True)
 
     @cached_property
     def _diagnosed(self) -> list[int]:
@@ -302,6 +308,13 @@ class Analysis:
         if process not in self._growth:
             self._growth[process] = live_growth(derived.of_process(self._points, process))
         return self._growth[process]
+
+    def gogc_levels(self, process: int) -> pl.DataFrame:
+        """Returns the levels of one process's effective GOGC (`gogc_levels.steady`)."""
+        if process not in self._gogc_levels:
+            own = derived.of_process(self._points, process)
+            self._gogc_levels[process] = gogc_levels.steady(own, self.thresholds)
+        return self._gogc_levels[process]
 
     @cached_property
     def _points(self) -> pl.DataFrame:
@@ -342,6 +355,7 @@ class Analysis:
                 self.post_mortems,
                 thresholds=self.thresholds,
                 growth_of=self.live_growth,
+                levels_of=self.gogc_levels,
                 rules=metrics_findings.RULES if self.by_dumps else diagnose.PROCESS_RULES,
             )
         )

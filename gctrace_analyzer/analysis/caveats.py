@@ -162,9 +162,12 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
     before_s = pl.when("complete").then(0.0).otherwise("before_s")
     total_s = before_s + pl.col("capacity_s")
     earlier_s = before_s * (pl.col("first_printed") + 0.5) / 100
-    most = 100 * (earlier_s + pl.col("most_s")) / total_s + 50 * before_s / total_s
-    least = 100 * (earlier_s + pl.col("least_s")) / total_s - 50 * before_s / total_s
-    printed = pl.col("printed")
+    between = rows.select(
+        "printed",
+        most=100 * (earlier_s + pl.col("most_s")) / total_s + 50 * before_s / total_s,
+        least=100 * (earlier_s + pl.col("least_s")) / total_s - 50 * before_s / total_s,
+    )
+    printed, most, least = pl.col("printed"), pl.col("most"), pl.col("least")
     difference = (
         pl.when(least > printed + 1)
         .then(least - printed - 1)
@@ -172,7 +175,7 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
         .then(most - printed)
         .otherwise(pl.when(printed.is_not_null() & most.is_not_null()).then(0.0))
     )
-    values = rows.select(difference.alias("difference")).to_series().drop_nulls()
+    values = between.select(difference.alias("difference")).to_series().drop_nulls()
     values = values.filter(values.is_finite())
     if values.is_empty():
         return None

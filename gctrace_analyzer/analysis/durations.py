@@ -60,6 +60,8 @@ def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.
     work = pl.sum_horizontal(marking)
     there_is = pl.col("cpus") * pl.col("concurrent_mark_ms")
     real = pl.when(fewer & (work > there_is)).then(there_is / work).otherwise(1.0)
+    # As a column, because three others are multiplied by it.
+    share = frame.select(real.alias("real")).to_series()
     pauses = [
         pl.when(fewer)
         .then(pl.min_horizontal(f"{pause}_cpu_ms", pl.col("cpus") * pl.col(f"{pause}_ms")))
@@ -67,7 +69,7 @@ def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.
         .alias(f"{pause}_cpu_ms")
         for pause in PAUSES
     ]
-    return frame.with_columns(*pauses, *(pl.col(name) * real for name in marking))
+    return frame.with_columns(*pauses, *(frame[name] * share for name in marking))
 
 
 def _has_whole_ms(cycles: pl.DataFrame) -> bool:

@@ -162,14 +162,16 @@ def steady(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     )
 
 
-def last_level(cycles: pl.DataFrame, thresholds: Thresholds) -> LastLevel | None:
+def last_level(
+    cycles: pl.DataFrame, levels: pl.DataFrame, thresholds: Thresholds
+) -> LastLevel | None:
     """Returns the last level of GOGC; None if the program did not change GOGC.
 
     Args:
-        cycles: those of one process, with `goal_set_by` and `effective_gogc`.
+        cycles: those of one process.
+        levels: what `steady` returns for them.
         thresholds: how far apart levels are, and how many cycles show a change.
     """
-    levels = steady(cycles, thresholds)
     # Samples of metrics have no number of a cycle.
     if len(levels) < 2 or levels["first_gc"].null_count():
         return None

@@ -91,6 +91,7 @@ def summarize(
     cycles: pl.DataFrame,
     processes: pl.DataFrame,
     *,
+    durations: pl.DataFrame | None = None,
     corrected: pl.DataFrame | None = None,
     cpu_limit: float | None = None,
     impossible: Mapping[str, int] | None = None,
@@ -101,15 +102,17 @@ def summarize(
     Args:
         cycles: `schema.CYCLES`.
         processes: `schema.PROCESSES` of these cycles.
-        corrected: what `correct_durations` returns for these cycles, if it is known already.
+        durations: what `correct_durations` returns for these cycles, if it is known already.
+        corrected: what `on_real_cpus` returns for them, if it is known already.
         cpu_limit: the CPUs that the program may use, if known.
         impossible: number of values that were dropped as impossible, by column.
         notes: sentences from reading the log, which are appended to the warnings.
     """
+    if durations is None:
+        durations = correct_durations(cycles)
     if corrected is None:
-        corrected = correct_durations(cycles)
-    check = log_check_points(corrected)
-    corrected = on_real_cpus(corrected, cpu_limit)
+        corrected = on_real_cpus(durations, cpu_limit)
+    check = log_check_points(durations)
     figures = {
         "cycles": len(cycles),
         "forced_cycles": int(cycles["forced"].sum()),

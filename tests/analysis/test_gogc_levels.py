@@ -7,7 +7,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.cycles import with_metrics
-from gctrace_analyzer.analysis.gogc_levels import last_level
+from gctrace_analyzer.analysis.gogc_levels import last_level, steady
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from tests.conftest import CORPUS
 from tests.helpers.facts import log_of
@@ -184,6 +184,6 @@ def test_samples_of_metrics_have_no_last_level() -> None:
     """They are points in time, not cycles with a number."""
     run = gca.read(CORPUS / "retuned/gogc-50-200-swinging.log")
     cycles = run.table("metrics")
-    assert last_level(cycles, DEFAULT) is not None
-    without_numbers = cycles.with_columns(gc_num=pl.lit(None, pl.Int64))
-    assert last_level(without_numbers, DEFAULT) is None
+    assert last_level(cycles, steady(cycles, DEFAULT), DEFAULT) is not None
+    samples = cycles.with_columns(gc_num=pl.lit(None, pl.Int64))
+    assert last_level(samples, steady(samples, DEFAULT), DEFAULT) is None

@@ -138,6 +138,7 @@ def diagnose(
     *,
     thresholds: Thresholds,
     growth_of: Callable[[int], LiveGrowth | None],
+    levels_of: Callable[[int], pl.DataFrame],
     rules: Sequence[Rule[ProcessFacts]] = PROCESS_RULES,
 ) -> list[Finding]:
     """Returns every finding, the worst first and causes before their effects.
@@ -152,6 +153,7 @@ def diagnose(
         deaths: post-mortems.
         thresholds: the limits of all rules.
         growth_of: returns the growth of the live heap of a process.
+        levels_of: returns the levels of the effective GOGC of a process (`gogc_levels.steady`).
         rules: the rules about one process that the input has evidence for.
     """
     rows = {row["process"]: row for row in processes.iter_rows(named=True)}
@@ -168,6 +170,7 @@ def diagnose(
             missing_cycles=rows.get(process, {}).get("missing_cycles", 0),
             go_versions=_go_versions(settings, rows.get(process, {})),
             growth=growth_of(process),
+            known_levels=levels_of(process),
         )
         findings += _of_process(facts, rules)
     findings = _without_short_starts(findings, processes=len(summaries))

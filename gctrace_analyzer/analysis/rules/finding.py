@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis import gogc_levels
 from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
+from gctrace_analyzer.ingest.rows import complete
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,6 +59,7 @@ class ProcessFacts:
         go_versions: the oldest and the newest Go release that prints such lines.
         matched: ids of the rules that have matched in this process so far.
         growth: the growth of the live heap; None if it is small or not significant.
+        known_levels: the levels of the effective GOGC, if they are known already.
     """
 
     process: int
@@ -69,6 +72,14 @@ class ProcessFacts:
     go_versions: tuple[tuple[int, int] | None, tuple[int, int] | None] = (None, None)
     matched: set[str] = field(default_factory=set)
     growth: LiveGrowth | None = None
+    known_levels: pl.DataFrame | None = None
+
+    @cached_property
+    def gogc_levels(self) -> pl.DataFrame:
+        """The levels of the effective GOGC (`gogc_levels.steady`)."""
+        if self.known_levels is not None:
+            return self.known_levels
+        return gogc_levels.steady(self.cycles, self.thresholds)
 
     @cached_property
     def new_pacer(self) -> bool:
@@ -266,8 +277,9 @@ def frame(findings: Sequence[Finding]) -> pl.DataFrame:
 
 def example_lines(cycles: pl.DataFrame, by: str | None = None) -> tuple[str, ...]:
     """Returns `file:line` of a few cycles, those with the largest `by` first."""
-    chosen = cycles if by is None else cycles.sort(by, descending=True, nulls_last=True)
-    known = chosen.drop_nulls("line_no")
+    known = complete(cycles.select({"source", "line_no", by or "line_no"}), "line_no")
+    if by is not None:
+        known = known.sort(by, descending=True, nulls_last=True, maintain_order=True)
     rows = known.head(MOST_EXAMPLES).select("source", "line_no").iter_rows()
     return tuple(f"{PurePath(str(source)).name}:{line}" for source, line in rows)
 

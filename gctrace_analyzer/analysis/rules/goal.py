@@ -78,7 +78,7 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     gogc = effective.filter(is_own & (effective > 0)).median()
     if not isinstance(gogc, float) or gogc >= t.low_gogc:
         return
-    last = gogc_levels.last_level(facts.cycles, t)
+    last = gogc_levels.last_level(facts.cycles, facts.gogc_levels, t)
     if last is not None and last.gogc >= t.low_gogc:
         return
     costly = cpu > t.low_gogc_cpu or active > t.low_gogc_active
@@ -177,10 +177,9 @@ def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
 def nonconstant_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     """Looks for several levels of the effective GOGC."""
     t = facts.thresholds
-    levels = gogc_levels.steady(facts.cycles, t)
-    if levels.is_empty():
+    if facts.gogc_levels.is_empty():
         return
-    levels = levels.filter(pl.col("count") >= t.level_cycles)
+    levels = facts.gogc_levels.filter(pl.col("count") >= t.level_cycles)
     values = [round(value) for value in levels["gogc"]]
     if len(values) >= 2 and max(values) > t.level_ratio * min(values):
         text = "The effective GOGC was " + ", then ".join(map(str, values[:6])) + "."

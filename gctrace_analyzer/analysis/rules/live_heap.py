@@ -134,7 +134,8 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     if len(timed) < t.short_log_cycles:
         return
     live = timed["heap_live_mib"].cast(pl.Float64)
-    low, high_mib = minimum(live), maximum(live)
+    # Of any quarter of the log, half is at or below its median: no median is lower than this.
+    low, high_mib = live.quantile(1 / 8, "lower") or 0.0, maximum(live)
     if high_mib <= t.spike_times * low or high_mib - low <= t.growth_min_mib:
         return
     around = live.rolling_median(2 * (len(live) // 4) + 1, center=True, min_samples=1)
