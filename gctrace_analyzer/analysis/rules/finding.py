@@ -279,7 +279,8 @@ def example_lines(cycles: pl.DataFrame, by: str | None = None) -> tuple[str, ...
     """Returns `file:line` of a few cycles, those with the largest `by` first."""
     known = complete(cycles.select({"source", "line_no", by or "line_no"}), "line_no")
     if by is not None:
-        known = known.sort(by, descending=True, nulls_last=True, maintain_order=True)
+        known = known.filter(pl.col(by) >= known[by].top_k(MOST_EXAMPLES).min())
+        known = known.sort(by, descending=True, maintain_order=True)
     rows = known.head(MOST_EXAMPLES).select("source", "line_no").iter_rows()
     return tuple(f"{PurePath(str(source)).name}:{line}" for source, line in rows)
 
