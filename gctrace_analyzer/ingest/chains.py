@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -84,7 +85,8 @@ def _ends_of_runs(
 
 
 def _rows(frame: pl.DataFrame) -> Iterator[_Cycle]:
-    return map(_Cycle._make, _facts(frame).iter_rows())
+    # `_Cycle._make` does the same in three times the time.
+    return map(partial(tuple.__new__, _Cycle), _facts(frame).iter_rows())
 
 
 def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
@@ -158,11 +160,14 @@ class _Chain:
         apart = cycle.num - last.num
         if apart < 1 or cycle.kind != last.kind:
             return math.inf
-        if _less(cycle.start, last.end, CLOCK_SLACK_S):
+        start, end = cycle.start, last.end
+        if start is not None and end is not None and start < end - CLOCK_SLACK_S:
             return math.inf
-        if apart == 1 and _less(cycle.heap, last.live, 1):
-            return math.inf  # the heap cannot shrink between cycles
-        return apart - 1
+        if apart > 1:
+            return apart - 1
+        heap, live = cycle.heap, last.live
+        # The heap cannot shrink between cycles.
+        return math.inf if heap is not None and live is not None and heap < live - 1 else 0
 
     def mismatch(self, cycle: _Cycle) -> tuple[float, bool]:
         """Returns how badly the cycle fits this process, and whether GOMAXPROCS differs."""
@@ -183,10 +188,6 @@ class _Chain:
             self.live, self.goal = live, goal
         self.cpu += cycle.cpu
         self.last = cycle
-
-
-def _less(one: float | None, other: float | None, slack: float) -> bool:
-    return one is not None and other is not None and one < other - slack
 
 
 def _goal_growth_pct(live: int | None, goal: int | None) -> float | None:
@@ -251,8 +252,11 @@ def _concurrent(frames: Sequence[pl.DataFrame]) -> Iterator[list[int]]:
 def _next_of(chains: list[_Chain], cycle: _Cycle) -> _Chain | None:
     """Returns the process whose next cycle this is; of several, the one that it fits best."""
     before = cycle.num - 1
-    next_to = [each for each in chains[-OPEN_CHAINS:] if each.last.num == before]
-    fitting = [each for each in next_to if each.missing(cycle) == 0]
+    fitting = [
+        each
+        for each in chains[-OPEN_CHAINS:]
+        if each.last.num == before and each.missing(cycle) == 0
+    ]
     if len(fitting) < 2:
         return fitting[0] if fitting else None
     # Of those that fit alike, the one that was seen last.

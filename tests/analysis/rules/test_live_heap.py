@@ -83,7 +83,9 @@ def test_a_steady_heap_does_not_grow() -> None:
 def test_of_a_long_log_every_cycle_may_be_a_spike() -> None:
     """The medians of the surrounding cycles are those of evenly distributed ones."""
     spikes = {3333, 7001}
-    facts = facts_of(log_of(9000, live=lambda n: 900 if n in spikes else 100 + n % 7, goal=2000))
+    facts = facts_of(
+        log_of(9000, live=lambda n: 900 if n in spikes else 100 + n % 7, goal=2000)
+    )
     (finding,) = matches(live_heap.live_heap_spike, facts)
     assert finding.figures == {"cycles": 2}
     assert {line.rpartition(":")[2] for line in finding.examples} == set(map(str, spikes))
