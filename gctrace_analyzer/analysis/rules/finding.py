@@ -277,9 +277,11 @@ def frame(findings: Sequence[Finding]) -> pl.DataFrame:
 
 def example_lines(cycles: pl.DataFrame, by: str | None = None) -> tuple[str, ...]:
     """Returns `file:line` of a few cycles, those with the largest `by` first."""
-    known = complete(cycles.select({"source", "line_no", by or "line_no"}), "line_no")
+    needed = ("line_no",) if by is None else ("line_no", by)
+    known = complete(cycles.select("source", *needed), *needed)
     if by is not None:
-        known = known.filter(pl.col(by) >= known[by].top_k(MOST_EXAMPLES).min())
+        if len(known) > MOST_EXAMPLES:
+            known = known.filter(known[by] >= known[by].top_k(MOST_EXAMPLES).min())
         known = known.sort(by, descending=True, maintain_order=True)
     rows = known.head(MOST_EXAMPLES).select("source", "line_no").iter_rows()
     return tuple(f"{PurePath(str(source)).name}:{line}" for source, line in rows)

@@ -171,6 +171,8 @@ def test_the_lines_to_look_at_are_the_three_largest_that_are_known() -> None:
     )
     assert example_lines(cycles, "size") == ("log:4", "log:5", "log:1")
     assert example_lines(cycles) == ("log:1", "log:2", "log:4")
+    assert example_lines(cycles.head(3), "size") == ("log:1",)
+    assert example_lines(cycles.with_columns(size=pl.lit(None, pl.Float64)), "size") == ()
 
 
 def test_the_start_up_is_left_out_unless_hardly_anything_is_left() -> None:
