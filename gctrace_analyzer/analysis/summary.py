@@ -75,11 +75,22 @@ class Summary:
     warnings: tuple[str, ...]
     estimated: tuple[str, ...] = ()
 
+    @property
+    def is_in_bursts(self) -> bool:
+        """Whether most cycles follow each other far faster than the rate of the whole log."""
+        if not self.gc_per_s or self.gc_interval_p50_ms is None:
+            return False
+        return self.gc_interval_p50_ms < _IN_BURSTS * 1000 / self.gc_per_s
+
     def to_dict(self) -> dict[str, Any]:
         """Returns the figures by name, ready for JSON."""
         lists = {"warnings": list(self.warnings), "estimated": list(self.estimated)}
         return {**asdict(self), **lists}
 
+
+_IN_BURSTS = 0.2
+"""The median interval, as a share of the mean, below which the mean describes no cycle: a start-up
+or requests at times, and idle cycles every two minutes."""
 
 FIGURES = tuple(
     field.name for field in fields(Summary) if field.name not in ("warnings", "estimated")

@@ -11,6 +11,8 @@ from gctrace_analyzer.units import digits
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gctrace_analyzer.analysis.summary import Summary
+
 NONE = "–"
 """Shown in place of an unknown value."""
 
@@ -40,6 +42,12 @@ def milliseconds(value: float | None) -> str:
     if value is None:
         return NONE
     return f"{digits(value / 1000, 2)} s" if value >= 1000 else f"{digits(value, 2, 3)} ms"
+
+
+def interval(summary: Summary) -> str:
+    """Returns the usual time from one cycle to the next: `every 33 ms (median)`."""
+    bursts = ", in bursts" if summary.is_in_bursts else ""
+    return f"every {milliseconds(summary.gc_interval_p50_ms)} (median){bursts}"
 
 
 def duration(seconds: float | None) -> str:

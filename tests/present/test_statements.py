@@ -14,7 +14,7 @@ from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.figure import Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.present.sections import evidence, findings
+from gctrace_analyzer.present.sections import evidence, findings, overview
 from tests.conftest import CORPUS, SAMPLES
 
 if TYPE_CHECKING:
@@ -90,6 +90,15 @@ def test_a_verdict_names_one_share_of_gc_cpu() -> None:
     assert found is not None
     assert found.sentence.startswith("GC takes 27 % of the CPU")
     assert "(82 % less GC CPU, heap peak" in found.action
+
+
+def test_a_rate_far_below_the_usual_one_says_that_cycles_come_in_bursts() -> None:
+    """A rate of 90 cycles per hour and one every 121 ms would contradict each other."""
+    idle = gca.read(CORPUS / "gctrace" / "go1.9-idle" / "run.log").report()
+    notes = {each.label: (each.value, each.note) for each in overview.state(idle)}
+    assert notes["Frequency"] == ("89.8/h", "every 121 ms (median), in bursts")
+    steady = overview.state(gca.read(STEADY).report())
+    assert not any("in bursts" in each.note for each in steady)
 
 
 def test_a_load_that_varies_is_not_dozens_of_phases() -> None:

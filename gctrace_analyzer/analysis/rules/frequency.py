@@ -71,7 +71,8 @@ def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
             severity = "bad" if interval_ms < t.frequent_bad_ms else "warn"
         yield Evidence(
             severity,
-            f"A GC cycle starts every {duration_text(interval_ms / 1000)} (median).",
+            f"A GC cycle starts every {duration_text(interval_ms / 1000)} (median)"
+            + (", but not all the time." if summary.is_in_bursts else "."),
             {"gc_interval_p50_ms": interval_ms},
         )
 

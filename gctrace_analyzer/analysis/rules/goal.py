@@ -96,12 +96,12 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     )
 
 
-_USUAL_LOW = (5.0, 10.0, 20.0, 25.0, 30.0, 40.0)
+_USUAL = (5.0, 10.0, 20.0, 25.0, 30.0, 40.0, 50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0)
 
 
 def _without_rounding(gogc: float, live_mib: float) -> float:
-    """Returns the usual low GOGC that the printed MiB may stand for, or the value itself."""
-    nearest = min(_USUAL_LOW, key=lambda usual: abs(usual - gogc))
+    """Returns the usual GOGC that the printed MiB may stand for, or the value itself."""
+    nearest = min(_USUAL, key=lambda usual: abs(usual - gogc))
     rounding = (100 + gogc) / max(live_mib, 1.0)
     return nearest if abs(nearest - gogc) <= rounding else gogc
 
@@ -180,7 +180,8 @@ def nonconstant_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     if facts.gogc_levels.is_empty():
         return
     levels = facts.gogc_levels.filter(pl.col("count") >= t.level_cycles)
-    values = [round(value) for value in levels["gogc"]]
+    live_mib = facts.live_heap_mib
+    values = [round(_without_rounding(value, live_mib)) for value in levels["gogc"]]
     if len(values) >= 2 and max(values) > t.level_ratio * min(values):
         text = "The effective GOGC was " + ", then ".join(map(str, values[:6])) + "."
         if facts.new_pacer and levels["unclear"].any():

@@ -100,7 +100,8 @@ def idle_mark_heavy(facts: ProcessFacts) -> Iterator[Evidence]:
     "low-mark-throughput",
     meaning="Marking is slow for the size of the heap, so cycles take long.",
     condition="In a cycle that marks for at least {t.slow_mark_ms:.0f} ms, (live heap + stacks "
-    "+ globals) / marking CPU time is under {t.mark_mib_per_cpu_s:.0f} MiB per CPU second.",
+    "+ globals) / marking CPU time is under {t.mark_mib_per_cpu_s:.0f} MiB per CPU second. A "
+    "warning if there are at least {t.min_cycles} such cycles.",
     advice="Look for swapping, CPU throttling, or a heap of very many small objects with "
     "pointers.",
     source="measured: 1.8 GB per CPU second of pointer trees",
@@ -120,7 +121,7 @@ def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
     if len(slow):
         lowest = minimum(slow["rate"])
         yield Evidence(
-            "warn",
+            "warn" if len(slow) >= t.min_cycles else "info",
             f"{cycles_text(len(slow))} marked less than {t.mark_mib_per_cpu_s:.0f} MiB per CPU "
             f"second; the slowest, {lowest:.3g} MiB.",
             {"mib_per_cpu_s": lowest},

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.present.format import mib, mib_per_s, milliseconds, rate, share
+from gctrace_analyzer.present.format import interval, mib, mib_per_s, milliseconds, rate, share
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -71,7 +71,7 @@ def _statements(report: Report) -> Iterator[tuple[str, str]]:
             f"{mib_per_s(s.alloc_mib_per_s)} on average, {mib(s.alloc_total_mib)} in total.",
         )
     if s.gc_per_s is not None:
-        every = f"a cycle every {milliseconds(s.gc_interval_p50_ms)} (median)"
+        every = f"a cycle {interval(s)}"
         for name in ("frequency-interval", "timeline-frequency"):
             yield name, f"{rate(s.gc_per_s)} on average; {every}."
         yield (

@@ -9,6 +9,7 @@ from gctrace_analyzer.present.format import (
     NONE,
     count,
     duration,
+    interval,
     mib,
     mib_per_s,
     milliseconds,
@@ -85,8 +86,7 @@ def state(report: Report) -> list[Figure]:
     if s.stw_total_ms is not None:
         figures.append(_with_level(report, "Pauses", value, note, "stw_max_ms", "pauses"))
     if s.gc_per_s is not None:
-        note = f"every {milliseconds(s.gc_interval_p50_ms)} (median)"
-        figures.append(Figure("Frequency", rate(s.gc_per_s), note, "gc_per_s"))
+        figures.append(Figure("Frequency", rate(s.gc_per_s), interval(s), "gc_per_s"))
     if s.assist_share_of_gc_cpu is not None:
         value = share(s.assist_share_of_gc_cpu)
         note = f"of GC CPU; {share(s.assist_share_of_cpu)} of all CPU"

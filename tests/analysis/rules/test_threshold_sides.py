@@ -219,6 +219,7 @@ CASES = [
     Case(marking.idle_mark_heavy, "idle", "many_procs", 8, "info", "info", None),
     Case(marking.low_mark_throughput, "slow marking", "mark_mib_per_cpu_s", "mib_per_cpu_s", None, None, "warn"),
     Case(marking.low_mark_throughput, "slow marking", "slow_mark_ms", column("concurrent_mark_ms"), "warn", "warn", None),
+    Case(marking.low_mark_throughput, "slow marking", "min_cycles", 30, "warn", "warn", "info"),
     Case(pauses.long_sweep_termination, "long pauses", "stw_warn_ms", "p90_ms", "info", None, None, {"stw_single_ms": 100.0}),
     Case(pauses.long_sweep_termination, "long pauses", "stw_single_ms", "p99_ms", "warn", "info", "info"),
     Case(pauses.long_sweep_termination, "long pauses", "stw_bad_ms", "p99_ms", "bad", "warn", "warn"),
