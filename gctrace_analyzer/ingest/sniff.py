@@ -84,14 +84,18 @@ def sniff(raw: bytes, text: str) -> str:
     return "log" if csv_export.export_of(text) is None else "csv-export"
 
 
+_MANY_RECORDS = ('"resourceLogs"', '"logEvents"')
+"""Keys of objects, one per line, that have many log records each: OTLP, CloudWatch by Firehose."""
+
+
 def _is_json_lines(lines: Sequence[str], *, cut: bool) -> bool:
     """Returns whether most lines are a JSON object each; a few may be damaged."""
     sample = lines[:20]
     whole = sum(_is_object(line) for line in sample)
     if len(lines) == 1:
         return cut or bool(whole and _has_message(lines[0]))
-    if sample and '"resourceLogs"' in sample[0]:
-        return False  # each line has many records
+    if sample and any(key in sample[0] for key in _MANY_RECORDS):
+        return False
     return whole * 2 >= len(sample)
 
 

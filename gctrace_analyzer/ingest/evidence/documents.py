@@ -168,8 +168,10 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
     elif events := _list(value.get("events")) or _list(value.get("logEvents")):
         values.kinds.append("CloudWatch events")
         events = [each for each in _objects(events) if "message" in each]
+        # A subscription names the stream once for all events.
+        stream = {"logStreamName": value["logStream"]} if "logStream" in value else {}
         for event in sorted(events, key=lambda e: numbers.real(e.get("timestamp")) or 0):
-            values.records.append((line_no, json.dumps(event)))
+            values.records.append((line_no, json.dumps(stream | event)))
     elif isinstance(value.get("dmesg"), list):
         values.kinds.append("dmesg --json")
         values.records += [(line_no, json.dumps(each)) for each in _kernel(value["dmesg"])]

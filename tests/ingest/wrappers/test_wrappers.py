@@ -288,6 +288,23 @@ def test_exports_of_log_services_are_read(tmp_path: Path) -> None:
     }
     path = logfile(tmp_path / "cloudwatch", [json.dumps(events, indent=2)])
     assert_read(gca.read(path), AT, {"stream": "ecs/api/1"})
+    subscription = {
+        "messageType": "DATA_MESSAGE",
+        "logGroup": "/ecs/api",
+        "logStream": "ecs/api/1",
+        "logEvents": [
+            {"id": "1", "timestamp": each["timestamp"], "message": each["message"]}
+            for each in events["events"]
+        ],
+    }
+    one, other = ({**subscription, "logEvents": [each]} for each in subscription["logEvents"])
+    for lines in (
+        [json.dumps(subscription)],
+        [json.dumps(one), json.dumps(other)],
+        [json.dumps(one) + json.dumps(other)],
+    ):
+        path = logfile(tmp_path / "subscription", lines)
+        assert_read(gca.read(path), AT, {"stream": "ecs/api/1"})
     entries = [filled(JSON["gcp"][0], record) for record in RECORDS]
     entries[1]["timestamp"] = "2026-02-03T10:00:00.020Z"
     path = logfile(tmp_path / "gcp", [json.dumps(entries[::-1], indent=2)])
