@@ -204,7 +204,11 @@ class NoDataError(GctraceError, ValueError):
     @classmethod
     def empty(cls, path: str) -> NoDataError:
         """Returns the error for an input of 0 bytes."""
-        hint = "The Go runtime writes gctrace to standard error: was it redirected here (2>)?"
+        hint = (
+            "The Go runtime writes gctrace to standard error: was it redirected here (2>)?\n"
+            "  If it was, GC never ran: with GOGC=off and no memory limit it does not, and\n"
+            "  not before the heap has 4 MiB (at GOGC=100) or two minutes have passed."
+        )
         return cls(path, "empty (0 bytes)", hint, lines=0)
 
     @classmethod
