@@ -22,6 +22,7 @@ from gctrace_analyzer.analysis.cycles import (
     ratio,
 )
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.ingest.rows import complete
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,7 @@ def segments(enriched: pl.DataFrame) -> pl.DataFrame:
     Args:
         enriched: what `episodes.enrich` returns.
     """
-    timed = enriched.filter(pl.col("start_s").is_not_null())
+    timed = complete(enriched, "start_s")
     parts = [_numbered(part, DEFAULT) for part in by_process(timed)]
     types = schema.polars_schema("segments")
     if not parts:

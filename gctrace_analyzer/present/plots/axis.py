@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.cycles import (
     before,
     share_of_cpu,
 )
+from gctrace_analyzer.ingest.rows import complete, where
 from gctrace_analyzer.present.format import count, mib
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.binning import binned
@@ -108,13 +109,15 @@ class Axis:
         not flatten all that follows. A later peak is always drawn.
         """
         known = [name for name in columns if name in self.cycles.columns]
-        started = pl.col("start_s") >= self.warm_up_s
-        later = self.cycles.filter(started)
-        if self.by_dumps or not known or len(later) < _FEWEST_LATER:
+        if self.by_dumps or not known:
             return None
-        high = later.select(pl.max_horizontal(pl.col(known).max())).item()
-        first = (
-            self.cycles.filter(~started).select(pl.max_horizontal(pl.col(known).max())).item()
+        started = self.cycles["start_s"] >= self.warm_up_s
+        early, later = (self.cycles[known].filter(which) for which in (~started, started))
+        if len(later) < _FEWEST_LATER:
+            return None
+        first, high = (
+            each.select(pl.max_horizontal(pl.col(known).max())).item()
+            for each in (early, later)
         )
         return high if high and first and first > _FAR_ABOVE * high else None
 
@@ -181,12 +184,10 @@ def axis_of(report: Report, *, bins: int) -> Axis:
     by_dumps = report.analysis.by_dumps
     whole = _intervals(report) if by_dumps else report.analysis.tables["cycles"]
     shown, is_time = _shown(whole)
-    drawn = pl.col("process").is_in(shown)
-    rows = whole if by_dumps else with_idle(report.analysis.enriched.filter(drawn))
-    rows = rows.filter(drawn).with_columns(
-        x=pl.col("wall_time") if is_time else pl.col("start_s")
-    )
-    rows = rows.filter(pl.col("x").is_not_null())
+    rows = whole if by_dumps else report.analysis.enriched
+    rows = where(rows, rows["process"].is_in(shown))
+    rows = rows if by_dumps else with_idle(rows)
+    rows = complete(rows.with_columns(x="wall_time" if is_time else "start_s"), "x")
     notes = []
     if len(rows) > bins:
         noun = "intervals" if by_dumps else "cycles"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from gctrace_analyzer.ingest.rows import complete
+
 BINS = 1000
 """About as many points as a wide screen can show."""
 
@@ -18,32 +20,29 @@ def binned(points: pl.DataFrame, bins: int) -> pl.DataFrame:
         points: `x` and `y`, optionally `weight` for the mean, and further columns.
         bins: the number of bins.
     """
-    points = points.drop_nulls(["x", "y"])
+    points = complete(points, "x", "y")
     if len(points) <= bins:
         return points.with_columns(low="y", high="y").drop("weight", strict=False)
     at = pl.col("x").to_physical().cast(pl.Float64)
     number = ((at - at.min()) / (at.max() - at.min()) * bins).floor().clip(0, bins - 1)
-    weight = pl.col("weight").fill_null(0.0) if "weight" in points.columns else pl.lit(1.0)
-    points = points.with_columns(
-        pl.col("y").cast(pl.Float64), bin=number.cast(pl.Int64), weight=weight
+    y, mean = pl.col("y"), pl.col("y").mean()
+    grouped = points.select(
+        y.cast(pl.Float64), bin=number.cast(pl.Int64), row=pl.int_range(pl.len())
     )
+    if "weight" in points.columns:
+        weight = pl.col("weight")
+        grouped = grouped.with_columns(points["weight"].fill_null(0.0))
+        mean = pl.when(weight.sum() > 0).then((y * weight).sum() / weight.sum()).otherwise(mean)
     if points["x"].is_sorted():
         # Then groups are slices, which are far quicker than groups of scattered rows.
-        points = points.with_columns(pl.col("bin").set_sorted())
-    highest = pl.col("y").arg_max()
-    others = [name for name in points.columns if name not in ("y", "weight", "bin")]
-    mean = (pl.col("y") * pl.col("weight")).sum() / pl.col("weight").sum()
-    return (
-        points.group_by("bin")
-        .agg(
-            pl.col(others).get(highest),
-            low=pl.col("y").min(),
-            high=pl.col("y").max(),
-            y=pl.when(pl.col("weight").sum() > 0).then(mean).otherwise(pl.col("y").mean()),
-        )
+        grouped = grouped.with_columns(pl.col("bin").set_sorted())
+    found = (
+        grouped.group_by("bin")
+        .agg(pl.col("row").get(y.arg_max()), low=y.min(), high=y.max(), y=mean)
         .sort("bin")
-        .drop("bin")
     )
+    others = points.drop("y", "weight", strict=False)[found["row"]]
+    return others.hstack(found.select("low", "high", "y"))
 
 
 def distribution(values: pl.Series, bins: int) -> tuple[pl.Series, pl.Series]:
