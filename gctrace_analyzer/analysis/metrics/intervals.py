@@ -244,6 +244,30 @@ def _with_pauses(found: pl.DataFrame, pauses: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def observed_pauses(pauses: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
+    """Returns the pauses of the cycles in the intervals.
+
+    The first dump also remembers cycles from before it, such as those of the start-up, which no
+    other figure includes.
+
+    Args:
+        pauses: `schema.CYCLE_PAUSES`.
+        intervals: what `intervals` returns.
+    """
+    if not intervals.width:
+        return pauses
+    counted = intervals.filter(pl.col("gc_cycles").is_not_null())
+    spans = counted.group_by("process").agg(
+        before=(pl.col("num_gc") - pl.col("gc_cycles")).min(), last=pl.col("num_gc").max()
+    )
+    observed = (pl.col("gc_num") > pl.col("before")) & (pl.col("gc_num") <= pl.col("last"))
+    return (
+        pauses.join(spans, on="process", how="inner", maintain_order="left")
+        .filter(observed)
+        .select(pauses.columns)
+    )
+
+
 def _estimated() -> pl.Expr:
     by_start = pl.col("by_fraction") & pl.col("start_is_estimate")
     flags = {

@@ -28,7 +28,9 @@ _MOST_NAMES = 5
 
 RUNTIME_KEY = "/gc/cycles/total:gc-cycles"
 HEAD = re.compile(
-    r'"(?:memstats|MemStats)"\s*:\s*\{\s*"Alloc"\s*:|"/gc/(?:heap|cycles)/[\w/-]+:[\w-]+"\s*:'
+    r'"(?:memstats|MemStats)"\s*:\s*\{\s*"Alloc"\s*:'
+    r'|"Alloc"\s*:\s*\d+\s*,\s*"TotalAlloc"\s*:\s*\d+\s*,\s*"Sys"\s*:\s*\d+\s*,\s*"Lookups"\s*:'
+    r'|"/gc/(?:heap|cycles)/[\w/-]+:[\w-]+"\s*:'
 )
 """What shows that a line, which may be cut, is one of these."""
 

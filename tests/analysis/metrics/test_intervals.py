@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.metrics.intervals import intervals
 from gctrace_analyzer.analysis.settings import Known, Settings
 from gctrace_analyzer.errors import BadSettingError
+from tests.helpers.logs import logfile
 from tests.helpers.metrics import CORPUS, recording
 
 if TYPE_CHECKING:
@@ -58,6 +60,34 @@ def test_the_ring_of_a_dump_has_each_pause_once() -> None:
     assert observed["pause_ms"].sum() == pytest.approx(run.summary().stw_total_ms, rel=1e-6)
     (row,) = run.pauses().to_dicts()
     assert (row["pauses"], row["max_gc"]) == (127, 125)
+
+
+def test_percentiles_are_of_the_pauses_that_the_longest_is_of(tmp_path: Path) -> None:
+    """The ring of the first dump also has the long pauses of the start-up."""
+    ring = [9_000_000, 8_000_000, 7_000_000, 1_000_000, 2_000_000, 3_000_000]
+    lines = [
+        json.dumps(
+            {
+                "Alloc": 1,
+                "TotalAlloc": n,
+                "Sys": 10,
+                "Lookups": 0,
+                "HeapSys": 9,
+                "NextGC": 9,
+                "NumGC": n,
+                "time": f"2026-11-23T03:13:{n:02}Z",
+                "PauseTotalNs": sum(ring[:n]),
+                "PauseNs": ring[:n] + [0] * (256 - n),
+                "PauseEnd": [10**18 + 10**9 * each for each in range(n)] + [0] * (256 - n),
+            }
+        )
+        for n in (3, 4, 5, 6)
+    ]
+    run = gca.read(logfile(tmp_path / "dumps.jsonl", lines))
+    (row,) = run.pauses().to_dicts()
+    assert (row["pauses"], row["total_ms"], row["max_ms"], row["max_gc"]) == (3, 6, 3, 6)
+    assert row["p50_ms"] == run.summary().stw_p50_ms == 2
+    assert row["p99_ms"] <= row["max_ms"]
 
 
 def test_dumps_without_times_are_placed_by_their_last_cycle(tmp_path: Path) -> None:
