@@ -212,6 +212,12 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
     part.memstats = table[0] if table else None
     if not undated:
         return []
+    part.messages = [
+        frame.hstack([clocks.local_s(before)]) if "local_time" in before.columns else frame
+        for frame, before in zip(part.messages, groups[-2], strict=True)
+    ]
+    if part.memstats is not None and "local_time" in groups[-1][0].columns:
+        part.memstats = _with_local_distances(part.memstats, clocks.local_s(groups[-1][0]))
     yearless = any("yearless" in frame.columns and frame["yearless"].any() for frame in flat)
     options = {"year": yearless and clock.year is None, "tz": clock.tz is None}
     missing = [name for name, needed in options.items() if needed]
@@ -226,6 +232,15 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
     lacks = " and ".join(words[name] for name in missing)
     settings = " and ".join(f"`{name}`" for name in missing)
     return [f"{part.facts.name}: {count} without a {lacks}; set {settings} to use them."]
+
+
+def _with_local_distances(memstats: pl.DataFrame, local_s: pl.Series) -> pl.DataFrame:
+    """Returns dumps with `elapsed_s` from times whose zone is unknown, if nothing else gives it."""
+    known = "elapsed_s" in memstats.columns and memstats["elapsed_s"].count()
+    if known or memstats["logged_at"].count() or clocks.steps_back(local_s):
+        return memstats
+    since = (local_s - local_s.min()).alias("elapsed_s")
+    return memstats.drop("elapsed_s", strict=False).hstack([since])
 
 
 def _add_rows_of_messages(part: Part) -> None:

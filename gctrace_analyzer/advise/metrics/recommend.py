@@ -65,6 +65,11 @@ def caveats(found: MetricsBaseline) -> Iterator[str]:
             f"the load is that of {duration_text(found.summary.span_s or 0.0)} of metrics, the "
             f"cost of a cycle that of {duration_text(found.traced_s)} of gctrace"
         )
+    if found.since_s is not None:
+        yield (
+            "GOGC was changed while the program ran: predicted from the samples since "
+            f"{duration_text(found.since_s)}"
+        )
     if found.summary.gc_cpu_share is None:
         most = ""
         if found.cpu_cores is not None:

@@ -8,6 +8,7 @@ import polars as pl
 
 from gctrace_analyzer.ingest.metrics import labels, names
 from gctrace_analyzer.ingest.metrics.samples import unix_us
+from gctrace_analyzer.ingest.wrappers import timestamps
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
@@ -24,6 +25,13 @@ _SERIES = r'^\s*(?:\{|"?[a-zA-Z_:][\w:.]*"?\{|(?:\w+_)?(?:go|process|container|k
 """A line that begins like this is meant to be a sample."""
 
 
+_DATE = (
+    r"^\W*(?:[A-Z][a-z]{2},? +)?(?:\d{4}[-/]\d\d[-/]\d\d[T ]|[A-Z][a-z]{2} +\d{1,2} |"
+    r"\d{10}(?:\.\d+)?\W*$)"
+)
+"""A line that a loop prints between two pages, such as the output of `date`."""
+
+
 def lines_of(text: str) -> pl.DataFrame:
     """Returns the lines of a text with their numbers."""
     lines = pl.Series("text", [text]).str.split("\n").explode()
@@ -33,7 +41,8 @@ def lines_of(text: str) -> pl.DataFrame:
 def read(text: str, samples: Samples) -> list[Rejected]:
     """Adds the samples of every series that is read; returns the damaged lines."""
     line = pl.col("text")
-    wanted = lines_of(text).filter(
+    lines = lines_of(text)
+    wanted = lines.filter(
         line.str.contains_any(list(names.HINTS))
         & ~line.str.starts_with("#")
         & ~line.str.contains(_BUCKET)
@@ -56,14 +65,35 @@ def read(text: str, samples: Samples) -> list[Rejected]:
     table = pl.DataFrame({"series": different, "number": pl.Series(numbers, dtype=pl.Int64)})
     parts = parts.join(table, on="series", how="left", maintain_order="left")
     parts = parts.drop_nulls("number")
+    at_us = unix_us(parts["at"])
+    if not parts["at"].count() and (dates := _dates_between(lines, parts)) is not None:
+        at_us = dates["local_time"].dt.epoch("us")
+        samples.is_local = (dates["zone"] != "UTC").fill_null(value=True).any()
     samples.add(
         parts["number"],
-        unix_us(parts["at"]),
+        at_us,
         parts["value"],
         parts["line_no"],
         has_time=parts["at"].is_not_null(),
     )
     return rejected
+
+
+def _dates_between(lines: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame | None:
+    """Returns the date that was printed before each sample; None unless every page has one."""
+    given = lines.filter(pl.col("text").str.contains(_DATE))
+    if given.is_empty():
+        return None
+    text = given["text"].str.strip_chars("#=*-_<>[]() \t\r")
+    dates = given.select("line_no").hstack(timestamps.read(text)).drop_nulls("local_time")
+    dates = dates.filter(~pl.col("yearless")).with_columns(page=pl.col("line_no"))
+    found = parts.select("line_no", "number").join_asof(
+        dates.select("line_no", "page", "local_time", "zone"),
+        on="line_no",
+        check_sortedness=False,
+    )
+    several = found.select(pl.struct("page", "number").is_duplicated().any()).item()
+    return None if found["local_time"].null_count() or several else found
 
 
 def _damaged(lines: pl.DataFrame, reason: str) -> list[Rejected]:
