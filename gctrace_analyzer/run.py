@@ -329,7 +329,7 @@ class Run:
             )
             raise BadSettingError(
                 argument="between",
-                value=f"{low:g}s..{high:g}s",
+                value=_range_text(low, high),
                 expected=f"a range in which a cycle starts; {covered}",
             )
         return self._only(inside)
@@ -452,7 +452,7 @@ class Run:
             covered = self.intervals.select(pl.min("begin_s"), pl.max("end_s")).row(0)
             raise BadSettingError(
                 argument="between",
-                value=f"{low:g}s..{high:g}s",
+                value=_range_text(low, high),
                 expected="a range with two dumps that have times; the input covers "
                 f"{covered[0]:.3f} s to {covered[1]:.3f} s",
             )
@@ -482,6 +482,10 @@ class Run:
 def _rows(name: str, values: Sequence[PostMortem | Memory]) -> pl.DataFrame:
     rows = [each.to_dict() for each in values]
     return pl.DataFrame(rows, schema=schema.polars_schema(name), orient="row")
+
+
+def _range_text(low: float, high: float) -> str:
+    return f"{low:g}s.." + ("" if math.isinf(high) else f"{high:g}s")
 
 
 def _process_numbers(table: pl.DataFrame) -> str:

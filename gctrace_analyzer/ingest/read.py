@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -156,7 +157,7 @@ def _read_all(
     progress: Callable[[SourceFacts], None] | None,
 ) -> tuple[list[Part], list[str]]:
     parts: list[Part] = []
-    notes: list[str] = []
+    origins, notes = _each_once(origins)
     empty: list[NoDataError] = []
     for origin in origins:
         try:
@@ -182,6 +183,32 @@ def _read_all(
         # A part of a rotated log may have no cycles.
         warnings.warn(str(error).partition("\n")[0], GctraceWarning, stacklevel=2)
     return parts, notes
+
+
+def _each_once(origins: Sequence[Input]) -> tuple[list[Input], list[str]]:
+    """Returns the inputs without files that were named before, and a note on each of those."""
+    seen: set[str] = set()
+    once: list[Input] = []
+    notes: list[str] = []
+    for origin in origins:
+        path = _real_path(origin)
+        if path in seen:
+            notes.append(f"{origin} is given more than once, and was read once.")
+            continue
+        once.append(origin)
+        if path:
+            seen.add(path)
+    return once, list(dict.fromkeys(notes))
+
+
+def _real_path(origin: Input) -> str:
+    """Returns the path of a file without links; empty if it is none."""
+    if not isinstance(origin, str | Path):
+        return ""
+    try:
+        return str(Path(origin).resolve(strict=True))
+    except (OSError, ValueError):
+        return ""
 
 
 def complete_part(part: Part, clock: Clock) -> list[str]:
