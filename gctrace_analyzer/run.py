@@ -85,9 +85,13 @@ class Run:
 
     def __repr__(self) -> str:
         names = ", ".join(source.name for source in self.sources) or "frame"
-        number = len(self.processes)
-        counted = "1 process" if number == 1 else f"{number} processes"
-        return f"<Run of {names}: {len(self.cycles)} cycles, {counted}>"
+        only_dumps = self.cycles.is_empty() and len(self.memstats)
+        rows, what = (self.memstats, "dump") if only_dumps else (self.cycles, "cycle")
+        processes = len(self.processes)
+        return (
+            f"<Run of {names}: {len(rows)} {what}{'' if len(rows) == 1 else 's'}, "
+            f"{processes} process{'' if processes == 1 else 'es'}>"
+        )
 
     def _repr_html_(self) -> str:
         return _notebook_cell(self.report())

@@ -139,7 +139,7 @@ def duration_s(value: str | float, *, argument: str = "duration") -> float:
     >>> duration_s("90s"), duration_s("1m30s"), duration_s("250ms"), duration_s(2)
     (90.0, 90.0, 0.25, 2.0)
     """
-    if not isinstance(value, str) and math.isfinite(value) and value >= 0:
+    if isinstance(value, int | float) and math.isfinite(value) and value >= 0:
         return float(value)
     text = str(value)
     total, at = 0.0, 0

@@ -54,7 +54,7 @@ def from_record(value: Mapping[str, Any]) -> Row:
     return row
 
 
-_PRINTED = re.compile(r"\s*(\d[\d,]{0,40}(?:\.\d{1,30})?)\s*([a-zA-Zµ]{0,5})\s*")
+_PRINTED = re.compile(r"(\d[\d,]{0,40}(?:\.\d{1,30})?) ?([a-zA-Zµ]{0,5})")
 
 
 def _quantity(column: str, given: Any, factor: int) -> tuple[float | int | None, int]:
@@ -72,7 +72,7 @@ def _quantity(column: str, given: Any, factor: int) -> tuple[float | int | None,
 
 def _printed(column: str, text: str, factor: int) -> tuple[float | int | None, int]:
     """Returns a number that is a text, such as `18.9ms` or `87 MiB`, and what its digits count."""
-    found = _PRINTED.fullmatch(text)
+    found = _PRINTED.fullmatch(text.strip())
     if found is None:
         return None, 1
     return quantity(column, found[1].replace(",", ""), found[2].lower(), factor)
