@@ -17,6 +17,8 @@ USUAL: dict[str, Any] = {
     "idle_cpu_s": 0.5, "assist_cpu_s": 1.0, "cpu_s": 6.0, "procs": 2, "stw_total_ms": 2.0,
     "stw_max_ms": 0.5, "new_max_ms": 0.5, "has_fraction": False, "source": "log", "line_no": 1,
     "estimated": [], "shown_gogc": None, "live_is_read": False,
+    "stacks_mib": 1.0, "rss_mib": 130.0, "heap_sys_mib": 110.0, "heap_inuse_mib": 95.0,
+    "heap_released_mib": 5.0, "other_mib": 10.0,
 }  # fmt: skip
 """Five seconds of a program with 10 cycles, each of which allocates 12 MiB of a goal of 100 MiB
 that the memory limit sets. GC takes 40 % of the CPU."""
