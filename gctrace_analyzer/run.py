@@ -453,12 +453,14 @@ class Run:
             (pl.col("begin_s") >= low) & (pl.col("end_s") <= high)
         ).drop_nulls("begin_at")
         if inside.is_empty():
-            covered = self.intervals.select(pl.min("begin_s"), pl.max("end_s")).row(0)
+            begin, end = self.intervals.select(pl.min("begin_s"), pl.max("end_s")).row(0)
+            expected = (
+                f"a range with two dumps; the input covers {begin:.3f} s to {end:.3f} s"
+                if self.intervals["begin_at"].count()
+                else "an input whose dumps have dates: those of this one have none"
+            )
             raise BadSettingError(
-                argument="between",
-                value=_range_text(low, high),
-                expected="a range with two dumps that have times; the input covers "
-                f"{covered[0]:.3f} s to {covered[1]:.3f} s",
+                argument="between", value=_range_text(low, high), expected=expected
             )
         spans = inside.group_by("process").agg(pl.col("begin_at").min(), pl.col("end_at").max())
         memstats = self.memstats

@@ -32,10 +32,29 @@ _DATE = (
 """A line that a loop prints between two pages, such as the output of `date`."""
 
 
+_QUERIED = r"^(?:(?P<series>.*\S) =>)?\s*(?:(?P<value>\S+) @\[(?P<at>[0-9.]+)\])?\s*$"
+"""`promtool query range` prints a series with `=>`, and then its values, one per line."""
+
+
 def lines_of(text: str) -> pl.DataFrame:
-    """Returns the lines of a text with their numbers."""
+    """Returns the lines of a text with their numbers, answers of `promtool query` as samples."""
     lines = pl.Series("text", [text]).str.split("\n").explode()
-    return pl.DataFrame({"text": lines}).with_row_index("line_no", offset=1)
+    table = pl.DataFrame({"text": lines}).with_row_index("line_no", offset=1)
+    if " =>" not in text or " @[" not in text:
+        return table
+    parts = pl.col("text").str.extract_groups(_QUERIED).struct
+    names = ("series", "value", "at")
+    found = table.with_columns(parts.field(name).alias(name) for name in names)
+    series = pl.col("series").forward_fill()
+    sample = pl.concat_str(series, "value", "at", separator=" ")
+    # A line that is cut is rejected with the series that it belongs to.
+    cut = pl.when(pl.col("text").str.contains(" @[", literal=True)).then(
+        pl.concat_str(series, "text", separator=" ")
+    )
+    is_series = pl.col("series").is_not_null() & pl.col("value").is_null()
+    return found.select("line_no", pl.coalesce(sample, cut, "text").alias("text")).filter(
+        ~found.select(is_series).to_series()
+    )
 
 
 def read(text: str, samples: Samples) -> list[Rejected]:

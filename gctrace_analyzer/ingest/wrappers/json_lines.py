@@ -62,7 +62,7 @@ _TIMES = (
     "datetime", "eventTime", "asctime", "TimeGenerated", "_time", "Time", "date", "Date", "dt",
     "_ts", "timestamp_nanos", "observedTimestamp",
 )  # fmt: skip
-_IDENTITY = {
+IDENTITY = {
     "host": ("_HOSTNAME", "nodeName", "hostname", "host", "Host", "_host", "Computer",
              "kubernetes.host",
              "kubernetes.node_name"),
@@ -92,7 +92,7 @@ _FLAT = tuple(
         (
             *_MESSAGES,
             *_TIMES,
-            *(name for names in _IDENTITY.values() for name in names if "." not in name),
+            *(name for names in IDENTITY.values() for name in names if "." not in name),
             "__MONOTONIC_TIMESTAMP",
             "__CURSOR",
             *_NATIVE,
@@ -101,7 +101,7 @@ _FLAT = tuple(
 )
 _KUBERNETES = [
     name.partition(".")[2]
-    for names in _IDENTITY.values()
+    for names in IDENTITY.values()
     for name in names
     if name.startswith("kubernetes.")
 ]
@@ -153,7 +153,7 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
     counts = _counted(table)
     metadata = {
         column: pl.coalesce(_of(given, names))
-        for column, names in _IDENTITY.items()
+        for column, names in IDENTITY.items()
         if _of(given, names)
     }
     if _of(given, _TIMES):

@@ -16,6 +16,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.metrics.intervals import intervals
 from gctrace_analyzer.analysis.settings import Known, Settings
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import logfile
 from tests.helpers.metrics import CORPUS, recording
 
@@ -115,6 +116,13 @@ def test_a_part_of_the_time() -> None:
     assert 0 < part.summary().cycles < run.summary().cycles
     with pytest.raises(BadSettingError, match="the input covers"):
         run.between("1h", "2h")
+
+
+def test_a_part_of_the_time_of_dumps_without_dates_says_why_not() -> None:
+    page = "go_gc_duration_seconds_count {n}\ngo_memstats_last_gc_time_seconds {at}\n"
+    text = "".join(page.format(n=n, at=1_770_000_000 + 5 * n) for n in range(1, 7))
+    with pytest.raises(BadSettingError, match="those of this one have none"):
+        read_text(text).between("1s", "9s")
 
 
 def test_windows_have_the_totals_of_the_intervals() -> None:

@@ -55,3 +55,37 @@ def test_one_date_above_all_pages_is_not_the_time_of_each() -> None:
     found = read_text(text).table("memstats")
     assert len(found) == 4
     assert found["logged_at"].null_count() == 4
+
+
+def test_answers_of_promtool_query_are_read() -> None:
+    """`promtool query range` prints each series above its values, `query instant` on one line."""
+    at = [int((FIRST + timedelta(seconds=15 * n)).timestamp()) for n in range(4)]
+    labels = '{instance="web1:8080", job="api"}'
+    values = {
+        "go_memstats_alloc_bytes_total": [n * 1e8 for n in range(4)],
+        "go_gc_duration_seconds_count": [float(n) for n in range(4)],
+        "go_memstats_next_gc_bytes": [2e7] * 4,
+    }
+    ranges = "".join(
+        f"{name}{labels} =>\n" + "".join(f"{v:g} @[{t}]\n" for v, t in zip(of, at, strict=True))
+        for name, of in values.items()
+    )
+    run = read_text(ranges)
+    assert run.summary().gc_per_s == pytest.approx(1 / 15)
+    assert run.table("memstats")["host"].unique().to_list() == ["web1:8080"]
+    assert run.rejected.is_empty()
+    instant = "".join(
+        f"{name}{labels} => {of[0]:g} @[{at[0]}.885]\n" for name, of in values.items()
+    )
+    (row,) = read_text(instant).table("memstats").to_dicts()
+    assert row["next_gc_bytes"] == 20_000_000
+
+
+def test_a_damaged_line_of_promtool_is_rejected() -> None:
+    text = (
+        "go_memstats_next_gc_bytes =>\n2e+07 @[1770112800]\n2e+07 @[17701\n"
+        "go_memstats_alloc_bytes_total =>\n1e+07 @[1770112800]\n"
+    )
+    run = read_text(text)
+    assert len(run.table("memstats")) == 1
+    assert run.rejected["line_no"].to_list() == [3]
