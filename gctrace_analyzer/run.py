@@ -24,6 +24,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.present import text
+from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.plots.accessor import Plots
 from gctrace_analyzer.present.report import Report
 
@@ -85,13 +86,10 @@ class Run:
 
     def __repr__(self) -> str:
         names = ", ".join(source.name for source in self.sources) or "frame"
-        only_dumps = self.cycles.is_empty() and len(self.memstats)
-        rows, what = (self.memstats, "dump") if only_dumps else (self.cycles, "cycle")
-        processes = len(self.processes)
-        return (
-            f"<Run of {names}: {len(rows)} {what}{'' if len(rows) == 1 else 's'}, "
-            f"{processes} process{'' if processes == 1 else 'es'}>"
-        )
+        rows = count(len(self.cycles), "cycle")
+        if self.cycles.is_empty() and len(self.memstats):
+            rows = count(len(self.memstats), "dump")
+        return f"<Run of {names}: {rows}, {count(len(self.processes), 'process', 'processes')}>"
 
     def _repr_html_(self) -> str:
         return _notebook_cell(self.report())
@@ -331,11 +329,8 @@ class Run:
                 if last is None
                 else f"the log covers {first:.3f} s to {last:.3f} s"
             )
-            raise BadSettingError(
-                argument="between",
-                value=_range_text(low, high),
-                expected=f"a range in which a cycle starts; {covered}",
-            )
+            expected = f"a range in which a cycle starts; {covered}"
+            raise BadSettingError("between", units.range_text(low, high), expected)
         return self._only(inside)
 
     def line_range(self, first: int, last: int) -> Run:
@@ -454,14 +449,10 @@ class Run:
         ).drop_nulls("begin_at")
         if inside.is_empty():
             begin, end = self.intervals.select(pl.min("begin_s"), pl.max("end_s")).row(0)
-            expected = (
-                f"a range with two dumps; the input covers {begin:.3f} s to {end:.3f} s"
-                if self.intervals["begin_at"].count()
-                else "an input whose dumps have dates: those of this one have none"
-            )
-            raise BadSettingError(
-                argument="between", value=_range_text(low, high), expected=expected
-            )
+            expected = f"a range with two dumps; the input covers {begin:.3f} s to {end:.3f} s"
+            if not self.intervals["begin_at"].count():
+                expected = "an input whose dumps have dates: those of this one have none"
+            raise BadSettingError("between", units.range_text(low, high), expected)
         spans = inside.group_by("process").agg(pl.col("begin_at").min(), pl.col("end_at").max())
         memstats = self.memstats
         kept = memstats.join(spans, on="process", how="left", maintain_order="left").select(
@@ -488,10 +479,6 @@ class Run:
 def _rows(name: str, values: Sequence[PostMortem | Memory]) -> pl.DataFrame:
     rows = [each.to_dict() for each in values]
     return pl.DataFrame(rows, schema=schema.polars_schema(name), orient="row")
-
-
-def _range_text(low: float, high: float) -> str:
-    return f"{low:g}s.." + ("" if math.isinf(high) else f"{high:g}s")
 
 
 def _process_numbers(table: pl.DataFrame) -> str:

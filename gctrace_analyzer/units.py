@@ -153,6 +153,15 @@ def duration_s(value: str | float, *, argument: str = "duration") -> float:
     return total
 
 
+def range_text(begin_s: float, end_s: float) -> str:
+    """Formats a range of time as it is written on a command line.
+
+    >>> range_text(10.5, 20), range_text(60, math.inf)
+    ('10.5s..20s', '60s..')
+    """
+    return f"{begin_s:g}s.." + ("" if math.isinf(end_s) else f"{end_s:g}s")
+
+
 def cpus_text(cpus: float) -> str:
     """Formats a number of CPUs.
 
