@@ -330,7 +330,8 @@ class Run:
                 else f"the log covers {first:.3f} s to {last:.3f} s"
             )
             expected = f"a range in which a cycle starts; {covered}"
-            raise BadSettingError("between", units.range_text(low, high), expected)
+            value = units.range_text(low, high)
+            raise BadSettingError(argument="between", value=value, expected=expected)
         return self._only(inside)
 
     def line_range(self, first: int, last: int) -> Run:
@@ -452,7 +453,8 @@ class Run:
             expected = f"a range with two dumps; the input covers {begin:.3f} s to {end:.3f} s"
             if not self.intervals["begin_at"].count():
                 expected = "an input whose dumps have dates: those of this one have none"
-            raise BadSettingError("between", units.range_text(low, high), expected)
+            value = units.range_text(low, high)
+            raise BadSettingError(argument="between", value=value, expected=expected)
         spans = inside.group_by("process").agg(pl.col("begin_at").min(), pl.col("end_at").max())
         memstats = self.memstats
         kept = memstats.join(spans, on="process", how="left", maintain_order="left").select(

@@ -133,10 +133,10 @@ def _best(
     """Returns the setting to recommend with the reason, or None and why there is none."""
     if present["thrash"] == "risk" or not _fits(present, found):
         if present["thrash"] == "risk" and found.room_mib is None:
+            least = math.ceil(found.least_limit)
             return None, (
                 f"the present limit is less than 25 % above the largest live heap of "
-                f"{found.live_max:,.0f} MiB: raise it to at least {math.ceil(found.least_limit)} MiB "
-                "if there is room"
+                f"{found.live_max:,.0f} MiB: raise it to at least {least} MiB if there is room"
             )
         # GOGC does not help here, so prefer a setting with the present one.
         same = [each for each in rows if each["gogc"] == found.now.gogc]
