@@ -219,9 +219,8 @@ class NoDataError(GctraceError, ValueError):
             "Start the program with GODEBUG=gctrace=1 and keep its standard error:\n"
             "    GODEBUG=gctrace=1 ./server 2> run.log"
         )
-        return cls(
-            path, f"{count}, none of them gctrace output", hint, lines=lines, first=first
-        )
+        problem = f"{count}, none of them gctrace output, MemStats or Go metrics"
+        return cls(path, problem, hint, lines=lines, first=first)
 
     @classmethod
     def no_go_metrics(cls, path: str) -> NoDataError:

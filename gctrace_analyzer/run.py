@@ -24,6 +24,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.present import text
+from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.plots.accessor import Plots
 from gctrace_analyzer.present.report import Report
 
@@ -85,9 +86,10 @@ class Run:
 
     def __repr__(self) -> str:
         names = ", ".join(source.name for source in self.sources) or "frame"
-        number = len(self.processes)
-        counted = "1 process" if number == 1 else f"{number} processes"
-        return f"<Run of {names}: {len(self.cycles)} cycles, {counted}>"
+        rows = count(len(self.cycles), "cycle")
+        if self.cycles.is_empty() and len(self.memstats):
+            rows = count(len(self.memstats), "dump")
+        return f"<Run of {names}: {rows}, {count(len(self.processes), 'process', 'processes')}>"
 
     def _repr_html_(self) -> str:
         return _notebook_cell(self.report())
@@ -327,11 +329,9 @@ class Run:
                 if last is None
                 else f"the log covers {first:.3f} s to {last:.3f} s"
             )
-            raise BadSettingError(
-                argument="between",
-                value=f"{low:g}s..{high:g}s",
-                expected=f"a range in which a cycle starts; {covered}",
-            )
+            expected = f"a range in which a cycle starts; {covered}"
+            value = units.range_text(low, high)
+            raise BadSettingError(argument="between", value=value, expected=expected)
         return self._only(inside)
 
     def line_range(self, first: int, last: int) -> Run:
@@ -449,13 +449,12 @@ class Run:
             (pl.col("begin_s") >= low) & (pl.col("end_s") <= high)
         ).drop_nulls("begin_at")
         if inside.is_empty():
-            covered = self.intervals.select(pl.min("begin_s"), pl.max("end_s")).row(0)
-            raise BadSettingError(
-                argument="between",
-                value=f"{low:g}s..{high:g}s",
-                expected="a range with two dumps that have times; the input covers "
-                f"{covered[0]:.3f} s to {covered[1]:.3f} s",
-            )
+            begin, end = self.intervals.select(pl.min("begin_s"), pl.max("end_s")).row(0)
+            expected = f"a range with two dumps; the input covers {begin:.3f} s to {end:.3f} s"
+            if not self.intervals["begin_at"].count():
+                expected = "an input whose dumps have dates: those of this one have none"
+            value = units.range_text(low, high)
+            raise BadSettingError(argument="between", value=value, expected=expected)
         spans = inside.group_by("process").agg(pl.col("begin_at").min(), pl.col("end_at").max())
         memstats = self.memstats
         kept = memstats.join(spans, on="process", how="left", maintain_order="left").select(

@@ -836,6 +836,7 @@ MEMORY = (
     Column("needed_max_mib", "Float64", "MiB", "the same, largest", _HELD),
     Column("needed_is", "String", "", "which of the two `needed_mib` is", _HELD),
     Column("idle_unreleased_mib", "Float64", "MiB", "idle heap memory that was not returned", _HELD),
+    Column("spare_mib", "Float64", "MiB", "the same, without what the program allocates until the heap goal", _HELD),
     Column("fragmentation_mib", "Float64", "MiB", "memory in heap spans that holds no objects", _HELD),
     Column("sys_mib", "Float64", "MiB", "all memory that Go obtained from the system", _HELD),
     Column("off_heap_go_mib", "Float64", "MiB", "memory of the Go runtime outside the heap", _HELD),

@@ -139,7 +139,7 @@ def duration_s(value: str | float, *, argument: str = "duration") -> float:
     >>> duration_s("90s"), duration_s("1m30s"), duration_s("250ms"), duration_s(2)
     (90.0, 90.0, 0.25, 2.0)
     """
-    if not isinstance(value, str) and math.isfinite(value) and value >= 0:
+    if isinstance(value, int | float) and math.isfinite(value) and value >= 0:
         return float(value)
     text = str(value)
     total, at = 0.0, 0
@@ -151,6 +151,15 @@ def duration_s(value: str | float, *, argument: str = "duration") -> float:
     if at == 0 or at != len(text):
         raise BadSettingError(argument, text, "a duration such as 90s, 1m30s or 250ms")
     return total
+
+
+def range_text(begin_s: float, end_s: float) -> str:
+    """Formats a range of time as it is written on a command line.
+
+    >>> range_text(10.5, 20), range_text(60, math.inf)
+    ('10.5s..20s', '60s..')
+    """
+    return f"{begin_s:g}s.." + ("" if math.isinf(end_s) else f"{end_s:g}s")
 
 
 def cpus_text(cpus: float) -> str:

@@ -151,7 +151,7 @@ EXAMPLES = {
         levels=(2 * DEFAULT.alloc_mib_per_s_per_proc,),
     ),
     "GC036": Example(f"{_RULES}/fragmentation.csv", chart=("memory memory",)),
-    "GC037": Example(f"{_OWN}/gogc200/memstats.csv.gz", chart=("memory memory",)),
+    "GC037": Example(f"{_GC}/go1.18-manygoroutines/memstats.csv", chart=("memory memory",)),
     "GC038": Example("samples/oom-journal.jsonl", chart=("timeline heap",)),
     "GC039": Example("samples/oom-journal.jsonl", chart=("timeline heap",)),
     "GC041": Example(f"{_GC}/pre-1.9/go1.5.3.log"),

@@ -83,6 +83,14 @@ def test_a_frame_with_only_some_columns_is_enough() -> None:
     assert summary.gc_cpu_share is None
 
 
+def test_a_frame_without_goals_says_nothing_of_gogc() -> None:
+    frame = gca.cycles(LOG).select("gc_num", "start_s", "heap_live_mib")
+    run = gca.from_frame(frame)
+    assert "GC019" not in run.findings()["id"].to_list()
+    assert "GOGC is off" not in str(run.summary())
+    assert " –  ms" not in str(run.summary())
+
+
 def test_a_frame_of_something_else_is_a_clear_error() -> None:
     with pytest.raises(gca.MissingColumnsError, match="lacks gc_num"):
         gca.from_frame(pl.DataFrame({"a": [1]}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -137,3 +138,8 @@ def test_time_ranges_may_be_open_but_not_reversed() -> None:
     for text in ("60s", "120s..60s"):
         with pytest.raises(gca.BadSettingError):
             units.span_s(text)
+
+
+def test_a_time_of_day_is_no_duration() -> None:
+    with pytest.raises(gca.BadSettingError, match="Expected a duration"):
+        units.duration_s(datetime(2026, 1, 1, tzinfo=UTC))  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from gctrace_analyzer.analysis import windows as windows_of
 from gctrace_analyzer.analysis.caveats import diagnosed
 from gctrace_analyzer.analysis.checks import ServiceLevel, service_levels
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.gogc_levels import with_known_limit
 from gctrace_analyzer.analysis.metrics import findings as metrics_findings
 from gctrace_analyzer.analysis.metrics.dumps import Dumps
 from gctrace_analyzer.analysis.metrics.overlap import Overlap, overlap
@@ -130,7 +132,12 @@ class Analysis:
     @cached_property
     def metrics(self) -> pl.DataFrame:
         """The cycles with the columns of `schema.METRICS`."""
-        return derived.with_metrics(self.cycles)
+        found = derived.with_metrics(self.cycles)
+        limit, gogc = (self.settings.value(name) for name in ("memory_limit_mib", "gogc"))
+        if not limit or found.is_empty():
+            return found
+        given = None if gogc is None else math.inf if gogc == "off" else float(gogc)
+        return with_known_limit(found, float(limit), given, self.thresholds)
 
     @cached_property
     def durations(self) -> pl.DataFrame:

@@ -50,6 +50,14 @@ and if its goals differ by this share: if the live heap grows, or swings widely.
 raise goals as the live heap grows; with other memory outside the heap they differ by a tenth."""
 
 
+_BELOW_LIMIT, _FAR_BELOW_LIMIT = 0.75, 0.6
+"""Shares of a known memory limit: what it leaves to the heap is above the first, and goals below
+the second are not set by it. Go uses about 10 MiB outside the heap, and more in large programs."""
+
+_LOWERED = 0.8
+"""Share of GOGC. A goal with a lower effective GOGC is not set by that GOGC."""
+
+
 @dataclass(frozen=True, slots=True)
 class LastLevel:
     """The last of several levels of GOGC: the setting of a program that changed it.
@@ -195,6 +203,43 @@ def last_level(
     if own.is_empty() or not enough:
         return None
     return LastLevel(last["gogc"], own["gc_num"][0], own["start_s"][0], len(own))
+
+
+def with_known_limit(
+    cycles: pl.DataFrame, limit_mib: float, gogc: float | None, thresholds: Thresholds
+) -> pl.DataFrame:
+    """Returns the cycles with `goal_set_by` corrected by a memory limit that is known.
+
+    Goals of a constant live heap look like a lower GOGC. If they are just below the limit, and
+    others far below it had a higher GOGC, the limit set them.
+
+    Args:
+        cycles: with `goal_set_by` and `effective_gogc`.
+        limit_mib: the memory limit.
+        gogc: GOGC if it is known, else None.
+        thresholds: from which live heap on goals show GOGC.
+    """
+    goal, effective = pl.col("heap_goal_mib"), pl.col("effective_gogc")
+    setter = pl.col("goal_set_by").cast(pl.String)
+    open_ = setter.is_null() | (setter == "gogc")
+    large = (pl.col("heap_live_mib") >= thresholds.gogc_min_live_mib) & ~pl.col("forced")
+    free = open_ & large & (effective > 0) & (goal < _FAR_BELOW_LIMIT * limit_mib)
+    free = free.fill_null(value=False)
+    free_gogc = effective.filter(free)
+    shown = pl.when(free_gogc.count() >= _FEWEST).then(free_gogc.median()).over("process")
+    own = shown if gogc is None else pl.lit(gogc)
+    near = goal.is_between(_BELOW_LIMIT * limit_mib, limit_mib)
+    limited = open_ & near & (effective < _LOWERED * own)
+    # Where the limit sets others, those that are free of it only looked unclear.
+    cleared = free & setter.is_null() & limited.any().over("process")
+    return cycles.with_columns(
+        goal_set_by=pl.when(limited)
+        .then(pl.lit("memory-limit"))
+        .when(cleared)
+        .then(pl.lit("gogc"))
+        .otherwise(setter)
+        .cast(pl.Categorical)
+    )
 
 
 def of_cycles(frame: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:

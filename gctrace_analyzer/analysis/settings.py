@@ -236,18 +236,39 @@ def _gogc(variable: str | None) -> float | str | None:
     return "off" if percent is None else percent
 
 
+METRICS = "metrics"
+"""The source of what metrics show begins with this."""
+
+
 def _of_metrics(memstats: pl.DataFrame) -> dict[str, Known]:
     names = ("gogc_pct", "gomemlimit_bytes", "go_version")
     last = {name: memstats[name].drop_nulls() for name in names}
     found = {}
     if len(last["gogc_pct"]):
         gogc = last["gogc_pct"][-1]
-        found["gogc"] = Known("off" if gogc < 0 else float(gogc), "metrics")
+        found["gogc"] = Known("off" if gogc < 0 else float(gogc), METRICS + _earlier(memstats))
     if len(last["go_version"]) and go_version(last["go_version"][-1]):
-        found["go_version"] = Known(last["go_version"][-1], "metrics")
+        found["go_version"] = Known(last["go_version"][-1], METRICS)
     if len(last["gomemlimit_bytes"]):
-        found["memory_limit_mib"] = Known(_mib(last["gomemlimit_bytes"][-1]), "metrics")
+        found["memory_limit_mib"] = Known(_mib(last["gomemlimit_bytes"][-1]), METRICS)
     return found
+
+
+_MOST_EARLIER = 3
+"""Values of GOGC. A program that sets it by its load has any number of them."""
+
+
+def _earlier(memstats: pl.DataFrame) -> str:
+    """Returns which values of GOGC a process had before the last one, as the end of a sentence."""
+    if memstats["process"].n_unique() != 1:
+        return ""
+    values = memstats["gogc_pct"].drop_nulls()
+    levels = values.filter((values != values.shift()).fill_null(value=True))[:-1]
+    if levels.is_empty():
+        return ""
+    texts = ["off" if each < 0 else f"{each:g}" for each in levels[-_MOST_EARLIER:]]
+    more = "others, " if len(levels) > _MOST_EARLIER else ""
+    return f", after {more}{', '.join(texts)}"
 
 
 _LONGEST_REST_S = 185.0

@@ -103,6 +103,16 @@ def falls(at: pl.Series) -> bool:
     return bool(back and steps.sum() < 0 and (steps <= 0).sum() >= MOSTLY * len(steps))
 
 
+def local_s(frame: pl.DataFrame) -> pl.Series:
+    """Returns the local times of a frame in seconds: without a zone, their distances are known."""
+    return (frame["local_time"].dt.epoch("us") / 1e6).alias("local_s")
+
+
+def steps_back(times_s: pl.Series) -> bool:
+    """Returns whether some local time is before an earlier one, as when clocks are set back."""
+    return bool((times_s.drop_nulls().diff() < 0).any())
+
+
 def _is_repeated_hour(steps_s: pl.Series) -> bool:
     """Returns whether the only step back is that of clocks at the end of daylight saving time."""
     back = steps_s.filter(steps_s < 0)

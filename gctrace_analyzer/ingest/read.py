@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -156,7 +157,7 @@ def _read_all(
     progress: Callable[[SourceFacts], None] | None,
 ) -> tuple[list[Part], list[str]]:
     parts: list[Part] = []
-    notes: list[str] = []
+    origins, notes = _each_once(origins)
     empty: list[NoDataError] = []
     for origin in origins:
         try:
@@ -182,6 +183,32 @@ def _read_all(
         # A part of a rotated log may have no cycles.
         warnings.warn(str(error).partition("\n")[0], GctraceWarning, stacklevel=2)
     return parts, notes
+
+
+def _each_once(origins: Sequence[Input]) -> tuple[list[Input], list[str]]:
+    """Returns the inputs without files that were named before, and a note on each of those."""
+    seen: set[str] = set()
+    once: list[Input] = []
+    notes: list[str] = []
+    for origin in origins:
+        path = _real_path(origin)
+        if path in seen:
+            notes.append(f"{origin} is given more than once, and was read once.")
+            continue
+        once.append(origin)
+        if path:
+            seen.add(path)
+    return once, list(dict.fromkeys(notes))
+
+
+def _real_path(origin: Input) -> str:
+    """Returns the path of a file without links; empty if it is none."""
+    if not isinstance(origin, str | Path):
+        return ""
+    try:
+        return str(Path(origin).resolve(strict=True))
+    except (OSError, ValueError):
+        return ""
 
 
 def complete_part(part: Part, clock: Clock) -> list[str]:
@@ -212,6 +239,12 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
     part.memstats = table[0] if table else None
     if not undated:
         return []
+    part.messages = [
+        frame.hstack([clocks.local_s(before)]) if "local_time" in before.columns else frame
+        for frame, before in zip(part.messages, groups[-2], strict=True)
+    ]
+    if part.memstats is not None and "local_time" in groups[-1][0].columns:
+        part.memstats = _with_local_distances(part.memstats, clocks.local_s(groups[-1][0]))
     yearless = any("yearless" in frame.columns and frame["yearless"].any() for frame in flat)
     options = {"year": yearless and clock.year is None, "tz": clock.tz is None}
     missing = [name for name, needed in options.items() if needed]
@@ -226,6 +259,15 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
     lacks = " and ".join(words[name] for name in missing)
     settings = " and ".join(f"`{name}`" for name in missing)
     return [f"{part.facts.name}: {count} without a {lacks}; set {settings} to use them."]
+
+
+def _with_local_distances(memstats: pl.DataFrame, local_s: pl.Series) -> pl.DataFrame:
+    """Returns dumps with `elapsed_s` from times whose zone is unknown, if nothing else gives it."""
+    known = "elapsed_s" in memstats.columns and memstats["elapsed_s"].count()
+    if known or memstats["logged_at"].count() or clocks.steps_back(local_s):
+        return memstats
+    since = (local_s - local_s.min()).alias("elapsed_s")
+    return memstats.drop("elapsed_s", strict=False).hstack([since])
 
 
 def _add_rows_of_messages(part: Part) -> None:

@@ -15,7 +15,12 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
-from gctrace_analyzer.errors import MissingInputError, NoDataError, UnreadableInputError
+from gctrace_analyzer.errors import (
+    BadSettingError,
+    MissingInputError,
+    NoDataError,
+    UnreadableInputError,
+)
 from gctrace_analyzer.ingest.compression import DamagedError, compression, unpacked
 
 if TYPE_CHECKING:
@@ -40,6 +45,11 @@ Input = str | Path | IO[bytes] | IO[str]
 
 _NOT_LOGS = {
     b"PK\x03\x04": ("a zip archive", "Unpack it and name the log inside."),
+    b"PAR1": (
+        "a Parquet file",
+        "In Python, gctrace_analyzer.from_frame(polars.read_parquet(...)) reads cycles that\n"
+        "  were written to one.",
+    ),
     b"LPKSHHRH": (
         "a binary journal",
         "Convert it first: journalctl --file FILE -o json > journal.json",
@@ -260,12 +270,22 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
     if origin == "-":
         return sys.stdin.buffer, False, "<stdin>"
     if not isinstance(origin, str | Path):
+        if not hasattr(origin, "read"):
+            raise BadSettingError(
+                argument="origins",
+                value=f"a {type(origin).__name__}",
+                expected="paths, each as an argument of its own (`*paths`), or open files such as "
+                "io.StringIO(text)",
+            )
         return origin, False, str(getattr(origin, "name", "<stream>"))
     path = Path(origin)
     try:
         return path.open("rb"), True, str(origin)
     except FileNotFoundError as err:
-        problem, hint = "no such file", f"Looked for it in {Path.cwd()}."
+        problem = "no such file"
+        hint = f"Looked for it in {path.parent if path.is_absolute() else Path.cwd()}."
+        if "\n" in str(origin):
+            hint = "It is a text, not a path: read io.StringIO(text) instead."
         raise MissingInputError(str(origin), problem, hint) from err
     except IsADirectoryError as err:
         problem, hint = "a folder, not a log", f"Name the files in it: {path / '*.log'}"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+from typing import Any
+
 import polars as pl
 import pytest
 
@@ -187,3 +190,39 @@ def test_samples_of_metrics_have_no_last_level() -> None:
     assert last_level(cycles, steady(cycles, DEFAULT), DEFAULT) is not None
     samples = cycles.with_columns(gc_num=pl.lit(None, pl.Int64))
     assert last_level(samples, steady(samples, DEFAULT), DEFAULT) is None
+
+
+def two_levels(n: int) -> int:
+    """A live heap that rises from 21 to 67 MiB and stays there."""
+    return 21 if n <= 20 else 67 + (n % 7 == 0)
+
+
+def of_two_levels(**options: Any) -> gca.Run:
+    """Goals of 43 MiB under GOGC=100, then of 77 MiB: under GOGC=15, or under a limit."""
+    text = log_of(
+        110, live=two_levels, goal=lambda n: 43 + n % 2 if n <= 21 else 77 - (n % 7 == 0)
+    )
+    return gca.read(io.BytesIO(text.encode()), **options)
+
+
+def limited_in(run: gca.Run) -> int:
+    return setters(run).get("memory-limit", 0)
+
+
+def test_goals_just_below_a_known_limit_are_no_change_of_gogc() -> None:
+    assert "GC026" in of_two_levels().findings()["id"].to_list()
+    run = of_two_levels(memory_limit="90MiB")
+    assert limited_in(run) >= 85
+    assert setters(run)["gogc"] >= 18
+    assert "GC026" not in run.findings()["id"].to_list()
+    best = run.recommend().filter(pl.col("now")).row(0, named=True)
+    assert best["gogc"] == 100
+
+
+def test_a_limit_far_above_all_goals_explains_none() -> None:
+    assert limited_in(of_two_levels(memory_limit="900MiB")) == limited_in(of_two_levels())
+
+
+def test_a_low_gogc_that_is_known_sets_goals_below_the_limit_too() -> None:
+    known = of_two_levels(memory_limit="90MiB", gogc=15)
+    assert limited_in(known) == limited_in(of_two_levels())

@@ -214,7 +214,13 @@ def test_settings_of_metrics_are_the_latest_known() -> None:
         return known(Settings(), tables(memstats=frame)).to_dict()
 
     metrics = {"source": "metrics"}
-    assert of(gogc_pct=[50, 200, None])["gogc"] == {"value": 200.0, **metrics}
+    assert of(gogc_pct=[200, 200, None])["gogc"] == {"value": 200.0, **metrics}
+    changed = of(gogc_pct=[50, 50, -1, 200, None])["gogc"]
+    assert changed == {"value": 200.0, "source": "metrics, after 50, off"}
+    often = of(gogc_pct=[50, 60, 70, 80, 90], process=[0] * 5)["gogc"]
+    assert often["source"] == "metrics, after others, 60, 70, 80"
+    other = of(gogc_pct=[50, 200], process=[0, 1])["gogc"]
+    assert other == {"value": 200.0, **metrics}
     assert of(gogc_pct=[0])["gogc"] == {"value": 0.0, **metrics}
     assert of(gogc_pct=[-1])["gogc"] == {"value": "off", **metrics}
     assert of(gomemlimit_bytes=[MIB, 2 * MIB])["memory_limit_mib"] == {"value": 2, **metrics}

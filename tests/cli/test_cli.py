@@ -74,6 +74,7 @@ def complaint(
         ),
         ([STEADY, "-o", "/proc/report.md"], "/proc/report.md: cannot be written"),
         ([STEADY, "--between", "soon"], "invalid value 'soon' for --between"),
+        ([STEADY, "--between", "1h.."], "invalid value '3600s..' for --between"),
         (
             [STEADY, "--between", "1h..2h"],
             "'3600s..7200s' for --between.\n  Expected a range in which a cycle starts; the log covers 0.010 s to 1.9",

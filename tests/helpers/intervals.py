@@ -11,11 +11,14 @@ USUAL: dict[str, Any] = {
     "heap_goal_mib": 100.0, "goal_mib": 100.0, "goal_mib_before": 100.0, "heap_live_mib": 80.0,
     "live_row_mib": None, "live_row_mib_before": None, "roots_mib": 0.0, "roots_mib_before": 0.0,
     "heap_mib": None, "heap_mib_before": None, "heap_alloc_mib": 90.0, "memory_limit_mib": 120.0, "limit_known": True, "by_limit": True,
-    "by_limit_before": True, "limit_is_shown": False, "limiter_active": None, "gogc_pct": 100.0,
+    "by_limit_before": True, "goal_is_old": False, "goal_is_old_before": False,
+    "limit_is_shown": False, "limiter_active": None, "gogc_pct": 100.0,
     "gc_cpu_share": 0.4, "gc_cpu_base": 5.0, "gc_cpu_s": 4.0, "available_cpu_s": 10.0,
     "idle_cpu_s": 0.5, "assist_cpu_s": 1.0, "cpu_s": 6.0, "procs": 2, "stw_total_ms": 2.0,
     "stw_max_ms": 0.5, "new_max_ms": 0.5, "has_fraction": False, "source": "log", "line_no": 1,
     "estimated": [], "shown_gogc": None, "live_is_read": False,
+    "stacks_mib": 1.0, "rss_mib": 130.0, "heap_sys_mib": 110.0, "heap_inuse_mib": 95.0,
+    "heap_released_mib": 5.0, "other_mib": 10.0,
 }  # fmt: skip
 """Five seconds of a program with 10 cycles, each of which allocates 12 MiB of a goal of 100 MiB
 that the memory limit sets. GC takes 40 % of the CPU."""

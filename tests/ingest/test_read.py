@@ -148,3 +148,13 @@ def test_scavenges_are_numbered_by_the_cycle_before_them() -> None:
     run = read_text("\n".join(log) + "\n")
     assert run.table("scavenges")["after_gc"].to_list() == [2]
     assert run.table("pacer")["gc_num"].to_list() == [4]
+
+
+def test_a_file_that_is_given_twice_is_read_once(tmp_path: Path) -> None:
+    path = logfile(tmp_path / "run.log", [LINES["gc18"]])
+    link = tmp_path / "link.log"
+    link.symlink_to(path)
+    run = gca.read(path, str(path), link)
+    assert len(run.cycles) == 1
+    assert len(run.sources) == 1
+    assert any("is given more than once" in note for note in run.summary().warnings)

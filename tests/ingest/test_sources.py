@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -14,11 +15,12 @@ from pathlib import Path
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.errors import UnreadableInputError
+from gctrace_analyzer.errors import BadSettingError, MissingInputError, UnreadableInputError
 from gctrace_analyzer.ingest import sources
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
 from tests.helpers.lines import LINES
+from tests.helpers.logs import logfile
 
 LOG = (SAMPLES / "steady-go1.26.log").read_bytes()
 
@@ -394,3 +396,22 @@ def test_a_long_line_at_the_end_of_an_input_is_cut(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sources, "CHUNK_BYTES", 64)
     monkeypatch.setattr(sources, "LONG_LINE_BYTES", 300)
     assert b"".join(chunks_of(b"y" * 1000)[0]) == b"y" * 301 + b"\n"
+
+
+def test_what_is_no_path_says_what_to_pass(tmp_path: Path) -> None:
+    path = logfile(tmp_path / "run.log", [LINES["gc18"]])
+    for wrong in ([path], LINES["gc18"].encode()):
+        with pytest.raises(BadSettingError, match="an argument of its own"):
+            gca.read(wrong)  # type: ignore[arg-type]
+    with pytest.raises(MissingInputError, match=r"read io\.StringIO\(text\)"):
+        gca.read(LINES["gc18"] + "\n")
+    with pytest.raises(MissingInputError, match=f"Looked for it in {re.escape(str(tmp_path))}"):
+        gca.read(tmp_path / "none.log")
+
+
+def test_a_parquet_file_says_how_it_is_read(tmp_path: Path) -> None:
+    run = gca.read(logfile(tmp_path / "run.log", [LINES["gc18"]]))
+    run.cycles.write_parquet(tmp_path / "cycles.parquet")
+    with pytest.raises(UnreadableInputError, match="from_frame"):
+        gca.read(tmp_path / "cycles.parquet")
+    assert repr(run).endswith(": 1 cycle, 1 process>")

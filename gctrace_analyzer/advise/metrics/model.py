@@ -21,8 +21,11 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.advise.baseline import FEWEST_CYCLES, SAFE_LIMIT, thrashing
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.analysis.metrics.intervals import observed_pauses
+from gctrace_analyzer.analysis.metrics.summary import summarize
 from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.baseline import Baseline
@@ -75,7 +78,8 @@ class MetricsBaseline:
     Sizes are in MiB, rates per second. `share_of_room` is the share of the room between live heap
     and goal that a cycle allocates. `other` is the memory outside the heap that counts towards the
     limit. The process is the one with the most cycles. `traced_s` is the length of the gctrace that
-    shows what a cycle costs; None if there is none.
+    shows what a cycle costs; None if there is none. `since_s` is when GOGC was last changed;
+    None if it was not.
     """
 
     now: Setting
@@ -95,6 +99,7 @@ class MetricsBaseline:
     cpu_cores: float | None
     has_limit: bool
     traced_s: float | None = None
+    since_s: float | None = None
 
     @property
     def room_mib(self) -> float | None:
@@ -304,8 +309,15 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Metrics
     if analysis.longest_process is None:
         return "there are no GC cycles"
     own, summary = _observed(analysis)
+    since_s = _last_change_s(own)
+    if since_s is not None:
+        own = own.filter(pl.col("begin_s") >= since_s)
+        summary = summarize(own, observed_pauses(analysis.tables["cycle_pauses"], own))
     if own.is_empty() or summary.cycles < FEWEST_CYCLES:
-        return f"{summary.cycles} cycles: at least {FEWEST_CYCLES} are needed, 20 are better"
+        since = (
+            "" if since_s is None else f" since {duration_text(since_s)}, when GOGC was changed"
+        )
+        return f"{summary.cycles} cycles{since}: at least {FEWEST_CYCLES} are needed, 20 are better"
     means = own.select(
         roots=pl.mean_horizontal("roots_mib", "roots_mib_before").mean(),
         other=pl.col("other_mib").median(),
@@ -333,7 +345,16 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Metrics
     if summary.forced_cycles > DEFAULT.forced_share * summary.cycles:
         share = 100 * summary.forced_cycles / summary.cycles
         return f"the program forced {share:.0f} % of the cycles"
-    return _baseline(analysis, summary, means, other, live_max, len(own))
+    found = _baseline(analysis, summary, means, other, live_max, len(own))
+    return found if isinstance(found, str) else replace(found, since_s=since_s)
+
+
+def _last_change_s(own: pl.DataFrame) -> float | None:
+    """Returns since when all cycles are of the last GOGC; None if it was not changed."""
+    if own.is_empty() or own["process"].n_unique() != 1:
+        return None
+    old = own.filter(pl.any_horizontal("goal_is_old", "goal_is_old_before"))
+    return float(old["end_s"][-1]) if len(old) else None
 
 
 def _baseline(

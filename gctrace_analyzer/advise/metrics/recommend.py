@@ -65,6 +65,11 @@ def caveats(found: MetricsBaseline) -> Iterator[str]:
             f"the load is that of {duration_text(found.summary.span_s or 0.0)} of metrics, the "
             f"cost of a cycle that of {duration_text(found.traced_s)} of gctrace"
         )
+    if found.since_s is not None:
+        yield (
+            "GOGC was changed while the program ran: predicted from the samples since "
+            f"{duration_text(found.since_s)}"
+        )
     if found.summary.gc_cpu_share is None:
         most = ""
         if found.cpu_cores is not None:
@@ -90,7 +95,8 @@ def recommend(
     rows = [each for each in rows if each["thrash"] == "no" and _fits(each, found)]
     best, why = _best(found, present, rows, aim, gc_cpu_target)
     if best is None:
-        present["why"] = f"no change: {why}"
+        needs_limit = present["thrash"] == "risk" and found.room_mib is None
+        present["why"] = why if needs_limit else f"no change: {why}"
         ranked = [present]
     else:
         best["why"] = why
@@ -126,6 +132,12 @@ def _best(
 ) -> tuple[Row | None, str]:
     """Returns the setting to recommend with the reason, or None and why there is none."""
     if present["thrash"] == "risk" or not _fits(present, found):
+        if present["thrash"] == "risk" and found.room_mib is None:
+            least = math.ceil(found.least_limit)
+            return None, (
+                f"the present limit is less than 25 % above the largest live heap of "
+                f"{found.live_max:,.0f} MiB: raise it to at least {least} MiB if there is room"
+            )
         # GOGC does not help here, so prefer a setting with the present one.
         same = [each for each in rows if each["gogc"] == found.now.gogc]
         roomy = min(same or rows, key=lambda each: each["gc_per_s"], default=None)

@@ -66,12 +66,16 @@ class Dumps:
     @cached_property
     def summary(self) -> Summary:
         """The figures of all processes."""
-        return summarize(self.detailed, self._log.tables["cycle_pauses"], self._log.notes)
+        return summarize(self.detailed, self._pauses, self._log.notes)
+
+    @cached_property
+    def _pauses(self) -> pl.DataFrame:
+        """The single pauses in the time of the intervals (`schema.CYCLE_PAUSES`)."""
+        return intervals.observed_pauses(self._log.tables["cycle_pauses"], self.detailed)
 
     def summary_of(self, process: int) -> Summary:
         """Returns the figures of one process."""
-        pauses = self._log.tables["cycle_pauses"].filter(process=process)
-        return summarize(self.of(process), pauses)
+        return summarize(self.of(process), self._pauses.filter(process=process))
 
     def windows(self, length_s: float, process: int | None = None) -> pl.DataFrame:
         """Returns windows of equal length, of one process or of all."""
@@ -99,7 +103,7 @@ class Dumps:
     @cached_property
     def pauses(self) -> pl.DataFrame:
         """The pauses of whole cycles (`schema.PAUSES`), as far as they are known."""
-        single = self._log.tables["cycle_pauses"].drop_nulls("pause_ms")
+        single = self._pauses.drop_nulls("pause_ms")
         summary = self.summary
         types = schema.polars_schema("pauses")
         if summary.stw_total_ms is None or not summary.cycles:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.metrics import live
+from gctrace_analyzer.analysis.metrics import live, times
+from gctrace_analyzer.analysis.settings import METRICS
 from gctrace_analyzer.ingest.memstats.fields import RING
 from gctrace_analyzer.units import MIB
 
@@ -68,14 +69,18 @@ def _rows(memstats: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """Returns the dumps of each process in order of time, each once."""
     at = pl.col("logged_at").dt.epoch("us") / 1e6
     rows = memstats.with_columns(t_s=pl.coalesce(at, pl.col("elapsed_s").cast(pl.Float64)))
-    # Dumps without times are at least as late as their last cycle; before the first one, LastGC
-    # is 0, which is not a time.
     timeless = pl.col("t_s").is_null().all().over("process")
     last_gc_s = pl.when(pl.col("last_gc_unix_ns") > 0).then(pl.col("last_gc_unix_ns") / 1e9)
+    # Without a date, a dump is at least as late as its last cycle; before the first one, LastGC
+    # is 0, which is not a time.
+    undated = pl.col("logged_at").is_null().all().over("process")
+    begin = pl.when(undated).then((last_gc_s - pl.col("t_s")).max().over("process"))
     rows = rows.with_columns(
-        t_s=pl.when(timeless).then(last_gc_s).otherwise("t_s"),
+        t_s=pl.when(timeless)
+        .then(times.of_a_loop(rows.select("process", last_gc_s=last_gc_s)))
+        .otherwise(pl.col("t_s") + begin.fill_null(0.0)),
         is_timeless=timeless,
-        is_dated=timeless | pl.col("logged_at").is_not_null(),
+        is_dated=timeless | begin.is_not_null() | pl.col("logged_at").is_not_null(),
     )
     rows = rows.drop_nulls(["process", "t_s"]).sort("process", "t_s", maintain_order=True)
     rows = rows.unique(["process", "t_s"], keep="last", maintain_order=True)
@@ -102,7 +107,7 @@ def _rows(memstats: pl.DataFrame, settings: Settings) -> pl.DataFrame:
 def _given(settings: Settings, name: str) -> Any:
     """Returns a setting that was given, not found in the metrics of some process."""
     setting = getattr(settings, name)
-    return None if setting is None or setting.source == "metrics" else setting.value
+    return None if setting is None or setting.source.startswith(METRICS) else setting.value
 
 
 def _starts(rows: pl.DataFrame, pauses: pl.DataFrame) -> list[pl.Series]:
@@ -205,6 +210,8 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
         },
         by_limit=pl.col("by_limit"),
         by_limit_before=before("by_limit"),
+        goal_is_old=pl.col("goal_is_old"),
+        goal_is_old_before=before("goal_is_old"),
         live_is_read=pl.col("live_is_read"),
     )
 
@@ -241,6 +248,30 @@ def _with_pauses(found: pl.DataFrame, pauses: pl.DataFrame) -> pl.DataFrame:
         stw_max_ms=pl.coalesce(
             "new_max_ms", pl.when(pl.col("gc_cycles") == 1).then("stw_total_ms")
         )
+    )
+
+
+def observed_pauses(pauses: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
+    """Returns the pauses of the cycles in the intervals.
+
+    The first dump also remembers cycles from before it, such as those of the start-up, which no
+    other figure includes.
+
+    Args:
+        pauses: `schema.CYCLE_PAUSES`.
+        intervals: what `intervals` returns.
+    """
+    if not intervals.width:
+        return pauses
+    counted = intervals.filter(pl.col("gc_cycles").is_not_null())
+    spans = counted.group_by("process").agg(
+        before=(pl.col("num_gc") - pl.col("gc_cycles")).min(), last=pl.col("num_gc").max()
+    )
+    observed = (pl.col("gc_num") > pl.col("before")) & (pl.col("gc_num") <= pl.col("last"))
+    return (
+        pauses.join(spans, on="process", how="inner", maintain_order="left")
+        .filter(observed)
+        .select(pauses.columns)
     )
 
 

@@ -58,8 +58,9 @@ def with_limits(rows: pl.DataFrame) -> pl.DataFrame:
     """
     g = pl.col("gogc") / 100
     rows = rows.with_columns(
+        goal_is_old=_is_of_another_gogc(),
         goal_mib=pl.col("next_gc_bytes") / MIB,
-        heap_mib=pl.col("heap_alloc_bytes") / MIB,
+        heap_mib=_least_heap(),
         roots_mib=(
             pl.coalesce("stack_scan_bytes", "stack_inuse_bytes", 0)
             + pl.col("globals_scan_bytes").fill_null(0)
@@ -80,6 +81,7 @@ def with_limits(rows: pl.DataFrame) -> pl.DataFrame:
     by_gogc = (
         (pl.col("gogc") > 0)
         & ~pl.col("by_limit").fill_null(value=False)
+        & ~pl.col("goal_is_old")
         & (goal > HEAP_MINIMUM_MIB * g)
     )
     read = pl.col("heap_live_bytes") / MIB
@@ -92,6 +94,25 @@ def with_limits(rows: pl.DataFrame) -> pl.DataFrame:
             pl.when(by_gogc).then(_at_most(_of_goal(goal, roots, g), pl.col("heap_mib"))),
         ),
     )
+
+
+def _least_heap() -> pl.Expr:
+    """Returns the smallest heap since the last cycle: the live heap is at most that."""
+    heap = pl.col("heap_alloc_bytes") / MIB
+    least = heap.min().over("process", "num_gc")
+    return pl.when(pl.col("num_gc").is_not_null()).then(least).otherwise(heap)
+
+
+def _is_of_another_gogc() -> pl.Expr:
+    """Returns whether GOGC was changed and perhaps no cycle has ended since.
+
+    Lowered, the goal is then the heap as it is, if that is above the new goal (heapGoalInternal,
+    mgcpacer.go).
+    """
+    changed = pl.col("gogc") != pl.col("gogc").shift().over("process")
+    seen = pl.when(changed.fill_null(value=False)).then("num_gc")
+    since = seen.forward_fill().over("process")
+    return (pl.col("num_gc") <= since).fill_null(value=False)
 
 
 def _shown_limit() -> pl.Expr:
@@ -123,11 +144,12 @@ def with_live_heap(found: pl.DataFrame) -> pl.DataFrame:
     found = found.with_columns(_by_usual(end) for end in ("", "_before"))
     own = _by_cycle(_per_cycle().over("process", "stretch"), goal)
     whole = _by_cycle(_per_cycle().over("process"), goal)
+    is_old = pl.any_horizontal("goal_is_old", "goal_is_old_before").fill_null(value=False)
     return found.with_columns(
         heap_live_mib=pl.coalesce(
             _mean("live_row_mib"),
             *(
-                pl.when(each > 0).then(_at_most(each, _mean("heap_mib")))
+                pl.when((each > 0) & ~is_old).then(_at_most(each, _mean("heap_mib")))
                 for each in (own, whole)
             ),
         ),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.analysis.metrics import outside
 from gctrace_analyzer.analysis.summary import Summary, growth_figures, ratio
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
@@ -240,6 +241,7 @@ def _warnings(
     if len(shown):
         limits = " and ".join(f"{limit:.0f} MiB" for limit in shown)
         yield f"No metric shows GOMEMLIMIT; the heap goal follows a limit of {limits}."
+    yield from outside.growth(intervals)
     if figures["stw_max_ms"] is not None:
         yield "Metrics have one pause per cycle: the two pauses of a cycle added."
     if "live_heap_p50_mib" in figures["estimated"]:

@@ -26,6 +26,8 @@ class Memory:
 
     `held` is the heap that was obtained from the OS and not returned. `needed` is what the
     program keeps: its buffer pool if the dumps have one, otherwise the heap in use.
+    `spare_mib` is the idle heap that was not returned, without what the program allocates until
+    the heap goal: right after a cycle that is half of the goal under GOGC=100.
     `resolution_mib` is the unit of the last printed digit.
     """
 
@@ -40,6 +42,7 @@ class Memory:
     needed_max_mib: float | None
     needed_is: str | None
     idle_unreleased_mib: float | None
+    spare_mib: float | None
     fragmentation_mib: float | None
     sys_mib: float | None
     off_heap_go_mib: float | None
@@ -118,6 +121,9 @@ def _memory(part: pl.DataFrame) -> Memory:
         "needed_max_mib": needed.max(),
         "needed_is": needed_is if needed.count() else None,
         "idle_unreleased_mib": last(idle - released),
+        "spare_mib": last(
+            _at_least_0(idle - released - _until_goal(mib("next_gc_bytes"), alloc))
+        ),
         "fragmentation_mib": last(in_use - alloc),
         "sys_mib": last(sys),
         "off_heap_go_mib": last(sys - heap_sys),
@@ -140,6 +146,15 @@ def last(values: pl.Series) -> Any:
     return given[-1] if len(given) else None
 
 
+def _until_goal(goal: pl.Series, alloc: pl.Series) -> pl.Series:
+    """Returns how much the program allocates before the next cycle; 0 where it is unknown."""
+    return _at_least_0(goal - alloc).fill_null(0.0)
+
+
+def _at_least_0(values: pl.Series) -> pl.Series:
+    return values.clip(lower_bound=0.0)
+
+
 def _difference(values: pl.Series) -> int | None:
     given = values.drop_nulls()
     return int(given[-1] - given[0]) if len(given) > 1 else None
@@ -160,11 +175,12 @@ def _advice(figures: dict[str, Any]) -> Iterator[str]:
             f"The heap held up to {held:,.0f} MiB for {needed:,.0f} MiB of "
             f"{figures['needed_is']}: {held / needed:.1f} times as much."
         )
-    idle = figures["idle_unreleased_mib"]
-    if idle is not None and idle > MIN_IDLE_MIB and held and idle > MIN_IDLE_SHARE * held:
+    spare = figures["spare_mib"]
+    if spare is not None and spare > MIN_IDLE_MIB and held and spare > MIN_IDLE_SHARE * held:
         yield (
-            f"{idle:,.0f} MiB of it are idle and were not returned to the OS; with a memory "
-            "limit (GOMEMLIMIT) the runtime returns idle memory in time."
+            f"{spare:,.0f} MiB of it are idle, more than the heap needs until its goal, and were "
+            "not returned to the OS; with a memory limit (GOMEMLIMIT) the runtime returns idle "
+            "memory in time."
         )
     hits, makes = figures["pool_hit_share"], figures["makes"]
     if makes is not None and makes > FEW_MAKES and (hits is None or hits < POOR_HITS):

@@ -228,14 +228,18 @@ def _last_scrapes(intervals: pl.DataFrame) -> Row:
 
 
 def _next_goal(minute: pl.DataFrame, last: Row) -> int | None:
-    """Returns the heap goal (MiB) of the next cycle, calculated from the effective GOGC."""
-    gogc = minute.filter(pl.col("goal_set_by").cast(pl.String) == "gogc")[
-        "effective_gogc"
-    ].median()
+    """Returns the heap goal (MiB) of the next cycle, calculated from the effective GOGC.
+
+    Goals that a memory limit set in the last minute bound it: the limit still holds.
+    """
+    setter = minute["goal_set_by"].cast(pl.String)
+    gogc = minute.filter(setter == "gogc")["effective_gogc"].median()
     if not isinstance(gogc, float) or last["heap_live_mib"] is None:
         return None
     roots = (last["stacks_mib"] or 0) + (last["globals_mib"] or 0)
-    return round(goal_mib(last["heap_live_mib"], roots, gogc))
+    by_gogc = round(goal_mib(last["heap_live_mib"], roots, gogc))
+    limited = minute.filter(setter == "memory-limit")["heap_goal_mib"].drop_nulls().to_list()
+    return min(by_gogc, max(*limited, last["heap_live_mib"])) if limited else by_gogc
 
 
 def _gap_s(death: Row, last: Row) -> float | None:

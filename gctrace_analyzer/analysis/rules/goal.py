@@ -148,7 +148,9 @@ def goal_overshoot(facts: ProcessFacts) -> Iterator[Evidence]:
 def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
     """Counts the cycles without a heap goal."""
     t = facts.thresholds
-    without = pl.col("heap_goal_mib").is_null() & pl.col("start_s").is_not_null()
+    # A frame that someone made may have no goals at all, and then no format either.
+    printed = pl.col("start_s").is_not_null() & pl.col("format").is_not_null()
+    without = pl.col("heap_goal_mib").is_null() & printed
     count = len(facts.cycles.filter(without))
     if count > t.no_goal_share * len(facts.cycles) and count >= t.min_cycles:
         yield Evidence(

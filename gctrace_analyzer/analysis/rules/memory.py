@@ -40,24 +40,25 @@ def fragmentation(facts: MemoryFacts) -> Iterator[Evidence]:
     "GC037",
     "unreleased-idle",
     meaning="The process keeps memory that its heap does not use.",
-    condition="HeapIdle - HeapReleased is over {t.idle_share:.0%} of Sys (HeapSys if Sys is "
-    "unknown) and over {t.memory_min_mib:.0f} MiB.",
+    condition="HeapIdle - HeapReleased, without what the program allocates until the heap goal "
+    "(NextGC - HeapAlloc), is over {t.idle_share:.0%} of Sys (HeapSys if Sys is unknown) and over "
+    "{t.memory_min_mib:.0f} MiB.",
     advice="Set a memory limit (Go 1.19 and later), so that the runtime returns memory "
     "sooner; with earlier releases, call `debug.FreeOSMemory` after a peak.",
     source="golang/go#33376",
 )
 def unreleased_idle(facts: MemoryFacts) -> Iterator[Evidence]:
-    """Checks how much idle heap was not returned to the operating system."""
+    """Checks how much idle heap is not needed soon and was not returned to the operating system."""
     t, memory = facts.thresholds, facts.memory
-    idle, total = memory.idle_unreleased_mib, memory.sys_mib or memory.heap_sys_mib
-    if idle is None or not total:
+    spare, total = memory.spare_mib, memory.sys_mib or memory.heap_sys_mib
+    if spare is None or not total:
         return
-    if idle > max(t.memory_min_mib, t.idle_share * total):
+    if spare > max(t.memory_min_mib, t.idle_share * total):
         yield Evidence(
             "warn",
-            f"{idle:,.0f} of {total:,.0f} MiB are idle and were not returned to the operating "
-            "system.",
-            {"idle_unreleased_mib": idle},
+            f"{spare:,.0f} of {total:,.0f} MiB are idle, more than the heap needs until its goal, "
+            "and were not returned to the operating system.",
+            {"spare_mib": spare},
         )
 
 

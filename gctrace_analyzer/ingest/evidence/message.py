@@ -15,7 +15,11 @@ Rows = dict[str, list[Row]]
 
 
 class Message(NamedTuple):
-    """A message and the metadata of its prefix; `native` is JSON of journald's own fields."""
+    """A message and the metadata of its prefix; `native` is JSON of journald's own fields.
+
+    `local_s` is the time of a message whose `logged_at` is unknown because its time zone is: the
+    distances between such times are known.
+    """
 
     line_no: int
     text: str
@@ -31,6 +35,7 @@ class Message(NamedTuple):
     namespace: str | None = None
     stream: str | None = None
     native: str | None = None
+    local_s: float | None = None
 
     def place(self) -> Row:
         """Returns the line, time and host of the message, which every row has."""

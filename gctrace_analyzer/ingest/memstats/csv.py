@@ -201,7 +201,8 @@ def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
     if factor == 1 and exact:
         return column, whole, 1
     values = (number.cast(pl.Float64) * factor).round().cast(pl.Int64, strict=False)
-    return column, values, max(round(factor / 10**digits), 1)
+    is_size = column.endswith("_bytes")
+    return column, values, max(round(factor / 10**digits), 1) if is_size else 1
 
 
 def _largest(values: pl.Series) -> float:

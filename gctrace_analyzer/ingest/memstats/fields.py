@@ -16,6 +16,12 @@ _UNITS = ("_bytes", "_unix_ns", "_ns", "_s", "_pct")
 _OWN = {
     "lastgc": "last_gc_unix_ns",
     "pausetotal": "pause_total_ns",
+    "gcpausetotal": "pause_total_ns",
+    "totalgcpause": "pause_total_ns",
+    "totalgcruns": "num_gc",
+    "gccycles": "num_gc",
+    "malloccount": "mallocs",
+    "freecount": "frees",
     "numgoroutine": "goroutines",
     "heapreleased": "heap_released_bytes",
     "poolsize": "pool_bytes",
@@ -109,28 +115,67 @@ ENOUGH = 2
 """How many MemStats fields identify a dump; a single one may belong to another program."""
 
 
-_SCALES = {
+SIZES = {
     "bytes": 1, "kib": 1 << 10, "kb": 1 << 10, "mib": 1 << 20, "mb": 1 << 20,
     "gib": 1 << 30, "gb": 1 << 30,
 }  # fmt: skip
-"""Units in column names; "MB" means 1024 × 1024 bytes here."""
+"""Units of sizes in column names; "MB" means 1024 × 1024 bytes here."""
+
+DURATIONS = {
+    "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "sec": 10**9, "seconds": 10**9,
+}  # fmt: skip
+"""Units of durations in nanoseconds."""
 
 
 @lru_cache(maxsize=4096)
 def scaled(name: str) -> tuple[str | None, int]:
-    """Returns the column of a name that may end with a unit, and the unit in bytes.
+    """Returns the column of a name that may end with a unit, and the unit in bytes or ns.
 
     >>> scaled("HeapAlloc (MiB)"), scaled("heap_sys_kb"), scaled("NumGC"), scaled("requests")
     (('heap_alloc_bytes', 1048576), ('heap_sys_bytes', 1024), ('num_gc', 1), (None, 1))
+    >>> scaled("pauseTotalMs"), scaled("gc_pause_total_seconds")
+    (('pause_total_ns', 1000000), ('pause_total_ns', 1000000000))
     """
     key = re.sub(r"[()\[\]]", "", plain(name))
     if key in NAMES:
         return NAMES[key], 1
-    for unit, factor in _SCALES.items():
-        column = NAMES.get(key.removesuffix(unit)) if key.endswith(unit) else None
-        if column and column.endswith("_bytes"):
-            return column, factor
+    for units, kind in ((SIZES, "_bytes"), (DURATIONS, "_ns")):
+        for unit, factor in units.items():
+            column = NAMES.get(key.removesuffix(unit)) if key.endswith(unit) else None
+            if column and column.endswith(kind) and column != "last_gc_unix_ns":
+                return column, factor
     return None, 1
+
+
+_PREFIXES = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def quantity(
+    column: str, value: str, unit: str, factor: int = 1
+) -> tuple[float | int | None, int]:
+    """Returns a printed number in the unit of its column, and how many bytes its last digit counts.
+
+    Args:
+        column: where it belongs.
+        value: the number as printed.
+        unit: the unit that follows it, in lower case; empty if there is none.
+        factor: the unit that its name ends with, if no unit follows.
+
+    >>> quantity("heap_sys_bytes", "1.5", "mib"), quantity("pause_total_ns", "18.9", "ms")
+    ((1572864, 104858), (18900000, 1))
+    >>> quantity("num_gc", "7", ""), quantity("num_gc", "7", "mib")
+    ((7, 1), (None, 1))
+    """
+    if column.endswith("_ns") and (unit in DURATIONS or not unit):
+        return numbers.whole(value, DURATIONS.get(unit, factor)), 1
+    if column.endswith("_bytes") and unit not in DURATIONS:
+        # "MB" in this idiom is bytes / 1024 / 1024.
+        scale = _PREFIXES.get(unit[:1], factor)
+        decimals = len(value.partition(".")[2]) if "e" not in value.lower() else 0
+        return numbers.whole(value, scale), max(round(scale / 10**decimals), 1)
+    if unit:
+        return None, 1
+    return (numbers.whole if column in INTEGERS else numbers.real)(value), 1
 
 
 def last_pause(lengths: Any, cycles: int | None) -> int | None:

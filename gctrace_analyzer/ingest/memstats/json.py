@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest import json_values, numbers
@@ -12,6 +13,7 @@ from gctrace_analyzer.ingest.memstats.fields import (
     TIMES,
     last_pause,
     plain,
+    quantity,
     scaled,
 )
 
@@ -31,13 +33,17 @@ def is_record(value: Any) -> bool:
 def from_record(value: Mapping[str, Any]) -> Row:
     """Returns the row of a JSON object with MemStats fields; other fields are ignored."""
     row: Row = {}
+    resolution = 1
     for key, given in value.items():
         column, factor = scaled(key)
-        if column is None or isinstance(given, str):
+        if column is None:
             continue
-        taken = numbers.whole(given, factor) if column in INTEGERS else numbers.real(given)
+        taken, digit = _quantity(column, given, factor)
         if taken is not None:
             row[column] = taken
+            resolution = max(resolution, digit)
+    if resolution > 1:
+        row.setdefault("resolution_bytes", resolution)
     if value.get("PauseNs") and row.get("num_gc"):
         row["last_pause_ns"] = last_pause(value["PauseNs"], row["num_gc"])
     if "heap_alloc_bytes" not in row and "alloc_bytes" in row and "HeapSys" in value:
@@ -48,6 +54,30 @@ def from_record(value: Mapping[str, Any]) -> Row:
     return row
 
 
+_PRINTED = re.compile(r"(\d[\d,]{0,40}(?:\.\d{1,30})?) ?([a-zA-Zµ]{0,5})")
+
+
+def _quantity(column: str, given: Any, factor: int) -> tuple[float | int | None, int]:
+    """Returns the number of a field, and how many bytes its last digit counts."""
+    if isinstance(given, str):
+        return _printed(column, given, factor)
+    if column not in INTEGERS:
+        return numbers.real(given), 1
+    if isinstance(given, float) and factor == 1 and not given.is_integer():
+        # No byte and no ns has a fraction: the unit is another one, such as zap's seconds.
+        return None, 1
+    digit = factor if column.endswith("_bytes") and isinstance(given, int) else 1
+    return numbers.whole(given, factor), digit
+
+
+def _printed(column: str, text: str, factor: int) -> tuple[float | int | None, int]:
+    """Returns a number that is a text, such as `18.9ms` or `87 MiB`, and what its digits count."""
+    found = _PRINTED.fullmatch(text.strip())
+    if found is None:
+        return None, 1
+    return quantity(column, found[1].replace(",", ""), found[2].lower(), factor)
+
+
 def from_text(text: str) -> Row | None:
     """Returns the row of a line that is a JSON object with MemStats; None for other lines."""
     try:
@@ -56,7 +86,8 @@ def from_text(text: str) -> Row | None:
         return None
     if not isinstance(value, dict):
         return None
-    for inner in (value, value.get("memstats"), value.get("MemStats")):
-        if isinstance(inner, dict) and is_record(inner):
+    inside = (inner for inner in value.values() if isinstance(inner, dict))
+    for inner in (value, *inside):
+        if is_record(inner):
             return from_record(inner)
     return None

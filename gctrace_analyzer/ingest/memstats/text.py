@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.ingest import numbers
+import polars as pl
+
+from gctrace_analyzer.ingest import clock, numbers
 from gctrace_analyzer.ingest.memstats import fields, json
 
 if TYPE_CHECKING:
@@ -15,15 +17,15 @@ if TYPE_CHECKING:
 
 HINT = (
     r"Alloc|HeapSys|HeapIdle|HeapInuse|HeapReleased|NumGC|runtime stats: |alloc_bytes|"
-    r"NextGC|StackInuse|\bSys\s*[=:]|heap_(?:sys|inuse|idle)|num_gc"
+    r"NextGC|StackInuse|\bSys\s*[=:]|heap_(?:sys|inuse|idle|alloc)|num_gc|next_gc|total_alloc|"
+    r"alloc_(?:[kmg]i?b)\b"
 )
 
 _PAIR = re.compile(
-    r"(?<![\w.-])\"?(?P<key>[A-Za-z][A-Za-z_]*(?: (?:Alloc|Sys|GC))?)\"?\s*(?:=|:|＝)\s*"
+    r"(?<![\w.-])\"?(?P<key>[A-Za-z][A-Za-z_]*(?: (?:Alloc|Sys|GC))?)\"?\s*(?:=|:|＝)\s*\"?"
     r"(?P<value>0x[0-9a-f]{1,16}|\d[\d,]{0,40}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,2})?)"
     r"\s?(?P<unit>(?i:[kmgt](?:i?b(?:ytes)?)?|b(?:ytes)?|[nuµm]?s)(?![\w.]))?(?![\w.]*\w)"
 )
-_NS = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _BINARY = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -38,7 +40,7 @@ def read(messages: Iterable[Message]) -> list[Row]:
         if message.text.startswith("{"):
             record = json.from_text(message.text)
             if record:
-                rows.append(message.identity() | record)
+                rows.append(_place(message) | record)
                 continue
         pairs = dict(_cockroach(message.text) or _pairs(message.text))
         known = {column for column in pairs if column in _FIELDS}
@@ -49,13 +51,30 @@ def read(messages: Iterable[Message]) -> list[Row]:
         row = building.get(stream)
         near = row is not None and message.line_no - row["last_line"] <= _NEAR_LINES
         if row is None or not near or known & row.keys():
-            row = message.identity() | {"last_line": message.line_no}
+            row = _place(message) | {"last_line": message.line_no}
             building[stream] = row
             rows.append(row)
         row |= pairs | {"last_line": message.line_no}
     for row in rows:
         row.pop("last_line", None)
-    return [row for row in rows if _is_dump(row)]
+    return _with_distances([row for row in rows if _is_dump(row)])
+
+
+def _place(message: Message) -> Row:
+    return message.identity() | {"local_s": message.local_s}
+
+
+def _with_distances(rows: list[Row]) -> list[Row]:
+    """Returns the rows with `elapsed_s` from local times, if no other time is known."""
+    local_s = pl.Series([row.pop("local_s", None) for row in rows], dtype=pl.Float64)
+    dated = any(row.get("logged_at") is not None for row in rows)
+    if not local_s.count() or dated or clock.steps_back(local_s):
+        return rows
+    since = local_s - local_s.min()
+    return [
+        row if at is None else row | {"elapsed_s": at}
+        for row, at in zip(rows, since, strict=True)
+    ]
 
 
 _NEAR_LINES = 8
@@ -84,25 +103,15 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
     """
     resolution, seen = 1, set[str]()
     for found in _PAIR.finditer(text):
-        column = fields.NAMES.get(fields.plain(found["key"]))
-        if column is None:
+        column, factor = fields.scaled(found["key"])
+        if column is None or (factor > 1 and column not in _FIELDS):
             continue
         if column in seen:
             continue  # BySize repeats the names
         seen.add(column)
         value, unit = found["value"].replace(",", ""), (found["unit"] or "").lower()
-        number: float | int | None = None
-        if column.endswith("_ns") and unit in _NS:
-            number = numbers.whole(value, _NS[unit])
-        elif column.endswith("_bytes") and unit not in _NS:
-            # "MB" in this idiom is bytes / 1024 / 1024.
-            factor = _BINARY.get(unit[:1], 1)
-            number = numbers.whole(value, factor)
-            decimals = len(value.partition(".")[2]) if "e" not in value.lower() else 0
-            resolution = max(resolution, round(factor / 10**decimals))
-        elif not unit:
-            take = numbers.whole if column in fields.INTEGERS else numbers.real
-            number = take(value)
+        number, digit = fields.quantity(column, value, unit, factor)
+        resolution = max(resolution, digit)
         if number is not None:
             yield column, number
     if resolution > 1:

@@ -8,6 +8,7 @@ import polars as pl
 
 from gctrace_analyzer.ingest.metrics import labels, names
 from gctrace_analyzer.ingest.metrics.samples import unix_us
+from gctrace_analyzer.ingest.wrappers import timestamps
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
@@ -24,16 +25,43 @@ _SERIES = r'^\s*(?:\{|"?[a-zA-Z_:][\w:.]*"?\{|(?:\w+_)?(?:go|process|container|k
 """A line that begins like this is meant to be a sample."""
 
 
+_DATE = (
+    r"^\W*(?:[A-Z][a-z]{2},? +)?(?:\d{4}[-/]\d\d[-/]\d\d[T ]|[A-Z][a-z]{2} +\d{1,2} |"
+    r"\d{10}(?:\.\d+)?\W*$)"
+)
+"""A line that a loop prints between two pages, such as the output of `date`."""
+
+
+_QUERIED = r"^(?:(?P<series>.*\S) =>)?\s*(?:(?P<value>\S+) @\[(?P<at>[0-9.]+)\])?\s*$"
+"""`promtool query range` prints a series with `=>`, and then its values, one per line."""
+
+
 def lines_of(text: str) -> pl.DataFrame:
-    """Returns the lines of a text with their numbers."""
+    """Returns the lines of a text with their numbers, answers of `promtool query` as samples."""
     lines = pl.Series("text", [text]).str.split("\n").explode()
-    return pl.DataFrame({"text": lines}).with_row_index("line_no", offset=1)
+    table = pl.DataFrame({"text": lines}).with_row_index("line_no", offset=1)
+    if " =>" not in text or " @[" not in text:
+        return table
+    parts = pl.col("text").str.extract_groups(_QUERIED).struct
+    names = ("series", "value", "at")
+    found = table.with_columns(parts.field(name).alias(name) for name in names)
+    series = pl.col("series").forward_fill()
+    sample = pl.concat_str(series, "value", "at", separator=" ")
+    # A line that is cut is rejected with the series that it belongs to.
+    cut = pl.when(pl.col("text").str.contains(" @[", literal=True)).then(
+        pl.concat_str(series, "text", separator=" ")
+    )
+    is_series = pl.col("series").is_not_null() & pl.col("value").is_null()
+    return found.select("line_no", pl.coalesce(sample, cut, "text").alias("text")).filter(
+        ~found.select(is_series).to_series()
+    )
 
 
 def read(text: str, samples: Samples) -> list[Rejected]:
     """Adds the samples of every series that is read; returns the damaged lines."""
     line = pl.col("text")
-    wanted = lines_of(text).filter(
+    lines = lines_of(text)
+    wanted = lines.filter(
         line.str.contains_any(list(names.HINTS))
         & ~line.str.starts_with("#")
         & ~line.str.contains(_BUCKET)
@@ -56,14 +84,35 @@ def read(text: str, samples: Samples) -> list[Rejected]:
     table = pl.DataFrame({"series": different, "number": pl.Series(numbers, dtype=pl.Int64)})
     parts = parts.join(table, on="series", how="left", maintain_order="left")
     parts = parts.drop_nulls("number")
+    at_us = unix_us(parts["at"])
+    if not parts["at"].count() and (dates := _dates_between(lines, parts)) is not None:
+        at_us = dates["local_time"].dt.epoch("us")
+        samples.is_local = (dates["zone"] != "UTC").fill_null(value=True).any()
     samples.add(
         parts["number"],
-        unix_us(parts["at"]),
+        at_us,
         parts["value"],
         parts["line_no"],
         has_time=parts["at"].is_not_null(),
     )
     return rejected
+
+
+def _dates_between(lines: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame | None:
+    """Returns the date that was printed before each sample; None unless every page has one."""
+    given = lines.filter(pl.col("text").str.contains(_DATE))
+    if given.is_empty():
+        return None
+    text = given["text"].str.strip_chars("#=*-_<>[]() \t\r")
+    dates = given.select("line_no").hstack(timestamps.read(text)).drop_nulls("local_time")
+    dates = dates.filter(~pl.col("yearless")).with_columns(page=pl.col("line_no"))
+    found = parts.select("line_no", "number").join_asof(
+        dates.select("line_no", "page", "local_time", "zone"),
+        on="line_no",
+        check_sortedness=False,
+    )
+    several = found.select(pl.struct("page", "number").is_duplicated().any()).item()
+    return None if found["local_time"].null_count() or several else found
 
 
 def _damaged(lines: pl.DataFrame, reason: str) -> list[Rejected]:

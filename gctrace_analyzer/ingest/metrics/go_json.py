@@ -16,6 +16,7 @@ from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.ingest.memstats import json as memstats_json
 from gctrace_analyzer.ingest.metrics import names
 from gctrace_analyzer.ingest.metrics.samples import completed, unix_us
+from gctrace_analyzer.ingest.wrappers import json_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +29,9 @@ _MOST_NAMES = 5
 
 RUNTIME_KEY = "/gc/cycles/total:gc-cycles"
 HEAD = re.compile(
-    r'"(?:memstats|MemStats)"\s*:\s*\{\s*"Alloc"\s*:|"/gc/(?:heap|cycles)/[\w/-]+:[\w-]+"\s*:'
+    r'"(?:memstats|MemStats)"\s*:\s*\{\s*"Alloc"\s*:'
+    r'|"Alloc"\s*:\s*\d+\s*,\s*"TotalAlloc"\s*:\s*\d+\s*,\s*"Sys"\s*:\s*\d+\s*,\s*"Lookups"\s*:'
+    r'|"/gc/(?:heap|cycles)/[\w/-]+:[\w-]+"\s*:'
 )
 """What shows that a line, which may be cut, is one of these."""
 
@@ -43,6 +46,11 @@ _BY_SIZE = '"BySize":['
 
 _STARTED = (("system", "started"), ("varz", "start"), ("start",), ("start_time",))
 """Where programs publish the time of their start in expvar (influxd, nats-server)."""
+
+_IDENTITY = {name: keys for name, keys in json_lines.IDENTITY.items() if name != "log_pid"}
+"""Numbers, such as a pid, may be figures that the program publishes under such a name."""
+
+_TEXTS = {"at_text", *_IDENTITY}
 
 _DUMPS: dict[str, pl.DataType] = {"line_no": pl.Int64(), "num_gc": pl.Int64()}
 
@@ -79,7 +87,7 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
             continue
         if (dump := dump_of(value)) is not None:
             dumps.append(dump)
-            others.append({"line_no": line_no, **_times(value)})
+            others.append({"line_no": line_no, **_times(value), **_identity(value)})
             texts.append(text[:500])
     columns, impossible = _columns(dumps)
     for row, names_of_row in impossible.items():
@@ -189,6 +197,24 @@ def _times(value: Mapping[str, Any]) -> Row:
     return row
 
 
+def _identity(value: Mapping[str, Any]) -> Row:
+    """Returns which process an entry is of, from the texts that log collectors put next to it."""
+    found: Row = {}
+    for column, keys in _IDENTITY.items():
+        if text := next(filter(None, (_text(value, key) for key in keys)), None):
+            found[column] = text
+    return found
+
+
+def _text(value: Mapping[str, Any], name: str) -> str | None:
+    """Returns a member that is a text; `a.b` is the member b of a."""
+    outer, _, inner = name.partition(".")
+    found = value.get(outer)
+    if inner:
+        found = found.get(inner) if isinstance(found, dict) else None
+    return found if isinstance(found, str) else None
+
+
 def _ring(line_no: int, dump: Mapping[str, Any]) -> Row:
     return {
         "line_no": line_no,
@@ -219,7 +245,7 @@ def _frame(columns: dict[str, list[Any]]) -> pl.DataFrame:
 
 
 def _series(name: str, values: list[Any], dtype: pl.DataType | None) -> pl.Series:
-    if name == "at_text":
+    if name in _TEXTS:
         return pl.Series(name, values, dtype=pl.String)
     if dtype == pl.Int64:
         try:

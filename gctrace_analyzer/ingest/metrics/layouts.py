@@ -37,7 +37,7 @@ _SERIES = re.compile(r'\A[\s\[]*\{\s*"metric"\s*:\s*\{')
 _COMMENT = re.compile(r"^# (?:HELP|TYPE|UNIT) \S+", re.MULTILINE)
 _GO_SAMPLE = re.compile(
     r"^(?:\w{1,60}_)?go_(?:memstats|gc|info|cpu_classes|memory|sched)\w{0,80}"
-    r"(?:\{| [-+]?[0-9.]{1,30}(?:e[-+]?\d+)?(?:\s|\Z))"
+    r"(?:\{| =>| [-+]?[0-9.]{1,30}(?:e[-+]?\d+)?(?:\s|\Z))"
     r'|^\{(?:"go[._]|[^}]{0,2000}?__name__="(?:\w{1,60}_)?go_)',
     re.MULTILINE,
 )

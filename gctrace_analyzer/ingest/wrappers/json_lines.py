@@ -62,7 +62,7 @@ _TIMES = (
     "datetime", "eventTime", "asctime", "TimeGenerated", "_time", "Time", "date", "Date", "dt",
     "_ts", "timestamp_nanos", "observedTimestamp",
 )  # fmt: skip
-_IDENTITY = {
+IDENTITY = {
     "host": ("_HOSTNAME", "nodeName", "hostname", "host", "Host", "_host", "Computer",
              "kubernetes.host",
              "kubernetes.node_name"),
@@ -92,7 +92,7 @@ _FLAT = tuple(
         (
             *_MESSAGES,
             *_TIMES,
-            *(name for names in _IDENTITY.values() for name in names if "." not in name),
+            *(name for names in IDENTITY.values() for name in names if "." not in name),
             "__MONOTONIC_TIMESTAMP",
             "__CURSOR",
             *_NATIVE,
@@ -101,11 +101,16 @@ _FLAT = tuple(
 )
 _KUBERNETES = [
     name.partition(".")[2]
-    for names in _IDENTITY.values()
+    for names in IDENTITY.values()
     for name in names
     if name.startswith("kubernetes.")
 ]
-_MEMSTATS = r'"(?:HeapAlloc|heap_alloc(?:_bytes)?)"\s*:\s*\d'
+_MEMSTATS = (
+    r'"(?i:heap_?(?:alloc|sys|inuse|idle|released)|total_?alloc|next_?gc|num_?gc|alloc_?[mk]i?b)'
+    r'(?i:_?(?:bytes|[kmg]i?b))?"\s*:\s*"?\d'
+)
+_MEMSTATS_WORDS = ["alloc", "heap", "nextgc", "next_gc", "numgc", "num_gc"]
+"""Every match of `_MEMSTATS` has one of these; most lines of a log have none."""
 _CYCLE = r"gc \d+ @"
 _CYCLE_FIELD = r'"(gc \d+ @(?:[^"\\]|\\u003[eE])*)'
 """A field whose value is a cycle: programs log what a child printed next to their own message."""
@@ -135,7 +140,7 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
         return completed(lines.clear()), lines, Counter()
     table = lines.select("line_no", whole="text").hstack(fields)
     # If the fields of an entry are MemStats, the whole entry is taken as the message.
-    holds = texts.str.contains_any(["HeapAlloc", "heap_alloc"])
+    holds = texts.str.contains_any(_MEMSTATS_WORDS, ascii_case_insensitive=True)
     own = (
         pl.when(pl.col("whole").str.contains(_MEMSTATS)).then("whole") if holds.any() else None
     )
@@ -148,7 +153,7 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
     counts = _counted(table)
     metadata = {
         column: pl.coalesce(_of(given, names))
-        for column, names in _IDENTITY.items()
+        for column, names in IDENTITY.items()
         if _of(given, names)
     }
     if _of(given, _TIMES):

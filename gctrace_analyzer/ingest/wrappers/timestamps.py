@@ -133,16 +133,20 @@ def _clock(date: pl.Expr, form: str) -> pl.Expr:
 
 
 def _iso(groups: pl.DataFrame) -> dict[str, pl.Expr]:
+    local = _clock(pl.col("date"), "%Y-%m-%d")
+    return _zoned(groups, local) | {"yearless": pl.lit(value=False)}
+
+
+def _zoned(groups: pl.DataFrame, local: pl.Expr) -> dict[str, pl.Expr]:
+    """Returns the columns of local times and their zones, with offsets taken off."""
     zone = pl.col("zone")
     offset = {
         text: _offset_minutes(text) for text in groups["zone"].unique().drop_nulls().to_list()
     }
     known = zone.replace_strict(offset, default=None, return_dtype=pl.Int64)
-    local = _clock(pl.col("date"), "%Y-%m-%d")
     return {
         "local_time": local - pl.duration(minutes=known.fill_null(0)),
         "zone": pl.when(known.is_not_null()).then(pl.lit("UTC")).otherwise(zone),
-        "yearless": pl.lit(value=False),
     }
 
 
@@ -167,11 +171,14 @@ def _named(groups: pl.DataFrame) -> dict[str, pl.Expr]:
     date = pl.concat_str(
         year.fill_null(str(YEARLESS_YEAR)), pl.lit("-"), month, pl.lit("-"), pl.col("day")
     )
-    return {
-        "local_time": _clock(date, "%Y-%m-%d"),
-        "zone": pl.lit(None, pl.String),
-        "yearless": year.is_null(),
-    }
+    local = _clock(date, "%Y-%m-%d")
+    if "zone" not in groups.columns:
+        return {
+            "local_time": local,
+            "zone": pl.lit(None, pl.String),
+            "yearless": year.is_null(),
+        }
+    return _zoned(groups, local) | {"yearless": year.is_null()}
 
 
 def _dated(_: pl.DataFrame, *, form: str) -> dict[str, pl.Expr]:
@@ -224,7 +231,12 @@ _ZONE = r"(?: ?(?P<zone>Z|[A-Z]{2,5}|[+-]\d\d(?::?\d\d)?))?"
 _FORMS = tuple(
     (ascii_only(pattern), columns)
     for pattern, columns in (
-        (rf"^\"?(?:[A-Za-zÀ-ÿ]{{3}} )?(?P<date>\d{{4}}-\d\d-\d\d)[T ]{_TIME}{_ZONE}\"?$", _iso),
+        # Go's time.Time prints offset, abbreviation and its monotonic clock.
+        (
+            rf"^\"?(?:[A-Za-zÀ-ÿ]{{3}} )?(?P<date>\d{{4}}-\d\d-\d\d)[T ]{_TIME}{_ZONE}"
+            r"(?: [A-Z]{2,5}| [+-]\d\d(?:\d\d)?)?(?: m=[+-][\d.]+)?\"?$",
+            _iso,
+        ),
         (
             rf"^(?:[A-Za-zÀ-ÿ]{{3}} )?(?P<month>[A-Za-zÀ-ÿ]{{3,4}})\.? +(?P<day>\d{{1,2}}) "
             rf"(?:(?P<year>\d{{4}}) )?{_TIME}$",
@@ -232,7 +244,7 @@ _FORMS = tuple(
         ),
         (
             rf"^[A-Za-zÀ-ÿ]{{3}} (?P<month>[A-Za-zÀ-ÿ]{{3}}) +(?P<day>\d{{1,2}}) {_TIME} "
-            rf"(?P<year>\d{{4}})$",
+            rf"(?:(?P<zone>[A-Z]{{2,5}}|[+-]\d\d(?:\d\d)?) )?(?P<year>\d{{4}})$",
             _named,
         ),
         (

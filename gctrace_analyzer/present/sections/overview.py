@@ -355,14 +355,25 @@ def _levels_of_gogc(report: Report) -> str:
     return f"{levels[0]:.0f}, {'then' if len(levels) == 2 else 'at the end'} {levels[-1]:.0f}"
 
 
+def _sum_of_pauses(*pauses: float | None) -> str:
+    """Formats the pauses of a cycle, with their unit once if it is the same.
+
+    >>> _sum_of_pauses(0.21, 0.0034), _sum_of_pauses(0.21, 1234), _sum_of_pauses(None, None)
+    ('0.21+0.003 ms', '0.21 ms+1.2 s', '–')
+    """
+    texts = [milliseconds(pause) for pause in pauses if pause is not None]
+    units = {text.split(" ")[1] for text in texts}
+    if len(units) == 1:
+        return "+".join(text.split(" ")[0] for text in texts) + f" {units.pop()}"
+    return "+".join(texts) or NONE
+
+
 def _cycle(row: dict[str, Any]) -> tuple[str, ...]:
     sizes = (row[f"heap_{when}_mib"] for when in ("start", "end", "live"))
-    pauses = (row["stw_sweep_term_ms"], row["stw_mark_term_ms"])
-    printed = [milliseconds(pause).removesuffix(" ms") for pause in pauses if pause is not None]
     return (
         f"gc {row['gc_num']}",
         NONE if row["start_s"] is None else f"{row['start_s']:.1f} s",
-        "+".join(printed) + " ms",
+        _sum_of_pauses(row["stw_sweep_term_ms"], row["stw_mark_term_ms"]),
         milliseconds(row["concurrent_mark_ms"]),
         milliseconds(row["assist_cpu_ms"]),
         "→".join(f"{size:,}" for size in sizes if size is not None),

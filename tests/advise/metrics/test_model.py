@@ -220,3 +220,14 @@ def test_a_smaller_heap_is_smaller_by_a_tenth_and_still_cheap() -> None:
     dear = replace(SUMMARY, gc_cpu_share=0.049, gc_cpu_with_idle_share=0.049)
     (only,) = recommend(replace(PROGRAM, summary=dear), aim="memory").to_dicts()
     assert only["why"] == "no change: a smaller heap would make GC run too often"
+
+
+def test_a_limit_near_the_live_heap_without_a_container_is_to_be_raised() -> None:
+    """No container is known, so none is named as too small."""
+    tight = replace(PROGRAM, now=Setting(100.0, 150.0), goal=126.0, peak=126.0)
+    (best,) = recommend(tight).to_dicts()
+    assert best["thrash"] == "risk"
+    assert best["why"] == (
+        "the present limit is less than 25 % above the largest live heap of 110 MiB: raise it "
+        "to at least 158 MiB if there is room"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.metrics.intervals import intervals
 from gctrace_analyzer.analysis.settings import Known, Settings
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.testing import read_text
+from tests.helpers.logs import logfile
 from tests.helpers.metrics import CORPUS, recording
 
 if TYPE_CHECKING:
@@ -60,6 +63,34 @@ def test_the_ring_of_a_dump_has_each_pause_once() -> None:
     assert (row["pauses"], row["max_gc"]) == (127, 125)
 
 
+def test_percentiles_are_of_the_pauses_that_the_longest_is_of(tmp_path: Path) -> None:
+    """The ring of the first dump also has the long pauses of the start-up."""
+    ring = [9_000_000, 8_000_000, 7_000_000, 1_000_000, 2_000_000, 3_000_000]
+    lines = [
+        json.dumps(
+            {
+                "Alloc": 1,
+                "TotalAlloc": n,
+                "Sys": 10,
+                "Lookups": 0,
+                "HeapSys": 9,
+                "NextGC": 9,
+                "NumGC": n,
+                "time": f"2026-11-23T03:13:{n:02}Z",
+                "PauseTotalNs": sum(ring[:n]),
+                "PauseNs": ring[:n] + [0] * (256 - n),
+                "PauseEnd": [10**18 + 10**9 * each for each in range(n)] + [0] * (256 - n),
+            }
+        )
+        for n in (3, 4, 5, 6)
+    ]
+    run = gca.read(logfile(tmp_path / "dumps.jsonl", lines))
+    (row,) = run.pauses().to_dicts()
+    assert (row["pauses"], row["total_ms"], row["max_ms"], row["max_gc"]) == (3, 6, 3, 6)
+    assert row["p50_ms"] == run.summary().stw_p50_ms == 2
+    assert row["p99_ms"] <= row["max_ms"]
+
+
 def test_dumps_without_times_are_placed_by_their_last_cycle(tmp_path: Path) -> None:
     text = (CORPUS / "own/gogc100/expvar.jsonl.gz").read_bytes()
     timed = gca.read(CORPUS / "own/gogc100/expvar.jsonl.gz")
@@ -85,6 +116,13 @@ def test_a_part_of_the_time() -> None:
     assert 0 < part.summary().cycles < run.summary().cycles
     with pytest.raises(BadSettingError, match="the input covers"):
         run.between("1h", "2h")
+
+
+def test_a_part_of_the_time_of_dumps_without_dates_says_why_not() -> None:
+    page = "go_gc_duration_seconds_count {n}\ngo_memstats_last_gc_time_seconds {at}\n"
+    text = "".join(page.format(n=n, at=1_770_000_000 + 5 * n) for n in range(1, 7))
+    with pytest.raises(BadSettingError, match="those of this one have none"):
+        read_text(text).between("1s", "9s")
 
 
 def test_windows_have_the_totals_of_the_intervals() -> None:

@@ -19,6 +19,7 @@ from gctrace_analyzer.analysis.settings import Known, Settings
 from tests.helpers.intervals import interval_rows
 
 MIB = 1 << 20
+LATELY_LIMITED = ["gogc"] * 5 + ["memory-limit"] * 5
 AT = datetime(2026, 2, 3, 10, 10, tzinfo=UTC)
 
 
@@ -100,6 +101,9 @@ def test_a_single_cycle_has_no_rates() -> None:
         ({"effective_gogc": 50.0}, round(190 + 97.5)),
         ({"goal_set_by": "memory-limit"}, None),
         ({"heap_live_mib": None}, None),
+        # A limit that set some goals still holds, but no goal is below the live heap.
+        ({"goal_set_by": LATELY_LIMITED, "heap_goal_mib": 240}, 240),
+        ({"goal_set_by": LATELY_LIMITED, "heap_goal_mib": 150}, 190),
     ],
 )
 def test_the_next_goal_follows_from_gogc(changes: dict[str, Any], goal: int | None) -> None:

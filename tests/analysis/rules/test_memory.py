@@ -59,6 +59,25 @@ def test_idle_memory_that_is_not_returned_is_a_warning(
     assert len(list(memory.unreleased_idle.check(facts))) == found
 
 
+@pytest.mark.parametrize(("goal", "found"), [(100, 1), (190, 1), (300, 0), (380, 0)])
+def test_idle_memory_below_the_heap_goal_is_used_again(
+    goal: int, found: int, tmp_path: Path
+) -> None:
+    """Right after a cycle under GOGC=100, half of the heap goal is idle."""
+    facts = dumps(
+        tmp_path,
+        HeapSys=400,
+        HeapInuse=100,
+        HeapIdle=300,
+        HeapReleased=0,
+        HeapAlloc=90,
+        NextGC=goal,
+        Sys=420,
+    )
+    assert len(list(memory.unreleased_idle.check(facts))) == found
+    assert bool(facts.memory.advice and "idle" in facts.memory.advice[-1]) is bool(found)
+
+
 def test_dumps_without_these_figures_give_no_finding(tmp_path: Path) -> None:
     facts = dumps(tmp_path, HeapAlloc=100, NumGC=1)
     assert not list(memory.fragmentation.check(facts))

@@ -345,7 +345,7 @@ def test_fragmentation_is_compared_with_the_heap_in_use(
 def test_idle_memory_is_compared_with_all_memory(
     idle: float, sys: float | None, heap_sys: float | None, found: int
 ) -> None:
-    figures = replace(_memory(), idle_unreleased_mib=idle, sys_mib=sys, heap_sys_mib=heap_sys)
+    figures = replace(_memory(), spare_mib=idle, sys_mib=sys, heap_sys_mib=heap_sys)
     facts = MemoryFacts(figures, DEFAULT)
     assert len(list(memory.unreleased_idle.check(facts))) == found
 

@@ -21,6 +21,32 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 
 
+def test_times_without_a_zone_show_the_distances(tmp_path: Path) -> None:
+    lines = [
+        f"2026/11/23 03:13:{n:02} Alloc = {n} MiB TotalAlloc = {9 * n} MiB NumGC = {n}"
+        for n in (10, 12, 14)
+    ]
+    run = read_lines(tmp_path, *lines)
+    assert run.memstats["elapsed_s"].to_list() == [0, 2, 4]
+    assert run.memstats["logged_at"].null_count() == 3
+    assert run.summary().gc_per_s == 1
+    table = "time,HeapAlloc,TotalAlloc,NumGC\n" + "\n".join(
+        f"2026-11-23 03:13:{n:02},{n},{9 * n},{n}" for n in (10, 12, 14)
+    )
+    assert read_text(table).memstats["elapsed_s"].to_list() == [0, 2, 4]
+
+
+def test_clocks_that_are_set_back_show_no_distances(tmp_path: Path) -> None:
+    lines = [
+        f"2026/10/25 0{at} Alloc = 5 MiB TotalAlloc = {n} MiB NumGC = {n}"
+        for n, at in enumerate(("2:58:00", "2:59:00", "2:00:00", "2:01:00"), start=1)
+    ]
+    run = read_lines(tmp_path, *lines)
+    assert run.memstats["elapsed_s"].null_count() == 4
+    zoned = read_lines(tmp_path, *lines, tz="Europe/Berlin")
+    assert zoned.summary().gc_per_s == pytest.approx(1 / 60)
+
+
 def dumps(*lines: str) -> list[dict[str, Any]]:
     return memstats_text.read(Message(n, line) for n, line in enumerate(lines, 1))
 
@@ -61,6 +87,31 @@ def test_memstats_read_from_text_as_printed(dump: dict[str, int], form: str) -> 
         (
             "heap_alloc=12.5MiB heap_sys=20.0MiB num_gc=7",
             {"heap_alloc_bytes": 12.5 * MIB, "num_gc": 7},
+        ),
+        # Fields of zap, logrus and slog, under the names that programs give them.
+        (
+            'memstats	{"heapAlloc": 91802152, "numGC": 5, "pauseTotal": "18.904933ms"}',
+            {"heap_alloc_bytes": 91802152, "num_gc": 5, "pause_total_ns": 18_904_933},
+        ),
+        (
+            'level=info msg="mem stats" alloc_mb=87 sys_mb=103 next_gc_mb=104.5 total_alloc_mb=95',
+            {"alloc_bytes": 87 * MIB, "next_gc_bytes": 104.5 * MIB, "resolution_bytes": MIB},
+        ),
+        (
+            '{"level":"info","ts":1795403614.51,"msg":"memstats","heapAlloc":91802152,'
+            '"nextGC":109894258,"numGC":5,"pauseTotal":0.018904933}',
+            # Seconds, milliseconds: the entry does not show which.
+            {"heap_alloc_bytes": 91802152, "num_gc": 5, "pause_total_ns": None},
+        ),
+        (
+            '{"alloc_mb":87,"gc_pause_total_ms":18.5,"level":"info","msg":"mem stats",'
+            '"sys_mb":103,"time":"2026-11-23T03:13:34Z","total_alloc_mb":95}',
+            {"alloc_bytes": 87 * MIB, "pause_total_ns": 18_500_000, "resolution_bytes": MIB},
+        ),
+        (
+            '{"time":"2026-11-23T03:13:34Z","level":"INFO","msg":"memory","alloc":"87 MiB",'
+            '"num_gc":5,"next_gc":"104 MiB"}',
+            {"alloc_bytes": 87 * MIB, "next_gc_bytes": 104 * MIB},
         ),
     ],
 )

@@ -537,3 +537,36 @@ def test_a_start_that_is_no_time_is_unknown() -> None:
         for n, start in enumerate((5, "soon", None), start=1)
     ]
     assert read_text("".join(lines)).memstats["num_gc"].to_list() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["host", "pod", "container"])
+def test_dumps_of_two_programs_in_one_file_are_two_processes(name: str) -> None:
+    """As a collector writes them: interleaved, each line with the pod that it is of."""
+    lines = [
+        json.dumps(
+            {
+                "time": f"2026-11-23T03:13:{n:02}Z",
+                name: who,
+                "memstats": {"Alloc": 1, "TotalAlloc": n * step, "Sys": 9, "NumGC": n * step},
+            }
+        )
+        for n in range(1, 6)
+        for who, step in (("a", 1), ("b", 100))
+    ]
+    run = read_text("\n".join(lines) + "\n")
+    assert run.processes.select(name, "cycles").rows() == [("a", 4), ("b", 400)]
+
+
+def test_numbers_that_a_program_publishes_are_no_identity() -> None:
+    lines = [
+        json.dumps(
+            {
+                "time": f"2026-11-23T03:13:{n:02}Z",
+                "stream": n,
+                "host": {"cpus": n},
+                "memstats": {"Alloc": 1, "TotalAlloc": n, "Sys": 9, "NumGC": n},
+            }
+        )
+        for n in range(1, 6)
+    ]
+    assert len(read_text("\n".join(lines) + "\n").processes) == 1

@@ -57,6 +57,23 @@ def test_the_time_of_a_logfmt_line_is_read(pattern: str, tmp_path: Path) -> None
     assert run.cycles["logged_at"][0] == AT
 
 
+@pytest.mark.parametrize(
+    ("text", "zone"),
+    [
+        ("Tue Feb  3 10:00:00 UTC 2026", "UTC"),
+        ("Tue Feb  3 11:00:00 +0100 2026", "UTC"),
+        ("Tue Feb  3 10:00:00 CET 2026", "CET"),
+        ("2026-02-03 10:00:00.0 +0000 UTC m=+1.500000001", "UTC"),
+        ("2026-02-03 11:00:00 +0100 CET", "UTC"),
+        ("2026-02-03 07:00:00 -0300 -03", "UTC"),
+    ],
+)
+def test_what_date_and_go_print_as_a_time_is_read(text: str, zone: str) -> None:
+    found = timestamps.read(pl.Series([text]))
+    assert found["local_time"][0] == datetime(2026, 2, 3, 10)
+    assert found["zone"][0] == zone
+
+
 LOCALES = {
     "English": "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec",
     "German": "Jan Feb Mär Apr Mai Jun Jul Aug Sep Okt Nov Dez",

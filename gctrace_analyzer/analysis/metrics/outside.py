@@ -1,0 +1,60 @@
+"""Memory outside the heap that grows: goroutine stacks, and memory that is not Go's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FEWEST = 8
+"""Intervals. Of fewer, a quarter is a single one."""
+
+STACKS_MIB, STACKS_TIMES = 8.0, 2.0
+"""Stacks of some thousand goroutines, and twice as many of them."""
+
+FOREIGN_MIB = 64.0
+"""Our heuristic: libraries that a program loads and buffers of the kernel take less."""
+
+
+def growth(intervals: pl.DataFrame) -> Iterator[str]:
+    """Yields a sentence on each part of the memory outside the heap that grew.
+
+    A part grew if all of the last quarter of the samples is above all of the first one.
+
+    Args:
+        intervals: what `intervals.intervals` returns.
+    """
+    if intervals["process"].n_unique() != 1 or len(intervals) < FEWEST:
+        return
+    # Sys has the heap that was not returned, what is in use of it, and everything else of Go's.
+    idle = pl.col("heap_sys_mib") - pl.col("heap_inuse_mib") - pl.col("heap_released_mib")
+    of_go = pl.col("other_mib") + pl.col("heap_alloc_mib") + idle
+    parts = intervals.select(stacks="stacks_mib", foreign=pl.col("rss_mib") - of_go)
+    found = {name: _ends(parts[name]) for name in parts.columns}
+    if (ends := found["stacks"]) and _grew(ends, max(STACKS_MIB, ends[0] * (STACKS_TIMES - 1))):
+        yield (
+            f"Goroutine stacks grew from {ends[0]:,.3g} to {ends[1]:,.3g} MiB: compare the number "
+            "of goroutines at both ends (go_goroutines, /debug/pprof/goroutine)."
+        )
+    if (ends := found["foreign"]) and _grew(ends, FOREIGN_MIB):
+        yield (
+            f"Resident memory that is not Go's grew by {ends[1] - ends[0]:,.0f} MiB (cgo, mmap): "
+            "neither GOGC nor GOMEMLIMIT changes it."
+        )
+
+
+def _ends(values: pl.Series) -> tuple[float, float] | None:
+    """Returns the median of the first and the last quarter; None unless all of it is above."""
+    known = values.drop_nulls()
+    quarter = len(known) // 4
+    if not quarter or known.head(quarter).max() >= known.tail(quarter).min():  # type: ignore[operator]
+        return None
+    first, last = known.head(quarter).median(), known.tail(quarter).median()
+    return float(first), float(last)  # type: ignore[arg-type]  # a numeric column
+
+
+def _grew(ends: tuple[float, float], least_mib: float) -> bool:
+    return ends[1] - ends[0] >= least_mib

@@ -1,0 +1,91 @@
+"""Pages of metrics that a loop appends to a file, with the output of `date` between them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gctrace_analyzer.testing import read_text
+
+FIRST = datetime(2026, 2, 3, 10, tzinfo=UTC)
+
+
+def page(n: int) -> str:
+    return (
+        "# TYPE go_memstats_alloc_bytes_total counter\n"
+        f"go_memstats_alloc_bytes_total {n * 1e8:g}\n"
+        f"go_gc_duration_seconds_count {n}\n"
+        "go_memstats_next_gc_bytes 2e+07\n"
+        "go_memstats_last_gc_time_seconds 1.7e+09\n"
+    )
+
+
+def pages(form: str, count: int = 4) -> str:
+    at = [FIRST + timedelta(seconds=15 * n) for n in range(count)]
+    return "".join(f"{each.strftime(form)}\n{page(n)}" for n, each in enumerate(at, start=1))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "%a %b %e %H:%M:%S UTC %Y",
+        "=== %Y-%m-%dT%H:%M:%SZ ===",
+        "# %Y-%m-%d %H:%M:%S+00:00",
+        "%s",
+        "--- %Y-%m-%dT%H:%M:%S+0000",
+    ],
+)
+def test_the_date_before_a_page_is_its_time(form: str) -> None:
+    run = read_text(pages(form))
+    times = run.table("memstats")["logged_at"].to_list()
+    assert times == [FIRST + timedelta(seconds=15 * n) for n in range(4)]
+    assert run.intervals["gc_per_s"].to_list() == pytest.approx([1 / 15] * 3)
+
+
+def test_dates_without_a_zone_show_the_distances() -> None:
+    run = read_text(pages("%Y-%m-%d %H:%M:%S"))
+    assert run.table("memstats")["logged_at"].null_count() == 4
+    assert run.table("memstats")["elapsed_s"].to_list() == [0, 15, 30, 45]
+    assert run.summary().gc_per_s == pytest.approx(1 / 15)
+
+
+def test_one_date_above_all_pages_is_not_the_time_of_each() -> None:
+    text = "Tue Feb  3 10:00:00 UTC 2026\n" + "".join(page(n) for n in range(1, 5))
+    found = read_text(text).table("memstats")
+    assert len(found) == 4
+    assert found["logged_at"].null_count() == 4
+
+
+def test_answers_of_promtool_query_are_read() -> None:
+    """`promtool query range` prints each series above its values, `query instant` on one line."""
+    at = [int((FIRST + timedelta(seconds=15 * n)).timestamp()) for n in range(4)]
+    labels = '{instance="web1:8080", job="api"}'
+    values = {
+        "go_memstats_alloc_bytes_total": [n * 1e8 for n in range(4)],
+        "go_gc_duration_seconds_count": [float(n) for n in range(4)],
+        "go_memstats_next_gc_bytes": [2e7] * 4,
+    }
+    ranges = "".join(
+        f"{name}{labels} =>\n" + "".join(f"{v:g} @[{t}]\n" for v, t in zip(of, at, strict=True))
+        for name, of in values.items()
+    )
+    run = read_text(ranges)
+    assert run.summary().gc_per_s == pytest.approx(1 / 15)
+    assert run.table("memstats")["host"].unique().to_list() == ["web1:8080"]
+    assert run.rejected.is_empty()
+    instant = "".join(
+        f"{name}{labels} => {of[0]:g} @[{at[0]}.885]\n" for name, of in values.items()
+    )
+    (row,) = read_text(instant).table("memstats").to_dicts()
+    assert row["next_gc_bytes"] == 20_000_000
+
+
+def test_a_damaged_line_of_promtool_is_rejected() -> None:
+    text = (
+        "go_memstats_next_gc_bytes =>\n2e+07 @[1770112800]\n2e+07 @[17701\n"
+        "go_memstats_alloc_bytes_total =>\n1e+07 @[1770112800]\n"
+    )
+    run = read_text(text)
+    assert len(run.table("memstats")) == 1
+    assert run.rejected["line_no"].to_list() == [3]
