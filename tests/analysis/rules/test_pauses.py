@@ -30,6 +30,18 @@ def test_one_long_pause_is_enough(longest: str, severities: list[str]) -> None:
     assert not matches(pauses.long_sweep_termination, facts_of(with_pauses(60, c30=longest)))
 
 
+def test_a_long_pause_of_the_start_up_is_a_note() -> None:
+    lines = log_of(60, every=0.1).splitlines()
+    for at, severity in ((1, "info"), (29, "bad")):
+        text = "\n".join(
+            line.replace("+5+0.02 ms clock", "+5+30 ms clock") if number == at else line
+            for number, line in enumerate(lines)
+        )
+        (finding,) = matches(pauses.long_mark_termination, facts_of(text))
+        assert finding.severity == severity
+        assert "up to 30 ms" in finding.evidence
+
+
 def test_a_single_pause_has_no_median() -> None:
     (finding,) = matches(pauses.long_mark_termination, facts_of(with_pauses(1, c1="11.5")))
     assert finding.evidence == "The program stops once, for 12 ms, after marking."
