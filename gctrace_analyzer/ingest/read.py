@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -171,8 +171,10 @@ def _read_all(
         except NoDataError as err:
             empty.append(err)
             continue
-        notes += complete_part(part, options.clock)
         facts = part.facts
+        # Rows are found by the name of their input and their line in it.
+        facts.name = _unique(facts.name, parts)
+        notes += complete_part(part, options.clock)
         if not any(facts.found.values()):
             empty.append(NoDataError.unrecognised(facts.name, facts.lines, facts.first))
         parts.append(part)
@@ -182,6 +184,13 @@ def _read_all(
         # A part of a rotated log may have no cycles.
         warnings.warn(str(error).partition("\n")[0], GctraceWarning, stacklevel=2)
     return parts, notes
+
+
+def _unique(name: str, parts: Sequence[Part]) -> str:
+    """Returns the name of an input, with a number if an earlier one has it already."""
+    known = {part.facts.name for part in parts}
+    names = chain([name], (f"{name} ({number})" for number in count(2)))
+    return next(each for each in names if each not in known)
 
 
 def complete_part(part: Part, clock: Clock) -> list[str]:
