@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from gctrace_analyzer.ingest.metrics.containers import column_of, identity, kills, states
+from gctrace_analyzer.testing import read_text
 
 API = {"namespace": "shop", "pod": "api-1", "container": "api"}
 
@@ -161,3 +162,26 @@ def test_restarts_by_start_time_count_where_none_are_counted() -> None:
 
 def test_no_samples_are_no_containers() -> None:
     assert states(samples(), CONTAINERS) == []
+
+
+def test_metrics_of_a_container_alone_are_read() -> None:
+    labels = 'namespace="shop",pod="api-1",container="api"'
+    lines = ["# TYPE kube_pod_container_status_restarts_total counter"]
+    for n, (restarts, reason) in enumerate([(0, 0), (1, 1)]):
+        at_ms = 1_770_112_800_000 + 15_000 * n
+        lines += [
+            f"kube_pod_container_status_restarts_total{{{labels}}} {restarts} {at_ms}",
+            f"container_spec_memory_limit_bytes{{{labels}}} 1024 {at_ms}",
+            f'kube_pod_container_status_last_terminated_reason{{{labels},reason="OOMKilled"}} '
+            f"{reason} {at_ms}",
+        ]
+    run = read_text("\n".join(lines) + "\n")
+    (state,) = run.container_states.to_dicts()
+    assert (state["pod"], state["restart_count"], state["memory_limit_bytes"]) == (
+        "api-1",
+        1,
+        1024,
+    )
+    (kill,) = run.oom_kills.to_dicts()
+    assert (kill["container"], kill["limit_bytes"]) == ("api", 1024)
+    assert kill["logged_at"].timestamp() == 1_770_112_815
