@@ -196,3 +196,17 @@ def test_the_longest_process_has_the_most_cycles(
         schema={"process": pl.Int64, "cycles": pl.Int64},
     )
     assert longest_process(table) == longest
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["api", "web"], "2 services (api, web)"),
+        (["a", "b", "c", "d"], "4 services (a, b, c, d)"),
+        (["a", "b", "c", "d", "e"], "5 services (a, b, c, d, …)"),
+    ],
+)
+def test_up_to_four_services_are_named(names: list[str], shown: str) -> None:
+    lines = [line for name in names for line in of(name, cycle(1, 1), cycle(2, 2))]
+    notes = read_text("".join(lines)).summary().warnings
+    assert any(f"The inputs contain {shown};" in note for note in notes)

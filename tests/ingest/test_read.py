@@ -207,19 +207,3 @@ def test_numbers_that_mostly_fall_by_one_are_a_reversed_log(
     lines = [line for n, line in enumerate(records(count), 1) if n not in missing]
     found = read_text("\n".join(lines[::-1]) + "\n").cycles["line_no"].to_list()
     assert found == (list(range(11, 0, -1)) if reverse else list(range(1, 12)))
-
-
-@pytest.mark.parametrize(
-    ("names", "shown"),
-    [
-        (["api", "web"], "2 services (api, web)"),
-        (["a", "b", "c", "d"], "4 services (a, b, c, d)"),
-        (["a", "b", "c", "d", "e"], "5 services (a, b, c, d, …)"),
-    ],
-)
-def test_up_to_four_services_are_named(names: list[str], shown: str) -> None:
-    lines = [
-        f"2026-02-03T10:00:00Z h {name}[7]: {line}" for name in names for line in records(2)
-    ]
-    notes = read_text("\n".join(lines) + "\n").summary().warnings
-    assert any(f"The inputs contain {shown};" in note for note in notes)

@@ -336,3 +336,13 @@ def test_a_line_of_the_scavenger_torn_within_a_number_ends_where_others_begin(cu
     run = read_text(log)
     assert run.table("scavenges")["released_total_kib"].to_list() == [3144]
     assert run.rejected.is_empty()
+
+
+@pytest.mark.parametrize("before", ["", "level=info msg=", TORN[20:-9], "gc gc 5 "])
+@pytest.mark.parametrize("cut", [30, 75, 100])
+def test_what_precedes_a_record_on_its_line_does_not_change_its_reason(
+    before: str, cut: int
+) -> None:
+    """Such as the rest of a record whose beginning is elsewhere."""
+    run = read_text(f"{APPLICATION[0]}\n{before}{TORN[:cut]}\n{APPLICATION[0]}\n")
+    assert run.rejected.select("line_no", "reason").rows() == [(2, "cut short")]

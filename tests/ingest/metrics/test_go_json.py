@@ -120,3 +120,11 @@ def test_each_pause_of_a_dump_is_a_cycle_with_its_number_and_end() -> None:
         n = row["gc_num"]
         assert (row["ended_at"].timestamp(), row["pause_ms"]) == (AT_S + n, n / 1000)
         assert row["line_no"] == (1 if n <= 255 else 2)
+
+
+def test_a_ring_has_no_more_pauses_than_there_were_cycles() -> None:
+    full = [(AT_S + n) * 10**9 for n in range(256)]
+    text = line(3, AT_S, PauseEnd=full, PauseNs=[1000] * 256) * 2
+    assert read_text(text).cycle_pauses["gc_num"].to_list() == [1, 2, 3]
+    without = line(0, AT_S, PauseEnd=full, PauseNs=[1000] * 256)
+    assert read_text(without * 2).cycle_pauses.is_empty()
