@@ -207,3 +207,12 @@ def test_numbers_that_mostly_fall_by_one_are_a_reversed_log(
     lines = [line for n, line in enumerate(records(count), 1) if n not in missing]
     found = read_text("\n".join(lines[::-1]) + "\n").cycles["line_no"].to_list()
     assert found == (list(range(11, 0, -1)) if reverse else list(range(1, 12)))
+
+
+def test_of_several_inputs_without_data_the_first_is_named(tmp_path: Path) -> None:
+    one, other = logfile(tmp_path / "one.log", ["text"]), logfile(tmp_path / "other.log", ["x"])
+    with pytest.raises(gca.NoDataError, match=r"one\.log"):
+        gca.read(one, other)
+    (tmp_path / "empty.log").write_bytes(b"")
+    with pytest.raises(gca.NoDataError, match=r"empty\.log"):
+        gca.read(tmp_path / "empty.log", one, other)
