@@ -304,3 +304,14 @@ def test_only_sizes_have_a_resolution() -> None:
     assert rejected == []
     assert "resolution_bytes" not in table.columns
     assert table.select("requests", "load", "name").rows() == [(4, 1.5, "a")]
+
+
+@pytest.mark.parametrize(("sys", "frees", "known"), [(9, 0, True), (9, 1, True), (0, 1, False)])
+def test_a_table_without_a_header_has_a_heap(sys: int, frees: int, known: bool) -> None:
+    """A program that recycles all buffers frees none."""
+    text = f"{sys},1,0,0,0,20,{frees}\n" * 3
+    if known:
+        assert read_text(text).memstats["frees"].to_list() == [frees] * 3
+    else:
+        with pytest.raises(UnreadableInputError, match="without a header"):
+            read_text(text)
