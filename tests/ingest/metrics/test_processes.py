@@ -154,3 +154,17 @@ def test_a_job_with_few_scrapes_is_not_the_better_one() -> None:
     assert rows["num_gc"].to_list() == list(range(9))
     # Up to two of its steps of 15 s from the one scrape.
     assert rows["heap_alloc_bytes"].to_list() == [None] * 2 + [7] * 4 + [None] * 3
+
+
+def test_scrapes_of_several_programs_are_of_those_that_started_with_them() -> None:
+    gctrace = log(0, 5) + log(1000, 5)
+    scraped = "".join(
+        page(begin + n, {START: AT_S + begin, COUNT: n})
+        for begin in (1000, 2000)
+        for n in (1, 2)
+    )
+    assert numbers(together(gctrace, scraped)) == [1, 1, 2, 2]
+    both = "".join(
+        page(begin + n, {START: AT_S + begin, COUNT: n}) for begin in (0, 1000) for n in (1, 2)
+    )
+    assert numbers(together(gctrace, both)) == [0, 0, 1, 1]
