@@ -76,8 +76,9 @@ FEW_TESTS = 5
 when a module is imported, or is cached, happens once, in the first test that needs it."""
 
 CPU_S = 25
+TRIAL_S = 240
 MEMORY = 12 << 30
-"""A change may make a loop endless, or a list."""
+"""A change may make a loop endless, or a list, or a test that waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,7 +414,8 @@ def _run_recorded(files: Sequence[str], lines: Path, seconds: Path) -> int:
 def noticed(change: Change, tests: Sequence[str]) -> bool:
     """Whether any of the tests fails with a change; one that does not end counts as failing."""
     settings = ["", "off"] if _compiled_core(COPY) else ["off"]
-    return any(in_a_fork(partial(_run_changed, change, tests, core))[0] for core in settings)
+    work = [partial(_run_changed, change, tests, core) for core in settings]
+    return any(in_a_fork(each, TRIAL_S)[0] for each in work)
 
 
 def _run_changed(change: Change, tests: Sequence[str], core: str) -> int:

@@ -99,8 +99,7 @@ def falls(at: pl.Series) -> bool:
         steps = steps.filter(steps.abs() < _HALF_YEAR * 30 * 86_400_000_000)
         if len(steps) <= _FEW_STEPS and _is_repeated_hour(steps / 1e6):
             return False
-    back = int((steps < 0).sum())
-    return bool(back and steps.sum() < 0 and (steps <= 0).sum() >= MOSTLY * len(steps))
+    return bool(steps.sum() < 0 and (steps <= 0).sum() >= MOSTLY * len(steps))
 
 
 def local_s(frame: pl.DataFrame) -> pl.Series:

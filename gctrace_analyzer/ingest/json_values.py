@@ -67,10 +67,7 @@ def iso_utc(text: str | None) -> datetime | None:
 
 def epoch_utc(nanoseconds: int | None) -> datetime | None:
     """Returns the time that many nanoseconds after 1970; None if that is no possible time."""
-    try:
-        return plausible(_EPOCH + timedelta(microseconds=(nanoseconds or 0) // 1000))
-    except OverflowError:
-        return None
+    return plausible(_EPOCH + timedelta(microseconds=(nanoseconds or 0) // 1000))
 
 
 def plausible(time: datetime) -> datetime | None:

@@ -201,8 +201,6 @@ def _identities(frames: list[pl.DataFrame], processes: list[pl.Series]) -> pl.Da
                 .group_by("process", maintain_order=True)
                 .agg(pl.all().drop_nulls().first())
             )
-    if not firsts:
-        return _no_identities()
     types = schema.polars_schema("processes")
     whole = (
         pl.concat(firsts, how="diagonal")
@@ -221,10 +219,7 @@ def longest_process(processes: pl.DataFrame) -> int | None:
 
 def several_services(processes: pl.DataFrame) -> list[str]:
     """Returns a note if the inputs contain several services, not counting container ids."""
-    names = [name for name in ("unit", "container", "ident") if name in processes.columns]
-    if not names:
-        return []
-    name = pl.coalesce(names).cast(pl.String)
+    name = pl.coalesce("unit", "container", "ident").cast(pl.String)
     named = processes.select(name.alias("name")).to_series().drop_nulls()
     services = named.filter(~named.str.contains(r"^[0-9a-f]{12,64}$")).unique(
         maintain_order=True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -172,8 +172,10 @@ def _read_all(
         except NoDataError as err:
             empty.append(err)
             continue
-        notes += complete_part(part, options.clock)
         facts = part.facts
+        # Rows are found by the name of their input and their line in it.
+        facts.name = _unique(facts.name, parts)
+        notes += complete_part(part, options.clock)
         if not any(facts.found.values()):
             empty.append(NoDataError.unrecognised(facts.name, facts.lines, facts.first))
         parts.append(part)
@@ -209,6 +211,13 @@ def _real_path(origin: Input) -> str:
         return str(Path(origin).resolve(strict=True))
     except (OSError, ValueError):
         return ""
+
+
+def _unique(name: str, parts: Sequence[Part]) -> str:
+    """Returns the name of an input, with a number if an earlier one has it already."""
+    known = {part.facts.name for part in parts}
+    names = chain([name], (f"{name} ({number})" for number in count(2)))
+    return next(each for each in names if each not in known)
 
 
 def complete_part(part: Part, clock: Clock) -> list[str]:

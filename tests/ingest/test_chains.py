@@ -157,3 +157,21 @@ def test_processes_do_not_depend_on_how_the_log_is_cut(
     monkeypatch.setattr("gctrace_analyzer.ingest.sources.CHUNK_BYTES", size)
     assert processes(*lines) == whole
     assert set(whole) == {0, 1}
+
+
+@pytest.mark.parametrize(("between", "own"), [(0, True), (30, True), (31, True), (32, False)])
+def test_a_number_is_left_to_the_process_whose_next_one_follows_soon(
+    between: int, own: bool
+) -> None:
+    """After 10, a 12 of another program, cycles of a third one, and then the 11."""
+    lines = [
+        cycle(9, 9.0, live=50),
+        cycle(1, 0.1, live=5),
+        cycle(10, 10.0, live=50),
+        cycle(12, 11.0, live=50),
+    ]
+    lines += [cycle(n, 0.1 + n / 100, live=5, length_ms=1) for n in range(2, 2 + between)]
+    lines.append(cycle(11, 10.5, live=50))
+    found = processes(*lines)
+    assert found[:3] == [0, 1, 0]
+    assert (found[3] != 0) is own

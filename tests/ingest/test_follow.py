@@ -146,7 +146,9 @@ def test_a_socket_cannot_be_followed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("socket")
-        with pytest.raises(gca.UnreadableInputError, match="no such device"):
+        with pytest.raises(
+            gca.UnreadableInputError, match=r"socket: no such device or address\.\n"
+        ):
             Followed("socket", Stop())
 
 

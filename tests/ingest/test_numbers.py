@@ -142,3 +142,27 @@ def test_a_value_of_json_fits_its_column_or_is_null() -> None:
     assert [numbers.fitting(*each) for each in floats] == [3, None, 2.5]
     others = [("a", pl.String()), (1, pl.String()), (True, pl.Boolean()), (1, pl.Boolean())]
     assert [numbers.fitting(*each) for each in others] == ["a", None, True, None]
+
+
+@pytest.mark.parametrize(
+    ("values", "possible"),
+    [([1, 2], True), ([0], True), ([numbers.LARGEST], True), ([numbers.LARGEST + 1], False), ([-1, 5], False),
+     ([], False), ([1, None], False), ([1, True], False), ([1, "2"], False), ([0.5, float("nan")], False),
+     ([float("inf")], False), ([1, 10**400], False)],
+)  # fmt: skip
+def test_values_that_are_taken_together_are_all_possible(
+    values: list[object], possible: bool
+) -> None:
+    assert numbers.are_all_exported(values) is possible
+
+
+@pytest.mark.parametrize(
+    ("texts", "values"),
+    [(["1", "2"], [1.0, 2.0]), (["nan", "2"], [None, 2.0]), (["inf", "2"], [None, 2.0]), (["1e300", "-1e300"], [None] * 2),
+     ([None, "x"], [None, None]), ([], []), (["-4611686018427387904", "4611686018427387904"], [-(2.0**62), 2.0**62])],
+)  # fmt: skip
+def test_a_column_of_texts_has_only_possible_numbers(
+    texts: list[str | None], values: list[float | None]
+) -> None:
+    found = numbers.real_column(pl.Series("a", texts, dtype=pl.String))
+    assert (found.to_list(), found.name) == (values, "a")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
+from gctrace_analyzer.ingest.processes import go_versions, longest_process
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
 from tests.helpers.lines import LINES
@@ -126,3 +128,85 @@ def test_two_containers_of_one_log_are_two_processes_though_their_cycles_fit_tog
     assert processes(*lines) == [0] * 4 + [1] * 4
     one = [line.replace("web[12]", "api[11]") for line in lines]
     assert processes(*one) == [0] * 8
+
+
+def of(name: str, *lines: str) -> list[str]:
+    return [f"2026-02-03T10:00:00Z h {name}[7]: {line}" for line in lines]
+
+
+def test_processes_are_numbered_in_the_order_of_their_first_cycle() -> None:
+    """Of two services, the one that appears first restarts twice."""
+    api = of("api", *(cycle(n, n) for n in (1, 2, 1, 2, 1, 2)))
+    web = of("web", *(cycle(n, n) for n in (1, 2, 3, 4)))
+    assert processes(*api[:2], *web[:2], *api[2:4], *web[2:], *api[4:]) == [
+        0, 0, 1, 1, 2, 2, 1, 1, 3, 3
+    ]  # fmt: skip
+    run = read_text("".join([*web[:1], *api, *web[1:]]))
+    assert run.processes["ident"].to_list() == ["web", "api", "api", "api"]
+    ends = run.processes["ended_by"].to_list()
+    assert ends == ["end of input", "restart", "restart", "end of input"]
+
+
+def test_lines_with_and_without_a_prefix_are_of_several_processes() -> None:
+    bare = [cycle(n, n) for n in (1, 2)]
+    run = read_text("".join([*of("api", cycle(1, 1), cycle(2, 2)), *bare]))
+    assert run.cycles["process"].to_list() == [0, 0, 1, 1]
+    assert run.processes["ident"].to_list() == ["api", None]
+
+
+def test_both_streams_of_a_container_are_one_process() -> None:
+    lines = [
+        f"2026-02-03T10:00:0{n}Z {stream} F {cycle(n, n)}"
+        for n, stream in enumerate(["stderr", "stdout"] * 3, start=1)
+    ]
+    assert processes(*lines) == [0] * 6
+
+
+@pytest.mark.parametrize(
+    ("formats", "versions"),
+    [
+        (["gc18"], ("1.18", None)),
+        (["gc18", "gc26"], ("1.26", None)),
+        (["gc16"], ("1.6", "1.17")),
+        (["gc16", "scav14"], ("1.14", "1.17")),
+        (["gc18", "scav14"], ("1.18", "1.20")),
+        (["gc18", "scav21", "unknown"], ("1.21", None)),
+        ([], (None, None)),
+    ],
+)
+def test_the_formats_of_a_program_show_which_releases_it_may_be(
+    formats: list[str], versions: tuple[str | None, str | None]
+) -> None:
+    assert go_versions(formats) == versions
+    known = [LINES[name] for name in formats if name in LINES]
+    if any(line.startswith("gc ") for line in known):
+        (row,) = read_text("\n".join(known) + "\n").processes.to_dicts()[-1:]
+        if len({name for name in formats if name.startswith("gc")}) == 1:
+            assert (row["go_version_min"], row["go_version_max"]) == versions
+
+
+@pytest.mark.parametrize(
+    ("cycles", "longest"), [((3,), 0), ((2, 5, 4), 1), ((5, 2), 0), ((), None)]
+)
+def test_the_longest_process_has_the_most_cycles(
+    cycles: tuple[int, ...], longest: int | None
+) -> None:
+    table = pl.DataFrame(
+        {"process": range(len(cycles)), "cycles": cycles},
+        schema={"process": pl.Int64, "cycles": pl.Int64},
+    )
+    assert longest_process(table) == longest
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["api", "web"], "2 services (api, web)"),
+        (["a", "b", "c", "d"], "4 services (a, b, c, d)"),
+        (["a", "b", "c", "d", "e"], "5 services (a, b, c, d, …)"),
+    ],
+)
+def test_up_to_four_services_are_named(names: list[str], shown: str) -> None:
+    lines = [line for name in names for line in of(name, cycle(1, 1), cycle(2, 2))]
+    notes = read_text("".join(lines)).summary().warnings
+    assert any(f"The inputs contain {shown};" in note for note in notes)

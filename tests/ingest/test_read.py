@@ -158,3 +158,71 @@ def test_a_file_that_is_given_twice_is_read_once(tmp_path: Path) -> None:
     assert len(run.cycles) == 1
     assert len(run.sources) == 1
     assert any("is given more than once" in note for note in run.summary().warnings)
+
+
+def companions(run: gca.Run, table: Any = "scavenges") -> list[tuple[Any, ...]]:
+    """Returns process and cycle of each line of another trace."""
+    name = "after_gc" if table == "scavenges" else "gc_num"
+    return run.table(table).select("process", name).rows()
+
+
+def test_lines_of_other_traces_belong_to_the_cycles_around_them() -> None:
+    """The scavenger's follow their cycle, the pacer's precede it; the first and the last ones
+    have a cycle on one side only."""
+    first = [f"2026-02-03T10:00:00Z h api[1]: {line}" for line in records(2)]
+    second = [f"2026-02-03T10:00:09Z h web[2]: {line}" for line in records(2)]
+    log = [LINES["scav21"], *first, LINES["scav21"], *second, LINES["scav21"]]
+    assert companions(read_text("\n".join(log) + "\n")) == [(0, None), (0, 2), (1, 2)]
+    log = [LINES["pacer_new"], *first, LINES["pacer_new"], *second, LINES["pacer_new"]]
+    assert companions(read_text("\n".join(log) + "\n"), "pacer") == [(0, 1), (1, 1), (1, None)]
+
+
+def test_lines_of_other_traces_in_a_reversed_log_belong_to_their_cycles() -> None:
+    lines = [*records(3), LINES["scav21"], *records(5)[3:]]
+    log = [f"2026-02-03T10:00:0{n}Z h api[1]: {line}" for n, line in enumerate(lines)]
+    run = read_text("\n".join(log[::-1]) + "\n")
+    assert run.cycles["gc_num"].to_list() == [1, 2, 3, 4, 5]
+    assert len(companions(run)) == 1
+    assert companions(run)[0][0] == 0
+
+
+def test_lines_of_other_traces_belong_to_the_cycles_of_their_own_input() -> None:
+    one = "\n".join([*records(2), LINES["scav21"], ""])
+    other = "\n".join([*records(5), LINES["scav21"], ""])
+    run = gca.read(*(io.BytesIO(each.encode()) for each in (one, other)))
+    assert [num for _, num in companions(run)] == [2, 5]
+
+
+def test_a_log_of_other_traces_alone_has_no_process() -> None:
+    assert companions(read_text(f"{LINES['scav21']}\n")) == [(None, None)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_records_without_times_that_count_down_are_a_reversed_log(count: int) -> None:
+    """Two cycles may also be two programs."""
+    run = read_text("\n".join(records(count)[::-1]) + "\n")
+    expected = list(range(1, count + 1))
+    assert run.cycles["gc_num"].to_list() == (expected if count != 2 else [2, 1])
+    assert len(run.processes) == 1 + (count == 2)
+
+
+@pytest.mark.parametrize(
+    ("missing", "reverse"), [((), True), ((5, 8), True), ((3, 5, 8), False)]
+)
+def test_numbers_that_mostly_fall_by_one_are_a_reversed_log(
+    missing: tuple[int, ...], reverse: bool
+) -> None:
+    """Four of five steps, of ten."""
+    count = 11 + len(missing)
+    lines = [line for n, line in enumerate(records(count), 1) if n not in missing]
+    found = read_text("\n".join(lines[::-1]) + "\n").cycles["line_no"].to_list()
+    assert found == (list(range(11, 0, -1)) if reverse else list(range(1, 12)))
+
+
+def test_of_several_inputs_without_data_the_first_is_named(tmp_path: Path) -> None:
+    one, other = logfile(tmp_path / "one.log", ["text"]), logfile(tmp_path / "other.log", ["x"])
+    with pytest.raises(gca.NoDataError, match=r"one\.log"):
+        gca.read(one, other)
+    (tmp_path / "empty.log").write_bytes(b"")
+    with pytest.raises(gca.NoDataError, match=r"empty\.log"):
+        gca.read(tmp_path / "empty.log", one, other)

@@ -57,9 +57,11 @@ def read(text: str, name: str) -> Values:
     """
     values = Values()
     if FRAGMENT.match(text):
+        begin = len(text) - len(text.lstrip())
         text = (
-            "{"
-            + text.strip().rstrip(",")
+            text[:begin]
+            + "{"
+            + text[begin:].rstrip().rstrip(",")
             + "}" * (1 + max(0, text.count("{") - text.count("}")))
         )
         # Removes a comma before a closing brace, which is left when something was cut out.

@@ -23,7 +23,6 @@ from gctrace_analyzer.ingest.evidence.oom_lines import (
     KILL,
     KUBELET,
     NO_KILL,
-    NO_LIMIT_KB,
     PAGE,
     PREKILL,
     REAPED,
@@ -238,10 +237,8 @@ class _Reader:
         incident.facts["uid"] = numbers.whole(found["uid"])
 
     def usage(self, found: re.Match[str], about: Row) -> None:
-        limit = numbers.whole(found["limit"], 1024)
-        if limit is not None and limit >= NO_LIMIT_KB * 1024:
-            limit = None
-        size = {"usage": numbers.whole(found["usage"], 1024), "limit": limit}
+        # Without a limit the kernel prints PAGE_COUNTER_MAX, which is no possible number.
+        size = {name: numbers.whole(found[name], 1024) for name in ("usage", "limit")}
         if found["what"] == "memory":
             incident = self.at("usage", about)
             incident.facts |= {f"{name}_bytes": value for name, value in size.items()}

@@ -22,9 +22,6 @@ HINT = (
     r"PID: \d+ Comm|Pid: \d+, comm|No available memory"
 )
 
-NO_LIMIT_KB = 9007199254740000
-"""PAGE_COUNTER_MAX in kB, whose last digits vary by page size."""
-
 PAGE = 4096
 
 KILL = re.compile(

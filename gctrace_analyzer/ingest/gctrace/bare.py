@@ -111,10 +111,7 @@ def read_records(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame]
         return [], records.hstack([_NO_TEXT])
     if compiled is None:
         return by_skeleton(records, data)
-    count, tables, numbers, texts = compiled.Reader(_formats(), (), 0).read(data)
-    if sum(len(table) for table in tables if table) + len(numbers) < count:
-        # An empty line, which the core leaves out; `by_skeleton` takes all of them.
-        return by_skeleton(records, data)
+    _, tables, numbers, texts = compiled.Reader(_formats(), (), 0).read(data)
     if len(numbers) and records[_LINE_NO].is_duplicated().any():
         # Several records of one line must stay in order.
         return by_skeleton(records, data)

@@ -268,17 +268,14 @@ def pauses(rings: list[Row]) -> pl.DataFrame:
     if not rings:
         return pl.DataFrame(schema=_TYPED)
     lengths = pl.Series([len(ring["ended_at"]) for ring in rings])
-    try:
-        dumps = pl.DataFrame(
-            {name: [ring[name] for ring in rings] for name in ("line_no", "num_gc")},
-            schema=_DUMPS,
-            strict=False,
-        ).with_columns(place=pl.int_ranges(lengths))
-        long = dumps.explode("place", empty_as_null=False).with_columns(
-            _flat("ended_at", rings), _flat("pause_ns", rings)
-        )
-    except (pl.exceptions.PolarsError, TypeError, OverflowError):
-        return pl.DataFrame(schema=_TYPED)
+    dumps = pl.DataFrame(
+        {name: [ring[name] for ring in rings] for name in ("line_no", "num_gc")},
+        schema=_DUMPS,
+        strict=False,
+    ).with_columns(place=pl.int_ranges(lengths))
+    long = dumps.explode("place", empty_as_null=False).with_columns(
+        _flat("ended_at", rings), _flat("pause_ns", rings)
+    )
     # Cycle n is at (n + 255) % 256: the newest at that place is the largest n up to NumGC.
     newest = pl.col("num_gc") - (pl.col("num_gc") - 1 - pl.col("place")) % fields.RING
     return (

@@ -44,7 +44,7 @@ _NUMBER = r"^\s*(?P<number>[+-]?\d[\d.]*(?:[eE][+-]?\d+)?)\s*(?P<unit>[^\d\s].*?
 
 def is_table(head: str) -> bool:
     """Returns whether the first lines are of a table whose columns or rows are Go metrics."""
-    head = _SEP_LINE.sub("", head.removeprefix("\ufeff"))
+    head = _SEP_LINE.sub("", head.removeprefix("\ufeff").lstrip("\n"))
     first = head.partition("\n")[0].lower()
     cells = {cell.strip(' "\r') for cell in re.split(r"[,;\t]", first)}
     if not cells & set(_TIME):
@@ -77,9 +77,10 @@ def read(text: str, samples: Samples) -> list[Rejected]:
 
 
 def _table(text: str) -> tuple[pl.DataFrame, list[Rejected]]:
-    text = text.removeprefix("\ufeff")
+    given = text.removeprefix("\ufeff")
+    text = given.lstrip("\n")
     named = _SEP_LINE.match(text)
-    first_line = 1 + bool(named)
+    first_line = 1 + len(given) - len(text) + bool(named)
     text = text[named.end() :] if named else text
     header = text.partition("\n")[0]
     outside = re.sub(r'"(?:[^"]|"")*"', '""', re.sub(r"\{[^}]*\}", "", header))

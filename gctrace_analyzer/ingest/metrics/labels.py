@@ -45,10 +45,7 @@ def _strings(text: str) -> Iterator[tuple[str, str]]:
         parts = [piece]
         # An odd number of backslashes escapes the quote that follows.
         while (len(parts[-1]) - len(parts[-1].rstrip("\\"))) % 2:
-            more = next(pieces, None)
-            if more is None:
-                return
-            parts.append(more)
+            parts.append(next(pieces, ""))
         yield outside, _unescaped('"'.join(parts))
         outside = next(pieces, "")
 

@@ -149,19 +149,22 @@ def _joined(rows: pl.DataFrame) -> pl.DataFrame:
     }
     best = same.select(pl.col("life"), **{f"best_{k}": each for k, each in of_best.items()})
     rows = rows.join(best, on="life", how="left", maintain_order="left")
-    is_other = (pl.col("best_life") != pl.col("life")).fill_null(value=False)
+    rows = rows.with_columns(
+        is_other=(pl.col("best_life") != pl.col("life")).fill_null(value=False)
+    )
     low, high = (
         pl.col("best_begin") - pl.col("best_step"),
         pl.col("best_end") + pl.col("best_step"),
     )
-    is_spare = is_other & pl.col("t_us").is_between(low, high)
+    is_spare = pl.col("is_other") & pl.col("t_us").is_between(low, high)
     spare, rows = rows.filter(is_spare), rows.filter(~is_spare)
     rows = rows.with_columns(life=pl.coalesce("best_life", "life"))
-    return _filled(rows, spare, known).drop("best_life", "best_begin", "best_end", "best_step")
+    added = ("best_life", "best_begin", "best_end", "best_step", "is_other")
+    return _filled(rows, spare, known).drop(added)
 
 
 def _filled(rows: pl.DataFrame, spare: pl.DataFrame, known: list[str]) -> pl.DataFrame:
-    """Returns the rows with the columns that a life lacks, from the scrape of `spare` nearby."""
+    """Returns the rows with the columns that their job lacks, from the scrape of `spare` nearby."""
     given = [name for name in known if spare[name].count() and rows[name].null_count()]
     if not given:
         return rows
@@ -175,7 +178,7 @@ def _filled(rows: pl.DataFrame, spare: pl.DataFrame, known: list[str]) -> pl.Dat
     )
     is_near = (pl.col("t_us") - pl.col("spare_us")).abs() <= 2 * pl.col("best_step")
     joined = joined.with_columns(
-        pl.when(pl.col(name).is_null().all().over("life") & is_near)
+        pl.when(pl.col(name).is_null().all().over("life", "is_other") & is_near)
         .then(pl.col(f"spare_{name}"))
         .otherwise(pl.col(name))
         .alias(name)

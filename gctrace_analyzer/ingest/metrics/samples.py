@@ -264,7 +264,7 @@ def _restarts(of_go: pl.DataFrame, found: list[dict[str, str]]) -> pl.DataFrame:
     types = {"container": pl.Int64, "before_us": pl.Int64, "at_us": pl.Int64}
     pods = [each.get("pod") for each in found]
     place = {pod: at for at, pod in enumerate(pods) if pods.count(pod) == 1}
-    if "started_at" not in of_go.columns or "pod" not in of_go.columns:
+    if of_go.is_empty():
         return pl.DataFrame(schema=types)
     known = of_go.drop_nulls(["started_at", "local_time"]).sort("pod", "local_time")
     at = pl.col("local_time").dt.epoch("us")

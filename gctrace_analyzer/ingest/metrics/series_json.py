@@ -83,8 +83,6 @@ def _read_values(text: str, at: int, series: int, line_no: int, batch: _Batch) -
     """
     member = _MEMBER.match(text, at)
     members: dict[str, Any] = {}
-    if member is None:
-        return at
     while member is not None:
         begin = member.end()
         members[member[1]], at = _quick(text, begin)
@@ -197,8 +195,10 @@ class _Batch:
         Raises:
             ValueError: they are not such pairs.
         """
-        if not isinstance(pairs, list) or not pairs:
+        if not pairs:
             return
+        if not isinstance(pairs, list):
+            raise ValueError(_CUT)
         try:
             times, values = zip(*pairs, strict=True)
         except TypeError as err:

@@ -58,7 +58,7 @@ class Export:
 
 def export_of(text: str) -> Export | None:
     """Returns what the header says of an export; None if the text is none."""
-    header = text.partition("\n")[0].removeprefix("\ufeff").rstrip("\r")
+    header = text.lstrip("\n").partition("\n")[0].removeprefix("\ufeff").rstrip("\r")
     for separator in ",;\t":
         names = _row(header, separator)
         if not 1 < len(names) <= _MOST_COLUMNS:
@@ -89,9 +89,10 @@ def as_json_lines(data: bytes, export: Export) -> bytes:
     A row of several lines is followed by empty ones. Rows that are no CSV, because the chunk
     begins within one or a quote mark is missing, stay as they are.
     """
+    rows = data.lstrip(b"\n")
     try:
         table = pl.read_csv(
-            data, has_header=False, infer_schema=False, separator=export.separator
+            rows, has_header=False, infer_schema=False, separator=export.separator
         )
     except pl.exceptions.PolarsError:
         return data
@@ -101,12 +102,12 @@ def as_json_lines(data: bytes, export: Export) -> bytes:
     fields = table.select(
         *(pl.nth(index).alias(field) for field, index in export.columns.items()), breaks=breaks
     )
-    if len(fields) + int(fields["breaks"].sum()) != data.count(b"\n") + (data[-1:] != b"\n"):
+    if len(fields) + int(fields["breaks"].sum()) != rows.count(b"\n") + (rows[-1:] != b"\n"):
         return data
     if export.in_utc:
         fields = fields.with_columns(_from_azure(pl.col("timestamp")))
     is_header = pl.int_range(pl.len()) == 0
-    if not data.startswith(export.header.encode()):
+    if not rows.startswith(export.header.encode()):
         is_header = pl.lit(value=False)
     line = pl.struct(export.columns.keys()).struct.json_encode()
     lines = fields.select(
@@ -115,7 +116,7 @@ def as_json_lines(data: bytes, export: Export) -> bytes:
             pl.lit("\n").repeat_by("breaks").list.join(""),
         ).str.join("\n")
     )
-    return f"{lines.item()}\n".encode()
+    return b"\n" * (len(data) - len(rows)) + f"{lines.item()}\n".encode()
 
 
 def _from_azure(text: pl.Expr) -> pl.Expr:

@@ -97,8 +97,6 @@ def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFram
             parts.append(_with_inner(decoded, depth, counts, "JSON"))
         rest = pl.concat([rest.filter(~json), others])
     for wrapper in _wrappers_of(rest):
-        if rest.is_empty():
-            break
         fits = rest["text"].str.contains(wrapper.regex)
         if not fits.any():
             continue

@@ -32,7 +32,7 @@ YEARLESS_YEAR = 2000
 
 _MONTHS = {
     "jan": 1, "ene": 1, "gen": 1, "janv": 1, "feb": 2, "fev": 2, "fév": 2, "févr": 2,
-    "mar": 3, "mär": 3, "mrz": 3, "mars": 3, "apr": 4, "abr": 4, "avr": 4, "avri": 4,
+    "mar": 3, "mär": 3, "mrz": 3, "mrt": 3, "mars": 3, "apr": 4, "abr": 4, "avr": 4, "avri": 4,
     "may": 5, "mai": 5, "maj": 5, "mag": 5, "mei": 5, "jun": 6, "juin": 6, "giu": 6, "jul": 7,
     "juil": 7, "lug": 7, "aug": 8, "ago": 8, "août": 8, "aoû": 8, "sep": 9, "set": 9,
     "sept": 9, "oct": 10, "okt": 10, "out": 10, "ott": 10, "nov": 11, "dec": 12, "dic": 12,

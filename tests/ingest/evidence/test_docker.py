@@ -160,3 +160,19 @@ def test_an_exit_code_implies_a_signal(code: int, signal: str | None) -> None:
     """128 and the number of the signal."""
     assert docker.with_signal({"exit_code": code})["signal"] == signal
     assert docker.with_signal({"exit_code": None}) == {"exit_code": None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"Type": "container", "Action": "exec_start", "id": "aa"}',
+        '{"Type": "network", "Action": "connect", "Actor": {"ID": "aa"}}',
+        '{"msg": "OOMKilled"}',
+        '{"State": 5}',
+        '{"State": "running"}',
+        '{"OOMKilled": cut',
+        "5",
+    ],
+)
+def test_other_objects_are_no_states_of_containers(text: str) -> None:
+    assert docker.read([Message(1, text)]) == []

@@ -523,3 +523,29 @@ def test_the_columns_of_a_task_without_a_header_follow_from_their_number(
         "rss_pages": 100,
         "total_vm_pages": 20000,
     }.items() <= row.items()
+
+
+@pytest.mark.parametrize(
+    ("limit_kb", "limit"),
+    [(9007199254740988, None), (9007199254740928, None), (1 << 51, 1 << 61), (0, 0)],
+)
+def test_a_limit_of_as_many_pages_as_the_kernel_counts_is_none(
+    limit_kb: int, limit: int | None
+) -> None:
+    """PAGE_COUNTER_MAX, which the kernel prints for a group without a limit."""
+    for old in ("524288kB, limit 524288kB", "12kB, limit 1024kB"):
+        what = "swap_limit_bytes" if old.startswith("12") else "limit_bytes"
+        text = INCIDENT.replace(old, f"{old.partition('kB')[0]}kB, limit {limit_kb}kB")
+        assert read_text(text).oom_kills[what].to_list() == [limit]
+
+
+def test_a_kill_of_the_whole_machine_says_so_in_its_context() -> None:
+    context = (
+        "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,"
+        "task_memcg=/system.slice/api.service,task=api,pid=4242,uid=1000"
+    )
+    (kill,) = read_text(f"[  5.1] {context}\n").oom_kills.to_dicts()
+    assert (kill["scope"], kill["unit"], kill["uid"]) == ("global", "api.service", 1000)
+    assert (kill["constraint"], kill["mems_allowed"], kill["truncated"]) == (
+        "CONSTRAINT_NONE", "0", True
+    )  # fmt: skip

@@ -10,6 +10,7 @@ import yaml
 import gctrace_analyzer as gca
 from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest.evidence.yaml_documents import scalar
+from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import AT, RECORDS, logfile
 
 if TYPE_CHECKING:
@@ -166,3 +167,19 @@ def test_a_log_that_begins_like_yaml_is_a_log(tmp_path: Path) -> None:
     run = gca.read(logfile(tmp_path / "log", ["status: 200 GET /", *RECORDS]))
     assert run.sources[0].kind == "log"
     assert len(run.cycles) == 2
+
+
+def test_an_entry_of_gcloud_has_the_node_of_its_pod() -> None:
+    text = (
+        "insertId: a1\nlabels:\n  compute.googleapis.com/resource_name: x\nresource:\n  labels:\n"
+        "    node_name: node-7\n    pod_name: api-0\ntextPayload: '{}'\n"
+        "timestamp: '2026-02-03T10:00:00.005Z'\n"
+    )
+    run = read_text("---\n".join(text.format(record) for record in RECORDS))
+    assert run.processes.select("host", "pod").rows() == [("node-7", "api-0")]
+
+
+def test_yaml_that_is_nested_too_deeply_is_an_error() -> None:
+    nested = "- " * 3000 + "a"
+    with pytest.raises(gca.UnreadableInputError, match="nested too deeply"):
+        read_text(f"apiVersion: v1\nitems:\n{nested}\n")

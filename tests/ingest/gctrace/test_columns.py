@@ -20,13 +20,14 @@ LINE = LINES["gc18"].replace(" (forced)", "")
         ("@0.004s", "@9223372036.854s", "start_s"),
     ],
 )
+@pytest.mark.parametrize("mark", ["", " (forced)"])
 def test_an_absurd_value_is_null_and_the_rest_of_the_line_is_kept(
-    printed: str, changed: str, column: str
+    printed: str, changed: str, column: str, mark: str
 ) -> None:
     assert printed in LINE
-    run = read_text(LINE.replace(printed, changed) + "\n")
+    run = read_text(LINE.replace(printed, changed) + mark + "\n")
     row = run.cycles.row(0, named=True)
-    plain = read_text(LINE + "\n").cycles.row(0, named=True)
+    plain = read_text(LINE + mark + "\n").cycles.row(0, named=True)
     assert row[column] is None
     assert plain[column] is not None
     others = {name for name in plain if name not in (column, "source", "wall_time")}

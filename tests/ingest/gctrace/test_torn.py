@@ -325,3 +325,24 @@ def test_torn_lines_of_the_scavenger_are_joined(shape: str) -> None:
     run = read_text(log)
     assert len(run.table("scavenges")) == 1
     assert run.rejected.is_empty()
+
+
+@pytest.mark.parametrize("cut", range(1, 5))
+def test_a_line_of_the_scavenger_torn_within_a_number_ends_where_others_begin(cut: int) -> None:
+    """The other write begins with digits too, as the lines around it do."""
+    line = LINES["scav21"]
+    at = line.index("3144") + cut
+    log = f"{BEFORE}{APPLICATION[1]}\n{line[:at]}{APPLICATION[0]}\n{line[at:]}\n{AFTER}"
+    run = read_text(log)
+    assert run.table("scavenges")["released_total_kib"].to_list() == [3144]
+    assert run.rejected.is_empty()
+
+
+@pytest.mark.parametrize("before", ["", "level=info msg=", TORN[20:-9], "gc gc 5 "])
+@pytest.mark.parametrize("cut", [30, 75, 100])
+def test_what_precedes_a_record_on_its_line_does_not_change_its_reason(
+    before: str, cut: int
+) -> None:
+    """Such as the rest of a record whose beginning is elsewhere."""
+    run = read_text(f"{APPLICATION[0]}\n{before}{TORN[:cut]}\n{APPLICATION[0]}\n")
+    assert run.rejected.select("line_no", "reason").rows() == [(2, "cut short")]

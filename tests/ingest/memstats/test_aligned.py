@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gctrace_analyzer.ingest.memstats import aligned
 from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import records
 from tests.helpers.memstats import DUMPS, MEMSTATS, row_of
@@ -123,3 +124,13 @@ def test_a_log_with_gctrace_that_prints_a_table_is_a_log() -> None:
 def test_words_without_a_row_of_numbers_are_no_table(row: str) -> None:
     text = f"Alloc Sys NumGC\n{row}\nAlloc = 5 MiB Sys = 9 MiB NumGC = 3\n"
     assert read_text(text).memstats.select(pl.col("num_gc")).to_series().to_list() == [3]
+
+
+@pytest.mark.parametrize(
+    ("row", "is_table"), [("5 7", True), ("5 7 9", False), ("high low", False), ("", False)]
+)
+@pytest.mark.parametrize("line", ["", "----- -----\n", " ---- -----\n"])
+def test_a_table_has_a_row_of_numbers_below_its_header(
+    row: str, is_table: bool, line: str
+) -> None:
+    assert aligned.has_table(f"Alloc NumGC\n{line}{row}\n") is is_table

@@ -296,3 +296,22 @@ def test_columns_of_our_tables_have_their_types() -> None:
     table, _ = csv.read(text, "t.csv")
     assert str(table["started_at"][0]) == "2026-02-03 10:00:00+00:00"
     assert (table["go_version"][0], table["gc_cpu_s"][0]) == ("go1.24", 1.5)
+
+
+def test_only_sizes_have_a_resolution() -> None:
+    text = "HeapAlloc,HeapSys,NumGC,GCCPUFraction,requests,load,name\n1,2,3,0.25,4,1.5,a\n"
+    table, rejected = csv.read(text, "x")
+    assert rejected == []
+    assert "resolution_bytes" not in table.columns
+    assert table.select("requests", "load", "name").rows() == [(4, 1.5, "a")]
+
+
+@pytest.mark.parametrize(("sys", "frees", "known"), [(9, 0, True), (9, 1, True), (0, 1, False)])
+def test_a_table_without_a_header_has_a_heap(sys: int, frees: int, known: bool) -> None:
+    """A program that recycles all buffers frees none."""
+    text = f"{sys},1,0,0,0,20,{frees}\n" * 3
+    if known:
+        assert read_text(text).memstats["frees"].to_list() == [frees] * 3
+    else:
+        with pytest.raises(UnreadableInputError, match="without a header"):
+            read_text(text)

@@ -29,3 +29,25 @@ def test_a_heap_profile_has_pairs_pauses_and_fractions() -> None:
     assert (row["stack_inuse_bytes"], row["stack_sys_bytes"]) == (10, 20)
     assert (row["num_gc"], row["last_pause_ns"]) == (2, 7)
     assert (row["gc_cpu_fraction"], row["heap_alloc_bytes"]) == (0.25, 1_000_000)
+
+
+def test_a_damaged_number_of_a_heap_profile_leaves_the_others() -> None:
+    lines = [
+        "# runtime.MemStats",
+        "# HeapAlloc = 5 MB",
+        "# HeapSys = 7",
+        "# NumGC = 3",
+        "# Sys = ",
+    ]
+    assert pprof.read(lines) == [{"line_no": 1, "heap_sys_bytes": 7, "num_gc": 3}]
+
+
+def test_every_profile_of_a_file_is_a_dump() -> None:
+    one = [
+        "heap profile: 1: 2 [3: 4] @ heap/1048576",
+        "# runtime.MemStats",
+        "# HeapSys = 7",
+        "# NumGC = 3",
+    ]
+    rows = pprof.read(["# HeapSys = 1", *one, "", *one, "# runtime.MemStats", "# NumGC = 1"])
+    assert [(row["line_no"], row["num_gc"]) for row in rows] == [(3, 3), (8, 3)]

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from gctrace_analyzer.ingest.metrics import grafana
+from gctrace_analyzer.ingest.metrics.samples import Samples
 from gctrace_analyzer.testing import read_text
 
 COUNT, NEXT = "go_gc_duration_seconds_count", "go_memstats_next_gc_bytes"
@@ -98,3 +99,19 @@ def test_formatted_values_have_their_unit(text: str, value: float | None) -> Non
     # With a text that is no number, so that units are looked at.
     found = grafana.numbers(pl.Series([text, "x"])).to_list()
     assert found == [None if value is None else pytest.approx(value), None]
+
+
+def test_a_table_that_is_no_csv_is_rejected() -> None:
+    """A field of more than 128 KiB, as a quote mark without its partner leaves."""
+    text = WIDE + '"2026-02-03 10:00:30,"' + "x" * 140_000
+    samples = Samples()
+    ((line_no, reason, _),) = grafana.read(text, samples)
+    assert (line_no, reason) == (1, "not a CSV file: field larger than field limit (131072)")
+    assert samples.frames == []
+
+
+def test_a_table_without_times_gives_nothing() -> None:
+    samples = Samples()
+    assert grafana.read(f"when,{COUNT}\n1,2\n", samples) == []
+    assert grafana.read(f"Time,{COUNT}\n", samples) == []
+    assert samples.frames == []

@@ -130,3 +130,14 @@ def test_the_version_of_go_is_the_value_of_its_metric() -> None:
     found = names.metric("go_info", {"version": "go1.24.1"})
     assert found is not None
     assert found.value == "go1.24.1"
+
+
+@pytest.mark.parametrize("length", range(1, 120, 7))
+@pytest.mark.parametrize("plain", ["go_memstats_next_gc_bytes", "go_gc_heap_goal_bytes"])
+def test_a_longer_prefix_counts_after_a_shorter_one(plain: str, length: int) -> None:
+    """A wrapped registerer may be wrapped again; the plain name counts before both."""
+    prefixes = ("", "x" * length + "_", "x" * (length + 1) + "_")
+    found = [names.metric(prefix + plain, {}) for prefix in prefixes]
+    ranks = [each.rank for each in found if each is not None]
+    assert len(set(ranks)) == 3
+    assert ranks == sorted(ranks)

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from gctrace_analyzer.ingest.metrics import otlp
+from gctrace_analyzer.ingest.metrics.samples import Samples
 from gctrace_analyzer.testing import read_text
 
 AT_S = 1_770_112_800
@@ -147,3 +149,14 @@ def test_two_hosts_are_two_processes() -> None:
     run = read_text("".join(lines))
     assert run.processes["host"].to_list() == ["a", "b"]
     assert run.memstats.sort("process", "logged_at")["num_gc"].to_list() == [1, 2, 11, 12]
+
+
+def test_a_file_that_is_cut_anywhere_keeps_the_exports_before() -> None:
+    lines = [export(total(CYCLES, point(n, AT_S + 60 * n))) for n in (1, 2, 3)]
+    whole = lines[0] + lines[1]
+    for cut in range(1, len(lines[2]) - 1):
+        samples = Samples()
+        ((line_no, reason, _),) = otlp.read(whole + lines[2][:cut], samples)
+        assert (line_no, reason) == (3, "JSON that ends inside a value")
+        (frame,) = samples.frames
+        assert frame["value"].to_list() == [1, 2]

@@ -79,6 +79,8 @@ LOCALES = {
     "German": "Jan Feb Mär Apr Mai Jun Jul Aug Sep Okt Nov Dez",
     "Austrian": "Jan Feb Mrz Apr Mai Jun Jul Aug Sep Okt Nov Dez",
     "French": "janv févr mars avri mai juin juil août sept oct nov déc",
+    "French, short": "jan fév mar avr mai jun juil aoû sep oct nov déc",
+    "Dutch": "jan feb mrt apr mei jun jul aug sep okt nov dec",
     "Spanish": "ene feb mar abr may jun jul ago sep oct nov dic",
     "Italian": "gen feb mar apr mag giu lug ago set ott nov dic",
     "Portuguese": "jan fev mar abr mai jun jul ago set out nov dez",

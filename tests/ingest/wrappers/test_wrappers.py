@@ -698,3 +698,27 @@ def test_the_clock_of_dev_kmsg_is_in_microseconds() -> None:
     assert (row["text"], row["monotonic_s"]) == ("started", 5.678901)
     (row,) = strip.strip_prefixes(lines_of("[    5.678901] h api[1]: started")).lines.to_dicts()
     assert (row["text"], row["monotonic_s"]) == ("started", 5.678901)
+
+
+@pytest.mark.parametrize("size", [60, 200, 1000])
+@pytest.mark.parametrize("lead", ["", "\n\n"])
+def test_an_export_reads_alike_in_pieces_of_any_size(
+    size: int, lead: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pieces after the first have no header, and may begin within a row of several lines."""
+    rows = [
+        f'2026-02-03T10:00:{n:02}Z,api-0,"{record}"' for n, record in enumerate(records(20))
+    ]
+    rows[7:7] = ['2026-02-03T10:00:06Z,api-0,"panic: x', "", 'goroutine 1, running"']
+    text = lead + "\n".join(["Date,Pod,Message", *rows, ""])
+    whole = gca.read(io.BytesIO(text.encode()))
+    monkeypatch.setattr("gctrace_analyzer.ingest.sources.CHUNK_BYTES", size)
+    run = gca.read(io.BytesIO(text.encode()))
+    begin = 2 + len(lead)
+    lines = [begin + n + 3 * (n >= 7) for n in range(20)]
+    assert run.cycles["line_no"].to_list() == whole.cycles["line_no"].to_list() == lines
+    assert whole.cycles["logged_at"].dt.second().to_list() == list(range(20))
+    assert whole.processes["pod"].to_list() == ["api-0"]
+    assert run.cycles["gc_num"].to_list() == list(range(1, 21))
+    if size == 1000:
+        assert run.processes.equals(whole.processes)
