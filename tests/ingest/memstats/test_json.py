@@ -44,13 +44,14 @@ def test_the_newest_pause_is_found_in_the_circular_buffer() -> None:
     assert "last_pause_ns" not in from_record({**dump, "PauseNs": []})
 
 
-def test_fields_that_are_not_known_and_texts_are_ignored() -> None:
+def test_fields_that_are_not_known_and_texts_without_a_number_are_ignored() -> None:
     record = {
         "HeapAlloc": 5,
         "HeapSys": 6,
         "requests": 7,
         "load": 0.5,
         "NumGC": "3",
+        "HeapInuse": "many",
         "name": "x",
     }
-    assert from_record(record) == {"heap_alloc_bytes": 5, "heap_sys_bytes": 6}
+    assert from_record(record) == {"heap_alloc_bytes": 5, "heap_sys_bytes": 6, "num_gc": 3}
