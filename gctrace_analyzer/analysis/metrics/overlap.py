@@ -96,6 +96,10 @@ def overlap(intervals: pl.DataFrame, corrected: pl.DataFrame) -> Overlap | None:
     if cycles < FEWEST:
         return None
     first, last = both.select(begin.min().alias("first"), end.max().alias("last")).row(0)
+    # Between two cycles there may be many dumps, and what was allocated between them.
+    both = intervals.filter(
+        (begin >= first) & (end <= last) & ((pl.col("gc_cycles") > 0) | (end < last))
+    )
     alloc = alloc_while_marking_mib() + alloc_before_mib()
     own = corrected.with_columns(alloc=alloc).filter(
         pl.col("gc_num").is_between(first, last, closed="right")

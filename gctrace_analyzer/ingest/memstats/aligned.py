@@ -36,7 +36,7 @@ def as_tabs(text: str, head: str) -> str | None:
         return None
     lines = pl.DataFrame({"text": text.split("\n")}).with_row_index("at")
     cells = pl.col("text").str.strip_chars().str.replace_all(r"\s+", "\t")
-    if fields.plain(header[0]) in fields.TIMES:
+    if fields.is_time(header[0]):
         # A time such as `2026-05-01 12:00:00` has a blank.
         longer = pl.col("text").str.count_matches("\t", literal=True) == len(header)
         spaced = pl.col("text").str.replace("\t", " ", literal=True)
@@ -70,7 +70,7 @@ def _header_of(head: str) -> list[str] | None:
             following = head[found.end() + 1 :].split("\n", 2)[:2]
             row = following[-1] if following[0].startswith(("-", " -")) else following[0]
             cells = row.split()
-            timed = fields.plain(names[0]) in fields.TIMES
+            timed = fields.is_time(names[0])
             if _NUMBERS.fullmatch(row.strip()) and len(cells) - len(names) in (0, int(timed)):
                 return names
         if count >= _MOST_HEADERS:

@@ -148,7 +148,7 @@ def _typed(
     cells = cells.select(pl.when(~pl.all().is_in(_ABSENT)).then(pl.all()))
     for index, given in enumerate(names):
         text = cells[f"c{index}"]
-        if fields.plain(given) in fields.TIMES and "local_time" not in columns:
+        if fields.is_time(given) and "local_time" not in columns:
             times = timestamps.read(text)
             if times["local_time"].null_count() == text.null_count():
                 columns |= {name: times[name] for name in times.columns}

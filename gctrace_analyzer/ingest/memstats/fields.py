@@ -39,7 +39,6 @@ TIMES = (
     "time",
     "ts",
     "timestamp",
-    "timestampms",
     "unix",
     "unixtime",
     "datetime",
@@ -63,6 +62,19 @@ _OF_METRICS = {
 def plain(name: str) -> str:
     """Returns a name in its plainest spelling: `heapalloc` for `Heap-Alloc`."""
     return re.sub(r"[\s_\-.]", "", name.strip().strip('"').lower())
+
+
+_TIME_UNITS = ("nanos", "nano", "ns", "micros", "us", "millis", "ms", "seconds", "sec", "s")
+
+
+def is_time(name: str) -> bool:
+    """Returns whether a column is when a dump was made, by its name.
+
+    >>> [is_time(name) for name in ("Timestamp", "unix_ns", "ts", "time_ms", "times_called")]
+    [True, True, True, True, False]
+    """
+    key = plain(name)
+    return key in TIMES or any(key.removesuffix(unit) in TIMES for unit in _TIME_UNITS)
 
 
 def _add_spellings() -> None:

@@ -10,9 +10,8 @@ from gctrace_analyzer.ingest.memstats.fields import (
     ENOUGH,
     INTEGERS,
     OF_GO,
-    TIMES,
+    is_time,
     last_pause,
-    plain,
     quantity,
     scaled,
 )
@@ -49,7 +48,7 @@ def from_record(value: Mapping[str, Any]) -> Row:
     if "heap_alloc_bytes" not in row and "alloc_bytes" in row and "HeapSys" in value:
         row["heap_alloc_bytes"] = row["alloc_bytes"]
     for key, given in value.items():
-        if plain(key) in TIMES and isinstance(given, str):
+        if is_time(key) and isinstance(given, str):
             row["logged_at"] = json_values.iso_utc(given)
     return row
 

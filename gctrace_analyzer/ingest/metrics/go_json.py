@@ -184,7 +184,7 @@ def _possible(values: list[Any], column: str, factor: int) -> tuple[list[Any], l
 def _times(value: Mapping[str, Any]) -> Row:
     row: Row = {}
     for key, given in value.items():
-        if not key.startswith("/") and fields.plain(key) in fields.TIMES:
+        if not key.startswith("/") and fields.is_time(key):
             row["at_text" if isinstance(given, str) else "at"] = given
             break
     for path in _STARTED:

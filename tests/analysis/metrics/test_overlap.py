@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.metrics.overlap import Overlap
+from tests.conftest import CORPUS
 
 
 def both(traced_mib: float | None, scraped_mib: float | None, cycles: float = 10) -> Overlap:
@@ -48,3 +50,15 @@ def test_differences_of_more_than_a_tenth_are_named() -> None:
         "but with 3.0 times the allocation in gctrace: they are not of the same process, so only "
         "gctrace is used."
     )
+
+
+@pytest.mark.parametrize(
+    "name", ["go1.9-idle", "go1.26-spike", "go1.26-steady", "go1.19-thrash"]
+)
+def test_dumps_that_are_more_or_less_frequent_than_cycles_agree_with_them(name: str) -> None:
+    folder = CORPUS / "gctrace" / name
+    found = gca.read(folder / "run.log", folder / "memstats.csv").analysis.overlap
+    assert found is not None
+    assert found.ratio("cycles") == 1
+    assert found.ratio("alloc_mib") == pytest.approx(1, abs=0.1)
+    assert found.ratio("stw_ms") == pytest.approx(1, abs=0.1)

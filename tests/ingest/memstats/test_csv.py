@@ -94,6 +94,17 @@ def test_a_header_alone_is_an_empty_table() -> None:
     assert {"heap_alloc_bytes", "heap_sys_bytes", "num_gc"} <= set(table.columns)
 
 
+@pytest.mark.parametrize(
+    ("name", "per_s"),
+    [("unix_ns", 10**9), ("ts_us", 10**6), ("time_ms", 1000), ("TimestampSec", 1)],
+)
+def test_times_since_1970_are_read_in_the_unit_of_their_name(name: str, per_s: int) -> None:
+    begin = 1770112800
+    rows = [f"{(begin + at) * per_s},{at + 1},100,{at + 1}" for at in range(3)]
+    table = read_text("\n".join([f"{name},HeapAlloc,HeapSys,NumGC", *rows]) + "\n").memstats
+    assert table["logged_at"].dt.epoch("s").to_list() == [begin, begin + 1, begin + 2]
+
+
 def test_a_column_of_seconds_is_the_elapsed_time() -> None:
     table, _ = csv.read("elapsed,HeapAlloc,HeapSys\n0.5,1,2\n1.5,3,4\n", "t.csv")
     assert table["elapsed_s"].to_list() == [0.5, 1.5]
