@@ -102,6 +102,13 @@ def real_column(numbers: _Numbers) -> _Numbers:
     return _bounded(numbers.cast(pl.Float64, strict=False))
 
 
+def seconds_column(text: pl.Series) -> pl.Series:
+    """Returns a column of text as seconds since a start; null where it cannot be that."""
+    most = (LATEST - EARLIEST).total_seconds()
+    values = real_column(text)
+    return pl.select(pl.when(values.is_between(0, most)).then(values)).to_series()
+
+
 def exported_column(values: pl.Expr, column: pl.Expr) -> pl.Expr:
     """Returns the values of metrics; null where a value is impossible in its column.
 

@@ -183,7 +183,7 @@ def _not_a_number(given: str, value: str) -> str:
 def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
     """Returns the name of a column, its values, and how many bytes its last digit counts."""
     if fields.plain(given) in fields.ELAPSED:
-        return "elapsed_s", numbers.real_column(text), 1
+        return "elapsed_s", numbers.seconds_column(text), 1
     column, factor = fields.scaled(given)
     if column is None and given in _TYPED:
         return given, _of_type(text, _TYPED[given]), 1
