@@ -34,9 +34,9 @@ def log(after_s: float, count: int, *, dated: bool = True) -> str:
     """Returns the log of a program that starts then, with one cycle per second."""
     begin = AT_S + after_s
     times = (datetime.fromtimestamp(begin + n + 0.02, UTC) for n in range(1, count + 1))
-    stamps = [f"{at:%Y-%m-%dT%H:%M:%S.%fZ} " if dated else "" for at in times]
+    prefixes = [f"{at:%Y-%m-%dT%H:%M:%S.%fZ} " if dated else "" for at in times]
     return "".join(
-        f"{stamp}{line}\n" for stamp, line in zip(stamps, records(count), strict=True)
+        f"{prefix}{line}\n" for prefix, line in zip(prefixes, records(count), strict=True)
     )
 
 
