@@ -274,27 +274,27 @@ class Analysis:
             self._summaries[process] = (
                 self.dumps.summary_of(process)
                 if self.cycles.is_empty()
-                else summarize(
-                    self._cycles_by_process[(process,)],
-                    processes.filter(process=process),
-                    durations=self._durations_by_process[(process,)],
-                    corrected=self._corrected_by_process[(process,)],
-                    impossible=self.log.impossible,
-                )
+                else self._summarized(process)
             )
         return self._summaries[process]
 
-    @cached_property
-    def _cycles_by_process(self) -> dict[tuple[Any, ...], pl.DataFrame]:
-        return self.cycles.partition_by("process", as_dict=True, maintain_order=True)
+    def _summarized(self, process: int) -> Summary:
+        cycles, durations, corrected = (parts[(process,)] for parts in self._by_process)
+        return summarize(
+            cycles,
+            self.log.tables["processes"].filter(process=process),
+            durations=durations,
+            corrected=corrected,
+            impossible=self.log.impossible,
+        )
 
     @cached_property
-    def _durations_by_process(self) -> dict[tuple[Any, ...], pl.DataFrame]:
-        return self.durations.partition_by("process", as_dict=True, maintain_order=True)
-
-    @cached_property
-    def _corrected_by_process(self) -> dict[tuple[Any, ...], pl.DataFrame]:
-        return self.corrected.partition_by("process", as_dict=True, maintain_order=True)
+    def _by_process(self) -> tuple[dict[tuple[Any, ...], pl.DataFrame], ...]:
+        """The cycles, those with corrected durations, and those on real CPUs, of each process."""
+        frames = (self.cycles, self.durations, self.corrected)
+        return tuple(
+            each.partition_by("process", as_dict=True, maintain_order=True) for each in frames
+        )
 
     @cached_property
     def _diagnosed(self) -> list[int]:

@@ -107,9 +107,10 @@ def local_s(frame: pl.DataFrame) -> pl.Series:
     return (frame["local_time"].dt.epoch("us") / 1e6).alias("local_s")
 
 
-def steps_back(times_s: pl.Series) -> bool:
-    """Returns whether some local time is before an earlier one, as when clocks are set back."""
-    return bool((times_s.drop_nulls().diff() < 0).any())
+def distances_s(local_s: pl.Series) -> pl.Series | None:
+    """Returns the seconds since the first of local times; None if clocks were set back."""
+    set_back = (local_s.drop_nulls().diff() < 0).any()
+    return None if set_back else local_s - local_s.min()
 
 
 def _is_repeated_hour(steps_s: pl.Series) -> bool:

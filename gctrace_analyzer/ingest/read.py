@@ -159,6 +159,7 @@ def _read_all(
     parts: list[Part] = []
     origins, notes = _each_once(origins)
     empty: list[NoDataError] = []
+    known: set[str] = set()
     for origin in origins:
         try:
             with Source(origin, unpack_limit=options.unpack_limit) as source:
@@ -174,7 +175,8 @@ def _read_all(
             continue
         facts = part.facts
         # Rows are found by the name of their input and their line in it.
-        facts.name = _unique(facts.name, parts)
+        facts.name = _unique(facts.name, known)
+        known.add(facts.name)
         notes += complete_part(part, options.clock)
         if not any(facts.found.values()):
             empty.append(NoDataError.unrecognised(facts.name, facts.lines, facts.first))
@@ -213,9 +215,8 @@ def _real_path(origin: Input) -> str:
         return ""
 
 
-def _unique(name: str, parts: Sequence[Part]) -> str:
+def _unique(name: str, known: set[str]) -> str:
     """Returns the name of an input, with a number if an earlier one has it already."""
-    known = {part.facts.name for part in parts}
     names = chain([name], (f"{name} ({number})" for number in count(2)))
     return next(each for each in names if each not in known)
 
@@ -273,10 +274,9 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
 def _with_local_distances(memstats: pl.DataFrame, local_s: pl.Series) -> pl.DataFrame:
     """Returns dumps with `elapsed_s` from times whose zone is unknown, if nothing else gives it."""
     known = "elapsed_s" in memstats.columns and memstats["elapsed_s"].count()
-    if known or memstats["logged_at"].count() or clocks.steps_back(local_s):
+    if known or memstats["logged_at"].count() or (since := clocks.distances_s(local_s)) is None:
         return memstats
-    since = (local_s - local_s.min()).alias("elapsed_s")
-    return memstats.drop("elapsed_s", strict=False).hstack([since])
+    return memstats.drop("elapsed_s", strict=False).hstack([since.alias("elapsed_s")])
 
 
 def _add_rows_of_messages(part: Part) -> None:

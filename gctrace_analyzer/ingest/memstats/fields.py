@@ -35,7 +35,7 @@ _OWN = {
 NAMES: dict[str, str] = {}
 """The columns by each spelling of their names, without case, `_`, `-`, blanks and unit."""
 
-TIMES = (
+_TIMES = (
     "time",
     "ts",
     "timestamp",
@@ -74,7 +74,7 @@ def is_time(name: str) -> bool:
     [True, True, True, True, False]
     """
     key = plain(name)
-    return key in TIMES or any(key.removesuffix(unit) in TIMES for unit in _TIME_UNITS)
+    return key in _TIMES or any(key.removesuffix(unit) in _TIMES for unit in _TIME_UNITS)
 
 
 def _add_spellings() -> None:
@@ -159,7 +159,8 @@ def scaled(name: str) -> tuple[str | None, int]:
     return None, 1
 
 
-_PREFIXES = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+PREFIXES = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+"""The first letters of printed units, in bytes."""
 
 
 def quantity(
@@ -182,7 +183,7 @@ def quantity(
         return numbers.whole(value, DURATIONS.get(unit, factor)), 1
     if column.endswith("_bytes") and unit not in DURATIONS:
         # "MB" in this idiom is bytes / 1024 / 1024.
-        scale = _PREFIXES.get(unit[:1], factor)
+        scale = PREFIXES.get(unit[:1], factor)
         decimals = len(value.partition(".")[2]) if "e" not in value.lower() else 0
         return numbers.whole(value, scale), max(round(scale / 10**decimals), 1)
     if unit:

@@ -26,7 +26,6 @@ _PAIR = re.compile(
     r"(?P<value>0x[0-9a-f]{1,16}|\d[\d,]{0,40}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,2})?)"
     r"\s?(?P<unit>(?i:[kmgt](?:i?b(?:ytes)?)?|b(?:ytes)?|[nuµm]?s)(?![\w.]))?(?![\w.]*\w)"
 )
-_BINARY = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def read(messages: Iterable[Message]) -> list[Row]:
@@ -68,9 +67,8 @@ def _with_distances(rows: list[Row]) -> list[Row]:
     """Returns the rows with `elapsed_s` from local times, if no other time is known."""
     local_s = pl.Series([row.pop("local_s", None) for row in rows], dtype=pl.Float64)
     dated = any(row.get("logged_at") is not None for row in rows)
-    if not local_s.count() or dated or clock.steps_back(local_s):
+    if not local_s.count() or dated or (since := clock.distances_s(local_s)) is None:
         return rows
-    since = local_s - local_s.min()
     return [
         row if at is None else row | {"elapsed_s": at}
         for row, at in zip(rows, since, strict=True)
@@ -141,7 +139,7 @@ def _cockroach(text: str) -> Row:
     for group, column in columns.items():
         if given := found[group]:
             number, unit = given.split(" ")
-            factor = _BINARY[unit[0].lower()]
+            factor = fields.PREFIXES[unit[0].lower()]
             row[column] = numbers.whole(number, factor)
             resolution = max(resolution, round(factor / 10 ** len(number.partition(".")[2])))
     return row | {"resolution_bytes": resolution}

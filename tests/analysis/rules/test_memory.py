@@ -43,19 +43,17 @@ def test_partly_filled_spans_are_fragmentation(
     assert len(list(memory.fragmentation.check(facts))) == found
 
 
+def idle_dumps(tmp_path: Path, **sizes_mib: int) -> MemoryFacts:
+    """A heap of 400 MiB, of which 300 are idle."""
+    usual = {"HeapSys": 400, "HeapInuse": 100, "HeapIdle": 300, "HeapReleased": 0}
+    return dumps(tmp_path, **usual | {"HeapAlloc": 90, "Sys": 420} | sizes_mib)
+
+
 @pytest.mark.parametrize(("released", "found"), [(0, 1), (250, 0)])
 def test_idle_memory_that_is_not_returned_is_a_warning(
     released: int, found: int, tmp_path: Path
 ) -> None:
-    facts = dumps(
-        tmp_path,
-        HeapSys=400,
-        HeapInuse=100,
-        HeapIdle=300,
-        HeapReleased=released,
-        HeapAlloc=90,
-        Sys=420,
-    )
+    facts = idle_dumps(tmp_path, HeapReleased=released)
     assert len(list(memory.unreleased_idle.check(facts))) == found
 
 
@@ -64,16 +62,7 @@ def test_idle_memory_below_the_heap_goal_is_used_again(
     goal: int, found: int, tmp_path: Path
 ) -> None:
     """Right after a cycle under GOGC=100, half of the heap goal is idle."""
-    facts = dumps(
-        tmp_path,
-        HeapSys=400,
-        HeapInuse=100,
-        HeapIdle=300,
-        HeapReleased=0,
-        HeapAlloc=90,
-        NextGC=goal,
-        Sys=420,
-    )
+    facts = idle_dumps(tmp_path, NextGC=goal)
     assert len(list(memory.unreleased_idle.check(facts))) == found
     assert bool(facts.memory.advice and "idle" in facts.memory.advice[-1]) is bool(found)
 
