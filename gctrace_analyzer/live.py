@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 import polars as pl
 
 from gctrace_analyzer.analysis.settings import Settings
-from gctrace_analyzer.errors import NoDataError, UnreadableInputError
+from gctrace_analyzer.errors import BadSettingError, NoDataError, UnreadableInputError
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.live_input import RECENT_CYCLES, LiveInput
 from gctrace_analyzer.ingest.read import ReadOptions, complete_part, joined_log
@@ -168,6 +168,14 @@ class Live:
         return LatestWindow(run, last["end_s"], last["gc_num"])
 
 
+MOST_SILENT = 10_000
+"""Intervals without a cycle before one that is believed at once. Unless GOGC is off, there is a
+cycle at least every two minutes."""
+
+MOST_AT_END = 100
+"""Intervals into which the last cycle may reach."""
+
+
 class Intervals:
     """Reports the figures of each interval once, as soon as it is complete.
 
@@ -203,20 +211,39 @@ class Intervals:
             key: each for key, each in self._lines.items() if each not in numbers.values()
         }
         self._lines = silent | lines
-        last_starts = recent.cycles.group_by("process").agg(pl.col("start_s").max()).rows()
-        current = {
-            process: math.floor(start_s / self._every_s)
-            for process, start_s in last_starts
-            if start_s is not None
-        }
+        starts = self._newest_starts(recent.cycles)
+        current = {process: self._index(at) for process, at in starts.items()}
+        try:
+            # Without a cycle that is not believed yet
+            rows = recent.between(0.0, max(starts.values())).windows(self._every_s)
+        except BadSettingError:
+            # A duration is damaged, which the next cycle shows.
+            return []
         found = []
-        for row in recent.windows(self._every_s).iter_rows(named=True):
+        for row in rows.iter_rows(named=True):
             process, index = numbers[row["process"]], round(row["start_s"] / self._every_s)
-            is_complete = ended or index < current[row["process"]]
-            if is_complete and index > self._reported.get(process, -1):
+            last = current[row["process"]] + (MOST_AT_END if ended else -1)
+            if self._reported.get(process, -1) < index <= last:
                 self._reported[process] = index
                 found.append({**row, "process": process})
         return found
+
+    def _newest_starts(self, cycles: pl.DataFrame) -> dict[int, float]:
+        """Returns the start of the newest cycle of each process.
+
+        A start far after all others counts only when another cycle follows: it may be damaged.
+        """
+        starts = cycles.drop_nulls("start_s").group_by("process").agg(pl.col("start_s").tail(2))
+        found = {}
+        for process, newest in starts.iter_rows():
+            before, last = newest[0], newest[-1]
+            is_near = self._index(last) - self._index(before) <= MOST_SILENT
+            found[process] = last if is_near else before
+        return found
+
+    def _index(self, seconds: float) -> int:
+        """Returns the number of the interval in which a time is."""
+        return math.floor(seconds / self._every_s)
 
     def _is_due(self, newest: tuple[int, float | None]) -> bool:
         (num, start_s), (last_num, last_s) = newest, self._last
@@ -224,7 +251,7 @@ class Intervals:
             return False
         if num < last_num or last_s is None:
             return True
-        return math.floor(start_s / self._every_s) > math.floor(last_s / self._every_s)
+        return self._index(start_s) != self._index(last_s)
 
     def _covers(self, cycles: pl.DataFrame, numbers: dict[int, int]) -> bool:
         """Returns whether the cycles of each process reach back far enough.
@@ -237,10 +264,7 @@ class Intervals:
         return all(
             (
                 start_s is not None
-                and (
-                    math.floor(start_s / self._every_s)
-                    <= self._reported.get(numbers[process], -1)
-                )
+                and (self._index(start_s) <= self._reported.get(numbers[process], -1))
             )
             or (gc_num <= 1 and numbers[process] not in self._reported)
             for process, gc_num, start_s in first.select(

@@ -148,34 +148,47 @@ def cycles() -> SearchStrategy[Row]:
     """Returns a strategy for rows of the cycles table, as Go 1.6 or later can print them."""
     from hypothesis import strategies as st
 
-    # Draws only durations that do not change when they are truncated to two digits.
-    duration = st.integers(0, 10**11).map(lambda ns: float(format_ms(ns)))
-    size = st.integers(0, 1 << 39)
+    def duration(most_ns: float) -> SearchStrategy[float]:
+        """Draws only durations that do not change when they are truncated to two digits."""
+        return st.integers(0, int(most_ns)).map(lambda ns: float(format_ms(ns)))
+
+    def cpu(wall_ms: float, procs: int) -> SearchStrategy[float]:
+        return duration(wall_ms * 1e6 * procs)
+
+    size = st.integers(0, 1 << 26)
 
     @st.composite
     def rows(draw: DrawFn) -> Row:
         shape = draw(st.sampled_from(["gc16", "gc18", "gc26"]))
-        new = shape != "gc16"
+        procs = draw(st.integers(1, 1024))
+        first, mark, second = (draw(duration(10**11)) for _ in range(3))
+        live = draw(size)
+        start = draw(size)
+        end = draw(st.integers(max(start, live), start + live))
+        roots = draw(st.integers(0, end)) if shape != "gc16" else None
         row: Row = {
             "format": shape,
             "gc_num": draw(st.integers(1, 10**6)),
             "start_s": draw(st.integers(0, 10**11)) / 1000,
             "gc_cpu_since_start_pct": draw(st.integers(0, 100)),
-            **{name: draw(duration) for name in _DURATIONS},
-            **{name: draw(size) for name in _SIZES},
-            "stacks_mib": draw(size) if new else None,
-            "globals_mib": draw(size) if new else None,
-            "procs": draw(st.integers(1, 1024)),
+            "stw_sweep_term_ms": first,
+            "concurrent_mark_ms": mark,
+            "stw_mark_term_ms": second,
+            "stw_sweep_term_cpu_ms": float(format_ms(round(first * 1e6) * procs)),
+            "assist_cpu_ms": draw(cpu(mark, procs)),
+            "background_cpu_ms": draw(cpu(mark, procs)),
+            "idle_cpu_ms": draw(cpu(mark, procs)),
+            "stw_mark_term_cpu_ms": float(format_ms(round(second * 1e6) * procs)),
+            "heap_start_mib": start,
+            "heap_end_mib": end,
+            "heap_live_mib": live,
+            "heap_goal_mib": draw(size),
+            "stacks_mib": roots,
+            "globals_mib": roots,
+            "procs": procs,
             "leak_check": shape == "gc26",
         }
         # A forced cycle with no concurrent phase has stale CPU times, which are not read.
-        return {**row, "forced": draw(st.booleans()) and row["concurrent_mark_ms"] > 0}
+        return {**row, "forced": draw(st.booleans()) and mark > 0}
 
     return rows()
-
-
-_DURATIONS = (
-    "stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms", "stw_sweep_term_cpu_ms",
-    "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms", "stw_mark_term_cpu_ms",
-)  # fmt: skip
-_SIZES = ("heap_start_mib", "heap_end_mib", "heap_live_mib", "heap_goal_mib")

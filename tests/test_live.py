@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from typing import TYPE_CHECKING
 
@@ -111,3 +112,47 @@ def test_an_interval_may_have_more_cycles_than_are_kept(
     assert recent is not None
     assert len(recent.cycles) < 20 < len(gca.read(path).cycles)
     assert_frame_equal(pl.DataFrame(reported, schema=whole.schema), whole, abs_tol=1e-9)
+
+
+STEADY = (SAMPLES / "steady-go1.26.log").read_text()
+MIDDLE = re.findall(r"^gc \d+ @.*\n", STEADY, re.MULTILINE)[16]
+
+
+def intervals_of(text: str, every_s: float) -> list[dict[str, object]]:
+    """The intervals of a log whose lines come one by one."""
+    seen = live()
+    intervals, reported = Intervals(seen, every_s), list[dict[str, object]]()
+    seen.begin(SourceFacts("stream"))
+    for line in text.splitlines(keepends=True):
+        seen.add(line.encode())
+        reported += intervals.new()
+    return reported + intervals.new(ended=True)
+
+
+@pytest.mark.parametrize("start_s", ["3000.000", "4294967.296", "429496729.600"])
+@pytest.mark.parametrize("is_last", [False, True])
+def test_a_damaged_start_makes_no_intervals(start_s: str, is_last: bool) -> None:
+    damaged = re.sub(r"@[\d.]+s", f"@{start_s}s", MIDDLE)
+    text = STEADY.replace(MIDDLE, damaged)
+    if is_last:
+        text = text[: text.index(damaged) + len(damaged)]
+    reported = intervals_of(text, 0.1)
+    assert 9 <= len(reported) <= 20
+    expected = {row["start_s"]: row["cycles"] for row in intervals_of(STEADY, 0.1)}
+    assert all(row["cycles"] in (expected[row["start_s"]], 0, 1, 2) for row in reported)
+
+
+def test_a_damaged_duration_makes_few_intervals() -> None:
+    damaged = re.sub(r"\+\d+\+", "+900000000+", MIDDLE, count=1)
+    text = STEADY.replace(MIDDLE, damaged)
+    assert len(intervals_of(text, 0.1)) == len(intervals_of(STEADY, 0.1))
+    cut = text[: text.index(damaged) + len(damaged)]
+    assert len(intervals_of(cut, 5.0)) <= 120
+    assert len(intervals_of(cut, 0.1)) <= 20
+
+
+def test_a_program_that_has_run_for_long_has_intervals() -> None:
+    old = re.sub(r"@([\d.]+)s", lambda at: f"@{float(at[1]) + 8e6:.3f}s", STEADY)
+    old = re.sub(r"^gc (\d+) ", r"gc 90\1 ", old, flags=re.MULTILINE)
+    reported = intervals_of(old, 1.0)
+    assert [row["start_s"] for row in reported] == [8e6, 8e6 + 1]

@@ -41,7 +41,9 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     """
     since = [pl.col("start_s") - origin_s, pl.col("end_s") - origin_s]
     timed = corrected.filter(pl.col("start_s").is_not_null()).with_columns(since)
-    span = timed.select(pl.col("end_s").max()).item() or 0.0
+    begin_s = pl.coalesce(pl.col("end_s") - pl.col("elapsed_s"), "start_s")
+    spans = timed.group_by("process").agg(span=pl.col("end_s").max() - begin_s.min())
+    span = spans.select(pl.col("span").max()).item() or 0.0
     if not length_s > 0 or span / length_s > MOST_WINDOWS:
         expected = f"a duration that fits the log's {span:g} s"
         raise BadSettingError(argument="window", value=f"{length_s:g}s", expected=expected)

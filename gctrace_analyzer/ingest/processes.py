@@ -6,11 +6,13 @@ different processes. Within one such identity, `chains` finds them by numbers an
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.ingest import contradictions
 from gctrace_analyzer.ingest.chains import process_of
 from gctrace_analyzer.ingest.clock import MOSTLY, falls
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, version_key
@@ -82,12 +84,17 @@ def go_versions(formats: Iterable[str]) -> tuple[str | None, str | None]:
     return low, high
 
 
-def take_cycles(parts: Sequence[Part]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def take_cycles(
+    parts: Sequence[Part],
+) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
     """Removes the cycles from the parts; returns them with the identities of the processes.
 
     The cycles are one frame with a `process` column. The identities are one row per process,
     with host, unit, container and so on from the log prefix. The frame of cycles is not made
     contiguous, because that would need twice the memory.
+
+    The third result counts the values, by column, that became null because they contradict
+    other cycles.
     """
     frames = []
     for part in parts:
@@ -97,8 +104,11 @@ def take_cycles(parts: Sequence[Part]) -> tuple[pl.DataFrame, pl.DataFrame]:
         part.cycles = []
     if not frames:
         empty = schema.empty("cycles")
-        return empty.with_columns(resolution_s=pl.lit(None, pl.Float64)), _no_identities()
-    numbers, identities = _processes_of(frames)
+        unknown = pl.lit(None, pl.Float64)
+        return empty.with_columns(resolution_s=unknown), _no_identities(), Counter()
+    keys = None if _is_one_stream(frames) else [_key(frame) for frame in frames]
+    frames, contradicting = contradictions.resolved(frames, keys)
+    numbers, identities = _processes_of(frames, keys)
     drop = [name for name in IDENTITY if any(name in frame.columns for frame in frames)]
     rows = [
         (frame.drop(drop, strict=False) if drop else frame).with_columns(of.alias("process"))
@@ -106,7 +116,7 @@ def take_cycles(parts: Sequence[Part]) -> tuple[pl.DataFrame, pl.DataFrame]:
     ]
     alike = all(frame.columns == rows[0].columns for frame in rows)
     whole = pl.concat(rows, how="vertical" if alike else "diagonal")
-    return whole, identities
+    return whole, identities, contradicting
 
 
 def _in_time_order(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
@@ -130,15 +140,23 @@ def _numbers_fall(frames: list[pl.DataFrame]) -> bool:
     return len(facts) > 2 and bool(steps.sum() >= MOSTLY * (len(facts) - 1))
 
 
-def _processes_of(frames: list[pl.DataFrame]) -> tuple[list[pl.Series], pl.DataFrame]:
+def _processes_of(
+    frames: list[pl.DataFrame], keys: list[pl.Series] | None
+) -> tuple[list[pl.Series], pl.DataFrame]:
     """Returns the process of each cycle of each frame, and the identity of each process."""
-    if not any(name in frame.columns for frame in frames for name in IDENTITY):
-        return process_of(frames), _no_identities()
-    if _has_one_identity(frames):
-        numbers = process_of(frames)
-    else:
-        numbers = _by_key(frames, [_key(frame) for frame in frames])
+    numbers = process_of(frames) if keys is None else _by_key(frames, keys)
+    if not _has_identities(frames):
+        return numbers, _no_identities()
     return numbers, _identities(frames, numbers)
+
+
+def _is_one_stream(frames: list[pl.DataFrame]) -> bool:
+    """Returns whether the log prefixes name one program at most."""
+    return not _has_identities(frames) or _has_one_identity(frames)
+
+
+def _has_identities(frames: list[pl.DataFrame]) -> bool:
+    return any(name in frame.columns for frame in frames for name in IDENTITY)
 
 
 def _has_one_identity(frames: list[pl.DataFrame]) -> bool:

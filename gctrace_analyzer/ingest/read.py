@@ -106,7 +106,7 @@ def read_log(
 
 def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) -> Log:
     """Joins the parts, one per input, to one log with the notes; empties their `cycles`."""
-    cycles, identities = processes.take_cycles(parts)
+    cycles, identities, contradicting = processes.take_cycles(parts)
     dumps = _table("memstats", parts)
     clock, aligned = _aligned(options.clock, cycles, dumps)
     cycles, spans, drifts = clocks.with_wall_time(cycles, clock)
@@ -131,7 +131,7 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
         tables,
         tuple(part.facts for part in parts),
         dict(sum((_shapes(part) for part in parts), Counter[str]())),
-        dict(sum((part.impossible for part in parts), Counter[str]())),
+        dict(sum((part.impossible for part in parts), contradicting)),
         (*notes, *aligned, *drifts, *processes.several_services(rows)),
     )
 

@@ -230,7 +230,7 @@ def _findings(report: Report, width: int) -> Iterator[Line]:
 
 def interval_line(row: dict[str, Any]) -> str:
     """Formats one interval (`schema.WINDOWS`) as a line of at most 80 columns."""
-    at = format.duration(row["end_s"])
+    at = format.moment(row["end_s"])
     which = f"[{row['process']}] " if row["process"] else ""
     cells = (
         (which + at, 8),

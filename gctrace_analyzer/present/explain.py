@@ -11,8 +11,8 @@ from gctrace_analyzer.analysis.cycles import HEAP_MINIMUM_MIB, goal_mib
 from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError, nearest
-from gctrace_analyzer.ingest.gctrace.columns import NO_GOAL_MIB
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
+from gctrace_analyzer.ingest.gctrace.impossible import NO_GOAL_MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

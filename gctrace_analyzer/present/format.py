@@ -59,6 +59,20 @@ def duration(seconds: float | None) -> str:
     return NONE if seconds is None else units.duration_text(seconds)
 
 
+def moment(seconds: float) -> str:
+    """Formats a time since the start of a process, to the second from one hour on.
+
+    >>> moment(1.94), moment(842), moment(9005), moment(5184005)
+    ('1.9 s', '14m 02s', '2:30:05', '60d 0:00:05')
+    """
+    if seconds < 3600:
+        return duration(seconds)
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    return f"{f'{days}d ' if days else ''}{hour}:{minute:02}:{second:02}"
+
+
 def mib(value: float | None) -> str:
     """Formats a size given in MiB.
 

@@ -11,26 +11,12 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, INTEGER_KINDS
+from gctrace_analyzer.ingest.gctrace.impossible import ABSURD_MIB, without_impossible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gctrace_analyzer.ingest.gctrace.grammar import Field, Shape
-
-NO_GOAL_MIB = 1 << 40
-"""The runtime prints a goal of this size or more for "no goal" (GOGC=off)."""
-
-ABSURD_MS = 1e12
-"""Durations from here on are impossible: a negative one, printed unsigned, is about 1.8e13 ms."""
-
-ABSURD_S = 1e9
-"""Thirty years; an `@` that wrapped around prints 18446744073 s."""
-
-ABSURD_MIB = 1 << 40
-"""An exbibyte, which no machine can address."""
-
-ABSURD_PROCS = 1 << 31
-"""GOMAXPROCS is an int32."""
 
 _NOT_IN_A_LINE = ("process", "logged_at", "wall_time", "source", "monotonic_s")
 """Columns of `cycles` that do not come from the line itself."""
@@ -40,12 +26,8 @@ COUNTS_OF_32_BITS = ("gc_num",)
 
 LINE_COLUMNS = [name for name in schema.names("cycles") if name not in _NOT_IN_A_LINE]
 
-_DURATIONS = [name for name in LINE_COLUMNS if name.endswith("_ms")]
-_SIZES = ("heap_start_mib", "heap_end_mib", "heap_live_mib", "stacks_mib", "globals_mib")
 WALL_PHASES = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
 """The phases of a cycle, one after the other."""
-
-_MARK_CPU = ("assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms")
 
 
 def cycles_frame(parts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, Counter[str]]:
@@ -58,7 +40,7 @@ def cycles_frame(parts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, Counter[s
     frame = pl.concat(parts) if len(parts) > 1 else parts[0]
     if not frame["line_no"].is_sorted():
         frame = frame.sort("line_no", maintain_order=True)
-    return _without_impossible(frame)
+    return without_impossible(frame)
 
 
 @cache
@@ -170,31 +152,3 @@ def companions_frame(table: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
         else pl.col(name)
         for name in columns
     )
-
-
-def _without_impossible(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
-    """Returns the frame with null for every value that fits its type but cannot be true."""
-    limits = {
-        "start_s": ABSURD_S,
-        "heap_goal_mib": NO_GOAL_MIB,
-        "procs": ABSURD_PROCS,
-        **dict.fromkeys(_DURATIONS, ABSURD_MS),
-        **dict.fromkeys(_SIZES, ABSURD_MIB),
-    }
-    impossible = Counter[str]()
-    for name, limit in limits.items():
-        if (frame[name].max() or 0) >= limit:  # type: ignore[operator]  # all are numbers
-            absurd = (frame[name] >= limit).fill_null(value=False)
-            impossible[name] = int(absurd.sum())
-            frame = frame.with_columns(pl.when(~absurd).then(pl.col(name)).alias(name))
-    if (frame["procs"] == 0).any():
-        impossible["procs"] += int((frame["procs"] == 0).sum())
-        frame = frame.with_columns(pl.when(pl.col("procs") > 0).then("procs").alias("procs"))
-    # Only Go 1.8 and earlier print a forced cycle without concurrent marking; its assist,
-    # background and idle times are those of the last concurrent cycle (golang/go#15068).
-    stale = (pl.col("forced") & (pl.col("concurrent_mark_ms") == 0)).fill_null(value=False)
-    if frame["forced"].any() and frame.select(stale.any()).item():
-        frame = frame.with_columns(
-            pl.when(~stale).then(pl.col(name)).alias(name) for name in _MARK_CPU
-        )
-    return frame, impossible

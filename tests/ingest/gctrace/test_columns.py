@@ -51,14 +51,18 @@ def test_the_cpu_times_of_an_old_forced_cycle_are_those_of_another() -> None:
 
 
 LIMITS = [
-    ("2 P", "{} P", "procs", (1 << 31) - 1),
+    ("2 P", "{} P", "procs", (1 << 16) - 1),
     ("4 MB goal", "{} MB goal", "heap_goal_mib", (1 << 40) - 1),
-    ("3->", "{}->", "heap_start_mib", (1 << 40) - 1),
-    ("->11->", "->{}->", "heap_end_mib", (1 << 40) - 1),
-    ("0 MB stacks", "{} MB stacks", "stacks_mib", (1 << 40) - 1),
-    ("0 MB globals", "{} MB globals", "globals_mib", (1 << 40) - 1),
-    ("0.17+", "{}+", "stw_sweep_term_ms", 10**12 - 1),
-    ("0.069+", "{}+", "idle_cpu_ms", 10**12 - 1),
+    ("3->11->11", "{0}->{0}->{0}", "heap_start_mib", (1 << 28) - 1),
+    ("3->11->11", "{0}->{0}->{0}", "heap_end_mib", (1 << 28) - 1),
+    ("3->11->11", "{0}->{0}->{0}", "heap_live_mib", (1 << 28) - 1),
+    (
+        "11->11 MB, 4 MB goal, 0 MB stacks",
+        "268435455->11 MB, 4 MB goal, {} MB stacks",
+        "stacks_mib",
+        (1 << 28) - 1,
+    ),
+    ("+11+", "+{}+", "concurrent_mark_ms", 10**9 - 1),
     ("0.004s", "{}.000s", "start_s", 10**9 - 1),
     ("gc 1 ", "gc {} ", "gc_num", (1 << 32) - 1),
 ]

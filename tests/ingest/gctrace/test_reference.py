@@ -59,9 +59,20 @@ def cycles_of(run: gca.Run, *, repaired: bool) -> Counter[tuple[object, ...]]:
 def differences(data: bytes, run: gca.Run) -> tuple[list[object], list[object]]:
     """Cycles that only the reference has, and those that only the real reader has.
 
-    Records that the real reader repaired may be missing from the reference.
+    Records that the real reader repaired may be missing from the reference, which does not know
+    either what contradicts the rest of a record or other cycles.
     """
-    found = list(reference.cycles(data.decode("utf-8", "replace")))
+    known = set(run.cycles.filter(repaired=True)["line_no"])
+    known |= {
+        row[0]
+        for row in run.cycles.select(reference.Cycle._fields).iter_rows()
+        if not reference.Cycle(*row).is_comparable
+    }
+    found = [
+        (each, is_possible)
+        for each, is_possible in reference.cycles(data.decode("utf-8", "replace"))
+        if each.line_no not in known
+    ]
     certain = counted(each for each, is_possible in found if is_possible)
     missing = certain - cycles_of(run, repaired=True)
     extra = cycles_of(run, repaired=False) - counted(each for each, _ in found)
