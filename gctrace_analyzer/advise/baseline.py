@@ -301,6 +301,8 @@ def _why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
     forced = int(cycles["forced"].sum())
     if 2 * forced > len(cycles):
         return f"the program forced {forced:,} of {len(cycles):,} cycles"
+    if len(steady) >= FEWEST_CYCLES:
+        return _IMPOSSIBLE
     counted = "1 steady cycle" if len(steady) == 1 else f"{len(steady)} steady cycles"
     return f"{counted}: at least {FEWEST_CYCLES} are needed, 20 are better"
 

@@ -87,11 +87,16 @@ def _about_reading(
     if no_goal:
         cycles_had = "1 cycle" if no_goal == 1 else f"{no_goal:,} cycles"
         yield f"{cycles_had} had no heap goal: GOGC was off."
-    others = sum(count for name, count in impossible.items() if name != "heap_goal_mib")
-    if others == 1:
-        yield "1 impossible value (a clock that wrapped around, or damage) was ignored."
-    elif others:
-        yield f"{others:,} impossible values (clocks that wrapped around, or damage) were ignored."
+    others = {name: count for name, count in impossible.items() if name != "heap_goal_mib"}
+    if others:
+        count, names = sum(others.values()), sorted(others)
+        where = " and ".join(names) if len(names) < 3 else f"{len(names)} columns"
+        yield (
+            f"1 impossible value of {where} (a clock that wrapped around, or damage) was ignored."
+            if count == 1
+            else f"{count:,} impossible values of {where} (clocks that wrapped around, or damage) "
+            "were ignored."
+        )
 
 
 def _about_length(cycles: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]:

@@ -237,3 +237,9 @@ def test_predictions_start_from_the_longest_part_without_thrashing() -> None:
     # The longest in time, not in cycles.
     slow = [*[n / 10 for n in range(100)], *[20.0 + n for n in range(20)]]
     assert calm_part(slow, (9.9, 19.0)) == (slow[100:], True)
+
+
+def test_steady_cycles_without_possible_durations_are_not_called_too_few() -> None:
+    damaged = log_of(50, mark=99_999)
+    refused = read_text(damaged).advice.baseline.refused
+    assert refused == "the log has values that no program can have"
