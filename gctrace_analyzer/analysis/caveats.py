@@ -87,16 +87,22 @@ def _about_reading(
     if no_goal:
         cycles_had = "1 cycle" if no_goal == 1 else f"{no_goal:,} cycles"
         yield f"{cycles_had} had no heap goal: GOGC was off."
-    others = {name: count for name, count in impossible.items() if name != "heap_goal_mib"}
-    if others:
-        count, names = sum(others.values()), sorted(others)
-        where = " and ".join(names) if len(names) < 3 else f"{len(names)} columns"
-        yield (
-            f"1 impossible value of {where} (a clock that wrapped around, or damage) was ignored."
-            if count == 1
-            else f"{count:,} impossible values of {where} (clocks that wrapped around, or damage) "
-            "were ignored."
-        )
+    yield from ignored(impossible)
+
+
+def ignored(impossible: Mapping[str, int]) -> Iterator[str]:
+    """Yields a sentence about the values that were dropped as impossible, if there are any."""
+    counts = {name: count for name, count in impossible.items() if name != "heap_goal_mib"}
+    if not counts:
+        return
+    count, names = sum(counts.values()), sorted(counts)
+    where = " and ".join(names) if len(names) < 3 else f"{len(names)} columns"
+    yield (
+        f"1 impossible value of {where} (a clock that wrapped around, or damage) was ignored."
+        if count == 1
+        else f"{count:,} impossible values of {where} (clocks that wrapped around, or damage) "
+        "were ignored."
+    )
 
 
 def _about_length(cycles: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]:

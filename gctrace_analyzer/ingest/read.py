@@ -116,7 +116,8 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
     for known in (spans, identities):
         if len(known):
             rows = rows.update(known, on="process")
-    memstats, of_metrics = metrics.with_processes(dumps, rows)
+    memstats, of_metrics, damaged = metrics.with_processes(dumps, rows)
+    contradicting.update(damaged)
     rows = rows if len(rows) else schema.conform("processes", of_metrics)
     tables = {
         "cycles": schema.conform("cycles", cycles),

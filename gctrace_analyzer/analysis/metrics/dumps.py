@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.caveats import ignored
 from gctrace_analyzer.analysis.metrics import episodes, findings, intervals, segments, windows
 from gctrace_analyzer.analysis.metrics.summary import summarize
 from gctrace_analyzer.analysis.pauses import BOTH
@@ -66,7 +67,8 @@ class Dumps:
     @cached_property
     def summary(self) -> Summary:
         """The figures of all processes."""
-        return summarize(self.detailed, self._pauses, self._log.notes)
+        notes = (*self._log.notes, *ignored(self._log.impossible))
+        return summarize(self.detailed, self._pauses, notes)
 
     @cached_property
     def _pauses(self) -> pl.DataFrame:

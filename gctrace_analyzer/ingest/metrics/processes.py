@@ -7,9 +7,12 @@ the job with more metrics is kept, and the other one fills what it lacks.
 
 from __future__ import annotations
 
+from collections import Counter
+
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.ingest.metrics import contradictions
 from gctrace_analyzer.schema import IDENTITY
 
 _COUNTERS = ("num_gc", "total_alloc_bytes")
@@ -22,8 +25,10 @@ _HIDDEN = ("target", "same_target")
 
 def with_processes(
     memstats: pl.DataFrame, known: pl.DataFrame
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
     """Returns the rows with `process`, and the rows of the table of processes that they show.
+
+    The third result counts the values, by column, that became null because they contradict others.
 
     Args:
         memstats: the rows of every source, with `target` and `same_target` where labels are
@@ -33,8 +38,9 @@ def with_processes(
             same labels get further numbers; all other dumps have no process.
     """
     if memstats.is_empty():
-        return memstats, pl.DataFrame()
-    rows = _joined(_with_lives(memstats.with_row_index("row")))
+        return memstats, pl.DataFrame(), Counter()
+    ordered, contradicting = contradictions.removed(_ordered(memstats.with_row_index("row")))
+    rows = _joined(_with_lives(ordered))
     order = rows.group_by("life").agg(
         pl.col("t_us").min().alias("begin"), pl.col("row").min().alias("first")
     )
@@ -52,9 +58,9 @@ def with_processes(
                 return_dtype=pl.Int64,
             )
         )
-    ordered = [*memstats.columns, *(["process"] if "process" not in memstats.columns else [])]
-    kept = [name for name in ordered if name not in _HIDDEN]
-    return rows.sort("row").select(kept), found
+    given = [*memstats.columns, *(["process"] if "process" not in memstats.columns else [])]
+    kept = [name for name in given if name not in _HIDDEN]
+    return rows.sort("row").select(kept), found, contradicting
 
 
 def with_process(pauses: pl.DataFrame, memstats: pl.DataFrame) -> pl.DataFrame:
@@ -92,7 +98,8 @@ def _numbered(
     return matches | dict(zip(others, range(first, first + len(others)), strict=True))
 
 
-def _with_lives(memstats: pl.DataFrame) -> pl.DataFrame:
+def _ordered(memstats: pl.DataFrame) -> pl.DataFrame:
+    """Returns the rows of each target one after another, in the order of their times."""
     absent = [name for name in ("target", "same_target") if name not in memstats.columns]
     rows = memstats.drop("process", strict=False).with_columns(
         pl.lit(None, pl.String).alias(name) for name in absent
@@ -106,7 +113,10 @@ def _with_lives(memstats: pl.DataFrame) -> pl.DataFrame:
     )
     rows = rows.with_columns(target=pl.coalesce("target", identity), t_us=own)
     known = pl.col("t_us").is_not_null()
-    rows = rows.sort("target", known, "t_us", maintain_order=True)
+    return rows.sort("target", known, "t_us", maintain_order=True)
+
+
+def _with_lives(rows: pl.DataFrame) -> pl.DataFrame:
     fell = [pl.col(name).forward_fill().diff().over("target") < 0 for name in _COUNTERS]
     moved = (
         pl.col("started_at").forward_fill().dt.epoch("us").diff().abs().over("target")
