@@ -159,11 +159,13 @@ def test_processes_do_not_depend_on_how_the_log_is_cut(
     assert set(whole) == {0, 1}
 
 
+@pytest.mark.parametrize("size", [300, 1 << 20])
 @pytest.mark.parametrize(("between", "own"), [(0, True), (30, True), (31, True), (32, False)])
 def test_a_number_is_left_to_the_process_whose_next_one_follows_soon(
-    between: int, own: bool
+    between: int, own: bool, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After 10, a 12 of another program, cycles of a third one, and then the 11."""
+    monkeypatch.setattr("gctrace_analyzer.ingest.sources.CHUNK_BYTES", size)
     lines = [
         cycle(9, 9.0, live=50),
         cycle(1, 0.1, live=5),

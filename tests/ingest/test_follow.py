@@ -261,3 +261,4 @@ def test_a_file_that_can_no_longer_be_read_is_an_error(
     with pytest.raises(gca.UnreadableInputError, match="stale file handle") as error:
         segment.read(100)
     assert "It was readable before" in str(error.value)
+    assert error.value.problem == "stale file handle"

@@ -128,3 +128,11 @@ def test_labels_alone_are_no_series() -> None:
     run = read_text(text)
     assert run.memstats["num_gc"].to_list() == COUNTS
     assert run.rejected.is_empty()
+
+
+def test_a_cut_answer_is_shown_by_its_end() -> None:
+    counts = list(range(100_000, 100_300))
+    text = answer(series(COUNT, values=pairs(counts)))
+    cut = text[: text.index("]]") + 2]
+    ((_, _, shown),) = series_json.read(cut, Samples())
+    assert shown == cut[-200:]
