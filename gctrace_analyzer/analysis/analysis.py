@@ -11,8 +11,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis import cycles as derived
 from gctrace_analyzer.analysis import episodes as episodes_of
-from gctrace_analyzer.analysis import gogc_levels
-from gctrace_analyzer.analysis import mmu as mmu_of
+from gctrace_analyzer.analysis import gogc_levels, mmu
 from gctrace_analyzer.analysis import pauses as pauses_of
 from gctrace_analyzer.analysis import segments as segments_of
 from gctrace_analyzer.analysis import windows as windows_of
@@ -74,6 +73,7 @@ class Analysis:
         self._growth: dict[int, LiveGrowth | None] = {}
         self._gogc_levels: dict[int, pl.DataFrame] = {}
         self._summaries: dict[int, Summary] = {}
+        self._mmu: dict[int, pl.DataFrame] = {}
 
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
@@ -210,7 +210,17 @@ class Analysis:
     @cached_property
     def mmu(self) -> pl.DataFrame:
         """Minimum mutator utilization (`schema.MMU`)."""
-        return mmu_of.mmu(self.corrected)
+        return mmu.mmu(self.corrected)
+
+    def mmu_of(self, process: int | None) -> pl.DataFrame:
+        """Returns the rows of `mmu` of one process; of a crash loop, no other is ever shown."""
+        if process is None:
+            return schema.empty("mmu")
+        if len(self.log.tables["processes"]) == 1:
+            return self.mmu
+        if process not in self._mmu:
+            self._mmu[process] = mmu.mmu(derived.of_process(self.corrected, process))
+        return self._mmu[process]
 
     def windows(self, length_s: float) -> pl.DataFrame:
         """Returns the figures of consecutive windows of equal length (`schema.WINDOWS`)."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import gc_cpu_ms, within_process
+from gctrace_analyzer.analysis.cycles import gc_cpu_ms, is_one_process
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 
 if TYPE_CHECKING:
@@ -153,12 +154,28 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
     Args:
         corrected: what `correct_durations` returns.
     """
+    rows = corrected.select(_reconstructed(one=is_one_process(corrected)))
+    between = rows.filter(pl.col("end_s") >= _CHECK_FROM_S).select(_bounds())
+    values = between.select(_difference()).to_series().drop_nulls()
+    values = values.filter(values.is_finite())
+    if values.is_empty():
+        return None
+    return float(values[values.abs().arg_max() or 0])
+
+
+@cache
+def _reconstructed(*, one: bool) -> list[pl.Expr]:
+    """Returns the GC CPU since the start of the process, added up cycle by cycle; built once."""
     pauses = pl.col("stw_sweep_term_cpu_ms") + pl.col("stw_mark_term_cpu_ms")
     newer = pl.col("stacks_mib").is_not_null()
-    within, gc_cpu = within_process(corrected), gc_cpu_ms()
-    rows = corrected.select(
-        "process",
-        "end_s",
+    gc_cpu = gc_cpu_ms()
+
+    def within(values: pl.Expr) -> pl.Expr:
+        return values if one else values.over("process")
+
+    return [
+        pl.col("process"),
+        pl.col("end_s"),
         pl.col("gc_cpu_since_start_pct").cast(pl.Float64).alias("printed"),
         (within(pl.col("gc_num").first()) == 1).alias("complete"),
         within(_running(gc_cpu / 1000)).alias("most_s"),
@@ -168,29 +185,32 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
         within(_running(pl.col("elapsed_s") * pl.col("procs"))).alias("capacity_s"),
         within((pl.col("procs") * pl.col("start_s")).first()).alias("before_s"),
         within(pl.col("gc_cpu_since_start_pct").first()).alias("first_printed"),
-    ).filter(pl.col("end_s") >= _CHECK_FROM_S)
+    ]
+
+
+@cache
+def _bounds() -> list[pl.Expr]:
+    """Returns the printed percentage, and the range that the reconstructed one is in."""
     # If the beginning of the log is missing, the GC CPU of that part is known to half a point.
     before_s = pl.when("complete").then(0.0).otherwise("before_s")
     total_s = before_s + pl.col("capacity_s")
     earlier_s = before_s * (pl.col("first_printed") + 0.5) / 100
-    between = rows.select(
-        "printed",
-        most=100 * (earlier_s + pl.col("most_s")) / total_s + 50 * before_s / total_s,
-        least=100 * (earlier_s + pl.col("least_s")) / total_s - 50 * before_s / total_s,
-    )
+    most = 100 * (earlier_s + pl.col("most_s")) / total_s + 50 * before_s / total_s
+    least = 100 * (earlier_s + pl.col("least_s")) / total_s - 50 * before_s / total_s
+    return [pl.col("printed"), most.alias("most"), least.alias("least")]
+
+
+@cache
+def _difference() -> pl.Expr:
     printed, most, least = pl.col("printed"), pl.col("most"), pl.col("least")
-    difference = (
+    return (
         pl.when(least > printed + 1)
         .then(least - printed - 1)
         .when(most < printed)
         .then(most - printed)
         .otherwise(pl.when(printed.is_not_null() & most.is_not_null()).then(0.0))
+        .alias("difference")
     )
-    values = between.select(difference.alias("difference")).to_series().drop_nulls()
-    values = values.filter(values.is_finite())
-    if values.is_empty():
-        return None
-    return float(values[values.abs().arg_max() or 0])
 
 
 def _running(values: pl.Expr) -> pl.Expr:

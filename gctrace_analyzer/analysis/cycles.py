@@ -93,15 +93,15 @@ def within_process(cycles: pl.DataFrame) -> Callable[[pl.Expr], pl.Expr]:
     return lambda values: values.over("process")
 
 
-def idle_gap(t: Thresholds) -> pl.Expr:
-    """Returns whether hardly anything was allocated for far longer than usual; of one process.
+def idle_gap(t: Thresholds, within: Callable[[pl.Expr], pl.Expr]) -> pl.Expr:
+    """Returns whether hardly anything was allocated for far longer than usual `within` a process.
 
     After a peak of the heap the goal is high, and a busy program has no cycle for long either.
     """
     gap, rate = pl.col("interval_s"), before("alloc_mib_per_s")
-    usual = pl.col("alloc_mib_per_s").median()
+    usual = within(pl.col("alloc_mib_per_s").median())
     idle = (rate <= _IDLE_RATE * usual).fill_null(value=True)
-    return (gap >= t.idle_gap_s) & (gap >= t.idle_gap_times * gap.median()) & idle
+    return (gap >= t.idle_gap_s) & (gap >= t.idle_gap_times * within(gap.median())) & idle
 
 
 def wall_ms() -> pl.Expr:

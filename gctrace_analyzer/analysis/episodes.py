@@ -18,6 +18,7 @@ from gctrace_analyzer.analysis.cycles import (
     is_one_process,
     share_of_cpu,
     wall_ms,
+    within_process,
 )
 from gctrace_analyzer.analysis.thresholds import Thresholds
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES
@@ -420,7 +421,7 @@ def idle(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     gaps, usual = cycles["interval_s"], cycles["interval_s"].median()
     if not isinstance(usual, float):
         return
-    long = cycles.select(idle_gap(t)).to_series() & ~periodic
+    long = cycles.select(idle_gap(t, within_process(cycles))).to_series() & ~periodic
     for at in long.fill_null(value=False).arg_true():
         if not at:
             continue

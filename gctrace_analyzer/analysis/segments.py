@@ -19,10 +19,12 @@ from gctrace_analyzer.analysis.cycles import (
     by_process,
     counted_alloc_mib,
     idle_gap,
+    is_one_process,
     ratio,
+    within_process,
 )
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.ingest.rows import complete
+from gctrace_analyzer.ingest.rows import complete, parted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,31 +47,57 @@ def segments(enriched: pl.DataFrame) -> pl.DataFrame:
         enriched: what `episodes.enrich` returns.
     """
     timed = complete(enriched, "start_s")
-    parts = [_numbered(part, DEFAULT) for part in by_process(timed)]
+    parts = [_numbered(part, DEFAULT) for part in _apart(timed, DEFAULT)]
     types = schema.polars_schema("segments")
     if not parts:
         return pl.DataFrame(schema=types)
     rows = pl.concat(parts).group_by("process", "segment", maintain_order=True).agg(_figures())
+    if len(parts) > 1:
+        rows = rows.sort("process", "segment")
     return rows.select(pl.col(name).cast(kind) for name, kind in types.items())
 
 
+def _apart(timed: pl.DataFrame, t: Thresholds) -> list[pl.DataFrame]:
+    """Returns the cycles of each process whose levels may change, and those of all others."""
+    if is_one_process(timed):
+        return [timed]
+    is_long = pl.len().over("process") >= 2 * t.level_cycles
+    long, short = parted(timed, timed.select(is_long).to_series())
+    return [*(by_process(long) if len(long) else []), *([short] if len(short) else [])]
+
+
 def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
-    """Returns the cycles of one process with the number and kind of their segment."""
+    """Returns the cycles with the number and kind of their segment.
+
+    Args:
+        cycles: those of one process, or of several that are too short for changes of a level.
+        t: how short that is.
+    """
+    within = within_process(cycles)
     label = _labels(cycles, t)
-    boundary = (label != label.shift(1)).fill_null(value=False)
+    known = cycles.with_columns(kind=label, allocated_mib=counted_alloc_mib(alloc_before_mib()))
+    changes = [
+        (pl.col(name) != within(pl.col(name).shift(1))).fill_null(value=False)
+        for name in ("kind", "procs")
+    ]
+    boundary = known.select(pl.any_horizontal(changes)).to_series()
+    if len(cycles) >= 2 * t.level_cycles and is_one_process(cycles):
+        boundary |= _level_changes(cycles, t)
+    return known.with_columns(boundary.alias("segment")).with_columns(
+        within(pl.col("segment").cum_sum()).alias("segment")
+    )
+
+
+def _level_changes(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
+    """Returns where the allocation rate or the effective GOGC of a process changes its level."""
     usual_s = cycles["interval_s"].median()
     long = LEVEL_S / usual_s if isinstance(usual_s, float) and usual_s > 0 else 0.0
     most = max(t.level_cycles, len(cycles) // 4)
     fewest = min(max(t.level_cycles, math.ceil(long)), most)
-    boundary |= level_changes(cycles["alloc_mib_per_s"], OTHER_RATE, fewest)
     large_enough = cycles["heap_live_mib"] >= t.gogc_min_live_mib
     gogc = cycles.select(pl.when(large_enough).then("effective_gogc")).to_series()
-    boundary |= level_changes(gogc, OTHER_GOGC, fewest)
-    boundary |= (cycles["procs"] != cycles["procs"].shift(1)).fill_null(value=False)
-    return cycles.with_columns(
-        segment=boundary.cum_sum(),
-        kind=label,
-        allocated_mib=counted_alloc_mib(alloc_before_mib()),
+    return level_changes(cycles["alloc_mib_per_s"], OTHER_RATE, fewest) | level_changes(
+        gogc, OTHER_GOGC, fewest
     )
 
 
@@ -106,7 +134,7 @@ def _figures() -> Iterator[pl.Expr]:
 def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
     low, high = t.periodic_s
     # The cycle before the first long gap was still caused by load.
-    idle = pl.col("interval_s").is_between(low, high) | idle_gap(t)
+    idle = pl.col("interval_s").is_between(low, high) | idle_gap(t, within_process(cycles))
     return cycles.select(
         pl.when(pl.col("start_s") < t.warm_up_s)
         .then(pl.lit("start-up"))

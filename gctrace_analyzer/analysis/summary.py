@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -21,7 +22,7 @@ from gctrace_analyzer.analysis.cycles import (
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.analysis.trend import slope
+from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -143,22 +144,31 @@ def _total(values: pl.Expr) -> pl.Expr:
     return pl.when(values.count() > 0).then(values.sum())
 
 
-def _time_and_cpu(corrected: pl.DataFrame) -> dict[str, Any]:
+@cache
+def _sums() -> dict[str, pl.Expr]:
+    """Returns what shares and rates are calculated from.
+
+    It is built once, because a log may have hundreds of processes.
+    """
     capacity = pl.col("elapsed_s") * pl.col("cpus")
     steps = (pl.col(name).diff().over("process") for name in ("gc_num", "start_s"))
     intervals = pl.col("start_s") - before("start_s")
-    sums = corrected.select(
-        span_s=_total(pl.col("elapsed_s")),
-        capacity_s=_total(capacity),
-        gc_cpu_s=_total(gc_cpu_ms()) / 1000,
-        idle_s=_total(pl.col("idle_cpu_ms")) / 1000,
-        assist_s=_total(pl.col("assist_cpu_ms")) / 1000,
-        stw_total_ms=_total(pauses_ms()),
-        active_s=_total(pauses_ms() + pl.col("concurrent_mark_ms")) / 1000,
-        steps=_total(next(steps)),
-        steps_s=_total(next(steps)),
-        gc_interval_p50_ms=intervals.median() * 1000,
-    ).row(0, named=True)
+    return {
+        "span_s": _total(pl.col("elapsed_s")),
+        "capacity_s": _total(capacity),
+        "gc_cpu_s": _total(gc_cpu_ms()) / 1000,
+        "idle_s": _total(pl.col("idle_cpu_ms")) / 1000,
+        "assist_s": _total(pl.col("assist_cpu_ms")) / 1000,
+        "stw_total_ms": _total(pauses_ms()),
+        "active_s": _total(pauses_ms() + pl.col("concurrent_mark_ms")) / 1000,
+        "steps": _total(next(steps)),
+        "steps_s": _total(next(steps)),
+        "gc_interval_p50_ms": intervals.median() * 1000,
+    }
+
+
+def _time_and_cpu(corrected: pl.DataFrame) -> dict[str, Any]:
+    sums = corrected.select(**_sums()).row(0, named=True)
     span, capacity, gc_cpu = sums["span_s"], sums["capacity_s"], sums["gc_cpu_s"]
     idle = sums["idle_s"] or 0.0
     return {
@@ -193,27 +203,37 @@ def _single_pauses(corrected: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
+@cache
+def _sizes(thresholds: Thresholds) -> dict[str, pl.Expr]:
+    """Returns the figures of the heap; they need `_live` and `_between`."""
     steady = (pl.col("start_s") >= thresholds.warm_up_s) & ~pl.col("forced")
     live, between = pl.col("_live"), pl.col("_between")
     large_enough = live >= thresholds.gogc_min_live_mib
-    known = corrected.with_columns(_live=before("heap_live_mib"))
-    row = (
-        known.with_columns(_between=alloc_before_mib(live))
-        .select(
-            alloc_total_mib=_total(alloc_while_marking_mib()) + between.sum(),
-            # What the first cycle of a log allocated while it marked has no time of its own.
-            counted_mib=_total(counted_alloc_mib(between)),
-            covered_s=pl.col("elapsed_s").filter(between.is_not_null()).sum(),
-            live_heap_p50_mib=pl.col("heap_live_mib").median(),
-            true_live_heap_mib=true_live_mib().filter(steady).mean(),
-            live_heap_max_mib=pl.col("heap_live_mib").max().cast(pl.Float64),
-            heap_peak_mib=pl.col("heap_end_mib").max().cast(pl.Float64),
-            heap_goal_p50_mib=pl.col("heap_goal_mib").median(),
-            effective_gogc_p50=effective_gogc(live).filter(large_enough).median(),
-        )
-        .row(0, named=True)
-    )
+    return {
+        "alloc_total_mib": _total(alloc_while_marking_mib()) + between.sum(),
+        # What the first cycle of a log allocated while it marked has no time of its own.
+        "counted_mib": _total(counted_alloc_mib(between)),
+        "covered_s": pl.col("elapsed_s").filter(between.is_not_null()).sum(),
+        "live_heap_p50_mib": pl.col("heap_live_mib").median(),
+        "true_live_heap_mib": true_live_mib().filter(steady).mean(),
+        "live_heap_max_mib": pl.col("heap_live_mib").max().cast(pl.Float64),
+        "heap_peak_mib": pl.col("heap_end_mib").max().cast(pl.Float64),
+        "heap_goal_p50_mib": pl.col("heap_goal_mib").median(),
+        "effective_gogc_p50": effective_gogc(live).filter(large_enough).median(),
+    }
+
+
+@cache
+def _before() -> tuple[pl.Expr, pl.Expr]:
+    """Returns the live heap of the cycle before, and what was allocated since then."""
+    live = pl.col("_live")
+    return before("heap_live_mib").alias("_live"), alloc_before_mib(live).alias("_between")
+
+
+def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
+    live, between = _before()
+    known = corrected.with_columns(live).with_columns(between)
+    row = known.select(**_sizes(thresholds)).row(0, named=True)
     counted, covered = row.pop("counted_mib"), row.pop("covered_s")
     return {**row, "alloc_mib_per_s": ratio(counted, covered)}
 
@@ -221,10 +241,11 @@ def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
 def growth_figures(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
     """Returns the growth of the live heap; None if the cycles are of several processes."""
     name = "live_heap_growth_mib_per_h"
-    series = cycles.select("start_s", "heap_live_mib")
-    steady = series.filter(pl.col("start_s") >= thresholds.warm_up_s)
-    one = cycles["process"].n_unique() == 1
-    trend = slope(steady, x="start_s", y="heap_live_mib") if one else None
+    trend = None
+    if len(cycles) >= MIN_POINTS and cycles["process"].n_unique() == 1:
+        series = cycles.select("start_s", "heap_live_mib")
+        steady = series.filter(pl.col("start_s") >= thresholds.warm_up_s)
+        trend = slope(steady, x="start_s", y="heap_live_mib")
     if trend is None:
         return dict.fromkeys((name, f"{name}_low", f"{name}_high"))
     per_h = (trend.per_s * 3600, trend.low * 3600, trend.high * 3600)

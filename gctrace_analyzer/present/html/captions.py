@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from gctrace_analyzer.present.format import interval, mib, mib_per_s, milliseconds, rate, share
 
 if TYPE_CHECKING:
@@ -97,7 +95,7 @@ def _growth(report: Report) -> str:
 
 def _mmu(report: Report, drawn: Collection[int]) -> Iterator[tuple[str, str]]:
     """Yields what the curve shows, which is that of the last process drawn."""
-    rows = report.analysis.mmu.filter(pl.col("process").is_in(list(drawn)[-1:]))
+    rows = report.analysis.mmu_of([*drawn][-1] if drawn else None)
     if len(rows):
         middle = rows.row(len(rows) // 2, named=True)
         left = middle["mmu_with_assists_share"]

@@ -80,7 +80,7 @@ def pauses(report: Report, axis: Axis) -> Figure:
 
 def mmu(report: Report, axis: Axis) -> Figure:
     """Returns the plot of the minimum CPU share left to the program, by window length."""
-    rows = report.analysis.mmu.filter(pl.col("process").is_in(axis.processes[-1:]))
+    rows = report.analysis.mmu_of(axis.processes[-1] if axis.processes else None)
     x = rows["window_ms"]
     marks = (
         Mark("pauses only", x, rows["mmu_share"], look=LOOKS["all pauses"]),

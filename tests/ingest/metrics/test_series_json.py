@@ -131,7 +131,7 @@ def test_labels_alone_are_no_series() -> None:
 
 
 def test_a_cut_answer_is_shown_by_its_end() -> None:
-    counts = list(range(100_000, 100_300))
+    counts = [float(each) for each in range(100_000, 100_300)]
     text = answer(series(COUNT, values=pairs(counts)))
     cut = text[: text.index("]]") + 2]
     ((_, _, shown),) = series_json.read(cut, Samples())
