@@ -37,8 +37,8 @@ def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
     The frames are parts of one log, none of them empty, rows in the order of the log.
     """
     links = list(_links(frames))
-    if all(each["follows"].all() for each in links):
-        return [pl.repeat(0, len(f), dtype=pl.Int64, eager=True) for f in frames]
+    if _all_follow(links):
+        return only_process(frames)
     chains = _sequential(_ends_of_runs(frames, links))
     if chains is None:
         return [pl.Series(numbers, dtype=pl.Int64) for numbers in _concurrent(frames)]
@@ -49,6 +49,20 @@ def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
         before = run[-1]
         found.append(process.gather(run))
     return found
+
+
+def is_one_process(frames: Sequence[pl.DataFrame]) -> bool:
+    """Returns whether one process may have printed all cycles, one after another."""
+    return _all_follow(_links(frames))
+
+
+def only_process(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
+    """Returns process 0 for each cycle."""
+    return [pl.repeat(0, len(f), dtype=pl.Int64, eager=True) for f in frames]
+
+
+def _all_follow(links: Iterable[pl.DataFrame]) -> bool:
+    return all(each["follows"].all() for each in links)
 
 
 def _links(frames: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:

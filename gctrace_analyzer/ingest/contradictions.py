@@ -9,6 +9,7 @@ little is left alone, as several programs may share a stream.
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -25,8 +26,9 @@ FAR_TIMES = 100
 """A time contradicts its neighbours by this many times the time between them at least."""
 
 _TIMES = ("start_s", *WALL_PHASES)
-_ALIKE = ("format", "procs", "heap_start_mib", "heap_live_mib")
-"""What shows whether three cycles are of one process."""
+_ALIKE = ("format", "procs")
+_HEAP = ("heap_start_mib", "heap_live_mib")
+"""With what is alike, they show whether three cycles are of one process."""
 
 
 def resolved(
@@ -41,7 +43,7 @@ def resolved(
         frames: cycles in the order of the log.
         keys: the identity of each cycle; None if all are of one stream.
     """
-    names = ("gc_num", "repaired", *_TIMES, *_ALIKE)
+    names = ("gc_num", "repaired", *_TIMES, *_ALIKE, *_HEAP)
     whole = pl.concat(each.select(names) for each in frames)
     order = None if keys is None else _by_key(keys)
     facts = whole if order is None else whole[order]
@@ -71,6 +73,7 @@ def _by_key(keys: Sequence[pl.Series]) -> pl.Series:
     return rows.sort("key", maintain_order=True)["row"]
 
 
+@cache
 def _may_contradict() -> pl.Expr:
     """Returns whether anything looks damaged; in hardly any log it does."""
     back = pl.col("start_s").shift() - pl.col("start_s") > FAR_S
@@ -88,7 +91,7 @@ def _number() -> list[pl.Expr]:
     same = pl.col("same") & pl.col("same").shift(-1)
     alike = pl.all_horizontal(
         (pl.col(name) == pl.col(name).shift(1)) & (pl.col(name) == pl.col(name).shift(-1))
-        for name in ("format", "procs")
+        for name in _ALIKE
     )
     # Neither time nor the heap between cycles shrinks.
     grows = [

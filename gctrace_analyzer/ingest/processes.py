@@ -13,7 +13,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.ingest import contradictions
-from gctrace_analyzer.ingest.chains import process_of
+from gctrace_analyzer.ingest.chains import is_one_process, only_process, process_of
 from gctrace_analyzer.ingest.clock import MOSTLY, falls
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, version_key
 from gctrace_analyzer.schema import IDENTITY
@@ -107,8 +107,13 @@ def take_cycles(
         unknown = pl.lit(None, pl.Float64)
         return empty.with_columns(resolution_s=unknown), _no_identities(), Counter()
     keys = None if _is_one_stream(frames) else [_key(frame) for frame in frames]
-    frames, contradicting = contradictions.resolved(frames, keys)
-    numbers, identities = _processes_of(frames, keys)
+    contradicting = Counter[str]()
+    if keys is None and is_one_process(frames):
+        numbers = only_process(frames)
+    else:
+        frames, contradicting = contradictions.resolved(frames, keys)
+        numbers = process_of(frames) if keys is None else _by_key(frames, keys)
+    identities = _identities(frames, numbers) if _has_identities(frames) else _no_identities()
     drop = [name for name in IDENTITY if any(name in frame.columns for frame in frames)]
     rows = [
         (frame.drop(drop, strict=False) if drop else frame).with_columns(of.alias("process"))
@@ -138,16 +143,6 @@ def _numbers_fall(frames: list[pl.DataFrame]) -> bool:
         (pl.col("gc_num").diff() == -1) & (pl.col("start_s").diff() < 0)
     ).to_series()
     return len(facts) > 2 and bool(steps.sum() >= MOSTLY * (len(facts) - 1))
-
-
-def _processes_of(
-    frames: list[pl.DataFrame], keys: list[pl.Series] | None
-) -> tuple[list[pl.Series], pl.DataFrame]:
-    """Returns the process of each cycle of each frame, and the identity of each process."""
-    numbers = process_of(frames) if keys is None else _by_key(frames, keys)
-    if not _has_identities(frames):
-        return numbers, _no_identities()
-    return numbers, _identities(frames, numbers)
 
 
 def _is_one_stream(frames: list[pl.DataFrame]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-BYTES = st.integers(0, 1 << 50)
+BYTES = st.integers(0, 1 << 48)
 MEMSTATS = {
     "HeapAlloc": "heap_alloc_bytes",
     "HeapSys": "heap_sys_bytes",

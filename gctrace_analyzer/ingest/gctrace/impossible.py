@@ -8,6 +8,7 @@ limits are far outside of what real programs print.
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 
 import polars as pl
 
@@ -56,19 +57,32 @@ allocated while marking counts as live. Measured: 1 MiB and 1.2 times what it sh
 _ROOTS_TIMES, _ROOTS_SLACK_MIB = 100, 1 << 14
 """Stacks and globals count for the goal by GOGC, unless the memory limit sets it."""
 
+_SUSPECT = {
+    **dict.fromkeys(
+        (f"{each}{of}_ms" for each in _PAUSES for of in ("", "_cpu")), _PAUSE_SLACK_MS
+    ),
+    **dict.fromkeys(_MARK_CPU, _MARK_SLACK_MS),
+    **dict.fromkeys(("heap_start_mib", "heap_end_mib", "heap_live_mib"), _HEAP_SLACK_MIB),
+    **dict.fromkeys(("stacks_mib", "globals_mib"), _ROOTS_SLACK_MIB),
+}
+"""Up to these values, none contradicts others: most logs need not be searched."""
+
 
 def without_impossible(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
     """Returns the cycles with null for impossible values, and their number by column."""
     impossible = Counter[str]()
+    largest = {name: frame[name].max() or 0 for name in _LIMITS}
     for name, limit in _LIMITS.items():
-        if (frame[name].max() or 0) >= limit:  # type: ignore[operator]  # all are numbers
+        if largest[name] >= limit:  # type: ignore[operator]  # all are numbers
             absurd = (frame[name] >= limit).fill_null(value=False)
             impossible[name] = int(absurd.sum())
             frame = frame.with_columns(pl.when(~absurd).then(pl.col(name)).alias(name))
     if (frame["procs"] == 0).any():
         impossible["procs"] += int((frame["procs"] == 0).sum())
         frame = frame.with_columns(pl.when(pl.col("procs") > 0).then("procs").alias("procs"))
-    return _without_contradictions(_without_stale(frame), impossible)
+    frame = _without_stale(frame)
+    suspect = [name for name, least in _SUSPECT.items() if largest[name] > least]  # type: ignore[operator]
+    return (_without_contradictions(frame, impossible) if suspect else frame), impossible
 
 
 def _without_stale(frame: pl.DataFrame) -> pl.DataFrame:
@@ -82,22 +96,24 @@ def _without_stale(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _without_contradictions(
-    frame: pl.DataFrame, impossible: Counter[str]
-) -> tuple[pl.DataFrame, Counter[str]]:
-    """Returns the cycles without values that contradict others of the same record."""
-    flags = frame.select(
-        each.fill_null(value=False).alias(name) for name, each in _contradicting().items()
-    )
-    counts = flags.sum().row(0, named=True)
-    damaged = {name: count for name, count in counts.items() if count}
-    if not damaged:
-        return frame, impossible
+def _without_contradictions(frame: pl.DataFrame, impossible: Counter[str]) -> pl.DataFrame:
+    """Returns the cycles without values that contradict others of their record, and counts them."""
+    checks = _contradicting()
+    counts = frame.select(**_sums()).row(0, named=True)
+    damaged = {name: counts[name] for name in checks if counts[name]}
     impossible.update(damaged)
-    kept = [pl.when(~flags[name]).then(pl.col(name)).alias(name) for name in damaged]
-    return frame.with_columns(kept), impossible
+    # All are checked against the values as printed.
+    return frame.with_columns(
+        pl.when(~checks[name]).then(pl.col(name)).alias(name) for name in damaged
+    )
 
 
+@cache
+def _sums() -> dict[str, pl.Expr]:
+    return {name: each.sum() for name, each in _contradicting().items()}
+
+
+@cache
 def _contradicting() -> dict[str, pl.Expr]:
     """Returns for each column whether its value contradicts others of its record."""
     procs, mark_ms = pl.col("procs"), pl.col("concurrent_mark_ms")
@@ -125,8 +141,9 @@ def _contradicting() -> dict[str, pl.Expr]:
         name: pl.col(name) > _ROOTS_TIMES * largest + _ROOTS_SLACK_MIB
         for name in ("stacks_mib", "globals_mib")
     }
-    return found | {
+    found |= {
         "heap_start_mib": begin_off & ~live_off,
         "heap_live_mib": live_off & ~begin_off,
         "heap_end_mib": concurrent & (end_off | (begin_off & live_off)),
     }
+    return {name: each.fill_null(value=False) for name, each in found.items()}

@@ -74,13 +74,6 @@ def _of_rows(given: list[str]) -> list[pl.Expr]:
         for name in ("sys_bytes", "rss_bytes")
         if name in given
     }
-    exact = pl.col("resolution_bytes").is_null() if "resolution_bytes" in given else True
-    checks |= {
-        # A program that runs has a heap; sizes in MiB may be less than one.
-        name: checks.get(name, pl.lit(value=False)) | (exact & (pl.col(name) == 0))
-        for name in ("alloc_bytes", "heap_alloc_bytes", "sys_bytes")
-        if name in given
-    }
     if "gc_cpu_fraction" in given:
         checks["gc_cpu_fraction"] = ~pl.col("gc_cpu_fraction").is_between(0, 1)
     return [each.fill_null(value=False).alias(name) for name, each in checks.items()]
@@ -103,6 +96,13 @@ def _of_neighbours(given: list[str]) -> list[pl.Expr]:
         for name, limit in most.items()
         if name in given
     }
+    # A program that runs has a heap; sizes in MiB may be less than one.
+    exact = pl.col("resolution_bytes").is_null() if "resolution_bytes" in given else True
+    for name in ("alloc_bytes", "heap_alloc_bytes", "sys_bytes"):
+        if name in given:
+            before, after = _neighbours(name)
+            none = exact & (pl.col(name) == 0) & (before > 0) & (after > 0)
+            checks[name] = checks.get(name, pl.lit(value=False)) | none
     return [each.fill_null(value=False).alias(name) for name, each in checks.items()]
 
 

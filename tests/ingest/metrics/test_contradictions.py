@@ -120,6 +120,17 @@ def test_a_part_may_be_larger_than_all_of_it_a_little_before() -> None:
     assert run.memstats["heap_sys_bytes"].null_count() == 0
 
 
+@pytest.mark.parametrize("field", ["Alloc", "HeapAlloc", "Sys"])
+def test_a_program_that_runs_has_a_heap(field: str) -> None:
+    table = rows()
+    table[20][1 + FIELDS.index(field)] = "0"
+    (sentence,) = (text for text in read(table).summary().warnings if "impossible" in text)
+    assert sentence.startswith("1 impossible value of ")
+    table = rows(3)
+    table[1][1 + FIELDS.index(field)] = "0"
+    assert not any("impossible" in text for text in read(table).summary().warnings)
+
+
 def test_sizes_below_one_mib_may_be_printed_as_zero() -> None:
     run = gca.read(CORPUS / "inputs" / "memstats" / "printmemusage-go126.txt")
     assert not any("impossible" in text for text in run.summary().warnings)
