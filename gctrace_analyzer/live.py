@@ -213,9 +213,11 @@ class Intervals:
         self._lines = silent | lines
         starts = self._newest_starts(recent.cycles)
         current = {process: self._index(at) for process, at in starts.items()}
+        end_s = max(starts.values())
+        if recent.cycles.select((pl.col("start_s") > end_s).any()).item():
+            recent = recent.between(0.0, end_s)
         try:
-            # Without a cycle that is not believed yet
-            rows = recent.between(0.0, max(starts.values())).windows(self._every_s)
+            rows = recent.windows(self._every_s)
         except BadSettingError:
             # A duration is damaged, which the next cycle shows.
             return []
