@@ -113,7 +113,7 @@ CYCLES = (
            "memstats.gc_cpu_fraction, truncated"),
     Column("procs", "Int64", "", "GOMAXPROCS at the start of the cycle", "work.maxprocs"),
     Column("format", "Category", "", "format of the line", "gctrace_analyzer.ingest.gctrace.grammar"),
-    Column("repaired", "Boolean", "", "the line was torn by another write and its parts were joined again", _LINE),
+    Column("repaired", "Boolean", "", "the line was torn by another write and its parts were joined again, or its number follows from those before and after it", _LINE),
     *WHERE,
     _MONOTONIC,
 )  # fmt: skip

@@ -95,6 +95,19 @@ def test_a_log_read_in_pieces_has_the_same_report_as_the_whole(path: Path) -> No
         )
 
 
+def intervals_of(
+    text: str, every_s: float, seen: Live | None = None
+) -> list[dict[str, object]]:
+    """The intervals of a log whose lines come one by one."""
+    seen = seen or live()
+    intervals, reported = Intervals(seen, every_s), list[dict[str, object]]()
+    seen.begin(SourceFacts("stream"))
+    for line in text.splitlines(keepends=True):
+        seen.add(line.encode())
+        reported += intervals.new()
+    return reported + intervals.new(ended=True)
+
+
 def test_an_interval_may_have_more_cycles_than_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -102,12 +115,7 @@ def test_an_interval_may_have_more_cycles_than_are_kept(
     path = SAMPLES / "thrash-go1.19.log"
     whole = gca.read(path).windows(2.0)
     seen = live()
-    intervals, reported = Intervals(seen, 2.0), list[dict[str, object]]()
-    seen.begin(SourceFacts(str(path)))
-    for line in path.read_bytes().splitlines(keepends=True):
-        seen.add(line)
-        reported += intervals.new()
-    reported += intervals.new(ended=True)
+    reported = intervals_of(path.read_text(), 2.0, seen)
     recent = seen.recent()
     assert recent is not None
     assert len(recent.cycles) < 20 < len(gca.read(path).cycles)
@@ -116,17 +124,6 @@ def test_an_interval_may_have_more_cycles_than_are_kept(
 
 STEADY = (SAMPLES / "steady-go1.26.log").read_text()
 MIDDLE = re.findall(r"^gc \d+ @.*\n", STEADY, re.MULTILINE)[16]
-
-
-def intervals_of(text: str, every_s: float) -> list[dict[str, object]]:
-    """The intervals of a log whose lines come one by one."""
-    seen = live()
-    intervals, reported = Intervals(seen, every_s), list[dict[str, object]]()
-    seen.begin(SourceFacts("stream"))
-    for line in text.splitlines(keepends=True):
-        seen.add(line.encode())
-        reported += intervals.new()
-    return reported + intervals.new(ended=True)
 
 
 @pytest.mark.parametrize("start_s", ["3000.000", "4294967.296", "429496729.600"])

@@ -224,14 +224,14 @@ def _sizes(thresholds: Thresholds) -> dict[str, pl.Expr]:
 
 
 @cache
-def _before() -> tuple[pl.Expr, pl.Expr]:
+def _between_cycles() -> tuple[pl.Expr, pl.Expr]:
     """Returns the live heap of the cycle before, and what was allocated since then."""
     live = pl.col("_live")
     return before("heap_live_mib").alias("_live"), alloc_before_mib(live).alias("_between")
 
 
 def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
-    live, between = _before()
+    live, between = _between_cycles()
     known = corrected.with_columns(live).with_columns(between)
     row = known.select(**_sizes(thresholds)).row(0, named=True)
     counted, covered = row.pop("counted_mib"), row.pop("covered_s")

@@ -23,6 +23,9 @@ LARGEST = 1 << 62
 """No size, time or count of a program is larger, and differences of two such numbers still have
 64 bits."""
 
+ADDRESSABLE_BYTES = 1 << 48
+"""Go addresses no more memory (heapAddrBits, runtime/malloc.go)."""
+
 LARGEST_EXPORTED = 1 << 64
 """Metrics are unsigned numbers: GOGC=off is exported as 2**64 - 1, no limit as 2**63 - 1."""
 

@@ -12,6 +12,8 @@ from functools import cache
 
 import polars as pl
 
+from gctrace_analyzer.ingest import numbers
+
 NO_GOAL_MIB = 1 << 40
 """The runtime prints a goal of this size or more for "no goal" (GOGC=off)."""
 
@@ -21,13 +23,12 @@ ABSURD_MS = 1e9
 ABSURD_S = 1e9
 """Thirty years; an `@` that wrapped around prints 18446744073 s."""
 
-ABSURD_MIB = 1 << 28
-"""The runtime addresses 48 bits (heapAddrBits, runtime/malloc.go)."""
+ABSURD_MIB = numbers.ADDRESSABLE_BYTES >> 20
 
 ABSURD_PROCS = 1 << 16
 """No machine has as many processors."""
 
-DURATIONS = (
+_DURATIONS = (
     "stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms", "stw_sweep_term_cpu_ms",
     "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms", "stw_mark_term_cpu_ms",
 )  # fmt: skip
@@ -36,7 +37,7 @@ _LIMITS = {
     "start_s": ABSURD_S,
     "heap_goal_mib": NO_GOAL_MIB,
     "procs": ABSURD_PROCS,
-    **dict.fromkeys(DURATIONS, ABSURD_MS),
+    **dict.fromkeys(_DURATIONS, ABSURD_MS),
     **dict.fromkeys(_SIZES, ABSURD_MIB),
 }
 

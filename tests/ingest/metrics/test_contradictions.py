@@ -131,6 +131,14 @@ def test_a_program_that_runs_has_a_heap(field: str) -> None:
     assert not any("impossible" in text for text in read(table).summary().warnings)
 
 
+def test_a_single_dump_is_checked_too() -> None:
+    table = rows(1)
+    table[1][1 + FIELDS.index("Sys")] = str((1 << 48) + 1)
+    assert read(table).memstats["sys_bytes"].to_list() == [None]
+    table[1][1 + FIELDS.index("Sys")] = str(1 << 48)
+    assert read(table).memstats["sys_bytes"].to_list() == [1 << 48]
+
+
 def test_sizes_below_one_mib_may_be_printed_as_zero() -> None:
     run = gca.read(CORPUS / "inputs" / "memstats" / "printmemusage-go126.txt")
     assert not any("impossible" in text for text in run.summary().warnings)
