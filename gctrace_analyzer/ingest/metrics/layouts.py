@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Literal, assert_never
 import polars as pl
 
 from gctrace_analyzer.errors import UnreadableInputError
-from gctrace_analyzer.ingest.metrics import exposition, go_json, grafana, otlp, series_json
+from gctrace_analyzer.ingest.metrics import (
+    exposition,
+    go_json,
+    grafana,
+    influx,
+    otlp,
+    series_json,
+)
 from gctrace_analyzer.ingest.metrics.samples import Samples, of_containers, rows
 
 if TYPE_CHECKING:
@@ -17,13 +24,14 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.evidence.message import Row
 
-Layout = Literal["series", "exposition", "grafana", "go-json", "otlp"]
+Layout = Literal["series", "exposition", "grafana", "go-json", "influx", "otlp"]
 
 NAMES: dict[Layout, str] = {
     "series": "Prometheus JSON",
     "exposition": "metrics",
     "grafana": "Grafana CSV",
     "go-json": "JSON lines of metrics",
+    "influx": "Influx line protocol",
     "otlp": "OTLP JSON",
 }
 """The names of the layouts in a report."""
@@ -75,7 +83,7 @@ def layout_of(head: str) -> Layout | None:
         return "grafana"
     if _COMMENT.search(head) or _GO_SAMPLE.search(head):
         return "exposition"
-    return None
+    return "influx" if influx.is_influx(head) else None
 
 
 def _are_dumps(head: str) -> bool:
@@ -110,6 +118,8 @@ def read(text: str, name: str) -> Metrics:
             found.rejected = exposition.read(text, samples)
         case "grafana":
             found.rejected = grafana.read(text, samples)
+        case "influx":
+            found.rejected = influx.read(text, samples)
         case "otlp":
             found.rejected = otlp.read(text, samples)
         case "go-json":

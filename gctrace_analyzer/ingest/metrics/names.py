@@ -221,7 +221,7 @@ PER_METRIC = (
 
 IDENTITY = {
     # Labels of a federated page, where `instance` and `job` are of the page.
-    "host": ("exported_instance", "instance", "host.name", "host"),
+    "host": ("exported_instance", "instance", "host.name", "host", "hostname"),
     "ident": ("exported_job", "job", "service.name", "service_name", "app"),
     "pod": ("pod", "k8s.pod.name", "pod_name", "kubernetes_pod_name", "k8s_pod_name"),
     "container": ("container", "k8s.container.name", "container_name", "k8s_container_name"),
