@@ -333,8 +333,11 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Metrics
         "traced": traced_gogc,
         "estimated": "live_heap_p50_mib" in summary.estimated,
     }
-    if means["live"] is None or means["goal"] is None:
+    if means["goal"] is None:
         return "the metrics do not show the heap goal or the live heap"
+    if means["live"] is None:
+        missing = "live heap" if summary.alloc_mib_per_s else "allocation rate"
+        return f"the metrics do not show the {missing}"
     thrash = analysis.dumps.episodes.filter(kind="limit-thrash")
     thrash = thrash.filter(pl.col("process").is_in(own["process"].unique().implode()))
     other = means["other"] if means["other"] is not None else NON_HEAP_MIB

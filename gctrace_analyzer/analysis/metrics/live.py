@@ -232,8 +232,9 @@ def _per_cycle() -> pl.Expr:
     """Returns the allocation per cycle of a group of intervals."""
     # Whole cycles over the time between their ends have no error at the edges.
     between_ends = pl.coalesce("ends_s", "length_s").sum()
-    cycles = pl.col("gc_cycles").sum()
-    per_s = pl.col("alloc_mib").sum() / pl.col("length_s").sum()
+    cycles, alloc = pl.col("gc_cycles").sum(), pl.col("alloc_mib")
+    known_s = pl.col("length_s").filter(alloc.is_not_null()).sum()
+    per_s = pl.when(known_s > 0).then(alloc.sum() / known_s)
     return pl.when(cycles >= FEWEST_CYCLES).then(per_s * between_ends / cycles)
 
 

@@ -15,7 +15,7 @@ _HEADER = re.compile(
     r"^[ \t]*+[A-Za-z_][\w.%/()-]*+(?:[ \t]++[A-Za-z_][\w.%/()-]*+)++[ \t\r]*+$", re.MULTILINE
 )
 _MOST_HEADERS = 50
-_NUMBERS = re.compile(r"[\dT:.eE+Z-]++(?:\s++[\dT:.eE+Z-]++)++")
+_NUMBER = re.compile(r"[\d.eE+-]+")
 _GCTRACE = " ms clock, "
 _SECTION = re.compile(r"^name: ", re.MULTILINE)
 
@@ -71,8 +71,14 @@ def _header_of(head: str) -> list[str] | None:
             row = following[-1] if following[0].startswith(("-", " -")) else following[0]
             cells = row.split()
             timed = fields.is_time(names[0])
-            if _NUMBERS.fullmatch(row.strip()) and len(cells) - len(names) in (0, int(timed)):
+            if len(cells) - len(names) in (0, int(timed)) and _has_numbers(names, cells):
                 return names
         if count >= _MOST_HEADERS:
             break
     return None
+
+
+def _has_numbers(names: list[str], cells: list[str]) -> bool:
+    """Returns whether the fields of MemStats have numbers; other columns may have words."""
+    both = zip(names[::-1], cells[::-1], strict=False)
+    return all(_NUMBER.fullmatch(cell) for name, cell in both if fields.is_field(name))

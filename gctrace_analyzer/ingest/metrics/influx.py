@@ -10,8 +10,7 @@ fields of MemStats are those of InfluxDB's own monitoring (`runtime`), of Telegr
 from __future__ import annotations
 
 import re
-from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
@@ -20,7 +19,12 @@ from gctrace_analyzer.ingest.metrics import names
 from gctrace_analyzer.ingest.metrics.samples import unix_us
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
+
+Heads: TypeAlias = "Mapping[Any, tuple[str, Mapping[str, str]]]"
+"""Measurements with their tags, by any key."""
 
 LINE = (
     r'^(?:> )?(?P<head>(?:[^\s"\\#=,]|\\.)(?:[^\s"\\]|\\.)*)'
@@ -38,13 +42,13 @@ _STRING = r'[^,=\s]+="(?:[^"\\]|\\.)*"'
 _BOOLEAN = r"^(?i:t|true|f|false)$"
 _ESCAPE = re.compile(r"\\([,= \\])")
 
-_VALUES = ("gauge", "counter", "value", "untyped")
-"""The field of a metric that has a measurement of its own."""
+_VALUES = ("gauge", "counter", "value", "untyped", "last", "first", "mean", "max", "min")
+"""The field of a metric that has a measurement of its own; queries name it by their function."""
 
 _PAUSES = "go_gc_duration_seconds"
 _OF_PAUSES = ("count", "sum")
 _PREFIX = re.compile(r"^(?:.*[_.])?memstats[_.]", re.IGNORECASE)
-_ENOUGH = 3
+ENOUGH = 3
 """How many fields of MemStats identify a dump: some, such as `sys`, are common words."""
 
 
@@ -64,8 +68,8 @@ def _has_dump(lines: list[str]) -> bool:
     for line in lines:
         head, _, rest = line.removeprefix("> ").partition(" ")
         keys = (each.partition("=")[0] for each in rest.split(","))
-        found.setdefault(head, set()).update(filter(_is_of_memstats, keys))
-    return any(len(each) >= _ENOUGH for each in found.values())
+        found.setdefault(head, set()).update(filter(is_of_memstats, keys))
+    return any(len(each) >= ENOUGH for each in found.values())
 
 
 def read(text: str, samples: Samples) -> list[Rejected]:
@@ -86,24 +90,34 @@ def read(text: str, samples: Samples) -> list[Rejected]:
     meant = line.str.contains_any([*names.HINTS, "memstats"])
     rejected += _damaged(parts.filter(pl.col("head").is_null() & meant), "not line protocol")
     long = _fields(parts.drop_nulls("head"))
-    pairs = long.select("head", "field").unique(maintain_order=True)
-    numbers = _numbers(pairs, samples)
-    long = long.join(
-        pairs.with_columns(number=pl.Series(numbers, dtype=pl.Int64)),
-        on=["head", "field"],
-        how="left",
-        maintain_order="left",
-    ).drop_nulls("number")
-    if len(long):
-        value = long["value"].str.replace("[iu]$", "").cast(pl.Float64, strict=False)
-        samples.add(
-            long["number"],
-            unix_us(long["at"]),
-            value,
-            long["line_no"],
-            has_time=long["at"].is_not_null(),
-        )
+    heads = {head: _parsed(head) for head in long["head"].unique()}
+    add(
+        long.with_columns(at_us=unix_us(long["at"]), has_time=long["at"].is_not_null()),
+        heads,
+        samples,
+    )
     return rejected
+
+
+def add(long: pl.DataFrame, heads: Heads, samples: Samples) -> None:
+    """Adds the fields that are read.
+
+    Args:
+        long: `head` (a key of `heads`), `field`, `value` (text), `at_us`, `has_time`, `line_no`.
+        heads: measurements with their tags.
+        samples: where they go.
+    """
+    pairs = long.select("head", "field").unique(maintain_order=True)
+    numbers = pl.Series("number", _numbers(pairs, heads, samples), dtype=pl.Int64)
+    long = long.join(
+        pairs.with_columns(numbers), on=["head", "field"], how="left", maintain_order="left"
+    ).drop_nulls("number")
+    if long.is_empty():
+        return
+    value = long["value"].str.replace("[iu]$", "").cast(pl.Float64, strict=False)
+    samples.add(
+        long["number"], long["at_us"], value, long["line_no"], has_time=long["has_time"]
+    )
 
 
 def _damaged(lines: pl.DataFrame, reason: str) -> list[Rejected]:
@@ -132,16 +146,15 @@ def _fields(parts: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _numbers(pairs: pl.DataFrame, samples: Samples) -> list[int | None]:
+def _numbers(pairs: pl.DataFrame, heads: Heads, samples: Samples) -> list[int | None]:
     """Returns the number of the series of each field; None if it is not read."""
-    dumped = pairs.group_by("head").agg(
-        pl.col("field").map_elements(_is_of_memstats, pl.Boolean).sum().alias("count")
-    )
-    dumps = set(dumped.filter(pl.col("count") >= _ENOUGH)["head"])
+    of_memstats: dict[Any, int] = {}
+    for head, field in pairs.iter_rows():
+        of_memstats[head] = of_memstats.get(head, 0) + is_of_memstats(field)
     found = []
     for head, field in pairs.iter_rows():
-        measurement, tags = _parsed(head)
-        name, own = _named(measurement, field, is_dump=head in dumps)
+        measurement, tags = heads[head]
+        name, own = _named(measurement, field, is_dump=of_memstats[head] >= ENOUGH)
         found.append(samples.series_of(name, {**tags, **own}) if name else None)
     return found
 
@@ -173,11 +186,11 @@ def _of_memstats(field: str) -> str | None:
     return f"go_memstats_{own}" if fields.is_field(own) else None
 
 
-def _is_of_memstats(field: str) -> bool:
+def is_of_memstats(field: str) -> bool:
+    """Returns whether a field is one of MemStats, perhaps with a prefix such as `memstats_`."""
     return _of_memstats(field) is not None
 
 
-@cache
 def _parsed(head: str) -> tuple[str, dict[str, str]]:
     r"""Returns the measurement of a line and its tags.
 

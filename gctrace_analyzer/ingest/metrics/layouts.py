@@ -14,6 +14,7 @@ from gctrace_analyzer.ingest.metrics import (
     go_json,
     grafana,
     influx,
+    influx_answers,
     otlp,
     series_json,
 )
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.evidence.message import Row
 
-Layout = Literal["series", "exposition", "grafana", "go-json", "influx", "otlp"]
+Layout = Literal[
+    "series", "exposition", "grafana", "go-json", "influx", "influxql", "flux", "otlp"
+]
 
 NAMES: dict[Layout, str] = {
     "series": "Prometheus JSON",
@@ -32,6 +35,8 @@ NAMES: dict[Layout, str] = {
     "grafana": "Grafana CSV",
     "go-json": "JSON lines of metrics",
     "influx": "Influx line protocol",
+    "influxql": "InfluxQL JSON",
+    "flux": "Flux CSV",
     "otlp": "OTLP JSON",
 }
 """The names of the layouts in a report."""
@@ -81,6 +86,10 @@ def layout_of(head: str) -> Layout | None:
         return "go-json"
     if grafana.is_table(head[: 1 << 16]):
         return "grafana"
+    if influx_answers.is_json(head):
+        return "influxql"
+    if influx_answers.is_flux(head):
+        return "flux"
     if _COMMENT.search(head) or _GO_SAMPLE.search(head):
         return "exposition"
     return "influx" if influx.is_influx(head) else None
@@ -120,6 +129,10 @@ def read(text: str, name: str) -> Metrics:
             found.rejected = grafana.read(text, samples)
         case "influx":
             found.rejected = influx.read(text, samples)
+        case "influxql":
+            found.rejected = influx_answers.read_json(text, samples)
+        case "flux":
+            found.rejected = influx_answers.read_flux(text, samples)
         case "otlp":
             found.rejected = otlp.read(text, samples)
         case "go-json":

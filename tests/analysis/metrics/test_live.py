@@ -9,6 +9,7 @@ import pytest
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.metrics.live import AT_LIMIT, with_limits, with_live_heap
+from gctrace_analyzer.testing import read_text
 from gctrace_analyzer.units import MIB
 from tests.helpers.intervals import interval_rows
 
@@ -234,3 +235,16 @@ def test_the_goal_of_cycles_at_two_goals_is_their_harmonic_mean() -> None:
     )
     assert [row["usual_gogc"] for row in rows] == [100, 100]
     assert [row["heap_live_mib"] for row in rows] == pytest.approx([75, 50])
+
+
+def test_without_allocation_the_live_heap_is_unknown() -> None:
+    """An unknown allocation is not zero: zero would make the live heap as large as the goal."""
+    goals = (31, 32, 30)
+    text = "".join(
+        f"go_memstats_next_gc_bytes {goal * MIB} {1_700_000_000_000 + 10_000 * at}\n"
+        f"go_gc_duration_seconds_count {100 + 80 * at} {1_700_000_000_000 + 10_000 * at}\n"
+        for at, goal in enumerate(goals)
+    )
+    intervals = read_text(text).intervals
+    assert intervals["heap_goal_mib"].null_count() == 0
+    assert intervals["heap_live_mib"].null_count() == len(intervals)

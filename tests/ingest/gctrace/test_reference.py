@@ -68,12 +68,10 @@ def differences(data: bytes, run: gca.Run) -> tuple[list[object], list[object]]:
         for row in run.cycles.select(reference.Cycle._fields).iter_rows()
         if not reference.Cycle(*row).is_comparable
     }
-    found = [
-        (each, is_possible)
-        for each, is_possible in reference.cycles(data.decode("utf-8", "replace"))
-        if each.line_no not in known
-    ]
-    certain = counted(each for each, is_possible in found if is_possible)
+    found = list(reference.cycles(data.decode("utf-8", "replace")))
+    certain = counted(
+        each for each, is_possible in found if is_possible and each.line_no not in known
+    )
     missing = certain - cycles_of(run, repaired=True)
     extra = cycles_of(run, repaired=False) - counted(each for each, _ in found)
     return list(missing), list(extra)

@@ -1,0 +1,196 @@
+"""Reads samples from answers to queries of InfluxDB: JSON of InfluxQL, annotated CSV of Flux."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.ingest import json_values
+from gctrace_analyzer.ingest.metrics import influx, names
+from gctrace_analyzer.ingest.metrics.samples import unix_us
+from gctrace_analyzer.ingest.wrappers import timestamps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
+
+_JSON = re.compile(r'\A\s*\{\s*"results"\s*:\s*\[\s*\{[^{}\[\]]*"series"\s*:\s*\[\s*\{')
+_COLUMNS = re.compile(r'"columns"\s*:\s*\[([^\]]*)\]')
+_NOT_BLANK = re.compile(r"\S")
+_KEY = "\x1fkey"
+"""A column; no tag has this name."""
+
+_ROW = ("_time", "_field", "_value")
+_NOT_TAGS = {*_ROW, "", "result", "table", "_start", "_stop", "_measurement"}
+
+
+def is_json(head: str) -> bool:
+    """Returns whether a text that begins like this is an InfluxQL answer with Go metrics."""
+    if not _JSON.match(head):
+        return False
+    columns = (
+        each.strip(' "\n') for found in _COLUMNS.findall(head) for each in found.split(",")
+    )
+    return _is_of_go(head, columns)
+
+
+def is_flux(head: str) -> bool:
+    """Returns whether a text that begins like this is a table of Flux with Go metrics."""
+    lines = [line for line in head.split("\n", 50) if line.strip() and line[0] != "#"]
+    if not lines or not set(_ROW) <= set(lines[0].strip().split(",")):
+        return False
+    return _is_of_go(head, head.split(","))
+
+
+def _is_of_go(head: str, fields: Iterable[str]) -> bool:
+    of_memstats = {each for each in fields if influx.is_of_memstats(each)}
+    return len(of_memstats) >= influx.ENOUGH or any(hint in head for hint in names.HINTS)
+
+
+def read_json(text: str, samples: Samples) -> list[Rejected]:
+    """Adds the samples of an answer, or of several one after another, as chunked answers are."""
+    rejected: list[Rejected] = []
+    at, line_no = _next(text, 0), 1
+    while at < len(text):
+        begin = at
+        try:
+            answer, at = json_values.raw_decode(text, begin)
+        except ValueError:
+            cut = "the answer is cut off or damaged here"
+            return [*rejected, (line_no, cut, text[begin : begin + 200])]
+        for series in _series(answer):
+            rejected += _add_series(series, line_no, samples)
+        after = _next(text, at)
+        line_no += text.count("\n", begin, after)
+        at = after
+    return rejected
+
+
+def _next(text: str, at: int) -> int:
+    """Returns where the next character that is no blank is."""
+    found = _NOT_BLANK.search(text, at)
+    return found.start() if found else len(text)
+
+
+def _series(answer: Any) -> Iterator[dict[str, Any]]:
+    """Yields the series of an answer."""
+    for result in _list(answer, "results"):
+        for each in _list(result, "series"):
+            if isinstance(each, dict) and "time" in _list(each, "columns"):
+                yield each
+
+
+def _list(value: Any, key: str) -> list[Any]:
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def _add_series(series: dict[str, Any], line_no: int, samples: Samples) -> list[Rejected]:
+    columns = [str(each) for each in series["columns"]]
+    values = _list(series, "values")
+    rows = [each for each in values if isinstance(each, list) and len(each) == len(columns)]
+    if rows:
+        given = {
+            name: pl.Series(name, list(map(_text, cells)), dtype=pl.String)
+            for name, cells in zip(columns, zip(*rows, strict=True), strict=True)
+        }
+        # `select *` has the tags as columns, in which every value is a text.
+        are_texts = {
+            name
+            for name, cells in zip(columns, zip(*rows, strict=True), strict=True)
+            if any(isinstance(each, str) for each in cells)
+        }
+        at_us = _times(given.pop("time"))
+        tags = pl.DataFrame([each for name, each in given.items() if name in are_texts])
+        fields = pl.DataFrame([each for name, each in given.items() if name not in are_texts])
+        of_series = series.get("tags")
+        fixed = of_series if isinstance(of_series, dict) else {}
+        key, different = _keyed(tags, len(rows))
+        measurement = str(series.get("name") or "")
+        heads = {
+            number: (measurement, {**_tags(fixed), **own})
+            for number, own in enumerate(different)
+        }
+        parts = [
+            pl.DataFrame({"head": key, "value": each, "at_us": at_us}).with_columns(
+                field=pl.lit(each.name), line_no=pl.lit(line_no), has_time=pl.lit(value=True)
+            )
+            for each in fields
+        ]
+        if parts:
+            influx.add(pl.concat(parts).drop_nulls("value"), heads, samples)
+    if len(rows) == len(values):
+        return []
+    lost = f"{len(values) - len(rows)} of {len(values)} rows have another number of values"
+    return [(line_no, lost, str(series.get("name") or ""))]
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None or isinstance(value, (bool, dict, list)) else str(value)
+
+
+def _times(texts: pl.Series) -> pl.Series:
+    """Returns Unix times or RFC 3339 in microseconds since 1970."""
+    if texts.str.contains(r"^\d{9,19}$").all():
+        return unix_us(texts)
+    return timestamps.read(texts)["local_time"].dt.epoch("us").alias("at_us")
+
+
+def _tags(given: Mapping[Any, Any]) -> dict[str, str]:
+    return {str(key): str(value) for key, value in given.items() if value not in (None, "")}
+
+
+def _keyed(tags: pl.DataFrame, rows: int) -> tuple[pl.Series, list[dict[str, str]]]:
+    """Returns the number of the tags of each row, and the tags by number."""
+    if not tags.width:
+        return pl.repeat(0, rows, dtype=pl.Int64, eager=True), [{}]
+    names_ = tags.columns
+    different = tags.unique(maintain_order=True)
+    numbered = different.with_columns(pl.int_range(pl.len()).alias(_KEY))
+    found = tags.join(numbered, on=names_, how="left", nulls_equal=True, maintain_order="left")
+    return found[_KEY], [_tags(row) for row in different.iter_rows(named=True)]
+
+
+def read_flux(text: str, samples: Samples) -> list[Rejected]:
+    """Adds the samples of every table; returns the tables that cannot be read."""
+    rejected: list[Rejected] = []
+    line_no = 1
+    for block in text.replace("\r\n", "\n").split("\n\n"):
+        lines = block.split("\n")
+        skipped = next(
+            (n for n, line in enumerate(lines) if line and line[0] != "#"), len(lines)
+        )
+        if skipped < len(lines):
+            rejected += _add_table("\n".join(lines[skipped:]), line_no + skipped, samples)
+        line_no += len(lines) + 1
+    return rejected
+
+
+def _add_table(text: str, line_no: int, samples: Samples) -> list[Rejected]:
+    """Adds the rows of one table, which begins with the names of its columns."""
+    header = text.partition("\n")[0]
+    try:
+        table = pl.read_csv(io.StringIO(text), infer_schema=False, truncate_ragged_lines=True)
+    except (pl.exceptions.PolarsError, ValueError):
+        return [(line_no, "not a table of Flux", header[:200])]
+    if not set(_ROW) <= set(table.columns):
+        return [(line_no, f"a table without {', '.join(_ROW)}", header[:200])]
+    tags = table.select(name for name in table.columns if name not in _NOT_TAGS)
+    if "_measurement" in table.columns:
+        tags = tags.with_columns(table["_measurement"])
+    key, different = _keyed(tags, len(table))
+    heads = {number: (own.pop("_measurement", ""), own) for number, own in enumerate(different)}
+    long = table.select(
+        pl.col("_field").fill_null("").alias("field"), pl.col("_value").alias("value")
+    ).with_columns(
+        key.alias("head"),
+        _times(table["_time"]).alias("at_us"),
+        line_no=line_no + 1 + pl.int_range(pl.len()),
+        has_time=pl.lit(value=True),
+    )
+    influx.add(long, heads, samples)
+    return []
