@@ -89,7 +89,9 @@ class Report:
             else f"{format.count(summary.cycles, 'cycle')}, {self.analysis.repaired} repaired, "
             f"{summary.missing_cycles:,} missing"
             if summary.cycles
-            else "no GC cycles",
+            else "no GC cycles"
+            if self.analysis.tables["memstats"].is_empty()
+            else "no gctrace",
         ]
 
     def _cpus(self, procs: list[str]) -> list[str]:

@@ -222,8 +222,13 @@ def _warnings(
     if 0 < figures["cycles"] < thresholds.short_log_cycles:
         yield f"With only {figures['cycles']} cycles, rates are imprecise."
     if intervals["gc_cycles"].count() == 0:
+        unknown = (
+            "there is no frequency and no pauses"
+            if figures["stw_total_ms"] is None
+            else "their frequency is unknown"
+        )
         yield (
-            "The metrics do not count GC cycles, so there is no frequency and no pauses; "
+            f"The metrics do not count GC cycles, so {unknown}; "
             "go_gc_duration_seconds of Prometheus and NumGC of expvar do."
         )
     elif figures["gc_cpu_share"] is None and figures["cycles"]:

@@ -179,8 +179,13 @@ def test_figures_that_rest_on_an_assumption_are_named() -> None:
             ["The figures cover 2 processes together; the table `processes` lists them separately."],
         ),
         (
-            [{"gc_cycles": None}],
+            [{"gc_cycles": None, "stw_total_ms": None}],
             ["The metrics do not count GC cycles, so there is no frequency and no pauses; "
+             "go_gc_duration_seconds of Prometheus and NumGC of expvar do."],
+        ),
+        (
+            [{"gc_cycles": None, "stw_total_ms": 3.0}],
+            ["The metrics do not count GC cycles, so their frequency is unknown; "
              "go_gc_duration_seconds of Prometheus and NumGC of expvar do."],
         ),
         (
