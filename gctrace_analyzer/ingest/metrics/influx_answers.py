@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
 
 _JSON = re.compile(r'\A\s*\{\s*"results"\s*:\s*\[\s*\{[^{}\[\]]*"series"\s*:\s*\[\s*\{')
-_COLUMNS = re.compile(r'"columns"\s*:\s*\[([^\]]*)\]')
+_COLUMNS = re.compile(r'"columns"\s*:\s*\[([^\[\]]*)\]')
 _NOT_BLANK = re.compile(r"\S")
 _KEY = "\x1fkey"
 """A column; no tag has this name."""
