@@ -201,14 +201,35 @@ def show(
     lines: Iterable[Line], colors: Colors | None = None, file: TextIO | None = None
 ) -> None:
     """Prints styled lines, with colours only where they are wanted and can be seen."""
-    from rich.console import Console
-    from rich.text import Text
-
     colors = colors or Colors()
-
     file = sys.stdout if file is None else file
     if hasattr(file, "reconfigure"):
         file.reconfigure(errors="replace")
+    console = None if _is_plain(file, colors) else _console(file, colors)
+    ascii_only = is_ascii_only(file)
+    # Lines that are made while they are shown use the width that the terminal has.
+    with as_wide_as(console.width if console and file.isatty() else WIDTH):
+        with working("analysing"):
+            made = list(lines)
+        for line in made:
+            pieces = tuple(
+                (to_ascii(text) if ascii_only else text, style) for text, style in line
+            )
+            if console and console.is_terminal:
+                _print_styled(console, pieces)
+            else:
+                print("".join(text for text, _ in pieces).rstrip(), file=file)
+
+
+def _is_plain(file: TextIO, colors: Colors) -> bool:
+    """Returns whether there are certainly no colours: then rich need not be loaded."""
+    forced = any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
+    return not (colors.when == "always" or forced or file.isatty())
+
+
+def _console(file: TextIO, colors: Colors) -> Console:
+    from rich.console import Console
+
     console = Console(
         file=file,
         force_terminal={"always": True, "never": False}.get(colors.when),
@@ -217,19 +238,15 @@ def show(
         soft_wrap=True,
     )
     with_theme(console, colors.theme)
-    ascii_only = is_ascii_only(file)
-    # Lines that are made while they are shown use the width that the terminal has.
-    with as_wide_as(console.width if file.isatty() else WIDTH):
-        with working("analysing"):
-            made = list(lines)
-        for line in made:
-            pieces = [(to_ascii(text) if ascii_only else text, style) for text, style in line]
-            if console.is_terminal:
-                text = Text.assemble(*pieces)
-                text.rstrip()
-                console.print(text)
-            else:
-                print("".join(text for text, _ in pieces).rstrip(), file=file)
+    return console
+
+
+def _print_styled(console: Console, pieces: Line) -> None:
+    from rich.text import Text
+
+    text = Text.assemble(*pieces)
+    text.rstrip()
+    console.print(text)
 
 
 def is_ascii_only(file: TextIO) -> bool:
