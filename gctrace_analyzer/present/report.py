@@ -66,11 +66,17 @@ class Report:
         return f"{at:%m-%d %H:%M:%S}" if long else f"{at:%H:%M:%S}"
 
     @property
-    def _cycles_of_dumps(self) -> str:
+    def _counted(self) -> str:
+        """How many cycles the input has, as its first line says it."""
         summary = self.analysis.summary
-        if summary.gc_per_s is None:
-            return "cycles not counted"
-        return format.count(summary.cycles, "cycle")
+        cycles = format.count(summary.cycles, "cycle")
+        if self.analysis.by_dumps:
+            return "cycles not counted" if summary.gc_per_s is None else cycles
+        if summary.cycles:
+            repaired, missing = self.analysis.repaired, summary.missing_cycles
+            return f"{cycles}, {repaired} repaired, {missing:,} missing"
+        has_dumps = len(self.analysis.tables["memstats"])
+        return "no gctrace" if has_dumps else "no GC cycles"
 
     @property
     def facts(self) -> list[str]:
@@ -84,14 +90,7 @@ class Report:
             *self._cpus(procs),
             *([format.duration(summary.span_s)] if summary.span_s is not None else []),
             *self._begin(),
-            self._cycles_of_dumps
-            if self.analysis.by_dumps
-            else f"{format.count(summary.cycles, 'cycle')}, {self.analysis.repaired} repaired, "
-            f"{summary.missing_cycles:,} missing"
-            if summary.cycles
-            else "no GC cycles"
-            if self.analysis.tables["memstats"].is_empty()
-            else "no gctrace",
+            self._counted,
         ]
 
     def _cpus(self, procs: list[str]) -> list[str]:

@@ -36,10 +36,15 @@ _QUERIED = r"^(?:(?P<series>.*\S) =>)?\s*(?:(?P<value>\S+) @\[(?P<at>[0-9.]+)\])
 """`promtool query range` prints a series with `=>`, and then its values, one per line."""
 
 
+def numbered(text: str) -> pl.DataFrame:
+    """Returns the lines of a text, `text`, with their numbers, `line_no`."""
+    lines = pl.Series("text", [text]).str.split("\n").explode()
+    return pl.DataFrame({"text": lines}).with_row_index("line_no", offset=1)
+
+
 def lines_of(text: str) -> pl.DataFrame:
     """Returns the lines of a text with their numbers, answers of `promtool query` as samples."""
-    lines = pl.Series("text", [text]).str.split("\n").explode()
-    table = pl.DataFrame({"text": lines}).with_row_index("line_no", offset=1)
+    table = numbered(text)
     if " =>" not in text or " @[" not in text:
         return table
     parts = pl.col("text").str.extract_groups(_QUERIED).struct

@@ -16,8 +16,6 @@ import polars as pl
 
 from gctrace_analyzer.ingest.metrics import labels as label_text
 from gctrace_analyzer.ingest.metrics import names
-from gctrace_analyzer.ingest.metrics.samples import unix_us
-from gctrace_analyzer.ingest.wrappers import timestamps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +61,7 @@ def read(text: str, samples: Samples) -> list[Rejected]:
     time = next((by_name[name] for name in _TIME if name in by_name), None)
     if time is None:
         return rejected
-    at = _times(table[time], samples)
+    at = samples.times(table[time])
     table = table.with_columns(at_us=at).drop(time)
     series = next((by_name[name] for name in _NAME if name in by_name), None)
     values = [name for name in table.columns if _VALUE.fullmatch(name.strip().lower())]
@@ -113,21 +111,6 @@ def _table(text: str) -> tuple[pl.DataFrame, list[Rejected]]:
     unique = dict(reversed([(name.partition("\x1f")[2], name) for name in columns[1:]]))
     table = table.select("line_no", **{name: pl.col(own) for name, own in unique.items()})
     return table, rejected
-
-
-def _times(texts: pl.Series, samples: Samples) -> pl.Series:
-    texts = texts.str.strip_chars(' "')
-    if texts.str.contains(r"^\d{9,19}(?:\.\d+)?$").all():
-        return unix_us(texts)
-    read = timestamps.read(texts)
-    known = read["local_time"].is_not_null() & ~read["yearless"].fill_null(value=True)
-    if read.filter(known)["zone"].null_count():
-        samples.is_local = True
-    return (
-        pl.select(pl.when(known).then(read["local_time"].dt.epoch("us")))
-        .to_series()
-        .alias("at_us")
-    )
 
 
 def _wide(table: pl.DataFrame) -> Iterator[tuple[str, dict[str, str], pl.DataFrame]]:

@@ -16,6 +16,7 @@ import polars as pl
 
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.ingest.metrics import names
+from gctrace_analyzer.ingest.metrics.exposition import numbered
 from gctrace_analyzer.ingest.metrics.samples import unix_us
 
 if TYPE_CHECKING:
@@ -74,10 +75,8 @@ def _has_dump(lines: list[str]) -> bool:
 
 def read(text: str, samples: Samples) -> list[Rejected]:
     """Adds the samples of every series that is read; returns the damaged lines."""
-    lines = pl.Series("text", [text]).str.split("\n").explode()
-    table = pl.DataFrame({"text": lines}).with_row_index("line_no", offset=1)
     line = pl.col("text")
-    table = table.filter((line.str.strip_chars() != "") & ~line.str.starts_with("#"))
+    table = numbered(text).filter((line.str.strip_chars() != "") & ~line.str.starts_with("#"))
     parts = table.with_columns(line.str.extract_groups(LINE).alias("parts")).unnest("parts")
     rejected: list[Rejected] = []
     if not text.endswith("\n") and len(parts) > 1:

@@ -10,8 +10,6 @@ import polars as pl
 
 from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.metrics import influx, names
-from gctrace_analyzer.ingest.metrics.samples import unix_us
-from gctrace_analyzer.ingest.wrappers import timestamps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -94,17 +92,16 @@ def _add_series(series: dict[str, Any], line_no: int, samples: Samples) -> list[
     values = _list(series, "values")
     rows = [each for each in values if isinstance(each, list) and len(each) == len(columns)]
     if rows:
+        cells = dict(zip(columns, zip(*rows, strict=True), strict=True))
         given = {
-            name: pl.Series(name, list(map(_text, cells)), dtype=pl.String)
-            for name, cells in zip(columns, zip(*rows, strict=True), strict=True)
+            name: pl.Series(name, list(map(_text, each)), dtype=pl.String)
+            for name, each in cells.items()
         }
         # `select *` has the tags as columns, in which every value is a text.
         are_texts = {
-            name
-            for name, cells in zip(columns, zip(*rows, strict=True), strict=True)
-            if any(isinstance(each, str) for each in cells)
+            name for name, each in cells.items() if any(isinstance(cell, str) for cell in each)
         }
-        at_us = _times(given.pop("time"))
+        at_us = samples.times(given.pop("time"))
         tags = pl.DataFrame([each for name, each in given.items() if name in are_texts])
         fields = pl.DataFrame([each for name, each in given.items() if name not in are_texts])
         of_series = series.get("tags")
@@ -131,13 +128,6 @@ def _add_series(series: dict[str, Any], line_no: int, samples: Samples) -> list[
 
 def _text(value: Any) -> str | None:
     return None if value is None or isinstance(value, (bool, dict, list)) else str(value)
-
-
-def _times(texts: pl.Series) -> pl.Series:
-    """Returns Unix times or RFC 3339 in microseconds since 1970."""
-    if texts.str.contains(r"^\d{9,19}$").all():
-        return unix_us(texts)
-    return timestamps.read(texts)["local_time"].dt.epoch("us").alias("at_us")
 
 
 def _tags(given: Mapping[Any, Any]) -> dict[str, str]:
@@ -188,7 +178,7 @@ def _add_table(text: str, line_no: int, samples: Samples) -> list[Rejected]:
         pl.col("_field").fill_null("").alias("field"), pl.col("_value").alias("value")
     ).with_columns(
         key.alias("head"),
-        _times(table["_time"]).alias("at_us"),
+        samples.times(table["_time"]).alias("at_us"),
         line_no=line_no + 1 + pl.int_range(pl.len()),
         has_time=pl.lit(value=True),
     )

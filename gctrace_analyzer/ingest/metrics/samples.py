@@ -11,6 +11,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.metrics import containers, names
+from gctrace_analyzer.ingest.wrappers import timestamps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,6 +84,24 @@ class Samples:
         if series == len(self.series):
             self.series.append((target, metric))
         return series
+
+    def times(self, texts: pl.Series) -> pl.Series:
+        """Returns Unix times or dates in microseconds since 1970; null where there is none.
+
+        Dates without a zone are those of the machine that wrote them (`is_local`).
+        """
+        texts = texts.str.strip_chars(' "')
+        if texts.str.contains(r"^\d{9,19}(?:\.\d+)?$").all():
+            return unix_us(texts)
+        read = timestamps.read(texts)
+        known = read["local_time"].is_not_null() & ~read["yearless"].fill_null(value=True)
+        if read.filter(known)["zone"].null_count():
+            self.is_local = True
+        return (
+            pl.select(pl.when(known).then(read["local_time"].dt.epoch("us")))
+            .to_series()
+            .alias("at_us")
+        )
 
     def add(
         self,
