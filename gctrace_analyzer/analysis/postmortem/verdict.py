@@ -57,6 +57,15 @@ _FIND_GROWTH = (
     "That only buys time: find out why the live heap grows (compare two heap profiles, `go tool "
     "pprof -base`)."
 )
+_FIND_CAUSE = (
+    "Find out why the live heap grows: compare two heap profiles (`go tool pprof -base`)."
+)
+_COMPARE_TOTAL = (
+    "Next time, compare what Go counts (`/memory/classes/total:bytes` less "
+    "`/memory/classes/heap/released:bytes`) with the resident memory. If it is below GOMEMLIMIT, "
+    "find out what uses the rest (cgo, mmap, other processes of the container), and lower "
+    "GOMEMLIMIT by that much; if it is above, give the program more memory."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +138,31 @@ def explain_death(
             "/proc/PID/smaps)."
         )
         return Explanation(tuple(reading), (advice,), "cannot tell")
-    growth = list(_about_growth(facts))
+    growth = tuple(_about_growth(facts))
+    gomemlimit = settings.value("memory_limit_mib")
+    if gomemlimit is not None and limit is not None and gomemlimit <= TIGHT_LIMIT * limit:
+        return Explanation(
+            (*reading, *growth, _in_spite_of(gomemlimit, limit)),
+            (_COMPARE_TOTAL, *((_FIND_CAUSE,) if growth else ())),
+            "cannot tell",
+        )
     preventable = "partly"
-    if settings.value("memory_limit_mib") is None:
+    if gomemlimit is None:
         preventable = "for a while" if growth else "yes" if limit else "partly"
     advice_lines = tuple(_limit_advice(facts, live, settings))
-    if preventable == "for a while":
+    if growth and preventable != "yes":
         advice_lines += (_FIND_GROWTH,)
     return Explanation((*reading, *growth), advice_lines, preventable)
+
+
+def _in_spite_of(gomemlimit: float, limit: float) -> str:
+    """Returns what a kill means although GOMEMLIMIT left room below the limit."""
+    return (
+        f"GOMEMLIMIT was {gomemlimit:,.0f} MiB, {100 * gomemlimit / limit:.0f} % of the limit. "
+        f"Either memory that Go does not count took more than the other "
+        f"{limit - gomemlimit:,.0f} MiB, or the heap grew past GOMEMLIMIT, which the runtime "
+        "allows once GC takes half of the CPU."
+    )
 
 
 def _about_limit(facts: Row, death: Row, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:

@@ -54,7 +54,7 @@ _KINDS = {
 }
 _PREVENTABLE = {
     "yes": "GC settings could have prevented it.",
-    "partly": "GC settings could have prevented it in part.",
+    "partly": "GC settings might have prevented it.",
     "for a while": "GOMEMLIMIT would have delayed this kill, not prevented it.",
     "no": "GC settings could not have prevented it.",
 }
