@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 SAFE_LIMIT = 1.25
 """Ratio of memory limit to live heap. Below it GC runs almost all the time."""
 
+ROOMY_LIMIT = 1 + DEFAULT.limit_gogc_warn / 100
+"""Ratio of memory limit to live heap from which on the limit is not reported as tight."""
+
 UNSTEADY = 0.15
 """Relative variation of the live heap from cycle to cycle above which the load is not steady."""
 
@@ -459,9 +462,9 @@ def _process_warning(number: int) -> Iterator[str]:
         yield f"the log has {number} processes: predicted from the one with the most cycles"
 
 
-def more_limit_mib(largest: float) -> float:
-    """Returns by how much a limit at the largest live heap must be raised to leave it room."""
-    return float(math.ceil((SAFE_LIMIT - 1) * largest))
+def more_limit_mib(largest: float, times: float = SAFE_LIMIT) -> float:
+    """Returns by how much a limit at the largest live heap must be raised to be `times` it."""
+    return float(math.ceil((times - 1) * largest))
 
 
 def thrashing(*, least: float, largest: float, is_assumed: bool = False) -> str:

@@ -6,10 +6,11 @@ which knows the setting.
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.advise.baseline import more_limit_mib
+from gctrace_analyzer.advise.baseline import ROOMY_LIMIT, SAFE_LIMIT, more_limit_mib
 from gctrace_analyzer.advise.recommend import as_text, lasts_text
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
@@ -231,7 +232,7 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
     if first is not None:
         return f"Set {_setting(first, advice)}."
     if root.id in ("GC015", "GC016"):
-        return _raise_limit(advice) or root.advice
+        return _raise_limit(advice, runs_all_the_time=root.id == "GC016") or root.advice
     if ALLOCATE_LESS in root.advice:
         less = f"{ALLOCATE_LESS[0].upper()}{ALLOCATE_LESS[1:]}"
         refused = advice.baseline.refused
@@ -257,24 +258,36 @@ def _about_leak(
     return root.advice
 
 
-def _raise_limit(advice: Advice) -> str:
-    """Returns the advice to raise a limit that is too low; empty if it is not known how far."""
+def _raise_limit(advice: Advice, *, runs_all_the_time: bool = True) -> str:
+    """Returns the advice to raise a limit that is too low; empty if it is not known how far.
+
+    Args:
+        advice: what is known of the program and its limit.
+        runs_all_the_time: whether the limit is so low that GC does; if not, it leaves room, but
+            so little that `limit-tight` matches.
+    """
     needed, now = advice.needed_limit_mib, advice.baseline.now.limit
-    if needed is None or (now and now >= needed[0]):
+    if needed is None:
         return ""
-    least, largest = needed
+    largest = needed[1]
+    times = SAFE_LIMIT if runs_all_the_time else ROOMY_LIMIT
+    least = needed[0] + math.ceil((times - SAFE_LIMIT) * largest)
+    if now and now >= least:
+        return ""
     room = "" if advice.baseline.settings.value("container_limit_mib") else ", if there is room"
     outside_is_known = advice.of_metrics is not None or advice.baseline.non_heap is not None
     # Where memory outside the heap is assumed, the present limit may be as high already.
     more = (
         ""
         if now or outside_is_known
-        else f" and by at least {more_limit_mib(largest):,.0f} MiB"
+        else f" and by at least {more_limit_mib(largest, times):,.0f} MiB"
     )
+    rarer = f" With {ROOMY_LIMIT:g} ×, GC runs half as often." if runs_all_the_time else ""
+    outside = least - times * largest
     return (
-        f"Raise GOMEMLIMIT to at least {least:,.0f} MiB{more}{room} (1.25 × the largest "
-        f"live heap of {largest:,.0f} MiB, and about {least - 1.25 * largest:,.0f} MiB outside the "
-        "heap), or keep less in memory."
+        f"Raise GOMEMLIMIT to at least {least:,.0f} MiB{more}{room} ({times:g} × the largest "
+        f"live heap of {largest:,.0f} MiB, and about {outside:,.0f} MiB outside the heap), or "
+        f"keep less in memory.{rarer}"
     )
 
 
