@@ -20,8 +20,13 @@ from gctrace_analyzer.advise.prediction.model import (
     Setting,
 )
 from gctrace_analyzer.advise.prediction.training import longest_calm_part
-from gctrace_analyzer.analysis.cycles import limit_sets_most_goals, of_process
-from gctrace_analyzer.analysis.gogc_levels import last_level
+from gctrace_analyzer.analysis.cycles import (
+    FIT_MIN_LIVE_MIB,
+    before,
+    limit_sets_most_goals,
+    of_process,
+)
+from gctrace_analyzer.analysis.gogc_levels import contradict_gogc, last_level
 from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.units import duration_text
@@ -132,7 +137,9 @@ class Baseline:
             return cls(None, given_setting(settings), non_heap, why, (), settings)
         if not load.is_possible:
             return cls(None, given_setting(settings), non_heap, _IMPOSSIBLE, (), settings)
-        by_limit = limit_sets_most_goals(own)
+        by_limit = limit_sets_most_goals(own) or (
+            settings.value("gogc") is None and _show_no_gogc(own)
+        )
         rows = analysis.tables["processes"]
         now, inferred = present_setting(load, settings, by_limit=by_limit)
         if now.gogc and not by_limit and load.new_pacer:
@@ -251,6 +258,20 @@ class Baseline:
         """The load model: `fixed-rate`, `cpu-bound` or `between`."""
         bound = self.load.cpu_bound if self.load else 0.0
         return "fixed-rate" if bound <= 0.1 else "cpu-bound" if bound >= 0.9 else "between"
+
+
+def _show_no_gogc(metrics: pl.DataFrame) -> bool:
+    """Returns whether the goals show no GOGC, of heaps too small for `goal_set_by` as well."""
+    if not metrics["stacks_mib"].count():
+        # There was no memory limit before Go 1.19.
+        return False
+    cycles = metrics.select(
+        "heap_goal_mib", "forced", _live=before("heap_live_mib"), _any_gogc="effective_gogc"
+    )
+    large = (pl.col("_live") >= FIT_MIN_LIVE_MIB) & ~pl.col("forced")
+    return bool(
+        cycles.select(contradict_gogc(large & pl.col("_any_gogc").is_not_null())).item()
+    )
 
 
 def given_setting(settings: Settings) -> Setting:

@@ -229,9 +229,13 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
         return _about_leak(root, first, advice, thrashes="GC016" in {e.id for e in effects})
     if root.id not in _CURED_BY_SETTINGS:
         return root.advice
-    if first is not None:
+    is_limit = root.id in ("GC015", "GC016")
+    # No GOGC makes room under a limit.
+    if first is not None and not (
+        is_limit and first["memory_limit_mib"] == advice.baseline.now.limit
+    ):
         return f"Set {_setting(first, advice)}."
-    if root.id in ("GC015", "GC016"):
+    if is_limit:
         return _raise_limit(advice, runs_all_the_time=root.id == "GC016") or root.advice
     if ALLOCATE_LESS in root.advice:
         less = f"{ALLOCATE_LESS[0].upper()}{ALLOCATE_LESS[1:]}"

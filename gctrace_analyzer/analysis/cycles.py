@@ -56,7 +56,7 @@ _BELOW_TOP = (0.85, 0.97)
 """Range just below the top value, relative to it. If many values are in this range, the top
 values are the tail of a distribution rather than a step at GOGC."""
 
-_FIT_MIN_LIVE_MIB = 4
+FIT_MIN_LIVE_MIB = 4
 """MiB. Goals of smaller live heaps may be the heap minimum."""
 
 _IDLE_RATE = 0.5
@@ -314,7 +314,7 @@ def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
     usable = pl.col("_live") >= DEFAULT.gogc_min_live_mib
     known = frame.with_columns(_live=before("heap_live_mib")).with_columns(
         _usable_gogc=pl.when(usable).then(pl.col("effective_gogc")),
-        _any_gogc=pl.when((pl.col("_live") >= _FIT_MIN_LIVE_MIB) & ~pl.col("forced")).then(
+        _any_gogc=pl.when((pl.col("_live") >= FIT_MIN_LIVE_MIB) & ~pl.col("forced")).then(
             pl.col("effective_gogc")
         ),
     )
@@ -413,7 +413,9 @@ def _signs(thresholds: Thresholds) -> list[pl.Expr]:
     gogc = pl.col("_usable_gogc")
     median, top = pl.col("_median").first(), pl.col("_top").first()
     spread = (gogc - pl.col("_median")).abs().median()
-    constant = spread / median <= thresholds.gogc_spread
+    known, newer = pl.col("_any_gogc").is_not_null(), pl.col("stacks_mib").count() > 0
+    free = ~(newer & gogc_levels.contradict_gogc(known))
+    constant = (spread / median <= thresholds.gogc_spread) & free
     # A memory limit only lowers goals. So if it sets most goals, GOGC is the highest effective
     # value, provided that enough goals have it: then there is a step at this value.
     tolerance = (_AT_TOP_SHARE * pl.col("_top")).clip(lower_bound=_AT_TOP_POINTS)

@@ -38,6 +38,16 @@ causes at most (2 + GOGC/100). Measured: goals set by GOGC of a constant live he
 0.6 of that; of 317 stretches of real programs under a limit, those with far higher goals at another
 time miss it by 0.79 and more."""
 
+_SAME_GOGC = 0.25
+"""Relative distance from the median. What is farther away has other reasons than truncation."""
+
+_FAR_MISS_TIMES = 2.0
+"""Times what truncation causes."""
+
+_FOLLOWS = 0.7
+"""Correlation of goals and live heaps. Measured in the same runs: at least 0.82 with GOGC, at most
+0.5 under a limit that explains the goals as well to twice the truncation."""
+
 _SMOOTH_CYCLES = 5
 """The median of this many cycles has no outliers, and steps stay where they are."""
 
@@ -91,6 +101,29 @@ def explains_goals(gogc: pl.Expr, miss: pl.Expr) -> pl.Expr:
     """Returns whether one GOGC explains goals to the printed MiB."""
     near = miss.quantile(0.9) <= _FIT_MIB + _FIT_MIB_PER_GOGC * gogc / 100
     return (gogc >= FIT_MIN_GOGC) & near
+
+
+def contradict_gogc(known: pl.Expr) -> pl.Expr:
+    """Returns whether the goals of a process show that the GOGC they suggest did not set them.
+
+    An effective GOGC that hardly varies is not enough: a limit causes the same if the live heap
+    hardly varies. But goals that GOGC sets follow every change of the live heap.
+
+    Args:
+        known: whether the effective GOGC of a cycle, `_any_gogc`, is to be used.
+    """
+    median = pl.col("_any_gogc").filter(known).median()
+    # Other cycles may have another GOGC, or goals raised by a single large allocation.
+    rounding = 100 * (2 + median / 100) / pl.col("_live")
+    off = (pl.col("_any_gogc") - median).abs()
+    near = known & (off <= pl.max_horizontal(_SAME_GOGC * median, rounding))
+    each, goal = pl.col("_any_gogc").filter(near), pl.col("heap_goal_mib").filter(near)
+    miss = miss_mib(pl.col("_any_gogc"), median).filter(near)
+    usual = _FIT_MIB + _FIT_MIB_PER_GOGC * median / 100
+    far = miss.quantile(0.75) > _FAR_MISS_TIMES * usual
+    # A constant has no correlation with anything.
+    together = pl.corr(goal, pl.col("_live").filter(near)).fill_nan(0.0) >= _FOLLOWS
+    return (each.len() >= 2 * FEW_CYCLES) & (far | ((miss.quantile(0.9) > usual) & ~together))
 
 
 def is_better(miss: pl.Expr, constant_miss: pl.Expr, times: int = 3) -> pl.Expr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from statistics import median
+from statistics import correlation, median
 from typing import Any
 
 import polars as pl
@@ -156,6 +156,7 @@ def setters_by_hand(rows: list[Row]) -> list[str | None]:
         [each for each in usable if each is not None],
         [(each, goal, live) for each, goal, live in zip(anyone, goals, lives, strict=True)
          if each is not None and live is not None],
+        newer=any(row["stacks_mib"] is not None for row in rows),
     )  # fmt: skip
     found: list[str | None] = []
     for row, live, effective, use in zip(rows, lives, gogcs, usable, strict=True):
@@ -177,8 +178,31 @@ def setters_by_hand(rows: list[Row]) -> list[str | None]:
     return found
 
 
+def missed(each: float, own: float, goal: float, live: float) -> float:
+    """By how many MiB a goal misses what a GOGC would have set."""
+    return abs((each - own) * (goal - live) / each) if each else 0.0
+
+
+def contradicted(own: float, anyone: list[tuple[float, float, float]]) -> bool:
+    """Whether the goals close to a GOGC do not follow the live heap as GOGC's would."""
+    near = [
+        (each, goal, live)
+        for each, goal, live in anyone
+        if abs(each - own) <= max(0.25 * own, 100 * (2 + own / 100) / live)
+    ]
+    if len(near) < 8:
+        return False
+    off = pl.Series([missed(each, own, goal, live) for each, goal, live in near])
+    usual = 0.75 + 0.6 * own / 100
+    _, goals, lives = zip(*near, strict=True)
+    varies = len(set(goals)) > 1 and len(set(lives)) > 1
+    together = varies and correlation(goals, lives) >= 0.7
+    far = off.quantile(0.75) > 2 * usual  # type: ignore[operator]  # not empty
+    return far or (off.quantile(0.9) > usual and not together)  # type: ignore[operator]
+
+
 def inferred(
-    usable: list[float], anyone: list[tuple[float, float, float]]
+    usable: list[float], anyone: list[tuple[float, float, float]], *, newer: bool
 ) -> tuple[float, bool]:
     """The GOGC that most goals suggest, and whether they agree on it."""
     fits = constant = stepped = False
@@ -187,10 +211,7 @@ def inferred(
     own = median([each for each, _, _ in anyone]) if anyone else 0.0
     if anyone:
         goal_middle = median([goal for _, goal, _ in anyone])
-        off = [
-            abs((each - own) * (goal - live) / each) if each else 0.0
-            for each, goal, live in anyone
-        ]
+        off = [missed(each, own, goal, live) for each, goal, live in anyone]
         nine = pl.Series(off).quantile(0.9)
         apart = median([abs(goal - goal_middle) for _, goal, _ in anyone])
         fits = (
@@ -200,7 +221,7 @@ def inferred(
         )  # fmt: skip
     if usable and middle:
         spread = median([abs(each - middle) for each in usable])
-        constant = spread / middle <= 0.05
+        constant = spread / middle <= 0.05 and not (newer and contradicted(own, anyone))
         at_top = sum(abs(each - top) <= max(0.03 * top, 2) for each in usable)
         below = sum(0.85 * top <= each < 0.97 * top for each in usable)
         stepped = not constant and top >= 25 and at_top >= max(2 * below, 15)

@@ -194,14 +194,12 @@ def test_samples_of_metrics_have_no_last_level() -> None:
 
 def two_levels(n: int) -> int:
     """A live heap that rises from 21 to 67 MiB and stays there."""
-    return 21 if n <= 20 else 67 + (n % 7 == 0)
+    return 21 if n <= 20 else 67
 
 
 def of_two_levels(**options: Any) -> gca.Run:
     """Goals of 43 MiB under GOGC=100, then of 77 MiB: under GOGC=15, or under a limit."""
-    text = log_of(
-        110, live=two_levels, goal=lambda n: 43 + n % 2 if n <= 21 else 77 - (n % 7 == 0)
-    )
+    text = log_of(110, live=two_levels, goal=lambda n: 43 + n % 2 if n <= 21 else 77)
     return gca.read(io.BytesIO(text.encode()), **options)
 
 
@@ -217,6 +215,37 @@ def test_goals_just_below_a_known_limit_are_no_change_of_gogc() -> None:
     assert "GC026" not in run.findings()["id"].to_list()
     best = run.recommend().filter(pl.col("now")).row(0, named=True)
     assert best["gogc"] == 100
+
+
+def test_goals_that_do_not_follow_the_live_heap_are_not_set_by_gogc() -> None:
+    """The effective GOGC is 49 to 54 in all cycles, but the goal falls where the live heap rises."""
+    live = {0: 113, 1: 117, 2: 120, 3: 116}
+    sizes: dict[str, Any] = {"live": lambda n: live[n % 4], "start": 150, "end": 155}
+    text = log_of(40, goal=lambda n: 174 - (n % 4 == 3), **sizes)
+    assert counts_of(text) == {"memory-limit": 39}
+    # Of goals that follow it, the same GOGC is one.
+    follows = log_of(40, goal=lambda n: int(1.5 * live[(n - 1) % 4]), **sizes)
+    assert counts_of(follows) == {"gogc": 39}
+    # Go 1.17 and earlier have no memory limit, so something else raised these goals.
+    older = text.replace(" 0 MB stacks, 0 MB globals,", "")
+    assert counts_of(older).get("memory-limit", 0) == 0
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "svc-b/off-limit197",
+        "svc-b/gogc100-limit184",
+        "svc-small/off-limit49",
+        "svc-stkc/off-limit71",
+    ],
+)
+def test_an_effective_gogc_that_hardly_varies_may_still_be_a_limit(run: str) -> None:
+    found = gca.read(CORPUS / "advice" / run / "run.log")
+    assert set(setters(found)) == {"memory-limit"}
+    assert "specify the memory limit" in str(
+        found.advice.baseline.refused
+    ) or "thrashing" in str(found.advice.baseline.refused)
 
 
 def test_a_limit_far_above_all_goals_explains_none() -> None:

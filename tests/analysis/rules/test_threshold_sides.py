@@ -48,6 +48,9 @@ def numbered(count: int, one: float, other: float) -> Callable[[int], float]:
     return lambda n: one if n <= count else other
 
 
+ballasted = numbered(30, 100, 105)
+
+
 def timed(line: str, seconds: list[float]) -> str:
     """Returns a log whose cycles start at these times."""
     lines = log_of(len(seconds)).splitlines()
@@ -85,7 +88,7 @@ LOGS: dict[str, Callable[[], str]] = {
     "step": lambda: log_of(60, live=numbered(30, 100, 200), goal=400),
     "spike": lambda: log_of(60, live=lambda n: 300 if n in (30, 31) else 100, goal=600),
     "survives": lambda: log_of(60, live=100, start=102, end=105, goal=200),
-    "ballast": lambda: log_of(60, live=numbered(30, 100, 105), goal=210),
+    "ballast": lambda: log_of(60, live=ballasted, goal=lambda n: 2 * ballasted(n - 1)),
     "roots": lambda: log_of(60, live=100, goal=200).replace(
         "0 MB stacks, 0 MB globals", "25 MB stacks, 30 MB globals"
     ),
