@@ -25,6 +25,18 @@ _RATIO_MIN_MS = 0.03
 """Milliseconds. For a pause of at least this length, CPU time divided by duration gives the
 number of stopped processors, accurate to a tenth."""
 
+_VARYING = 0.15
+"""Range of nine of ten values, relative to the median, of the number of stopped processors.
+Rounding explains 0.09 at most. Up to Go 1.8 a pause stops no more processors than there are idle
+threads, and at most 32 (gcprocs, runtime/proc.go): 0.24 and more in real logs. That shows no number
+of CPUs."""
+
+_VARYING_SHAPES = ("gc15", "gc16")
+"""Formats of versions whose pauses may stop a varying number of processors."""
+
+_FEWEST = 3
+"""Pauses of such a version that show whether the number varies."""
+
 _ALL_PROCS_SHARE = 0.95
 """Share of GOMAXPROCS. If a pause seems to have stopped a larger share, it stopped all
 processors, and the difference is rounding."""
@@ -106,10 +118,15 @@ def corrected_ms(name: str, *, whole: bool) -> pl.Expr:
     )
 
 
+def varies(stopped: pl.Expr) -> pl.Expr:
+    """Returns whether the number of stopped processors varies by more than rounding explains."""
+    return stopped.quantile(0.9) - stopped.quantile(0.1) > _VARYING * stopped.median()
+
+
 def stopped_procs(cycles: pl.DataFrame, *, whole: bool) -> pl.Expr:
     """Returns how many processors a pause stopped, which is min(GOMAXPROCS, CPUs).
 
-    This is estimated from the durations and CPU times of both pauses.
+    This is estimated from the durations and CPU times of both pauses; null if it varies.
 
     Args:
         cycles: the cycles, with `process`, `procs` and the columns of the pauses.
@@ -124,17 +141,21 @@ def stopped_procs(cycles: pl.DataFrame, *, whole: bool) -> pl.Expr:
         )
         for pause in PAUSES
     ]
-    ratio = pl.mean_horizontal(ratios).median()
+    each = pl.mean_horizontal(ratios)
+    ratio, may_vary = each.median(), pl.col("format").is_in(_VARYING_SHAPES).any()
+    unclear = may_vary & (varies(each) | (each.count() < _FEWEST))
     if is_one_process(cycles) and cycles["procs"].n_unique() == 1:
         # Once, because the expression below has it three times.
-        ratio = pl.lit(cycles.select(ratio).item(), pl.Float64)
+        found = cycles.select(ratio.alias("ratio"), unclear.alias("unclear")).row(0)
+        ratio, unclear = pl.lit(found[0], pl.Float64), pl.lit(found[1], pl.Boolean)
     else:
-        ratio = ratio.over("process", "procs")
+        ratio, unclear = (value.over("process", "procs") for value in (ratio, unclear))
     procs = pl.col("procs")
     return (
         pl.when(ratio.is_null() | (ratio > _ALL_PROCS_SHARE * procs))
         .then(procs)
-        .otherwise(ratio.round().clip(1))
+        .when(unclear.fill_null(value=False).not_())
+        .then(ratio.round().clip(1))
     )
 
 
@@ -157,6 +178,7 @@ def with_corrected(cycles: pl.DataFrame) -> pl.DataFrame:
             .otherwise(corrected_ms(wall, whole=whole))
         )
         pause_ms = pl.when(pl.col(wall) == 0).then(0.0).otherwise(middle)
-        pauses += [pause_ms.alias(wall), (pause_ms * pl.col("stopped_procs")).alias(cpu)]
+        cpu_ms = pl.coalesce(pause_ms * pl.col("stopped_procs"), corrected_ms(cpu, whole=whole))
+        pauses += [pause_ms.alias(wall), cpu_ms.alias(cpu)]
     others = ("concurrent_mark_ms", "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms")
     return cycles.with_columns(*pauses, *(corrected_ms(name, whole=whole) for name in others))

@@ -31,7 +31,11 @@ _RANGES = 20
 calculated."""
 
 _END_CYCLES = 5
-"""The live heap at the beginning and at the end is the median of this many cycles."""
+"""The live heap at the beginning and at the end is the median of this many cycles, but of no more
+than a fifth: in a short log of a heap that grows, they would be of its middle."""
+
+_FEWEST_RECENT = 4
+"""Cycles. With fewer in the last third of the time, each half would be one of them, or the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,14 +179,15 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
     median = _median(later["heap_live_mib"])
     if trend is None or median <= 0:
         return None
+    ends = max(min(_END_CYCLES, len(later) // 5), 1)
     growth = LiveGrowth(
         mib_per_h=3600 * trend.per_s,
         low=3600 * trend.low,
         high=3600 * trend.high,
         begin_s=float(later["start_s"][0]),
         end_s=end,
-        first_mib=_median(later["heap_live_mib"].head(_END_CYCLES)),
-        last_mib=_median(later["heap_live_mib"].tail(_END_CYCLES)),
+        first_mib=_median(later["heap_live_mib"].head(ends)),
+        last_mib=_median(later["heap_live_mib"].tail(ends)),
         median_mib=median,
         recent_mib=_recent_mib(later),
     )
@@ -193,7 +198,10 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
 def _recent_mib(later: pl.DataFrame) -> float:
     """Returns the growth of the live heap over the last third of the time."""
     begin, end = later["start_s"][0], later["start_s"][-1]
-    since = later.filter(pl.col("start_s") >= begin + 2 * (end - begin) / 3)["heap_live_mib"]
+    is_recent = pl.col("start_s") >= begin + 2 * (end - begin) / 3
+    since = later.filter(is_recent)["heap_live_mib"]
+    if len(since) < _FEWEST_RECENT:
+        return float(since[-1] - later.filter(~is_recent)["heap_live_mib"][-1])
     half = max(len(since) // 2, 1)
     # The medians of the halves lie half of the time apart.
     return 2 * (_median(since.tail(half)) - _median(since.head(half)))

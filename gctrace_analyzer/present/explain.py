@@ -233,7 +233,15 @@ def _cpu(number: dict[str, float], mark_ms: float) -> Iterator[tuple[str, str]]:
         else None
     )
     if stopped and stopped < 0.9 * number["procs"]:
-        yield "CPUs", f"about {stopped:.0f}, fewer than GOMAXPROCS {number['procs']:.0f}"
+        if "stacks_mib" in number:
+            yield "CPUs", f"about {stopped:.0f}, fewer than GOMAXPROCS {number['procs']:.0f}"
+        else:
+            # gcprocs in runtime/proc.go
+            procs = number["procs"]
+            yield (
+                "Stopped",
+                f"about {stopped:.0f} of {procs:.0f}: all CPUs or, up to Go 1.8, idle threads",
+            )
 
 
 def _heap(number: dict[str, float]) -> Iterator[tuple[str, str]]:

@@ -55,11 +55,29 @@ def test_dumps_before_the_first_cycle_are_not_of_1970() -> None:
 
 
 def test_one_report_names_one_number_of_cpus() -> None:
-    run = gca.read(CORPUS / "wild" / "go19393-22gb-steady-scvg.log")
-    assert run.summary().cpus == 26
+    run = gca.read(CORPUS / "procs/victoria-metrics/gogc100-procs4/run.log.gz")
+    assert run.summary().cpus == 2
     (note,) = (each for each in run.advice.baseline.warnings if "GOMAXPROCS" in each)
     # The finding has the number; that of a part of the log would be another one.
     assert "the process sees fewer CPUs: set GOMAXPROCS to their number" in note
+
+
+@pytest.mark.parametrize(
+    ("log", "procs"),
+    [
+        ("go18896-fragmentation-two-runs", 40),
+        ("go19393-22gb-steady-scvg", 48),
+        ("go19393-22gb-late-cycles", 48),
+    ],
+)
+def test_pauses_that_stop_a_varying_number_of_processors_show_no_number_of_cpus(
+    log: str, procs: int
+) -> None:
+    """Up to Go 1.8 a pause stops as many processors as there are idle threads."""
+    run = gca.read(CORPUS / "wild" / f"{log}.log")
+    assert run.summary().cpus == pytest.approx(procs)
+    assert "GC012" not in run.findings()["id"].to_list()
+    assert not any("fewer CPUs" in each for each in run.advice.baseline.warnings)
 
 
 @pytest.mark.parametrize("name", ["steady-go1.26", "spike-go1.26", "thrash-go1.19"])
@@ -88,8 +106,8 @@ def test_a_verdict_names_one_share_of_gc_cpu() -> None:
     report = gca.read(CORPUS / "wild" / "go19393-22gb-late-cycles.log").report()
     found = report.verdict
     assert found is not None
-    assert found.sentence.startswith("GC takes 27 % of the CPU")
-    assert "(82 % less GC CPU, heap peak" in found.action
+    assert found.sentence.startswith("GC takes 15 % of the CPU")
+    assert "(77 % less GC CPU, heap peak" in found.action
 
 
 def test_a_rate_far_below_the_usual_one_says_that_cycles_come_in_bursts() -> None:

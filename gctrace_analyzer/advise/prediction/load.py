@@ -16,6 +16,7 @@ import polars as pl
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.path import NO_ROOM, Path, path_of
 from gctrace_analyzer.analysis.cycles import true_live_mib
+from gctrace_analyzer.analysis.durations import varies
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 FEWEST = 3
@@ -340,8 +341,11 @@ def _cpus(steady: pl.DataFrame, procs: int) -> float:
     if clock_ms <= 0 or cpu_ms <= 0 or cpu_ms >= FEWER_CPUS * procs * clock_ms:
         return float(procs)
     # The median, as in the finding that names the number: one report has one number of CPUs.
-    ratios = steady["stw_sweep_term_cpu_ms"] / steady["stw_sweep_term_ms"]
-    usual = ratios.filter(steady["stw_sweep_term_ms"] > 0).median()
+    ratio = pl.col("stw_sweep_term_cpu_ms") / pl.col("stw_sweep_term_ms")
+    paused = steady.filter(pl.col("stw_sweep_term_ms") > 0).select(ratio.alias("stopped"))
+    if not steady["stacks_mib"].count() and paused.select(varies(pl.first())).item():
+        return float(procs)
+    usual = paused["stopped"].median()
     stopped = usual if isinstance(usual, float) else cpu_ms / clock_ms
     return float(min(max(round(stopped), 1), procs))
 

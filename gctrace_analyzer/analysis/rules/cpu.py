@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.durations import varies
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
     Evidence,
@@ -79,7 +80,8 @@ def _why_often(facts: ProcessFacts) -> str:
     "pauses last until the stopped ones have run.",
     condition="In sweep terminations of {t.stopped_min_ms:g} ms and longer, the median of "
     "pause CPU / (pause × GOMAXPROCS) is below {t.stopped_share:.0%}. Needs at least "
-    "{t.min_cycles} such pauses.",
+    "{t.min_cycles} such pauses, with nearly the same share: Go 1.8 and earlier stop fewer "
+    "processors for other reasons as well.",
     advice="Set GOMAXPROCS to the number of CPUs, or less if a CPU quota allows less.",
     source="stwprocs in runtime/mgc.go",
     explained_by=("GC013",),
@@ -90,9 +92,12 @@ def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
     long = facts.cycles.select("stw_sweep_term_ms", "stw_sweep_term_cpu_ms", "procs").filter(
         pl.col("stw_sweep_term_ms") >= t.stopped_min_ms
     )
-    stopped = (
-        long["stw_sweep_term_cpu_ms"] / long["stw_sweep_term_ms"] / long["procs"]
-    ).median()
+    each = long.select(
+        pl.col("stw_sweep_term_cpu_ms") / pl.col("stw_sweep_term_ms") / pl.col("procs")
+    )
+    stopped = each.to_series().median()
+    if each.select(varies(pl.first())).item():
+        return
     if isinstance(stopped, float) and len(long) >= t.min_cycles and stopped < t.stopped_share:
         procs = median(long["procs"])
         cpus = max(round(stopped * procs), 1)
