@@ -140,6 +140,14 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if short:
         start = "The log is short, but shows no problem"
     figures = " and ".join(_costs(s))
+    if too_large := _too_large_for_container(advice):
+        first = _advised(advice)
+        action = (
+            "Raise the container's memory limit, or reduce the live heap."
+            if first is None
+            else f"Set {_setting(first, advice)}."
+        )
+        return Verdict("warn", f"{too_large} Otherwise {figures}.", action)
     sentence = (
         f"{start}: {figures}. {grown}".rstrip() if figures else f"{start}. {grown}".rstrip()
     )
@@ -154,6 +162,23 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if first is None:
         return Verdict("ok", sentence, "Leave the settings as they are.")
     return Verdict("ok", sentence, f"Optional: {_setting(first, advice)}.")
+
+
+def _too_large_for_container(advice: Advice) -> str:
+    """Returns a sentence if the present setting needs more memory than the container has."""
+    limit = advice.baseline.settings.value("container_limit_mib")
+    if not limit or not advice.is_available:
+        return ""
+    present = next(advice.recommendations.filter(now=True).iter_rows(named=True), None)
+    if present is None or present["fits"] is not False:
+        return ""
+    peak = present["memory_peak_mib"]
+    over = "exceeds" if peak > limit else f"is {100 * peak / limit:.0f} % of"
+    return (
+        f"Memory may run out: the peak of {peak:,.0f} MiB (heap, and about "
+        f"{peak - present['heap_peak_mib']:,.0f} MiB outside it) {over} the container's "
+        f"{limit:,.0f} MiB."
+    )
 
 
 def _costs(s: Summary) -> Iterator[str]:
@@ -236,7 +261,10 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
     ):
         return f"Set {_setting(first, advice)}."
     if is_limit:
-        return _raise_limit(advice, runs_all_the_time=root.id == "GC016") or root.advice
+        raised = _raise_limit(advice, runs_all_the_time=root.id == "GC016") or root.advice
+        # The recommendation says then that nothing needs to change.
+        is_optional = root.id == "GC015" and advice.is_available
+        return f"Optional: {raised[0].lower()}{raised[1:]}" if is_optional else raised
     if ALLOCATE_LESS in root.advice:
         less = f"{ALLOCATE_LESS[0].upper()}{ALLOCATE_LESS[1:]}"
         refused = advice.baseline.refused

@@ -180,3 +180,36 @@ def test_a_hundredth_of_a_few_pauses_is_not_named() -> None:
     long = found.filter(pl.col("id") == "GC009")["evidence"][0]
     assert "half of these 27 pauses take over 0.19 ms" in long
     assert found["id"][0] == "GC009"
+
+
+def test_memory_that_the_container_does_not_have_is_the_verdict() -> None:
+    log = CORPUS / "advice" / "svc-big" / "gogc100" / "run.log"
+    found = gca.read(log, container_limit="300MiB").report().verdict
+    assert found is not None
+    assert found.level == "warn"
+    assert found.sentence.startswith("Memory may run out: the peak of 3")
+    assert "exceeds the container's 300 MiB" in found.sentence
+    assert "GOMEMLIMIT=270MiB" in found.action
+    roomy = gca.read(log, container_limit="2GiB").report().verdict
+    assert roomy is not None
+    assert "Memory" not in roomy.sentence
+
+
+def test_a_report_has_one_decision_on_a_tight_limit() -> None:
+    """The recommendation says that nothing needs to change, so the verdict asks for nothing."""
+    log = CORPUS / "advice" / "svc-stkc" / "off-limit94" / "run.log"
+    run = gca.read(log, gogc="off", memory_limit="94MiB")
+    assert run.recommend()["now"][0]
+    found = run.report().verdict
+    assert found is not None
+    assert found.finding == "GC015"
+    assert found.action.startswith("Optional: raise GOMEMLIMIT to at least ")
+
+
+@pytest.mark.parametrize(
+    ("log", "limit"), [("real/etcd/off-limit29", 29), ("real/caddy/off-limit24", 24)]
+)
+def test_the_start_up_of_a_program_that_thrashes_predicts_nothing(log: str, limit: int) -> None:
+    path = CORPUS / log / "run.log.gz"
+    baseline = gca.read(path, gogc="off", memory_limit=f"{limit}MiB").advice.baseline
+    assert str(baseline.refused).startswith("the program was thrashing")
