@@ -97,7 +97,7 @@ EXAMPLES = {
     "GC011": Example(
         "tests/corpus/real/caddy/gogc100-r2/run.log.gz", chart=("timeline pauses",)
     ),
-    "GC012": Example(f"{_WILD}/go19393-22gb-steady-scvg.log"),
+    "GC012": Example("tests/corpus/states/pushgateway/few-cpus/run.log.gz"),
     "GC013": Example("tests/corpus/states/coredns/few-cpus/run.log.gz"),
     "GC014": Example("samples/refill/service.log.gz", chart=("goal goal",)),
     "GC015": Example(

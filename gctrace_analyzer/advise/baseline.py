@@ -353,7 +353,9 @@ def _level_warning(level: LastLevel | None) -> Iterator[str]:
     if level is not None:
         since = "then" if level.start_s is None else duration_text(level.start_s)
         yield (
-            f"GOGC was changed while the program ran: predicted from the cycles since {since}"
+            f"GOGC was changed while the program ran: predicted from the cycles since {since}; a "
+            "program that calls `debug.SetGCPercent` overrides the environment variable, so change "
+            "it there"
         )
 
 

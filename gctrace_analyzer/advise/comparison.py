@@ -23,7 +23,7 @@ from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest import processes
-from gctrace_analyzer.units import duration_text, size_text
+from gctrace_analyzer.units import digits, duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -279,7 +279,7 @@ def _measured(analysis: Analysis) -> Measured:
 def _about_live_heaps(frame: pl.DataFrame) -> Difference:
     sizes = frame.filter(metric="true_live_heap_mib")["value"].drop_nulls().sort()
     sentence = (
-        f"The true live heap differs, from {sizes[0]:.3g} to {sizes[-1]:.3g} "
+        f"The true live heap differs, from {digits(sizes[0], 3)} to {digits(sizes[-1], 3)} "
         "MiB: heap goal, heap peak and cost of a cycle depend on it."
     )
     return Difference("note", "live_heap", sentence)

@@ -346,21 +346,33 @@ def _effects(
     first: dict[str, Any], present: dict[str, Any], whole: float | None
 ) -> Iterator[str]:
     """Yields what a setting changes; `whole` is the share of GC CPU that was measured."""
-    share, now = first["gc_cpu_share"], present["gc_cpu_share"]
+    # As in the table of the recommendation
+    share, now = first["gc_cpu_with_idle_share"], present["gc_cpu_with_idle_share"]
     if share is not None and now:
         if whole is None or percent(now) == percent(whole):
             yield f"GC CPU {percent(share)} instead of {percent(now)}"
         else:
-            # A second figure for the present, of the steady part, would contradict the first.
-            less = share < now
-            change = percent(abs(1 - share / now))
-            yield f"{change} less GC CPU" if less else f"{change} more GC CPU"
+            # A second figure for the present would contradict the first: that of the whole log,
+            # without idle marking.
+            yield _change(share / now)
     elif first["gc_per_s"] is not None and present["gc_per_s"] is not None:
         rates = (digits(row["gc_per_s"], 2) for row in (first, present))
         yield "{} cycles/s instead of {}".format(*rates)
     peak, old = first["heap_peak_mib"], present["heap_peak_mib"]
     if peak is not None and old is not None:
         yield f"heap peak {size_text(peak)} instead of {size_text(old)}"
+
+
+_SAME = 0.02
+"""Relative change of GC CPU. Less is far within every interval."""
+
+
+def _change(times: float) -> str:
+    """Returns by how much GC CPU changes by a factor, as `39 % less GC CPU`."""
+    change = percent(abs(1 - times))
+    if abs(1 - times) < _SAME:
+        return "the same GC CPU"
+    return f"{change} less GC CPU" if times < 1 else f"{change} more GC CPU"
 
 
 _LATE_SHARE = 0.1

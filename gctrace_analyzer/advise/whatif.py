@@ -170,7 +170,23 @@ def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcom
             continue
         low, middle, high = interval(name, baseline.load, center, others, baseline.factors)
         found |= {name: middle, f"{name}_low": low, f"{name}_high": high}
+    if not horizon_s:
+        _keep_possible(found, baseline, setting)
     return Outcome(found, center, others)
+
+
+def _keep_possible(found: Row, baseline: Baseline, setting: Setting) -> None:
+    """Narrows the interval of the heap peak to what is possible.
+
+    The heap holds at least the largest live heap, and a limit that causes no thrashing holds.
+    """
+    peak = found["heap_peak_mib"]
+    assert baseline.measured is not None
+    live = baseline.measured.marked_live_max - baseline.now.ballast + setting.ballast
+    found["heap_peak_mib_low"] = max(found["heap_peak_mib_low"], min(live, peak))
+    if setting.limit and found["thrash"] == "no":
+        high = found["heap_peak_mib_high"]
+        found["heap_peak_mib_high"] = min(high, max(setting.limit, peak))
 
 
 def _with_evidence(baseline: Baseline, own: Outcome, setting: Setting) -> None:

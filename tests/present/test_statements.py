@@ -213,3 +213,20 @@ def test_the_start_up_of_a_program_that_thrashes_predicts_nothing(log: str, limi
     path = CORPUS / log / "run.log.gz"
     baseline = gca.read(path, gogc="off", memory_limit=f"{limit}MiB").advice.baseline
     assert str(baseline.refused).startswith("the program was thrashing")
+
+
+def test_forced_cycles_that_cost_little_explain_nothing() -> None:
+    run = gca.read(CORPUS / "wild" / "felixge-gc-overhead-1p.log")
+    found = {each["id"]: each for each in run.findings().to_dicts()}
+    assert found["GC024"]["severity"] == "info"
+    assert "They take only 0.1" in found["GC024"]["evidence"]
+    assert found["GC001"]["because_of"] is None
+
+
+def test_the_interval_of_a_heap_peak_is_possible() -> None:
+    log = CORPUS / "advice" / "svc-big" / "gogc100" / "run.log"
+    best = gca.read(log, container_limit="4GiB").recommend(aim="cpu").row(0, named=True)
+    assert best["heap_peak_mib_high"] <= best["memory_limit_mib"] == 3686
+    leaking = gca.read(CORPUS / "wild" / "go18896-fragmentation-two-runs.log").whatif(gogc=800)
+    # The last cycle has no interval yet; the one before left 1,874 MiB.
+    assert leaking["heap_peak_mib_low"][0] >= 1874

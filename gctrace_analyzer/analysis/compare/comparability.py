@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from gctrace_analyzer.analysis.compare.compare import OTHER_LOAD, other_load
+from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -118,7 +119,7 @@ def _load_difference(row: Mapping[str, Any], *, load_is_given: bool) -> Iterator
     if not was or row["delta_low"] is None or abs(row["delta"]) <= OTHER_LOAD * was:
         return
     low, high = (100 * row[end] / was for end in ("delta_low", "delta_high"))
-    rates = f"{was:.3g} → {row['after']:.3g} MiB/s allocated"
+    rates = f"{digits(was, 3)} → {digits(row['after'], 3)} MiB/s allocated"
     interval = (
         f"{100 * row['delta'] / was:+.0f} %, 95 % interval {_signed(low)} to {_signed(high)}"
     )

@@ -307,13 +307,19 @@ def median(values: pl.Series) -> float:
     return float(values.median() or 0)  # type: ignore[arg-type]  # a numeric column
 
 
+_LEAST_PERCENT = 0.001
+"""Smaller percentages would need more digits than anyone reads."""
+
+
 def percent(share: float) -> str:
     """Returns a share (0–1) as a percentage.
 
-    >>> percent(0.384), percent(0.042), percent(0.0004)
-    ('38 %', '4.2 %', '0.04 %')
+    >>> percent(0.384), percent(0.042), percent(0.0004), percent(3e-7)
+    ('38 %', '4.2 %', '0.04 %', 'under 0.001 %')
     """
     value = 100 * share
+    if 0 < value < _LEAST_PERCENT:
+        return f"under {_LEAST_PERCENT:g} %"
     return f"{value:.0f} %" if value >= 10 or not value else f"{value:.2g} %"
 
 

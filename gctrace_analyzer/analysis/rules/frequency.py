@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     cycles_text,
     example_lines,
     percent,
+    total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.units import duration_text
@@ -77,12 +78,16 @@ def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
         )
 
 
+_FORCED_COST = 0.2
+"""Share of the GC CPU time. With less, forced cycles do not explain what GC costs."""
+
+
 @rule(
     "GC024",
     "forced-gc",
     meaning="The program forces GC, so GC runs when the pacer would not have started it.",
     condition="Over {t.forced_share:.0%} of the cycles, and at least {t.forced_min_cycles}, "
-    "are forced.",
+    f"are forced. Only a note if these take less than {_FORCED_COST:.0%} of the GC CPU time.",
     advice="Find who forces them: calls to `runtime.GC` or `debug.FreeOSMemory`, or heap profiles "
     "that are fetched with `/debug/pprof/heap?gc=1`.",
     source="each forced cycle is a full collection beyond what the pacer planned",
@@ -92,15 +97,25 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     t, summary = facts.thresholds, facts.summary
     forced, cpu = summary.forced_cycles, summary.gc_cpu_share
     if forced >= t.forced_min_cycles and forced > t.forced_share * summary.cycles:
+        cost = _forced_cost(facts)
+        little = cost is not None and cost < _FORCED_COST
+        only = f" They take only {percent(cost)} of the GC CPU time." if little and cost else ""
         yield Evidence(
-            "warn",
+            "info" if little else "warn",
             f"The program forced {forced:,} of {cycles_text(summary.cycles)} (`runtime.GC`, "
-            "`debug.FreeOSMemory` or `/debug/pprof/heap?gc=1`).",
+            f"`debug.FreeOSMemory` or `/debug/pprof/heap?gc=1`).{only}",
             {"forced_cycles": forced},
             headline=f"The program forces GC: {forced:,} of {cycles_text(summary.cycles)}"
             + ("." if cpu is None else f"; GC takes {percent(cpu)} of the CPU{_little(cpu)}."),
             examples=example_lines(facts.cycles.filter(pl.col("forced"))),
         )
+
+
+def _forced_cost(facts: ProcessFacts) -> float | None:
+    """Returns the share of the GC CPU time that forced cycles take; None if it is unknown."""
+    spent = facts.cycles.select("forced", "gc_cpu_ms").drop_nulls()
+    whole = total(spent["gc_cpu_ms"])
+    return total(spent.filter("forced")["gc_cpu_ms"]) / whole if whole > 0 else None
 
 
 def _little(cpu: float) -> str:

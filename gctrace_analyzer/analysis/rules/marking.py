@@ -17,6 +17,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +124,7 @@ def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
         yield Evidence(
             "warn" if len(slow) >= t.min_cycles else "info",
             f"{cycles_text(len(slow))} marked less than {t.mark_mib_per_cpu_s:.0f} MiB per CPU "
-            f"second; the slowest, {lowest:.3g} MiB.",
+            f"second; the slowest, {digits(lowest, 3)} MiB.",
             {"mib_per_cpu_s": lowest},
             examples=example_lines(slow, "concurrent_mark_ms"),
         )
