@@ -149,7 +149,8 @@ class Part:
         """How much of its time the state lasted, as words for a reason; empty if nearly all."""
         if self.active_share >= _NEARLY_ALL:
             return ""
-        return f", for {100 * self.active_share:.0f} % of the {duration_text(self.span_s)}"
+        share = f"{100 * self.active_share:.0f} %"
+        return f", on and off: in {share} of the {duration_text(self.span_s)}"
 
 
 def parts(
