@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.advise.baseline import ROOMY_LIMIT, SAFE_LIMIT, more_limit_mib
 from gctrace_analyzer.advise.recommend import as_text, lasts_text
+from gctrace_analyzer.analysis.rules import levels
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
     RECORD_LONGER,
@@ -138,7 +139,9 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if (s.stw_max_ms or 0) > analysis.thresholds.stw_bad_ms:
         start += ", except for single long pauses"
     if short:
-        start = "The log is short, but shows no problem"
+        unclear = levels.costly(s, analysis.thresholds)
+        shows = "is too short to judge" if unclear else "is short, but shows no problem"
+        start = f"The log {shows}"
     figures = " and ".join(_costs(s))
     if too_large := _too_large_for_container(advice):
         first = _advised(advice)

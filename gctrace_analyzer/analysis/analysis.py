@@ -51,6 +51,10 @@ LONGER_INTERVALS = 20
 better than gctrace does."""
 
 
+_MOST_CYCLES = 0.8
+"""Share of all cycles. The trend of a process with less is not that of the whole."""
+
+
 class Analysis:
     """The tables and figures derived from a log.
 
@@ -234,13 +238,18 @@ class Analysis:
 
     @cached_property
     def trend(self) -> pl.DataFrame:
-        """Ten equal windows over the process with the most cycles (`schema.WINDOWS`)."""
+        """Ten equal windows over the process with the most cycles (`schema.WINDOWS`).
+
+        Empty if other processes have many of the cycles: the figures are of all of them.
+        """
         nothing = schema.empty("windows")
         if self.longest_process is None:
             return nothing
         if self.by_dumps:
             return self.dumps.trend(self.longest_process, TREND_POINTS)
         own = derived.of_process(self.corrected, self.longest_process)
+        if len(own) < _MOST_CYCLES * len(self.corrected):
+            return nothing
         begin, end = own.select(
             (pl.col("end_s") - pl.col("elapsed_s")).min().alias("begin"), pl.col("end_s").max()
         ).row(0)

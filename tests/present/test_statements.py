@@ -230,3 +230,17 @@ def test_the_interval_of_a_heap_peak_is_possible() -> None:
     leaking = gca.read(CORPUS / "wild" / "go18896-fragmentation-two-runs.log").whatif(gogc=800)
     # The last cycle has no interval yet; the one before left 1,874 MiB.
     assert leaking["heap_peak_mib_low"][0] >= 1874
+
+
+def test_a_log_of_a_few_milliseconds_does_not_show_that_all_is_well() -> None:
+    report = gca.read(CORPUS / "wild" / "memlimit-1gib-overshoot-1p.log").report()
+    assert report.verdict is not None
+    assert report.verdict.sentence.startswith("The log is too short to judge: GC takes 13 %")
+    assert "gc_cpu" not in report.analysis.levels
+    assert report.analysis.levels["pauses"] == "ok"
+
+
+def test_a_trend_is_of_the_same_processes_as_its_figure() -> None:
+    alone = gca.read(SAMPLES / "steady-go1.26.log").report().analysis
+    assert len(alone.trend) == 10
+    assert gca.read(SAMPLES / "restart-go1.26.log").report().analysis.trend.is_empty()

@@ -21,13 +21,17 @@ _RULES = {
 }
 """The rules whose findings are about a figure."""
 
+_STOPPED = 0.05
+"""Share of the time. Pauses that take more are not ok, however short each of them is."""
+
 
 def levels(
     summary: Summary, findings: Iterable[Finding], thresholds: Thresholds
 ) -> dict[str, Level]:
     """Returns the levels that agree with the findings, so that a report is consistent.
 
-    A known figure is `ok` if no finding warns about it.
+    A known figure is `ok` if no finding warns about it, and if it is not high for lack of a longer
+    log.
     """
     every = list(findings)
     known = _known(summary, thresholds)
@@ -38,9 +42,20 @@ def levels(
             result[figure] = "bad"
         elif "warn" in severities:
             result[figure] = "warn"
-        elif figure in known:
+        elif figure in known and figure not in costly(summary, thresholds):
             result[figure] = "ok"
     return result
+
+
+def costly(summary: Summary, thresholds: Thresholds) -> set[str]:
+    """Returns the figures that would be a problem if the log were long enough to show one."""
+    shares = {
+        "gc_cpu": (summary.gc_cpu_share, thresholds.gc_cpu_warn),
+        "pauses": (summary.stw_share, _STOPPED),
+    }
+    return {
+        name for name, (share, most) in shares.items() if share is not None and share > most
+    }
 
 
 def _known(summary: Summary, t: Thresholds) -> set[str]:
