@@ -286,8 +286,9 @@ def _label(side: Runs, otherwise: str) -> str:
 def from_frame(frame: object, **facts: Unpack[ProgramFacts]) -> Run:
     """Makes a run from a pandas, polars or Arrow frame with the columns of `cycles`.
 
-    Missing columns become null. The rows must be in the order of the log. If there is no
-    `process` column, processes are detected as in `read`.
+    Missing columns become null. If there is no `process` column, processes are detected as in
+    `read`. The cycles of each process must be in the order of the log, and each log needs
+    `process` numbers of its own: `.sort("process", "gc_num")` puts them in order.
 
     Args:
         frame: pandas, polars or Arrow.
@@ -295,11 +296,12 @@ def from_frame(frame: object, **facts: Unpack[ProgramFacts]) -> Run:
 
     Raises:
         MissingColumnsError: there is no `gc_num` column.
-        BadSettingError: a fact is not valid.
+        BadSettingError: a fact is not valid, or the cycles of a process are not in order.
     """
     table = frames.cycles_of(frame)
     if table["process"].has_nulls():
         table = table.with_columns(chains.process_of([table])[0].alias("process"))
+    table = frames.in_log_order(table)
     tables = {name: schema.empty(name) for name in schema.LOG_TABLES}
     tables |= {"cycles": table, "processes": processes.processes(table)}
     return Run(Log(tables, (), {}, {}), given_settings(**facts))
@@ -308,14 +310,19 @@ def from_frame(frame: object, **facts: Unpack[ProgramFacts]) -> Run:
 def add_metrics(frame: _Frame) -> _Frame:
     """Returns the frame with the derived columns of each cycle (`schema.METRICS`).
 
+    They are computed from neighbouring rows, so the cycles of each process must be in the order
+    of the log, and each log needs `process` numbers of its own: `.sort("process", "gc_num")`
+    puts them in order.
+
     Args:
         frame: pandas, polars (eager or lazy) or Arrow, with the columns of `cycles`. The
             result is of the same kind.
 
     Raises:
         MissingColumnsError: a required column is absent.
+        BadSettingError: the cycles of a process are not in order.
     """
-    return frames.same_kind(frame, with_metrics)
+    return frames.same_kind(frame, lambda cycles: with_metrics(frames.in_log_order(cycles)))
 
 
 @overload
