@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar, cast, overload
 
@@ -22,8 +23,8 @@ from gctrace_analyzer.present.plots.binning import BINS
 from gctrace_analyzer.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Sequence
+    from datetime import datetime, tzinfo
     from typing import TypeAlias, Unpack
 
     import polars as pl
@@ -34,10 +35,12 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.sniff import Kind
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
     from gctrace_analyzer.present.plots.accessor import AxesTarget, Backend, Drawn, Target
+    from gctrace_analyzer.present.report import Report
 
     Runs: TypeAlias = Input | Run | Sequence[Input | Run]
 
 _Frame = TypeVar("_Frame")
+_Value = TypeVar("_Value")
 
 
 class ProgramFacts(TypedDict, total=False):
@@ -59,7 +62,7 @@ class InputOptions(ProgramFacts, total=False):
     kind: Kind | None
     columns: Sequence[str] | None
     year: int | None
-    tz: str | None
+    tz: str | tzinfo | None
     start: str | datetime | None
     unpack_limit: str | float | None
 
@@ -78,7 +81,7 @@ def read(
     kind: Kind | None = None,
     columns: Sequence[str] | None = None,
     year: int | None = None,
-    tz: str | None = None,
+    tz: str | tzinfo | None = None,
     start: str | datetime | None = None,
     gogc: str | float | None = None,
     memory_limit: str | float | None = None,
@@ -103,7 +106,7 @@ def read(
         kind: the kind of all inputs, instead of detecting it.
         columns: column names for a MemStats table without a header.
         year: the year of the first line, for timestamps without a year.
-        tz: the time zone of timestamps without one, such as `Europe/Berlin`.
+        tz: the time zone of timestamps without one, such as `Europe/Berlin`, or a `ZoneInfo`.
         start: when the first process started, for logs without timestamps.
         gogc: the GOGC the program ran with, in percent or `off`.
         memory_limit: its GOMEMLIMIT, as `2GiB` or in MiB.
@@ -141,15 +144,15 @@ def read(
     given = given_settings(
         gogc, memory_limit, container_limit, cpu_limit, go_version, ballast, off_heap
     )
-    limits = thresholds_from(thresholds or {})
-    promised = service_limits(slo or {})
+    limits = thresholds_from(_by_name("thresholds", thresholds or {}, '{"gc_cpu_warn": 0.05}'))
+    promised = service_limits(_by_name("slo", slo or {}, '{"pause": "2ms"}'))
     return Run(read_log(origins, options, progress=progress), given, limits, promised)
 
 
 def live(
     *,
     year: int | None = None,
-    tz: str | None = None,
+    tz: str | tzinfo | None = None,
     start: str | datetime | None = None,
     gogc: str | float | None = None,
     memory_limit: str | float | None = None,
@@ -175,7 +178,7 @@ def _options(
     kind: Kind | None = None,
     columns: Sequence[str] | None = None,
     year: int | None = None,
-    tz: str | None = None,
+    tz: str | tzinfo | None = None,
     start: str | datetime | None = None,
     unpack_limit: str | float | None = None,
 ) -> ReadOptions:
@@ -184,7 +187,8 @@ def _options(
         strict=strict,
         kind=kind,
         columns=columns,
-        clock=Clock(year=year, tz=tz, start=begun),
+        # The text of a ZoneInfo is its name.
+        clock=Clock(year=year, tz=None if tz is None else str(tz), start=begun),
         unpack_limit=None
         if unpack_limit is None
         else round(units.size_mib(unpack_limit, argument="unpack_limit") * units.MIB),
@@ -212,6 +216,7 @@ def compare(before: Runs, after: Runs) -> Comparison:
         after: the runs after the change, in the same form.
 
     Raises:
+        BadSettingError: a side has no run.
         NoDataError: a run has no cycle.
         GctraceError: as `read`.
 
@@ -221,8 +226,8 @@ def compare(before: Runs, after: Runs) -> Comparison:
     from gctrace_analyzer.comparison import compared, side_of
 
     return compared(
-        side_of(_label(before, "before"), runs_of(before)),
-        side_of(_label(after, "after"), runs_of(after)),
+        side_of(_label(before, "before"), _some_runs("before", before)),
+        side_of(_label(after, "after"), _some_runs("after", after)),
     )
 
 
@@ -233,17 +238,57 @@ def sweep(settings: Mapping[str, Runs]) -> Sweep:
         settings: the runs of each setting by its name, in the form that `compare` takes.
 
     Raises:
-        BadSettingError: there are fewer than two settings.
+        BadSettingError: there are fewer than two settings, or one has no run.
         NoDataError: a run has no cycle.
         GctraceError: as `read`.
     """
     from gctrace_analyzer.comparison import compared_settings, side_of
 
-    if len(settings) < 2:
+    named = _by_name("settings", settings, '{"100": "gogc100.log", "200": "gogc200.log"}')
+    if len(named) < 2:
         raise BadSettingError(
-            argument="settings", value=f"{len(settings)} setting", expected="two or more"
+            argument="settings", value=f"{len(named)} setting", expected="two or more"
         )
-    return compared_settings([side_of(name, runs_of(side)) for name, side in settings.items()])
+    return compared_settings(
+        [side_of(name, _some_runs("settings", side)) for name, side in named.items()]
+    )
+
+
+def _by_name(argument: str, values: Mapping[str, _Value], example: str) -> Mapping[str, _Value]:
+    """Returns what is given by name; without the check, a list would end in a vague error.
+
+    Raises:
+        BadSettingError: it is not a mapping.
+    """
+    if isinstance(values, Mapping):
+        return values
+    raise BadSettingError(argument, str(values), f"values by name, such as {example}")
+
+
+def _reports(runs: Mapping[str, Run]) -> dict[str, Report]:
+    """Returns the reports of runs by name, for a plot.
+
+    Raises:
+        BadSettingError: they are not runs, have no names, or there is none.
+    """
+    example = '{"before": gca.read("before.log"), "after": gca.read("after.log")}'
+    named = _by_name("runs", runs, example)
+    if not named or not all(isinstance(run, Run) for run in named.values()):
+        raise BadSettingError(
+            argument="runs", value=str(dict(named)), expected=f"runs by name, such as {example}"
+        )
+    return {name: run.report() for name, run in named.items()}
+
+
+def _some_runs(argument: str, side: Runs) -> list[Run]:
+    """Returns the runs of one side of a comparison, which has at least one.
+
+    Raises:
+        BadSettingError: it has none.
+    """
+    if runs := runs_of(side):
+        return runs
+    raise BadSettingError(argument, str(side), "at least one run, path or pattern on each side")
 
 
 def runs_of(side: Runs, **options: Unpack[ReadKwargs]) -> list[Run]:
@@ -371,11 +416,10 @@ def overlay(
             and highest value.
 
     Raises:
-        BadSettingError: there is no such panel or backend, or too few axes.
+        BadSettingError: there is no such panel or backend, too few axes, or not runs by name.
         MissingExtraError: the library is not installed.
     """
-    reports = {name: run.report() for name, run in runs.items()}
-    return drawn(distributions.compared(reports, bins), backend, ax, panel)
+    return drawn(distributions.compared(_reports(runs), bins), backend, ax, panel)
 
 
 @overload
@@ -418,8 +462,7 @@ def side_by_side(
         panel: as in `overlay`.
 
     Raises:
-        BadSettingError: there is no such panel or backend, or too few axes.
+        BadSettingError: there is no such panel or backend, too few axes, or not runs by name.
         MissingExtraError: the library is not installed.
     """
-    reports = {name: run.report() for name, run in runs.items()}
-    return drawn(distributions.across(reports), backend, ax, panel)
+    return drawn(distributions.across(_reports(runs)), backend, ax, panel)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -298,11 +299,7 @@ class Run:
         Raises:
             BadSettingError: there is no process with that number.
         """
-        if number not in self.processes["process"]:
-            raise BadSettingError(
-                argument="process", value=str(number), expected=_process_numbers(self.processes)
-            )
-        own = pl.col("process") == number
+        own = pl.col("process") == processes.known_number(self.processes, number)
         return self._only_dumps(own) if self._analysis.by_dumps else self._only(own)
 
     def between(self, begin: str | float, end: str | float = math.inf) -> Run:
@@ -351,7 +348,7 @@ class Run:
         ballast: SizeValues | Present = PRESENT,
         *,
         horizon: str | float | None = None,
-        evidence: Sequence[Run] = (),
+        evidence: Run | Sequence[Run] = (),
     ) -> pl.DataFrame:
         """Predicts the figures under other settings (`schema.WHATIF`), with 80 % intervals.
 
@@ -362,8 +359,8 @@ class Run:
             ballast: one or several ballast sizes, in the same form.
             horizon: predict this far ahead, as "12h" or in seconds, extrapolating the growth
                 of the live heap. By default, now.
-            evidence: runs of the same program at other settings. Predictions are the mean of
-                those from each log; the nearer its setting, the more a log counts.
+            evidence: a run of the same program at another setting, or several. Predictions are
+                the mean of those from each log; the nearer its setting, the more a log counts.
 
         Raises:
             BadSettingError: a value is not a valid setting.
@@ -384,7 +381,7 @@ class Run:
         *,
         aim: Aim = "balanced",
         gc_cpu_target: str | float | None = None,
-        evidence: Sequence[Run] = (),
+        evidence: Run | Sequence[Run] = (),
     ) -> pl.DataFrame:
         """Recommends settings (`schema.RECOMMENDATIONS`), the best first.
 
@@ -409,8 +406,12 @@ class Run:
         baseline = self._with_evidence(evidence)
         return recommend(baseline, aim=objective, gc_cpu_target=target)
 
-    def _with_evidence(self, evidence: Sequence[Run]) -> Baseline:
-        others = tuple(run.advice.baseline for run in evidence)
+    def _with_evidence(self, evidence: Run | Sequence[Run]) -> Baseline:
+        runs = tuple(evidence) if isinstance(evidence, Iterable) else (evidence,)
+        if not all(isinstance(run, Run) for run in runs):
+            expected = "runs of the same program, such as [gca.read(path)]"
+            raise BadSettingError(argument="evidence", value=str(evidence), expected=expected)
+        others = tuple(run.advice.baseline for run in runs)
         return replace(self._advice.baseline, evidence=others)
 
     def check(self, *conditions: str) -> list[Check]:
@@ -481,15 +482,6 @@ class Run:
 def _rows(name: str, values: Sequence[PostMortem | Memory]) -> pl.DataFrame:
     rows = [each.to_dict() for each in values]
     return pl.DataFrame(rows, schema=schema.polars_schema(name), orient="row")
-
-
-def _process_numbers(table: pl.DataFrame) -> str:
-    numbers = table["process"].to_list()
-    if not numbers:
-        return "a log with GC cycles, because this one has no process"
-    if len(numbers) == 1:
-        return f"{numbers[0]}, the only process"
-    return f"a process from {numbers[0]} to {numbers[-1]}"
 
 
 def _notebook_cell(report: Report) -> str:

@@ -214,6 +214,9 @@ def condition(text: str, figures: Sequence[str], *, changes: bool = False) -> Co
         BadSettingError: the text has none of these forms, or names an unknown figure or
             finding.
     """
+    if not isinstance(text, str):
+        several = "conditions as text, each an argument of its own: check('stw_p99_ms>2')"
+        raise _bad_condition(str(text), several)
     if match := _WORD.fullmatch(text):
         return _word_condition(text.strip(), match[1], match[2], figures, changes=changes)
     match = _FIGURE.fullmatch(text)
