@@ -435,6 +435,11 @@ class Run:
     def _report(self) -> Report:
         return Report(self._analysis, self._advice)
 
+    def with_notes(self, change: Callable[[str], str]) -> Run:
+        """Returns the run with each note about reading its inputs as `change` returns it."""
+        log = replace(self._log, notes=tuple(map(change, self._log.notes)))
+        return Run(log, self._given, self._thresholds, self._slo)
+
     def _only_dumps(self, which: pl.Expr) -> Run:
         """Returns the run of the processes that match a condition, with their dumps."""
         names = ("processes", "memstats", "cycle_pauses")

@@ -24,6 +24,7 @@ from gctrace_analyzer.cli.options import (
     judging_options,
     read_options,
     whole_number,
+    with_options,
 )
 from gctrace_analyzer.cli.output import csv_text, format_of, parquet_bytes
 from gctrace_analyzer.cli.progress import reading, say_damage
@@ -256,7 +257,7 @@ def _read(args: argparse.Namespace) -> Run:
             **read_options(args),
         )
     say_damage(run)
-    return run
+    return run.with_notes(with_options)
 
 
 def _selected(whole: Run, args: argparse.Namespace) -> Run:

@@ -281,6 +281,37 @@ def test_an_output_that_fails_leaves_the_old_one(
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
 
 
+@pytest.mark.parametrize(
+    ("time", "options", "arguments"),
+    [
+        ("2026-02-03 02:30:00", "--tz", "`tz`"),
+        ("Feb  3 02:30:00 host api[7]:", "--year and --tz", "`year` and `tz`"),
+    ],
+)
+@pytest.mark.parametrize("verb", [[], ["watch"]])
+def test_notes_name_options_as_they_are_typed(
+    time: str,
+    options: str,
+    arguments: str,
+    verb: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log = tmp_path / "local.log"
+    log.write_text(
+        "".join(f"{time} {line}\n" for line in Path(STEADY).read_text().splitlines())
+    )
+    if verb:
+        done = command("watch", "-", input=log.read_text())
+        shown = done.stdout + done.stderr
+    else:
+        assert main([str(log)]) == 0
+        shown = capsys.readouterr().out
+    assert f"set {options} to use them" in " ".join(shown.split())
+    assert arguments not in shown
+    assert f"set {arguments} to use them" in str(gca.read(log).summary().warnings)
+
+
 def test_between_and_process_narrow_everything(
     capsysbinary: pytest.CaptureFixture[bytes],
 ) -> None:
