@@ -260,9 +260,9 @@ class Run:
             every: length of a window, as `"10s"` or in seconds.
 
         Raises:
-            BadSettingError: `every` is not a duration, or gives more than a million windows.
+            BadSettingError: `every` is not a duration above 0, or makes over a million windows.
         """
-        return self._analysis.windows(units.duration_s(every, argument="window"))
+        return self._analysis.windows(units.duration_s(every, argument="every"))
 
     def episodes(self) -> pl.DataFrame:
         """Returns the time ranges in which something unusual happened (`schema.EPISODES`)."""
@@ -312,8 +312,8 @@ class Run:
         Raises:
             BadSettingError: a time is not a duration, or no cycle started in the range.
         """
-        low = units.duration_s(begin)
-        high = end if isinstance(end, float) and math.isinf(end) else units.duration_s(end)
+        low = units.duration_s(begin, argument="begin")
+        high = math.inf if end == math.inf else units.duration_s(end, argument="end")
         if self._analysis.by_dumps:
             return self._dumps_between(low, high)
         inside = pl.col("start_s").is_between(low, high)

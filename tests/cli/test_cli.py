@@ -82,6 +82,7 @@ def complaint(
         ([STEADY, "--process", "7"], "Expected 0, the only process."),
         ([TWO, "--process", "7"], "Expected a process from 0 to 1."),
         ([STEADY, "--table", "oom_kils"], "Did you mean oom_kills?"),
+        ([STEADY, "--table", "cylces"], "Did you mean cycles?"),
         ([STEADY, "--plot", "timline"], "Did you mean timeline?"),
         ([STEADY, "--kind", "logs"], "Did you mean log?"),
         ([STEADY, "--fail-on", "finding:limit-trash"], "Did you mean limit-thrash?"),
