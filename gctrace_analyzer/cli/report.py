@@ -29,13 +29,13 @@ from gctrace_analyzer.cli.options import (
 from gctrace_analyzer.cli.output import csv_text, format_of, parquet_bytes
 from gctrace_analyzer.cli.progress import reading, say_damage
 from gctrace_analyzer.cli.screen import Colors, to_a_reader, working
-from gctrace_analyzer.errors import NoDataError
+from gctrace_analyzer.errors import BadSettingError, NoDataError
 from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.schema import PlotName, TableName
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import polars as pl
@@ -51,6 +51,7 @@ SUFFIXES = {
 PLOTS: tuple[str, ...] = get_args(PlotName)
 TABLES: tuple[str, ...] = get_args(TableName)
 PICTURES = ("png", "svg")
+ROWS = ("csv", "jsonl", "parquet")
 _ROWS_PER_WRITE = 65_536
 _NEXT = (
     ("Next: ", "bold"),
@@ -112,8 +113,36 @@ def validated(args: argparse.Namespace) -> list[tuple[Path, str]]:
     Invalid conditions and files raise an error before anything is read.
     """
     outputs = [(path, format_of(path, SUFFIXES)) for path in args.output]
+    kinds = {kind for _, kind in outputs}
+    if printed := _printed(args):
+        kinds.add(printed)
+    _refuse_ignored("table", args.table, kinds, ROWS)
+    _refuse_ignored("plot", args.plot, kinds, PICTURES)
     _validate_conditions(args)
     return outputs
+
+
+def _printed(args: argparse.Namespace) -> str | None:
+    """Returns the format to print; None if the result only goes to files."""
+    if args.output and not args.format:
+        return None
+    return args.format or ("csv" if args.table else "text")
+
+
+def _refuse_ignored(
+    option: str, name: str | None, kinds: set[str], takes: Sequence[str]
+) -> None:
+    """Refuses an option that none of the formats uses, which would give something else."""
+    if name is None or kinds & set(takes):
+        return
+    formats = [f"-f {kind}" for kind in takes if kind in FORMATS]
+    files = [f"-o FILE{suffix}" for suffix, kind in SUFFIXES.items() if kind in takes]
+    *others, last = [*formats, *files]
+    raise BadSettingError(
+        argument=option,
+        value=name,
+        expected=f"also a format that can be one {option}: {', '.join(others)} or {last}",
+    )
 
 
 def deliver(whole: Run, args: argparse.Namespace, outputs: list[tuple[Path, str]]) -> int:
@@ -125,15 +154,14 @@ def deliver(whole: Run, args: argparse.Namespace, outputs: list[tuple[Path, str]
         code = fail_on.report_checks(args, view.check(*args.fail_on)) or code
     page = Page(_command(args.words), light=args.light, theme=args.theme)
     for path, kind in outputs:
-        name = args.plot if kind in PICTURES else table
+        name = args.plot or PLOTS[0] if kind in PICTURES else table
         with working("analysing and drawing" if kind in ("html", *PICTURES) else "analysing"):
             write_atomically(
                 path, partial(write, view, kind, name, page=page, safe=args.csv_safe)
             )
-    if not outputs or args.format:
+    if printed := _printed(args):
         with to_a_reader():
-            kind = args.format or ("csv" if args.table else "text")
-            _print(view, kind, table, Colors.of(args), page, safe=args.csv_safe)
+            _print(view, printed, table, Colors.of(args), page, safe=args.csv_safe)
     return code
 
 
@@ -209,7 +237,6 @@ def add_report(parser: Parser) -> None:
         "--plot",
         type=OneOf("plot", PLOTS),
         metavar="PLOT",
-        default="timeline",
         help=f"plot to write as png or svg: {', '.join(PLOTS)} (default: timeline)",
     )
     output.add_argument(

@@ -84,6 +84,11 @@ def complaint(
         ([STEADY, "--table", "oom_kils"], "Did you mean oom_kills?"),
         ([STEADY, "--table", "cylces"], "Did you mean cycles?"),
         ([STEADY, "--plot", "timline"], "Did you mean timeline?"),
+        ([STEADY, "-f", "md", "--table", "pauses"], "'pauses' for --table.\n  Expected also"),
+        ([STEADY, "-o", "run.json", "--table", "pauses"], "-f csv, -f jsonl, -o FILE.jsonl"),
+        ([STEADY, "-o", "run.svg", "--table", "pauses"], "-f csv, -f jsonl, -o FILE.jsonl"),
+        ([STEADY, "--plot", "pauses"], "-o FILE.png or -o FILE.svg"),
+        ([STEADY, "-o", "run.html", "--plot", "pauses"], "-o FILE.png or -o FILE.svg"),
         ([STEADY, "--kind", "logs"], "Did you mean log?"),
         ([STEADY, "--fail-on", "finding:limit-trash"], "Did you mean limit-thrash?"),
         ([STEADY, "--fail-on", "stw_p9_ms>2"], "Did you mean stw_p99_ms?"),
@@ -258,6 +263,28 @@ def test_every_table_in_every_row_format(
     assert capsysbinary.readouterr().out.count(b"\n") == rows + 1
     assert main([TWO, "--table", table, "-f", "jsonl"]) == 0
     assert capsysbinary.readouterr().out.count(b"\n") == rows
+
+
+def test_a_table_needs_only_one_format_that_has_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, picture = tmp_path / "run.html", tmp_path / "run.svg"
+    words = [
+        "-o",
+        str(page),
+        "-o",
+        str(picture),
+        "--plot",
+        "mmu",
+        "-f",
+        "csv",
+        "--table",
+        "mmu",
+    ]
+    assert main([STEADY, *words]) == 0
+    assert capsys.readouterr().out.startswith("process,window_ms")
+    assert "Minimum mutator utilization" in picture.read_text()
+    assert page.exists()
 
 
 def test_format_and_output_together_print_and_save(
