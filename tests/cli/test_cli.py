@@ -614,6 +614,17 @@ def test_a_log_without_cycles_gives_no_recommendation(
     assert "No recommendation" in capsys.readouterr().out
 
 
+def test_one_scrape_gives_no_recommendation_but_says_what_to_add(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "metrics.txt"
+    path.write_text("go_memstats_heap_inuse_bytes 6e7\ngo_gc_duration_seconds_count 42\n")
+    assert main(["recommend", str(path)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "No recommendation. The input has sizes of memory, but not what GC costs." in shown
+    assert "record several dumps with their times" in shown
+
+
 def test_explain_knows_findings_by_id_and_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     printed = []
     for query in ("GC016", "gc016", "limit-thrash"):
