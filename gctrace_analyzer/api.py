@@ -19,7 +19,7 @@ from gctrace_analyzer.ingest.read import Log, ReadOptions, read_log
 from gctrace_analyzer.live import Live
 from gctrace_analyzer.present.plots import distributions
 from gctrace_analyzer.present.plots.accessor import drawn
-from gctrace_analyzer.present.plots.binning import BINS
+from gctrace_analyzer.present.plots.binning import BINS, checked
 from gctrace_analyzer.run import Run
 
 if TYPE_CHECKING:
@@ -419,7 +419,7 @@ def overlay(
         BadSettingError: there is no such panel or backend, too few axes, or not runs by name.
         MissingExtraError: the library is not installed.
     """
-    return drawn(distributions.compared(_reports(runs), bins), backend, ax, panel)
+    return drawn(distributions.compared(_reports(runs), checked(bins)), backend, ax, panel)
 
 
 @overload

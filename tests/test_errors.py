@@ -171,6 +171,15 @@ untyped: Any = gca
         (lambda run: run.plot.timeline(ax=1), "ax"),
         (lambda run: run.plot.timeline(ax=[1, 2, 3, 4, 5]), "ax"),
         (lambda run: run.plot.timeline(panel=3), "panel"),
+        (lambda run: run.plot.timeline(bins=0), "bins"),
+        (lambda run: run.plot.draw("pauses", bins="5"), "bins"),
+        (lambda run: untyped.overlay({"a": run}, bins=1), "bins"),
+        (lambda _: untyped.read(LOG, gogc=True), "gogc"),
+        (lambda _: untyped.read(LOG, memory_limit=True), "memory_limit"),
+        (lambda _: untyped.read(LOG, memory_limit=[1]), "memory_limit"),
+        (lambda _: untyped.read(LOG, cpu_limit=True), "cpu_limit"),
+        (lambda run: run.whatif(gogc=True), "gogc"),
+        (lambda run: run.windows(every=True), "every"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_a_bad_setting(
