@@ -100,8 +100,9 @@ def read(
     Formats, log prefixes and compression (gz, xz, bz2, zst) are detected automatically.
 
     Args:
-        origins: paths, `-` for standard input, or open files. Several inputs are parts of one
-            log, in this order.
+        origins: paths, `-` for standard input, or open files. Several inputs are one log: the
+            parts of a rotated log from the oldest to the newest, MemStats dumps and messages
+            about OOM kills in any order.
         strict: raise an error for a line that looks like runtime output but cannot be parsed.
         kind: the kind of all inputs, instead of detecting it.
         columns: column names for a MemStats table without a header.

@@ -67,8 +67,9 @@ them, and which GOGC and GOMEMLIMIT to set.
 
 Reads gctrace output from every Go version, also between other log lines, in
 the log formats of journald, Docker and Kubernetes, and compressed; formats are
-detected automatically. Several files are read as parts of one log, in the
-order given, and can include MemStats dumps and OOM kill messages.
+detected automatically. Several files are read as one log: give the parts of a
+rotated log from the oldest to the newest, and MemStats dumps and OOM kill
+messages in any order.
 
 commands:
 """
