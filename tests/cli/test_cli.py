@@ -88,6 +88,11 @@ def complaint(
         ([STEADY, "-o", "run.json", "--table", "pauses"], "-f csv, -f jsonl, -o FILE.jsonl"),
         ([STEADY, "-o", "run.svg", "--table", "pauses"], "-f csv, -f jsonl, -o FILE.jsonl"),
         ([STEADY, "--plot", "pauses"], "-o FILE.png or -o FILE.svg"),
+        (
+            ["prometheus+http://me:pw@localhost:1"],
+            "for a server: gctrace-analyze prometheus http://localhost:1",
+        ),
+        (["recommend", "prometheus+https://x/prometheus"], "prometheus https://x/prometheus"),
         ([STEADY, "-o", "run.html", "--plot", "pauses"], "-o FILE.png or -o FILE.svg"),
         ([STEADY, "--kind", "logs"], "Did you mean log?"),
         ([STEADY, "--fail-on", "finding:limit-trash"], "Did you mean limit-thrash?"),
