@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar, cast, overload
 
@@ -18,12 +19,12 @@ from gctrace_analyzer.ingest.read import Log, ReadOptions, read_log
 from gctrace_analyzer.live import Live
 from gctrace_analyzer.present.plots import distributions
 from gctrace_analyzer.present.plots.accessor import drawn
-from gctrace_analyzer.present.plots.binning import BINS
+from gctrace_analyzer.present.plots.binning import BINS, checked
 from gctrace_analyzer.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Sequence
+    from datetime import datetime, tzinfo
     from typing import TypeAlias, Unpack
 
     import polars as pl
@@ -34,10 +35,12 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.sniff import Kind
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
     from gctrace_analyzer.present.plots.accessor import AxesTarget, Backend, Drawn, Target
+    from gctrace_analyzer.present.report import Report
 
     Runs: TypeAlias = Input | Run | Sequence[Input | Run]
 
 _Frame = TypeVar("_Frame")
+_Value = TypeVar("_Value")
 
 
 class ProgramFacts(TypedDict, total=False):
@@ -59,7 +62,7 @@ class InputOptions(ProgramFacts, total=False):
     kind: Kind | None
     columns: Sequence[str] | None
     year: int | None
-    tz: str | None
+    tz: str | tzinfo | None
     start: str | datetime | None
     unpack_limit: str | float | None
 
@@ -78,7 +81,7 @@ def read(
     kind: Kind | None = None,
     columns: Sequence[str] | None = None,
     year: int | None = None,
-    tz: str | None = None,
+    tz: str | tzinfo | None = None,
     start: str | datetime | None = None,
     gogc: str | float | None = None,
     memory_limit: str | float | None = None,
@@ -97,13 +100,14 @@ def read(
     Formats, log prefixes and compression (gz, xz, bz2, zst) are detected automatically.
 
     Args:
-        origins: paths, `-` for standard input, or open files. Several inputs are parts of one
-            log, in this order.
+        origins: paths, `-` for standard input, or open files. Several inputs are one log: the
+            parts of a rotated log from the oldest to the newest, MemStats dumps and messages
+            about OOM kills in any order.
         strict: raise an error for a line that looks like runtime output but cannot be parsed.
         kind: the kind of all inputs, instead of detecting it.
         columns: column names for a MemStats table without a header.
         year: the year of the first line, for timestamps without a year.
-        tz: the time zone of timestamps without one, such as `Europe/Berlin`.
+        tz: the time zone of timestamps without one, such as `Europe/Berlin`, or a `ZoneInfo`.
         start: when the first process started, for logs without timestamps.
         gogc: the GOGC the program ran with, in percent or `off`.
         memory_limit: its GOMEMLIMIT, as `2GiB` or in MiB.
@@ -141,15 +145,15 @@ def read(
     given = given_settings(
         gogc, memory_limit, container_limit, cpu_limit, go_version, ballast, off_heap
     )
-    limits = thresholds_from(thresholds or {})
-    promised = service_limits(slo or {})
+    limits = thresholds_from(_by_name("thresholds", thresholds or {}, '{"gc_cpu_warn": 0.05}'))
+    promised = service_limits(_by_name("slo", slo or {}, '{"pause": "2ms"}'))
     return Run(read_log(origins, options, progress=progress), given, limits, promised)
 
 
 def live(
     *,
     year: int | None = None,
-    tz: str | None = None,
+    tz: str | tzinfo | None = None,
     start: str | datetime | None = None,
     gogc: str | float | None = None,
     memory_limit: str | float | None = None,
@@ -175,7 +179,7 @@ def _options(
     kind: Kind | None = None,
     columns: Sequence[str] | None = None,
     year: int | None = None,
-    tz: str | None = None,
+    tz: str | tzinfo | None = None,
     start: str | datetime | None = None,
     unpack_limit: str | float | None = None,
 ) -> ReadOptions:
@@ -184,7 +188,8 @@ def _options(
         strict=strict,
         kind=kind,
         columns=columns,
-        clock=Clock(year=year, tz=tz, start=begun),
+        # The text of a ZoneInfo is its name.
+        clock=Clock(year=year, tz=None if tz is None else str(tz), start=begun),
         unpack_limit=None
         if unpack_limit is None
         else round(units.size_mib(unpack_limit, argument="unpack_limit") * units.MIB),
@@ -212,6 +217,7 @@ def compare(before: Runs, after: Runs) -> Comparison:
         after: the runs after the change, in the same form.
 
     Raises:
+        BadSettingError: a side has no run.
         NoDataError: a run has no cycle.
         GctraceError: as `read`.
 
@@ -221,8 +227,8 @@ def compare(before: Runs, after: Runs) -> Comparison:
     from gctrace_analyzer.comparison import compared, side_of
 
     return compared(
-        side_of(_label(before, "before"), runs_of(before)),
-        side_of(_label(after, "after"), runs_of(after)),
+        side_of(_label(before, "before"), _some_runs("before", before)),
+        side_of(_label(after, "after"), _some_runs("after", after)),
     )
 
 
@@ -233,17 +239,57 @@ def sweep(settings: Mapping[str, Runs]) -> Sweep:
         settings: the runs of each setting by its name, in the form that `compare` takes.
 
     Raises:
-        BadSettingError: there are fewer than two settings.
+        BadSettingError: there are fewer than two settings, or one has no run.
         NoDataError: a run has no cycle.
         GctraceError: as `read`.
     """
     from gctrace_analyzer.comparison import compared_settings, side_of
 
-    if len(settings) < 2:
+    named = _by_name("settings", settings, '{"100": "gogc100.log", "200": "gogc200.log"}')
+    if len(named) < 2:
         raise BadSettingError(
-            argument="settings", value=f"{len(settings)} setting", expected="two or more"
+            argument="settings", value=f"{len(named)} setting", expected="two or more"
         )
-    return compared_settings([side_of(name, runs_of(side)) for name, side in settings.items()])
+    return compared_settings(
+        [side_of(name, _some_runs("settings", side)) for name, side in named.items()]
+    )
+
+
+def _by_name(argument: str, values: Mapping[str, _Value], example: str) -> Mapping[str, _Value]:
+    """Returns what is given by name; without the check, a list would end in a vague error.
+
+    Raises:
+        BadSettingError: it is not a mapping.
+    """
+    if isinstance(values, Mapping):
+        return values
+    raise BadSettingError(argument, str(values), f"values by name, such as {example}")
+
+
+def _reports(runs: Mapping[str, Run]) -> dict[str, Report]:
+    """Returns the reports of runs by name, for a plot.
+
+    Raises:
+        BadSettingError: they are not runs, have no names, or there is none.
+    """
+    example = '{"before": gca.read("before.log"), "after": gca.read("after.log")}'
+    named = _by_name("runs", runs, example)
+    if not named or not all(isinstance(run, Run) for run in named.values()):
+        raise BadSettingError(
+            argument="runs", value=str(dict(named)), expected=f"runs by name, such as {example}"
+        )
+    return {name: run.report() for name, run in named.items()}
+
+
+def _some_runs(argument: str, side: Runs) -> list[Run]:
+    """Returns the runs of one side of a comparison, which has at least one.
+
+    Raises:
+        BadSettingError: it has none.
+    """
+    if runs := runs_of(side):
+        return runs
+    raise BadSettingError(argument, str(side), "at least one run, path or pattern on each side")
 
 
 def runs_of(side: Runs, **options: Unpack[ReadKwargs]) -> list[Run]:
@@ -286,8 +332,9 @@ def _label(side: Runs, otherwise: str) -> str:
 def from_frame(frame: object, **facts: Unpack[ProgramFacts]) -> Run:
     """Makes a run from a pandas, polars or Arrow frame with the columns of `cycles`.
 
-    Missing columns become null. The rows must be in the order of the log. If there is no
-    `process` column, processes are detected as in `read`.
+    Missing columns become null. If there is no `process` column, processes are detected as in
+    `read`. The cycles of each process must be in the order of the log, and each log needs
+    `process` numbers of its own: `.sort("process", "gc_num")` puts them in order.
 
     Args:
         frame: pandas, polars or Arrow.
@@ -295,11 +342,12 @@ def from_frame(frame: object, **facts: Unpack[ProgramFacts]) -> Run:
 
     Raises:
         MissingColumnsError: there is no `gc_num` column.
-        BadSettingError: a fact is not valid.
+        BadSettingError: a fact is not valid, or the cycles of a process are not in order.
     """
     table = frames.cycles_of(frame)
     if table["process"].has_nulls():
         table = table.with_columns(chains.process_of([table])[0].alias("process"))
+    table = frames.in_log_order(table)
     tables = {name: schema.empty(name) for name in schema.LOG_TABLES}
     tables |= {"cycles": table, "processes": processes.processes(table)}
     return Run(Log(tables, (), {}, {}), given_settings(**facts))
@@ -308,14 +356,19 @@ def from_frame(frame: object, **facts: Unpack[ProgramFacts]) -> Run:
 def add_metrics(frame: _Frame) -> _Frame:
     """Returns the frame with the derived columns of each cycle (`schema.METRICS`).
 
+    They are computed from neighbouring rows, so the cycles of each process must be in the order
+    of the log, and each log needs `process` numbers of its own: `.sort("process", "gc_num")`
+    puts them in order.
+
     Args:
         frame: pandas, polars (eager or lazy) or Arrow, with the columns of `cycles`. The
             result is of the same kind.
 
     Raises:
         MissingColumnsError: a required column is absent.
+        BadSettingError: the cycles of a process are not in order.
     """
-    return frames.same_kind(frame, with_metrics)
+    return frames.same_kind(frame, lambda cycles: with_metrics(frames.in_log_order(cycles)))
 
 
 @overload
@@ -364,11 +417,10 @@ def overlay(
             and highest value.
 
     Raises:
-        BadSettingError: there is no such panel or backend, or too few axes.
+        BadSettingError: there is no such panel or backend, too few axes, or not runs by name.
         MissingExtraError: the library is not installed.
     """
-    reports = {name: run.report() for name, run in runs.items()}
-    return drawn(distributions.compared(reports, bins), backend, ax, panel)
+    return drawn(distributions.compared(_reports(runs), checked(bins)), backend, ax, panel)
 
 
 @overload
@@ -411,8 +463,7 @@ def side_by_side(
         panel: as in `overlay`.
 
     Raises:
-        BadSettingError: there is no such panel or backend, or too few axes.
+        BadSettingError: there is no such panel or backend, too few axes, or not runs by name.
         MissingExtraError: the library is not installed.
     """
-    reports = {name: run.report() for name, run in runs.items()}
-    return drawn(distributions.across(reports), backend, ax, panel)
+    return drawn(distributions.across(_reports(runs)), backend, ax, panel)

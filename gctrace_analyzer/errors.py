@@ -124,10 +124,10 @@ class BadSettingError(GctraceError, ValueError):
         )
 
     @classmethod
-    def unknown(cls, argument: str, value: str, valid: Iterable[str]) -> BadSettingError:
+    def unknown(cls, argument: str, value: object, valid: Iterable[str]) -> BadSettingError:
         """Returns the error for a value that is not one of the valid ones."""
-        names = list(valid)
-        return cls(argument, value, "one of " + ", ".join(names), nearest(value, names))
+        names, text = list(valid), str(value)
+        return cls(argument, text, "one of " + ", ".join(names), nearest(text, names))
 
 
 class UnreadableInputError(GctraceError, OSError):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from gctrace_analyzer import extras, schema
-from gctrace_analyzer.errors import MissingColumnsError
+from gctrace_analyzer.errors import BadSettingError, MissingColumnsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,6 +82,38 @@ def cycles_of(frame: Any) -> pl.DataFrame:
         pl.col(name).cast(dtype) if name in source.columns else _null_column(name, dtype)
         for name, dtype in types.items()
     )
+
+
+def in_log_order(cycles: pl.DataFrame) -> pl.DataFrame:
+    """Returns the cycles as they are if those of each process are in the order of the log.
+
+    What lies between two cycles (allocation, shares of time) is computed from neighbouring
+    rows, so rows in another order would give wrong figures. They are not sorted here, because
+    that would mix the cycles of two logs that have the same `process`.
+
+    Raises:
+        BadSettingError: a cycle number of a process is not above the one before.
+    """
+    if not {"process", "gc_num"} <= set(cycles.columns):
+        return cycles
+    number = pl.col("gc_num").cast(pl.Int64, strict=False)
+    previous = number.forward_fill().shift(1).over("process")
+    wrong = (
+        cycles.select("process", number, _previous=previous)
+        .with_row_index("_row")
+        .filter(pl.col("gc_num") <= pl.col("_previous"))
+        .head(1)
+    )
+    for row, process, found, last in wrong.iter_rows():
+        raise BadSettingError(
+            argument="frame",
+            value=f"gc_num {found} after gc_num {last} of process {process}, "
+            f"in row {row} counted from 0",
+            expected="the cycles of each process in the order of the log: sort them with "
+            '.sort("process", "gc_num"), and give the cycles of each log a process number '
+            "of their own",
+        )
+    return cycles
 
 
 def _null_column(name: str, dtype: pl.DataType) -> pl.Expr:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -259,9 +260,9 @@ class Run:
             every: length of a window, as `"10s"` or in seconds.
 
         Raises:
-            BadSettingError: `every` is not a duration, or gives more than a million windows.
+            BadSettingError: `every` is not a duration above 0, or makes over a million windows.
         """
-        return self._analysis.windows(units.duration_s(every, argument="window"))
+        return self._analysis.windows(units.duration_s(every, argument="every"))
 
     def episodes(self) -> pl.DataFrame:
         """Returns the time ranges in which something unusual happened (`schema.EPISODES`)."""
@@ -298,11 +299,7 @@ class Run:
         Raises:
             BadSettingError: there is no process with that number.
         """
-        if number not in self.processes["process"]:
-            raise BadSettingError(
-                argument="process", value=str(number), expected=_process_numbers(self.processes)
-            )
-        own = pl.col("process") == number
+        own = pl.col("process") == processes.known_number(self.processes, number)
         return self._only_dumps(own) if self._analysis.by_dumps else self._only(own)
 
     def between(self, begin: str | float, end: str | float = math.inf) -> Run:
@@ -315,8 +312,8 @@ class Run:
         Raises:
             BadSettingError: a time is not a duration, or no cycle started in the range.
         """
-        low = units.duration_s(begin)
-        high = end if isinstance(end, float) and math.isinf(end) else units.duration_s(end)
+        low = units.duration_s(begin, argument="begin")
+        high = math.inf if end == math.inf else units.duration_s(end, argument="end")
         if self._analysis.by_dumps:
             return self._dumps_between(low, high)
         inside = pl.col("start_s").is_between(low, high)
@@ -351,7 +348,7 @@ class Run:
         ballast: SizeValues | Present = PRESENT,
         *,
         horizon: str | float | None = None,
-        evidence: Sequence[Run] = (),
+        evidence: Run | Sequence[Run] = (),
     ) -> pl.DataFrame:
         """Predicts the figures under other settings (`schema.WHATIF`), with 80 % intervals.
 
@@ -362,8 +359,8 @@ class Run:
             ballast: one or several ballast sizes, in the same form.
             horizon: predict this far ahead, as "12h" or in seconds, extrapolating the growth
                 of the live heap. By default, now.
-            evidence: runs of the same program at other settings. Predictions are the mean of
-                those from each log; the nearer its setting, the more a log counts.
+            evidence: a run of the same program at another setting, or several. Predictions are
+                the mean of those from each log; the nearer its setting, the more a log counts.
 
         Raises:
             BadSettingError: a value is not a valid setting.
@@ -384,7 +381,7 @@ class Run:
         *,
         aim: Aim = "balanced",
         gc_cpu_target: str | float | None = None,
-        evidence: Sequence[Run] = (),
+        evidence: Run | Sequence[Run] = (),
     ) -> pl.DataFrame:
         """Recommends settings (`schema.RECOMMENDATIONS`), the best first.
 
@@ -409,8 +406,12 @@ class Run:
         baseline = self._with_evidence(evidence)
         return recommend(baseline, aim=objective, gc_cpu_target=target)
 
-    def _with_evidence(self, evidence: Sequence[Run]) -> Baseline:
-        others = tuple(run.advice.baseline for run in evidence)
+    def _with_evidence(self, evidence: Run | Sequence[Run]) -> Baseline:
+        runs = tuple(evidence) if isinstance(evidence, Iterable) else (evidence,)
+        if not all(isinstance(run, Run) for run in runs):
+            expected = "runs of the same program, such as [gca.read(path)]"
+            raise BadSettingError(argument="evidence", value=str(evidence), expected=expected)
+        others = tuple(run.advice.baseline for run in runs)
         return replace(self._advice.baseline, evidence=others)
 
     def check(self, *conditions: str) -> list[Check]:
@@ -433,6 +434,11 @@ class Run:
     @cached_property
     def _report(self) -> Report:
         return Report(self._analysis, self._advice)
+
+    def with_notes(self, change: Callable[[str], str]) -> Run:
+        """Returns the run with each note about reading its inputs as `change` returns it."""
+        log = replace(self._log, notes=tuple(map(change, self._log.notes)))
+        return Run(log, self._given, self._thresholds, self._slo)
 
     def _only_dumps(self, which: pl.Expr) -> Run:
         """Returns the run of the processes that match a condition, with their dumps."""
@@ -481,15 +487,6 @@ class Run:
 def _rows(name: str, values: Sequence[PostMortem | Memory]) -> pl.DataFrame:
     rows = [each.to_dict() for each in values]
     return pl.DataFrame(rows, schema=schema.polars_schema(name), orient="row")
-
-
-def _process_numbers(table: pl.DataFrame) -> str:
-    numbers = table["process"].to_list()
-    if not numbers:
-        return "a log with GC cycles, because this one has no process"
-    if len(numbers) == 1:
-        return f"{numbers[0]}, the only process"
-    return f"a process from {numbers[0]} to {numbers[-1]}"
 
 
 def _notebook_cell(report: Report) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import SupportsFloat
 
 from gctrace_analyzer.errors import BadSettingError
 
@@ -14,6 +15,9 @@ MIB = 1 << 20
 
 IN_GIB_FROM_MIB = 10 * 1024
 """MiB. Sizes from here on are shown in GiB."""
+
+PIB_IN_MIB = 1 << 30
+"""No program has so much memory: a number like this is in bytes."""
 
 MOST_GOGC = 100_000.0
 """The largest GOGC accepted: with a goal of a thousand times the live heap, GC is in effect off."""
@@ -40,15 +44,14 @@ def size_mib(value: str | float, *, argument: str = "size") -> float:
     """Returns a size in MiB; a number is read as MiB, and a string must have a unit.
 
     Raises:
-        BadSettingError: not a number, or the unit is missing or unknown.
+        BadSettingError: not a size, the unit is missing or unknown, or a number from 1 PiB on,
+            which is a number of bytes.
 
     >>> size_mib("1GiB"), size_mib("512Mi"), size_mib(64), size_mib("1.5g"), size_mib("0")
     (1024.0, 512.0, 64.0, 1536.0, 0.0)
     """
     if not isinstance(value, str):
-        if math.isfinite(value) and value >= 0:
-            return float(value)
-        raise BadSettingError(argument, str(value), "a size of 0 or more")
+        return _number_of_mib(value, argument)
     match = _SIZE.fullmatch(value)
     if match is None:
         raise BadSettingError(argument, value, "a size such as 512MiB, 1.5GiB or 2Gi")
@@ -59,6 +62,22 @@ def size_mib(value: str | float, *, argument: str = "size") -> float:
     if factor is None:
         raise BadSettingError(argument, value, "a size in KiB, MiB, GiB or TiB")
     return float(number) * factor / MIB
+
+
+def _number_of_mib(value: object, argument: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
+        raise BadSettingError(argument, str(value), "a size such as 512MiB, or a number of MiB")
+    size = float(value)
+    if not (math.isfinite(size) and size >= 0):
+        raise BadSettingError(argument, str(value), "a size of 0 or more")
+    if size >= PIB_IN_MIB:
+        raise BadSettingError(
+            argument,
+            str(value),
+            "a size below 1 PiB: a number without a unit is in MiB",
+            f"{size / MIB:.0f}MiB",
+        )
+    return size
 
 
 def positive_size_mib(
@@ -139,8 +158,12 @@ def duration_s(value: str | float, *, argument: str = "duration") -> float:
     >>> duration_s("90s"), duration_s("1m30s"), duration_s("250ms"), duration_s(2)
     (90.0, 90.0, 0.25, 2.0)
     """
-    if isinstance(value, int | float) and math.isfinite(value) and value >= 0:
-        return float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if math.isfinite(value) and value >= 0:
+            return float(value)
+        raise BadSettingError(
+            argument, str(value), "a duration such as 90s, or seconds from 0 on"
+        )
     text = str(value)
     total, at = 0.0, 0
     while match := _DURATION_PART.match(text, at):
@@ -268,6 +291,8 @@ def gogc_percent(value: str | float | None, *, argument: str = "gogc") -> float 
     if value is None or (isinstance(value, str) and value.strip().lower() == "off"):
         return None
     expected = f"a percentage from 0 to {MOST_GOGC:,.0f}, or off"
+    if isinstance(value, bool):
+        raise BadSettingError(argument, str(value), expected)
     try:
         percent = float(value)
     except (TypeError, ValueError) as err:

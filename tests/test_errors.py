@@ -133,6 +133,63 @@ def test_the_built_in_exceptions_can_be_caught(
         call()
 
 
+LOG = "samples/steady-go1.26.log"
+untyped: Any = gca
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda _: untyped.compare([], LOG), "before"),
+        (lambda _: untyped.compare(LOG, ()), "after"),
+        (lambda _: untyped.sweep([LOG, LOG]), "settings"),
+        (lambda _: untyped.sweep({"a": LOG, "b": []}), "settings"),
+        (lambda _: untyped.overlay({"a": LOG}), "runs"),
+        (lambda _: untyped.overlay({}), "runs"),
+        (lambda run: untyped.overlay([run, run]), "runs"),
+        (lambda run: untyped.side_by_side(run), "runs"),
+        (lambda _: untyped.read(LOG, tz=3), "tz"),
+        (lambda _: untyped.read(LOG, kind=3), "kind"),
+        (lambda _: untyped.read(LOG, slo="pause=2ms"), "slo"),
+        (lambda _: untyped.read(LOG, thresholds="x.toml"), "thresholds"),
+        (lambda run: run.process("0"), "process"),
+        (lambda run: run.process(0.0), "process"),
+        (lambda run: run.process(False), "process"),
+        (lambda run: run.table(3), "table"),
+        (lambda run: run.windows(every="abc"), "every"),
+        (lambda run: run.windows("0s"), "every"),
+        (lambda run: run.between("0.5s..1s"), "begin"),
+        (lambda run: run.between(None, 1), "begin"),
+        (lambda run: run.between(0, None), "end"),
+        (lambda run: run.between(0, "soon"), "end"),
+        (lambda run: run.check(["stw_p99_ms>1"]), "condition"),
+        (lambda _: untyped.compare(LOG, LOG).check(["stw_p99_ms>1"]), "condition"),
+        (lambda run: run.whatif(evidence=[LOG]), "evidence"),
+        (lambda run: run.recommend(evidence=LOG), "evidence"),
+        (lambda run: run.recommend(evidence=3), "evidence"),
+        (lambda run: run.recommend(aim=3), "aim"),
+        (lambda run: run.plot.timeline(ax=1), "ax"),
+        (lambda run: run.plot.timeline(ax=[1, 2, 3, 4, 5]), "ax"),
+        (lambda run: run.plot.timeline(panel=3), "panel"),
+        (lambda run: run.plot.timeline(bins=0), "bins"),
+        (lambda run: run.plot.draw("pauses", bins="5"), "bins"),
+        (lambda run: untyped.overlay({"a": run}, bins=1), "bins"),
+        (lambda _: untyped.read(LOG, gogc=True), "gogc"),
+        (lambda _: untyped.read(LOG, memory_limit=True), "memory_limit"),
+        (lambda _: untyped.read(LOG, memory_limit=[1]), "memory_limit"),
+        (lambda _: untyped.read(LOG, cpu_limit=True), "cpu_limit"),
+        (lambda run: run.whatif(gogc=True), "gogc"),
+        (lambda run: run.windows(every=True), "every"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_a_bad_setting(
+    call: Callable[[gca.Run], Any], argument: str
+) -> None:
+    with pytest.raises(gca.BadSettingError) as caught:
+        call(gca.read(LOG))
+    assert caught.value.argument == argument
+
+
 def test_the_tree_in_the_documentation_is_the_tree_in_the_code() -> None:
     from tests.conftest import ROOT
 

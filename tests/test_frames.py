@@ -100,6 +100,50 @@ def test_a_frame_of_something_else_is_a_clear_error() -> None:
         gca.from_frame([1, 2])
 
 
+def test_cycles_out_of_order_are_refused(form: Callable[[pl.DataFrame], Any]) -> None:
+    shuffled = form(gca.cycles(LOG).sort("stw_sweep_term_ms"))
+    wrong = (
+        r"gc_num 2 after gc_num 14 of process 0, in row 1 .*\n.*\.sort\(.process., .gc_num.\)"
+    )
+    with pytest.raises(gca.BadSettingError, match=wrong):
+        gca.from_frame(shuffled)
+    with pytest.raises(gca.BadSettingError, match=wrong):
+        gca.add_metrics(shuffled)
+
+
+def test_two_logs_with_one_process_number_are_refused() -> None:
+    first, second = gca.cycles(LOG), gca.cycles(str(SAMPLES / "ballast-go1.26.log"))
+    for both in (pl.concat([first, second]), pl.concat([first, second]).sort("gc_num")):
+        with pytest.raises(gca.BadSettingError, match="each log a process number of their own"):
+            gca.from_frame(both)
+        with pytest.raises(gca.BadSettingError, match="each log a process number of their own"):
+            gca.add_metrics(both)
+    own = pl.concat([first, second.with_columns(pl.col("process") + 1)])
+    assert gca.from_frame(own).processes["cycles"].to_list() == [len(first), len(second)]
+    mixed = own.sort("start_s")
+    assert gca.from_frame(mixed).summary().cycles == len(own)
+
+
+@pytest.mark.parametrize("folder", ["inputs", "gctrace", "wild", "broken", "real"])
+def test_what_was_read_is_in_order(folder: str) -> None:
+    logs = 0
+    for path in sorted((CORPUS / folder).rglob("*")):
+        if not path.is_file() or path.suffix in (".json", ".md"):
+            continue
+        try:
+            cycles = gca.cycles(str(path))
+        except gca.GctraceError:
+            continue
+        logs += 1
+        assert len(gca.from_frame(cycles).cycles) == len(gca.add_metrics(cycles))
+    assert logs
+
+
+def test_order_cannot_be_seen_without_numbers() -> None:
+    frame = gca.cycles(LOG).with_columns(gc_num=pl.lit(None, pl.Int64))
+    assert len(gca.add_metrics(frame)) == len(frame)
+
+
 def test_integers_with_gaps_stay_integers_in_pandas() -> None:
     frame = gca.read(str(CORPUS / "gctrace/pre-1.9/go1.4.log")).to_pandas()
     assert frame["heap_goal_mib"].dtype == "Int64"

@@ -105,6 +105,15 @@ def test_invalid_sizes_are_refused(text: str) -> None:
         units.size_mib(text)
 
 
+@pytest.mark.parametrize("argument", ["memory_limit", "container_limit", "ballast", "off_heap"])
+def test_a_number_of_bytes_is_refused_where_mib_are_meant(argument: str) -> None:
+    limits: dict[str, Any] = {argument: 1 << 30}
+    with pytest.raises(gca.BadSettingError, match="a number without a unit is in MiB") as found:
+        gca.read("samples/steady-go1.26.log", **limits)
+    assert (found.value.argument, found.value.suggestion) == (argument, "1024MiB")
+    assert units.size_mib((1 << 30) - 1) == (1 << 30) - 1
+
+
 @pytest.mark.parametrize("value", ["1.5GiB", "1073741824", "900M", "1gib", "0MiB", 0])
 def test_limits_that_cannot_be_set_are_refused(value: str | float) -> None:
     with pytest.raises(gca.BadSettingError):

@@ -214,6 +214,9 @@ def condition(text: str, figures: Sequence[str], *, changes: bool = False) -> Co
         BadSettingError: the text has none of these forms, or names an unknown figure or
             finding.
     """
+    if not isinstance(text, str):
+        several = "conditions as text, each an argument of its own: check('stw_p99_ms>2')"
+        raise _bad_condition(str(text), several)
     if match := _WORD.fullmatch(text):
         return _word_condition(text.strip(), match[1], match[2], figures, changes=changes)
     match = _FIGURE.fullmatch(text)
@@ -222,17 +225,24 @@ def condition(text: str, figures: Sequence[str], *, changes: bool = False) -> Co
         raise _bad_condition(text, example + (" or gc_cpu_share>+10%" if changes else ""))
     figure, comparison, sign, number, unit = match.groups()
     _require_known(figure, figures)
-    if not sign or (sign == "-" and not changes):
-        limit = _limit(text, figure, number, unit) * (-1 if sign else 1)
-        return FigureCondition(text, figure, comparison, limit)
-    if not changes:
+    is_change = changes and bool(sign)
+    if sign == "+" and not changes:
         raise _bad_condition(
             text,
             "a limit without a +, because one run has no change; compare two runs instead",
         )
-    relative = unit == "%"
+    relative = is_change and unit == "%"
     limit = float(number) / 100 if relative else _limit(text, figure, number, unit)
-    return ChangeCondition(text, figure, comparison, -limit if sign == "-" else limit, relative)
+    limit = -limit if sign == "-" else limit
+    if not relative and _is_beyond_shares(figure, comparison, limit):
+        raise _bad_condition(
+            text,
+            f"a limit that can be reached: {figure} is a share from 0 to 1",
+            None if unit else f"{figure}{comparison}{sign}{number}%",
+        )
+    if is_change:
+        return ChangeCondition(text, figure, comparison, limit, relative)
+    return FigureCondition(text, figure, comparison, limit)
 
 
 def _word_condition(
@@ -278,11 +288,24 @@ def _change_text(value: float, *, relative: bool) -> str:
     return f"{percent:+,.0f} %" if abs(percent) >= 100 else f"{percent:+.3g} %"
 
 
+def _is_share(figure: str) -> bool:
+    return "share" in figure
+
+
+def _is_beyond_shares(figure: str, comparison: str, limit: float) -> bool:
+    """Returns whether no share, and no change of one, lies on the other side of the limit.
+
+    A check with such a limit would pass or fail for ever: 10 was meant as 10 %.
+    """
+    is_end = (comparison, limit) in ((">", 1.0), ("<", -1.0))
+    return _is_share(figure) and (abs(limit) > 1 or is_end)
+
+
 def _limit(text: str, figure: str, number: str, unit: str) -> float:
     """Returns the limit in the unit of the figure, which its name ends with."""
     if not unit:
         return float(number)
-    if unit in ("%", "pp") and "share" in figure:
+    if unit in ("%", "pp") and _is_share(figure):
         return float(number) / 100
     if figure.endswith("_ms"):
         return 1000 * units.duration_s(number + unit, argument="condition")

@@ -158,7 +158,7 @@ def given_settings(
 
 def _cpus(value: float) -> float:
     try:
-        cpus = float(value)
+        cpus = 0.0 if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         cpus = 0.0
     if not 0 < cpus < math.inf:

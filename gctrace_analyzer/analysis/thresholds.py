@@ -446,16 +446,15 @@ def _limit(quantity: Quantity, value: str | float) -> float:
     text = str(value).strip()
     try:
         if quantity == "pause":
-            limit = 1000 * units.duration_s(value, argument="slo")
+            limit = 1000 * units.duration_s(text) if text[-1:].isalpha() else -1.0
         else:
             limit = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
     except (ValueError, BadSettingError):
         limit = -1.0
     if limit <= 0 or (quantity == "gc_cpu" and limit >= 1):
-        example = "pause=2ms" if quantity == "pause" else "gc_cpu=5%"
-        raise BadSettingError(
-            argument="slo", value=f"{quantity}={text}", expected=f"a limit such as {example}"
-        )
+        how = "with its unit, such as pause=2ms" if quantity == "pause" else "such as gc_cpu=5%"
+        given = f"{quantity}={text}"
+        raise BadSettingError(argument="slo", value=given, expected=f"a limit {how}")
     return limit
 
 

@@ -24,6 +24,23 @@ MOST_WINDOWS = 1_000_000
 """More windows than this are requested only by mistake, for example with a wrong unit."""
 
 
+def check_length(length_s: float, span_s: float, span: str) -> None:
+    """Refuses a length of windows that is not above 0 or far too short.
+
+    Args:
+        length_s: the length of a window.
+        span_s: how long the input is.
+        span: the same as a noun, for the message.
+
+    Raises:
+        BadSettingError: there is no window of this length, or there are over a million.
+    """
+    if length_s > 0 and span_s / length_s <= MOST_WINDOWS:
+        return
+    expected = f"a duration above 0 that fits {span}"
+    raise BadSettingError(argument="every", value=f"{length_s:g}s", expected=expected)
+
+
 def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> pl.DataFrame:
     """Returns the figures of windows of `length_s` (`schema.WINDOWS`).
 
@@ -44,9 +61,7 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     begin_s = pl.coalesce(pl.col("end_s") - pl.col("elapsed_s"), "start_s")
     spans = timed.group_by("process").agg(span=pl.col("end_s").max() - begin_s.min())
     span = spans.select(pl.col("span").max()).item() or 0.0
-    if not length_s > 0 or span / length_s > MOST_WINDOWS:
-        expected = f"a duration that fits the log's {span:g} s"
-        raise BadSettingError(argument="window", value=f"{length_s:g}s", expected=expected)
+    check_length(length_s, span, f"the log's {span:g} s")
     pieces = pl.concat([divided(part, length_s) for part in _ranges(timed)], how="diagonal")
     sums = [name for name in pieces.columns if name not in ("process", "window")]
     totals = pieces.group_by("process", "window").agg(pl.col(sums).sum())

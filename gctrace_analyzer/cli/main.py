@@ -35,6 +35,9 @@ file of that name is given as `./compare`."""
 _ON_SERVERS = ("compare", "fleet")
 """The commands that take prometheus+http://… in place of files."""
 
+_ON_FILES = ("report", "recommend", "whatif", "watch")
+"""The commands that take files only."""
+
 _USAGE_ERRORS = (BadSettingError, MissingExtraError, UnwritableOutputError)
 
 
@@ -115,9 +118,31 @@ def _run(words: list[str]) -> int:
 
 def run_command(name: str, words: list[str]) -> int:
     """Runs one of `VERBS`, or `report`, the command that users call without a name."""
+    if name in _ON_FILES:
+        _refuse_servers(words)
     # Imported only now, so that `--help` does not wait for the frame library.
     code: int = import_module(module_of(name, words)).run(words)
     return code
+
+
+def _refuse_servers(words: list[str]) -> None:
+    """Refuses prometheus+http://… in place of a file, with the command that takes it.
+
+    Raises:
+        BadSettingError: one of the words is the URL of a server.
+    """
+    own = words[: words.index("--")] if "--" in words else words
+    for word in own:
+        if word.lower().startswith("prometheus+http"):
+            from gctrace_analyzer.prometheus.address import parse
+
+            # The URL without user and password.
+            url = parse(word).url
+            raise BadSettingError(
+                argument="origins",
+                value=f"prometheus+{url}",
+                expected=f"a file; for a server: gctrace-analyze prometheus {url}",
+            )
 
 
 def module_of(name: str, words: list[str]) -> str:

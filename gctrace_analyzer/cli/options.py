@@ -42,6 +42,15 @@ def as_option(argument: str, value: str | None = None) -> str:
     return option if value is None else f"{option} {value}"
 
 
+def with_options(note: str) -> str:
+    """Returns a note of the library with options in place of the arguments that it names.
+
+    >>> with_options("3 timestamps without a time zone; set `tz` to use them.")
+    '3 timestamps without a time zone; set --tz to use them.'
+    """
+    return re.sub("`(year|tz)`", lambda name: as_option(name[1]), note)
+
+
 def wrapped(message: str) -> str:
     """Returns a message in lines of at most 80 columns; commands to copy are not broken."""
     import textwrap

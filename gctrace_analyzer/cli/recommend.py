@@ -108,9 +108,23 @@ def command_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _refusal(log: Run) -> list[str]:
+    """Returns lines that say why there is no recommendation, and what to add to the input."""
+    from gctrace_analyzer.present.sections import verdict
+    from gctrace_analyzer.present.table import width
+
+    found = verdict.shown(log.report())
+    if found.level != "none" or not found.action:
+        return wrap(f"No recommendation: {log.advice.baseline.refused}.", width())
+    return [
+        *wrap(f"No recommendation. {found.sentence}", width()),
+        *wrap(f"▸ {found.action}", width(), subsequent_indent="  "),
+    ]
+
+
 def _lines(log: Run, rows: pl.DataFrame, evidence: list[Run]) -> Iterator[Line]:
     from gctrace_analyzer.present.sections import advice
-    from gctrace_analyzer.present.table import table, width
+    from gctrace_analyzer.present.table import table
     from gctrace_analyzer.present.text import fact_lines
 
     for text in fact_lines(log.report().facts):
@@ -118,7 +132,7 @@ def _lines(log: Run, rows: pl.DataFrame, evidence: list[Run]) -> Iterator[Line]:
     baseline = log.advice.baseline
     if not log.advice.is_available:
         yield ()
-        for text in wrap(f"No recommendation: {baseline.refused}.", width()):
+        for text in _refusal(log):
             yield ((text, ""),)
         return
     shown = advice.advice(rows)

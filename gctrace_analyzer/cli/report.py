@@ -24,17 +24,18 @@ from gctrace_analyzer.cli.options import (
     judging_options,
     read_options,
     whole_number,
+    with_options,
 )
 from gctrace_analyzer.cli.output import csv_text, format_of, parquet_bytes
 from gctrace_analyzer.cli.progress import reading, say_damage
 from gctrace_analyzer.cli.screen import Colors, to_a_reader, working
-from gctrace_analyzer.errors import NoDataError
+from gctrace_analyzer.errors import BadSettingError, NoDataError
 from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.schema import PlotName, TableName
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import polars as pl
@@ -50,6 +51,7 @@ SUFFIXES = {
 PLOTS: tuple[str, ...] = get_args(PlotName)
 TABLES: tuple[str, ...] = get_args(TableName)
 PICTURES = ("png", "svg")
+ROWS = ("csv", "jsonl", "parquet")
 _ROWS_PER_WRITE = 65_536
 _NEXT = (
     ("Next: ", "bold"),
@@ -65,8 +67,9 @@ them, and which GOGC and GOMEMLIMIT to set.
 
 Reads gctrace output from every Go version, also between other log lines, in
 the log formats of journald, Docker and Kubernetes, and compressed; formats are
-detected automatically. Several files are read as parts of one log, in the
-order given, and can include MemStats dumps and OOM kill messages.
+detected automatically. Several files are read as one log: give the parts of a
+rotated log from the oldest to the newest, and MemStats dumps and OOM kill
+messages in any order.
 
 commands:
 """
@@ -111,8 +114,36 @@ def validated(args: argparse.Namespace) -> list[tuple[Path, str]]:
     Invalid conditions and files raise an error before anything is read.
     """
     outputs = [(path, format_of(path, SUFFIXES)) for path in args.output]
+    kinds = {kind for _, kind in outputs}
+    if printed := _printed(args):
+        kinds.add(printed)
+    _refuse_ignored("table", args.table, kinds, ROWS)
+    _refuse_ignored("plot", args.plot, kinds, PICTURES)
     _validate_conditions(args)
     return outputs
+
+
+def _printed(args: argparse.Namespace) -> str | None:
+    """Returns the format to print; None if the result only goes to files."""
+    if args.output and not args.format:
+        return None
+    return args.format or ("csv" if args.table else "text")
+
+
+def _refuse_ignored(
+    option: str, name: str | None, kinds: set[str], takes: Sequence[str]
+) -> None:
+    """Refuses an option that none of the formats uses, which would give something else."""
+    if name is None or kinds & set(takes):
+        return
+    formats = [f"-f {kind}" for kind in takes if kind in FORMATS]
+    files = [f"-o FILE{suffix}" for suffix, kind in SUFFIXES.items() if kind in takes]
+    *others, last = [*formats, *files]
+    raise BadSettingError(
+        argument=option,
+        value=name,
+        expected=f"also a format that can be one {option}: {', '.join(others)} or {last}",
+    )
 
 
 def deliver(whole: Run, args: argparse.Namespace, outputs: list[tuple[Path, str]]) -> int:
@@ -124,15 +155,14 @@ def deliver(whole: Run, args: argparse.Namespace, outputs: list[tuple[Path, str]
         code = fail_on.report_checks(args, view.check(*args.fail_on)) or code
     page = Page(_command(args.words), light=args.light, theme=args.theme)
     for path, kind in outputs:
-        name = args.plot if kind in PICTURES else table
+        name = args.plot or PLOTS[0] if kind in PICTURES else table
         with working("analysing and drawing" if kind in ("html", *PICTURES) else "analysing"):
             write_atomically(
                 path, partial(write, view, kind, name, page=page, safe=args.csv_safe)
             )
-    if not outputs or args.format:
+    if printed := _printed(args):
         with to_a_reader():
-            kind = args.format or ("csv" if args.table else "text")
-            _print(view, kind, table, Colors.of(args), page, safe=args.csv_safe)
+            _print(view, printed, table, Colors.of(args), page, safe=args.csv_safe)
     return code
 
 
@@ -208,7 +238,6 @@ def add_report(parser: Parser) -> None:
         "--plot",
         type=OneOf("plot", PLOTS),
         metavar="PLOT",
-        default="timeline",
         help=f"plot to write as png or svg: {', '.join(PLOTS)} (default: timeline)",
     )
     output.add_argument(
@@ -256,7 +285,7 @@ def _read(args: argparse.Namespace) -> Run:
             **read_options(args),
         )
     say_damage(run)
-    return run
+    return run.with_notes(with_options)
 
 
 def _selected(whole: Run, args: argparse.Namespace) -> Run:

@@ -6,12 +6,14 @@ different processes. Within one such identity, `chains` finds them by numbers an
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import contradictions
 from gctrace_analyzer.ingest.chains import is_one_process, only_process, process_of
 from gctrace_analyzer.ingest.clock import MOSTLY, falls
@@ -69,6 +71,26 @@ def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> 
         .alias("ended_by"),
     )
     return schema.conform("processes", table)
+
+
+def known_number(processes: pl.DataFrame, number: object) -> int:
+    """Returns the number of a process that is in the table.
+
+    Raises:
+        BadSettingError: not a number, or no process has it.
+    """
+    numbers = processes["process"].to_list()
+    is_number = hasattr(number, "__index__") and not isinstance(number, bool)
+    if is_number and (found := operator.index(number)) in numbers:  # type: ignore[arg-type]
+        return found
+    if not numbers:
+        expected = "a log with GC cycles, because this one has no process"
+    elif len(numbers) == 1:
+        expected = f"{numbers[0]}, the only process"
+    else:
+        expected = f"a process from {numbers[0]} to {numbers[-1]}"
+    kind = "" if is_number or not numbers else f", as a number, not a {type(number).__name__}"
+    raise BadSettingError(argument="process", value=str(number), expected=expected + kind)
 
 
 def go_versions(formats: Iterable[str]) -> tuple[str | None, str | None]:

@@ -286,6 +286,8 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
         hint = f"Looked for it in {path.parent if path.is_absolute() else Path.cwd()}."
         if "\n" in str(origin):
             hint = "It is a text, not a path: read io.StringIO(text) instead."
+        elif "://" in str(origin):
+            hint = "It is a URL, but only files are read: save what is there to a file first."
         raise MissingInputError(str(origin), problem, hint) from err
     except IsADirectoryError as err:
         problem, hint = "a folder, not a log", f"Name the files in it: {path / '*.log'}"

@@ -100,6 +100,7 @@ def test_a_second_log_makes_predictions_near_it_better() -> None:
     for name in ("gc_per_s", "heap_peak_mib"):
         errors = [abs(rows[name][0] / measured[name] - 1) for rows in (alone, both)]
         assert errors[1] < errors[0], name
+    assert now.whatif(gogc=400, evidence=other).equals(both)
     assert now.whatif(evidence=[other]).equals(now.whatif())
     assert now.recommend(aim="cpu", evidence=[other])["gain_gc_cpu_share"].null_count() == 1
 

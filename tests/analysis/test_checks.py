@@ -31,12 +31,14 @@ limits = st.decimals(0, 10**6, places=3).map(float)
 
 figures = st.sampled_from(FIGURES)
 
+numbers = st.sampled_from([name for name in FIGURES if "share" not in name])
+
 conditions = st.one_of(
-    st.builds(FigureCondition, st.just(""), figures, comparisons, limits),
+    st.builds(FigureCondition, st.just(""), numbers, comparisons, limits),
     st.builds(
         ChangeCondition,
         st.just(""),
-        figures,
+        numbers,
         comparisons,
         limits,
         relative=st.just(value=False),
@@ -239,6 +241,38 @@ def test_what_a_condition_cannot_be_is_explained_with_an_example(
     with pytest.raises(BadSettingError) as found:
         condition(text, FIGURES, changes=changes)
     assert expected in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "suggestion"),
+    [
+        ("gc_cpu_share>10", False, "gc_cpu_share>10%"),
+        ("gc_cpu_share >= 2.5", False, "gc_cpu_share>=2.5%"),
+        ("gc_cpu_share>1", False, "gc_cpu_share>1%"),
+        ("stw_share<5", False, "stw_share<5%"),
+        ("gc_cpu_share>10", True, "gc_cpu_share>10%"),
+        ("gc_cpu_share>+10", True, "gc_cpu_share>+10%"),
+        ("assist_share_of_cpu<-20", True, "assist_share_of_cpu<-20%"),
+        ("gc_cpu_share>1000%", False, None),
+        ("gc_cpu_share>+150pp", True, None),
+    ],
+)
+def test_a_limit_that_no_share_reaches_was_meant_in_percent(
+    text: str, changes: bool, suggestion: str | None
+) -> None:
+    with pytest.raises(BadSettingError, match="is a share from 0 to 1") as found:
+        condition(text, FIGURES, changes=changes)
+    assert found.value.suggestion == suggestion
+    if suggestion:
+        condition(suggestion, FIGURES, changes=changes)
+
+
+@pytest.mark.parametrize("figure", [name for name in FIGURES if "share" in name])
+def test_limits_that_a_share_can_reach_are_accepted(figure: str) -> None:
+    for limit in (">0.1", ">=1", "<1", "==0", ">=100%", "<100%", ">0", ">99.9%"):
+        condition(figure + limit, FIGURES)
+    for limit in (">+0.1", "<-0.1", ">+50pp", ">+1000%", "<-100%", ">=-1", ">=+1"):
+        condition(figure + limit, FIGURES, changes=True)
 
 
 def test_the_nearest_name_is_suggested() -> None:

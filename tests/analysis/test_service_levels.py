@@ -39,6 +39,12 @@ def test_a_wrong_service_level_is_refused(bad: dict[str, Any]) -> None:
         gca.read(STEADY, slo=bad)
 
 
+@pytest.mark.parametrize("limit", ["2", "0.5", 2, 0.002, True])
+def test_a_limit_of_pauses_needs_its_unit(limit: Any) -> None:
+    with pytest.raises(gca.BadSettingError, match="a limit with its unit, such as pause=2ms"):
+        gca.read(STEADY, slo={"pause": limit})
+
+
 def test_the_share_of_pauses_within_the_limit_is_counted(tmp_path: Any) -> None:
     path = tmp_path / "run.log"
     path.write_text(log_with(*[0.1] * 30, 3.0, 4.0))

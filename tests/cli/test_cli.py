@@ -82,7 +82,18 @@ def complaint(
         ([STEADY, "--process", "7"], "Expected 0, the only process."),
         ([TWO, "--process", "7"], "Expected a process from 0 to 1."),
         ([STEADY, "--table", "oom_kils"], "Did you mean oom_kills?"),
+        ([STEADY, "--table", "cylces"], "Did you mean cycles?"),
         ([STEADY, "--plot", "timline"], "Did you mean timeline?"),
+        ([STEADY, "-f", "md", "--table", "pauses"], "'pauses' for --table.\n  Expected also"),
+        ([STEADY, "-o", "run.json", "--table", "pauses"], "-f csv, -f jsonl, -o FILE.jsonl"),
+        ([STEADY, "-o", "run.svg", "--table", "pauses"], "-f csv, -f jsonl, -o FILE.jsonl"),
+        ([STEADY, "--plot", "pauses"], "-o FILE.png or -o FILE.svg"),
+        (
+            ["prometheus+http://me:pw@localhost:1"],
+            "for a server: gctrace-analyze prometheus http://localhost:1",
+        ),
+        (["recommend", "prometheus+https://x/prometheus"], "prometheus https://x/prometheus"),
+        ([STEADY, "-o", "run.html", "--plot", "pauses"], "-o FILE.png or -o FILE.svg"),
         ([STEADY, "--kind", "logs"], "Did you mean log?"),
         ([STEADY, "--fail-on", "finding:limit-trash"], "Did you mean limit-thrash?"),
         ([STEADY, "--fail-on", "stw_p9_ms>2"], "Did you mean stw_p99_ms?"),
@@ -259,6 +270,28 @@ def test_every_table_in_every_row_format(
     assert capsysbinary.readouterr().out.count(b"\n") == rows
 
 
+def test_a_table_needs_only_one_format_that_has_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, picture = tmp_path / "run.html", tmp_path / "run.svg"
+    words = [
+        "-o",
+        str(page),
+        "-o",
+        str(picture),
+        "--plot",
+        "mmu",
+        "-f",
+        "csv",
+        "--table",
+        "mmu",
+    ]
+    assert main([STEADY, *words]) == 0
+    assert capsys.readouterr().out.startswith("process,window_ms")
+    assert "Minimum mutator utilization" in picture.read_text()
+    assert page.exists()
+
+
 def test_format_and_output_together_print_and_save(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -279,6 +312,37 @@ def test_an_output_that_fails_leaves_the_old_one(
     monkeypatch.setattr("gctrace_analyzer.present.markdown.dumps", interrupted)
     assert main([STEADY, "-o", str(path)]) == 130
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
+
+
+@pytest.mark.parametrize(
+    ("time", "options", "arguments"),
+    [
+        ("2026-02-03 02:30:00", "--tz", "`tz`"),
+        ("Feb  3 02:30:00 host api[7]:", "--year and --tz", "`year` and `tz`"),
+    ],
+)
+@pytest.mark.parametrize("verb", [[], ["watch"]])
+def test_notes_name_options_as_they_are_typed(
+    time: str,
+    options: str,
+    arguments: str,
+    verb: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log = tmp_path / "local.log"
+    log.write_text(
+        "".join(f"{time} {line}\n" for line in Path(STEADY).read_text().splitlines())
+    )
+    if verb:
+        done = command("watch", "-", input=log.read_text())
+        shown = done.stdout + done.stderr
+    else:
+        assert main([str(log)]) == 0
+        shown = capsys.readouterr().out
+    assert f"set {options} to use them" in " ".join(shown.split())
+    assert arguments not in shown
+    assert f"set {arguments} to use them" in str(gca.read(log).summary().warnings)
 
 
 def test_between_and_process_narrow_everything(
@@ -553,6 +617,17 @@ def test_a_log_without_cycles_gives_no_recommendation(
     path.write_text(LINES["gc18"][:50] + "\n")
     assert main(["recommend", str(path)]) == 3
     assert "No recommendation" in capsys.readouterr().out
+
+
+def test_one_scrape_gives_no_recommendation_but_says_what_to_add(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "metrics.txt"
+    path.write_text("go_memstats_heap_inuse_bytes 6e7\ngo_gc_duration_seconds_count 42\n")
+    assert main(["recommend", str(path)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "No recommendation. The input has sizes of memory, but not what GC costs." in shown
+    assert "record several dumps with their times" in shown
 
 
 def test_explain_knows_findings_by_id_and_by_name(capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,6 +60,22 @@ def test_a_run_fails_on_the_conditions_that_it_meets(
     assert bool(out) == (code < 2)
 
 
+@pytest.mark.parametrize(
+    ("words", "suggestion"),
+    [
+        ([STEADY, "--fail-on", "gc_cpu_share>10"], "gc_cpu_share>10%"),
+        (["compare", STEADY, DOUBLED, "--fail-on", "gc_cpu_share>+10"], "gc_cpu_share>+10%"),
+    ],
+)
+def test_a_check_that_could_never_fail_is_wrong_usage(
+    words: list[str], suggestion: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    message = capsys.readouterr().err
+    assert "gc_cpu_share is a share from 0 to 1" in message
+    assert f"Did you mean {suggestion}?" in message
+
+
 def test_an_unknown_figure_is_reported_with_the_known_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -52,6 +52,7 @@ def test_a_file_of_thresholds_needs_no_table(
     ("words", "message"),
     [
         (("--slo", "pause"), "--slo"),
+        (("--slo", "pause=2"), "a limit with its unit, such as pause=2ms"),
         (("--slo", "latency=2ms"), "--slo"),
         (("--thresholds", "none.toml"), "none.toml"),
     ],

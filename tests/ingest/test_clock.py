@@ -56,6 +56,16 @@ def test_a_timestamp_that_the_time_zone_skips_is_counted() -> None:
     )
 
 
+def test_a_time_zone_may_be_an_object_as_well_as_a_name() -> None:
+    text = "".join(f"2026-02-03 02:30:0{n} {line}\n" for n, line in enumerate(records(3)))
+    named, given = (
+        gca.read(io.BytesIO(text.encode()), tz=tz).cycles["logged_at"]
+        for tz in ("Europe/Berlin", ZoneInfo("Europe/Berlin"))
+    )
+    assert given[0] == datetime(2026, 2, 3, 1, 30, tzinfo=UTC)
+    assert given.equals(named)
+
+
 def test_a_log_without_a_year_in_reverse_order_is_dated_forwards() -> None:
     lines = [f"Feb  3 10:00:0{n} host api[7]: {line}" for n, line in enumerate(records(5))]
     run = gca.read(io.BytesIO(("\n".join(lines[::-1]) + "\n").encode()), year=2026)

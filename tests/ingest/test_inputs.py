@@ -10,7 +10,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.errors import GctraceError
-from tests.conftest import CORPUS
+from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.corpus import INPUTS, expectation, named, read
 
 if TYPE_CHECKING:
@@ -102,3 +102,22 @@ def test_unreadable_inputs_explain_why(name: str) -> None:
         gca.read(CORPUS / "inputs" / "broken" / name)
     for word in (name, *BROKEN_ERRORS[name]):
         assert word in str(error.value)
+
+
+def test_parts_of_a_log_are_read_in_the_order_given(tmp_path: Path) -> None:
+    lines = (SAMPLES / "steady-go1.26.log").read_text().splitlines(keepends=True)
+    older, newer = tmp_path / "run.log.1", tmp_path / "run.log"
+    older.write_text("".join(lines[:20]))
+    newer.write_text("".join(lines[20:]))
+    assert gca.read(older, newer).processes["missing_cycles"].to_list() == [0]
+    assert len(gca.read(newer, older).processes) == 2
+
+
+def test_dumps_and_kills_may_come_before_or_after_the_log() -> None:
+    log, state = SAMPLES / "gomemlimit-paper.txt", SAMPLES / "gomemlimit-paper-inspect.txt"
+    runs = gca.read(log, state), gca.read(state, log)
+    assert runs[0].summary().to_dict() == runs[1].summary().to_dict()
+    assert len(runs[0].post_mortems()) == len(runs[1].post_mortems()) == 1
+    log, kill = SAMPLES / "leak-into-limit-go1.24.log", SAMPLES / "describe-pod.txt"
+    runs = gca.read(log, kill), gca.read(kill, log)
+    assert runs[0].summary().to_dict() == runs[1].summary().to_dict()

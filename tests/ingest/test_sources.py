@@ -409,6 +409,11 @@ def test_what_is_no_path_says_what_to_pass(tmp_path: Path) -> None:
         gca.read(tmp_path / "none.log")
 
 
+def test_the_error_about_a_url_says_that_only_files_are_read() -> None:
+    with pytest.raises(MissingInputError, match="It is a URL, but only files are read"):
+        gca.read("http://localhost/run.log")
+
+
 def test_a_parquet_file_says_how_it_is_read(tmp_path: Path) -> None:
     run = gca.read(logfile(tmp_path / "run.log", [LINES["gc18"]]))
     run.cycles.write_parquet(tmp_path / "cycles.parquet")

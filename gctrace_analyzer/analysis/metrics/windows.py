@@ -6,7 +6,6 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis import windows as windows_of
-from gctrace_analyzer.errors import BadSettingError
 
 
 def windows(intervals: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> pl.DataFrame:
@@ -26,9 +25,7 @@ def windows(intervals: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     if not intervals.width or intervals.is_empty():
         return schema.empty("windows")
     span = float(intervals["end_s"].max() or 0.0) - origin_s  # type: ignore[arg-type]
-    if not length_s > 0 or span / length_s > windows_of.MOST_WINDOWS:
-        expected = f"a duration that fits the {span:g} s of the input"
-        raise BadSettingError(argument="window", value=f"{length_s:g}s", expected=expected)
+    windows_of.check_length(length_s, span, f"the {span:g} s of the input")
     length, share = pl.col("length_s"), pl.col("gc_cpu_share")
     known = share.is_not_null()
     base = pl.col("gc_cpu_base")

@@ -20,6 +20,7 @@ from gctrace_analyzer.cli.options import (
     add_general,
     add_reading,
     read_options,
+    with_options,
 )
 from gctrace_analyzer.cli.output import format_of
 from gctrace_analyzer.cli.report import PICTURES, SUFFIXES, Page, write
@@ -84,7 +85,7 @@ def run(words: list[str]) -> int:
             stack.enter_context(_open_output(args.intervals)) if args.intervals else None
         )
         outcome = _watch(args, command, out)
-    whole = outcome.live.run() if outcome.live.lines else None
+    whole = outcome.live.run().with_notes(with_options) if outcome.live.lines else None
     has_data = whole is not None and not whole.is_empty
     if whole is not None and has_data:
         _print_report(args, whole, out)

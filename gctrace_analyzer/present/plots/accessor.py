@@ -15,7 +15,7 @@ from gctrace_analyzer.present.plots import (
     timeline,
 )
 from gctrace_analyzer.present.plots.axis import axis_of
-from gctrace_analyzer.present.plots.binning import BINS
+from gctrace_analyzer.present.plots.binning import BINS, checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,11 +63,11 @@ def described(report: Report, name: str, bins: int = BINS) -> Figure:
     """Returns the description of a plot, not yet drawn.
 
     Raises:
-        BadSettingError: there is no such plot.
+        BadSettingError: there is no such plot, or no such number of bins.
     """
     if name not in PLOTS:
         raise BadSettingError.unknown(argument="plot", value=name, valid=PLOTS)
-    return on(axis_of(report, bins=bins), report, name)
+    return on(axis_of(report, bins=checked(bins)), report, name)
 
 
 def on(axis: Axis, report: Report, name: str) -> Figure:

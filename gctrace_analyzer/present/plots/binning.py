@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import polars as pl
 
+from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.rows import complete
 
 BINS = 1000
 """About as many points as a wide screen can show."""
+
+
+def checked(bins: int) -> int:
+    """Returns the number of bins.
+
+    Raises:
+        BadSettingError: it is not a whole number, or less than 2.
+    """
+    if isinstance(bins, int) and not isinstance(bins, bool) and bins >= 2:
+        return bins
+    raise BadSettingError(
+        argument="bins", value=str(bins), expected="a whole number, 2 or more"
+    )
 
 
 def binned(points: pl.DataFrame, bins: int) -> pl.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from io import BytesIO
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -105,7 +106,14 @@ def _new_figure(**settings: Any) -> Any:
 
 
 def _on(figure: Figure, panels: Sequence[Panel], ax: Any) -> Any:
-    axes = [ax] if hasattr(ax, "plot") else list(getattr(ax, "flat", ax))
+    several = [ax] if hasattr(ax, "plot") else getattr(ax, "flat", ax)
+    axes = list(several) if isinstance(several, Iterable) else [several]
+    if not all(hasattr(each, "plot") for each in axes):
+        raise BadSettingError(
+            argument="ax",
+            value=str(ax),
+            expected="Axes of Matplotlib, one or one for each panel",
+        )
     if len(axes) < len(panels):
         raise BadSettingError(
             argument="ax",

@@ -62,5 +62,5 @@ def test_windows_begin_at_the_origin_and_are_of_each_process() -> None:
 
 @pytest.mark.parametrize("length_s", [0.0, -1.0, 4.9e-6, float("nan")])
 def test_a_length_that_does_not_fit_is_refused(length_s: float) -> None:
-    with pytest.raises(BadSettingError, match="a duration that fits the 5 s of the input"):
+    with pytest.raises(BadSettingError, match="a duration above 0 that fits the 5 s of the"):
         windows(interval_rows({}, {}), length_s, origin_s=5.0)
