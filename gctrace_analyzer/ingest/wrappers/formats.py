@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from gctrace_analyzer.ingest.gctrace.patterns import HEADS
+
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
 _SHORT = r"[A-Za-zÀ-ÿ]{3,4}\.? +\d{1,2} (?:\d{4} )?\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _FULL = (
@@ -28,19 +30,40 @@ _PRI = r"(?:<\d{1,3}>)?"
 _CALLER = r"(?: ?\[ *[CT]\d+ *\])?"
 _PRINTK = rf"\[ *(?P<monotonic_s>\d+\.\d{{3,9}})(?: *<[ \d.]*>)? *\]{_CALLER} "
 _LEVEL = r"(?:emerg|alert|crit|err|error|warn|warning|notice|info|debug)"
+_RECORD = f"(?:{'|'.join(head for head, _ in HEADS)})"
+# Names that Kubernetes appends something to: a random text, or the number in a stateful set.
+_POD = r"(?P<pod>[a-z0-9][a-z0-9.-]*-[a-z0-9]{1,10})"
+_NAMESPACE = r"(?P<namespace>[a-z0-9-]+)"
+_ANY_CONTAINER = r"(?P<container>[a-z0-9][a-z0-9-]*)"
+# No name that begins with `in`, to exclude `kube-proxy invoked oom-killer`, and not the `gc` of
+# a record that directly follows the name of a pod.
+_CONTAINER = r"(?P<container>(?:[a-fhj-z0-9]|i[a-mo-z0-9]|g[abd-z0-9-]|gc[a-z0-9-])[a-z0-9-]*)"
 
 
 @dataclass(frozen=True)
 class Wrapper:
-    """One log format; `name` is what users call it."""
+    """One log format.
+
+    Attributes:
+        name: what users call it.
+        pattern: describes the text before the message.
+        message: describes how the message must begin, for a prefix that could be any text. Such
+            a format is used only where most records have it.
+    """
 
     name: str
     pattern: str
+    message: str = ""
 
     @cached_property
     def regex(self) -> str:
         """The pattern, anchored, as a regular expression for Polars."""
-        return f"^(?:{ascii_only(self.pattern)})"
+        return f"^(?:{ascii_only(self.pattern)}){ascii_only(self.message)}"
+
+    @cached_property
+    def cutting(self) -> str:
+        """The same with the prefix as the group `wrapping`."""
+        return f"^(?P<wrapping>{ascii_only(self.pattern)}){ascii_only(self.message)}"
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
@@ -163,19 +186,19 @@ WRAPPERS = (
     Wrapper("syslog", rf"{_HOST} (?P<ident>[^\s\[\]:|]+) ?\[(?P<log_pid>\d+)\]: "),
     Wrapper("syslog", rf"{_HOST} (?P<ident>kernel): "),
     Wrapper("syslog", r"(?P<ident>[\w.@/-]+) ?\[(?P<log_pid>\d+)\]: "),
+    Wrapper("pod name", rf"{_POD} (?:(?P<at>{_ISO}) )?", _RECORD),
+    Wrapper("stern", rf"{_POD} {_ANY_CONTAINER} (?:(?P<at>{_ISO}) )?", _RECORD),
+    Wrapper("stern -A", rf"{_NAMESPACE} {_POD} {_ANY_CONTAINER} (?:(?P<at>{_ISO}) )?", _RECORD),
     Wrapper(
         "stern",
-        r"(?P<pod>[a-z0-9][a-z0-9.-]*-[a-z0-9]{4,10}) "
-        # No name that begins with `in`, to exclude `kube-proxy invoked oom-killer`.
-        r"(?P<container>(?:[a-hj-z0-9]|i[a-mo-z0-9])[a-z0-9-]*) "
-        rf"(?:(?P<at>{_ISO}) )?",
+        rf"(?P<pod>[a-z0-9][a-z0-9.-]*-[a-z0-9]{{4,10}}) {_CONTAINER} (?:(?P<at>{_ISO}) )?",
     ),
     Wrapper(
         "stern -A",
         # Pod names of deployments and stateful sets only, not any three words.
-        r"(?P<namespace>[a-z0-9-]+) "
+        rf"{_NAMESPACE} "
         r"(?P<pod>[a-z0-9][a-z0-9.-]*-(?:[a-z0-9]{6,10}-[a-z0-9]{5}|\d{1,3})) "
-        r"(?P<container>[a-z0-9][a-z0-9-]*) ",
+        rf"{_CONTAINER} ",
     ),
 )
 """The formats that wrap a line in a text prefix, specific ones before general ones."""

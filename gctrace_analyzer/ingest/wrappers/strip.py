@@ -7,6 +7,7 @@ Then each line is matched by itself, and a line that matches none of them stays 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ SAMPLE_LINES = 64
 SAMPLE_CHARS = 512
 DEEPEST = 4
 _RECORD = r"gc #?[0-9]+ @[0-9]"
+_RECORD_BEGIN = re.compile(_RECORD)
 _STEP = " > "
 _QUOTED = "quoted"
 
@@ -117,10 +119,12 @@ def _wrappers_of(lines: pl.DataFrame) -> list[Wrapper]:
     step = max(1, len(lines) // SAMPLE_LINES)
     texts = lines["text"].gather_every(step).append(lines["text"].tail(4)).to_list()
     sample = [text[:SAMPLE_CHARS] for text in texts if text]
+    records = sum(_RECORD_BEGIN.search(text) is not None for text in sample)
     found = []
     for wrapper in WRAPPERS:
         left = [text for text in sample if not wrapper.compiled.match(text)]
-        if len(left) < len(sample):
+        fits = len(sample) - len(left)
+        if fits and not (wrapper.message and 2 * fits < records):
             found.append(wrapper)
             sample = left
         if not sample:
@@ -131,7 +135,7 @@ def _wrappers_of(lines: pl.DataFrame) -> list[Wrapper]:
 def _cut(lines: pl.DataFrame, wrapper: Wrapper) -> pl.DataFrame:
     """Returns lines with one wrapper removed: metadata in columns, and the message as `text`."""
     text = lines["text"]
-    groups = text.str.extract_groups(f"^(?P<wrapping>{wrapper.regex[1:]})").struct.unnest()
+    groups = text.str.extract_groups(wrapper.cutting).struct.unnest()
     parts = pl.DataFrame({"text": text, "wrapping": groups["wrapping"]}).select(
         pl.col("text")
         .cast(pl.Binary)

@@ -43,6 +43,19 @@ TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
     "compose": ("api-1  | {}", None, {"container": "api-1"}),
     "compose v1 with time": ("shop_api_1 | 2026-02-03T10:00:00.005000123Z {}", AT, {"container": "shop_api_1"}),
     "stern": ("api-7d9f5c6b8-abcde api {}", None, {"pod": "api-7d9f5c6b8-abcde", "container": "api"}),
+    "stern with a container called gc": (
+        "api-7d9f5c6b8-abcde gc {}", None, {"pod": "api-7d9f5c6b8-abcde", "container": "gc"},
+    ),
+    "stern of a stateful set": ("api-0 api {}", None, {"pod": "api-0", "container": "api"}),
+    "stern -t of a stateful set": (
+        "api-0 api 2026-02-03T10:00:00.005Z {}", AT, {"pod": "api-0", "container": "api"},
+    ),
+    "stern -A of a namespace with dashes": (
+        "kube-system api-x7k2p api {}", None, {"namespace": "kube-system", "pod": "api-x7k2p", "container": "api"},
+    ),
+    "pod name": ("api-7d9f5c6b8-abcde {}", None, {"pod": "api-7d9f5c6b8-abcde", "container": None}),
+    "pod name after a time": ("2026-02-03T10:00:00.005Z api-0 {}", AT, {"pod": "api-0", "container": None}),
+    "pod name before a time": ("api-0 2026-02-03T10:00:00.005Z {}", AT, {"pod": "api-0", "container": None}),
     "stern -A": (
         "shop api-7d9f5c6b8-abcde api {}", None,
         {"namespace": "shop", "pod": "api-7d9f5c6b8-abcde", "container": "api"},
@@ -88,6 +101,15 @@ TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
         {"host": "web-1", "ident": "0f1e2d3c4b5a", "log_pid": 1034},
     ),
 }  # fmt: skip
+
+
+def test_what_few_records_have_before_them_is_not_a_pod(tmp_path: Path) -> None:
+    """A program writes without line ends, so that the runtime's lines follow its own text."""
+    lines = [f"10:00:00 {record}" for record in records(6)]
+    lines[3] = f"step-3 {records(4)[3]}"
+    run = gca.read(logfile(tmp_path / "log", lines))
+    assert run.cycles["gc_num"].to_list() == [1, 2, 3, 4, 5, 6]
+    assert run.processes["pod"].to_list() == [None]
 
 
 def assert_read(run: gca.Run, at: datetime | None, who: dict[str, Any]) -> None:
