@@ -177,6 +177,24 @@ JSON: dict[str, tuple[dict[str, Any], datetime | None, dict[str, Any]]] = {
          "resource": {"type": "k8s_container", "labels": {"pod_name": "api-0", "container_name": "api"}}},
         AT, {"pod": "api-0", "container": "api"},
     ),
+    "gcp with a payload": (
+        {"jsonPayload": {"message": "{}", "level": "INFO"}, "timestamp": "2026-02-03T10:00:00.005Z",
+         "resource": {"labels": {"pod_name": "api-0", "container_name": "api"}}},
+        AT, {"pod": "api-0", "container": "api"},
+    ),
+    "gcp with a payload of journald": (
+        {"jsonPayload": {"msg": "{}", "_HOSTNAME": "web-1", "_PID": "4242"}, "timestamp": "2026-02-03T10:00:00.005Z"},
+        AT, {"host": "web-1", "log_pid": 4242},
+    ),
+    "two originals": (
+        {"@timestamp": "2026-02-03T10:00:00.005Z", "host": "web-1", "log": {"original": "2026/02/03 10:00:00 {}"},
+         "event": {"original": "2026/02/03 10:00:00 {}"}},
+        AT, {"host": "web-1"},
+    ),
+    "one line under two unknown names": (
+        {"time": "2026-02-03T10:00:00.005Z", "pod": "api-0", "raw": "E0203 {}", "copy": {"of": "E0203 {}"}},
+        AT, {"pod": "api-0"},
+    ),
 }  # fmt: skip
 
 
@@ -515,6 +533,13 @@ def test_a_cycle_beside_the_message_of_a_json_entry_is_read(
     # The message itself comes first, whatever else has a cycle in it.
     both = json.dumps({"msg": records(1)[0], "line": records(2)[1]})
     assert gca.read(logfile(tmp_path / "both", [both])).cycles["gc_num"].to_list() == [1]
+
+
+def test_all_cycles_of_an_entry_without_a_message_are_read(tmp_path: Path) -> None:
+    entry = {"time": "2026-02-03T10:00:00.005Z", "pod": "api-0", "lines": records(3)}
+    for more in ({}, {"msg": "child stderr"}):
+        run = gca.read(logfile(tmp_path / "log", [json.dumps({**entry, **more})] * 2))
+        assert run.cycles["gc_num"].to_list() == [1, 2, 3, 1, 2, 3]
 
 
 EXPORTS = Path(__file__).parents[2] / "corpus" / "exports"
