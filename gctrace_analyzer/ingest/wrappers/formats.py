@@ -24,7 +24,9 @@ _KIBANA = r"[A-Z][a-z]{2} \d{1,2}, \d{4} @ \d\d:\d\d:\d\d(?:\.\d+)?"
 # Seconds, milliseconds, microseconds or nanoseconds since 1970, of the years 2001 to 2286.
 _EPOCH = r"(?:\d{19}|\d{16}|\d{13}|\d{10})(?:\.\d{1,9})?"
 _HOST = r"(?P<host>[^\s\[\]|]*[^\s\[\]:|])"
-_IDENT = r"(?P<ident>[^\s\[\]:|]+)(?: ?\[(?P<log_pid>\d+)\])?: ?"
+# One or two digits and a colon are the hour of a time, as in glog's prefix after a timestamp.
+_NAME = r"(?:\d{3}|\d{0,2}[^\s\[\]:|\d])[^\s\[\]:|]*"
+_IDENT = rf"(?P<ident>{_NAME})(?: ?\[(?P<log_pid>\d+)\])?: ?"
 _PRI = r"(?:<\d{1,3}>)?"
 # Linux prints the caller's thread or CPU if it was built so; newer dmesg aligns it: `[   T123] `.
 _CALLER = r"(?: ?\[ *[CT]\d+ *\])?"

@@ -85,6 +85,11 @@ TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
     "python logging": ("2026-02-03 10:00:00,005 {}", AT, {}),
     "go log": ("2026/02/03 10:00:00.005000 {}", AT, {}),
     "glog": ("I0203 10:00:00.005000   4242 server.go:42] {}", AT, {"log_pid": 4242}),
+    "glog after a timestamp": (
+        "2026-02-03T10:00:00.005Z E0203 10:00:00.004000    4242 server.go:42] {}", AT,
+        {"host": None, "ident": None, "log_pid": 4242},
+    ),
+    "a time after a level": ("2026-02-03T10:00:00.005Z INFO 10:00:00 {}", AT, {"host": None, "ident": None}),
     "logfmt": ('time="2026-02-03T10:00:00.005Z" level=info msg="{}"', AT, {}),
     "logfmt, seconds since 1970": ('level=info ts=1770112800.005 caller=a.go:1 msg="{}"', AT, {}),
     "logfmt, whole seconds": ("ts=1770112800 {}", SECOND, {}),
