@@ -49,12 +49,15 @@ _MESSAGES = (
     "body",
     "Body",
     csv_export.MESSAGE,
+    "event",
     "log/original",
     "event/original",
+    "log.original",
+    "event.original",
 )
 """The names of the message, the best first; `a/b` is the member b of a."""
 
-_WITHIN = ("_source", "result", "data", "attributes", "body")
+_WITHIN = ("_source", "result", "data", "attributes", "content", "body", "event")
 """Members that log services put an entry into: search indexes, Splunk, SigNoz, Datadog, Quickwit.
 """
 
@@ -71,20 +74,40 @@ _TIMES = (
     "datetime", "eventTime", "asctime", "TimeGenerated", "_time", "Time", "date", "Date", "dt",
     "_ts", "timestamp_nanos", "observedTimestamp",
 )  # fmt: skip
+
+
+def _attributes(*names: str) -> tuple[str, ...]:
+    """Returns where attributes with these names may be: in the entry, or in a part of it."""
+    return tuple(
+        f"{within}{name}" for name in names for within in ("", "resource/", "attributes/")
+    )
+
+
 IDENTITY = {
     "host": ("_HOSTNAME", "nodeName", "hostname", "host", "Host", "_host", "Computer",
-             "kubernetes/host", "kubernetes/node_name", "jsonPayload/_HOSTNAME"),
-    "ident": ("SYSLOG_IDENTIFIER", "app", "appname", "program", "ident", "service", "_app"),
+             "kubernetes/host", "kubernetes/node_name", "jsonPayload/_HOSTNAME", "host/name",
+             "labels/host", "labels/hostname", "labels/node", "labels/node_name",
+             "labels/instance", *_attributes("k8s.node.name", "kubernetes.node.name", "host.name")),
+    "ident": ("SYSLOG_IDENTIFIER", "app", "appname", "program", "ident", "service", "_app",
+              "service/name", "attrs/tag", *_attributes("service.name")),
     "log_pid": ("_PID", "SYSLOG_PID", "pid", "procid", "jsonPayload/_PID"),
-    "unit": ("_SYSTEMD_UNIT", "systemd_unit", "jsonPayload/_SYSTEMD_UNIT"),
+    "unit": ("_SYSTEMD_UNIT", "systemd_unit", "jsonPayload/_SYSTEMD_UNIT", "labels/unit"),
     "container": ("CONTAINER_NAME", "containerName", "container_name",
                   "kubernetes/container_name", "resource/labels/container_name", "container",
-                  "ContainerName"),
+                  "ContainerName", "labels/container", "labels/container_name",
+                  "fields/container", "container/name",
+                  *_attributes("k8s.container.name", "kubernetes.container.name",
+                               "container.name")),
     "container_id": ("CONTAINER_ID_FULL", "CONTAINER_ID", "container_id",
-                     "kubernetes/docker_id", "kubernetes/container_id"),
+                     "kubernetes/docker_id", "kubernetes/container_id", "container/id",
+                     *_attributes("container.id")),
     "pod": ("podName", "pod_name", "kubernetes/pod_name", "resource/labels/pod_name", "pod",
-            "PodName"),
-    "namespace": ("namespace", "kubernetes/namespace_name", "resource/labels/namespace_name"),
+            "PodName", "labels/pod", "labels/pod_name", "fields/pod",
+            *_attributes("k8s.pod.name", "kubernetes.pod.name", "kubernetes.pod_name")),
+    "namespace": ("namespace", "kubernetes/namespace_name", "resource/labels/namespace_name",
+                  "labels/namespace", "fields/namespace",
+                  *_attributes("k8s.namespace.name", "kubernetes.namespace",
+                               "kubernetes.namespace_name")),
     "stream": ("stream", "logStreamName"),
 }  # fmt: skip
 _NATIVE = (

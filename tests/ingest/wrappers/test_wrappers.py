@@ -191,6 +191,44 @@ JSON: dict[str, tuple[dict[str, Any], datetime | None, dict[str, Any]]] = {
         {"jsonPayload": {"msg": "{}", "_HOSTNAME": "web-1", "_PID": "4242"}, "timestamp": "2026-02-03T10:00:00.005Z"},
         AT, {"host": "web-1", "log_pid": 4242},
     ),
+    "logcli": (
+        {"labels": {"pod": "api-0", "container": "api", "namespace": "shop", "node_name": "n1"}, "line": "{}",
+         "timestamp": "2026-02-03T10:00:00.005Z"},
+        AT, {"pod": "api-0", "container": "api", "namespace": "shop", "host": "n1"},
+    ),
+    "ECS with dots": (
+        {"@timestamp": "2026-02-03T10:00:00.005Z", "message": "{}", "kubernetes.pod.name": "api-0",
+         "kubernetes.namespace": "shop", "host.name": "web-1", "service.name": "api"},
+        AT, {"pod": "api-0", "namespace": "shop", "host": "web-1", "ident": "api"},
+    ),
+    "ECS without Kubernetes": (
+        {"@timestamp": "2026-02-03T10:00:00.005Z", "message": "{}", "host": {"name": "web-1"},
+         "service": {"name": "api"}, "container": {"id": "0f1e", "name": "c"}, "event": {"original": "{}"}},
+        AT, {"host": "web-1", "ident": "api", "container": "c", "container_id": "0f1e"},
+    ),
+    "OpenTelemetry": (
+        {"timestamp": "2026-02-03T10:00:00.005Z", "body": "{}", "attributes": {"k8s.container.name": "api"},
+         "resource": {"k8s.pod.name": "api-0", "host.name": "web-1"}},
+        AT, {"pod": "api-0", "host": "web-1", "container": "api"},
+    ),
+    "Splunk HEC": ({"time": 1770112800.005, "host": "web-1", "event": "{}"}, AT, {"host": "web-1"}),
+    "Splunk HEC of Docker": (
+        {"time": "1770112800.005", "host": "web-1", "event": {"line": "{}", "source": "stderr", "tag": "0f1e"}},
+        AT, {"host": "web-1"},
+    ),
+    "structlog": ({"event": "{}", "level": "info", "timestamp": "2026-02-03T10:00:00.005Z"}, AT, {}),
+    "Datadog's search": (
+        {"id": "AB", "content": {"timestamp": "2026-02-03T10:00:00.005Z", "host": "web-1", "message": "{}"}},
+        AT, {"host": "web-1"},
+    ),
+    "Grafana": (
+        {"line": "{}", "timestamp": "1770112800005000000", "date": "2026-02-03T10:00:00.005Z", "fields": {"pod": "api-0"}},
+        AT, {"pod": "api-0"},
+    ),
+    "Docker with a tag": (
+        {"log": "{}\n", "stream": "stderr", "attrs": {"tag": "api-0"}, "time": "2026-02-03T10:00:00.005Z"},
+        AT, {"ident": "api-0"},
+    ),
     "two originals": (
         {"@timestamp": "2026-02-03T10:00:00.005Z", "host": "web-1", "log": {"original": "2026/02/03 10:00:00 {}"},
          "event": {"original": "2026/02/03 10:00:00 {}"}},
@@ -318,8 +356,10 @@ def test_exports_of_log_services_are_read(tmp_path: Path) -> None:
             ],
         },
     }
-    path = logfile(tmp_path / "loki", [json.dumps(loki)])
-    assert_read(gca.read(path), AT, labels)
+    push = {"streams": loki["data"]["result"]}  # type: ignore[index]  # of mixed types
+    for answer in (loki, push):
+        path = logfile(tmp_path / "loki", [json.dumps(answer)])
+        assert_read(gca.read(path), AT, labels)
     events = {
         "events": [
             {
