@@ -159,8 +159,18 @@ WRAPPERS = (
     Wrapper("dmesg", rf"{_PRI}{_PRINTK}"),
     Wrapper("dmesg -H", rf"{_PRI}\[(?: *[+<] *\d+\.\d+>?|[A-Za-zÀ-ÿ]{{3}} ?\d+ \d\d:\d\d)\] "),
     Wrapper(
+        "docker service logs",
+        r"(?P<container>[A-Za-z0-9][\w.-]*\.\d+\.[a-z0-9]{10,25})@(?P<host>[\w.-]+) +\| ?",
+    ),
+    Wrapper(
         "docker compose",
-        rf"(?P<container>[A-Za-z0-9][\w.-]*) +\| ?(?:(?P<at>{_ISO}) )?",
+        # foreman adds the time of day, and pm2 the number of the process.
+        r"(?:\d\d:\d\d:\d\d )?(?P<container>(?:\d+\|)?[A-Za-z0-9][\w.-]*) +\| ?"
+        rf"(?:(?P<at>{_ISO}) )?",
+    ),
+    Wrapper(
+        "kail",
+        rf"{_NAMESPACE}/(?P<pod>[a-z0-9][a-z0-9.-]*)\[{_ANY_CONTAINER}\]: (?:(?P<at>{_ISO}) )?",
     ),
     Wrapper("Go log", r"(?P<at>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?)[ \t]+"),
     Wrapper(
@@ -188,6 +198,19 @@ WRAPPERS = (
     Wrapper("syslog", rf"{_HOST} (?P<ident>[^\s\[\]:|]+) ?\[(?P<log_pid>\d+)\]: "),
     Wrapper("syslog", rf"{_HOST} (?P<ident>kernel): "),
     Wrapper("syslog", r"(?P<ident>[\w.@/-]+) ?\[(?P<log_pid>\d+)\]: "),
+    Wrapper("kubetail", rf"\[{_POD}(?: {_ANY_CONTAINER})?\] (?:(?P<at>{_ISO}) )?", _RECORD),
+    Wrapper(
+        "grep",
+        # Rotated files are of the same program.
+        r"(?P<ident>[^\s:]*\.(?:log|txt|out|err))(?:[.-]\d+)?(?:\.gz)?:(?:\d+:)?",
+        rf"(?:{_RECORD}|{_ISO}|\d{{4}}/\d\d/\d\d )",
+    ),
+    Wrapper(
+        "host",
+        # A name with a digit: a word alone, such as `error`, may be any text.
+        r"(?P<host>[A-Za-z][A-Za-z.-]*\d[\w.-]*|\d+\.\d+\.\d+\.\d+): ",
+        _RECORD,
+    ),
     Wrapper("pod name", rf"{_POD} (?:(?P<at>{_ISO}) )?", _RECORD),
     Wrapper("stern", rf"{_POD} {_ANY_CONTAINER} (?:(?P<at>{_ISO}) )?", _RECORD),
     Wrapper("stern -A", rf"{_NAMESPACE} {_POD} {_ANY_CONTAINER} (?:(?P<at>{_ISO}) )?", _RECORD),

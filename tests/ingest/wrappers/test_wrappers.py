@@ -56,6 +56,20 @@ TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
     "pod name": ("api-7d9f5c6b8-abcde {}", None, {"pod": "api-7d9f5c6b8-abcde", "container": None}),
     "pod name after a time": ("2026-02-03T10:00:00.005Z api-0 {}", AT, {"pod": "api-0", "container": None}),
     "pod name before a time": ("api-0 2026-02-03T10:00:00.005Z {}", AT, {"pod": "api-0", "container": None}),
+    "kubetail": ("[api-7d9f5c6b8-abcde] {}", None, {"pod": "api-7d9f5c6b8-abcde", "container": None}),
+    "kubetail with containers": ("[api-0 api] {}", None, {"pod": "api-0", "container": "api"}),
+    "kail": ("shop/api-0[api]: {}", None, {"namespace": "shop", "pod": "api-0", "container": "api"}),
+    "docker service logs": (
+        "api.1.abcdefghij@node-1    | {}", None, {"container": "api.1.abcdefghij", "host": "node-1"},
+    ),
+    "foreman": ("10:00:00 web.1 | {}", None, {"container": "web.1"}),
+    "pm2": ("0|api  | {}", None, {"container": "0|api"}),
+    "pm2 with times": ("0|api  | 2026-02-03 10:00:00: {}", SECOND, {"container": "0|api"}),
+    "pssh": ("web-1: {}", None, {"host": "web-1"}),
+    "pssh with addresses": ("10.0.0.1: {}", None, {"host": "10.0.0.1"}),
+    "grep": ("logs/api-0.log:{}", None, {"ident": "logs/api-0.log"}),
+    "grep of a rotated file": ("api.log.1:2026-02-03T10:00:00.005Z {}", AT, {"ident": "api.log"}),
+    "zgrep -n": ("api.log-20260203.gz:12:{}", None, {"ident": "api.log"}),
     "stern -A": (
         "shop api-7d9f5c6b8-abcde api {}", None,
         {"namespace": "shop", "pod": "api-7d9f5c6b8-abcde", "container": "api"},
@@ -110,11 +124,43 @@ TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
 
 def test_what_few_records_have_before_them_is_not_a_pod(tmp_path: Path) -> None:
     """A program writes without line ends, so that the runtime's lines follow its own text."""
-    lines = [f"10:00:00 {record}" for record in records(6)]
-    lines[3] = f"step-3 {records(4)[3]}"
+    for prefix in ("step-3 ", "[step-3] ", "step3: ", "a step-3 ", "a.log:"):
+        lines = [f"10:00:00 {record}" for record in records(6)]
+        lines[3] = prefix + records(4)[3]
+        run = gca.read(logfile(tmp_path / "log", lines))
+        assert run.cycles["gc_num"].to_list() == [1, 2, 3, 4, 5, 6]
+        assert run.processes.select("pod", "host", "ident").rows() == [(None, None, None)]
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    ["error: ", "[main] ", "stderr: ", "main.go:42: ", "10:00:00: ", "[ERROR] ", "I: "],
+)
+def test_a_word_before_records_is_no_identity(prefix: str, tmp_path: Path) -> None:
+    run = gca.read(logfile(tmp_path / "log", [prefix + record for record in RECORDS]))
+    assert run.cycles["gc_num"].to_list() == [1, 2]
+    identity = run.processes.select("host", "ident", "container", "pod", "namespace")
+    assert identity.rows() == [(None,) * 5]
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    ["{0} api ", "prod {0} api ", "[{0}] ", "[{0} api] ", "prod/{0}[api]: ", "{0}.1.abcdefghij@n1 | ",
+     "{0} | ", "{0}: ", "logs/{0}.log:", "2026-02-03T10:00:00Z {0} "],
+)  # fmt: skip
+def test_two_pods_in_one_log_are_two_processes(prefix: str, tmp_path: Path) -> None:
+    """Their cycles have the same numbers and times, so that only the prefix separates them."""
+    one, other = records(40), [each.replace("4->4->4", "8->8->8") for each in records(40)]
+    lines = [
+        prefix.format(f"worker-{n}") + record
+        for pair in zip(one, other, strict=True)
+        for n, record in enumerate(pair)
+    ]
     run = gca.read(logfile(tmp_path / "log", lines))
-    assert run.cycles["gc_num"].to_list() == [1, 2, 3, 4, 5, 6]
-    assert run.processes["pod"].to_list() == [None]
+    sizes = run.cycles.group_by("process", maintain_order=True).agg(
+        pl.len(), pl.col("heap_live_mib").unique()
+    )
+    assert sizes.select("len", "heap_live_mib").rows() == [(40, [4]), (40, [8])]
 
 
 def assert_read(run: gca.Run, at: datetime | None, who: dict[str, Any]) -> None:
