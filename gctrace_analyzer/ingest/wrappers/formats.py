@@ -182,6 +182,11 @@ WRAPPERS = (
         rf'(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?(?:time|ts|t|timestamp)="?(?P<at>{_ISO}|{_EPOCH})"? '
         r'(?:(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?msg="?)?',
     ),
+    Wrapper(
+        "logfmt",
+        r'(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?msg="?',
+        _RECORD,
+    ),
     Wrapper("CSV export", rf'"(?P<at>{_ISO}|{_KIBANA})"[,;\t] ?"?'),
     # A comma must be followed by a quote, because a comma alone may begin a fraction of a second.
     Wrapper("CSV export", rf'(?P<at>{_ISO})(?:,"|;"?)'),

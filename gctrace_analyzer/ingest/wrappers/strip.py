@@ -25,6 +25,17 @@ _RECORD = r"gc #?[0-9]+ @[0-9]"
 _RECORD_BEGIN = re.compile(_RECORD)
 _STEP = " > "
 _QUOTED = "quoted"
+_LABEL = r'(?:^|[ ,])(?:{})="([^"]*)"'
+_PAIR = r'(?:^| )(?:{})="?([^" ]+)'
+_NAMES = {
+    "host": "host|node|hostname|instance",
+    "pod": r"pod|pod_name|(?:kubernetes|k8s)\.pod\.name",
+    "container": r"container|container_name|(?:kubernetes|k8s)\.container\.name",
+    "namespace": "namespace",
+    "stream": "stream",
+    "unit": "unit|systemd_unit",
+}
+"""The names of labels and fields that are an identity."""
 
 
 class Stripped(NamedTuple):
@@ -148,24 +159,19 @@ def _cut(lines: pl.DataFrame, wrapper: Wrapper) -> pl.DataFrame:
         # Quote marks may be repeated (a reply to a reply), and a quoted comment may be indented.
         cut = cut.str.replace(r"^(?:> ?|[ \t])+", "")
     if "labels" in metadata.columns:
-        metadata = metadata.hstack(_labels(metadata["labels"]))
+        metadata = metadata.hstack(_named(metadata["labels"], _LABEL))
+    if wrapper.name == "logfmt":
+        metadata = metadata.hstack(_named(text, _PAIR))
     return completed(lines.select("line_no").hstack([cut.rename("text")]).hstack(metadata))
 
 
-def _labels(labels: pl.Series) -> pl.DataFrame:
-    """Returns the identity columns in Loki's labels."""
-    names = {
-        "host": "host|node|hostname|instance",
-        "pod": "pod|pod_name",
-        "container": "container|container_name",
-        "namespace": "namespace",
-        "stream": "stream",
-        "unit": "unit|systemd_unit",
-    }
+def _named(texts: pl.Series, pattern: str) -> pl.DataFrame:
+    """Returns the identity columns in Loki's labels or in the fields of logfmt."""
     return pl.DataFrame(
         {
-            column: labels.str.extract(rf'(?:^|[ ,])(?:{keys})="([^"]*)"')
-            for column, keys in names.items()
+            column: texts.str.extract(pattern.format(names))
+            for column, names in _NAMES.items()
+            if texts.str.contains(pattern.format(names)).any()
         }
     )
 

@@ -110,6 +110,11 @@ TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
     "logfmt, milliseconds": ('ts=1770112800005 level=info msg="{}"', AT, {}),
     "logfmt, microseconds": ('t="1770112800005000" msg="{}"', AT, {}),
     "logfmt, nanoseconds": ('timestamp=1770112800005000123 msg="{}"', AT, {}),
+    "logfmt with a pod": (
+        'ts=2026-02-03T10:00:00.005Z pod=api-0 namespace="shop" msg="{}"', AT, {"pod": "api-0", "namespace": "shop"},
+    ),
+    "logfmt with a host behind the message": ('ts=1770112800.005 msg="{}" host=web-1', AT, {"host": "web-1"}),
+    "logfmt without a time": ('level=info pod=api-0 msg="{}"', None, {"pod": "api-0"}),
     "quoted": ("> {}", None, {}),
     "comment": ("// {}", None, {}),
     "journald in CRI": (
@@ -146,7 +151,7 @@ def test_a_word_before_records_is_no_identity(prefix: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "prefix",
     ["{0} api ", "prod {0} api ", "[{0}] ", "[{0} api] ", "prod/{0}[api]: ", "{0}.1.abcdefghij@n1 | ",
-     "{0} | ", "{0}: ", "logs/{0}.log:", "2026-02-03T10:00:00Z {0} "],
+     "{0} | ", "{0}: ", "level=info pod={0} msg=", "ts=2026-02-03T10:00:00Z host={0} msg=", "logs/{0}.log:", "2026-02-03T10:00:00Z {0} "],
 )  # fmt: skip
 def test_two_pods_in_one_log_are_two_processes(prefix: str, tmp_path: Path) -> None:
     """Their cycles have the same numbers and times, so that only the prefix separates them."""
