@@ -156,6 +156,8 @@ WRAPPERS = (
         r"\[(?P<at>\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})(?: *<[ \d.]*>)?\]"
         rf"{_CALLER} ",
     ),
+    # No machine runs for 30 years, so that these are seconds since 1970.
+    Wrapper("timestamp", r"\[(?P<epoch_s>1\d{9}\.\d{1,9})\](?:[ \t]+|: )"),
     Wrapper("dmesg", rf"{_PRI}{_PRINTK}"),
     Wrapper("dmesg -H", rf"{_PRI}\[(?: *[+<] *\d+\.\d+>?|[A-Za-zÀ-ÿ]{{3}} ?\d+ \d\d:\d\d)\] "),
     Wrapper(
@@ -193,6 +195,11 @@ WRAPPERS = (
     Wrapper("table", rf"\| *(?P<at>{_ISO}) *\| *"),
     Wrapper("timestamp", rf"\[?(?P<at>{_ISO})\]?(?:[ \t]+|: )"),
     Wrapper("timestamp", rf"(?P<at>{_SHORT})[ \t]+"),
+    Wrapper(
+        "timestamp",
+        r"\[(?P<at>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d(?:\.\d+)? [+-]\d{4})\][ \t]+",
+    ),
+    Wrapper("TAI64N", r"(?P<at>@4[0-9a-f]{15}(?:[0-9a-f]{8})?)[ \t]+"),
     Wrapper(
         "timestamp",
         # Seconds, with a fraction or without, milliseconds, microseconds or nanoseconds
