@@ -259,8 +259,14 @@ def _decoded(blocks: Iterator[bytes], facts: SourceFacts) -> Iterator[bytes]:
     head = next(blocks, b"").removeprefix(codecs.BOM_UTF8)
     facts.encoding = encoding = _encoding(head)
     decoder = codecs.getincrementaldecoder(encoding)("replace")
+    has_only_cr: bool | None = None
     for block in chain((head,), blocks):
         data = block if encoding == "utf-8" else decoder.decode(block).encode()
+        if has_only_cr is None:
+            # Old editors and serial consoles; next to line feeds, it is a progress bar's.
+            has_only_cr = b"\n" not in data and data.count(b"\r") > 1
+        if has_only_cr:
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         # A log that is truncated while the program writes to it has a run of NULs.
         yield data.replace(b"\0", b"") if b"\0" in data else data
 

@@ -42,6 +42,26 @@ def test_carriage_returns_and_colours_are_removed() -> None:
     assert not run.cycles["repaired"].any()
 
 
+@pytest.mark.parametrize("chunk_bytes", [sources.CHUNK_BYTES, 2000])
+def test_lines_may_end_with_carriage_returns_alone(
+    chunk_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "CHUNK_BYTES", chunk_bytes)
+    text = "".join(
+        f"2026-11-23T10:00:{n % 60:02}Z {line}\n"
+        for n, line in enumerate(LOG.decode().split("\n"))
+    )
+    expected = gca.read(io.BytesIO(text.encode())).cycles
+    run = gca.read(io.BytesIO(text.replace("\n", "\r").encode()))
+    for name in ("line_no", "logged_at", "gc_num"):
+        assert run.cycles[name].to_list() == expected[name].to_list()
+
+
+def test_a_carriage_return_among_line_feeds_is_within_a_line() -> None:
+    run = read_text(f"10 %\r20 %\r{LINES['gc18']}\n{LINES['gc18']}\n")
+    assert run.cycles["line_no"].to_list() == [1, 2]
+
+
 def test_a_run_of_nuls_is_stripped() -> None:
     run = read_text(
         LINES["gc18"].encode() + b"\n" + b"\0" * 5000 + LINES["gc16"].encode() + b"\n"

@@ -195,6 +195,9 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
     ):
         values.kinds.append("Loki query")
         values.records += [(line_no, text) for text in _loki(_objects(streams.get("result")))]
+    elif lines := _loki(_objects(value.get("streams"))):
+        values.kinds.append("Loki push")
+        values.records += [(line_no, text) for text in lines]
     elif docker.is_event(value):
         values.add("docker events", "container_states", docker.from_event(value), line_no)
     elif kind is None and (pod := _pod_of_status(value)):

@@ -207,8 +207,8 @@ def _identity(value: Mapping[str, Any]) -> Row:
 
 
 def _text(value: Mapping[str, Any], name: str) -> str | None:
-    """Returns a member that is a text; `a.b` is the member b of a."""
-    outer, _, inner = name.partition(".")
+    """Returns a member that is a text; `a/b` is the member b of a."""
+    outer, _, inner = name.partition("/")
     found = value.get(outer)
     if inner:
         found = found.get(inner) if isinstance(found, dict) else None

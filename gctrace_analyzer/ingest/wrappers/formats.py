@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from gctrace_analyzer.ingest.gctrace.patterns import HEADS
+
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
 _SHORT = r"[A-Za-zÀ-ÿ]{3,4}\.? +\d{1,2} (?:\d{4} )?\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _FULL = (
@@ -22,25 +24,48 @@ _KIBANA = r"[A-Z][a-z]{2} \d{1,2}, \d{4} @ \d\d:\d\d:\d\d(?:\.\d+)?"
 # Seconds, milliseconds, microseconds or nanoseconds since 1970, of the years 2001 to 2286.
 _EPOCH = r"(?:\d{19}|\d{16}|\d{13}|\d{10})(?:\.\d{1,9})?"
 _HOST = r"(?P<host>[^\s\[\]|]*[^\s\[\]:|])"
-_IDENT = r"(?P<ident>[^\s\[\]:|]+)(?: ?\[(?P<log_pid>\d+)\])?: ?"
+# One or two digits and a colon are the hour of a time, as in glog's prefix after a timestamp.
+_NAME = r"(?:\d{3}|\d{0,2}[^\s\[\]:|\d])[^\s\[\]:|]*"
+_IDENT = rf"(?P<ident>{_NAME})(?: ?\[(?P<log_pid>\d+)\])?: ?"
 _PRI = r"(?:<\d{1,3}>)?"
 # Linux prints the caller's thread or CPU if it was built so; newer dmesg aligns it: `[   T123] `.
 _CALLER = r"(?: ?\[ *[CT]\d+ *\])?"
 _PRINTK = rf"\[ *(?P<monotonic_s>\d+\.\d{{3,9}})(?: *<[ \d.]*>)? *\]{_CALLER} "
 _LEVEL = r"(?:emerg|alert|crit|err|error|warn|warning|notice|info|debug)"
+_RECORD = f"(?:{'|'.join(head for head, _ in HEADS)})"
+# Names that Kubernetes appends something to: a random text, or the number in a stateful set.
+_POD = r"(?P<pod>[a-z0-9][a-z0-9.-]*-[a-z0-9]{1,10})"
+_NAMESPACE = r"(?P<namespace>[a-z0-9-]+)"
+_ANY_CONTAINER = r"(?P<container>[a-z0-9][a-z0-9-]*)"
+# No name that begins with `in`, to exclude `kube-proxy invoked oom-killer`, and not the `gc` of
+# a record that directly follows the name of a pod.
+_CONTAINER = r"(?P<container>(?:[a-fhj-z0-9]|i[a-mo-z0-9]|g[abd-z0-9-]|gc[a-z0-9-])[a-z0-9-]*)"
 
 
 @dataclass(frozen=True)
 class Wrapper:
-    """One log format; `name` is what users call it."""
+    """One log format.
+
+    Attributes:
+        name: what users call it.
+        pattern: describes the text before the message.
+        message: describes how the message must begin, for a prefix that could be any text. Such
+            a format is used only where most records have it.
+    """
 
     name: str
     pattern: str
+    message: str = ""
 
     @cached_property
     def regex(self) -> str:
         """The pattern, anchored, as a regular expression for Polars."""
-        return f"^(?:{ascii_only(self.pattern)})"
+        return f"^(?:{ascii_only(self.pattern)}){ascii_only(self.message)}"
+
+    @cached_property
+    def cutting(self) -> str:
+        """The same with the prefix as the group `wrapping`."""
+        return f"^(?P<wrapping>{ascii_only(self.pattern)}){ascii_only(self.message)}"
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
@@ -131,11 +156,23 @@ WRAPPERS = (
         r"\[(?P<at>\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})(?: *<[ \d.]*>)?\]"
         rf"{_CALLER} ",
     ),
+    # No machine runs for 30 years, so that these are seconds since 1970.
+    Wrapper("timestamp", r"\[(?P<epoch_s>1\d{9}\.\d{1,9})\](?:[ \t]+|: )"),
     Wrapper("dmesg", rf"{_PRI}{_PRINTK}"),
     Wrapper("dmesg -H", rf"{_PRI}\[(?: *[+<] *\d+\.\d+>?|[A-Za-zÀ-ÿ]{{3}} ?\d+ \d\d:\d\d)\] "),
     Wrapper(
+        "docker service logs",
+        r"(?P<container>[A-Za-z0-9][\w.-]*\.\d+\.[a-z0-9]{10,25})@(?P<host>[\w.-]+) +\| ?",
+    ),
+    Wrapper(
         "docker compose",
-        rf"(?P<container>[A-Za-z0-9][\w.-]*) +\| ?(?:(?P<at>{_ISO}) )?",
+        # foreman adds the time of day, and pm2 the number of the process.
+        r"(?:\d\d:\d\d:\d\d )?(?P<container>(?:\d+\|)?[A-Za-z0-9][\w.-]*) +\| ?"
+        rf"(?:(?P<at>{_ISO}) )?",
+    ),
+    Wrapper(
+        "kail",
+        rf"{_NAMESPACE}/(?P<pod>[a-z0-9][a-z0-9.-]*)\[{_ANY_CONTAINER}\]: (?:(?P<at>{_ISO}) )?",
     ),
     Wrapper("Go log", r"(?P<at>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?)[ \t]+"),
     Wrapper(
@@ -147,12 +184,22 @@ WRAPPERS = (
         rf'(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?(?:time|ts|t|timestamp)="?(?P<at>{_ISO}|{_EPOCH})"? '
         r'(?:(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?msg="?)?',
     ),
+    Wrapper(
+        "logfmt",
+        r'(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?msg="?',
+        _RECORD,
+    ),
     Wrapper("CSV export", rf'"(?P<at>{_ISO}|{_KIBANA})"[,;\t] ?"?'),
     # A comma must be followed by a quote, because a comma alone may begin a fraction of a second.
     Wrapper("CSV export", rf'(?P<at>{_ISO})(?:,"|;"?)'),
     Wrapper("table", rf"\| *(?P<at>{_ISO}) *\| *"),
     Wrapper("timestamp", rf"\[?(?P<at>{_ISO})\]?(?:[ \t]+|: )"),
     Wrapper("timestamp", rf"(?P<at>{_SHORT})[ \t]+"),
+    Wrapper(
+        "timestamp",
+        r"\[(?P<at>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d(?:\.\d+)? [+-]\d{4})\][ \t]+",
+    ),
+    Wrapper("TAI64N", r"(?P<at>@4[0-9a-f]{15}(?:[0-9a-f]{8})?)[ \t]+"),
     Wrapper(
         "timestamp",
         # Seconds, with a fraction or without, milliseconds, microseconds or nanoseconds
@@ -163,19 +210,32 @@ WRAPPERS = (
     Wrapper("syslog", rf"{_HOST} (?P<ident>[^\s\[\]:|]+) ?\[(?P<log_pid>\d+)\]: "),
     Wrapper("syslog", rf"{_HOST} (?P<ident>kernel): "),
     Wrapper("syslog", r"(?P<ident>[\w.@/-]+) ?\[(?P<log_pid>\d+)\]: "),
+    Wrapper("kubetail", rf"\[{_POD}(?: {_ANY_CONTAINER})?\] (?:(?P<at>{_ISO}) )?", _RECORD),
+    Wrapper(
+        "grep",
+        # Rotated files are of the same program.
+        r"(?P<ident>[^\s:]*\.(?:log|txt|out|err))(?:[.-]\d+)?(?:\.gz)?:(?:\d+:)?",
+        rf"(?:{_RECORD}|{_ISO}|\d{{4}}/\d\d/\d\d )",
+    ),
+    Wrapper(
+        "host",
+        # A name with a digit: a word alone, such as `error`, may be any text.
+        r"(?P<host>[A-Za-z][A-Za-z.-]*\d[\w.-]*|\d+\.\d+\.\d+\.\d+): ",
+        _RECORD,
+    ),
+    Wrapper("pod name", rf"{_POD} (?:(?P<at>{_ISO}) )?", _RECORD),
+    Wrapper("stern", rf"{_POD} {_ANY_CONTAINER} (?:(?P<at>{_ISO}) )?", _RECORD),
+    Wrapper("stern -A", rf"{_NAMESPACE} {_POD} {_ANY_CONTAINER} (?:(?P<at>{_ISO}) )?", _RECORD),
     Wrapper(
         "stern",
-        r"(?P<pod>[a-z0-9][a-z0-9.-]*-[a-z0-9]{4,10}) "
-        # No name that begins with `in`, to exclude `kube-proxy invoked oom-killer`.
-        r"(?P<container>(?:[a-hj-z0-9]|i[a-mo-z0-9])[a-z0-9-]*) "
-        rf"(?:(?P<at>{_ISO}) )?",
+        rf"(?P<pod>[a-z0-9][a-z0-9.-]*-[a-z0-9]{{4,10}}) {_CONTAINER} (?:(?P<at>{_ISO}) )?",
     ),
     Wrapper(
         "stern -A",
         # Pod names of deployments and stateful sets only, not any three words.
-        r"(?P<namespace>[a-z0-9-]+) "
+        rf"{_NAMESPACE} "
         r"(?P<pod>[a-z0-9][a-z0-9.-]*-(?:[a-z0-9]{6,10}-[a-z0-9]{5}|\d{1,3})) "
-        r"(?P<container>[a-z0-9][a-z0-9-]*) ",
+        rf"{_CONTAINER} ",
     ),
 )
 """The formats that wrap a line in a text prefix, specific ones before general ones."""

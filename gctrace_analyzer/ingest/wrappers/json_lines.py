@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer.ingest import json_values, numbers
+from gctrace_analyzer.ingest.rows import with_replaced
 from gctrace_analyzer.ingest.wrappers import csv_export
 from gctrace_analyzer.ingest.wrappers.metadata import completed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
 SAMPLE_LINES = 32
 
@@ -30,6 +32,8 @@ _MESSAGES = (
     "MESSAGE",
     "log",
     "textPayload",
+    "jsonPayload/message",
+    "jsonPayload/msg",
     "message",
     "msg",
     "Message",
@@ -45,16 +49,24 @@ _MESSAGES = (
     "body",
     "Body",
     csv_export.MESSAGE,
+    "event",
+    "log/original",
+    "event/original",
+    "log.original",
+    "event.original",
 )
-_WITHIN = ("_source", "result", "data", "attributes", "body")
+"""The names of the message, the best first; `a/b` is the member b of a."""
+
+_WITHIN = ("_source", "result", "data", "attributes", "content", "body", "event")
 """Members that log services put an entry into: search indexes, Splunk, SigNoz, Datadog, Quickwit.
 """
 
+_TEXTS = tuple(name for name in _MESSAGES if "/" not in name)
 _HIT = (
-    rf'"(?:{"|".join(_WITHIN)})"\s*:\s*\{{[^{{}}]*"(?:{"|".join(_MESSAGES)})"\s*:'
+    rf'"(?:{"|".join(_WITHIN)})"\s*:\s*\{{[^{{}}]*"(?:{"|".join(_TEXTS)})"\s*:'
     r'|"_source"\s*:\s*\{|"pod"\s*:\s*\{\s*"'
 )
-_ODD = rf'"(?:{"|".join((*_MESSAGES, "host"))})"\s*:\s*[\[{{]'
+_ODD = rf'"(?:{"|".join((*_TEXTS, "host"))})"\s*:\s*[\[{{]'
 
 _TIMES = (
     "__REALTIME_TIMESTAMP", "timeNano", "time", "timestamp", "ts", "@timestamp", "t",
@@ -62,21 +74,40 @@ _TIMES = (
     "datetime", "eventTime", "asctime", "TimeGenerated", "_time", "Time", "date", "Date", "dt",
     "_ts", "timestamp_nanos", "observedTimestamp",
 )  # fmt: skip
+
+
+def _attributes(*names: str) -> tuple[str, ...]:
+    """Returns where attributes with these names may be: in the entry, or in a part of it."""
+    return tuple(
+        f"{within}{name}" for name in names for within in ("", "resource/", "attributes/")
+    )
+
+
 IDENTITY = {
     "host": ("_HOSTNAME", "nodeName", "hostname", "host", "Host", "_host", "Computer",
-             "kubernetes.host",
-             "kubernetes.node_name"),
-    "ident": ("SYSLOG_IDENTIFIER", "app", "appname", "program", "ident", "service", "_app"),
-    "log_pid": ("_PID", "SYSLOG_PID", "pid", "procid"),
-    "unit": ("_SYSTEMD_UNIT", "systemd_unit"),
+             "kubernetes/host", "kubernetes/node_name", "jsonPayload/_HOSTNAME", "host/name",
+             "labels/host", "labels/hostname", "labels/node", "labels/node_name",
+             "labels/instance", *_attributes("k8s.node.name", "kubernetes.node.name", "host.name")),
+    "ident": ("SYSLOG_IDENTIFIER", "app", "appname", "program", "ident", "service", "_app",
+              "service/name", "attrs/tag", *_attributes("service.name")),
+    "log_pid": ("_PID", "SYSLOG_PID", "pid", "procid", "jsonPayload/_PID"),
+    "unit": ("_SYSTEMD_UNIT", "systemd_unit", "jsonPayload/_SYSTEMD_UNIT", "labels/unit"),
     "container": ("CONTAINER_NAME", "containerName", "container_name",
-                  "kubernetes.container_name", "labels.container_name", "container",
-                  "ContainerName"),
+                  "kubernetes/container_name", "resource/labels/container_name", "container",
+                  "ContainerName", "labels/container", "labels/container_name",
+                  "fields/container", "container/name",
+                  *_attributes("k8s.container.name", "kubernetes.container.name",
+                               "container.name")),
     "container_id": ("CONTAINER_ID_FULL", "CONTAINER_ID", "container_id",
-                     "kubernetes.docker_id", "kubernetes.container_id"),
-    "pod": ("podName", "pod_name", "kubernetes.pod_name", "labels.pod_name", "pod",
-            "PodName"),
-    "namespace": ("namespace", "kubernetes.namespace_name", "labels.namespace_name"),
+                     "kubernetes/docker_id", "kubernetes/container_id", "container/id",
+                     *_attributes("container.id")),
+    "pod": ("podName", "pod_name", "kubernetes/pod_name", "resource/labels/pod_name", "pod",
+            "PodName", "labels/pod", "labels/pod_name", "fields/pod",
+            *_attributes("k8s.pod.name", "kubernetes.pod.name", "kubernetes.pod_name")),
+    "namespace": ("namespace", "kubernetes/namespace_name", "resource/labels/namespace_name",
+                  "labels/namespace", "fields/namespace",
+                  *_attributes("k8s.namespace.name", "kubernetes.namespace",
+                               "kubernetes.namespace_name")),
     "stream": ("stream", "logStreamName"),
 }  # fmt: skip
 _NATIVE = (
@@ -87,24 +118,19 @@ _NATIVE = (
     "MEMORY_SWAP_PEAK",
     "MESSAGE_ID",
 )
-_FLAT = tuple(
+_UNKNOWN = "?"
+_FIELDS = tuple(
     dict.fromkeys(
         (
             *_MESSAGES,
             *_TIMES,
-            *(name for names in IDENTITY.values() for name in names if "." not in name),
+            *chain.from_iterable(IDENTITY.values()),
             "__MONOTONIC_TIMESTAMP",
             "__CURSOR",
             *_NATIVE,
         )
     )
 )
-_KUBERNETES = [
-    name.partition(".")[2]
-    for names in IDENTITY.values()
-    for name in names
-    if name.startswith("kubernetes.")
-]
 _MEMSTATS = (
     r'"(?i:heap_?(?:alloc|sys|inuse|idle|released)|total_?alloc|next_?gc|num_?gc|alloc_?[mk]i?b)'
     r'(?i:_?(?:bytes|[kmg]i?b))?"\s*:\s*"?\d'
@@ -112,15 +138,16 @@ _MEMSTATS = (
 _MEMSTATS_WORDS = ["alloc", "heap", "nextgc", "next_gc", "numgc", "num_gc"]
 """Every match of `_MEMSTATS` has one of these; most lines of a log have none."""
 _CYCLE = r"gc \d+ @"
-_CYCLE_FIELD = r'"(gc \d+ @(?:[^"\\]|\\u003[eE])*)'
-"""A field whose value is a cycle: programs log what a child printed next to their own message."""
-
-_LABELS = ("pod_name", "container_name", "namespace_name")
+_CYCLE_FIELD = r'"([^"\\]*gc \d+ @(?:[^"\\]|\\u003[eE])*)'
+"""A field whose value has a cycle: programs log what a child printed next to their own message,
+and collectors keep the original of a line they have read.
+"""
+_WHICH_CYCLE = r"gc \d+ @[0-9.]+"
 
 _KIND = (
     ("journalctl -o json", ("MESSAGE", "__REALTIME_TIMESTAMP", "__CURSOR")),
     ("docker json-file", ("log",)),
-    ("GCP logging", ("textPayload",)),
+    ("GCP logging", ("textPayload", "jsonPayload/message", "jsonPayload/msg")),
     ("CSV export", (csv_export.MESSAGE,)),
     ("stern -o json", ("podName",)),
     ("JSON log", _MESSAGES[3:]),
@@ -136,7 +163,8 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
     texts = _sources(lines["text"].str.strip_prefix("data: ").str.strip_chars("\x1e, \t"))
     fields = _fields_of(texts)
     given = set(fields.columns)
-    if not given & set(_MESSAGES):
+    known = _of(given, _MESSAGES)
+    if not known and not (given and texts.str.contains(_CYCLE).any()):
         return completed(lines.clear()), lines, Counter()
     table = lines.select("line_no", whole="text").hstack(fields)
     # If the fields of an entry are MemStats, the whole entry is taken as the message.
@@ -144,9 +172,9 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
     own = (
         pl.when(pl.col("whole").str.contains(_MEMSTATS)).then("whole") if holds.any() else None
     )
-    messages = [*([] if own is None else [own]), *_of(given, _MESSAGES)]
+    messages = [*([] if own is None else [own]), *known, pl.lit(None, pl.String)]
     table = table.with_columns(text=pl.coalesce(messages))
-    table = table.with_columns(text=_or_cycle(pl.col("text"), pl.col("whole")))
+    table = _with_other_cycles(table)
     has = table["text"].is_not_null()
     others = table.filter(~has).select("line_no", pl.col("whole").alias("text"))
     table = table.filter(has)
@@ -178,11 +206,27 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
     return completed(table.with_columns(text=one_line, **metadata)), others, counts
 
 
-def _or_cycle(text: pl.Expr, whole: pl.Expr) -> pl.Expr:
-    """Returns the message, or another field of the entry if only that one is a cycle."""
-    other = whole.str.extract(_CYCLE_FIELD).str.replace_all(r"\\u003[eE]", ">")
-    cycle = text.str.contains(_CYCLE).fill_null(value=False)
-    return pl.when(~cycle).then(pl.coalesce(other, text)).otherwise(text)
+def _with_other_cycles(table: pl.DataFrame) -> pl.DataFrame:
+    """Replaces a message that is no cycle by another field of the entry that is one.
+
+    If other fields have several cycles, all of the entry is the message.
+    """
+    text, whole = pl.col("text"), pl.col("whole")
+    elsewhere = ~text.str.contains(_CYCLE).fill_null(value=False) & whole.str.contains(_CYCLE)
+    here = table.select(elsewhere).to_series()
+    if not here.any():
+        return table
+    found = table.filter(here).select(
+        pl.when(whole.str.extract_all(_WHICH_CYCLE).list.n_unique() > 1)
+        .then(whole)
+        .otherwise(
+            pl.coalesce(
+                whole.str.extract(_CYCLE_FIELD).str.replace_all(r"\\u003[eE]", ">"), text
+            )
+        )
+    )
+    at = pl.int_range(len(table), eager=True).filter(here)
+    return with_replaced(table, table["text"].scatter(at, found.to_series()))
 
 
 def _sources(texts: pl.Series) -> pl.Series:
@@ -254,47 +298,59 @@ def _fields_of(texts: pl.Series) -> pl.DataFrame:
 def _by_polars(texts: pl.Series) -> pl.DataFrame | None:
     """Returns the fields of the lines; None if Polars cannot decode every line."""
     step = max(1, len(texts) // SAMPLE_LINES)
-    keys: set[str] = set()
-    for text in texts.gather_every(step):
-        value = _value(text)
-        keys |= value.keys()
-        keys |= {"labels"} if isinstance(value.get("resource"), dict) else set()
-    types: dict[str, pl.DataType] = {name: pl.String() for name in _FLAT if name in keys}
-    nested = {"kubernetes": _KUBERNETES, "labels": _LABELS}
-    nested = {key: names for key, names in nested.items() if key in keys}
-    if "kubernetes" in nested:
-        types["kubernetes"] = pl.Struct(dict.fromkeys(_KUBERNETES, pl.String()))
-    if "labels" in nested:
-        types["resource"] = pl.Struct(
-            {"labels": pl.Struct(dict.fromkeys(_LABELS, pl.String()))}
-        )
+    types = _types(_FIELDS, [_value(text) for text in texts.gather_every(step)])
+    if not types:
+        return pl.DataFrame()
     try:
-        table = (
-            texts.str.json_decode(pl.Struct(types)).struct.unnest() if types else pl.DataFrame()
-        )
+        table = texts.str.json_decode(pl.Struct(types)).struct.unnest()
     except pl.exceptions.PolarsError:
         return None
-    for key, names in nested.items():
-        struct = (
-            pl.col("kubernetes")
-            if key == "kubernetes"
-            else pl.col("resource").struct.field("labels")
-        )
-        table = table.with_columns(
-            struct.struct.field(name).alias(f"{key}.{name}") for name in names
-        )
-    return table.drop("kubernetes", "resource", strict=False)
+    return table.select(_members(types))
+
+
+def _types(names: Iterable[str], values: list[dict[str, Any]]) -> dict[str, pl.DataType]:
+    """Returns the types of the fields with these names that occur in the values.
+
+    A field that is an object has its members with known names.
+    """
+    given = {key for value in values for key in value}
+    objects: dict[str, list[dict[str, Any]]] = {}
+    for value in values:
+        for key, inner in value.items():
+            if isinstance(inner, dict):
+                objects.setdefault(key, []).append(inner)
+    types: dict[str, pl.DataType] = {}
+    members: dict[str, list[str]] = {}
+    for name in names:
+        outer, _, member = name.partition("/")
+        if outer in objects:
+            members.setdefault(outer, []).extend([member] if member else [])
+        elif outer in given and not member:
+            types[outer] = pl.String()
+    for outer, inside in members.items():
+        # Without any known member it is still an object, for Polars to refuse other values.
+        types[outer] = pl.Struct(_types(inside, objects[outer]) or {_UNKNOWN: pl.String()})
+    return types
+
+
+def _members(types: Mapping[str, Any], within: str = "") -> Iterator[pl.Expr]:
+    """Yields the texts in columns of these types, under names such as `a/b` for the inner ones."""
+    for name, dtype in types.items():
+        path = f"{within}{name}"
+        if isinstance(dtype, pl.Struct):
+            yield from _members(dtype.to_schema(), f"{path}/")
+            continue
+        outer, *inner = path.split("/")
+        member = pl.col(outer)
+        for each in inner:
+            member = member.struct.field(each)
+        yield member.alias(path)
 
 
 def _by_python(texts: pl.Series) -> pl.DataFrame:
     """Decodes the lines in Python, which is slower: for invalid JSON and byte-array messages."""
-    names = [
-        *_FLAT,
-        *(f"kubernetes.{name}" for name in _KUBERNETES),
-        *(f"labels.{name}" for name in _LABELS),
-    ]
-    rows = [_fields(text, names) for text in texts]
-    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String()), orient="row")
+    rows = [_fields(text) for text in texts]
+    return pl.DataFrame(rows, schema=dict.fromkeys(_FIELDS, pl.String()), orient="row")
 
 
 def _value(text: str) -> dict[str, Any]:
@@ -305,19 +361,18 @@ def _value(text: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _fields(text: str, names: list[str]) -> list[str | None]:
+def _fields(text: str) -> list[str | None]:
     value = _value(text)
-    return [record_field(value, name) for name in names]
+    return [record_field(value, name) for name in _FIELDS]
 
 
 def record_field(value: Any, name: str) -> str | None:
-    """Returns a field of a JSON record as text; `a.b` is the field b of a."""
+    """Returns a field of a JSON record as text; `a/b` is the field b of a."""
+    outer, _, inner = name.partition("/")
     if not isinstance(value, dict):
         return None
-    outer, _, inner = name.partition(".")
     if inner:
-        within = value.get("resource", {}) if outer == "labels" else value
-        return record_field(within.get(outer) if isinstance(within, dict) else None, inner)
+        return record_field(value.get(outer), inner)
     found = value.get(name)
     if isinstance(found, list):
         return from_bytes(found)

@@ -7,6 +7,7 @@ Then each line is matched by itself, and a line that matches none of them stays 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import NamedTuple
 
@@ -21,8 +22,20 @@ SAMPLE_LINES = 64
 SAMPLE_CHARS = 512
 DEEPEST = 4
 _RECORD = r"gc #?[0-9]+ @[0-9]"
+_RECORD_BEGIN = re.compile(_RECORD)
 _STEP = " > "
 _QUOTED = "quoted"
+_LABEL = r'(?:^|[ ,])(?:{})="([^"]*)"'
+_PAIR = r'(?:^| )(?:{})="?([^" ]+)'
+_NAMES = {
+    "host": "host|node|hostname|instance",
+    "pod": r"pod|pod_name|(?:kubernetes|k8s)\.pod\.name",
+    "container": r"container|container_name|(?:kubernetes|k8s)\.container\.name",
+    "namespace": "namespace",
+    "stream": "stream",
+    "unit": "unit|systemd_unit",
+}
+"""The names of labels and fields that are an identity."""
 
 
 class Stripped(NamedTuple):
@@ -117,10 +130,12 @@ def _wrappers_of(lines: pl.DataFrame) -> list[Wrapper]:
     step = max(1, len(lines) // SAMPLE_LINES)
     texts = lines["text"].gather_every(step).append(lines["text"].tail(4)).to_list()
     sample = [text[:SAMPLE_CHARS] for text in texts if text]
+    records = sum(_RECORD_BEGIN.search(text) is not None for text in sample)
     found = []
     for wrapper in WRAPPERS:
         left = [text for text in sample if not wrapper.compiled.match(text)]
-        if len(left) < len(sample):
+        fits = len(sample) - len(left)
+        if fits and not (wrapper.message and 2 * fits < records):
             found.append(wrapper)
             sample = left
         if not sample:
@@ -131,7 +146,7 @@ def _wrappers_of(lines: pl.DataFrame) -> list[Wrapper]:
 def _cut(lines: pl.DataFrame, wrapper: Wrapper) -> pl.DataFrame:
     """Returns lines with one wrapper removed: metadata in columns, and the message as `text`."""
     text = lines["text"]
-    groups = text.str.extract_groups(f"^(?P<wrapping>{wrapper.regex[1:]})").struct.unnest()
+    groups = text.str.extract_groups(wrapper.cutting).struct.unnest()
     parts = pl.DataFrame({"text": text, "wrapping": groups["wrapping"]}).select(
         pl.col("text")
         .cast(pl.Binary)
@@ -144,24 +159,19 @@ def _cut(lines: pl.DataFrame, wrapper: Wrapper) -> pl.DataFrame:
         # Quote marks may be repeated (a reply to a reply), and a quoted comment may be indented.
         cut = cut.str.replace(r"^(?:> ?|[ \t])+", "")
     if "labels" in metadata.columns:
-        metadata = metadata.hstack(_labels(metadata["labels"]))
+        metadata = metadata.hstack(_named(metadata["labels"], _LABEL))
+    if wrapper.name == "logfmt":
+        metadata = metadata.hstack(_named(text, _PAIR))
     return completed(lines.select("line_no").hstack([cut.rename("text")]).hstack(metadata))
 
 
-def _labels(labels: pl.Series) -> pl.DataFrame:
-    """Returns the identity columns in Loki's labels."""
-    names = {
-        "host": "host|node|hostname|instance",
-        "pod": "pod|pod_name",
-        "container": "container|container_name",
-        "namespace": "namespace",
-        "stream": "stream",
-        "unit": "unit|systemd_unit",
-    }
+def _named(texts: pl.Series, pattern: str) -> pl.DataFrame:
+    """Returns the identity columns in Loki's labels or in the fields of logfmt."""
     return pl.DataFrame(
         {
-            column: labels.str.extract(rf'(?:^|[ ,])(?:{keys})="([^"]*)"')
-            for column, keys in names.items()
+            column: texts.str.extract(pattern.format(names))
+            for column, names in _NAMES.items()
+            if texts.str.contains(pattern.format(names)).any()
         }
     )
 

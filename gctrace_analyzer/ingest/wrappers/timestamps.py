@@ -226,6 +226,20 @@ def _epoch(_: pl.DataFrame) -> dict[str, pl.Expr]:
     }
 
 
+def _tai(_: pl.DataFrame) -> dict[str, pl.Expr]:
+    """Returns the times of TAI64N labels as `tai64nlocal` prints them.
+
+    multilog, svlogd and s6-log count from 1970 plus 10 seconds, without leap seconds.
+    """
+    seconds = pl.col("tai").str.to_integer(base=16, strict=False) - (2**62 + 10)
+    nanoseconds = pl.col("nanoseconds").fill_null("0").str.to_integer(base=16, strict=False)
+    return {
+        "local_time": (seconds * 1_000_000 + nanoseconds // 1_000).cast(TIMESTAMP),
+        "zone": pl.lit("UTC"),
+        "yearless": pl.lit(value=False),
+    }
+
+
 _TIME = r"(?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d+))?"
 _ZONE = r"(?: ?(?P<zone>Z|[A-Z]{2,5}|[+-]\d\d(?::?\d\d)?))?"
 _FORMS = tuple(
@@ -251,6 +265,11 @@ _FORMS = tuple(
             rf"^(?P<month>[A-Za-z]{{3}}) (?P<day>\d{{1,2}}), (?P<year>\d{{4}}) @ {_TIME}$",
             _named,
         ),
+        # Apache and nginx, with which some servers begin their own messages.
+        (
+            rf"^(?P<day>\d\d)/(?P<month>[A-Za-z]{{3}})/(?P<year>\d{{4}}):{_TIME}{_ZONE}$",
+            _named,
+        ),
         (rf"^(?P<date>\d{{4}}/\d\d/\d\d) {_TIME}$", partial(_dated, form="%Y/%m/%d")),
         # With dots, the day always comes first; with slashes, nobody knows.
         (
@@ -258,6 +277,7 @@ _FORMS = tuple(
             partial(_dated, form="%d.%m.%Y"),
         ),
         (rf"^(?P<year>\d\d)?(?P<month>\d\d)(?P<day>\d\d) {_TIME}$", _glog),
+        (r"^@(?P<tai>[0-9a-f]{16})(?P<nanoseconds>[0-9a-f]{8})?$", _tai),
         (r"^(?P<whole>\d{9,19})(?:\.(?P<part>\d+))?$", _epoch),
     )
 )

@@ -24,6 +24,12 @@ ENTRIES = st.fixed_dictionaries(
         "kubernetes": st.fixed_dictionaries(
             {}, optional={"pod_name": TEXT, "host": TEXT, "namespace_name": TEXT}
         ),
+        "jsonPayload": st.fixed_dictionaries(
+            {}, optional={"message": VALUE, "msg": TEXT, "_HOSTNAME": TEXT}
+        ),
+        "log": VALUE | st.fixed_dictionaries({"original": TEXT}),
+        "event": TEXT | st.fixed_dictionaries({}, optional={"original": TEXT}),
+        "host": VALUE | st.fixed_dictionaries({}, optional={"name": TEXT}),
         "resource": st.fixed_dictionaries(
             {"labels": st.fixed_dictionaries({}, optional={"pod_name": TEXT})}
         ),
@@ -115,8 +121,8 @@ def test_an_array_of_bytes_is_a_text() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("a", "5"), ("b", "[1]"), ("c", None), ("d", None), ("e.f", "g"), ("e.h", None), ("a.f", None),
-     ("labels.pod", "p"), ("t", "true"), ("z", None)],
+    [("a", "5"), ("b", "[1]"), ("c", None), ("d", None), ("e/f", "g"), ("e/h", None), ("a/f", None),
+     ("e.f", None), ("resource/labels/pod", "p"), ("t", "true"), ("z", None)],
 )  # fmt: skip
 def test_a_field_of_a_record_is_a_text(name: str, value: str | None) -> None:
     record = {"a": 5, "b": "[1]", "c": {"d": 1}, "d": None, "e": {"f": "g"}, "t": True,

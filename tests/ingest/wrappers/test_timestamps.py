@@ -58,6 +58,20 @@ def test_the_time_of_a_logfmt_line_is_read(pattern: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("label", "at"),
+    [
+        ("@400000006981c72a2ef02e94", datetime(2026, 2, 3, 10, 0, 0, 787492)),
+        ("@400000006981c72a", datetime(2026, 2, 3, 10)),
+        ("@ffffffffffffffffffffffff", None),
+    ],
+)
+def test_a_tai64n_label_counts_from_1970_plus_ten_seconds(
+    label: str, at: datetime | None
+) -> None:
+    assert timestamps.read(pl.Series([label]))["local_time"].to_list() == [at]
+
+
+@pytest.mark.parametrize(
     ("text", "zone"),
     [
         ("Tue Feb  3 10:00:00 UTC 2026", "UTC"),

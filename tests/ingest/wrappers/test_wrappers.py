@@ -43,6 +43,33 @@ TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
     "compose": ("api-1  | {}", None, {"container": "api-1"}),
     "compose v1 with time": ("shop_api_1 | 2026-02-03T10:00:00.005000123Z {}", AT, {"container": "shop_api_1"}),
     "stern": ("api-7d9f5c6b8-abcde api {}", None, {"pod": "api-7d9f5c6b8-abcde", "container": "api"}),
+    "stern with a container called gc": (
+        "api-7d9f5c6b8-abcde gc {}", None, {"pod": "api-7d9f5c6b8-abcde", "container": "gc"},
+    ),
+    "stern of a stateful set": ("api-0 api {}", None, {"pod": "api-0", "container": "api"}),
+    "stern -t of a stateful set": (
+        "api-0 api 2026-02-03T10:00:00.005Z {}", AT, {"pod": "api-0", "container": "api"},
+    ),
+    "stern -A of a namespace with dashes": (
+        "kube-system api-x7k2p api {}", None, {"namespace": "kube-system", "pod": "api-x7k2p", "container": "api"},
+    ),
+    "pod name": ("api-7d9f5c6b8-abcde {}", None, {"pod": "api-7d9f5c6b8-abcde", "container": None}),
+    "pod name after a time": ("2026-02-03T10:00:00.005Z api-0 {}", AT, {"pod": "api-0", "container": None}),
+    "pod name before a time": ("api-0 2026-02-03T10:00:00.005Z {}", AT, {"pod": "api-0", "container": None}),
+    "kubetail": ("[api-7d9f5c6b8-abcde] {}", None, {"pod": "api-7d9f5c6b8-abcde", "container": None}),
+    "kubetail with containers": ("[api-0 api] {}", None, {"pod": "api-0", "container": "api"}),
+    "kail": ("shop/api-0[api]: {}", None, {"namespace": "shop", "pod": "api-0", "container": "api"}),
+    "docker service logs": (
+        "api.1.abcdefghij@node-1    | {}", None, {"container": "api.1.abcdefghij", "host": "node-1"},
+    ),
+    "foreman": ("10:00:00 web.1 | {}", None, {"container": "web.1"}),
+    "pm2": ("0|api  | {}", None, {"container": "0|api"}),
+    "pm2 with times": ("0|api  | 2026-02-03 10:00:00: {}", SECOND, {"container": "0|api"}),
+    "pssh": ("web-1: {}", None, {"host": "web-1"}),
+    "pssh with addresses": ("10.0.0.1: {}", None, {"host": "10.0.0.1"}),
+    "grep": ("logs/api-0.log:{}", None, {"ident": "logs/api-0.log"}),
+    "grep of a rotated file": ("api.log.1:2026-02-03T10:00:00.005Z {}", AT, {"ident": "api.log"}),
+    "zgrep -n": ("api.log-20260203.gz:12:{}", None, {"ident": "api.log"}),
     "stern -A": (
         "shop api-7d9f5c6b8-abcde api {}", None,
         {"namespace": "shop", "pod": "api-7d9f5c6b8-abcde", "container": "api"},
@@ -67,17 +94,30 @@ TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
     ),
     "aws logs --output text": ("EVENTS\t1770112800005\t{}\t1770112800100", AT, {}),
     "seconds": ("1770112800.005 {}", AT, {}),
+    "seconds in brackets": ("[1770112800.005] {}", AT, {}),
+    "a time of nginx": ("[03/Feb/2026:11:00:00 +0100] {}", SECOND, {}),
+    "TAI64N": ("@400000006981c72a004c4b40 {}", AT, {}),
     "milliseconds": ("[1770112800005] {}", AT, {}),
     "Grafana's text": ("1770112800005\t2026-02-03T10:00:00.005Z\t{}", AT, {}),
     "python logging": ("2026-02-03 10:00:00,005 {}", AT, {}),
     "go log": ("2026/02/03 10:00:00.005000 {}", AT, {}),
     "glog": ("I0203 10:00:00.005000   4242 server.go:42] {}", AT, {"log_pid": 4242}),
+    "glog after a timestamp": (
+        "2026-02-03T10:00:00.005Z E0203 10:00:00.004000    4242 server.go:42] {}", AT,
+        {"host": None, "ident": None, "log_pid": 4242},
+    ),
+    "a time after a level": ("2026-02-03T10:00:00.005Z INFO 10:00:00 {}", AT, {"host": None, "ident": None}),
     "logfmt": ('time="2026-02-03T10:00:00.005Z" level=info msg="{}"', AT, {}),
     "logfmt, seconds since 1970": ('level=info ts=1770112800.005 caller=a.go:1 msg="{}"', AT, {}),
     "logfmt, whole seconds": ("ts=1770112800 {}", SECOND, {}),
     "logfmt, milliseconds": ('ts=1770112800005 level=info msg="{}"', AT, {}),
     "logfmt, microseconds": ('t="1770112800005000" msg="{}"', AT, {}),
     "logfmt, nanoseconds": ('timestamp=1770112800005000123 msg="{}"', AT, {}),
+    "logfmt with a pod": (
+        'ts=2026-02-03T10:00:00.005Z pod=api-0 namespace="shop" msg="{}"', AT, {"pod": "api-0", "namespace": "shop"},
+    ),
+    "logfmt with a host behind the message": ('ts=1770112800.005 msg="{}" host=web-1', AT, {"host": "web-1"}),
+    "logfmt without a time": ('level=info pod=api-0 msg="{}"', None, {"pod": "api-0"}),
     "quoted": ("> {}", None, {}),
     "comment": ("// {}", None, {}),
     "journald in CRI": (
@@ -88,6 +128,47 @@ TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
         {"host": "web-1", "ident": "0f1e2d3c4b5a", "log_pid": 1034},
     ),
 }  # fmt: skip
+
+
+def test_what_few_records_have_before_them_is_not_a_pod(tmp_path: Path) -> None:
+    """A program writes without line ends, so that the runtime's lines follow its own text."""
+    for prefix in ("step-3 ", "[step-3] ", "step3: ", "a step-3 ", "a.log:"):
+        lines = [f"10:00:00 {record}" for record in records(6)]
+        lines[3] = prefix + records(4)[3]
+        run = gca.read(logfile(tmp_path / "log", lines))
+        assert run.cycles["gc_num"].to_list() == [1, 2, 3, 4, 5, 6]
+        assert run.processes.select("pod", "host", "ident").rows() == [(None, None, None)]
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    ["error: ", "[main] ", "stderr: ", "main.go:42: ", "10:00:00: ", "[ERROR] ", "I: "],
+)
+def test_a_word_before_records_is_no_identity(prefix: str, tmp_path: Path) -> None:
+    run = gca.read(logfile(tmp_path / "log", [prefix + record for record in RECORDS]))
+    assert run.cycles["gc_num"].to_list() == [1, 2]
+    identity = run.processes.select("host", "ident", "container", "pod", "namespace")
+    assert identity.rows() == [(None,) * 5]
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    ["{0} api ", "prod {0} api ", "[{0}] ", "[{0} api] ", "prod/{0}[api]: ", "{0}.1.abcdefghij@n1 | ",
+     "{0} | ", "{0}: ", "level=info pod={0} msg=", "ts=2026-02-03T10:00:00Z host={0} msg=", "logs/{0}.log:", "2026-02-03T10:00:00Z {0} "],
+)  # fmt: skip
+def test_two_pods_in_one_log_are_two_processes(prefix: str, tmp_path: Path) -> None:
+    """Their cycles have the same numbers and times, so that only the prefix separates them."""
+    one, other = records(40), [each.replace("4->4->4", "8->8->8") for each in records(40)]
+    lines = [
+        prefix.format(f"worker-{n}") + record
+        for pair in zip(one, other, strict=True)
+        for n, record in enumerate(pair)
+    ]
+    run = gca.read(logfile(tmp_path / "log", lines))
+    sizes = run.cycles.group_by("process", maintain_order=True).agg(
+        pl.len(), pl.col("heap_live_mib").unique()
+    )
+    assert sizes.select("len", "heap_live_mib").rows() == [(40, [4]), (40, [8])]
 
 
 def assert_read(run: gca.Run, at: datetime | None, who: dict[str, Any]) -> None:
@@ -154,6 +235,62 @@ JSON: dict[str, tuple[dict[str, Any], datetime | None, dict[str, Any]]] = {
         {"textPayload": "{}", "timestamp": "2026-02-03T10:00:00.005Z", "severity": "ERROR",
          "resource": {"type": "k8s_container", "labels": {"pod_name": "api-0", "container_name": "api"}}},
         AT, {"pod": "api-0", "container": "api"},
+    ),
+    "gcp with a payload": (
+        {"jsonPayload": {"message": "{}", "level": "INFO"}, "timestamp": "2026-02-03T10:00:00.005Z",
+         "resource": {"labels": {"pod_name": "api-0", "container_name": "api"}}},
+        AT, {"pod": "api-0", "container": "api"},
+    ),
+    "gcp with a payload of journald": (
+        {"jsonPayload": {"msg": "{}", "_HOSTNAME": "web-1", "_PID": "4242"}, "timestamp": "2026-02-03T10:00:00.005Z"},
+        AT, {"host": "web-1", "log_pid": 4242},
+    ),
+    "logcli": (
+        {"labels": {"pod": "api-0", "container": "api", "namespace": "shop", "node_name": "n1"}, "line": "{}",
+         "timestamp": "2026-02-03T10:00:00.005Z"},
+        AT, {"pod": "api-0", "container": "api", "namespace": "shop", "host": "n1"},
+    ),
+    "ECS with dots": (
+        {"@timestamp": "2026-02-03T10:00:00.005Z", "message": "{}", "kubernetes.pod.name": "api-0",
+         "kubernetes.namespace": "shop", "host.name": "web-1", "service.name": "api"},
+        AT, {"pod": "api-0", "namespace": "shop", "host": "web-1", "ident": "api"},
+    ),
+    "ECS without Kubernetes": (
+        {"@timestamp": "2026-02-03T10:00:00.005Z", "message": "{}", "host": {"name": "web-1"},
+         "service": {"name": "api"}, "container": {"id": "0f1e", "name": "c"}, "event": {"original": "{}"}},
+        AT, {"host": "web-1", "ident": "api", "container": "c", "container_id": "0f1e"},
+    ),
+    "OpenTelemetry": (
+        {"timestamp": "2026-02-03T10:00:00.005Z", "body": "{}", "attributes": {"k8s.container.name": "api"},
+         "resource": {"k8s.pod.name": "api-0", "host.name": "web-1"}},
+        AT, {"pod": "api-0", "host": "web-1", "container": "api"},
+    ),
+    "Splunk HEC": ({"time": 1770112800.005, "host": "web-1", "event": "{}"}, AT, {"host": "web-1"}),
+    "Splunk HEC of Docker": (
+        {"time": "1770112800.005", "host": "web-1", "event": {"line": "{}", "source": "stderr", "tag": "0f1e"}},
+        AT, {"host": "web-1"},
+    ),
+    "structlog": ({"event": "{}", "level": "info", "timestamp": "2026-02-03T10:00:00.005Z"}, AT, {}),
+    "Datadog's search": (
+        {"id": "AB", "content": {"timestamp": "2026-02-03T10:00:00.005Z", "host": "web-1", "message": "{}"}},
+        AT, {"host": "web-1"},
+    ),
+    "Grafana": (
+        {"line": "{}", "timestamp": "1770112800005000000", "date": "2026-02-03T10:00:00.005Z", "fields": {"pod": "api-0"}},
+        AT, {"pod": "api-0"},
+    ),
+    "Docker with a tag": (
+        {"log": "{}\n", "stream": "stderr", "attrs": {"tag": "api-0"}, "time": "2026-02-03T10:00:00.005Z"},
+        AT, {"ident": "api-0"},
+    ),
+    "two originals": (
+        {"@timestamp": "2026-02-03T10:00:00.005Z", "host": "web-1", "log": {"original": "2026/02/03 10:00:00 {}"},
+         "event": {"original": "2026/02/03 10:00:00 {}"}},
+        AT, {"host": "web-1"},
+    ),
+    "one line under two unknown names": (
+        {"time": "2026-02-03T10:00:00.005Z", "pod": "api-0", "raw": "E0203 {}", "copy": {"of": "E0203 {}"}},
+        AT, {"pod": "api-0"},
     ),
 }  # fmt: skip
 
@@ -273,8 +410,10 @@ def test_exports_of_log_services_are_read(tmp_path: Path) -> None:
             ],
         },
     }
-    path = logfile(tmp_path / "loki", [json.dumps(loki)])
-    assert_read(gca.read(path), AT, labels)
+    push = {"streams": loki["data"]["result"]}  # type: ignore[index]  # of mixed types
+    for answer in (loki, push):
+        path = logfile(tmp_path / "loki", [json.dumps(answer)])
+        assert_read(gca.read(path), AT, labels)
     events = {
         "events": [
             {
@@ -493,6 +632,13 @@ def test_a_cycle_beside_the_message_of_a_json_entry_is_read(
     # The message itself comes first, whatever else has a cycle in it.
     both = json.dumps({"msg": records(1)[0], "line": records(2)[1]})
     assert gca.read(logfile(tmp_path / "both", [both])).cycles["gc_num"].to_list() == [1]
+
+
+def test_all_cycles_of_an_entry_without_a_message_are_read(tmp_path: Path) -> None:
+    entry = {"time": "2026-02-03T10:00:00.005Z", "pod": "api-0", "lines": records(3)}
+    for more in ({}, {"msg": "child stderr"}):
+        run = gca.read(logfile(tmp_path / "log", [json.dumps({**entry, **more})] * 2))
+        assert run.cycles["gc_num"].to_list() == [1, 2, 3, 1, 2, 3]
 
 
 EXPORTS = Path(__file__).parents[2] / "corpus" / "exports"
