@@ -10,7 +10,7 @@ it, all its cycles get a wall-clock time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import MAXYEAR, UTC, date, datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _UTC = pl.Datetime("us", "UTC")
 _HOUR_S = 3600.0
+_FIRST_YEAR = 1970
 _HALF_YEAR = 6
 _FELL_BACK = (-1.5 * _HOUR_S, -0.3 * _HOUR_S)
 """Seconds. A step within these is that of a clock that was set back by half an hour or an hour."""
@@ -61,6 +62,12 @@ class Clock:
     start: datetime | None = None
 
     def __post_init__(self) -> None:
+        if self.year is not None and not _is_year(self.year):
+            expected = f"a year as a number, {_FIRST_YEAR} to {MAXYEAR}"
+            raise BadSettingError(argument="year", value=str(self.year), expected=expected)
+        if self.start is not None and not isinstance(self.start, date):
+            expected = "a time such as 2026-11-21T09:00:00Z, as text or datetime"
+            raise BadSettingError(argument="start", value=str(self.start), expected=expected)
         if self.tz is not None:
             try:
                 ZoneInfo(self.tz)
@@ -68,6 +75,11 @@ class Clock:
                 raise BadSettingError(
                     argument="tz", value=self.tz, expected="a zone such as UTC or Europe/Berlin"
                 ) from err
+
+
+def _is_year(year: object) -> bool:
+    is_number = hasattr(year, "__index__") and not isinstance(year, bool)
+    return is_number and _FIRST_YEAR <= year <= MAXYEAR  # type: ignore[operator]  # as checked
 
 
 def moment(text: str) -> datetime:
