@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from gctrace_analyzer.ingest.gctrace.patterns import HEADS
+from gctrace_analyzer.ingest.gctrace.patterns import HEADS, MODERN_HEAD
 
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
 _SHORT = r"[A-Za-zÀ-ÿ]{3,4}\.? +\d{1,2} (?:\d{4} )?\d\d:\d\d:\d\d(?:[.,]\d+)?"
@@ -32,7 +32,8 @@ _PRI = r"(?:<\d{1,3}>)?"
 _CALLER = r"(?: ?\[ *[CT]\d+ *\])?"
 _PRINTK = rf"\[ *(?P<monotonic_s>\d+\.\d{{3,9}})(?: *<[ \d.]*>)? *\]{_CALLER} "
 _LEVEL = r"(?:emerg|alert|crit|err|error|warn|warning|notice|info|debug)"
-_RECORD = f"(?:{'|'.join(head for head, _ in HEADS)})"
+RECORD = f"(?:{'|'.join(head for head, _ in HEADS)})"
+"""Matches how the lines of the runtime begin."""
 # Names that Kubernetes appends something to: a random text, or the number in a stateful set.
 _POD = r"(?P<pod>[a-z0-9][a-z0-9.-]*-[a-z0-9]{1,10})"
 _NAMESPACE = r"(?P<namespace>[a-z0-9-]+)"
@@ -187,7 +188,7 @@ WRAPPERS = (
     Wrapper(
         "logfmt",
         r'(?:[\w.]+=(?:"[^"]*"|[^ "]*) )*?msg="?',
-        _RECORD,
+        RECORD,
     ),
     Wrapper("CSV export", rf'"(?P<at>{_ISO}|{_KIBANA})"[,;\t] ?"?'),
     # A comma must be followed by a quote, because a comma alone may begin a fraction of a second.
@@ -210,22 +211,23 @@ WRAPPERS = (
     Wrapper("syslog", rf"{_HOST} (?P<ident>[^\s\[\]:|]+) ?\[(?P<log_pid>\d+)\]: "),
     Wrapper("syslog", rf"{_HOST} (?P<ident>kernel): "),
     Wrapper("syslog", r"(?P<ident>[\w.@/-]+) ?\[(?P<log_pid>\d+)\]: "),
-    Wrapper("kubetail", rf"\[{_POD}(?: {_ANY_CONTAINER})?\] (?:(?P<at>{_ISO}) )?", _RECORD),
+    Wrapper("kubetail", rf"\[{_POD}(?: {_ANY_CONTAINER})?\] (?:(?P<at>{_ISO}) )?", RECORD),
     Wrapper(
         "grep",
         # Rotated files are of the same program.
         r"(?P<ident>[^\s:]*\.(?:log|txt|out|err))(?:[.-]\d+)?(?:\.gz)?:(?:\d+:)?",
-        rf"(?:{_RECORD}|{_ISO}|\d{{4}}/\d\d/\d\d )",
+        rf"(?:{RECORD}|{_ISO}|\d{{4}}/\d\d/\d\d )",
     ),
     Wrapper(
         "host",
         # A name with a digit: a word alone, such as `error`, may be any text.
         r"(?P<host>[A-Za-z][A-Za-z.-]*\d[\w.-]*|\d+\.\d+\.\d+\.\d+): ",
-        _RECORD,
+        # Not all lines of the runtime: `scvg-1: GC forced` is one itself.
+        MODERN_HEAD,
     ),
-    Wrapper("pod name", rf"{_POD} (?:(?P<at>{_ISO}) )?", _RECORD),
-    Wrapper("stern", rf"{_POD} {_ANY_CONTAINER} (?:(?P<at>{_ISO}) )?", _RECORD),
-    Wrapper("stern -A", rf"{_NAMESPACE} {_POD} {_ANY_CONTAINER} (?:(?P<at>{_ISO}) )?", _RECORD),
+    Wrapper("pod name", rf"{_POD} (?:(?P<at>{_ISO}) )?", RECORD),
+    Wrapper("stern", rf"{_POD} {_ANY_CONTAINER} (?:(?P<at>{_ISO}) )?", RECORD),
+    Wrapper("stern -A", rf"{_NAMESPACE} {_POD} {_ANY_CONTAINER} (?:(?P<at>{_ISO}) )?", RECORD),
     Wrapper(
         "stern",
         rf"(?P<pod>[a-z0-9][a-z0-9.-]*-[a-z0-9]{{4,10}}) {_CONTAINER} (?:(?P<at>{_ISO}) )?",

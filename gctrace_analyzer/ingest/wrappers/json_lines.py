@@ -207,7 +207,7 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
 
 
 def _with_other_cycles(table: pl.DataFrame) -> pl.DataFrame:
-    """Replaces a message that is no cycle by another field of the entry that is one.
+    """Replaces a message without a cycle by another field of the entry that has one.
 
     If other fields have several cycles, all of the entry is the message.
     """

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from gctrace_analyzer.ingest.wrappers.formats import WRAPPERS, Wrapper
+from gctrace_analyzer.ingest.wrappers.formats import RECORD, WRAPPERS, Wrapper, ascii_only
 from gctrace_analyzer.ingest.wrappers.json_lines import JSON_LINE, decode
 from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed, detached, origin_of
 from gctrace_analyzer.ingest.wrappers.timestamps import TIMESTAMP_COLUMNS
@@ -22,7 +22,7 @@ SAMPLE_LINES = 64
 SAMPLE_CHARS = 512
 DEEPEST = 4
 _RECORD = r"gc #?[0-9]+ @[0-9]"
-_RECORD_BEGIN = re.compile(_RECORD)
+_ANY_RECORD = re.compile(ascii_only(RECORD))
 _STEP = " > "
 _QUOTED = "quoted"
 _LABEL = r'(?:^|[ ,])(?:{})="([^"]*)"'
@@ -130,7 +130,7 @@ def _wrappers_of(lines: pl.DataFrame) -> list[Wrapper]:
     step = max(1, len(lines) // SAMPLE_LINES)
     texts = lines["text"].gather_every(step).append(lines["text"].tail(4)).to_list()
     sample = [text[:SAMPLE_CHARS] for text in texts if text]
-    records = sum(_RECORD_BEGIN.search(text) is not None for text in sample)
+    records = sum(_ANY_RECORD.search(text) is not None for text in sample)
     found = []
     for wrapper in WRAPPERS:
         left = [text for text in sample if not wrapper.compiled.match(text)]

@@ -171,6 +171,12 @@ def test_two_pods_in_one_log_are_two_processes(prefix: str, tmp_path: Path) -> N
     assert sizes.select("len", "heap_live_mib").rows() == [(40, [4]), (40, [8])]
 
 
+def test_what_few_lines_of_the_scavenger_have_before_them_is_not_a_pod() -> None:
+    lines = ["step-3 GC forced", *["GC forced"] * 5, "scvg-1: GC forced"]
+    found = strip.strip_prefixes(lines_of(*lines)).lines
+    assert found["text"].to_list() == lines
+
+
 def assert_read(run: gca.Run, at: datetime | None, who: dict[str, Any]) -> None:
     assert run.cycles["gc_num"].to_list() == [1, 2]
     assert len(run.processes) == 1
