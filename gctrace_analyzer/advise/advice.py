@@ -6,7 +6,7 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.baseline import Baseline, given_setting
+from gctrace_analyzer.advise.baseline import Baseline
 from gctrace_analyzer.advise.metrics import recommend as by_metrics
 from gctrace_analyzer.advise.metrics.model import (
     MetricsBaseline,
@@ -15,6 +15,7 @@ from gctrace_analyzer.advise.metrics.model import (
     needed_limit,
 )
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.advise.present_setting import given_setting
 from gctrace_analyzer.advise.recommend import recommend
 from gctrace_analyzer.advise.whatif import CURVE, trade_off
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.intervals import FACTORS
 from gctrace_analyzer.advise.prediction.load import load_of, with_hidden_roots
 from gctrace_analyzer.advise.prediction.model import (
@@ -20,13 +19,15 @@ from gctrace_analyzer.advise.prediction.model import (
     Setting,
 )
 from gctrace_analyzer.advise.prediction.training import longest_calm_part
-from gctrace_analyzer.analysis.cycles import (
-    FIT_MIN_LIVE_MIB,
-    before,
-    limit_sets_most_goals,
-    of_process,
+from gctrace_analyzer.advise.present_setting import (
+    can_set_goal,
+    given_setting,
+    is_unusual,
+    present_setting,
+    show_no_gogc,
 )
-from gctrace_analyzer.analysis.gogc_levels import contradict_gogc, last_level
+from gctrace_analyzer.analysis.cycles import limit_sets_most_goals, of_process
+from gctrace_analyzer.analysis.gogc_levels import last_level
 from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.units import duration_text
@@ -48,13 +49,6 @@ ROOMY_LIMIT = 1 + DEFAULT.limit_gogc_warn / 100
 
 UNSTEADY = 0.15
 """Relative variation of the live heap from cycle to cycle above which the load is not steady."""
-
-NON_HEAP_MIB = 64.0
-"""MiB. Where a memory limit sets the goal, non-heap memory is at most the size of the goal plus
-this, plus an allowance for stacks."""
-
-UNUSUAL_GOGC = 0.05
-"""Relative distance from every commonly used GOGC. A value farther away is unlikely to be GOGC."""
 
 OWN_GAP = 0.25
 """Logarithm of the difference between the replay of the log's own setting and the log."""
@@ -146,7 +140,7 @@ class Baseline:
         if not load.is_possible:
             return cls(None, given_setting(settings), non_heap, _IMPOSSIBLE, (), settings)
         by_limit = limit_sets_most_goals(own) or (
-            settings.value("gogc") is None and _show_no_gogc(own)
+            settings.value("gogc") is None and show_no_gogc(own)
         )
         rows = analysis.tables["processes"]
         now, inferred = present_setting(load, settings, by_limit=by_limit)
@@ -269,43 +263,6 @@ class Baseline:
         return "fixed-rate" if bound <= 0.1 else "cpu-bound" if bound >= 0.9 else "between"
 
 
-def _show_no_gogc(metrics: pl.DataFrame) -> bool:
-    """Returns whether the goals show no GOGC, of heaps too small for `goal_set_by` as well."""
-    if not metrics["stacks_mib"].count():
-        # There was no memory limit before Go 1.19.
-        return False
-    cycles = metrics.select(
-        "heap_goal_mib", "forced", _live=before("heap_live_mib"), _any_gogc="effective_gogc"
-    )
-    large = (pl.col("_live") >= FIT_MIN_LIVE_MIB) & ~pl.col("forced")
-    return bool(
-        cycles.select(contradict_gogc(large & pl.col("_any_gogc").is_not_null())).item()
-    )
-
-
-def given_setting(settings: Settings) -> Setting:
-    """Returns the setting as far as it was given or found; GOGC is None if it is unknown."""
-    gogc = settings.value("gogc")
-    return Setting(
-        float(gogc) if isinstance(gogc, int | float) else None,
-        settings.value("memory_limit_mib"),
-        float(settings.value("ballast_mib") or 0.0),
-    )
-
-
-def present_setting(load: Load, settings: Settings, *, by_limit: bool) -> tuple[Setting, bool]:
-    """Returns the setting of a log, as given or inferred, and whether GOGC was inferred."""
-    gogc, limit = settings.value("gogc"), settings.value("memory_limit_mib")
-    ballast = float(settings.value("ballast_mib") or 0.0)
-    if gogc is not None:
-        return Setting(None if gogc == "off" else float(gogc), limit, ballast), False
-    effective = max(pacer.snapped(load.effective_gogc, load.marked_live), 1.0)
-    if limit is not None and by_limit and _can_set_goal(load, limit):
-        # The goals show GOGC only where GOGC sets them; most programs keep the default of 100.
-        return Setting(effective if effective >= 95 else 100.0, limit, ballast), True
-    return Setting(effective, limit, ballast), True
-
-
 def _span_s(steady: pl.DataFrame) -> float:
     return float(steady["start_s"][-1] - steady["start_s"][0]) if len(steady) else 0.0
 
@@ -317,13 +274,6 @@ def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
         return None
     rest = complete["sys_bytes"] - complete["heap_idle_bytes"] - complete["heap_alloc_bytes"]
     return float(rest.median() or 0) / _MIB  # type: ignore[arg-type]  # an integer column
-
-
-def _can_set_goal(load: Load, limit: float) -> bool:
-    """Returns whether the limit can set these goals, leaving a plausible non-heap memory."""
-    non_heap = limit - load.goal_p50 / (1 - pacer.LIMIT_HEADROOM_SHARE)
-    most = NON_HEAP_MIB + CONSTANTS.non_heap_per_stack * load.stacks + load.goal_p50
-    return -0.05 * limit <= non_heap <= most
 
 
 def _why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
@@ -429,7 +379,7 @@ def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
         return (
             f"GOGC={gogc:.0f} was given, but the effective GOGC is {effective:.0f}: correct it"
         )
-    if limit and _can_set_goal(load, limit):
+    if limit and can_set_goal(load, limit):
         return None
     if gogc is not None and effective >= 0.9 * gogc:
         return None
@@ -474,15 +424,6 @@ def _warnings(
             f"replayed under its own setting, the log would have {1 / off:.2g} times as many "
             "cycles as it has: predictions far from the present setting are rough"
         )
-
-
-def is_unusual(load: Load, now: Setting) -> bool:
-    """Returns whether the inferred GOGC differs from every usual value by more than its error."""
-    distance = pacer.from_usual(now.gogc) if now.gogc is not None else 0.0
-    large = load.marked_live > DEFAULT.gogc_min_live_mib
-    # Sizes are printed in whole MiB: the lower GOGC, the more this moves it.
-    rounding = 1.5 * (100 + (now.gogc or 100)) / ((now.gogc or 100) * load.marked_live)
-    return large and distance > max(UNUSUAL_GOGC, rounding)
 
 
 def _version_warning(load: Load, settings: Settings) -> Iterator[str]:

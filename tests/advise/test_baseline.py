@@ -10,11 +10,12 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise import horizon
-from gctrace_analyzer.advise.baseline import Baseline, is_unusual, present_setting
+from gctrace_analyzer.advise.baseline import Baseline
 from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.expectation import expectation
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.prediction.training import longest_calm_part
+from gctrace_analyzer.advise.present_setting import is_unusual, present_setting
 from gctrace_analyzer.advise.whatif import trade_off
 from gctrace_analyzer.analysis.settings import Known, Settings
 from gctrace_analyzer.testing import read_text

@@ -1,0 +1,77 @@
+"""The setting that a log ran under, as it was given or as the heap goals show it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.advise.prediction import pacer
+from gctrace_analyzer.advise.prediction.model import CONSTANTS, Setting
+from gctrace_analyzer.analysis.cycles import FIT_MIN_LIVE_MIB, before
+from gctrace_analyzer.analysis.gogc_levels import contradict_gogc
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.advise.prediction.load import Load
+    from gctrace_analyzer.analysis.settings import Settings
+
+NON_HEAP_MIB = 64.0
+"""MiB. Where a memory limit sets the goal, non-heap memory is at most the size of the goal plus
+this, plus an allowance for stacks."""
+
+UNUSUAL_GOGC = 0.05
+"""Relative distance from every commonly used GOGC. A value farther away is unlikely to be GOGC."""
+
+
+def given_setting(settings: Settings) -> Setting:
+    """Returns the setting as far as it was given or found; GOGC is None if it is unknown."""
+    gogc = settings.value("gogc")
+    return Setting(
+        float(gogc) if isinstance(gogc, int | float) else None,
+        settings.value("memory_limit_mib"),
+        float(settings.value("ballast_mib") or 0.0),
+    )
+
+
+def present_setting(load: Load, settings: Settings, *, by_limit: bool) -> tuple[Setting, bool]:
+    """Returns the setting of a log, as given or inferred, and whether GOGC was inferred."""
+    gogc, limit = settings.value("gogc"), settings.value("memory_limit_mib")
+    ballast = float(settings.value("ballast_mib") or 0.0)
+    if gogc is not None:
+        return Setting(None if gogc == "off" else float(gogc), limit, ballast), False
+    effective = max(pacer.snapped(load.effective_gogc, load.marked_live), 1.0)
+    if limit is not None and by_limit and can_set_goal(load, limit):
+        # The goals show GOGC only where GOGC sets them; most programs keep the default of 100.
+        return Setting(effective if effective >= 95 else 100.0, limit, ballast), True
+    return Setting(effective, limit, ballast), True
+
+
+def show_no_gogc(metrics: pl.DataFrame) -> bool:
+    """Returns whether the goals show no GOGC, of heaps too small for `goal_set_by` as well."""
+    if not metrics["stacks_mib"].count():
+        # There was no memory limit before Go 1.19.
+        return False
+    cycles = metrics.select(
+        "heap_goal_mib", "forced", _live=before("heap_live_mib"), _any_gogc="effective_gogc"
+    )
+    large = (pl.col("_live") >= FIT_MIN_LIVE_MIB) & ~pl.col("forced")
+    return bool(
+        cycles.select(contradict_gogc(large & pl.col("_any_gogc").is_not_null())).item()
+    )
+
+
+def can_set_goal(load: Load, limit: float) -> bool:
+    """Returns whether the limit can set these goals, leaving a plausible non-heap memory."""
+    non_heap = limit - load.goal_p50 / (1 - pacer.LIMIT_HEADROOM_SHARE)
+    most = NON_HEAP_MIB + CONSTANTS.non_heap_per_stack * load.stacks + load.goal_p50
+    return -0.05 * limit <= non_heap <= most
+
+
+def is_unusual(load: Load, now: Setting) -> bool:
+    """Returns whether the inferred GOGC differs from every usual value by more than its error."""
+    distance = pacer.from_usual(now.gogc) if now.gogc is not None else 0.0
+    large = load.marked_live > DEFAULT.gogc_min_live_mib
+    # Sizes are printed in whole MiB: the lower GOGC, the more this moves it.
+    rounding = 1.5 * (100 + (now.gogc or 100)) / ((now.gogc or 100) * load.marked_live)
+    return large and distance > max(UNUSUAL_GOGC, rounding)
