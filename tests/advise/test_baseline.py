@@ -10,7 +10,6 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise import horizon
-from gctrace_analyzer.advise.baseline import Baseline
 from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.expectation import expectation
 from gctrace_analyzer.advise.prediction.model import Setting
@@ -27,6 +26,7 @@ from tests.helpers.lines import LINES
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gctrace_analyzer.advise.baseline import Baseline
     from gctrace_analyzer.advise.prediction.load import Load
 
 
