@@ -172,8 +172,8 @@ def _too_large_for_container(advice: Advice) -> str:
     limit = advice.baseline.settings.value("container_limit_mib")
     if not limit or not advice.is_available:
         return ""
-    present = next(advice.recommendations.filter(now=True).iter_rows(named=True), None)
-    if present is None or present["fits"] is not False:
+    present = _present(advice)
+    if present["fits"] is not False:
         return ""
     peak = present["memory_peak_mib"]
     over = "exceeds" if peak > limit else f"is {100 * peak / limit:.0f} % of"
@@ -334,9 +334,14 @@ def _advised(advice: Advice) -> dict[str, Any] | None:
     return None if first["now"] else first
 
 
+def _present(advice: Advice) -> dict[str, Any]:
+    """Returns the figures of the present setting, which are always among the recommended ones."""
+    return advice.recommendations.filter(now=True).row(0, named=True)
+
+
 def _setting(first: dict[str, Any], advice: Advice) -> str:
     """Returns a setting with what it does, as `GOGC=200 (GC CPU 4 % instead of 19 %, …)`."""
-    present = next(advice.recommendations.filter(now=True).iter_rows(named=True))
+    present = _present(advice)
     room = ""
     larger = (first["heap_peak_mib"] or 0.0) > (present["heap_peak_mib"] or 0.0)
     if larger and not advice.baseline.settings.value("container_limit_mib"):

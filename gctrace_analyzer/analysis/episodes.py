@@ -278,7 +278,7 @@ def _thrash(found: Part, t: Thresholds) -> Row:
         fill=pl.col("limiter_fill").max(),
     ).row(0, named=True)
     left = (sums["capacity"] or 0) - (sums["idle"] or 0)
-    state, is_whole = limiter.verdict(sums["fill"], t), False
+    state, duty = limiter.verdict(sums["fill"], t), found.duty
     if share >= t.thrash_limited_share:
         reason = (
             f"The heap goal was at or below the live heap in {100 * share:.0f} % of "
@@ -289,8 +289,8 @@ def _thrash(found: Part, t: Thresholds) -> Row:
         room = f"room for only {left_pct} % more than" if left_pct else "no room above"
         reason = f"The memory limit left {room} the live heap (median of {len(part):,} cycles)"
         # Of heaps of a few MiB, cycles without room are not marked one by one.
-        is_whole = not left_pct
-    reason += "" if is_whole else found.duty
+        duty = duty if left_pct else ""
+    reason += duty
     reason += {
         "certain": ", and the runtime's CPU limiter was active.",
         "likely": ", and the runtime's CPU limiter was probably active.",

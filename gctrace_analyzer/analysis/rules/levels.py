@@ -34,7 +34,7 @@ def levels(
     log.
     """
     every = list(findings)
-    known = _known(summary, thresholds)
+    well = _known(summary, thresholds) - costly(summary, thresholds)
     result: dict[str, Level] = {}
     for figure, rules in _RULES.items():
         severities = {each.severity for each in every if each.id in rules}
@@ -42,7 +42,7 @@ def levels(
             result[figure] = "bad"
         elif "warn" in severities:
             result[figure] = "warn"
-        elif figure in known and figure not in costly(summary, thresholds):
+        elif figure in well:
             result[figure] = "ok"
     return result
 
