@@ -45,7 +45,8 @@ SAFE_LIMIT = 1.25
 """Ratio of memory limit to live heap. Below it GC runs almost all the time."""
 
 ROOMY_LIMIT = 1 + DEFAULT.limit_gogc_warn / 100
-"""Ratio of memory limit to live heap from which on the limit is not reported as tight."""
+"""Ratio of memory limit to live heap at which the limit ceases to be reported as tight, if the
+memory outside the heap is known; real programs with a modelled one still had 48 of 50."""
 
 UNSTEADY = 0.15
 """Relative variation of the live heap from cycle to cycle above which the load is not steady."""

@@ -187,7 +187,7 @@ def test_thrashing_in_passing_is_an_effect_of_a_tight_limit(
     # Limit and memory outside the heap are unknown: the limit may be as high already.
     raised = r"Raise GOMEMLIMIT to at least 1\d\d MiB and by at least \d\d MiB"
     assert re.match(raised, found.action)
-    # With as much room as is advised, the limit is not reported as tight again.
+    # With 1.5 times, the effective GOGC is about where the limit ceases to be tight.
     times = "1.5 ×" if root == "limit-tight" else "1.25 ×"
     assert f"({times} the largest live heap" in found.action
     assert found.action.endswith("GC runs half as often.") == (root == "limit-thrash")
