@@ -16,9 +16,6 @@ from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
 from gctrace_analyzer.ingest import chains, processes
 from gctrace_analyzer.ingest.clock import Clock, moment
 from gctrace_analyzer.ingest.read import Log, ReadOptions, read_log
-from gctrace_analyzer.live import Live
-from gctrace_analyzer.present.plots import distributions
-from gctrace_analyzer.present.plots.accessor import drawn
 from gctrace_analyzer.present.plots.binning import BINS, checked
 from gctrace_analyzer.run import Run
 
@@ -34,6 +31,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.comparison import Comparison, Sweep
     from gctrace_analyzer.ingest.sniff import Kind
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
+    from gctrace_analyzer.live import Live
     from gctrace_analyzer.present.plots.accessor import AxesTarget, Backend, Drawn, Target
     from gctrace_analyzer.present.report import Report
 
@@ -167,6 +165,8 @@ def live(
 
     The options are those of `read`.
     """
+    from gctrace_analyzer.live import Live
+
     given = given_settings(
         gogc, memory_limit, container_limit, cpu_limit, go_version, ballast, off_heap
     )
@@ -420,6 +420,9 @@ def overlay(
         BadSettingError: there is no such panel or backend, too few axes, or not runs by name.
         MissingExtraError: the library is not installed.
     """
+    from gctrace_analyzer.present.plots import distributions
+    from gctrace_analyzer.present.plots.accessor import drawn
+
     return drawn(distributions.compared(_reports(runs), checked(bins)), backend, ax, panel)
 
 
@@ -466,4 +469,7 @@ def side_by_side(
         BadSettingError: there is no such panel or backend, too few axes, or not runs by name.
         MissingExtraError: the library is not installed.
     """
+    from gctrace_analyzer.present.plots import distributions
+    from gctrace_analyzer.present.plots.accessor import drawn
+
     return drawn(distributions.across(_reports(runs)), backend, ax, panel)

@@ -26,7 +26,6 @@ from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.present import text
 from gctrace_analyzer.present.format import count
-from gctrace_analyzer.present.plots.accessor import Plots
 from gctrace_analyzer.present.report import Report
 
 if TYPE_CHECKING:
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.thresholds import Quantity, Thresholds
     from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.ingest.sources import SourceFacts
+    from gctrace_analyzer.present.plots.accessor import Plots
     from gctrace_analyzer.schema import TableName
 
 
@@ -291,6 +291,8 @@ class Run:
     @property
     def plot(self) -> Plots:
         """The plots of this run: `run.plot.timeline()`; `repr(run.plot)` lists all."""
+        from gctrace_analyzer.present.plots.accessor import Plots
+
         return Plots(self.report)
 
     def process(self, number: int) -> Run:
