@@ -156,7 +156,7 @@ class Baseline:
         )
         growth = analysis.live_growth(process)
         # Without GOGC and limit there is no goal to replay: the goals must come from somewhere.
-        modelled = now if now.gogc or now.limit else replace(now, gogc=load.effective_gogc)
+        modelled = now if now.gogc or now.limit else replace(now, gogc=load.inferred_gogc)
         model = Model(
             load, modelled, non_heap=non_heap, constants=constants,
             go_1_21=version is None or version >= (1, 21),
@@ -363,7 +363,7 @@ def _is_typical(load: Load, whole: Load | None) -> bool:
 
 def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
     """Returns which given setting contradicts the log; None if none does."""
-    effective, gogc, limit = load.effective_gogc, now.gogc, now.limit
+    effective, gogc, limit = load.inferred_gogc, now.gogc, now.limit
     if now.ballast >= load.true_live:
         return (
             f"a ballast of {now.ballast:,.0f} MiB was given, but the live heap is only "

@@ -40,7 +40,7 @@ def present_setting(load: Load, settings: Settings, *, by_limit: bool) -> tuple[
     ballast = float(settings.value("ballast_mib") or 0.0)
     if gogc is not None:
         return Setting(None if gogc == "off" else float(gogc), limit, ballast), False
-    effective = max(pacer.snapped(load.effective_gogc, load.marked_live), 1.0)
+    effective = max(pacer.snapped(load.inferred_gogc, load.marked_live), 1.0)
     if limit is not None and by_limit and can_set_goal(load, limit):
         # The goals show GOGC only where GOGC sets them; most programs keep the default of 100.
         return Setting(effective if effective >= 95 else 100.0, limit, ballast), True

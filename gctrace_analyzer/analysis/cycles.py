@@ -341,7 +341,7 @@ def _with_changed_gogc(found: pl.DataFrame, thresholds: Thresholds) -> pl.DataFr
     if levels["least"].null_count() == len(levels):
         return found
     effective, own, setter = pl.col("effective_gogc"), pl.col("own_gogc"), pl.col("goal_set_by")
-    rounding = 100 * (2 + own / 100) / pl.col("_live")
+    rounding = gogc_levels.rounding(own, pl.col("_live"))
     as_own = (effective - own).abs() <= rounding.clip(lower_bound=_GOGC_TOLERANCE * own)
     limited = (setter == "memory-limit") & (effective > 0)
     # Too few cycles show nothing, and the goal of the cycle in which GOGC changes is in between.
@@ -464,8 +464,7 @@ def _fits(thresholds: Thresholds) -> pl.Expr:
 def _setter(thresholds: Thresholds) -> pl.Expr:
     effective, live = pl.col("effective_gogc"), pl.col("_live")
     gogc, gogc_known = pl.col("_gogc"), pl.col("_gogc_known")
-    # Truncation of the goal and the live heap moves the effective GOGC by this many points.
-    rounding = 100 * (2 + gogc / 100) / live
+    rounding = gogc_levels.rounding(gogc, live)
     tolerance = rounding.clip(lower_bound=_GOGC_TOLERANCE * gogc)
     limited = (effective <= 0) & (live >= thresholds.thrash_min_live_mib)
     newer = pl.col("stacks_mib").is_not_null()  # there was no memory limit before Go 1.19

@@ -85,6 +85,25 @@ class LastLevel:
     cycles: int
 
 
+def rounding(gogc: pl.Expr, live_mib: pl.Expr) -> pl.Expr:
+    """Returns the points by which the truncation of sizes to MiB moves an effective GOGC at most.
+
+    Args:
+        gogc: the GOGC that set the goal.
+        live_mib: the live heap of the cycle before.
+    """
+    return 100 * (2 + gogc / 100) / live_mib
+
+
+def near(gogc: pl.Expr, median: pl.Expr, live_mib: pl.Expr) -> pl.Expr:
+    """Returns which effective values of GOGC may be of the GOGC that is their median.
+
+    Others may have another GOGC, or goals raised by a single large allocation.
+    """
+    by_rounding = rounding(median, live_mib)
+    return (gogc - median).abs() <= pl.max_horizontal(_SAME_GOGC * median, by_rounding)
+
+
 def miss_mib(gogc: pl.Expr, median: pl.Expr) -> pl.Expr:
     """Returns by how many MiB each goal misses what the GOGC `median` would have set.
 
@@ -113,16 +132,13 @@ def contradict_gogc(known: pl.Expr) -> pl.Expr:
         known: whether the effective GOGC of a cycle, `_any_gogc`, is to be used.
     """
     median = pl.col("_any_gogc").filter(known).median()
-    # Other cycles may have another GOGC, or goals raised by a single large allocation.
-    rounding = 100 * (2 + median / 100) / pl.col("_live")
-    off = (pl.col("_any_gogc") - median).abs()
-    near = known & (off <= pl.max_horizontal(_SAME_GOGC * median, rounding))
-    each, goal = pl.col("_any_gogc").filter(near), pl.col("heap_goal_mib").filter(near)
-    miss = miss_mib(pl.col("_any_gogc"), median).filter(near)
+    used = known & near(pl.col("_any_gogc"), median, pl.col("_live"))
+    each, goal = pl.col("_any_gogc").filter(used), pl.col("heap_goal_mib").filter(used)
+    miss = miss_mib(pl.col("_any_gogc"), median).filter(used)
     usual = _FIT_MIB + _FIT_MIB_PER_GOGC * median / 100
     far = miss.quantile(0.75) > _FAR_MISS_TIMES * usual
     # A constant has no correlation with anything.
-    together = pl.corr(goal, pl.col("_live").filter(near)).fill_nan(0.0) >= _FOLLOWS
+    together = pl.corr(goal, pl.col("_live").filter(used)).fill_nan(0.0) >= _FOLLOWS
     return (each.len() >= 2 * FEW_CYCLES) & (far | ((miss.quantile(0.9) > usual) & ~together))
 
 
@@ -153,9 +169,8 @@ def numbered(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
         )
     )
     smooth, before = pl.col("_smooth"), within(pl.col("_smooth").shift(1))
-    rounding = 100 * (2 + smooth / 100) / pl.col("live_mib")
     jump = (smooth - before).abs() > pl.max_horizontal(
-        thresholds.level_jump * before.abs(), rounding
+        thresholds.level_jump * before.abs(), rounding(smooth, pl.col("live_mib"))
     )
     level = within(jump.fill_null(value=False).cum_sum())
     return without(smoothed.with_columns(level=level), "_smooth")

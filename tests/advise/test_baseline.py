@@ -157,16 +157,16 @@ def test_the_present_setting_is_given_or_inferred_from_the_goals() -> None:
     load = steady_baseline().load
     assert load is not None
     assert present(load) == (Setting(100.0), True)
-    assert present(replace(load, effective_gogc=203.0)) == (Setting(200.0), True)
-    assert present(replace(load, effective_gogc=-5.0)) == (Setting(1.0), True)
+    assert present(replace(load, inferred_gogc=203.0)) == (Setting(200.0), True)
+    assert present(replace(load, inferred_gogc=-5.0)) == (Setting(1.0), True)
     assert present(load, gogc=80.0) == (Setting(80.0), False)
     assert present(load, gogc="off", memory_limit_mib=450.0, ballast_mib=20.0) == (
         Setting(None, 450.0, 20.0), False,
     )  # fmt: skip
     # Where a limit sets the goals, they do not show GOGC: most programs keep the default.
-    low = replace(load, effective_gogc=60.0)
+    low = replace(load, inferred_gogc=60.0)
     assert present(low, by_limit=True, memory_limit_mib=450.0) == (Setting(100.0, 450.0), True)
-    high = replace(load, effective_gogc=200.0)
+    high = replace(load, inferred_gogc=200.0)
     assert present(high, by_limit=True, memory_limit_mib=450.0) == (Setting(200.0, 450.0), True)
     # A limit far from the goals sets none of them.
     assert present(low, by_limit=True, memory_limit_mib=4000.0) == (Setting(60.0, 4000.0), True)
@@ -244,3 +244,22 @@ def test_steady_cycles_without_possible_durations_are_not_called_too_few() -> No
     damaged = log_of(50, mark=99_999)
     refused = read_text(damaged).advice.baseline.refused
     assert refused == "the log has values that no program can have"
+
+
+SMALL_HEAPS = (
+    "caddy/gogc50", "caddy-proxy/gogc50", "caddy-proxy/gogc200", "caddy-proxy/gogc400",
+    "etcd/gogc50", "etcd/gogc400", "etcd-3.6/gogc50", "nsqd/gogc50", "nsqd/gogc200",
+    "pushgateway/gogc400",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMALL_HEAPS)
+def test_goals_of_a_small_heap_show_the_gogc_that_set_them(name: str) -> None:
+    """Sizes in whole MiB hide up to a fifth of heaps of 4 to 20 MiB."""
+    run = gca.read(CORPUS / "services" / name / "run.log.gz")
+    assert run.advice.baseline.now.gogc == float(name.rpartition("gogc")[2])
+
+
+def test_goals_raised_by_one_large_allocation_show_no_gogc() -> None:
+    run = gca.read(CORPUS / "wild" / "go42642-multims-sweepterm.log")
+    assert run.advice.baseline.now.gogc == 100, "two of four goals were raised to twice that"

@@ -15,8 +15,9 @@ import polars as pl
 
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.path import NO_ROOM, Path, path_of
-from gctrace_analyzer.analysis.cycles import true_live_mib
+from gctrace_analyzer.analysis.cycles import effective_gogc, true_live_mib
 from gctrace_analyzer.analysis.durations import varies
+from gctrace_analyzer.analysis.gogc_levels import near
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 FEWEST = 3
@@ -41,6 +42,9 @@ SEEN_IN_MARK_MIB = 0.5
 """MiB that a cycle allocates during marking at the usual rate. With less, sizes in whole MiB do not
 show whether the rate falls: services under a constant load seemed to stop allocating."""
 
+_LARGE_SHARE = 0.25
+"""Share of the mean live heap from which on a cycle counts for the effective GOGC."""
+
 SPARE_SHARE = 0.05
 """Share of the marking done by idle processors. On a crowded machine, programs that used all they
 got had 0.00, and those of a constant load 0.12 to 0.30."""
@@ -63,6 +67,8 @@ class Load:
         work_variation: standard deviation of the CPU time of marking, relative to its mean.
         no_room_share: share of the cycles with hardly any room between live heap and goal.
         runway: the pacer's estimate of what is allocated during marking.
+        effective_gogc: the median of the effective GOGC.
+        inferred_gogc: the GOGC that set the goals, unless a limit did.
         roots: stacks and globals, including what is too small to be printed.
         new_pacer: whether Go 1.18 or later wrote the log: its lines include stacks and globals.
         path: the live heap and the allocation, cycle by cycle.
@@ -100,6 +106,7 @@ class Load:
     trigger_share: float
     runway: float
     effective_gogc: float
+    inferred_gogc: float
     heap_end_max: float
     forced_share: float
     procs_changed: bool
@@ -209,8 +216,8 @@ _NEEDED = (
 )  # fmt: skip
 
 _ALSO_USED = (
-    "gc_num", "forced", "stacks_mib", "globals_mib", "stw_sweep_term_ms", "stw_mark_term_ms",
-    "stw_sweep_term_cpu_ms", "stw_mark_term_cpu_ms",
+    "process", "gc_num", "forced", "stacks_mib", "globals_mib", "stw_sweep_term_ms",
+    "stw_mark_term_ms", "stw_sweep_term_cpu_ms", "stw_mark_term_cpu_ms",
 )  # fmt: skip
 
 
@@ -221,7 +228,11 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
         cycles: the cycles of the process (`schema.CYCLES`), in order.
         cpu_limit: the CPUs that the program may use, if known.
     """
-    timed = cycles.select(_NEEDED + _ALSO_USED).drop_nulls(_NEEDED)
+    timed = (
+        cycles.select(_NEEDED + _ALSO_USED)
+        .drop_nulls(_NEEDED)
+        .with_columns(gogc=effective_gogc().shift(-1))
+    )
     steady = timed.filter((pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced"))
     if len(steady) < FEWEST or (steady["start_s"][-1] - steady["start_s"][0]) <= 0:
         return None
@@ -244,7 +255,7 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
         true_live=true_live_mib(),
         work=pl.sum_horizontal("assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms"),
         room=next_room.cast(pl.Float64),
-        gogc=100 * next_room / (pl.col("heap_live_mib") + roots).clip(1),
+        no_room=next_room <= NO_ROOM * (pl.col("heap_live_mib") + roots).clip(1),
         pressure=(pressure + idle) / (1 - pressure) if new_pacer else pressure,
     )
     span = float(table["start"][-1] - table["start"][0])
@@ -298,10 +309,11 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
         work_variation=_spread(table["work"], least=1e-3),
         true_live_first=_median(table["true_live"].head(quarter)),
         true_live_last=_median(table["true_live"].tail(quarter)),
-        no_room_share=_mean((table["gogc"] <= 100 * NO_ROOM).drop_nulls().cast(pl.Float64)),
+        no_room_share=_mean(table["no_room"].drop_nulls().cast(pl.Float64)),
         trigger_share=_median(far["off"] / far["room"]) if len(far) else 0.0,
         runway=_runway(table, mean_in_mark, new_pacer=new_pacer),
-        effective_gogc=_median(table["gogc"]),
+        effective_gogc=_median(steady["gogc"]),
+        inferred_gogc=_inferred_gogc(steady),
         heap_end_max=float(steady["heap_end_mib"].max() or 0) + 0.5,  # type: ignore[arg-type]
         forced_share=_mean(timed["forced"].cast(pl.Float64)),
         procs_changed=steady["procs"].n_unique() > 1,
@@ -364,6 +376,20 @@ def _runway(table: pl.DataFrame, mean_in_mark: float, *, new_pacer: bool) -> flo
         return largest
     small = 3.6 * (1.3 * mean_in_mark + 0.2) * _median(table["pressure"])
     return min(largest, small * (1 + 0.3 * max(mean_in_mark - 2, 0.0)))
+
+
+def _inferred_gogc(steady: pl.DataFrame) -> float:
+    """Returns the mean of the effective GOGC near its median, weighted with the live heap.
+
+    A single value is off by what sizes truncated to MiB hide, which a sum over cycles evens out. In
+    290 logs of known GOGC, half of these means are off by less than 1.0 %, and of medians by 1.3 %.
+    """
+    known = steady.select("gogc", live=pl.col("heap_live_mib") + 0.5).drop_nulls()
+    # Where the heap grows, its first sizes hide most.
+    known = known.filter(pl.col("live") >= _LARGE_SHARE * pl.col("live").mean())
+    median = pl.col("gogc").median()
+    used = known.filter(near(pl.col("gogc"), median, pl.col("live")))
+    return float((used["gogc"] * used["live"]).sum()) / max(float(used["live"].sum()), 1.0)
 
 
 def _mean(values: pl.Series) -> float:
