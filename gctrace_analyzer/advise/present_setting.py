@@ -9,7 +9,7 @@ import polars as pl
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import CONSTANTS, Setting
 from gctrace_analyzer.analysis.cycles import FIT_MIN_LIVE_MIB, before
-from gctrace_analyzer.analysis.gogc_levels import contradict_gogc
+from gctrace_analyzer.analysis.gogc_levels import contradict_gogc, misses
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def show_no_gogc(metrics: pl.DataFrame) -> bool:
         "heap_goal_mib", "forced", _live=before("heap_live_mib"), _any_gogc="effective_gogc"
     )
     large = (pl.col("_live") >= FIT_MIN_LIVE_MIB) & ~pl.col("forced")
-    return bool(
-        cycles.select(contradict_gogc(large & pl.col("_any_gogc").is_not_null())).item()
-    )
+    used = cycles.filter(large & pl.col("_any_gogc").is_not_null())
+    compared = used.with_columns(_any_median=pl.col("_any_gogc").median())
+    return bool(compared.with_columns(**misses()).select(contradict_gogc()).item())
 
 
 def can_set_goal(load: Load, limit: float) -> bool:

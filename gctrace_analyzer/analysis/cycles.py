@@ -318,8 +318,8 @@ def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
             pl.col("effective_gogc")
         ),
     )
-    with_levels = _with_figures(known, _levels())
-    inferred = _with_figures(with_levels, _signs(DEFAULT)).with_columns(_inferred_gogc())
+    levels = _with_figures(known, _levels()).with_columns(**gogc_levels.misses())
+    inferred = _with_figures(levels, _signs(DEFAULT)).with_columns(_inferred_gogc())
     setter = inferred.with_columns(_setter(DEFAULT))
     added = [name for name in inferred.columns if name not in frame.columns]
     if setter.select(_perhaps_changed(setter, DEFAULT).any()).item():
@@ -408,13 +408,13 @@ def _levels() -> list[pl.Expr]:
 def _signs(thresholds: Thresholds) -> list[pl.Expr]:
     """Returns whether the goals of a process suggest one GOGC, for each of three reasons.
 
-    Needs the columns of `_levels`.
+    Needs the columns of `_levels` and `gogc_levels.misses`.
     """
     gogc = pl.col("_usable_gogc")
     median, top = pl.col("_median").first(), pl.col("_top").first()
     spread = (gogc - pl.col("_median")).abs().median()
-    known, newer = pl.col("_any_gogc").is_not_null(), pl.col("stacks_mib").count() > 0
-    free = ~(newer & gogc_levels.contradict_gogc(known))
+    # There was no memory limit before Go 1.19.
+    free = (pl.col("stacks_mib").count() == 0) | ~gogc_levels.contradict_gogc()
     constant = (spread / median <= thresholds.gogc_spread) & free
     # A memory limit only lowers goals. So if it sets most goals, GOGC is the highest effective
     # value, provided that enough goals have it: then there is a step at this value.
@@ -423,7 +423,7 @@ def _signs(thresholds: Thresholds) -> list[pl.Expr]:
     low, high = _BELOW_TOP
     below = gogc.is_between(low * pl.col("_top"), high * pl.col("_top"), closed="left").sum()
     needed = pl.max_horizontal(2 * below, pl.lit(thresholds.gogc_step_cycles))
-    stepped = ~constant & (top >= thresholds.limit_gogc_bad) & (at_top >= needed)
+    stepped = (top >= thresholds.limit_gogc_bad) & (at_top >= needed)
     return [
         _fits(thresholds).alias("_fits"),
         constant.alias("_constant"),
@@ -437,8 +437,9 @@ def _inferred_gogc() -> list[pl.Expr]:
     Needs the columns of `_levels` and `_signs`.
     """
     own = pl.coalesce("_median", "_any_median")
-    gogc = pl.when("_fits").then(own).when("_stepped").then("_top").otherwise("_median")
-    known = pl.col("_fits") | pl.col("_constant") | pl.col("_stepped")
+    stepped = pl.col("_stepped") & ~pl.col("_constant")
+    gogc = pl.when("_fits").then(own).when(stepped).then("_top").otherwise("_median")
+    known = pl.col("_fits") | pl.col("_constant") | stepped
     return [gogc.alias("_gogc"), known.fill_null(value=False).alias("_gogc_known")]
 
 
@@ -447,17 +448,14 @@ def _fits(thresholds: Thresholds) -> pl.Expr:
 
     The goals then follow the live heap, and a constant goal, as a limit sets it, does not
     explain them. This also holds for small heaps and a low GOGC, where the rounding to MiB
-    makes the effective GOGC vary. Needs the columns of `_levels`.
+    makes the effective GOGC vary. Needs the columns of `_levels` and `gogc_levels.misses`.
     """
-    gogc = pl.col("_any_median").first()
-    known = pl.col("_any_gogc").is_not_null()
-    goal, each = pl.col("heap_goal_mib"), pl.col("_any_gogc")
-    off_mib = gogc_levels.miss_mib(each, pl.col("_any_median")).filter(known)
-    constant_off_mib = (goal - pl.col("_goal_median")).abs().filter(known)
+    known, miss = pl.col("_any_gogc").is_not_null(), pl.col("_miss")
+    constant_miss = (pl.col("heap_goal_mib") - pl.col("_goal_median")).abs().filter(known)
     return (
         (known.sum() >= thresholds.level_cycles)
-        & gogc_levels.explains_goals(gogc, off_mib)
-        & gogc_levels.is_better(off_mib, constant_off_mib)
+        & gogc_levels.explains_goals(pl.col("_any_median").first(), miss)
+        & gogc_levels.is_better(miss, constant_miss)
     )
 
 

@@ -122,24 +122,35 @@ def explains_goals(gogc: pl.Expr, miss: pl.Expr) -> pl.Expr:
     return (gogc >= FIT_MIN_GOGC) & near
 
 
-def contradict_gogc(known: pl.Expr) -> pl.Expr:
+def misses() -> dict[str, pl.Expr]:
+    """Returns `_miss`, in MiB, and `_near_miss`, the same where the effective GOGC is near.
+
+    Both compare with the median of the effective GOGC of the process. Needs `_any_gogc` (the
+    effective GOGC, null where it is not to be used), `_any_median`, `heap_goal_mib` and `_live`.
+    """
+    each, median = pl.col("_any_gogc"), pl.col("_any_median")
+    miss = pl.when(each.is_not_null()).then(miss_mib(each, median))
+    return {
+        "_miss": miss,
+        "_near_miss": pl.when(near(each, median, pl.col("_live"))).then(miss),
+    }
+
+
+def contradict_gogc() -> pl.Expr:
     """Returns whether the goals of a process show that the GOGC they suggest did not set them.
 
     An effective GOGC that hardly varies is not enough: a limit causes the same if the live heap
-    hardly varies. But goals that GOGC sets follow every change of the live heap.
-
-    Args:
-        known: whether the effective GOGC of a cycle, `_any_gogc`, is to be used.
+    hardly varies. But goals that GOGC sets follow every change of the live heap. Needs the columns
+    of `misses`.
     """
-    median = pl.col("_any_gogc").filter(known).median()
-    used = known & near(pl.col("_any_gogc"), median, pl.col("_live"))
-    each, goal = pl.col("_any_gogc").filter(used), pl.col("heap_goal_mib").filter(used)
-    miss = miss_mib(pl.col("_any_gogc"), median).filter(used)
-    usual = _FIT_MIB + _FIT_MIB_PER_GOGC * median / 100
+    miss, is_near = pl.col("_near_miss"), pl.col("_near_miss").is_not_null()
+    usual = _FIT_MIB + _FIT_MIB_PER_GOGC * pl.col("_any_median").first() / 100
     far = miss.quantile(0.75) > _FAR_MISS_TIMES * usual
+    goal, live = (pl.col(name).filter(is_near) for name in ("heap_goal_mib", "_live"))
     # A constant has no correlation with anything.
-    together = pl.corr(goal, pl.col("_live").filter(used)).fill_nan(0.0) >= _FOLLOWS
-    return (each.len() >= 2 * FEW_CYCLES) & (far | ((miss.quantile(0.9) > usual) & ~together))
+    together = pl.corr(goal, live).fill_nan(0.0) >= _FOLLOWS
+    enough = miss.count() >= 2 * FEW_CYCLES
+    return enough & (far | ((miss.quantile(0.9) > usual) & ~together))
 
 
 def is_better(miss: pl.Expr, constant_miss: pl.Expr, times: int = 3) -> pl.Expr:
