@@ -338,7 +338,7 @@ def _perhaps_changed(found: pl.DataFrame, thresholds: Thresholds) -> pl.Expr:
 def _with_changed_gogc(found: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     """Returns the cycles with `goal_set_by` corrected where the program changed GOGC."""
     levels = gogc_levels.of_cycles(found, thresholds)
-    if levels["least"].null_count() == len(levels):
+    if levels is None:
         return found
     effective, own, setter = pl.col("effective_gogc"), pl.col("own_gogc"), pl.col("goal_set_by")
     rounding = gogc_levels.rounding(own, pl.col("_live"))

@@ -123,7 +123,7 @@ def varies(stopped: pl.Expr) -> pl.Expr:
     return stopped.quantile(0.9) - stopped.quantile(0.1) > _VARYING * stopped.median()
 
 
-def stopped_procs(cycles: pl.DataFrame, *, whole: bool) -> pl.Expr:
+def stopped_procs(cycles: pl.DataFrame, *, whole: bool) -> pl.Series:
     """Returns how many processors a pause stopped, which is min(GOMAXPROCS, CPUs).
 
     This is estimated from the durations and CPU times of both pauses; null if it varies.
@@ -141,44 +141,51 @@ def stopped_procs(cycles: pl.DataFrame, *, whole: bool) -> pl.Expr:
         )
         for pause in PAUSES
     ]
-    each = pl.mean_horizontal(ratios)
-    ratio, may_vary = each.median(), pl.col("format").is_in(_VARYING_SHAPES).any()
-    unclear = may_vary & (varies(each) | (each.count() < _FEWEST))
-    if is_one_process(cycles) and cycles["procs"].n_unique() == 1:
-        # Once, because the expression below has it three times.
-        found = cycles.select(ratio.alias("ratio"), unclear.alias("unclear")).row(0)
-        ratio, unclear = pl.lit(found[0], pl.Float64), pl.lit(found[1], pl.Boolean)
-    else:
-        ratio, unclear = (value.over("process", "procs") for value in (ratio, unclear))
-    procs = pl.col("procs")
-    return (
+    frame = cycles.select("process", "procs", "format", each=pl.mean_horizontal(ratios))
+    each, procs = pl.col("each"), pl.col("procs")
+    found = {"ratio": each.median()}
+    if not set(frame["format"].unique()).isdisjoint(_VARYING_SHAPES):
+        may_vary = pl.col("format").is_in(_VARYING_SHAPES).any()
+        found["unclear"] = may_vary & (varies(each) | (each.count() < _FEWEST))
+    if not (is_one_process(cycles) and cycles["procs"].n_unique() == 1):
+        found = {name: value.over("process", "procs") for name, value in found.items()}
+    ratio = pl.col("ratio")
+    known = frame.with_columns(**found)
+    if "unclear" not in found:
+        known = known.with_columns(unclear=pl.lit(value=False))
+    return known.select(
         pl.when(ratio.is_null() | (ratio > _ALL_PROCS_SHARE * procs))
         .then(procs)
-        .when(unclear.fill_null(value=False).not_())
+        .when(pl.col("unclear").fill_null(value=False).not_())
         .then(ratio.round().clip(1))
-    )
+    ).to_series()
 
 
 def with_corrected(cycles: pl.DataFrame) -> pl.DataFrame:
     """Returns the cycles with corrected durations (`_ms` columns), and `stopped_procs`."""
     whole = _has_whole_ms(cycles)
-    cycles = cycles.with_columns(stopped_procs(cycles, whole=whole).alias("stopped_procs"))
-    pauses = []
+    cycles = cycles.with_columns(stopped_procs=stopped_procs(cycles, whole=whole))
+    # In steps, because every step needs a column of the one before several times.
+    bounds, middles, cpu_times = {}, {}, {}
     for pause in PAUSES:
         wall, cpu = f"{pause}_ms", f"{pause}_cpu_ms"
-        by_cpu = (
-            pl.col(cpu) / pl.col("stopped_procs"),
-            (pl.col(cpu) + step_ms(cpu, whole=whole)) / pl.col("stopped_procs"),
-        )
-        low = pl.max_horizontal(pl.col(wall), by_cpu[0])
-        high = pl.min_horizontal(pl.col(wall) + step_ms(wall, whole=whole), by_cpu[1])
-        middle = (
-            pl.when(low < high)
-            .then((low + high) / 2)
+        low, high = f"_{pause}_low", f"_{pause}_high"
+        by_cpu = pl.col(cpu) / pl.col("stopped_procs")
+        most_by_cpu = (pl.col(cpu) + step_ms(cpu, whole=whole)) / pl.col("stopped_procs")
+        bounds[low] = pl.max_horizontal(pl.col(wall), by_cpu)
+        bounds[high] = pl.min_horizontal(pl.col(wall) + step_ms(wall, whole=whole), most_by_cpu)
+        middles[wall] = (
+            pl.when(pl.col(wall) == 0)
+            .then(0.0)
+            .when(pl.col(low) < pl.col(high))
+            .then((pl.col(low) + pl.col(high)) / 2)
             .otherwise(corrected_ms(wall, whole=whole))
         )
-        pause_ms = pl.when(pl.col(wall) == 0).then(0.0).otherwise(middle)
-        cpu_ms = pl.coalesce(pause_ms * pl.col("stopped_procs"), corrected_ms(cpu, whole=whole))
-        pauses += [pause_ms.alias(wall), cpu_ms.alias(cpu)]
+        cpu_times[cpu] = pl.coalesce(
+            pl.col(wall) * pl.col("stopped_procs"), corrected_ms(cpu, whole=whole)
+        )
+    found = cycles.with_columns(**bounds).with_columns(**middles).drop(*bounds)
     others = ("concurrent_mark_ms", "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms")
-    return cycles.with_columns(*pauses, *(corrected_ms(name, whole=whole) for name in others))
+    return found.with_columns(
+        **cpu_times, **{name: corrected_ms(name, whole=whole) for name in others}
+    )

@@ -301,8 +301,8 @@ def with_known_limit(
     )
 
 
-def of_cycles(frame: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
-    """Returns the level of each cycle whose effective GOGC is known.
+def of_cycles(frame: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame | None:
+    """Returns the level of each cycle whose effective GOGC is known; None if none shows a GOGC.
 
     Args:
         frame: cycles with `process heap_goal_mib stacks_mib`, `_live` (the live heap of the cycle
@@ -329,18 +329,28 @@ def of_cycles(frame: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     )
     rows = numbered(known, thresholds)
     each, goal = pl.col("gogc"), pl.col("heap_goal_mib")
-    miss = miss_mib(each, each.median())
-    levels = rows.group_by("process", "level", maintain_order=True).agg(
-        median=each.median(),
+    # As columns, because several figures of a level need them.
+    medians = {"_median": each.median(), "_goal_median": goal.median()}
+    keys = ["process", "level"]
+    if rows.select(keys).n_unique() > 1:
+        medians = {name: median.over(keys) for name, median in medians.items()}
+    compared = rows.with_columns(**medians).with_columns(
+        _miss=miss_mib(each, pl.col("_median")),
+        _constant_miss=(goal - pl.col("_goal_median")).abs(),
+    )
+    miss, constant_miss = pl.col("_miss"), pl.col("_constant_miss")
+    median, goal_median = pl.col("_median").first(), pl.col("_goal_median").first()
+    levels = compared.group_by(keys, maintain_order=True).agg(
+        median=median,
         # A limit leaves less for the heap if there are more stacks.
-        taken_mib=goal.median() + pl.col("stacks_mib").median().fill_null(0),
+        taken_mib=goal_median + pl.col("stacks_mib").median().fill_null(0),
         is_short=pl.len() < thresholds.level_cycles,
-        explained=explains_goals(each.median(), miss),
-        near=miss.quantile(0.9) <= _NEAR_SHARE * (2 + each.median() / 100),
-        better=is_better(miss, (goal - goal.median()).abs()),
+        explained=explains_goals(median, miss),
+        near=miss.quantile(0.9) <= _NEAR_SHARE * (2 + median / 100),
+        better=is_better(miss, constant_miss),
         proven=(pl.len() >= FEW_CYCLES)
-        & is_better(miss, (goal - goal.median()).abs(), _FEW_TIMES)
-        & (goal.max() - goal.min() >= _FEW_RANGE * goal.median()),
+        & is_better(miss, constant_miss, _FEW_TIMES)
+        & (goal.max() - goal.min() >= _FEW_RANGE * goal_median),
     )
     long_mib = pl.col("taken_mib").filter(~pl.col("is_short"))
     raised = long_mib.max().over("process") > thresholds.level_ratio * pl.col("taken_mib")
@@ -354,6 +364,8 @@ def of_cycles(frame: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     )
     set_gogc = pl.col("median").filter(pl.col("own_gogc").is_not_null() | pl.col("is_unclear"))
     judged = judged.with_columns(least=set_gogc.min().over("process"))
+    if judged["least"].null_count() == len(judged):
+        return None
     return (
         rows.select("row", "process", "level")
         .join(

@@ -39,6 +39,8 @@ LEVEL_S = 1.0
 """Seconds that a level lasts at least. At a hundred cycles per second, ten cycles are a tenth of
 a second, and a load that varies as every load does would be dozens of phases."""
 
+_KINDS = pl.Enum(["start-up", "load", "idle"])
+
 
 def segments(enriched: pl.DataFrame) -> pl.DataFrame:
     """Returns the segments of each process (`schema.SEGMENTS`).
@@ -111,7 +113,7 @@ def _figures() -> Iterator[pl.Expr]:
     alloc_s = pl.col("elapsed_s").filter(pl.col("allocated_mib").is_not_null()).sum()
     alloc = pl.when(pl.len() > 1).then(ratio(total("allocated_mib"), alloc_s))
     yield from (
-        pl.col("kind").first(),
+        pl.col("kind").first().cast(pl.String),
         # An idle time begins where the cycle before it ended.
         pl.when(pl.col("kind").first() == "idle")
         .then((pl.col("end_s") - pl.col("elapsed_s")).first())
@@ -131,16 +133,20 @@ def _figures() -> Iterator[pl.Expr]:
     )
 
 
+def _kind(name: str) -> pl.Expr:
+    return pl.lit(name, _KINDS)
+
+
 def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
     low, high = t.periodic_s
     # The cycle before the first long gap was still caused by load.
     idle = pl.col("interval_s").is_between(low, high) | idle_gap(t, within_process(cycles))
     return cycles.select(
         pl.when(pl.col("start_s") < t.warm_up_s)
-        .then(pl.lit("start-up"))
+        .then(_kind("start-up"))
         .when(idle.fill_null(value=False))
-        .then(pl.lit("idle"))
-        .otherwise(pl.lit("load"))
+        .then(_kind("idle"))
+        .otherwise(_kind("load"))
         .alias("label")
     ).to_series()
 

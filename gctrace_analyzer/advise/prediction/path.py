@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from heapq import nlargest
-from itertools import accumulate
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -64,9 +62,16 @@ class Path:
         cls, at: tuple[float, ...], live: tuple[float, ...], in_mark: tuple[float, ...]
     ) -> Path:
         """Returns a path with its means and its largest live heaps."""
-        largest = tuple(_largest(live))
-        walker = _walker(at, live, in_mark)
-        return cls(at, live, in_mark, fmean(live), fmean(in_mark), largest, walker)
+        sizes = pl.Series(live, dtype=pl.Float64)
+        return cls(
+            at,
+            live,
+            in_mark,
+            _mean(sizes),
+            _mean(pl.Series(in_mark, dtype=pl.Float64)),
+            tuple(_largest(sizes)),
+            _walker(at, live, in_mark),
+        )
 
     @property
     def length_mib(self) -> float:
@@ -92,12 +97,15 @@ class Path:
         return Path.of(self.at, live, self.in_mark)
 
 
-def _largest(live: tuple[float, ...]) -> list[int]:
+def _mean(values: pl.Series) -> float:
+    return float(values.mean() or 0.0)  # type: ignore[arg-type]  # a numeric column
+
+
+def _largest(sizes: pl.Series) -> list[int]:
     """Returns the places of the largest values; of equal ones, the first."""
-    sizes = pl.Series(live, dtype=pl.Float64)
     # Polars leaves few of a long path.
     least = sizes.top_k(_LARGEST).min()
-    return nlargest(_LARGEST, (sizes >= least).arg_true(), key=live.__getitem__)
+    return nlargest(_LARGEST, (sizes >= least).arg_true(), key=sizes.__getitem__)
 
 
 def _walker(
@@ -136,7 +144,7 @@ def path_of(steady: pl.DataFrame) -> Path:
     usual = gaps.filter(pl.col("cycles") == 1)["mib"].mean() or gaps["mib"].mean()
     mib = pl.when(pl.col("cycles") == 1).then("mib").otherwise(pl.col("cycles") * usual)
     return Path.of(
-        tuple(accumulate(gaps.select(mib).to_series().to_list(), initial=0.0)),
+        (0.0, *gaps.select(mib.cum_sum()).to_series().to_list()),
         tuple(sizes["live"].to_list()),
         tuple(sizes["in_mark"].to_list()),
     )
