@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 LEAST_LIVE_MIB = 20.0
 """Below this live heap, truncation to whole MiB alone changes the inferred GOGC."""
 
+_CHANGED_GOGC = "GC026"
+"""The finding that a program changed GOGC while it ran."""
+
 
 class Side:
     """One side of a comparison: one or more runs of one program under one setting.
@@ -106,7 +109,9 @@ class Side:
         return Circumstances(
             self.label,
             go=analysis.go_versions if version is None else f"go{version}",
-            gogc=None if self.gogc is None else _gogc_text(self.gogc),
+            gogc=self.gogc_levels or (None if self.gogc is None else _gogc_text(self.gogc)),
+            gogc_levels=self.gogc_levels,
+            gogc_of_runs=self._gogc_of_runs,
             memory_limit=None if limit is None else _limit_text(limit.value),
             ballast=size_text(self.baseline.now.ballast) if self.baseline.now.ballast else None,
             by_metrics=self.by_metrics,
@@ -114,13 +119,35 @@ class Side:
 
     @cached_property
     def gogc(self) -> float | None:
-        """GOGC in percent, infinite if it is off; None if unknown."""
-        if self.baseline.settings.gogc is not None:
-            return float("inf") if self.baseline.now.gogc is None else self.baseline.now.gogc
-        load = self.baseline.load
-        if load is None or load.marked_live < LEAST_LIVE_MIB or self.by_limit:
+        """GOGC in percent, infinite if it is off; None if unknown, or if it changed."""
+        return None if self.gogc_levels else self._gogc_of(self._longest)
+
+    @cached_property
+    def gogc_levels(self) -> str | None:
+        """The values of GOGC if a program changed it while it ran: `100, then 400`; else None."""
+        changed = next((each for each in self.findings() if each.id == _CHANGED_GOGC), None)
+        return None if changed is None else ", then ".join(map(str, changed.figures["levels"]))
+
+    @property
+    def _gogc_of_runs(self) -> str | None:
+        """The values of GOGC if its runs had different ones: `100 and 200`; else None."""
+        if self.gogc_levels:
             return None
-        return self.baseline.now.gogc
+        each = [self._gogc_of(number) for number in range(len(self.analyses))]
+        known = sorted(gogc for gogc in each if gogc is not None)
+        if not known or known[0] == known[-1] or same_gogc(known[0], known[-1]):
+            return None
+        return f"{_gogc_text(known[0])} and {_gogc_text(known[-1])}"
+
+    def _gogc_of(self, number: int) -> float | None:
+        """Returns the GOGC of one run, as given or as its heap goals show it."""
+        baseline = self.advices[number].baseline
+        if baseline.settings.gogc is not None:
+            return float("inf") if baseline.now.gogc is None else baseline.now.gogc
+        load = baseline.load
+        if load is None or load.marked_live < LEAST_LIVE_MIB or self.measured[number].by_limit:
+            return None
+        return baseline.now.gogc
 
     @property
     def by_limit(self) -> bool:
@@ -317,6 +344,8 @@ def _expectation(before: Side, after: Side) -> tuple[Expectation, str | None]:
     """Returns the predicted figures of the new setting by metric, or why there is no prediction."""
     baseline, wanted = before.baseline, after.baseline.now
     for side in (before, after):
+        if side.gogc_levels and before.gogc_levels != after.gogc_levels:
+            return {}, f"GOGC changed during the runs of {side.label}"
         if side.by_limit and not side.baseline.now.limit:
             return {}, f"an unknown memory limit sets the heap goals of {side.label}"
         if side.gogc is None and not side.by_limit:
