@@ -244,3 +244,18 @@ def test_a_trend_is_of_the_same_processes_as_its_figure() -> None:
     alone = gca.read(SAMPLES / "steady-go1.26.log").report().analysis
     assert len(alone.trend) == 10
     assert gca.read(SAMPLES / "restart-go1.26.log").report().analysis.trend.is_empty()
+
+
+def test_the_advice_is_for_the_process_that_the_verdict_is_about() -> None:
+    """Figures of another program of the stream would raise a limit to below the live heap."""
+    thrashing, healthy = SAMPLES / "thrash-go1.19.log", SAMPLES / "change/before-1.log.gz"
+    alone = gca.read(thrashing).report().verdict
+    both = gca.read(thrashing, healthy)
+    report = both.report()
+    assert alone is not None
+    assert report.verdict is not None
+    assert both.processes["cycles"].to_list() == [67, 81]
+    assert report.verdict.process == 0
+    assert report.verdict.sentence.startswith("Process 0: GOMEMLIMIT is too low")
+    assert report.verdict.action == alone.action
+    assert "largest live heap of 128 MiB" in report.verdict.action
