@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar, cast, overload
 
+import polars as pl
+
 from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.analysis.cycles import with_metrics
 from gctrace_analyzer.analysis.settings import given_settings
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from datetime import datetime, tzinfo
     from typing import TypeAlias, Unpack
 
-    import polars as pl
     from matplotlib.figure import Figure as MatplotlibFigure
     from plotly.graph_objects import Figure as PlotlyFigure
 
@@ -346,11 +347,38 @@ def from_frame(frame: object, **facts: Unpack[ProgramFacts]) -> Run:
     """
     table = frames.cycles_of(frame)
     if table["process"].has_nulls():
-        table = table.with_columns(chains.process_of([table])[0].alias("process"))
+        table = _with_processes(table)
     table = frames.in_log_order(table)
     tables = {name: schema.empty(name) for name in schema.LOG_TABLES}
     tables |= {"cycles": table, "processes": processes.processes(table)}
     return Run(Log(tables, (), {}, {}), given_settings(**facts))
+
+
+_FEW = 4
+"""Cycles. Rows in any other order look like processes that are shorter on average."""
+
+
+def _with_processes(table: pl.DataFrame) -> pl.DataFrame:
+    """Returns the cycles with their processes, as the order of the rows shows them.
+
+    Raises:
+        BadSettingError: the order is not that of the log, so that each row would be a restart.
+    """
+    found = table.with_columns(process=chains.process_of([table])[0])
+    line = pl.col("line_no")
+    is_mixed = bool(table.select((line < line.shift()).over("source").any()).item())
+    number = found["process"].n_unique()
+    if not table["line_no"].count() and number > len(table) / _FEW:
+        by_time = table.sort("start_s", "gc_num")
+        is_mixed = number > chains.process_of([by_time])[0].n_unique()
+    if is_mixed:
+        raise BadSettingError(
+            argument="frame",
+            value=f"cycles without `process` that look like {number} processes",
+            expected="the cycles in the order of the log: sort them by line_no, or by start_s and "
+            "gc_num, or give each log a process number of its own",
+        )
+    return found
 
 
 def add_metrics(frame: _Frame) -> _Frame:

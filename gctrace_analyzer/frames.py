@@ -10,7 +10,7 @@ from gctrace_analyzer import extras, schema
 from gctrace_analyzer.errors import BadSettingError, MissingColumnsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import pandas as pd
 
@@ -69,19 +69,50 @@ def same_kind(frame: _Frame, change: Callable[[pl.DataFrame], pl.DataFrame]) -> 
 
 
 def cycles_of(frame: Any) -> pl.DataFrame:
-    """Returns a frame of any kind as a `cycles` table; columns it lacks are null.
+    """Returns a frame of any kind as a `cycles` table; columns it lacks are null, as is NaN.
 
     Raises:
         MissingColumnsError: it has no cycle numbers (`gc_num`).
+        BadSettingError: a column has other values than its kind.
     """
     source = to_polars(frame)
     types = schema.polars_schema("cycles")
     if "gc_num" not in source.columns:
         raise MissingColumnsError(("gc_num",), tuple(source.columns))
-    return source.select(
-        pl.col(name).cast(dtype) if name in source.columns else _null_column(name, dtype)
+    columns = [
+        _converted(name, dtype) if name in source.columns else _null_column(name, dtype)
         for name, dtype in types.items()
-    )
+    ]
+    try:
+        return source.select(columns)
+    except pl.exceptions.PolarsError:
+        for column in columns:
+            _refuse_other_kind(source, column, types)
+        raise
+
+
+def _converted(name: str, dtype: pl.DataType) -> pl.Expr:
+    column = pl.col(name).cast(dtype)
+    return column.fill_nan(None) if dtype.is_float() else column
+
+
+def _refuse_other_kind(
+    source: pl.DataFrame, column: pl.Expr, types: Mapping[str, pl.DataType]
+) -> None:
+    """Raises an error that names the column if it cannot be converted.
+
+    Raises:
+        BadSettingError: it has values of another kind.
+    """
+    try:
+        source.select(column)
+    except pl.exceptions.PolarsError as err:
+        name = column.meta.output_name()
+        raise BadSettingError(
+            argument="frame",
+            value=f"{name} of type {source[name].dtype}",
+            expected=f"values of type {types[name]}, as gctrace_analyzer.cycles() returns them",
+        ) from err
 
 
 def in_log_order(cycles: pl.DataFrame) -> pl.DataFrame:

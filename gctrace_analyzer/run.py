@@ -332,8 +332,12 @@ class Run:
         return self._only(inside)
 
     def line_range(self, first: int, last: int) -> Run:
-        """Returns the run of a range of input lines, first and last line included."""
-        inside = pl.col("line_no").is_between(first, last)
+        """Returns the run of a range of input lines, first and last line included.
+
+        Raises:
+            BadSettingError: they are not whole numbers, or the last is before the first.
+        """
+        inside = pl.col("line_no").is_between(*units.line_numbers(first, last))
         tables = {
             name: table.filter(inside)
             for name, table in self._log.tables.items()
