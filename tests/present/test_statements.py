@@ -14,7 +14,8 @@ from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.figure import Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.present.sections import evidence, findings, overview
+from gctrace_analyzer.present.sections import advice, evidence, findings, overview
+from gctrace_analyzer.present.table import joined, table
 from tests.conftest import CORPUS, SAMPLES
 
 if TYPE_CHECKING:
@@ -259,3 +260,12 @@ def test_the_advice_is_for_the_process_that_the_verdict_is_about() -> None:
     assert report.verdict.sentence.startswith("Process 0: GOMEMLIMIT is too low")
     assert report.verdict.action == alone.action
     assert "largest live heap of 128 MiB" in report.verdict.action
+
+
+@pytest.mark.parametrize(("times", "unit"), [(1, "MiB"), (1000, "GiB")])
+def test_settings_of_large_heaps_fit_80_columns(times: int, unit: str) -> None:
+    run = gca.read(STEADY, memory_limit="120GiB", container_limit="600GiB")
+    rows = run.recommend().with_columns(pl.col("^heap_peak_mib.*$") * times)
+    lines = joined(table(advice.advice(rows))).splitlines()
+    assert lines[1].endswith(f"peak {unit}")
+    assert max(map(len, lines)) <= 80
