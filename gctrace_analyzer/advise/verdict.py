@@ -16,7 +16,6 @@ from gctrace_analyzer.advise.subject import CURED_BY_SETTINGS, GROWS, root_cause
 from gctrace_analyzer.analysis.rules import levels
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
-    RECORD_LONGER,
     SEVERITIES,
     percent,
 )
@@ -145,8 +144,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     growth = None
     if growing is not None and growing.process is not None and not analysis.by_dumps:
         growth = analysis.live_growth(growing.process)
-    if growth is not None and growth.is_steady:
-        return Verdict("info", f"{sentence} It was still growing at the end.", RECORD_LONGER)
+    if growing is not None and growth is not None and growth.is_steady:
+        return Verdict("info", f"{sentence} It was still growing at the end.", growing.advice)
     if short:
         return Verdict("info", sentence, "Record a longer log, under the usual load.")
     first = _advised(advice)
