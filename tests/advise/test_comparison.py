@@ -69,3 +69,12 @@ def test_names_of_settings_are_distinct_however_they_are_shortened() -> None:
     rows = [line.split("  ")[1] for line in str(found).splitlines() if "±" in line]
     assert len(set(rows[:4])) == len(set(rows[4:8])) == 4
     assert found.to_markdown().count("| steady-gogc200-go1.26.log |") == 2
+
+
+def test_a_side_that_keeps_its_rate_while_marking_makes_the_rate_a_load() -> None:
+    """A few cycles of the other side may seem CPU-bound; a load that differs is then still said."""
+    service, batch = log("svc-a", "gogc100"), log("batch-c", "gogc100")
+    assert gca.compare(batch, batch).load_is_given is False
+    found = gca.compare(service, batch)
+    assert found.load_is_given
+    assert "load" in {each.what for each in found.differences}
