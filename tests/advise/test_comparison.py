@@ -78,3 +78,11 @@ def test_a_side_that_keeps_its_rate_while_marking_makes_the_rate_a_load() -> Non
     found = gca.compare(service, batch)
     assert found.load_is_given
     assert "load" in {each.what for each in found.differences}
+
+
+def test_a_prediction_is_not_compared_with_what_was_measured_under_another_load() -> None:
+    found = gca.compare(log("svc-a", "gogc100"), log("svc-big", "gogc200"))
+    kinds = {each.what for each in found.differences}
+    assert {"load", "gogc"} <= kinds
+    assert found.frame["expected"].null_count() == len(found.frame)
+    assert "The new setting was not predicted: predictions are for the same load" in str(found)
