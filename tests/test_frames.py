@@ -249,3 +249,11 @@ def test_a_run_can_be_sent_to_another_process() -> None:
     again = pickle.loads(pickle.dumps(run))
     assert again.recommend().equals(advised)
     assert again.whatif(gogc=400).equals(run.whatif(gogc=400))
+
+
+def test_a_frame_of_numbers_alone_shows_no_costs() -> None:
+    run = gca.from_frame(gca.cycles(LOG).select("gc_num"))
+    text = " ".join(str(run.summary()).split())
+    assert "The input does not show what GC costs." in text
+    assert "Go 1.4" not in text
+    assert run.recommend()["why"][0].endswith("the cycles have no CPU times for marking")

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 _SHORT = "GC042"
 _DEATH = "GC039"
 
+_NEEDS_COSTS = (
+    "Run the program with GODEBUG=gctrace=1, keep its standard error, and add it to the input."
+)
 _PAUSES = 2
 """Pauses of a cycle: sweep termination and mark termination."""
 
@@ -130,6 +133,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         shows = "is too short to judge" if unclear else "is short, but shows no problem"
         start = f"The log {shows}"
     figures = " and ".join(_costs(s))
+    if not figures and growing is None:
+        return Verdict("info", "The input does not show what GC costs.", _NEEDS_COSTS)
     if too_large := _too_large_for_container(advice):
         first = _advised(advice)
         action = (
