@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.advise.expectation import Expectation, expectation, same_gogc
+from gctrace_analyzer.advise.prediction.pacer import snapped
 from gctrace_analyzer.analysis.compare.comparability import (
     Circumstances,
     Difference,
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 LEAST_LIVE_MIB = 20.0
 """Below this live heap, truncation to whole MiB alone changes the inferred GOGC."""
+
+MOST_PROCESSES = 20
+"""Processes. More of them in one log are the lives of a program in a crash loop."""
 
 _CHANGED_GOGC = "GC026"
 """The finding that a program changed GOGC while it ran."""
@@ -119,8 +123,9 @@ class Side:
 
     @cached_property
     def gogc(self) -> float | None:
-        """GOGC in percent, infinite if it is off; None if unknown, or if it changed."""
-        return None if self.gogc_levels else self._gogc_of(self._longest)
+        """GOGC in percent, infinite if it is off; None if unknown, or if there are several."""
+        several = self.gogc_levels or self._gogc_of_runs
+        return None if several else self._gogc_of(self._longest)
 
     @cached_property
     def gogc_levels(self) -> str | None:
@@ -128,14 +133,16 @@ class Side:
         changed = next((each for each in self.findings() if each.id == _CHANGED_GOGC), None)
         return None if changed is None else ", then ".join(map(str, changed.figures["levels"]))
 
-    @property
+    @cached_property
     def _gogc_of_runs(self) -> str | None:
         """The values of GOGC if its runs had different ones: `100 and 200`; else None."""
         if self.gogc_levels:
             return None
-        each = [self._gogc_of(number) for number in range(len(self.analyses))]
+        numbers = range(len(self.analyses))
+        each = [self._gogc_of(number) for number in numbers]
+        each += [gogc for number in numbers for gogc in self._gogc_of_processes(number)]
         known = sorted(gogc for gogc in each if gogc is not None)
-        if not known or known[0] == known[-1] or same_gogc(known[0], known[-1]):
+        if not known or known[-1] <= DEFAULT.level_ratio * known[0]:
             return None
         return f"{_gogc_text(known[0])} and {_gogc_text(known[-1])}"
 
@@ -148,6 +155,19 @@ class Side:
         if load is None or load.marked_live < LEAST_LIVE_MIB or self.measured[number].by_limit:
             return None
         return baseline.now.gogc
+
+    def _gogc_of_processes(self, number: int) -> Iterator[float]:
+        """Yields the GOGC that the heap goals of each of several processes of a run show."""
+        analysis = self.analyses[number]
+        several = 1 < len(analysis.tables["processes"]) <= MOST_PROCESSES
+        is_given = self.advices[number].baseline.settings.gogc is not None
+        if not several or is_given or self.measured[number].by_limit:
+            return
+        for _, summary in analysis.per_process:
+            gogc, live = summary.effective_gogc_p50, summary.live_heap_p50_mib
+            enough = summary.cycles >= DEFAULT.level_cycles
+            if gogc is not None and gogc > 0 and live and live >= LEAST_LIVE_MIB and enough:
+                yield snapped(gogc, live)
 
     @property
     def by_limit(self) -> bool:

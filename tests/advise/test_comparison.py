@@ -58,7 +58,9 @@ def test_runs_of_one_side_under_different_settings_are_noted() -> None:
     mixed = [log("svc-a", "gogc100"), log("svc-a", "gogc200")]
     found = gca.compare(log("svc-a", "gogc50"), mixed)
     (sentence,) = [each.sentence for each in found.differences if each.what == "changed_gogc"]
-    assert "its runs have different GOGC (100 and 200)" in sentence
+    assert "its runs or processes have different GOGC (100 and 200)" in sentence
+    together = gca.compare(log("svc-a", "gogc50"), gca.read(*mixed))
+    assert sentence in [each.sentence for each in together.differences]
     same = gca.compare(log("svc-a", "gogc50"), mixed[:1])
     assert "changed_gogc" not in {each.what for each in same.differences}
 

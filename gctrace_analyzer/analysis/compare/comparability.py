@@ -56,7 +56,7 @@ class Circumstances:
     """The settings of a side, None where unknown; `gogc` in percent or `off`.
 
     `gogc_levels` has the values of GOGC if it changed during a run, and `gogc_of_runs` those of
-    different runs.
+    different runs or processes.
     """
 
     label: str
@@ -175,8 +175,8 @@ def _mixed_gogc(was: Circumstances, now: Circumstances) -> Iterator[Difference]:
             yield Difference(
                 "note",
                 "changed_gogc",
-                f"{side.label}: its runs have different GOGC ({side.gogc_of_runs}), so its figures "
-                "mix several settings: make each setting a side of its own.",
+                f"{side.label}: its runs or processes have different GOGC ({side.gogc_of_runs}), "
+                "so its figures mix several settings: make each setting a side of its own.",
             )
 
 
