@@ -13,7 +13,7 @@ from gctrace_analyzer.analysis.settings import given_settings
 from gctrace_analyzer.analysis.thresholds import limits as service_limits
 from gctrace_analyzer.analysis.thresholds import thresholds_from
 from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
-from gctrace_analyzer.ingest import chains, processes
+from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.ingest.clock import Clock, moment
 from gctrace_analyzer.ingest.read import Log, ReadOptions, read_log
 from gctrace_analyzer.present.plots.binning import BINS, checked
@@ -346,7 +346,7 @@ def from_frame(frame: object, **facts: Unpack[ProgramFacts]) -> Run:
     """
     table = frames.cycles_of(frame)
     if table["process"].has_nulls():
-        table = table.with_columns(chains.process_of([table])[0].alias("process"))
+        table = frames.with_processes(table)
     table = frames.in_log_order(table)
     tables = {name: schema.empty(name) for name in schema.LOG_TABLES}
     tables |= {"cycles": table, "processes": processes.processes(table)}

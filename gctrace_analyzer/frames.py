@@ -8,13 +8,17 @@ import polars as pl
 
 from gctrace_analyzer import extras, schema
 from gctrace_analyzer.errors import BadSettingError, MissingColumnsError
+from gctrace_analyzer.ingest import chains
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import pandas as pd
 
 _Frame = TypeVar("_Frame")
+
+_FEW = 4
+"""Cycles. Rows in any other order look like processes that are shorter on average."""
 
 
 def to_polars(frame: Any) -> pl.DataFrame:
@@ -69,19 +73,50 @@ def same_kind(frame: _Frame, change: Callable[[pl.DataFrame], pl.DataFrame]) -> 
 
 
 def cycles_of(frame: Any) -> pl.DataFrame:
-    """Returns a frame of any kind as a `cycles` table; columns it lacks are null.
+    """Returns a frame of any kind as a `cycles` table; columns it lacks are null, as is NaN.
 
     Raises:
         MissingColumnsError: it has no cycle numbers (`gc_num`).
+        BadSettingError: a column has other values than its kind.
     """
     source = to_polars(frame)
     types = schema.polars_schema("cycles")
     if "gc_num" not in source.columns:
         raise MissingColumnsError(("gc_num",), tuple(source.columns))
-    return source.select(
-        pl.col(name).cast(dtype) if name in source.columns else _null_column(name, dtype)
+    columns = [
+        _converted(name, dtype) if name in source.columns else _null_column(name, dtype)
         for name, dtype in types.items()
-    )
+    ]
+    try:
+        return source.select(columns)
+    except pl.exceptions.PolarsError:
+        for column in columns:
+            _refuse_other_kind(source, column, types)
+        raise
+
+
+def _converted(name: str, dtype: pl.DataType) -> pl.Expr:
+    column = pl.col(name).cast(dtype)
+    return column.fill_nan(None) if dtype.is_float() else column
+
+
+def _refuse_other_kind(
+    source: pl.DataFrame, column: pl.Expr, types: Mapping[str, pl.DataType]
+) -> None:
+    """Raises an error that names the column if it cannot be converted.
+
+    Raises:
+        BadSettingError: it has values of another kind.
+    """
+    try:
+        source.select(column)
+    except pl.exceptions.PolarsError as err:
+        name = column.meta.output_name()
+        raise BadSettingError(
+            argument="frame",
+            value=f"{name} of type {source[name].dtype}",
+            expected=f"values of type {types[name]}, as gctrace_analyzer.cycles() returns them",
+        ) from err
 
 
 def in_log_order(cycles: pl.DataFrame) -> pl.DataFrame:
@@ -122,3 +157,26 @@ def _null_column(name: str, dtype: pl.DataType) -> pl.Expr:
 
 def _is_pandas(frame: Any) -> bool:
     return type(frame).__module__.partition(".")[0] == "pandas"
+
+
+def with_processes(table: pl.DataFrame) -> pl.DataFrame:
+    """Returns the cycles with their processes, as the order of the rows shows them.
+
+    Raises:
+        BadSettingError: the order is not that of the log, so that each row would be a restart.
+    """
+    found = table.with_columns(process=chains.process_of([table])[0])
+    line = pl.col("line_no")
+    is_mixed = bool(table.select((line < line.shift()).over("source").any()).item())
+    number = found["process"].n_unique()
+    if not table["line_no"].count() and number > len(table) / _FEW:
+        by_time = table.sort("start_s", "gc_num")
+        is_mixed = number > chains.process_of([by_time])[0].n_unique()
+    if is_mixed:
+        raise BadSettingError(
+            argument="frame",
+            value=f"cycles without `process` that look like {number} processes",
+            expected="the cycles in the order of the log: sort them by line_no, or by start_s and "
+            "gc_num, or give each log a process number of its own",
+        )
+    return found

@@ -79,17 +79,17 @@ class Run:
         thresholds: Thresholds = DEFAULT,
         slo: Mapping[Quantity, float] | None = None,
     ) -> None:
-        self._log = log
-        self._given = settings
+        self._log, self._given = log, settings
         self._thresholds, self._slo = thresholds, slo
         self._analysis = Analysis(log, settings, thresholds, slo)
         self._advice = Advice(self._analysis)
 
     def __repr__(self) -> str:
         names = ", ".join(source.name for source in self.sources) or "frame"
-        rows = count(len(self.cycles), "cycle")
-        if self.cycles.is_empty() and len(self.memstats):
-            rows = count(len(self.memstats), "dump")
+        by_dumps = self.cycles.is_empty() and len(self.memstats)
+        rows = count(
+            *((len(self.memstats), "dump") if by_dumps else (len(self.cycles), "cycle"))
+        )
         return f"<Run of {names}: {rows}, {count(len(self.processes), 'process', 'processes')}>"
 
     def _repr_html_(self) -> str:
@@ -334,8 +334,12 @@ class Run:
         return self._only(inside)
 
     def line_range(self, first: int, last: int) -> Run:
-        """Returns the run of a range of input lines, first and last line included."""
-        inside = pl.col("line_no").is_between(first, last)
+        """Returns the run of a range of input lines, first and last line included.
+
+        Raises:
+            BadSettingError: they are not whole numbers, or the last is before the first.
+        """
+        inside = pl.col("line_no").is_between(*units.line_numbers(first, last))
         tables = {
             name: table.filter(inside)
             for name, table in self._log.tables.items()

@@ -185,6 +185,21 @@ def range_text(begin_s: float, end_s: float) -> str:
     return f"{begin_s:g}s.." + ("" if math.isinf(end_s) else f"{end_s:g}s")
 
 
+def line_numbers(first: int, last: int) -> tuple[int, int]:
+    """Returns the first and the last line of a range.
+
+    Raises:
+        BadSettingError: they are not whole numbers, or the last is before the first.
+    """
+    for argument, number in (("first", first), ("last", last)):
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise BadSettingError(argument, str(number), "the number of a line, as an int")
+    if last < first:
+        expected = f"a line from {first} on, the first one"
+        raise BadSettingError(argument="last", value=str(last), expected=expected)
+    return first, last
+
+
 def cpus_text(cpus: float) -> str:
     """Formats a number of CPUs.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -198,3 +199,61 @@ def test_columns_are_those_of_the_schema() -> None:
         assert dict(run.table(table).schema) == schema.polars_schema(table), table
     for table in ("cycles", "metrics"):
         assert set(schema.names(table)) <= set(run.table("metrics").columns)
+
+
+def test_a_shuffled_frame_without_processes_is_refused() -> None:
+    """Each place where the order was changed would be a restart, and half of the times lost."""
+    cycles = gca.cycles(LOG).drop("process")
+    for mixed in (cycles.sample(fraction=1, shuffle=True, seed=1), cycles.reverse()):
+        for frame in (mixed, mixed.drop("line_no")):
+            with pytest.raises(gca.BadSettingError, match="sort them by line_no"):
+                gca.from_frame(frame)
+
+
+def test_restarts_in_a_frame_without_processes_are_recognised() -> None:
+    cycles = gca.cycles(SAMPLES / "restart-go1.26.log").drop("process")
+    assert len(gca.from_frame(cycles).processes) == 2
+    # The first process is known from its middle on: by time it would follow the second one.
+    late = cycles.slice(20).with_columns(
+        start_s=pl.col("start_s") + pl.when(pl.int_range(pl.len()) < 14).then(900).otherwise(0),
+        gc_num=pl.col("gc_num") + pl.when(pl.int_range(pl.len()) < 14).then(500).otherwise(0),
+    )
+    for frame in (late, late.drop("line_no")):
+        assert len(gca.from_frame(frame).processes) == 2
+
+
+@pytest.mark.parametrize("column", ["forced", "start_s", "heap_live_mib"])
+def test_a_column_of_another_kind_is_named(column: str) -> None:
+    frame = gca.cycles(LOG).with_columns(pl.lit("no").alias(column))
+    with pytest.raises(gca.BadSettingError, match=f"{column} of type String"):
+        gca.from_frame(frame)
+
+
+def test_nan_is_an_unknown_value() -> None:
+    frame = gca.cycles(LOG).with_columns(start_s=pl.lit(float("nan")))
+    assert gca.from_frame(frame).summary().gc_cpu_share is None
+
+
+def test_lines_are_whole_numbers() -> None:
+    run = gca.read(LOG)
+    assert len(run.line_range(1, 20).cycles) == 9
+    with pytest.raises(gca.BadSettingError, match=r"invalid value '1' for first"):
+        run.line_range("1", 2)  # type: ignore[arg-type]
+    with pytest.raises(gca.BadSettingError, match="Expected a line from 5 on"):
+        run.line_range(5, 2)
+
+
+def test_a_run_can_be_sent_to_another_process() -> None:
+    run = gca.read(LOG)
+    advised = run.recommend()
+    again = pickle.loads(pickle.dumps(run))
+    assert again.recommend().equals(advised)
+    assert again.whatif(gogc=400).equals(run.whatif(gogc=400))
+
+
+def test_a_frame_of_numbers_alone_shows_no_costs() -> None:
+    run = gca.from_frame(gca.cycles(LOG).select("gc_num"))
+    text = " ".join(str(run.summary()).split())
+    assert "The input does not show what GC costs." in text
+    assert "Go 1.4" not in text
+    assert run.recommend()["why"][0].endswith("the cycles have no CPU times for marking")

@@ -26,6 +26,7 @@ from gctrace_analyzer.advise.present_setting import (
     present_setting,
     show_no_gogc,
 )
+from gctrace_analyzer.advise.subject import advised_process, which_process
 from gctrace_analyzer.analysis.cycles import limit_sets_most_goals, of_process
 from gctrace_analyzer.analysis.gogc_levels import last_level
 from gctrace_analyzer.analysis.settings import go_version
@@ -116,8 +117,8 @@ class Baseline:
 
     @classmethod
     def from_analysis(cls, analysis: Analysis, constants: Constants = CONSTANTS) -> Baseline:
-        """Returns the baseline of the process with the most cycles."""
-        process = analysis.longest_process
+        """Returns the baseline of the process that the advice is for."""
+        process = advised_process(analysis)
         settings = analysis.settings
         if process is None or analysis.cycles.is_empty():
             return cls(None, given_setting(settings), None, "no GC cycles", (), settings)
@@ -169,7 +170,7 @@ class Baseline:
             ),
             *_version_warning(load, settings),
             *_quota_warning(load, settings),
-            *_process_warning(len(rows)),
+            *which_process(analysis, process),
         )
         baseline = cls(
             load,
@@ -279,9 +280,10 @@ def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
 
 def _why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
     if not cycles["assist_cpu_ms"].count():
-        if not cycles["start_s"].count():
+        # A frame that someone made may have no times either, and then no format.
+        if not cycles["start_s"].count() and cycles["format"].count():
             return "Go 1.4 and earlier print no CPU times, so nothing can be predicted"
-        return "the lines contain no CPU times for marking"
+        return "the cycles have no CPU times for marking"
     forced = int(cycles["forced"].sum())
     if 2 * forced > len(cycles):
         return f"the program forced {forced:,} of {len(cycles):,} cycles"
@@ -452,11 +454,6 @@ def _quota_warning(load: Load, settings: Settings) -> Iterator[str]:
         f"marking alone can use up: set GOMAXPROCS={math.ceil(cpus)}{automatic} and measure "
         f"again; the shares here are of {cpus:g} CPU{'s' * (cpus != 1)}"
     )
-
-
-def _process_warning(number: int) -> Iterator[str]:
-    if number > 1:
-        yield f"the log has {number} processes: predicted from the one with the most cycles"
 
 
 def more_limit_mib(largest: float, times: float = SAFE_LIMIT) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.advise.expectation import Expectation, expectation, same_gogc
+from gctrace_analyzer.advise.prediction.pacer import snapped
 from gctrace_analyzer.analysis.compare.comparability import (
     Circumstances,
     Difference,
@@ -37,6 +38,12 @@ if TYPE_CHECKING:
 
 LEAST_LIVE_MIB = 20.0
 """Below this live heap, truncation to whole MiB alone changes the inferred GOGC."""
+
+MOST_PROCESSES = 20
+"""Processes. More of them in one log are the lives of a program in a crash loop."""
+
+_CHANGED_GOGC = "GC026"
+"""The finding that a program changed GOGC while it ran."""
 
 
 class Side:
@@ -106,7 +113,9 @@ class Side:
         return Circumstances(
             self.label,
             go=analysis.go_versions if version is None else f"go{version}",
-            gogc=None if self.gogc is None else _gogc_text(self.gogc),
+            gogc=self.gogc_levels or (None if self.gogc is None else _gogc_text(self.gogc)),
+            gogc_levels=self.gogc_levels,
+            gogc_of_runs=self._gogc_of_runs,
             memory_limit=None if limit is None else _limit_text(limit.value),
             ballast=size_text(self.baseline.now.ballast) if self.baseline.now.ballast else None,
             by_metrics=self.by_metrics,
@@ -114,13 +123,51 @@ class Side:
 
     @cached_property
     def gogc(self) -> float | None:
-        """GOGC in percent, infinite if it is off; None if unknown."""
-        if self.baseline.settings.gogc is not None:
-            return float("inf") if self.baseline.now.gogc is None else self.baseline.now.gogc
-        load = self.baseline.load
-        if load is None or load.marked_live < LEAST_LIVE_MIB or self.by_limit:
+        """GOGC in percent, infinite if it is off; None if unknown, or if there are several."""
+        several = self.gogc_levels or self._gogc_of_runs
+        return None if several else self._gogc_of(self._longest)
+
+    @cached_property
+    def gogc_levels(self) -> str | None:
+        """The values of GOGC if a program changed it while it ran: `100, then 400`; else None."""
+        changed = next((each for each in self.findings() if each.id == _CHANGED_GOGC), None)
+        return None if changed is None else ", then ".join(map(str, changed.figures["levels"]))
+
+    @cached_property
+    def _gogc_of_runs(self) -> str | None:
+        """The values of GOGC if its runs had different ones: `100 and 200`; else None."""
+        if self.gogc_levels:
             return None
-        return self.baseline.now.gogc
+        numbers = range(len(self.analyses))
+        each = [self._gogc_of(number) for number in numbers]
+        each += [gogc for number in numbers for gogc in self._gogc_of_processes(number)]
+        known = sorted(gogc for gogc in each if gogc is not None)
+        if not known or known[-1] <= DEFAULT.level_ratio * known[0]:
+            return None
+        return f"{_gogc_text(known[0])} and {_gogc_text(known[-1])}"
+
+    def _gogc_of(self, number: int) -> float | None:
+        """Returns the GOGC of one run, as given or as its heap goals show it."""
+        baseline = self.advices[number].baseline
+        if baseline.settings.gogc is not None:
+            return float("inf") if baseline.now.gogc is None else baseline.now.gogc
+        load = baseline.load
+        if load is None or load.marked_live < LEAST_LIVE_MIB or self.measured[number].by_limit:
+            return None
+        return baseline.now.gogc
+
+    def _gogc_of_processes(self, number: int) -> Iterator[float]:
+        """Yields the GOGC that the heap goals of each of several processes of a run show."""
+        analysis = self.analyses[number]
+        several = 1 < len(analysis.tables["processes"]) <= MOST_PROCESSES
+        is_given = self.advices[number].baseline.settings.gogc is not None
+        if not several or is_given or self.measured[number].by_limit:
+            return
+        for _, summary in analysis.per_process:
+            gogc, live = summary.effective_gogc_p50, summary.live_heap_p50_mib
+            enough = summary.cycles >= DEFAULT.level_cycles
+            if gogc is not None and gogc > 0 and live and live >= LEAST_LIVE_MIB and enough:
+                yield snapped(gogc, live)
 
     @property
     def by_limit(self) -> bool:
@@ -136,6 +183,12 @@ class Side:
     def load_is_given(self) -> bool:
         """False if the program is CPU-bound: its allocation rate is then a result."""
         return self.baseline.load is None or self.baseline.load.cpu_bound <= 0.5
+
+    @property
+    def has_fixed_rate(self) -> bool:
+        """Whether the log shows that the program keeps its allocation rate while marking runs."""
+        load = self.baseline.load
+        return load is not None and load.shows_rate_in_mark and load.cpu_bound == 0
 
     def after_start(self) -> dict[str, float | None]:
         """Returns the mean figures of the runs without the start-up, as predictions count."""
@@ -226,8 +279,22 @@ class SeveralSides:
 def compare_two(before: Side, after: Side) -> TwoSides:
     """Compares two sides."""
     given = before.load_is_given and after.load_is_given
+    # A few cycles may seem to allocate less while marking; the other side says otherwise.
+    given |= before.has_fixed_rate or after.has_fixed_rate
     frame = compare(before.measured, after.measured, load_is_given=given)
+    found = tuple(
+        differences(
+            (_with_same_wording(before, after), before.measured),
+            (after.circumstances, after.measured),
+            {row["metric"]: row for row in frame.iter_rows(named=True)},
+            load_is_given=given,
+        )
+    )
     expected, no_expectation = _expectation(before, after)
+    # A memory limit that leaves too little room slows the program down by itself.
+    by_limit = before.by_limit or after.by_limit
+    if expected and not by_limit and any(each.what == "load" for each in found):
+        expected, no_expectation = {}, "predictions are for the same load, and the load differs"
     if expected:
         late = after.after_start()
         expected = {name: {**row, "measured": late[name]} for name, row in expected.items()}
@@ -241,14 +308,7 @@ def compare_two(before: Side, after: Side) -> TwoSides:
         .alias(name)
         for name in ("expected", "expected_low", "expected_high", "measured")
     )
-    rows = {row["metric"]: row for row in frame.iter_rows(named=True)}
-    found = differences(
-        (_with_same_wording(before, after), before.measured),
-        (after.circumstances, after.measured),
-        rows,
-        load_is_given=given,
-    )
-    return TwoSides(before, after, frame, tuple(found), no_expectation, given)
+    return TwoSides(before, after, frame, found, no_expectation, given)
 
 
 def compare_several(sides: Sequence[Side]) -> SeveralSides:
@@ -317,6 +377,8 @@ def _expectation(before: Side, after: Side) -> tuple[Expectation, str | None]:
     """Returns the predicted figures of the new setting by metric, or why there is no prediction."""
     baseline, wanted = before.baseline, after.baseline.now
     for side in (before, after):
+        if side.gogc_levels and before.gogc_levels != after.gogc_levels:
+            return {}, f"GOGC changed during the runs of {side.label}"
         if side.by_limit and not side.baseline.now.limit:
             return {}, f"an unknown memory limit sets the heap goals of {side.label}"
         if side.gogc is None and not side.by_limit:

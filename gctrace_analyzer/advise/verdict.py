@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.advise.baseline import ROOMY_LIMIT, SAFE_LIMIT, more_limit_mib
 from gctrace_analyzer.advise.recommend import as_text, lasts_text
+from gctrace_analyzer.advise.subject import CURED_BY_SETTINGS, GROWS, root_cause
 from gctrace_analyzer.analysis.rules import levels
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
-    RECORD_LONGER,
     SEVERITIES,
     percent,
 )
@@ -32,28 +32,12 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.rules.finding import Finding, Severity
     from gctrace_analyzer.analysis.summary import Summary
 
-_CURED_BY_SETTINGS = frozenset(
-    [
-        "GC001",
-        "GC002",
-        "GC003",
-        "GC004",
-        "GC005",
-        "GC015",
-        "GC016",
-        "GC017",
-        "GC018",
-        "GC019",
-        "GC020",
-        "GC045",
-    ]
-)
-"""Findings that a higher GOGC or another memory limit makes better."""
-
-_GROWS = "GC021"
 _SHORT = "GC042"
 _DEATH = "GC039"
 
+_NEEDS_COSTS = (
+    "Run the program with GODEBUG=gctrace=1, keep its standard error, and add it to the input."
+)
 _PAUSES = 2
 """Pauses of a cycle: sweep termination and mark termination."""
 
@@ -88,10 +72,9 @@ class Verdict:
 def verdict(analysis: Analysis, advice: Advice) -> Verdict | None:
     """Returns the verdict on a log; None if it has neither cycles nor findings."""
     findings = analysis.findings
-    roots = [each for each in findings if each.needs_action and each.because_of is None]
-    if not roots:
+    root = root_cause(findings)
+    if root is None:
         return _no_problem(analysis, advice) if analysis.summary.cycles else None
-    root = roots[0]
     effects = [each for each in findings if _root_of(each, findings) is root]
     level = max((each.severity for each in effects), key=SEVERITIES.index)
     death = next((each for each in analysis.post_mortems if each.proven), None)
@@ -107,13 +90,19 @@ def verdict(analysis: Analysis, advice: Advice) -> Verdict | None:
     late = _began_late(root, analysis)
     return Verdict(
         level,
-        root.headline,
+        f"{_of_several(root, analysis)}{root.headline}",
         _action(root, effects, advice),
         _changed(root, analysis) if late else "",
         root.id,
         root.process,
         root.start_s if late else None,
     )
+
+
+def _of_several(root: Finding, analysis: Analysis) -> str:
+    """Returns which process has the problem, if there are several: others may have none."""
+    several = len(analysis.tables["processes"]) > 1
+    return f"Process {root.process}: " if several and root.process is not None else ""
 
 
 def root_causes(findings: tuple[Finding, ...]) -> dict[str, str]:
@@ -134,7 +123,8 @@ def _root_of(finding: Finding, findings: tuple[Finding, ...]) -> Finding:
 def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     s = analysis.summary
     short = any(each.id == _SHORT for each in analysis.findings)
-    grown = next((each.evidence for each in analysis.findings if each.id == _GROWS), "")
+    growing = next((each for each in analysis.findings if each.id == GROWS), None)
+    grown = "" if growing is None else growing.evidence
     start = "GC is not a problem here" if s.gc_cpu_share is not None else "No problem found"
     if (s.stw_max_ms or 0) > analysis.thresholds.stw_bad_ms:
         start += ", except for single long pauses"
@@ -143,6 +133,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         shows = "is too short to judge" if unclear else "is short, but shows no problem"
         start = f"The log {shows}"
     figures = " and ".join(_costs(s))
+    if not figures and growing is None:
+        return Verdict("info", "The input does not show what GC costs.", _NEEDS_COSTS)
     if too_large := _too_large_for_container(advice):
         first = _advised(advice)
         action = (
@@ -155,10 +147,10 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         f"{start}: {figures}. {grown}".rstrip() if figures else f"{start}. {grown}".rstrip()
     )
     growth = None
-    if analysis.longest_process is not None and not analysis.by_dumps:
-        growth = analysis.live_growth(analysis.longest_process)
-    if growth is not None and growth.is_steady:
-        return Verdict("info", f"{sentence} It was still growing at the end.", RECORD_LONGER)
+    if growing is not None and growing.process is not None and not analysis.by_dumps:
+        growth = analysis.live_growth(growing.process)
+    if growing is not None and growth is not None and growth.is_steady:
+        return Verdict("info", f"{sentence} It was still growing at the end.", growing.advice)
     if short:
         return Verdict("info", sentence, "Record a longer log, under the usual load.")
     first = _advised(advice)
@@ -253,9 +245,9 @@ def _after_death(death: PostMortem, advice: Advice) -> str:
 
 def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
     first = _advised(advice)
-    if root.id == _GROWS:
+    if root.id == GROWS:
         return _about_leak(root, first, advice, thrashes="GC016" in {e.id for e in effects})
-    if root.id not in _CURED_BY_SETTINGS:
+    if root.id not in CURED_BY_SETTINGS:
         return root.advice
     is_limit = root.id in ("GC015", "GC016")
     # No GOGC makes room under a limit.
@@ -388,7 +380,7 @@ _LATE_SHARE = 0.1
 
 
 def _began_late(root: Finding, analysis: Analysis) -> bool:
-    if not root.start_s or root.id == _GROWS or root.process is None:
+    if not root.start_s or root.id == GROWS or root.process is None:
         return False
     ends = analysis.enriched.filter(process=root.process)["end_s"].max()
     return isinstance(ends, float) and root.start_s > _LATE_SHARE * ends

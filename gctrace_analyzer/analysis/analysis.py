@@ -24,14 +24,14 @@ from gctrace_analyzer.analysis.metrics.dumps import Dumps
 from gctrace_analyzer.analysis.metrics.overlap import Overlap, overlap
 from gctrace_analyzer.analysis.postmortem import cpu, memory, report
 from gctrace_analyzer.analysis.rules import diagnose, levels
-from gctrace_analyzer.analysis.settings import Settings, known
+from gctrace_analyzer.analysis.settings import Settings, contradicted_version, known
 from gctrace_analyzer.analysis.summary import Summary, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
 from gctrace_analyzer.ingest.processes import longest_process
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
     from gctrace_analyzer.analysis.postmortem.cpu import Consumed
@@ -275,8 +275,15 @@ class Analysis:
             durations=self.durations,
             corrected=self.corrected,
             impossible=log.impossible,
-            notes=(*log.notes, *([self.overlap.sentence] if self.overlap else [])),
+            notes=(*log.notes, *self._notes()),
         )
+
+    def _notes(self) -> Iterator[str]:
+        if self.overlap is not None:
+            yield self.overlap.sentence
+        version = contradicted_version(self._given, self.log.tables["processes"])
+        if version is not None:
+            yield version
 
     @cached_property
     def per_process(self) -> tuple[tuple[dict[str, Any], Summary], ...]:

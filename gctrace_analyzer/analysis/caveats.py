@@ -75,8 +75,8 @@ def _about_reading(
         )
     if len(processes) > 1 and len(cycles):
         yield (
-            f"The figures cover {len(processes)} processes together; the table `processes` lists "
-            "them separately."
+            f"The figures cover {len(processes)} processes together, as if they ran one after the "
+            "other; the table `processes` lists them separately."
         )
     count = len(diagnosed(processes, t))
     if len(processes) > count and len(cycles):

@@ -59,10 +59,6 @@ values are the tail of a distribution rather than a step at GOGC."""
 FIT_MIN_LIVE_MIB = 4
 """MiB. Goals of smaller live heaps may be the heap minimum."""
 
-_IDLE_RATE = 0.5
-"""Share of the usual allocation rate. At or below it, a program that has its usual load when it
-is busy was idle for half of the time or more."""
-
 _RAISED_ROOM_MIB = 42
 """MiB between live heap and goal. From there on the trigger is over 2 MiB below the goal, because
 it is at most 95 % of the way or 4 MiB below, so the printed heap shows whether it was passed."""
@@ -91,17 +87,6 @@ def within_process(cycles: pl.DataFrame) -> Callable[[pl.Expr], pl.Expr]:
     if is_one_process(cycles):
         return lambda values: values
     return lambda values: values.over("process")
-
-
-def idle_gap(t: Thresholds, within: Callable[[pl.Expr], pl.Expr]) -> pl.Expr:
-    """Returns whether hardly anything was allocated for far longer than usual `within` a process.
-
-    After a peak of the heap the goal is high, and a busy program has no cycle for long either.
-    """
-    gap, rate = pl.col("interval_s"), before("alloc_mib_per_s")
-    usual = within(pl.col("alloc_mib_per_s").median())
-    idle = (rate <= _IDLE_RATE * usual).fill_null(value=True)
-    return (gap >= t.idle_gap_s) & (gap >= t.idle_gap_times * within(gap.median())) & idle
 
 
 def wall_ms() -> pl.Expr:

@@ -14,12 +14,12 @@ from gctrace_analyzer.analysis.cycles import (
     before,
     by_process,
     gc_cpu_ms,
-    idle_gap,
     is_one_process,
     share_of_cpu,
     wall_ms,
     within_process,
 )
+from gctrace_analyzer.analysis.segments import idle_gap
 from gctrace_analyzer.analysis.thresholds import Thresholds
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES
 from gctrace_analyzer.ingest.rows import complete
@@ -421,7 +421,8 @@ def idle(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
             "one before."
         )
         yield _episode(Part(part, 1.0), "idle", "info", reason)
-    gaps, usual = cycles["interval_s"], cycles["interval_s"].median()
+    gaps = cycles["interval_s"]
+    usual = gaps.filter(cycles["start_s"] >= t.warm_up_s).median()
     if not isinstance(usual, float):
         return
     long = cycles.select(idle_gap(t, within_process(cycles))).to_series() & ~periodic

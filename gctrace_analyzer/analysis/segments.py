@@ -16,9 +16,9 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
+    before,
     by_process,
     counted_alloc_mib,
-    idle_gap,
     is_one_process,
     ratio,
     within_process,
@@ -27,7 +27,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.ingest.rows import complete, parted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 OTHER_RATE = 2.0
 """If the allocation rate changes by more than this factor, another load phase begins."""
@@ -35,11 +35,28 @@ OTHER_RATE = 2.0
 OTHER_GOGC = 1.2
 """If the effective GOGC changes by more than this factor, GOGC was set to another value."""
 
+_IDLE_RATE = 0.5
+"""Share of the usual allocation rate. At or below it, a program that has its usual load when it
+is busy was idle for half of the time or more."""
+
 LEVEL_S = 1.0
 """Seconds that a level lasts at least. At a hundred cycles per second, ten cycles are a tenth of
 a second, and a load that varies as every load does would be dozens of phases."""
 
 _KINDS = pl.Enum(["start-up", "load", "idle"])
+
+
+def idle_gap(t: Thresholds, within: Callable[[pl.Expr], pl.Expr]) -> pl.Expr:
+    """Returns whether hardly anything was allocated for far longer than usual `within` a process.
+
+    After a peak of the heap the goal is high, and a busy program has no cycle for long either.
+    While it fills its heap, cycles are more frequent than ever after, so start-up is not usual.
+    """
+    gap, late = pl.col("interval_s"), pl.col("start_s") >= t.warm_up_s
+    usual = within(pl.col("alloc_mib_per_s").filter(late).median())
+    usual_s = within(gap.filter(late).median())
+    idle = (before("alloc_mib_per_s") <= _IDLE_RATE * usual).fill_null(value=True)
+    return (gap >= t.idle_gap_s) & (gap >= t.idle_gap_times * usual_s) & idle
 
 
 def segments(enriched: pl.DataFrame) -> pl.DataFrame:

@@ -207,7 +207,27 @@ def known(given: Settings, tables: Mapping[str, pl.DataFrame]) -> Settings:
         _off_heap(memstats),
     ):
         found |= {name: each for name, each in source.items() if found[name] is None}
+    if contradicted_version(given, tables["processes"]) is not None:
+        found["go_version"] = None
     return Settings(**found)
+
+
+def contradicted_version(given: Settings, processes: pl.DataFrame) -> str | None:
+    """Returns a sentence if no process can be of the Go version that was given, else None."""
+    version = go_version(given.value("go_version"))
+    ranges = processes.select("go_version_min", "go_version_max").unique().rows()
+    if version is None or not ranges:
+        return None
+    oldest = [go_version(low) or version for low, _ in ranges]
+    newest = [go_version(high) or version for _, high in ranges]
+    if any(low <= version <= high for low, high in zip(oldest, newest, strict=True)):
+        return None
+    low, high = ranges[0]
+    lines = f"{low} to {high}" if high else f"{low} or later"
+    return (
+        f"The log has the lines of Go {lines if low != high else low}, so Go "
+        f"{given.value('go_version')}, which was given, is ignored."
+    )
 
 
 def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.comparison import SeveralSides, Side, TwoSides
     from gctrace_analyzer.present.table import Line
 
-_FIRST = ("live_heap", "unclear_load")
-"""Differences that are shown first: with a different live heap, the load is not the same."""
+_FIRST = ("changed_gogc", "live_heap", "unclear_load")
+"""Differences that are shown first: several settings of one side have no common figure, and with a
+different live heap, the load is not the same."""
 _STYLES = {"Improved": "green", "Regressed": "bold red", "Same": "dim"}
 _KINDS = {"incomparable": "bold yellow", "changed": "bold", "note": ""}
 
@@ -82,7 +83,7 @@ def sweep_markdown(found: SeveralSides) -> str:
         parts += [f"**{escaped(text)}**", ""]
     parts += [f"- {code(source(side, label=True))}" for side in found.sides]
     parts += [f"\n> {escaped(each.sentence)}" for each in found.differences]
-    for each_table in comparison.settings(found.frame):
+    for each_table in comparison.settings(found.frame, whole=True):
         parts += markdown_table(each_table)
     parts += [f"\n{escaped(comparison.SWEEP_METHOD)}"]
     return "\n".join(parts) + "\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gctrace_analyzer as gca
-from tests.conftest import CORPUS
+from tests.conftest import CORPUS, SAMPLES
 
 
 def log(load: str, setting: str) -> str:
@@ -30,3 +30,61 @@ def test_findings_of_both_sides_can_be_conditions() -> None:
     (check,) = found.check("finding:bad")
     assert check.held is any(each.severity == "bad" for each in found.after.findings())
     assert names
+
+
+RETUNED = str(CORPUS / "retuned/gogc-50-400-100-swinging.log")
+
+
+def test_a_run_that_changes_its_gogc_has_no_single_setting() -> None:
+    """Its figures mix several settings, so they cannot confirm the prediction for one."""
+    found = gca.compare(log("svc-a", "gogc50"), RETUNED)
+    sentences = {each.what: each.sentence for each in found.differences}
+    assert "GOGC changed while the program ran (50, then " in sentences["changed_gogc"]
+    assert sentences["gogc"].startswith("GOGC 50 → 50, then ")
+    assert found.frame["expected"].null_count() == len(found.frame)
+    assert found.no_expectation is not None
+    assert str(found).index("mix several settings") < str(found).index("GC CPU with idle")
+
+
+def test_two_runs_that_change_gogc_alike_have_the_same_setting() -> None:
+    found = gca.compare(RETUNED, RETUNED)
+    kinds = [each.what for each in found.differences]
+    assert kinds.count("changed_gogc") == 2
+    assert "gogc" not in kinds
+    assert found.no_expectation is None
+
+
+def test_runs_of_one_side_under_different_settings_are_noted() -> None:
+    mixed = [log("svc-a", "gogc100"), log("svc-a", "gogc200")]
+    found = gca.compare(log("svc-a", "gogc50"), mixed)
+    (sentence,) = [each.sentence for each in found.differences if each.what == "changed_gogc"]
+    assert "its runs or processes have different GOGC (100 and 200)" in sentence
+    together = gca.compare(log("svc-a", "gogc50"), gca.read(*mixed))
+    assert sentence in [each.sentence for each in together.differences]
+    same = gca.compare(log("svc-a", "gogc50"), mixed[:1])
+    assert "changed_gogc" not in {each.what for each in same.differences}
+
+
+def test_names_of_settings_are_distinct_however_they_are_shortened() -> None:
+    names = ("steady-go1.26", "steady-gogc200-go1.26", "ballast-go1.26", "steady-go1.9")
+    found = gca.sweep({f"{name}.log": f"{SAMPLES}/{name}.log" for name in names})
+    rows = [line.split("  ")[1] for line in str(found).splitlines() if "±" in line]
+    assert len(set(rows[:4])) == len(set(rows[4:8])) == 4
+    assert found.to_markdown().count("| steady-gogc200-go1.26.log |") == 2
+
+
+def test_a_side_that_keeps_its_rate_while_marking_makes_the_rate_a_load() -> None:
+    """A few cycles of the other side may seem CPU-bound; a load that differs is then still said."""
+    service, batch = log("svc-a", "gogc100"), log("batch-c", "gogc100")
+    assert gca.compare(batch, batch).load_is_given is False
+    found = gca.compare(service, batch)
+    assert found.load_is_given
+    assert "load" in {each.what for each in found.differences}
+
+
+def test_a_prediction_is_not_compared_with_what_was_measured_under_another_load() -> None:
+    found = gca.compare(log("svc-a", "gogc100"), log("svc-big", "gogc200"))
+    kinds = {each.what for each in found.differences}
+    assert {"load", "gogc"} <= kinds
+    assert found.frame["expected"].null_count() == len(found.frame)
+    assert "The new setting was not predicted: predictions are for the same load" in str(found)

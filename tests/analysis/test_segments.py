@@ -147,3 +147,10 @@ def test_idle_times_begin_where_the_cycle_before_ended() -> None:
     assert [each["cycles"] for each in found] == [7, 3, 6]
     assert found[1]["start_s"] == pytest.approx(1.0 + 3.0 + 0.01)
     assert found[2]["start_s"] == pytest.approx(4.0 + 3 * 120.2 + 0.5)
+
+
+def test_filling_the_heap_makes_later_cycles_no_idle_time() -> None:
+    """Goals double until then, so that cycles are rare although 300 MiB/s are allocated."""
+    load = [(5.0, 2, 300.0)] * 3
+    found = segments(enriched([*[(0.005, 2, 2000.0)] * 9, *load])).to_dicts()
+    assert [each["kind"] for each in found] == ["start-up", "load"]

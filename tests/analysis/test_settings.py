@@ -20,6 +20,7 @@ from gctrace_analyzer.analysis.settings import (
     nearest_limit,
 )
 from gctrace_analyzer.units import MIB
+from tests.conftest import SAMPLES
 from tests.helpers.logs import KILL, logfile, records
 
 if TYPE_CHECKING:
@@ -336,3 +337,35 @@ def test_a_longer_rest_than_the_runtime_allows_shows_that_gogc_is_off(tmp_path: 
 def test_other_rests_do_not(tmp_path: Path, log: str) -> None:
     analysis = gca.read(logfile(tmp_path / "run.log", [log])).report().analysis
     assert analysis.settings.value("gogc") is None
+
+
+@pytest.mark.parametrize(
+    ("log", "version", "lines"),
+    [
+        ("steady-go1.26", "1.5", "Go 1.18 or later"),
+        ("steady-go1.26", "1.17.13", "Go 1.18 or later"),
+        ("steady-go1.26", "1.18", None),
+        ("steady-go1.9", "1.22", "Go 1.6 to 1.17"),
+        ("steady-go1.9", "1.9.7", None),
+        ("go1.4", "1.3", "Go 1.4"),
+    ],
+)
+def test_a_go_version_that_never_printed_these_lines_is_ignored(
+    log: str, version: str, lines: str | None
+) -> None:
+    run = gca.read(SAMPLES / f"{log}.log", go_version=version)
+    notes = [each for each in run.summary().warnings if "was given" in each]
+    assert run.settings.value("go_version") == (version if lines is None else None)
+    assert len(notes) == (lines is not None)
+    if lines is not None:
+        expected = (
+            f"The log has the lines of {lines}, so Go {version}, which was given, is ignored."
+        )
+        assert notes == [expected]
+        # Advice is that for the version that the lines show.
+        assert run.recommend().equals(gca.read(SAMPLES / f"{log}.log").recommend())
+
+
+def test_a_go_version_that_one_of_the_programs_may_have_is_kept() -> None:
+    logs = (SAMPLES / f"steady-go{version}.log" for version in ("1.9", "1.26"))
+    assert gca.read(*logs, go_version="1.9").settings.value("go_version") == "1.9"

@@ -14,7 +14,8 @@ from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.figure import Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.present.sections import evidence, findings, overview
+from gctrace_analyzer.present.sections import advice, evidence, findings, overview
+from gctrace_analyzer.present.table import joined, table
 from tests.conftest import CORPUS, SAMPLES
 
 if TYPE_CHECKING:
@@ -244,3 +245,27 @@ def test_a_trend_is_of_the_same_processes_as_its_figure() -> None:
     alone = gca.read(SAMPLES / "steady-go1.26.log").report().analysis
     assert len(alone.trend) == 10
     assert gca.read(SAMPLES / "restart-go1.26.log").report().analysis.trend.is_empty()
+
+
+def test_the_advice_is_for_the_process_that_the_verdict_is_about() -> None:
+    """Figures of another program of the stream would raise a limit to below the live heap."""
+    thrashing, healthy = SAMPLES / "thrash-go1.19.log", SAMPLES / "change/before-1.log.gz"
+    alone = gca.read(thrashing).report().verdict
+    both = gca.read(thrashing, healthy)
+    report = both.report()
+    assert alone is not None
+    assert report.verdict is not None
+    assert both.processes["cycles"].to_list() == [67, 81]
+    assert report.verdict.process == 0
+    assert report.verdict.sentence.startswith("Process 0: GOMEMLIMIT is too low")
+    assert report.verdict.action == alone.action
+    assert "largest live heap of 128 MiB" in report.verdict.action
+
+
+@pytest.mark.parametrize(("times", "unit"), [(1, "MiB"), (1000, "GiB")])
+def test_settings_of_large_heaps_fit_80_columns(times: int, unit: str) -> None:
+    run = gca.read(STEADY, memory_limit="120GiB", container_limit="600GiB")
+    rows = run.recommend().with_columns(pl.col("^heap_peak_mib.*$") * times)
+    lines = joined(table(advice.advice(rows))).splitlines()
+    assert lines[1].endswith(f"peak {unit}")
+    assert max(map(len, lines)) <= 80

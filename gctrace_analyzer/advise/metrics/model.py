@@ -21,6 +21,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.advise.baseline import FEWEST_CYCLES, SAFE_LIMIT, thrashing
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.advise.subject import advised_process
 from gctrace_analyzer.analysis.metrics.intervals import observed_pauses
 from gctrace_analyzer.analysis.metrics.summary import summarize
 from gctrace_analyzer.analysis.settings import go_version
@@ -77,8 +78,8 @@ class MetricsBaseline:
 
     Sizes are in MiB, rates per second. `share_of_room` is the share of the room between live heap
     and goal that a cycle allocates. `other` is the memory outside the heap that counts towards the
-    limit. The process is the one with the most cycles. `traced_s` is the length of the gctrace that
-    shows what a cycle costs; None if there is none. `since_s` is when GOGC was last changed;
+    limit. The process is the one that the advice is for. `traced_s` is the length of the gctrace
+    that shows what a cycle costs; None if there is none. `since_s` is when GOGC was last changed;
     None if it was not.
     """
 
@@ -249,7 +250,7 @@ class MetricsBaseline:
 def needed_limit(analysis: Analysis) -> tuple[float, float] | None:
     """Returns the lowest limit that does not thrash, and the largest live heap, in MiB.
 
-    They are of the process with the most cycles; None if its live heap is unknown.
+    They are of the process that the advice is for; None if its live heap is unknown.
     """
     own, summary = _observed(analysis)
     largest = summary.live_heap_max_mib
@@ -263,9 +264,9 @@ def needed_limit(analysis: Analysis) -> tuple[float, float] | None:
 def _observed(analysis: Analysis) -> tuple[pl.DataFrame, Summary]:
     """Returns the intervals that predictions start from, with their summary.
 
-    They are those of the process with the most cycles; next to gctrace, those of all its lives.
+    They are those of the process that the advice is for; next to gctrace, those of all its lives.
     """
-    process = analysis.longest_process
+    process = advised_process(analysis)
     if process is None or analysis.has_longer_metrics:
         return analysis.dumps.detailed, analysis.dumps.summary
     return analysis.dumps.of(process), analysis.summary_of(process)
@@ -300,7 +301,7 @@ def combined(analysis: Analysis, traced: Baseline) -> MetricsBaseline | str:
 
 
 def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> MetricsBaseline | str:
-    """Returns the baseline of the process with the most cycles, or why there is none.
+    """Returns the baseline of the process that the advice is for, or why there is none.
 
     Args:
         analysis: an analysis with metrics.

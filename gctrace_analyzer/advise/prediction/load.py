@@ -150,6 +150,13 @@ class Load:
         return self.gc_per_s * self.mark_ms / 1000
 
     @property
+    def shows_rate_in_mark(self) -> bool:
+        """Whether the log shows if the program allocates more slowly while marking runs."""
+        if self.alloc_off <= 0 or self.gc_active_share > 0.9:
+            return False
+        return self.alloc_off * self.mark_ms / 1000 >= SEEN_IN_MARK_MIB
+
+    @property
     def cpu_bound(self) -> float:
         """0 for a program that keeps its allocation rate, 1 for one limited by the CPU.
 
@@ -157,9 +164,7 @@ class Load:
         while marking runs. On a crowded machine every program does: there only one that leaves no
         processor idle while marking is limited by the CPU for certain.
         """
-        if self.alloc_off <= 0 or self.gc_active_share > 0.9:
-            return 0.0
-        if self.alloc_off * self.mark_ms / 1000 < SEEN_IN_MARK_MIB:
+        if not self.shows_rate_in_mark:
             return 0.0
         if self.is_contended and self.idle_ms > SPARE_SHARE * self.work_ms:
             return 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from heapq import nlargest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -17,6 +17,8 @@ from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.analysis.cycles import HEAP_MINIMUM_MIB
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gctrace_analyzer.core import Walker
 
 NO_ROOM = 0.10
@@ -73,6 +75,10 @@ class Path:
             _walker(at, live, in_mark),
         )
 
+    def __reduce__(self) -> tuple[Callable[..., Path], tuple[Any, ...]]:
+        """Returns how to make the path again; what walks it in the compiled core has no copy."""
+        return _again, (self.at, self.live, self.in_mark, self.offset)
+
     @property
     def length_mib(self) -> float:
         """MiB allocated from the first cycle's start to the last one's."""
@@ -95,6 +101,13 @@ class Path:
             for each, at in zip(self.live, self.at, strict=True)
         )
         return Path.of(self.at, live, self.in_mark)
+
+
+def _again(
+    at: tuple[float, ...], live: tuple[float, ...], in_mark: tuple[float, ...], offset: float
+) -> Path:
+    """Returns the path that has these columns."""
+    return Path.of(at, live, in_mark).shifted(offset)
 
 
 def _mean(values: pl.Series) -> float:

@@ -53,7 +53,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """The settings of a side, None where unknown; `gogc` in percent or `off`."""
+    """The settings of a side, None where unknown; `gogc` in percent or `off`.
+
+    `gogc_levels` has the values of GOGC if it changed during a run, and `gogc_of_runs` those of
+    different runs or processes.
+    """
 
     label: str
     go: str | None
@@ -61,6 +65,8 @@ class Circumstances:
     memory_limit: str | None
     ballast: str | None = None
     by_metrics: bool = False
+    gogc_levels: str | None = None
+    gogc_of_runs: str | None = None
 
 
 def differences(
@@ -108,6 +114,7 @@ def differences(
     ):
         if old != new and (old or new):
             yield Difference("changed", what, f"{name} {old or 'none'} → {new or 'none'}")
+    yield from _mixed_gogc(was, now)
     yield from _live_heap_difference(rows["true_live_heap_mib"])
     yield from _length_difference(before, after)
     for label, side in ((was.label, before[1]), (now.label, after[1])):
@@ -152,6 +159,25 @@ def _signed(percent: float) -> str:
 def _procs(side: Sequence[Measured]) -> str:
     found = sorted({int(n) for run in side for n in run.points["procs"].drop_nulls().unique()})
     return "–".join(map(str, found)) or "unknown"
+
+
+def _mixed_gogc(was: Circumstances, now: Circumstances) -> Iterator[Difference]:
+    """Yields a note on each side whose figures are not those of one GOGC."""
+    for side in (was, now):
+        if side.gogc_levels:
+            yield Difference(
+                "note",
+                "changed_gogc",
+                f"{side.label}: GOGC changed while the program ran ({side.gogc_levels}), so its "
+                "figures mix several settings: compare time ranges with one GOGC.",
+            )
+        elif side.gogc_of_runs:
+            yield Difference(
+                "note",
+                "changed_gogc",
+                f"{side.label}: its runs or processes have different GOGC ({side.gogc_of_runs}), "
+                "so its figures mix several settings: make each setting a side of its own.",
+            )
 
 
 def _live_heap_difference(row: Mapping[str, Any]) -> Iterator[Difference]:

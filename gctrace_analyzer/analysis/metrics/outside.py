@@ -33,17 +33,24 @@ def growth(intervals: pl.DataFrame) -> Iterator[str]:
     idle = pl.col("heap_sys_mib") - pl.col("heap_inuse_mib") - pl.col("heap_released_mib")
     of_go = pl.col("other_mib") + pl.col("heap_alloc_mib") + idle
     parts = intervals.select(stacks="stacks_mib", foreign=pl.col("rss_mib") - of_go)
-    found = {name: _ends(parts[name]) for name in parts.columns}
-    if (ends := found["stacks"]) and _grew(ends, max(STACKS_MIB, ends[0] * (STACKS_TIMES - 1))):
+    if ends := growth_of_stacks(parts["stacks"]):
         yield (
             f"Goroutine stacks grew from {ends[0]:,.3g} to {ends[1]:,.3g} MiB: compare the number "
             "of goroutines at both ends (go_goroutines, /debug/pprof/goroutine)."
         )
-    if (ends := found["foreign"]) and _grew(ends, FOREIGN_MIB):
+    if (ends := _ends(parts["foreign"])) and _grew(ends, FOREIGN_MIB):
         yield (
             f"Resident memory that is not Go's grew by {ends[1] - ends[0]:,.0f} MiB (cgo, mmap): "
             "neither GOGC nor GOMEMLIMIT changes it."
         )
+
+
+def growth_of_stacks(stacks_mib: pl.Series) -> tuple[float, float] | None:
+    """Returns the stacks at the beginning and at the end; None if they did not grow by much."""
+    ends = _ends(stacks_mib)
+    if ends is None or not _grew(ends, max(STACKS_MIB, ends[0] * (STACKS_TIMES - 1))):
+        return None
+    return ends
 
 
 def _ends(values: pl.Series) -> tuple[float, float] | None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
     source="the pacer may use 25 % of the CPU while it marks (gcBackgroundUtilization in "
     "runtime/mgcpacer.go)",
-    explained_by=("GC016", "GC015", "GC024", "GC045", "GC004", "GC026"),
+    explained_by=("GC016", "GC015", "GC024", "GC045", "GC004", "GC026", "GC012"),
 )
 def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the share of GC in all CPU time."""
@@ -109,8 +109,17 @@ def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
             {"stopped_share": stopped, "procs": procs, "cpus": cpus},
             advice=f"Set GOMAXPROCS={cpus}, or less if a CPU quota allows less (cpu.max).",
             headline=f"GOMAXPROCS is {procs:.0f}, but the process sees only {cpus_text(cpus)}: "
-            "threads wait for each other.",
+            f"threads wait for each other{_waiting_counts(facts)}.",
         )
+
+
+def _waiting_counts(facts: ProcessFacts) -> str:
+    """Returns what waiting does to a high GC CPU, as the end of a sentence.
+
+    Measured with GOMAXPROCS=16 on 2 CPUs: 2.4 times the CPU time that GC really took.
+    """
+    # gcBgMarkWorker in runtime/mgc.go takes times by the clock, whether or not its thread runs.
+    return ", and marking counts that as GC CPU" if high_gc_cpu.id in facts.matched else ""
 
 
 def _automatic(facts: ProcessFacts, cpus: float) -> str:

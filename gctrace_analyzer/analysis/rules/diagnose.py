@@ -180,7 +180,8 @@ def diagnose(
         findings += _check(DEATH_RULES, DeathFacts(death, thresholds))
     if enriched.height:
         findings += _check(OVERALL_RULES, OverallFacts(summaries, findings, thresholds))
-    return _by_cause(_merge_processes(findings))
+    sizes = {process: each.cycles for process, each in summaries.items()}
+    return _worst_first(_merge_processes(_with_causes(findings), sizes))
 
 
 def _go_versions(
@@ -217,8 +218,13 @@ def _without_short_starts(findings: list[Finding], processes: int) -> list[Findi
     return [each for each in findings if each.id != short]
 
 
-def _merge_processes(findings: list[Finding]) -> list[Finding]:
-    """Keeps the worst finding of each rule, and adds how many other processes have it."""
+def _merge_processes(findings: list[Finding], sizes: Mapping[int, int]) -> list[Finding]:
+    """Keeps the worst finding of each rule, and adds how many other processes have it.
+
+    Args:
+        findings: with their causes.
+        sizes: the number of cycles of each process.
+    """
     by_rule: dict[str, list[Finding]] = {}
     for each in findings:
         by_rule.setdefault(each.id, []).append(each)
@@ -228,11 +234,12 @@ def _merge_processes(findings: list[Finding]) -> list[Finding]:
         if not others:
             merged += same
             continue
-        # Of equally bad pauses, the longest.
+        # Of equally bad pauses, the longest; of others, what most cycles show.
         worst = max(
             same,
             key=lambda each: (
-                SEVERITIES.index(each.severity), each.figures.get("max_ms") or 0.0
+                SEVERITIES.index(each.severity), each.figures.get("max_ms") or 0.0,
+                sizes.get(-1 if each.process is None else each.process, 0),
             ),
         )  # fmt: skip
         more = "another process" if others == 1 else f"{others:,} other processes"
@@ -240,16 +247,25 @@ def _merge_processes(findings: list[Finding]) -> list[Finding]:
     return merged
 
 
-def _by_cause(findings: list[Finding]) -> list[Finding]:
-    """Returns the findings, worst first, each with the finding that explains it, if any."""
-    present = {each.id for each in findings if each.needs_action}
+def _with_causes(findings: list[Finding]) -> list[Finding]:
+    """Returns the findings, each with the one that explains it in the same process, if any."""
+    present = {(each.id, each.process) for each in findings if each.needs_action}
     explained = []
     for each in findings:
-        causes = [cause for cause in each.explained_by if cause in present]
+        causes = [
+            cause
+            for cause in each.explained_by
+            if present & {(cause, each.process), (cause, None)}
+        ]
         explained.append(replace(each, because_of=causes[0]) if causes else each)
-    worst = _worst_effects(explained)
+    return explained
+
+
+def _worst_first(findings: list[Finding]) -> list[Finding]:
+    """Returns the findings, worst first and causes before their effects."""
+    worst = _worst_effects(findings)
     return sorted(
-        explained,
+        findings,
         key=lambda each: (
             -max(SEVERITIES.index(each.severity), worst.get(each.id, 0)),
             each.because_of is not None,

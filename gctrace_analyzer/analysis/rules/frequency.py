@@ -54,7 +54,8 @@ def gc_always_on(facts: ProcessFacts) -> Iterator[Evidence]:
     meaning="GC cycles follow each other closely, and each has a fixed cost in CPU and pauses.",
     condition="The median time from one cycle to the next is under {t.frequent_warn_ms:g} ms, "
     "and not all cycles are forced. A warning only if GC also takes over {t.gc_cpu_warn:.0%} "
-    "of the CPU (GC001); bad if the median is then under {t.frequent_bad_ms:g} ms. Needs at "
+    "of the CPU (GC001); bad if the median is then under {t.frequent_bad_ms:g} ms. Otherwise not "
+    "if the cycles come in bursts: then their mean distance is over 5 times the median. Needs at "
     "least {t.min_cycles} cycles and {t.min_span_s:g} s.",
     advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
     source="golang/go#23044",
@@ -66,9 +67,13 @@ def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
     interval_ms = summary.gc_interval_p50_ms
     if is_start_up(facts) or interval_ms is None or interval_ms >= t.frequent_warn_ms:
         return
+    is_costly = (summary.gc_cpu_share or 0) > t.gc_cpu_warn
+    if summary.is_in_bursts and not is_costly:
+        # A start-up or a few busy moments of a program that is idle otherwise.
+        return
     if summary.cycles > summary.forced_cycles:
         severity: Severity = "info"
-        if (summary.gc_cpu_share or 0) > t.gc_cpu_warn:
+        if is_costly:
             severity = "bad" if interval_ms < t.frequent_bad_ms else "warn"
         yield Evidence(
             severity,

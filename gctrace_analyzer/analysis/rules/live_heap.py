@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.metrics.outside import growth_of_stacks
 from gctrace_analyzer.analysis.rules.finding import (
     RECORD_LONGER,
     Evidence,
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.trend import LiveGrowth
 
 
+_GOROUTINES = (
+    "compare two goroutine profiles (`/debug/pprof/goroutine`), and then two heap profiles "
+    "(`go tool pprof -base`)."
+)
 _SETTLED = "Watch whether it goes on growing; this looks like a cache that has filled up."
 
 
@@ -50,8 +55,10 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     growth = facts.growth
     if growth is None:
         return
-    grown = _grown(facts, growth)
-    text, advice = grown, None
+    # A goroutine that never ends keeps its stack, and what that refers to.
+    stacks = growth_of_stacks(facts.warmed_up["stacks_mib"])
+    grown = _grown(facts, growth, stacks)
+    text, advice = grown, None if stacks is None else f"Look for a leak: {_GOROUTINES}"
     if not growth.is_steady and not facts.grew_into_limit:
         text, advice = f"{grown}, and hardly in the last third of that time", _SETTLED
     elif growth.is_lasting:
@@ -66,6 +73,8 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
             else ", which is too short to distinguish a leak from a start-up"
         )
         advice = RECORD_LONGER
+        if stacks is not None:
+            advice = f"Record a longer log. If the live heap still grows, {_GOROUTINES}"
     if facts.grew_into_limit:
         thrash = facts.episodes.filter(kind="limit-thrash").sort("start_s")
         since = duration_text(thrash["start_s"][0])
@@ -83,13 +92,16 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     )
 
 
-def _grown(facts: ProcessFacts, growth: LiveGrowth) -> str:
+def _grown(facts: ProcessFacts, growth: LiveGrowth, stacks: tuple[float, float] | None) -> str:
     """Returns from where to where the live heap grew, as the beginning of a sentence."""
     first, last, span_s = growth.first_mib, growth.last_mib, growth.span_s
     if facts.grew_into_limit:
         # What grows until it thrashes grows fastest at the beginning.
         first, last, span_s = facts.growth_ends
-    return f"The live heap grew from {first:,.0f} to {last:,.0f} MiB in {duration_text(span_s)}"
+    sizes = f"The live heap grew from {first:,.0f} to {last:,.0f} MiB"
+    if stacks is not None:
+        sizes += f", and goroutine stacks from {stacks[0]:,.0f} to {stacks[1]:,.0f} MiB,"
+    return f"{sizes} in {duration_text(span_s)}"
 
 
 def _headline(facts: ProcessFacts, grown: str, *, leak: bool) -> str:

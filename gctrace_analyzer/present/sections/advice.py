@@ -12,6 +12,7 @@ from gctrace_analyzer.advise.whatif import is_measured
 from gctrace_analyzer.present.format import NONE, duration, mib
 from gctrace_analyzer.present.sections.deployment import environment
 from gctrace_analyzer.present.sections.overview import Table
+from gctrace_analyzer.units import IN_GIB_FROM_MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,8 +41,8 @@ def as_text(setting: Setting) -> str:
 
 
 _THRASH = {"risk": "?", "certain": "✗"}
-_HEAD = ("GC CPU* %", "cycles/s", "peak MiB")
-_WIDE_HEAD = ("GC CPU with idle marking*, %", "cycles/s", "heap peak, MiB")
+_HEAD = ("GC CPU* %", "cycles/s", "peak {}")
+_WIDE_HEAD = ("GC CPU with idle marking*, %", "cycles/s", "heap peak, {}")
 _IDLE = "* with idle marking; without the start-up"
 _WIDE_IDLE = (
     "* of steady cycles, without the start-up. Idle marking uses CPUs that nothing else needs; the "
@@ -59,10 +60,12 @@ def advice(rows: pl.DataFrame, *, wide: bool = False) -> Table | None:
     if rows.is_empty():
         return None
     body: list[tuple[str, ...]] = []
+    unit, times = _unit_of_peaks(rows.head(MOST_ROWS))
     for row in rows.head(MOST_ROWS).iter_rows(named=True):
         word = "now" if row["now"] else "advised" if row["rank"] == 1 else "or"
-        body.append((f"{_mark(row)} {word:<7} {setting_text(row)}", *_figures(row)))
-    head = ("Setting", *_WIDE_HEAD) if wide else ("Recommended settings", *_HEAD)
+        body.append((f"{_mark(row)} {word:<7} {setting_text(row)}", *_figures(row, times)))
+    names = ("Setting", *_WIDE_HEAD) if wide else ("Recommended settings", *_HEAD)
+    head = tuple(name.format(unit) for name in names)
     if wide and all(row[1] == NONE for row in body):
         # Metrics may have no CPU time of GC.
         return Table((head[0], *head[2:]), "lrr", [(row[0], *row[2:]) for row in body])
@@ -73,10 +76,11 @@ def predictions(rows: pl.DataFrame) -> Table:
     """Returns a table of every prediction of a what-if."""
     marks = any(_mark(row) != " " for row in rows.iter_rows(named=True))
     body = []
+    unit, times = _unit_of_peaks(rows)
     for row in rows.iter_rows(named=True):
         name = setting_text(row) + (" (now)" if is_measured(row) else "")
-        body.append((f"{_mark(row)} {name}" if marks else name, *_figures(row)))
-    return Table(("What if", *_HEAD), "lrrr", body)
+        body.append((f"{_mark(row)} {name}" if marks else name, *_figures(row, times)))
+    return Table(("What if", *(name.format(unit) for name in _HEAD)), "lrrr", body)
 
 
 def lasting(rows: pl.DataFrame) -> Iterator[str]:
@@ -140,13 +144,20 @@ def _mark(row: dict[str, Any]) -> str:
     return "▸" if row.get("rank") == 1 and row["confidence"] != "none" else " "
 
 
-def _figures(row: dict[str, Any]) -> tuple[str, ...]:
+def _unit_of_peaks(rows: pl.DataFrame) -> tuple[str, float]:
+    """Returns the unit in which a table shows its heap peaks, and how many MiB are one of it."""
+    most = rows["heap_peak_mib"].max()
+    in_gib = isinstance(most, float) and most >= IN_GIB_FROM_MIB
+    return ("GiB", 1 / 1024) if in_gib else ("MiB", 1.0)
+
+
+def _figures(row: dict[str, Any], peak_times: float) -> tuple[str, ...]:
     return tuple(
         _interval(row, name, times)
         for name, times in (
             ("gc_cpu_with_idle_share", 100),
             ("gc_per_s", 1),
-            ("heap_peak_mib", 1),
+            ("heap_peak_mib", peak_times),
         )
     )
 
@@ -156,24 +167,18 @@ def _interval(row: dict[str, Any], name: str, times: float) -> str:
         return NONE
     # A ballast takes no physical memory, so the peak is shown without it.
     ballast = (row["ballast_mib"] or 0.0) if name == "heap_peak_mib" else 0.0
-    value = _number(times * row[name] - ballast)
-    if is_measured(row):
-        return value
-    low, high = (_number(times * row[f"{name}_{end}"] - ballast) for end in ("low", "high"))
-    return f"{value} ({low}–{high})"
-
-
-_THREE_DIGITS = 10_000
+    value, low, high = (
+        _number(times * (row[f"{name}{end}"] - ballast)) for end in ("", "_low", "_high")
+    )
+    return value if is_measured(row) else f"{value} ({low}–{high})"
 
 
 def _number(value: float) -> str:
-    """Formats with two significant digits, large numbers in full, and from 10,000 on with three.
+    """Formats with two significant digits, large numbers in full.
 
-    >>> [_number(value) for value in (9.63, 10.94, 0.184, 142.3, 1234.5, 38462)]
-    ['9.6', '11', '0.18', '142', '1,234', '38,500']
+    >>> [_number(value) for value in (9.63, 10.94, 0.184, 142.3, 1234.5)]
+    ['9.6', '11', '0.18', '142', '1,234']
     """
-    if value >= _THREE_DIGITS:
-        value = float(f"{value:.3g}")
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
 
 

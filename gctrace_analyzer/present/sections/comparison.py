@@ -71,6 +71,9 @@ _MORE_SETTING_COLUMNS = (
 LEAST_SETTING = 12
 """The number of characters of a setting's name that are always shown."""
 
+_UNKNOWN = 3.0
+"""Times the value. A larger interval is shown as such, because its size in units means nothing."""
+
 _VERDICTS = {"better": "Improved", "worse": "Regressed"}
 _DECIDING = ("gc_cpu_share", "heap_peak_mib")
 
@@ -339,8 +342,19 @@ def interval(row: dict[str, Any]) -> str:
     """Formats the interval of a relative change (`schema.COMPARISON`)."""
     if row["delta_low"] is None or not row["before"]:
         return NONE
-    low, high = (percent(row[end] / row["before"]) for end in ("delta_low", "delta_high"))
+    ends = (row[end] / row["before"] for end in ("delta_low", "delta_high"))
+    low, high = (_end(part, exact=row["verdict"] != "~") for part in ends)
     return f"{low.removesuffix(' %') if high.endswith(' %') else low} to {high}"
+
+
+def _end(part: float, *, exact: bool) -> str:
+    """Formats the end of an interval; an `exact` one is not rounded to no change.
+
+    >>> _end(-0.0003, exact=True), _end(-0.0003, exact=False), _end(-0.069, exact=True)
+    ('-0.03 %', '0 %', '-6.9 %')
+    """
+    shown = percent(part)
+    return f"{100 * part:+.1g} %" if exact and shown == "0 %" and part else shown
 
 
 def _explained(part: float | None, verdict: str | None) -> str:
@@ -352,6 +366,12 @@ def _explained(part: float | None, verdict: str | None) -> str:
 
 
 def _cell(row: dict[str, Any], times: float) -> str:
+    """Formats the value of a setting with half of its interval.
+
+    >>> of = {"standing": "~", "value": 299.0, "value_low": 1.0, "value_high": 380.0}
+    >>> _cell(of, 1.0), _cell({**of, "value_high": 126_907.0}, 1.0)
+    ('≈299 ±298', '≈299 ±>300 %')
+    """
     if row["value"] is None:
         return NONE
     mark = {"best": "▸", "~": "≈"}.get(row["standing"], "")
@@ -360,18 +380,35 @@ def _cell(row: dict[str, Any], times: float) -> str:
     if low is None:
         return number
     half = times * max(high - value, value - low)
+    if half > _UNKNOWN * times * abs(value):
+        return f"{mark}{number} ±>{100 * _UNKNOWN:.0f} %"
     decimals = len(number.partition(".")[2])
     least = 0.1**decimals
     return f"{mark}{number} ±{max(half, least):.{decimals}f}"
 
 
 def _short(names: list[str], room: int) -> list[str]:
-    """Shortens names to the available width: at the end if they stay distinct, else in front."""
+    """Shortens names to the available width: at the end, in front or in the middle.
+
+    >>> _short(["before-1.26.log", "after-1.26.log"], 9), _short(["go1.9-a.log", "go1.9-b.log"], 7)
+    (['before-1…', 'after-1.…'], ['…-a.log', '…-b.log'])
+    >>> _short(["a-with-go1.26.log", "a-with-go1.9.log", "b-with-go1.26.log"], 8)
+    ['a-wit…6.log', 'a-wit…9.log', 'b-wit…6.log']
+    """
     clean = [printable(name) for name in names]
-    heads = [each if len(each) <= room else each[: room - 1] + "…" for each in clean]
-    if len(set(heads)) == len(names):
-        return heads
-    return [each if len(each) <= room else "…" + each[1 - room :] for each in clean]
+    for size in range(room, max(map(len, clean))):
+        for kept in (size - 1, 0, size // 2):
+            shown = [_cut(each, size, kept) for each in clean]
+            if len(set(shown)) == len(names):
+                return shown
+    return clean
+
+
+def _cut(name: str, size: int, kept: int) -> str:
+    """Returns a name of at most `size` characters, of which `kept` are those of its beginning."""
+    if len(name) <= size:
+        return name
+    return f"{name[:kept]}…{name[len(name) - (size - 1 - kept) :]}"
 
 
 def _number(number: float) -> str:

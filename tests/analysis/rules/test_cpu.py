@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from gctrace_analyzer.analysis.rules import cpu
+from gctrace_analyzer.testing import read_text
 from tests.helpers.facts import facts_of, log_of, matches
 
 
@@ -47,6 +48,23 @@ def test_fewer_stopped_processors_than_gomaxprocs_are_reported() -> None:
     (finding,) = matches(cpu.gomaxprocs_over_cpus, facts_of(text))
     assert finding.figures["stopped_share"] < 0.55
     assert not matches(cpu.gomaxprocs_over_cpus, facts_of(log_of(30, procs=8)))
+
+
+def test_with_fewer_cpus_than_gomaxprocs_gomaxprocs_is_set_first() -> None:
+    """Mark workers take their CPU time by the clock: on 2 CPUs, 16 processors gave 2.4 times it."""
+    text = log_of(60, every=0.02, background=40, procs=8).replace(
+        ": 0.02+5+0.02 ms clock, 0.04", ": 0.20+5+0.02 ms clock, 0.40"
+    )
+    run = read_text(text)
+    verdict = run.report().verdict
+    assert verdict is not None
+    assert verdict.finding == "GC012"
+    assert verdict.sentence.endswith(
+        "threads wait for each other, and marking counts that as GC CPU."
+    )
+    assert verdict.action.startswith("Set GOMAXPROCS=2")
+    (costly,) = run.findings().filter(id="GC001").to_dicts()
+    assert costly["severity"] in ("warn", "bad")
 
 
 def test_gomaxprocs_is_compared_with_a_known_cpu_limit() -> None:

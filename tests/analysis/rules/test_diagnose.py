@@ -13,9 +13,10 @@ from gctrace_analyzer.analysis.caveats import MOST_DIAGNOSED, MOST_SHORT
 from gctrace_analyzer.analysis.metrics.findings import proven
 from gctrace_analyzer.analysis.rules import log
 from gctrace_analyzer.analysis.rules.diagnose import (
-    _by_cause,
     _merge_processes,
+    _with_causes,
     _without_short_starts,
+    _worst_first,
 )
 from gctrace_analyzer.analysis.rules.finding import (
     Finding,
@@ -290,7 +291,7 @@ def test_findings_are_in_the_order_of_what_they_cost() -> None:
         finding("GC034", "info"),
         replace(finding("GC001", "bad"), explained_by=("GC034", "GC005")),
     ]
-    ordered = _by_cause(found)
+    ordered = _worst_first(_with_causes(found))
     assert [each.id for each in ordered] == [
         "GC005", "GC001", "GC021", "GC009", "GC010", "GC022", "GC034",
     ]  # fmt: skip
@@ -305,25 +306,43 @@ def test_a_cause_is_as_bad_as_its_worst_effect() -> None:
         replace(finding("GC009", "bad"), figures={"max_ms": 53.0}),
         finding("GC021", "warn"),
     ]
-    assert [each.id for each in _by_cause(found)] == ["GC021", "GC009", "GC016", "GC001"]
+    ordered = _worst_first(_with_causes(found))
+    assert [each.id for each in ordered] == ["GC021", "GC009", "GC016", "GC001"]
+
+
+def test_a_cause_explains_findings_of_its_own_process_only() -> None:
+    """One program of a stream may thrash while another one has a low GOGC."""
+    costly = replace(finding("GC001", "bad"), explained_by=("GC016", "GC039"))
+    found = [
+        replace(finding("GC016", "bad"), process=0),
+        replace(costly, process=0),
+        replace(costly, process=1),
+    ]
+    assert [each.because_of for each in _with_causes(found)] == [None, "GC016", None]
+    # A cause of the whole log is one of each process.
+    found.append(replace(finding("GC039", "bad"), process=None))
+    assert [each.because_of for each in _with_causes(found)] == [None, "GC016", "GC039", None]
 
 
 def test_of_several_processes_the_worst_finding_is_kept() -> None:
     one = finding("GC001", "warn")
     several = [replace(one, process=0), replace(one, process=1, severity="bad"),
                replace(one, process=1), replace(one, process=2)]  # fmt: skip
-    (merged,) = _merge_processes(several)
+    (merged,) = _merge_processes(several, {})
     assert (merged.process, merged.severity) == (1, "bad")
     assert merged.evidence.endswith(" The same is true of 2 other processes.")
-    (two,) = _merge_processes(several[:2])
+    (two,) = _merge_processes(several[:2], {})
     assert two.evidence.endswith(" The same is true of another process.")
     # Of equally bad pauses, the longest is the one that reports name.
     pauses = [replace(finding("GC009", "bad"), process=at, figures={"max_ms": ms})
               for at, ms in enumerate([68.0, 329.0, 11.0])]  # fmt: skip
-    (longest,) = _merge_processes(pauses)
+    (longest,) = _merge_processes(pauses, {})
     assert longest.process == 1
+    # Of other findings, the one that most cycles show.
+    (largest,) = _merge_processes([several[0], several[3]], {0: 9, 2: 40})
+    assert largest.process == 2
     # Several of one process stay.
-    assert len(_merge_processes(several[1:3])) == 2
+    assert len(_merge_processes(several[1:3], {})) == 2
 
 
 def test_a_short_process_is_reported_if_all_are_short() -> None:

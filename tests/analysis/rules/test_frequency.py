@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from gctrace_analyzer.analysis.rules import frequency
 from tests.helpers.facts import facts_of, log_of, matches
 
@@ -35,6 +37,20 @@ def test_frequent_cycles_are_a_note_unless_they_cost_cpu() -> None:
     assert severities(every=0.05) == ["info"]
     assert severities(every=0.05, background=15) == ["warn"]
     assert severities(every=0.015, background=5) == ["bad"]
+
+
+def test_a_few_busy_moments_of_an_idle_program_are_not_too_frequent() -> None:
+    """Of 24 cycles, 20 follow each other by 50 ms; then there is one per minute."""
+    begin = log_of(20, every=0.05).splitlines()
+    rest = [line.replace(f"gc {n} ", f"gc {n + 20} ") for n, line in
+            enumerate(log_of(4, every=60).splitlines(), start=1)]  # fmt: skip
+    facts = facts_of("\n".join([*begin, *rest]))
+    assert facts.summary.gc_interval_p50_ms == pytest.approx(50)
+    assert not matches(frequency.too_frequent, facts)
+    # Where they cost CPU, they are reported however rare the others are.
+    costly = replace(facts, summary=replace(facts.summary, gc_cpu_share=0.2))
+    (finding,) = matches(frequency.too_frequent, costly)
+    assert finding.evidence.endswith("(median), but not all the time.")
 
 
 def test_forced_cycles_are_not_called_too_frequent() -> None:

@@ -26,6 +26,19 @@ def test_growth_over_more_than_a_minute_is_a_warning() -> None:
     assert "MiB/h, 95 % CI" in finding.evidence
 
 
+def test_goroutine_stacks_that_grow_too_are_named() -> None:
+    """A goroutine that never ends keeps its stack, and what that refers to."""
+    text = log_of(60, every=5, **growing(1))
+    assert "0 MB stacks" in text
+    lines = [each.replace("0 MB stacks", f"{number} MB stacks")
+             for number, each in enumerate(text.splitlines())]  # fmt: skip
+    (finding,) = matches(live_heap.live_heap_growth, facts_of("\n".join(lines)))
+    assert "MiB, and goroutine stacks from 7 to 52 MiB, in" in finding.evidence
+    assert finding.advice.startswith("Look for a leak: compare two goroutine profiles")
+    (heap,) = matches(live_heap.live_heap_growth, facts_of(text))
+    assert "goroutine" not in heap.evidence + heap.advice
+
+
 def test_growth_in_a_short_log_is_a_note_without_a_rate_per_hour() -> None:
     for step in (1, 20):
         facts = facts_of(log_of(60, **growing(step)))

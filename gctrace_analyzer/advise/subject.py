@@ -1,0 +1,66 @@
+"""Which process of a log the advice is for: the one that the verdict is about, if settings help.
+
+A log may have several processes: restarts of one program, or programs that share a stream. Advice
+for another process than the one with the problem would contradict the verdict.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gctrace_analyzer.analysis.analysis import Analysis
+    from gctrace_analyzer.analysis.rules.finding import Finding
+
+CURED_BY_SETTINGS = frozenset(
+    [
+        "GC001",
+        "GC002",
+        "GC003",
+        "GC004",
+        "GC005",
+        "GC015",
+        "GC016",
+        "GC017",
+        "GC018",
+        "GC019",
+        "GC020",
+        "GC045",
+    ]
+)
+"""Findings that a higher GOGC or another memory limit makes better."""
+
+GROWS = "GC021"
+"""The finding that the live heap grows: settings gain time."""
+
+
+def root_cause(findings: Iterable[Finding]) -> Finding | None:
+    """Returns the worst finding that no other one explains; None if nothing needs action."""
+    return next(
+        (each for each in findings if each.needs_action and each.because_of is None), None
+    )
+
+
+def advised_process(analysis: Analysis) -> int | None:
+    """Returns the process that the advice is for; None if there is no process.
+
+    It is the one with the most cycles, unless another one has the problem of the verdict.
+    """
+    longest = analysis.longest_process
+    if len(analysis.tables["processes"]) < 2:
+        return longest
+    root = root_cause(analysis.findings)
+    if root is None or root.process is None:
+        return longest
+    return root.process if root.id in CURED_BY_SETTINGS | {GROWS} else longest
+
+
+def which_process(analysis: Analysis, process: int) -> Iterator[str]:
+    """Yields a note on the process that predictions start from, if there are several."""
+    number = len(analysis.tables["processes"])
+    if number > 1:
+        is_longest = process == analysis.longest_process
+        which = "the one with the most cycles" if is_longest else f"process {process}"
+        yield f"the log has {number} processes: predicted from {which}"
