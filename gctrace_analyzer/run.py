@@ -86,10 +86,9 @@ class Run:
 
     def __repr__(self) -> str:
         names = ", ".join(source.name for source in self.sources) or "frame"
-        by_dumps = self.cycles.is_empty() and len(self.memstats)
-        rows = count(
-            *((len(self.memstats), "dump") if by_dumps else (len(self.cycles), "cycle"))
-        )
+        rows = count(len(self.cycles), "cycle")
+        if self.cycles.is_empty() and len(self.memstats):
+            rows = count(len(self.memstats), "dump")
         return f"<Run of {names}: {rows}, {count(len(self.processes), 'process', 'processes')}>"
 
     def _repr_html_(self) -> str:
@@ -472,8 +471,9 @@ class Run:
         kept = memstats.join(spans, on="process", how="left", maintain_order="left").select(
             pl.col("logged_at").is_between(pl.col("begin_at"), pl.col("end_at"))
         )
-        chosen = kept.to_series().fill_null(value=False)
-        return self._with({"memstats": memstats.filter(chosen)})
+        return self._with(
+            {"memstats": memstats.filter(kept.to_series().fill_null(value=False))}
+        )
 
     def _only(self, which: pl.Expr) -> Run:
         """Returns the run of the cycles that match a condition."""
