@@ -478,16 +478,13 @@ class Run:
     def _only(self, which: pl.Expr) -> Run:
         """Returns the run of the cycles that match a condition."""
         cycles = self.cycles.filter(which)
-        tables = dict(self._log.tables)
         kept = pl.col("process").is_in(cycles["process"].unique().implode())
-        for name in ("processes", "scavenges", "pacer", "scans"):
-            tables[name] = tables[name].filter(kept)
-        counted = processes.processes(cycles).select(
-            "process", "first_gc", "last_gc", "cycles", "missing_cycles"
-        )
-        tables["cycles"] = cycles
+        names = ("processes", "scavenges", "pacer", "scans")
+        tables = {name: self._log.tables[name].filter(kept) for name in names}
+        columns = ("process", "first_gc", "last_gc", "cycles", "missing_cycles")
+        counted = processes.processes(cycles).select(columns)
         tables["processes"] = tables["processes"].update(counted, on="process")
-        return self._with(tables)
+        return self._with(tables | {"cycles": cycles})
 
 
 def _rows(name: str, values: Sequence[PostMortem | Memory]) -> pl.DataFrame:
