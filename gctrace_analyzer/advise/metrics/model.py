@@ -77,9 +77,9 @@ class MetricsBaseline:
 
     Sizes are in MiB, rates per second. `share_of_room` is the share of the room between live heap
     and goal that a cycle allocates. `other` is the memory outside the heap that counts towards the
-    limit. The process is the one with the most cycles. `traced_s` is the length of the gctrace that
-    shows what a cycle costs; None if there is none. `since_s` is when GOGC was last changed;
-    None if it was not.
+    limit. The process is the one with the most cycles of `processes`. `traced_s` is the length of
+    the gctrace that shows what a cycle costs; None if there is none. `since_s` is when GOGC was
+    last changed; None if it was not.
     """
 
     now: Setting
@@ -100,6 +100,7 @@ class MetricsBaseline:
     has_limit: bool
     traced_s: float | None = None
     since_s: float | None = None
+    processes: int = 1
 
     @property
     def room_mib(self) -> float | None:
@@ -349,7 +350,10 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Metrics
         share = 100 * summary.forced_cycles / summary.cycles
         return f"the program forced {share:.0f} % of the cycles"
     found = _baseline(analysis, summary, means, other, live_max, len(own))
-    return found if isinstance(found, str) else replace(found, since_s=since_s)
+    if isinstance(found, str):
+        return found
+    number = 1 if analysis.has_longer_metrics else len(analysis.tables["processes"])
+    return replace(found, since_s=since_s, processes=number)
 
 
 def _last_change_s(own: pl.DataFrame) -> float | None:
