@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.ingest import json_values
+from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.metrics.dotted import names
 from gctrace_analyzer.ingest.metrics.samples import unix_us
 
@@ -91,10 +92,8 @@ def _add_series(
     if found is None:
         changed = "the values of a function, not of the metric itself"
         return [(line_no, changed, target)] if names.is_changed(target) else []
-    tags = value.get("tags") if isinstance(value.get("tags"), dict) else {}
-    texts = {str(key): str(each) for key, each in (tags or {}).items() if key != "name"}
-    if not swapped:
-        texts = _scope(value)
+    texts = _texts(value.get("tags")) if swapped else _scope(value)
+    texts.pop("name", None)
     number = samples.series_of(found[0], names.labels_of(found[1], texts))
     pairs = [each for each in points if isinstance(each, list) and len(each) == 2]
     if number is not None and pairs:
@@ -104,6 +103,11 @@ def _add_series(
     if len(pairs) == len(points):
         return []
     return [(line_no, f"{len(points) - len(pairs)} points that are no pairs", target)]
+
+
+def _texts(value: Any) -> dict[str, str]:
+    """Returns the members of an object as texts; nothing for all else."""
+    return {k: str(each) for k, each in value.items()} if isinstance(value, dict) else {}
 
 
 def _scope(value: dict[str, Any]) -> dict[str, str]:
@@ -122,9 +126,8 @@ def _add_gauges(gauges: list[Any], at: Any, line_no: int, samples: Samples) -> N
     for each in gauges:
         found = names.metric_of(str(each.get("Name"))) if isinstance(each, dict) else None
         if found is not None:
-            labels = each.get("Labels") or {}
-            texts = {str(key): str(text) for key, text in labels.items()} if labels else {}
-            number = samples.series_of(found[0], names.labels_of(found[1], texts))
+            labels = names.labels_of(found[1], _texts(each.get("Labels")))
+            number = samples.series_of(found[0], labels)
             _add_one(number, at_us, each.get("Value"), line_no, samples)
 
 
@@ -148,9 +151,13 @@ def _add_one(
 
 def _numbers(values: tuple[Any, ...], *, missing: bool = False) -> pl.Series:
     """Returns numbers; null for all else, NaN for a null if that means that there is none."""
-    gap = float("nan") if missing else None
-    found = [
-        float(each) if isinstance(each, (int, float)) else gap if each is None else None
-        for each in values
-    ]
+    gap = math.nan if missing else None
+    found = [gap if each is None else _exported(each) for each in values]
     return pl.Series(found, dtype=pl.Float64)
+
+
+def _exported(value: Any) -> float | None:
+    """Returns a number as metrics may have it; None for all else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) <= numbers.LARGEST_EXPORTED else None

@@ -177,3 +177,39 @@ def test_other_lines_are_not_taken_for_metrics() -> None:
     assert lines.kind_of("shop.requests.count 3 1795450977\n" * 30) is None
     assert lines.kind_of("2026-11-23 runtime.MemStats.Sys.value 3 and more\n" * 30) is None
     assert layouts.layout_of('{"a.b": {"value": 1}}') is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"Gauges": [{"Name": "a.runtime.alloc_bytes", "Value": "x", "Labels": [1]}, 1, null, '
+        '{"Name": "a.runtime.total_gc_runs", "Value": 3, "Labels": {"a": null}}], "Timestamp": 5}',
+        '[{"target": "a.memstats.sys", "datapoints": [["x", 1795450977], 3, [1, 2, 3]], "tags": 1}]',
+        '{"series": [{"metric": "runtime.go.mem_stats.heap_alloc", "scope": 5, '
+        '"pointlist": [[1795450977000, true], [1e400, 5]], "tag_set": [1, "a:b:c"]}]}',
+        '{"a.memstats.sys": {"value": 5}, "x":',
+        "a.memstats.sys 1e400 1795450977\n" * 3,
+        "[2026-99-99 16:22:56 +0000 UTC][G] 'a.runtime.alloc_bytes': 3\n" * 3,
+        "a.runtime.alloc_bytes:1.5.6|g\n" * 3,
+        "gauge runtime.MemStats.Sys\n  value: 5\ngauge runtime.MemStats.NextGC\n" * 3,
+    ],
+)
+def test_odd_values_are_rejected(text: str) -> None:
+    run = read_text(text)
+    assert len(run.rejected)
+    assert run.summary().cycles == 0
+
+
+def test_gogc_off_and_no_limit_are_known_in_datadog() -> None:
+    series = [
+        {"metric": f"runtime.go.metrics.{name}", "pointlist": [[1000.0 * BEGIN, value]]}
+        for name, value in (
+            ("gc_gogc.percent", 2**64 - 1),
+            ("gc_gomemlimit.bytes", 2**63 - 1),
+            ("gc_heap_live.bytes", 7 << 20),
+            ("gc_heap_goal.bytes", 9 << 20),
+        )
+    ]
+    run = read_text(json.dumps({"series": series}))
+    assert run.memstats["gogc_pct"].to_list() == [-1]
+    assert run.memstats["gomemlimit_bytes"].to_list() == [None]
