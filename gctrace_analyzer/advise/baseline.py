@@ -119,7 +119,7 @@ class Baseline:
     def from_analysis(cls, analysis: Analysis, constants: Constants = CONSTANTS) -> Baseline:
         """Returns the baseline of the process that the advice is for."""
         process = advised_process(analysis)
-        settings = analysis.settings
+        settings = analysis.settings if process is None else analysis.settings_of(process)
         if process is None or analysis.cycles.is_empty():
             return cls(None, given_setting(settings), None, "no GC cycles", (), settings)
         non_heap = _non_heap_mib(analysis.tables["memstats"])

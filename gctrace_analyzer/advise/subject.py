@@ -63,4 +63,4 @@ def which_process(analysis: Analysis, process: int) -> Iterator[str]:
     if number > 1:
         is_longest = process == analysis.longest_process
         which = "the one with the most cycles" if is_longest else f"process {process}"
-        yield f"the log has {number} processes: predicted from {which}"
+        yield f"the input has {number} processes: predicted from {which}"

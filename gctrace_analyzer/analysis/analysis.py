@@ -99,6 +99,16 @@ class Analysis:
         """GOGC, limits and other settings, given by the caller or found in the inputs."""
         return known(self._given, self.log.tables)
 
+    def settings_of(self, process: int) -> Settings:
+        """Returns the settings of one process; those of the log are of the longest one."""
+        if process == self.longest_process:
+            return self.settings
+        own = {
+            name: self.log.tables[name].filter(process=process)
+            for name in ("processes", "cycles", "memstats")
+        }
+        return known(self._given, {**self.log.tables, **own})
+
     @cached_property
     def dumps(self) -> Dumps:
         """What follows from MemStats dumps and metrics."""

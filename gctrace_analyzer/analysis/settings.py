@@ -202,7 +202,7 @@ def known(given: Settings, tables: Mapping[str, pl.DataFrame]) -> Settings:
     for source in (
         _of_container(_container(tables["container_states"], tables["processes"])),
         *(_of_kill(kill, tables) for kill in tables["oom_kills"].iter_rows(named=True)),
-        _of_metrics(memstats),
+        _of_metrics(memstats, tables["processes"]),
         _of_cycles(tables["cycles"], tables["processes"]),
         _off_heap(memstats),
     ):
@@ -260,18 +260,58 @@ METRICS = "metrics"
 """The source of what metrics show begins with this."""
 
 
-def _of_metrics(memstats: pl.DataFrame) -> dict[str, Known]:
+def _of_metrics(memstats: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Known]:
+    """Returns the last settings of the process with the most cycles, which advice is about."""
+    longest = longest_process(processes)
+    own = memstats if longest is None else memstats.filter(process=longest)
+    own = own if len(own) else memstats
     names = ("gogc_pct", "gomemlimit_bytes", "go_version")
-    last = {name: memstats[name].drop_nulls() for name in names}
+    last = {name: own[name].drop_nulls() for name in names}
     found = {}
     if len(last["gogc_pct"]):
         gogc = last["gogc_pct"][-1]
-        found["gogc"] = Known("off" if gogc < 0 else float(gogc), METRICS + _earlier(memstats))
+        others = _of_others(memstats, own, "gogc_pct", gogc, _gogc_text)
+        found["gogc"] = Known(
+            "off" if gogc < 0 else float(gogc), METRICS + (others or _earlier(own))
+        )
     if len(last["go_version"]) and go_version(last["go_version"][-1]):
-        found["go_version"] = Known(last["go_version"][-1], METRICS)
+        version = last["go_version"][-1]
+        others = _of_others(memstats, own, "go_version", version, str)
+        found["go_version"] = Known(version, METRICS + others)
     if len(last["gomemlimit_bytes"]):
-        found["memory_limit_mib"] = Known(_mib(last["gomemlimit_bytes"][-1]), METRICS)
+        limit = last["gomemlimit_bytes"][-1]
+        others = _of_others(
+            memstats, own, "gomemlimit_bytes", limit, lambda size: units.size_text(size / MIB)
+        )
+        found["memory_limit_mib"] = Known(_mib(limit), METRICS + others)
     return found
+
+
+_MOST_OTHERS = 3
+"""Values of other processes that are named."""
+
+
+def _of_others(
+    memstats: pl.DataFrame,
+    own: pl.DataFrame,
+    name: str,
+    value: Any,
+    text: Callable[[Any], str],
+) -> str:
+    """Returns which last values other processes have, as the end of a sentence."""
+    last = memstats.filter(~pl.col("process").is_in(own["process"].unique().implode()))
+    values = last.group_by("process").agg(pl.col(name).drop_nulls().last())[name]
+    others = values.drop_nulls().unique().sort()
+    others = others.filter(others != value)
+    if others.is_empty():
+        return ""
+    texts = [text(each) for each in others.head(_MOST_OTHERS)]
+    more = ", …" if len(others) > _MOST_OTHERS else ""
+    return f"; other processes have {', '.join(texts)}{more}"
+
+
+def _gogc_text(percent: float) -> str:
+    return "off" if percent < 0 else f"{percent:g}"
 
 
 _MOST_EARLIER = 3
@@ -286,7 +326,7 @@ def _earlier(memstats: pl.DataFrame) -> str:
     levels = values.filter((values != values.shift()).fill_null(value=True))[:-1]
     if levels.is_empty():
         return ""
-    texts = ["off" if each < 0 else f"{each:g}" for each in levels[-_MOST_EARLIER:]]
+    texts = [_gogc_text(each) for each in levels[-_MOST_EARLIER:]]
     more = "others, " if len(levels) > _MOST_EARLIER else ""
     return f", after {more}{', '.join(texts)}"
 

@@ -60,6 +60,14 @@ def read_separately(args: argparse.Namespace, options: dict[str, Any]) -> tuple[
     return run, evidence
 
 
+def missing(run: Run) -> tuple[str, str] | None:
+    """Returns what an input without cycles shows, and what to add to it; None if it has some."""
+    from gctrace_analyzer.present.sections import verdict
+
+    found = verdict.shown(run.report())
+    return (found.sentence, found.action) if found.level == "none" and found.action else None
+
+
 def write_rows(rows: pl.DataFrame, kind: str) -> None:
     """Prints rows as csv, json (one array) or jsonl."""
     if kind == "csv":

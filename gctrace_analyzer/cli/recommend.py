@@ -21,6 +21,7 @@ from gctrace_analyzer.cli.predictions import (
     add_inputs,
     basis,
     labelled,
+    missing,
     read_separately,
     write_rows,
 )
@@ -110,15 +111,15 @@ def command_parser() -> argparse.ArgumentParser:
 
 def _refusal(log: Run) -> list[str]:
     """Returns lines that say why there is no recommendation, and what to add to the input."""
-    from gctrace_analyzer.present.sections import verdict
     from gctrace_analyzer.present.table import width
 
-    found = verdict.shown(log.report())
-    if found.level != "none" or not found.action:
+    found = missing(log)
+    if found is None:
         return wrap(f"No recommendation: {log.advice.baseline.refused}.", width())
+    sentence, action = found
     return [
-        *wrap(f"No recommendation. {found.sentence}", width()),
-        *wrap(f"▸ {found.action}", width(), subsequent_indent="  "),
+        *wrap(f"No recommendation. {sentence}", width()),
+        *wrap(f"▸ {action}", width(), subsequent_indent="  "),
     ]
 
 

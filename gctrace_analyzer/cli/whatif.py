@@ -18,6 +18,7 @@ from gctrace_analyzer.cli.predictions import (
     add_inputs,
     basis,
     labelled,
+    missing,
     read_separately,
     write_rows,
 )
@@ -132,8 +133,12 @@ def _lines(log: Run, rows: pl.DataFrame, evidence: list[Run]) -> Iterator[Line]:
 def _sentences(log: Run, rows: pl.DataFrame) -> Iterator[tuple[str, str]]:
     from gctrace_analyzer.present.sections import advice
 
+    needed = None if log.advice.is_available else missing(log)
     for text in dict.fromkeys(rows["refused"].drop_nulls()):
-        yield "–", f"No prediction: {text}."
+        why = f"No prediction: {text}." if needed is None else f"No prediction. {needed[0]}"
+        yield "–", why
+    if needed is not None:
+        yield "▸", needed[1]
     for text in log.advice.baseline.warnings:
         yield "Note", text
     for setting in map(advice.setting_of, rows.iter_rows(named=True)):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import signal
+import threading
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +15,7 @@ from gctrace_analyzer import __version__, extras
 from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 MEMORY = "1GiB"
 """Memory limit per worker: enough for any file, because long files are read in sections."""
@@ -71,10 +75,9 @@ def connected(
             _wait_until_ready(remote)
             yield remote
     else:
-        with (
-            _quiet(),
-            dask.config.set(SETTINGS),
-            distributed.LocalCluster(
+
+        def start() -> Any:
+            return distributed.LocalCluster(
                 n_workers=workers or os.cpu_count() or 1,
                 threads_per_worker=1,
                 processes=True,
@@ -83,10 +86,45 @@ def connected(
                 dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
                 preload=["gctrace_analyzer.fleets.worker"],
-            ) as cluster,
+            )
+
+        with (
+            _quiet(),
+            dask.config.set(SETTINGS),
+            _uninterrupted(start) as cluster,
             distributed.Client(cluster) as local,
         ):
             yield local
+
+
+def _uninterrupted(start: Callable[[], Any]) -> Any:
+    """Returns the cluster that a function starts; after Ctrl-C, closes it as soon as it is there.
+
+    Dask prints the stacks of all its processes if it is interrupted while it starts. A second
+    Ctrl-C does not wait for it.
+    """
+    started: Future[Any] = Future()
+
+    def run() -> None:
+        if hasattr(signal, "pthread_sigmask"):
+            from multiprocessing import resource_tracker
+
+            # When the first worker needs it, it is started and then unblocks SIGINT.
+            resource_tracker.ensure_running()
+            # Workers inherit this. They ignore SIGINT themselves too, but only once they run.
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            started.set_result(start())
+        except BaseException as err:
+            started.set_exception(err)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return started.result()
+    except KeyboardInterrupt:
+        with contextlib.suppress(Exception):
+            started.result().close()
+        raise
 
 
 @contextmanager

@@ -74,18 +74,24 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
     summary = report.analysis.summary
     processes = report.analysis.log.tables["processes"]
     process = processes.row(0, named=True) if len(processes) else None
-    capacity = _capacity_s(run.analysis.corrected)
+    by_dumps = report.analysis.by_dumps
+    if by_dumps:
+        capacity, procs = _times(summary.span_s, summary.cpus), run.intervals["procs"]
+    else:
+        capacity, procs = _capacity_s(run.analysis.corrected), run.cycles["procs"]
+    few = summary.cycles < DEFAULT.short_log_cycles
     deaths = [each for each in report.analysis.post_mortems if each.proven]
     own = [each for each in deaths if process and each.process == process["process"]]
     return {
         **{name: getattr(summary, name) for name in FIGURES},
         "warnings": list(summary.warnings),
-        "procs": last(report.analysis.tables["cycles"]["procs"]),
+        "procs": last(procs),
         "capacity_cpu_s": capacity,
         "gc_cpu_s": _times(summary.gc_cpu_share, capacity),
         "gc_cpu_with_idle_s": _times(summary.gc_cpu_with_idle_share, capacity),
         "goal_set_by": next(iter(report.analysis.goal_set_by), None),
-        "short": summary.cycles < DEFAULT.short_log_cycles or summary.gc_cpu_share is None,
+        # Metrics may lack the GC CPU of any number of cycles.
+        "short": few or (summary.gc_cpu_share is None and not by_dumps),
         "repaired_cycles": report.analysis.repaired,
         "oom_kills": len(deaths if alone else own),
         **_settings(report),
@@ -192,7 +198,7 @@ def _advice(report: Report) -> Row:
     changes = not first["now"] and first["refused"] is None
     columns = {
         "advice_changes": changes,
-        "advice_gogc": first["gogc"] if report.advice.baseline.load else None,
+        "advice_gogc": first["gogc"] if _has_load(report) else None,
         "advice_memory_limit_mib": first["memory_limit_mib"],
         **{f"advice_{name}": first[name] for name in ("why", "risk", "confidence", "thrash")},
         "advice_refused": first["refused"],
@@ -203,8 +209,13 @@ def _advice(report: Report) -> Row:
     return columns | _saved(report, first, now, changes=changes)
 
 
+def _has_load(report: Report) -> bool:
+    """Returns whether the load is known, from gctrace or from metrics."""
+    return report.advice.baseline.load is not None or report.advice.is_available
+
+
 def _saved(report: Report, first: Row, now: Row, *, changes: bool) -> Row:
-    if report.advice.baseline.load is None or first["refused"] is not None:
+    if not _has_load(report) or first["refused"] is not None:
         return {}
     if not changes:
         names = ("saved_cores", "saved_heap_mib")
@@ -215,4 +226,6 @@ def _saved(report: Report, first: Row, now: Row, *, changes: bool) -> Row:
         f"{saved}{end}": now[name] - first[f"{name}{other}"]
         for saved, name in pairs
         for end, other in zip(_ENDS, ("", "_high", "_low"), strict=True)
+        # Metrics may lack the GC CPU, and settings that thrash have no figures.
+        if now[name] is not None and first[f"{name}{other}"] is not None
     }

@@ -252,6 +252,33 @@ def longest_process(processes: pl.DataFrame) -> int | None:
     return int(processes["process"][-1]) if len(processes) else None
 
 
+_TELLING = (
+    ("pod",), ("container",), ("pod", "container"), ("unit",), ("ident",), ("host",),
+    ("host", "ident"), ("namespace", "pod"),
+)  # fmt: skip
+"""What may tell processes apart, the most useful names first."""
+
+
+def telling_names(rows: pl.DataFrame) -> list[str | None]:
+    """Returns what tells processes apart that have different identities; else only nulls.
+
+    It is the pod, container, unit, service or host, or two of them: the first that has the most
+    different values. Lives of one process have the same name.
+
+    >>> telling_names(pl.DataFrame({"ident": ["api", "api"], "pod": ["a-1", "a-2"]}))
+    ['a-1', 'a-2']
+    """
+    best, most = pl.repeat(None, len(rows), dtype=pl.String, eager=True), 1
+    for columns in _TELLING:
+        if not set(columns) <= set(rows.columns):
+            continue
+        texts = (pl.col(name).cast(pl.String) for name in columns)
+        names = rows.select(pl.concat_str(*texts, separator=" ", ignore_nulls=True)).to_series()
+        if (different := names.replace("", None).n_unique()) > most:
+            best, most = names.replace("", None), different
+    return best.to_list()
+
+
 def several_services(processes: pl.DataFrame) -> list[str]:
     """Returns a note if the inputs contain several services, not counting container ids."""
     name = pl.coalesce("unit", "container", "ident").cast(pl.String)

@@ -80,7 +80,7 @@ def facts(answers: Answers) -> list[str]:
     read = [
         count(t.files, "file"),
         count(t.processes, "process", "processes")
-        + (f" of {count(t.services, 'service')}" if t.services else ""),
+        + (f" of {count(t.services, 'service')}" if t.services and not t.unnamed else ""),
         count(t.cycles, "cycle"),
     ]
     less = {

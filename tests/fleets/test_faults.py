@@ -444,6 +444,30 @@ def test_ctrl_c_keeps_finished_files_and_says_how_to_resume(
     is_truth(existing(str(tmp_path / "out.parquet")), truth)
 
 
+@pytest.mark.parametrize("later_s", [0.2, 0.6, 1.2])
+def test_ctrl_c_while_workers_start_prints_no_stacks(
+    logs: Path, tmp_path: Path, later_s: float
+) -> None:
+    words = [str(BIN / "gctrace-analyze"), "fleet", str(logs), "--workers", "2"]
+    words += ["-o", str(tmp_path / "out.parquet")]
+    primary, secondary = pty.openpty()
+    with started(
+        words, stdout=subprocess.PIPE, stderr=secondary, start_new_session=True
+    ) as process:
+        os.close(secondary)
+        printed = ""
+        with contextlib.suppress(OSError):  # the terminal is gone when the command is
+            while piece := os.read(primary, 4096):
+                if "starting" in piece.decode() and "starting" not in printed:
+                    time.sleep(later_s)
+                    os.killpg(process.pid, signal.SIGINT)
+                printed += piece.decode()
+        os.close(primary)
+    assert process.returncode == 130
+    assert "gctrace-analyze: interrupted" in printed
+    assert "Traceback" not in printed
+
+
 # --- an object store ---
 
 

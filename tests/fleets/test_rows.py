@@ -12,7 +12,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.fleets import worker
 from gctrace_analyzer.fleets.inputs import Item
 from gctrace_analyzer.testing import prolonged
-from tests.conftest import SAMPLES
+from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.fleet import rows_of, sample
 
 if TYPE_CHECKING:
@@ -30,6 +30,23 @@ def test_a_row_has_every_column_and_the_figures_of_the_report() -> None:
     assert found["findings"] == run.findings()["id"].to_list()
     assert found["advice_heap_peak_mib"] == first["heap_peak_mib"]
     assert found["gc_cpu_s"] == pytest.approx(found["gc_cpu_share"] * found["capacity_cpu_s"])
+
+
+def test_a_row_of_metrics_has_the_cores_and_the_advice_of_the_report() -> None:
+    path = CORPUS / "metrics" / "own" / "gogc100" / "query-raw.json.gz"
+    (found,) = rows_of(path)
+    summary = gca.read(path).summary()
+    assert (found["procs"], found["short"], found["advice_refused"]) == (2, False, None)
+    assert found["gc_cpu_s"] / found["span_s"] == pytest.approx(summary.gc_cpu_cores)
+    assert found["advice_gogc"] == 100
+    assert (found["saved_cores"], found["saved_heap_mib"]) == (0.0, 0.0)
+
+
+def test_metrics_without_gc_cpu_are_not_called_too_few_cycles() -> None:
+    path = CORPUS / "influx" / "pages.prom.gz"
+    (found,) = rows_of(path)
+    assert found["cycles"] > 100
+    assert (found["gc_cpu_share"], found["gc_cpu_s"], found["short"]) == (None, None, False)
 
 
 def test_every_process_of_a_file_has_its_own_row() -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import io
+from typing import TYPE_CHECKING
 
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.cli import main
 from gctrace_analyzer.present.html import report as page
 from gctrace_analyzer.present.sections import verdict
 from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
 from tests.conftest import CORPUS, SAMPLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 WILD = CORPUS / "wild"
 
@@ -91,3 +96,20 @@ def test_the_terminal_says_that_an_oom_killer_ran_and_where() -> None:
     assert said in " ".join(text.split())
     assert "journalctl -k" in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_dumps_that_count_nothing_show_their_goals_and_what_is_missing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rows = [f"2026-11-20T10:00:{15 * at:02}Z,41943040,{(80 + at) << 20},150" for at in range(3)]
+    path = tmp_path / "dumps.csv"
+    path.write_text("\n".join(["time,heap_alloc,next_gc,GOGC", *rows]) + "\n")
+    shown = {}
+    for words in ([], ["recommend"], ["whatif", "--gogc", "200"]):
+        assert main([*words, str(path)]) == 0
+        shown["".join(words[:1])] = " ".join(capsys.readouterr().out.split())
+    assert "GOGC 150 (metrics)" in shown[""]
+    for each in shown.values():
+        assert "The heap goal was 80.0 to 82.0 MiB within 30 s." in each
+        assert "record several dumps with their times" in each
+    assert "No prediction. The input has sizes of memory" in shown["whatif"]

@@ -21,7 +21,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.advise.baseline import FEWEST_CYCLES, SAFE_LIMIT, thrashing
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.advise.subject import advised_process
+from gctrace_analyzer.advise.subject import advised_process, which_process
 from gctrace_analyzer.analysis.metrics.intervals import observed_pauses
 from gctrace_analyzer.analysis.metrics.summary import summarize
 from gctrace_analyzer.analysis.settings import go_version
@@ -78,9 +78,9 @@ class MetricsBaseline:
 
     Sizes are in MiB, rates per second. `share_of_room` is the share of the room between live heap
     and goal that a cycle allocates. `other` is the memory outside the heap that counts towards the
-    limit. The process is the one that the advice is for. `traced_s` is the length of the gctrace
-    that shows what a cycle costs; None if there is none. `since_s` is when GOGC was last changed;
-    None if it was not.
+    limit. The process is the one that the advice is for, which `notes` name if there are several.
+    `traced_s` is the length of the gctrace that shows what a cycle costs; None if there is none.
+    `since_s` is when GOGC was last changed; None if it was not.
     """
 
     now: Setting
@@ -101,6 +101,7 @@ class MetricsBaseline:
     has_limit: bool
     traced_s: float | None = None
     since_s: float | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def room_mib(self) -> float | None:
@@ -350,7 +351,12 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Metrics
         share = 100 * summary.forced_cycles / summary.cycles
         return f"the program forced {share:.0f} % of the cycles"
     found = _baseline(analysis, summary, means, other, live_max, len(own))
-    return found if isinstance(found, str) else replace(found, since_s=since_s)
+    if isinstance(found, str):
+        return found
+    process = advised_process(analysis)
+    if process is None or analysis.has_longer_metrics:
+        return replace(found, since_s=since_s)
+    return replace(found, since_s=since_s, notes=tuple(which_process(analysis, process)))
 
 
 def _last_change_s(own: pl.DataFrame) -> float | None:
@@ -373,7 +379,8 @@ def _baseline(
     room = means["goal"] - means["live"]
     if not alloc or not rate or room <= 0:
         return "the metrics do not show the allocation rate"
-    settings = analysis.settings
+    process = None if analysis.has_longer_metrics else advised_process(analysis)
+    settings = analysis.settings if process is None else analysis.settings_of(process)
     gogc = _gogc(means, settings)
     if gogc == UNKNOWN:
         return UNKNOWN_GOGC

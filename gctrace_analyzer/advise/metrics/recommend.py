@@ -60,6 +60,7 @@ def _whatif(found: MetricsBaseline | str, setting: Setting, warnings: Sequence[s
 
 def caveats(found: MetricsBaseline) -> Iterator[str]:
     """Yields what makes the predictions less certain than their intervals."""
+    yield from found.notes
     if found.traced_s is not None:
         yield (
             f"the load is that of {duration_text(found.summary.span_s or 0.0)} of metrics, the "
@@ -76,7 +77,9 @@ def caveats(found: MetricsBaseline) -> Iterator[str]:
             most = f"; it is at most the {found.cpu_cores:.2g} cores that the process uses"
         yield f"GC CPU is unknown, so frequency and memory alone decide{most}"
     if found.samples < ENOUGH_SAMPLES:
-        yield f"only {found.samples + 1} samples: {ENOUGH_SAMPLES} or more halve the errors"
+        yield (
+            f"only {found.samples + 1} samples: {ENOUGH_SAMPLES + 1} or more halve the errors"
+        )
     if "live_heap_p50_mib" in found.summary.estimated and found.settings.gogc is None:
         gogc = "off" if found.now.gogc is None else f"{found.now.gogc:g}"
         yield f"GOGC is unknown; {gogc} is assumed, by what a cycle allocates: specify it"

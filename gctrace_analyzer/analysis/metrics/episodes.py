@@ -93,6 +93,7 @@ def _windows(part: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
         by_limit=pl.any_horizontal("by_limit", "by_limit_before").mean(),
         above=(pl.col("heap_alloc_mib") >= pl.col("goal_mib")).mean(),
         limiter=pl.col("limiter_active").any(),
+        limiter_share=pl.col("limiter_active").mean(),
         limiter_known=pl.col("limiter_active").count() > 0,
         gogc_set=pl.col("gogc_pct").last(),
         gogc=(100 * (goal - live) / live).median(),
@@ -118,7 +119,8 @@ def _windows(part: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     starved = (room < least) & at_limit & mostly_paced
     share = pl.when(pl.col("base") > 0).then(pl.col("spent") / pl.col("base"))
     busy = (share > t.metrics_thrash_gc_cpu) & (has_limit | ~pl.col("limit_known")) & at_limit
-    limited = pl.col("limiter") & pl.col("limiter_known")
+    # Under a limit that is tight but fits, the limiter acts now and then, for a few cycles.
+    limited = pl.col("limiter_share") > t.thrash_limited_share
     flag = pl.any_horizontal(each.fill_null(value=False) for each in (starved, busy, limited))
     return table.with_columns(
         thrash=flag, limiter=pl.when(pl.col("limiter_known")).then("limiter")

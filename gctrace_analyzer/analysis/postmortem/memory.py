@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.ingest.processes import telling_names
 from gctrace_analyzer.schema import IDENTITY
 from gctrace_analyzer.units import MIB
 
@@ -86,7 +87,11 @@ def programs(memstats: pl.DataFrame) -> list[pl.DataFrame]:
 
 def memories(memstats: pl.DataFrame) -> list[Memory]:
     """Returns one entry for each program, in the order of their first dumps."""
-    return [_memory(part) for part in programs(memstats)]
+    found = [_memory(part) for part in programs(memstats)]
+    if len({(each.source, each.of) for each in found}) == len(found):
+        return found
+    names = telling_names(pl.concat([part.head(1) for part in programs(memstats)]))
+    return [replace(each, of=name or each.of) for each, name in zip(found, names, strict=True)]
 
 
 def _memory(part: pl.DataFrame) -> Memory:

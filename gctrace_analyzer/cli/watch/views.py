@@ -171,7 +171,15 @@ class _LinesView:
             self._ended = True
             for log in self._logs:
                 log.write(ended=True)
-            self._report(self._intervals.new(ended=True))
+            rows = self._intervals.new(ended=True)
+            self._report(rows if self._options.kind == "jsonl" else self._ending(rows))
+
+    def _ending(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Returns the last intervals with the end of the program in place of one after it."""
+        view = self._live.latest(self._options.window_s) if rows else None
+        if view is None or view.end_s is None or any(row["process"] for row in rows):
+            return rows
+        return [{**row, "end_s": min(row["end_s"], view.end_s)} for row in rows]
 
     def _report(self, rows: list[dict[str, Any]]) -> None:
         if not rows:

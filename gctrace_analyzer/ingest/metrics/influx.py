@@ -54,13 +54,19 @@ ENOUGH = 3
 
 
 def is_influx(head: str) -> bool:
-    """Returns whether a text that begins like this is line protocol with Go metrics."""
-    every = [line for line in head.split("\n") if line.strip() and line[0] != "#"]
-    lines = [line for line in every[:_SAMPLE_LINES] if not line.startswith("CREATE ")]
+    """Returns whether a text that begins like this is line protocol, perhaps with Go metrics.
+
+    An export may have other measurements first. If there is nothing but line protocol, it is one.
+    """
+    stripped = (line for line in head.split("\n") if line.strip() and line[0] != "#")
+    every = [line for line in stripped if not line.startswith("CREATE ")]
+    lines = every[:_SAMPLE_LINES]
     dated = sum(_DATED.match(line) is not None for line in lines)
-    return 2 * dated > len(lines) and (
+    if 2 * dated > len(lines) and (
         any(hint in head for hint in names.HINTS) or _has_dump(every)
-    )
+    ):
+        return True
+    return dated == len(lines) == _SAMPLE_LINES
 
 
 def _has_dump(lines: list[str]) -> bool:

@@ -12,41 +12,31 @@ from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.metrics import influx, names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
 
 _JSON = re.compile(r'\A\s*\{\s*"results"\s*:\s*\[\s*\{[^{}\[\]]*"series"\s*:\s*\[\s*\{')
-_COLUMNS = re.compile(r'"columns"\s*:\s*\[([^\[\]]*)\]')
 _NOT_BLANK = re.compile(r"\S")
 _KEY = "\x1fkey"
 """A column; no tag has this name."""
 
 _ROW = ("_time", "_field", "_value")
 _NOT_TAGS = {*_ROW, "", "result", "table", "_start", "_stop", "_measurement"}
+_OF_FLUX = {"table", "_measurement", "_start"}
+"""Columns of which a table of Flux has one, even after `pivot()`."""
 
 
 def is_json(head: str) -> bool:
-    """Returns whether a text that begins like this is an InfluxQL answer with Go metrics."""
-    if not _JSON.match(head):
-        return False
-    columns = (
-        each.strip(' "\n') for found in _COLUMNS.findall(head) for each in found.split(",")
-    )
-    return _is_of_go(head, columns)
+    """Returns whether a text that begins like this is an InfluxQL answer with series."""
+    return _JSON.match(head) is not None
 
 
 def is_flux(head: str) -> bool:
-    """Returns whether a text that begins like this is a table of Flux with Go metrics."""
-    lines = [line for line in head.split("\n", 50) if line.strip() and line[0] != "#"]
-    if not lines or not set(_ROW) <= set(lines[0].strip().split(",")):
-        return False
-    return _is_of_go(head, head.split(","))
-
-
-def _is_of_go(head: str, fields: Iterable[str]) -> bool:
-    of_memstats = {each for each in fields if influx.is_of_memstats(each)}
-    return len(of_memstats) >= influx.ENOUGH or any(hint in head for hint in names.HINTS)
+    """Returns whether a text that begins like this is a table of Flux."""
+    lines = (line for line in head.split("\n", 50) if line.strip() and line[0] != "#")
+    columns = set(next(lines, "").strip().split(","))
+    return set(_ROW) <= columns or ("_time" in columns and bool(_OF_FLUX & columns))
 
 
 def read_json(text: str, samples: Samples) -> list[Rejected]:
@@ -155,32 +145,72 @@ def read_flux(text: str, samples: Samples) -> list[Rejected]:
             (n for n, line in enumerate(lines) if line and line[0] != "#"), len(lines)
         )
         if skipped < len(lines):
-            rejected += _add_table("\n".join(lines[skipped:]), line_no + skipped, samples)
+            types = next(
+                (each for each in lines[:skipped] if each.startswith("#datatype,")), ""
+            )
+            rejected += _add_table(
+                "\n".join(lines[skipped:]), types.strip().split(","), line_no + skipped, samples
+            )
         line_no += len(lines) + 1
     return rejected
 
 
-def _add_table(text: str, line_no: int, samples: Samples) -> list[Rejected]:
-    """Adds the rows of one table, which begins with the names of its columns."""
+def _add_table(text: str, types: list[str], line_no: int, samples: Samples) -> list[Rejected]:
+    """Adds the rows of one table, which begins with the names of its columns.
+
+    `types` are those of the columns; too few if there is no annotation.
+    """
     header = text.partition("\n")[0]
     try:
         table = pl.read_csv(io.StringIO(text), infer_schema=False, truncate_ragged_lines=True)
     except (pl.exceptions.PolarsError, ValueError):
         return [(line_no, "not a table of Flux", header[:200])]
-    if not set(_ROW) <= set(table.columns):
-        return [(line_no, f"a table without {', '.join(_ROW)}", header[:200])]
-    tags = table.select(name for name in table.columns if name not in _NOT_TAGS)
+    if "_time" not in table.columns:
+        return [(line_no, "a table without _time", header[:200])]
+    fields = _fields(table, dict(zip(table.columns, types, strict=False)))
+    others = {*_NOT_TAGS, *fields}
+    tags = table.select(name for name in table.columns if name not in others)
     if "_measurement" in table.columns:
         tags = tags.with_columns(table["_measurement"])
     key, different = _keyed(tags, len(table))
     heads = {number: (own.pop("_measurement", ""), own) for number, own in enumerate(different)}
-    long = table.select(
-        pl.col("_field").fill_null("").alias("field"), pl.col("_value").alias("value")
-    ).with_columns(
+    rows = table.with_columns(
         key.alias("head"),
         samples.times(table["_time"]).alias("at_us"),
         line_no=line_no + 1 + pl.int_range(pl.len()),
         has_time=pl.lit(value=True),
     )
-    influx.add(long, heads, samples)
+    parts = [
+        rows.select(
+            "head", "at_us", "line_no", "has_time", pl.col(value).alias("value"),
+            field=pl.col(name).fill_null("") if name == "_field" else pl.lit(name),
+        )
+        for name, value in fields.items()
+    ]  # fmt: skip
+    if parts:
+        influx.add(pl.concat(parts).drop_nulls("value"), heads, samples)
     return []
+
+
+def _fields(table: pl.DataFrame, types: Mapping[str, str]) -> dict[str, str]:
+    """Returns the columns with values, by the column with their names or by their own name.
+
+    After `pivot()`, each field is a column: those that are read, and other numbers. Tags are
+    texts, even if all of them are digits.
+    """
+    if set(_ROW) <= set(table.columns):
+        return {"_field": "_value"}
+    every = [name for name in table.columns if name not in _NOT_TAGS]
+    numbers = table.select(
+        pl.col(name).cast(pl.Float64, strict=False).is_not_null()
+        | pl.col(name).is_null()
+        | (pl.col(name) == "")
+        for name in every
+    )
+    return {
+        name: name
+        for name in every
+        if names.may_be_read(name)
+        or influx.is_of_memstats(name)
+        or (numbers[name].all() and types.get(name, "double") != "string")
+    }

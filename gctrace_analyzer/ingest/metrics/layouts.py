@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
@@ -18,16 +18,19 @@ from gctrace_analyzer.ingest.metrics import (
     otlp,
     series_json,
 )
+from gctrace_analyzer.ingest.metrics.dotted import documents, lines
 from gctrace_analyzer.ingest.metrics.samples import Samples, of_containers, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Row
+    from gctrace_analyzer.ingest.metrics.samples import Rejected
 
 Layout = Literal[
-    "series", "exposition", "grafana", "go-json", "influx", "influxql", "flux", "otlp"
-]
+    "series", "exposition", "grafana", "go-json", "influx", "influxql", "flux", "otlp",
+    "graphite", "statsd", "go-metrics", "dotted-json",
+]  # fmt: skip
 
 NAMES: dict[Layout, str] = {
     "series": "Prometheus JSON",
@@ -38,8 +41,27 @@ NAMES: dict[Layout, str] = {
     "influxql": "InfluxQL JSON",
     "flux": "Flux CSV",
     "otlp": "OTLP JSON",
+    "graphite": "Graphite",
+    "statsd": "StatsD",
+    "go-metrics": "go-metrics",
+    "dotted-json": "JSON of metrics",
 }
 """The names of the layouts in a report."""
+
+_READERS: dict[Layout, Callable[[str, Samples], Sequence[Rejected]]] = {
+    "series": series_json.read,
+    "exposition": exposition.read,
+    "grafana": grafana.read,
+    "influx": influx.read,
+    "influxql": influx_answers.read_json,
+    "flux": influx_answers.read_flux,
+    "otlp": otlp.read,
+    "graphite": lines.read,
+    "statsd": lines.read,
+    "go-metrics": lines.read,
+    "dotted-json": documents.read,
+}
+"""What adds the samples of a layout and returns what is damaged."""
 
 _ANSWER = re.compile(
     r"\A\s*\{(?:[^{}\[\]]|\[[^\[\]]*\])*\"data\"\s*:\s*\{[^{}\[\]]*"
@@ -90,21 +112,23 @@ def layout_of(head: str) -> Layout | None:
         return "influxql"
     if influx_answers.is_flux(head):
         return "flux"
+    if documents.is_dotted(head):
+        return "dotted-json"
     if _COMMENT.search(head) or _GO_SAMPLE.search(head):
         return "exposition"
-    return "influx" if influx.is_influx(head) else None
+    return "influx" if influx.is_influx(head) else lines.kind_of(head)
 
 
 def _are_dumps(head: str) -> bool:
     """Returns whether the first lines are JSON objects with MemStats or runtime/metrics."""
-    lines = [line for line in head.split("\n", 2 * _MOST_LINES) if line.strip()][:_MOST_LINES]
-    if not lines or not all(line.lstrip().startswith("{") for line in lines):
+    first = [line for line in head.split("\n", 2 * _MOST_LINES) if line.strip()][:_MOST_LINES]
+    if not first or not all(line.lstrip().startswith("{") for line in first):
         return False
-    whole = "\n" in head.strip() or lines[0].rstrip().endswith("}")
-    if len(lines) == 1 and whole and "/gc/" not in lines[0][:4096]:
+    whole = "\n" in head.strip() or first[0].rstrip().endswith("}")
+    if len(first) == 1 and whole and "/gc/" not in first[0][:4096]:
         # A single document is read as JSON, like an inspection of a container.
         return False
-    return sum(go_json.HEAD.search(line) is not None for line in lines) * 2 > len(lines)
+    return sum(go_json.HEAD.search(line) is not None for line in first) * 2 > len(first)
 
 
 def read(text: str, name: str) -> Metrics:
@@ -114,33 +138,15 @@ def read(text: str, name: str) -> Metrics:
         UnreadableInputError: it is the answer to a query that failed, or one without data.
     """
     found = Metrics(layout_of(text[: 1 << 16]) or "exposition")
+    if found.layout == "go-json":
+        numbered = enumerate(text.split("\n"), start=1)
+        found.memstats, found.pauses, found.rejected = go_json.read(numbered)
+        return found
+    if found.layout == "series" and (error := series_json.error_of(text)):
+        problem = f"the server refused the query: {error}"
+        raise UnreadableInputError(name, problem, "Correct the query and fetch it again.")
     samples = Samples()
-    match found.layout:
-        case "series":
-            if error := series_json.error_of(text):
-                problem = f"the server refused the query: {error}"
-                raise UnreadableInputError(
-                    name, problem, "Correct the query and fetch it again."
-                )
-            found.rejected = series_json.read(text, samples)
-        case "exposition":
-            found.rejected = exposition.read(text, samples)
-        case "grafana":
-            found.rejected = grafana.read(text, samples)
-        case "influx":
-            found.rejected = influx.read(text, samples)
-        case "influxql":
-            found.rejected = influx_answers.read_json(text, samples)
-        case "flux":
-            found.rejected = influx_answers.read_flux(text, samples)
-        case "otlp":
-            found.rejected = otlp.read(text, samples)
-        case "go-json":
-            lines = enumerate(text.split("\n"), start=1)
-            found.memstats, found.pauses, found.rejected = go_json.read(lines)
-            return found
-        case _:
-            assert_never(found.layout)
+    found.rejected = _READERS[found.layout](text, samples)
     found.memstats, of_samples = rows(samples)
     found.rejected = sorted([*found.rejected, *of_samples])
     found.containers = of_containers(samples, found.memstats)

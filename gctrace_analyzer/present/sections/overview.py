@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.ingest.processes import telling_names
 from gctrace_analyzer.present.format import (
     NONE,
     count,
@@ -246,8 +247,7 @@ def processes(report: Report) -> Table | None:
     shown = processes.head(MOST_PROCESSES).iter_rows(named=True)
     rows = [
         (
-            f"{row['process']}"
-            + ("" if row["first_gc"] is None else f"  gc {row['first_gc']}–{row['last_gc']}"),
+            f"{row['process']}  {_named(row, name)}".rstrip(),
             f"{s.cycles:,}",
             duration(s.span_s),
             share(s.gc_cpu_share),
@@ -255,12 +255,23 @@ def processes(report: Report) -> Table | None:
             mib(s.live_heap_p50_mib),
             str(row["ended_by"]),
         )
-        for row in shown
+        for row, name in zip(shown, telling_names(processes), strict=False)
         for s in (report.analysis.summary_of(row["process"]),)
     ]
     left = len(processes) - len(rows)
     head = ("Processes", "cycles", "time", "GC CPU", "max pause", "live heap", "ended by")
     return Table(head, "lrrrrrl", rows, f"… and {left:,} more" if left else "")
+
+
+_MOST_OF_NAME = 15
+
+
+def _named(row: dict[str, Any], name: str | None) -> str:
+    """Returns the end of a process's name, or its cycles if nothing else tells it apart."""
+    if name:
+        name = printable(name)
+        return name if len(name) <= _MOST_OF_NAME else "…" + name[1 - _MOST_OF_NAME :]
+    return "" if row["first_gc"] is None else f"gc {row['first_gc']}–{row['last_gc']}"
 
 
 def rejected(report: Report) -> Table | None:

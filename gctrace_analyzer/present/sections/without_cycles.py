@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.present.format import count, mib, place
+from gctrace_analyzer.present.format import count, duration, mib, place
 from gctrace_analyzer.present.sections.overview import Figure
 from gctrace_analyzer.units import MIB
 
@@ -78,6 +78,20 @@ def _sizes(report: Report) -> Iterator[str]:
         else f"The {named} was"
     )
     yield f"{subject} {mib(each.needed_max_mib)}{most}{system}."
+    yield from _goals(report.analysis.tables["memstats"])
+
+
+def _goals(dumps: pl.DataFrame) -> Iterator[str]:
+    """Yields the range of the heap goals, and in what time they were dumped."""
+    goals = dumps["next_gc_bytes"].drop_nulls() / MIB
+    if goals.is_empty():
+        return
+    low, high = (mib(each) for each in goals.sort().gather([0, -1]))
+    at = dumps["elapsed_s"].drop_nulls().sort()
+    span = at[-1] - at[0] if len(at) else 0.0
+    when = f" within {duration(span)}" if span else ""
+    ends = low if low == high else f"{low.removesuffix(' MiB')} to {high}"
+    yield f"The heap goal was {ends}{when}."
 
 
 def figures_of_deaths(report: Report) -> list[Figure]:

@@ -175,6 +175,14 @@ def test_thrashing_is_on_one_side_of_its_limit(values: dict[str, Any], thrashes:
     assert len(episodes(interval_rows(values))) == thrashes
 
 
+@pytest.mark.parametrize(("active", "thrashes"), [("TFTFF", False), ("TFTFT", True)])
+def test_a_limiter_that_acts_now_and_then_is_no_thrashing(active: str, thrashes: bool) -> None:
+    rows = interval_rows(*({"limiter_active": each == "T"} for each in active))
+    within = [each - 5 * at * 0.8 for at, each in enumerate(rows["begin_s"])]
+    rows = rows.with_columns(begin_s=pl.Series(within), end_s=pl.Series(within) + 1)
+    assert len(episodes(rows)) == thrashes
+
+
 def test_the_figures_of_thrashing_intervals_by_hand() -> None:
     rows = interval_rows(
         {},

@@ -25,6 +25,7 @@ from gctrace_analyzer.ingest.follow import Followed, Stop
 from gctrace_analyzer.ingest.sources import SourceFacts
 from gctrace_analyzer.present import dashboard, text
 from gctrace_analyzer.present import json as report_json
+from gctrace_analyzer.present.format import duration
 from tests.conftest import ROOT, SAMPLES
 from tests.helpers.programs import started
 from tests.helpers.terminal import PATIENCE_S, Terminal, until
@@ -420,3 +421,10 @@ def test_a_go_program_at_a_terminal(load: Path) -> None:
         terminal.type(b"home\n")
         terminal.wait_for(b"back home")
         terminal.end()
+
+
+def test_the_last_line_of_intervals_ends_with_the_log() -> None:
+    done = watched(["-f", "lines", "-"], says=SAMPLE.read_text())
+    end = duration(gca.read(SAMPLE).summary().span_s)
+    lines = [line for line in done.stdout.decode().splitlines() if " GC  " in line]
+    assert [line.partition("  ")[0] for line in map(str.strip, lines)] == [end]

@@ -75,6 +75,16 @@ def test_fields_of_memstats_are_a_dump() -> None:
     assert run.processes["host"].to_list() == ["db-1"]
 
 
+def test_an_export_may_begin_with_other_measurements() -> None:
+    begin = "# DDL\nCREATE DATABASE telegraf WITH NAME autogen\n# DML\n"
+    cpu = "".join(f"cpu,host=a idle=9{at % 10} {AT + 10**9 * at}\n" for at in range(3000))
+    assert len(cpu) > 1 << 16
+    run = read_text(f"{begin}{cpu}{RUNTIME}\n")
+    assert run.memstats["num_gc"].to_list() == [3, 7, 11]
+    with pytest.raises(NoDataError, match="no metrics of a Go program"):
+        read_text(begin + cpu)
+
+
 @pytest.mark.parametrize(
     ("unit", "at"), [("s", 10**9), ("ms", 10**6), ("µs", 10**3), ("ns", 1)]
 )

@@ -107,6 +107,30 @@ def test_tables_of_flux_are_read(end: str) -> None:
     assert run.processes["host"].to_list() == ["a", "b"]
 
 
+def test_fields_that_pivot_made_columns_are_read_and_tags_separate_processes() -> None:
+    header = ",result,table,_start,_stop,_time,_measurement,host,app,pod,"
+    fields = ("go_memstats_next_gc_bytes", "go_gc_duration_seconds_count", "other")
+    rows = [
+        f",,0,2026-11-23T11:00:00Z,2026-11-23T12:00:00Z,2026-11-23T11:30:{at:02}Z,prometheus,a,"
+        f"shop,{pod},{goal},{factor * at},{'' if at else 7}"
+        for at in (0, 10, 20)
+        for pod, goal, factor in (("1", 31_000_000, 1), ("2", 62_000_000, 2))
+    ]
+    types = "#datatype,string,long" + ",dateTime:RFC3339" * 3 + ",string" * 4 + ",double" * 3
+    run = read_text("\n".join([types, header + ",".join(fields), *rows]) + "\n")
+    assert run.processes.sort("pod")["pod"].to_list() == ["1", "2"]
+    assert run.processes["host"].to_list() == ["a", "a"]
+    assert (len(run.memstats), len(run.rejected), run.summary().cycles) == (6, 0, 60)
+    assert run.memstats["next_gc_bytes"].unique().sort().to_list() == [31_000_000, 62_000_000]
+
+
+def test_go_metrics_may_come_after_other_measurements() -> None:
+    cpu = ",,9,2026-11-23T11:00:00Z,2026-11-23T12:00:00Z,2026-11-23T11:30:00Z,1,usage,cpu,a\n"
+    head, _, rows = FLUX.partition(",host\n")
+    run = read_text(f"{head},host\n{cpu * 2000}{rows}")
+    assert len(run.memstats) == len(read_text(FLUX).memstats) == 3
+
+
 def test_a_damaged_row_of_flux_has_its_line() -> None:
     run = read_text(FLUX.replace(",180,count", ",1x0,count"))
     assert run.rejected["line_no"].to_list() == [13]
