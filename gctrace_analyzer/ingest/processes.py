@@ -252,24 +252,24 @@ def longest_process(processes: pl.DataFrame) -> int | None:
     return int(processes["process"][-1]) if len(processes) else None
 
 
-_TELLING = (
+_DISTINCT = (
     ("pod",), ("container",), ("pod", "container"), ("unit",), ("ident",), ("host",),
     ("host", "ident"), ("namespace", "pod"),
 )  # fmt: skip
-"""What may tell processes apart, the most useful names first."""
+"""What may distinguish processes, the most useful names first."""
 
 
-def telling_names(rows: pl.DataFrame) -> list[str | None]:
-    """Returns what tells processes apart that have different identities; else only nulls.
+def distinct_names(rows: pl.DataFrame) -> list[str | None]:
+    """Returns the names that processes with different identities have; else only nulls.
 
     It is the pod, container, unit, service or host, or two of them: the first that has the most
     different values. Lives of one process have the same name.
 
-    >>> telling_names(pl.DataFrame({"ident": ["api", "api"], "pod": ["a-1", "a-2"]}))
+    >>> distinct_names(pl.DataFrame({"ident": ["api", "api"], "pod": ["a-1", "a-2"]}))
     ['a-1', 'a-2']
     """
     best, most = pl.repeat(None, len(rows), dtype=pl.String, eager=True), 1
-    for columns in _TELLING:
+    for columns in _DISTINCT:
         if not set(columns) <= set(rows.columns):
             continue
         texts = (pl.col(name).cast(pl.String) for name in columns)

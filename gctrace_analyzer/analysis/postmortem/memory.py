@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.ingest.processes import telling_names
+from gctrace_analyzer.ingest.processes import distinct_names
 from gctrace_analyzer.schema import IDENTITY
 from gctrace_analyzer.units import MIB
 
@@ -90,7 +90,7 @@ def memories(memstats: pl.DataFrame) -> list[Memory]:
     found = [_memory(part) for part in programs(memstats)]
     if len({(each.source, each.of) for each in found}) == len(found):
         return found
-    names = telling_names(pl.concat([part.head(1) for part in programs(memstats)]))
+    names = distinct_names(pl.concat([part.head(1) for part in programs(memstats)]))
     return [replace(each, of=name or each.of) for each, name in zip(found, names, strict=True)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.ingest.processes import telling_names
+from gctrace_analyzer.ingest.processes import distinct_names
 from gctrace_analyzer.present.format import (
     NONE,
     count,
@@ -255,7 +255,7 @@ def processes(report: Report) -> Table | None:
             mib(s.live_heap_p50_mib),
             str(row["ended_by"]),
         )
-        for row, name in zip(shown, telling_names(processes), strict=False)
+        for row, name in zip(shown, distinct_names(processes), strict=False)
         for s in (report.analysis.summary_of(row["process"]),)
     ]
     left = len(processes) - len(rows)

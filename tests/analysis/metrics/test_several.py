@@ -1,4 +1,4 @@
-"""Metrics of several processes in one export: told apart by name, each with its settings."""
+"""Metrics of several processes in one export: distinct by name, each with its settings."""
 
 from __future__ import annotations
 
@@ -55,6 +55,12 @@ def test_the_settings_of_one_process_are_its_own(tmp_path: Path) -> None:
     run = gca.read(export(tmp_path))
     number = run.processes.filter(pod="shop-7d9f-def")["process"][0]
     assert run.process(number).settings.gogc == Known(200.0, "metrics")
+    # Advice may be about another process than the one with the most cycles.
+    own = run.analysis.settings_of(number)
+    assert (own.gogc, own.memory_limit_mib) == (
+        Known(200.0, "metrics"),
+        Known(2000.0, "metrics"),
+    )
 
 
 def test_tables_name_the_pods_and_not_their_common_job(tmp_path: Path) -> None:
