@@ -18,6 +18,7 @@ from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.present_setting import given_setting
 from gctrace_analyzer.advise.recommend import recommend
 from gctrace_analyzer.advise.whatif import CURVE, trade_off
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,8 +78,14 @@ class Advice:
     def recommendations(self) -> pl.DataFrame:
         """Recommended settings for the `balanced` objective (`schema.RECOMMENDATIONS`)."""
         if self.of_metrics is not None:
-            return by_metrics.recommend(self.of_metrics)
-        return recommend(self.baseline)
+            return by_metrics.recommend(self.of_metrics, gc_cpu_target=self._gc_cpu_target)
+        return recommend(self.baseline, gc_cpu_target=self._gc_cpu_target)
+
+    @property
+    def _gc_cpu_target(self) -> float | None:
+        """The GC CPU that the service promises or that findings warn at, if it is not the usual."""
+        warns_at = self._analysis.thresholds.gc_cpu_warn
+        return None if warns_at == DEFAULT.gc_cpu_warn else warns_at
 
     @cached_property
     def trade_off(self) -> pl.DataFrame:

@@ -42,8 +42,8 @@ LEAST_LIVE_MIB = 20.0
 MOST_PROCESSES = 20
 """Processes. More of them in one log are the lives of a program in a crash loop."""
 
-_CHANGED_GOGC = "GC026"
-"""The finding that a program changed GOGC while it ran."""
+_CHANGED_GOGC, _OTHER_GOGC = "GC026", "GC027"
+"""The findings that a program changed GOGC while it ran, and that GOGC is not as it was given."""
 
 
 class Side:
@@ -116,6 +116,7 @@ class Side:
             gogc=self.gogc_levels or (None if self.gogc is None else _gogc_text(self.gogc)),
             gogc_levels=self.gogc_levels,
             gogc_of_runs=self._gogc_of_runs,
+            other_gogc=next((e.evidence for e in self.findings() if e.id == _OTHER_GOGC), None),
             memory_limit=None if limit is None else _limit_text(limit.value),
             ballast=size_text(self.baseline.now.ballast) if self.baseline.now.ballast else None,
             by_metrics=self.by_metrics,

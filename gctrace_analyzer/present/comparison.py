@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.comparison import SeveralSides, Side, TwoSides
     from gctrace_analyzer.present.table import Line
 
-_FIRST = ("changed_gogc", "live_heap", "unclear_load")
+_FIRST = ("other_gogc", "changed_gogc", "live_heap", "unclear_load")
 """Differences that are shown first: several settings of one side have no common figure, and with a
 different live heap, the load is not the same."""
 _STYLES = {"Improved": "green", "Regressed": "bold red", "Same": "dim"}

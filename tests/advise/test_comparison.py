@@ -88,3 +88,12 @@ def test_a_prediction_is_not_compared_with_what_was_measured_under_another_load(
     assert {"load", "gogc"} <= kinds
     assert found.frame["expected"].null_count() == len(found.frame)
     assert "The new setting was not predicted: predictions are for the same load" in str(found)
+
+
+def test_a_given_gogc_that_the_log_contradicts_is_noted() -> None:
+    """With 100 for both sides, GOGC seemed to be the same."""
+    before, after = (gca.read(log("svc-a", each), gogc=100) for each in ("gogc100", "gogc200"))
+    found = gca.compare(before, after)
+    (sentence,) = [each.sentence for each in found.differences if each.what == "other_gogc"]
+    assert "GOGC=100 was given, but the heap goals follow GOGC=20" in sentence
+    assert str(found).index("was given, but") < str(found).index("GC CPU with idle")

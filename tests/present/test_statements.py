@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
@@ -269,3 +269,19 @@ def test_settings_of_large_heaps_fit_80_columns(times: int, unit: str) -> None:
     lines = joined(table(advice.advice(rows))).splitlines()
     assert lines[1].endswith(f"peak {unit}")
     assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    "judged", [{"slo": {"gc_cpu": "2%"}}, {"thresholds": {"gc_cpu_warn": 0.02}}]
+)
+def test_the_advice_has_the_limit_by_which_findings_are_judged(judged: dict[str, Any]) -> None:
+    """A broken promise of 2 % is not met by a setting that is good because it is below 10 %."""
+    report = gca.read(STEADY, **judged).report()
+    first = report.advice.recommendations.row(0, named=True)
+    assert report.verdict is not None
+    assert report.verdict.finding == "GC001"
+    assert report.verdict.action.startswith(f"Set GOGC={first['gogc']:.0f}")
+    assert first["gc_cpu_share"] <= 0.02
+    assert "within the target of 2 %" in first["why"]
+    usual = gca.read(STEADY).report().advice.recommendations.row(0, named=True)
+    assert "below 10 %" in usual["why"]

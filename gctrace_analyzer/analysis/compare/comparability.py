@@ -56,7 +56,7 @@ class Circumstances:
     """The settings of a side, None where unknown; `gogc` in percent or `off`.
 
     `gogc_levels` has the values of GOGC if it changed during a run, and `gogc_of_runs` those of
-    different runs or processes.
+    different runs or processes. `other_gogc` says that the log contradicts the GOGC that was given.
     """
 
     label: str
@@ -67,6 +67,7 @@ class Circumstances:
     by_metrics: bool = False
     gogc_levels: str | None = None
     gogc_of_runs: str | None = None
+    other_gogc: str | None = None
 
 
 def differences(
@@ -162,8 +163,10 @@ def _procs(side: Sequence[Measured]) -> str:
 
 
 def _mixed_gogc(was: Circumstances, now: Circumstances) -> Iterator[Difference]:
-    """Yields a note on each side whose figures are not those of one GOGC."""
+    """Yields a note on each side whose figures are not those of one GOGC, or of another one."""
     for side in (was, now):
+        if side.other_gogc:
+            yield Difference("note", "other_gogc", f"{side.label}: {side.other_gogc}")
         if side.gogc_levels:
             yield Difference(
                 "note",
