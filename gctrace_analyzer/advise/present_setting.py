@@ -52,12 +52,12 @@ def show_no_gogc(metrics: pl.DataFrame) -> bool:
     if not metrics["stacks_mib"].count():
         # There was no memory limit before Go 1.19.
         return False
+    live = before("heap_live_mib")
+    used = (live >= FIT_MIN_LIVE_MIB) & ~pl.col("forced")
     cycles = metrics.select(
-        "heap_goal_mib", "forced", _live=before("heap_live_mib"), _any_gogc="effective_gogc"
+        "heap_goal_mib", _live=live, _any_gogc=pl.when(used).then(pl.col("effective_gogc"))
     )
-    large = (pl.col("_live") >= FIT_MIN_LIVE_MIB) & ~pl.col("forced")
-    used = cycles.filter(large & pl.col("_any_gogc").is_not_null())
-    compared = used.with_columns(_any_median=pl.col("_any_gogc").median())
+    compared = cycles.with_columns(_any_median=pl.col("_any_gogc").median())
     return bool(compared.with_columns(**misses()).select(contradict_gogc()).item())
 
 

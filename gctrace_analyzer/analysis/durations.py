@@ -150,15 +150,17 @@ def stopped_procs(cycles: pl.DataFrame, *, whole: bool) -> pl.Series:
     if not (is_one_process(cycles) and cycles["procs"].n_unique() == 1):
         found = {name: value.over("process", "procs") for name, value in found.items()}
     ratio = pl.col("ratio")
-    known = frame.with_columns(**found)
-    if "unclear" not in found:
-        known = known.with_columns(unclear=pl.lit(value=False))
-    return known.select(
-        pl.when(ratio.is_null() | (ratio > _ALL_PROCS_SHARE * procs))
-        .then(procs)
-        .when(pl.col("unclear").fill_null(value=False).not_())
-        .then(ratio.round().clip(1))
-    ).to_series()
+    unclear = pl.col("unclear") if "unclear" in found else pl.lit(value=False)
+    return (
+        frame.with_columns(**found)
+        .select(
+            pl.when(ratio.is_null() | (ratio > _ALL_PROCS_SHARE * procs))
+            .then(procs)
+            .when(unclear.fill_null(value=False).not_())
+            .then(ratio.round().clip(1))
+        )
+        .to_series()
+    )
 
 
 def with_corrected(cycles: pl.DataFrame) -> pl.DataFrame:

@@ -215,9 +215,9 @@ def known(given: Settings, tables: Mapping[str, pl.DataFrame]) -> Settings:
 def contradicted_version(given: Settings, processes: pl.DataFrame) -> str | None:
     """Returns a sentence if no process can be of the Go version that was given, else None."""
     version = go_version(given.value("go_version"))
-    ranges = processes.select("go_version_min", "go_version_max").unique().rows()
-    if version is None or not ranges:
+    if version is None or processes.is_empty():
         return None
+    ranges = processes.select("go_version_min", "go_version_max").unique().rows()
     oldest = [go_version(low) or version for low, _ in ranges]
     newest = [go_version(high) or version for _, high in ranges]
     if any(low <= version <= high for low, high in zip(oldest, newest, strict=True)):
@@ -262,6 +262,8 @@ METRICS = "metrics"
 
 def _of_metrics(memstats: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Known]:
     """Returns the last settings of the process with the most cycles, which advice is about."""
+    if memstats.is_empty():
+        return {}
     longest = longest_process(processes)
     own = memstats if longest is None else memstats.filter(process=longest)
     own = own if len(own) else memstats
