@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from numbers import Integral
 from typing import SupportsFloat
 
 from gctrace_analyzer.errors import BadSettingError
@@ -192,10 +193,11 @@ def line_numbers(first: int, last: int) -> tuple[int, int]:
         BadSettingError: they are not whole numbers, or the last is before the first.
     """
     for argument, number in (("first", first), ("last", last)):
-        if isinstance(number, bool) or not isinstance(number, int):
+        # Numbers of NumPy, as pandas returns them, are no ints.
+        if isinstance(number, bool) or not isinstance(number, Integral):
             raise BadSettingError(argument, str(number), "the number of a line, as an int")
     if last < first:
-        expected = f"a line from {first} on, the first one"
+        expected = f"a line at or after {first}, the first one"
         raise BadSettingError(argument="last", value=str(last), expected=expected)
     return first, last
 

@@ -237,9 +237,11 @@ def test_nan_is_an_unknown_value() -> None:
 def test_lines_are_whole_numbers() -> None:
     run = gca.read(LOG)
     assert len(run.line_range(1, 20).cycles) == 9
+    first, last = run.cycles.to_pandas()["line_no"].iloc[[0, 4]]
+    assert len(run.line_range(first, last).cycles) == 5, "numbers of NumPy"
     with pytest.raises(gca.BadSettingError, match=r"invalid value '1' for first"):
         run.line_range("1", 2)  # type: ignore[arg-type]
-    with pytest.raises(gca.BadSettingError, match="Expected a line from 5 on"):
+    with pytest.raises(gca.BadSettingError, match="Expected a line at or after 5"):
         run.line_range(5, 2)
 
 
