@@ -264,7 +264,11 @@ class _Rejoiner:
 
     def _find_head(self, tail: Suspect) -> None:
         """Finds the `gc N` that the rest of a record belongs to; the rest may be torn too."""
-        heads = list(islice(self._heads_before(tail.line_no), _MAX_HEADS))
+        nearest: dict[tuple[str, str], int] = {}
+        for number, begin, prefix in islice(self._heads_before(tail.line_no), _MAX_HEADS):
+            # What the nearest of equal ones does not explain, the others do not either.
+            nearest.setdefault((begin, prefix), number)
+        heads = [(number, *head) for head, number in nearest.items()]
         for number, begin, prefix in heads:
             for rest in _possible_rests(tail.text, prefix):
                 if found := list(_completions(begin, rest, MODERN)):
