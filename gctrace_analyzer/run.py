@@ -336,7 +336,7 @@ class Run:
         """Returns the run of a range of input lines, first and last line included.
 
         Raises:
-            BadSettingError: they are not whole numbers, or the last is before the first.
+            BadSettingError: they are not whole numbers, or in the wrong order.
         """
         inside = pl.col("line_no").is_between(*units.line_numbers(first, last))
         tables = {

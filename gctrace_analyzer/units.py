@@ -190,13 +190,14 @@ def line_numbers(first: int, last: int) -> tuple[int, int]:
     """Returns the first and the last line of a range.
 
     Raises:
-        BadSettingError: they are not whole numbers, or the last is before the first.
+        BadSettingError: they are not whole numbers, or in the wrong order. An empty range ends one
+            line before it begins.
     """
     for argument, number in (("first", first), ("last", last)):
         # Numbers of NumPy, as pandas returns them, are no ints.
         if isinstance(number, bool) or not isinstance(number, Integral):
             raise BadSettingError(argument, str(number), "the number of a line, as an int")
-    if last < first:
+    if last < first - 1:
         expected = f"a line at or after {first}, the first one"
         raise BadSettingError(argument="last", value=str(last), expected=expected)
     return first, last
