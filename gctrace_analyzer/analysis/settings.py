@@ -261,7 +261,7 @@ METRICS = "metrics"
 
 
 def _of_metrics(memstats: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Known]:
-    """Returns the last settings of the process with the most cycles, which advice is about."""
+    """Returns the last settings of the process with the most cycles."""
     if memstats.is_empty():
         return {}
     longest = longest_process(processes)
