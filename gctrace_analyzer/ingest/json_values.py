@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest.numbers import EARLIEST, LATEST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _SURROGATE = re.compile(r"\\u[dD]")
 _DECODER = json.JSONDecoder()
@@ -41,6 +44,30 @@ def raw_decode(text: str, at: int) -> tuple[Any, int]:
         return _encodable(value) if _SURROGATE.search(text, at, end) else value, end
     except RecursionError as err:
         raise ValueError(_TOO_DEEP) from err
+
+
+def documents(
+    text: str, begins: re.Pattern[str], damaged: list[tuple[int, str, str]], reason: str
+) -> Iterator[tuple[int, Any]]:
+    """Yields the JSON values of a text, one after another, each with the line that it begins in.
+
+    Args:
+        text: the values, with anything between them that `begins` does not match.
+        begins: what the first character of a value may be.
+        damaged: takes line, reason and text of the first value that is no JSON, which ends it.
+        reason: why it is no JSON.
+    """
+    line_no, at = 1, 0
+    while found := begins.search(text, at):
+        line_no += text.count("\n", at, found.start())
+        try:
+            value, end = raw_decode(text, found.start())
+        except ValueError:
+            damaged.append((line_no, reason, text[found.start() : found.start() + 200]))
+            return
+        yield line_no, value
+        line_no += text.count("\n", found.start(), end)
+        at = end
 
 
 def _encodable(value: Any) -> Any:

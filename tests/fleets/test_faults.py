@@ -403,6 +403,27 @@ def test_a_scheduler_that_does_not_answer_is_an_error(logs: Path, monkeypatch: A
         gca.fleet(logs, scheduler=f"tcp://127.0.0.1:{free_port()}")
 
 
+def interrupted(words: list[str], when: str, later_s: float = 0.0) -> str:
+    """Runs a command on a terminal, presses Ctrl-C once `when` was printed; returns the output."""
+    primary, secondary = pty.openpty()
+    with started(
+        words, stdout=subprocess.PIPE, stderr=secondary, start_new_session=True
+    ) as process:
+        os.close(secondary)
+        printed, is_pressed = "", False
+        with contextlib.suppress(OSError):  # the terminal is gone when the command is
+            while piece := os.read(primary, 4096):
+                printed += piece.decode()
+                if not is_pressed and re.search(when, printed):
+                    time.sleep(later_s)
+                    # As a terminal does: to all processes there.
+                    os.killpg(process.pid, signal.SIGINT)
+                    is_pressed = True
+        os.close(primary)
+    assert process.returncode == 130
+    return printed
+
+
 def test_ctrl_c_keeps_finished_files_and_says_how_to_resume(
     logs: Path, truth: pl.DataFrame, tmp_path: Path
 ) -> None:
@@ -417,21 +438,7 @@ def test_ctrl_c_keeps_finished_files_and_says_how_to_resume(
         "--id",
         "{service}/{pod}.log",
     ]
-    primary, secondary = pty.openpty()
-    with started(
-        words, stdout=subprocess.PIPE, stderr=secondary, start_new_session=True
-    ) as process:
-        os.close(secondary)
-        printed = ""
-        with contextlib.suppress(OSError):  # the terminal is gone when the command is
-            while piece := os.read(primary, 4096):
-                printed += piece.decode()
-                if "KILLED" not in printed and re.search(r"K([3-9]|1\d) of 30 files", printed):
-                    # As a terminal does: to all processes there.
-                    os.killpg(process.pid, signal.SIGINT)
-                    printed += "KILLED"
-        os.close(primary)
-    assert process.returncode == 130
+    printed = interrupted(words, r"K([3-9]|1\d) of 30 files")
     assert "left · 2 workers" in printed
     assert "Run the same command again to resume" in printed
     assert "Traceback" not in printed
@@ -450,20 +457,7 @@ def test_ctrl_c_while_workers_start_prints_no_stacks(
 ) -> None:
     words = [str(BIN / "gctrace-analyze"), "fleet", str(logs), "--workers", "2"]
     words += ["-o", str(tmp_path / "out.parquet")]
-    primary, secondary = pty.openpty()
-    with started(
-        words, stdout=subprocess.PIPE, stderr=secondary, start_new_session=True
-    ) as process:
-        os.close(secondary)
-        printed = ""
-        with contextlib.suppress(OSError):  # the terminal is gone when the command is
-            while piece := os.read(primary, 4096):
-                if "starting" in piece.decode() and "starting" not in printed:
-                    time.sleep(later_s)
-                    os.killpg(process.pid, signal.SIGINT)
-                printed += piece.decode()
-        os.close(primary)
-    assert process.returncode == 130
+    printed = interrupted(words, "starting", later_s)
     assert "gctrace-analyze: interrupted" in printed
     assert "Traceback" not in printed
 

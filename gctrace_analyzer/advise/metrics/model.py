@@ -267,10 +267,15 @@ def _observed(analysis: Analysis) -> tuple[pl.DataFrame, Summary]:
 
     They are those of the process that the advice is for; next to gctrace, those of all its lives.
     """
-    process = advised_process(analysis)
-    if process is None or analysis.has_longer_metrics:
+    process = _process(analysis)
+    if process is None:
         return analysis.dumps.detailed, analysis.dumps.summary
     return analysis.dumps.of(process), analysis.summary_of(process)
+
+
+def _process(analysis: Analysis) -> int | None:
+    """Returns the process that the advice is for; None if it is for all lives next to gctrace."""
+    return None if analysis.has_longer_metrics else advised_process(analysis)
 
 
 def combined(analysis: Analysis, traced: Baseline) -> MetricsBaseline | str:
@@ -353,10 +358,9 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Metrics
     found = _baseline(analysis, summary, means, other, live_max, len(own))
     if isinstance(found, str):
         return found
-    process = advised_process(analysis)
-    if process is None or analysis.has_longer_metrics:
-        return replace(found, since_s=since_s)
-    return replace(found, since_s=since_s, notes=tuple(which_process(analysis, process)))
+    process = _process(analysis)
+    notes = () if process is None else tuple(which_process(analysis, process))
+    return replace(found, since_s=since_s, notes=notes)
 
 
 def _last_change_s(own: pl.DataFrame) -> float | None:
@@ -379,7 +383,7 @@ def _baseline(
     room = means["goal"] - means["live"]
     if not alloc or not rate or room <= 0:
         return "the metrics do not show the allocation rate"
-    process = None if analysis.has_longer_metrics else advised_process(analysis)
+    process = _process(analysis)
     settings = analysis.settings if process is None else analysis.settings_of(process)
     gogc = _gogc(means, settings)
     if gogc == UNKNOWN:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from gctrace_analyzer.advise.prediction import pacer
-from gctrace_analyzer.advise.prediction.path import NO_ROOM, Path, path_of
+from gctrace_analyzer.advise.prediction.path import NO_ROOM, Path, mean_of, path_of
 from gctrace_analyzer.analysis.cycles import effective_gogc, true_live_mib
 from gctrace_analyzer.analysis.durations import varies
 from gctrace_analyzer.analysis.gogc_levels import near
@@ -272,7 +272,7 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
 
     stacks = mean("stacks_mib")
     stacks += 0.5 if stacks > 0.5 else 0.0
-    mean_in_mark = max(_mean(in_mark_mib), 0.05)
+    mean_in_mark = max(mean_of(in_mark_mib), 0.05)
     far = table.filter(pl.col("room") > 1)
     quarter = max(len(table) // 4, 1)
     procs = int(steady["procs"][-1] or 1)
@@ -314,13 +314,13 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
         work_variation=_spread(table["work"], least=1e-3),
         true_live_first=_median(table["true_live"].head(quarter)),
         true_live_last=_median(table["true_live"].tail(quarter)),
-        no_room_share=_mean(table["no_room"].drop_nulls().cast(pl.Float64)),
+        no_room_share=mean_of(table["no_room"].drop_nulls().cast(pl.Float64)),
         trigger_share=_median(far["off"] / far["room"]) if len(far) else 0.0,
         runway=_runway(table, mean_in_mark, new_pacer=new_pacer),
         effective_gogc=_median(steady["gogc"]),
         inferred_gogc=_inferred_gogc(steady),
         heap_end_max=float(steady["heap_end_mib"].max() or 0) + 0.5,  # type: ignore[arg-type]
-        forced_share=_mean(timed["forced"].cast(pl.Float64)),
+        forced_share=mean_of(timed["forced"].cast(pl.Float64)),
         procs_changed=steady["procs"].n_unique() > 1,
         new_pacer=new_pacer,
         path=path_of(steady),
@@ -341,7 +341,7 @@ def with_hidden_roots(load: Load, cycles: pl.DataFrame, gogc: float) -> Load:
     if len(values) < ENOUGH_GOALS:
         return load
     cut = len(values) // 8
-    found = _mean(values[cut : len(values) - cut]) / ratio
+    found = mean_of(values[cut : len(values) - cut]) / ratio
     return replace(load, roots=min(max(found, 0.3 * load.roots), load.roots + 2.5))
 
 
@@ -397,12 +397,8 @@ def _inferred_gogc(steady: pl.DataFrame) -> float:
     return float((used["gogc"] * used["live"]).sum()) / max(float(used["live"].sum()), 1.0)
 
 
-def _mean(values: pl.Series) -> float:
-    return float(values.mean() or 0.0)  # type: ignore[arg-type]  # a numeric column
-
-
 def _spread(values: pl.Series, least: float = 1.0) -> float:
-    return float(values.std() or 0.0) / max(_mean(values), least)  # type: ignore[arg-type]
+    return float(values.std() or 0.0) / max(mean_of(values), least)  # type: ignore[arg-type]
 
 
 def _median(values: pl.Series) -> float:

@@ -69,8 +69,8 @@ class Path:
             at,
             live,
             in_mark,
-            _mean(sizes),
-            _mean(pl.Series(in_mark, dtype=pl.Float64)),
+            mean_of(sizes),
+            mean_of(pl.Series(in_mark, dtype=pl.Float64)),
             tuple(_largest(sizes)),
             _walker(at, live, in_mark),
         )
@@ -110,7 +110,8 @@ def _again(
     return Path.of(at, live, in_mark).shifted(offset)
 
 
-def _mean(values: pl.Series) -> float:
+def mean_of(values: pl.Series) -> float:
+    """Returns the mean; 0 of nothing."""
     return float(values.mean() or 0.0)  # type: ignore[arg-type]  # a numeric column
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _JSON = re.compile(r'\A\s*\{\s*"results"\s*:\s*\[\s*\{[^{}\[\]]*"series"\s*:\s*\[\s*\{')
 _NOT_BLANK = re.compile(r"\S")
+_CUT = "the answer is cut off or damaged here"
 _KEY = "\x1fkey"
 """A column; no tag has this name."""
 
@@ -42,26 +43,10 @@ def is_flux(head: str) -> bool:
 def read_json(text: str, samples: Samples) -> list[Rejected]:
     """Adds the samples of an answer, or of several one after another, as chunked answers are."""
     rejected: list[Rejected] = []
-    at, line_no = _next(text, 0), 1
-    while at < len(text):
-        begin = at
-        try:
-            answer, at = json_values.raw_decode(text, begin)
-        except ValueError:
-            cut = "the answer is cut off or damaged here"
-            return [*rejected, (line_no, cut, text[begin : begin + 200])]
+    for line_no, answer in json_values.documents(text, _NOT_BLANK, rejected, _CUT):
         for series in _series(answer):
             rejected += _add_series(series, line_no, samples)
-        after = _next(text, at)
-        line_no += text.count("\n", begin, after)
-        at = after
     return rejected
-
-
-def _next(text: str, at: int) -> int:
-    """Returns where the next character that is no blank is."""
-    found = _NOT_BLANK.search(text, at)
-    return found.start() if found else len(text)
 
 
 def _series(answer: Any) -> Iterator[dict[str, Any]]:

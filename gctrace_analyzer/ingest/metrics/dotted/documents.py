@@ -37,24 +37,10 @@ def is_dotted(head: str) -> bool:
 def read(text: str, samples: Samples) -> list[Rejected]:
     """Adds the samples of every document; returns the damaged ones, and series of functions."""
     rejected: list[Rejected] = []
-    at, line_no = _next(text, 0), 1
-    while at < len(text):
-        begin = at
-        try:
-            value, at = json_values.raw_decode(text, begin)
-        except ValueError:
-            return [*rejected, (line_no, _CUT, text[begin : begin + 200])]
+    for line_no, value in json_values.documents(text, _NOT_BLANK, rejected, _CUT):
         for each in _flat(value):
             rejected += _add(each, line_no, samples)
-        after = _next(text, at)
-        line_no += text.count("\n", begin, after)
-        at = after
     return rejected
-
-
-def _next(text: str, at: int) -> int:
-    found = _NOT_BLANK.search(text, at)
-    return found.start() if found else len(text)
 
 
 def _flat(value: Any) -> Iterator[dict[str, Any]]:
