@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.cycles import pauses_ms
+from gctrace_analyzer.analysis.cycles import largest, pauses_ms
 
 PHASES = {
     "sweep termination": "stw_sweep_term_ms",
@@ -89,7 +89,7 @@ def worst_cycles(corrected: pl.DataFrame, most: int) -> pl.DataFrame:
     """
     assist = pl.col("assist_cpu_ms").fill_null(0) / pl.col("cpus").fill_null(1)
     taken = corrected.select((pauses_ms() + assist).alias("taken_ms")).to_series()
-    rows = taken.arg_sort(descending=True, nulls_last=True)[:most]
+    rows = largest(taken, most)
     return corrected[rows].with_columns(taken[rows])
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.analysis.cycles import largest
 from gctrace_analyzer.present.format import NONE
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.axis import with_idle
@@ -37,7 +38,7 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
     If there are more rows than `most`, it holds those with the longest pauses.
     """
     frame = axis.cycles.with_columns(t=_position(axis))
-    if not axis.by_dumps:
+    if not axis.by_dumps and len(frame) < len(report.analysis.enriched):
         # Processes that run side by side are listed, but only one of them is drawn.
         clock = "wall_time" if axis.is_time else "start_s"
         frame = with_idle(report.analysis.enriched).with_columns(x=pl.col(clock))
@@ -49,12 +50,7 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
             pause_ms=pl.sum_horizontal("stw_sweep_term_ms", "stw_mark_term_ms")
         )
     if total > most:
-        worst = (
-            frame["stw_max_ms" if axis.by_dumps else "pause_ms"]
-            .arg_sort(descending=True, nulls_last=True)[:most]
-            .sort()
-        )
-        frame = frame[worst]
+        frame = frame[largest(frame["stw_max_ms" if axis.by_dumps else "pause_ms"], most).sort()]
     if axis.by_dumps or frame["process"].n_unique() < 2:
         columns = [each for each in columns if each[1] != "process"]
     shown = [
