@@ -32,6 +32,10 @@ def fills(corrected: pl.DataFrame) -> pl.Series:
     Args:
         corrected: what `correct_durations` returns.
     """
+    known = corrected["assist_cpu_ms"].is_not_null() & corrected["stacks_mib"].is_not_null()
+    if not known.any():
+        # Up to Go 1.17 there was no limiter.
+        return pl.repeat(None, len(known), dtype=pl.Float64, eager=True).alias("limiter_fill")
     procs = pl.col("procs")
     mark_s = pl.col("concurrent_mark_ms") / 1000
     assist_s, idle_s = pl.col("assist_cpu_ms") / 1000, pl.col("idle_cpu_ms") / 1000
@@ -49,7 +53,6 @@ def fills(corrected: pl.DataFrame) -> pl.Series:
     fill, most = _unbounded(steps)
     if (most > steps["procs"]).any():
         fill = _bounded(steps)
-    known = corrected["assist_cpu_ms"].is_not_null() & corrected["stacks_mib"].is_not_null()
     share = pl.when(known & (steps["procs"] > 0)).then(fill / steps["procs"])
     return pl.select(share.alias("limiter_fill")).to_series()
 

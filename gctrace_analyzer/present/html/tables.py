@@ -50,7 +50,9 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
             pause_ms=pl.sum_horizontal("stw_sweep_term_ms", "stw_mark_term_ms")
         )
     if total > most:
-        frame = frame[largest(frame["stw_max_ms" if axis.by_dumps else "pause_ms"], most).sort()]
+        frame = frame[
+            largest(frame["stw_max_ms" if axis.by_dumps else "pause_ms"], most).sort()
+        ]
     if axis.by_dumps or frame["process"].n_unique() < 2:
         columns = [each for each in columns if each[1] != "process"]
     shown = [
