@@ -69,11 +69,9 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     figures = totals.filter(covered > 0).join(
         _started(timed, length_s), on=["process", "window"], how="left"
     )
-    start = origin_s + pl.col("window") * length_s
-    return (
+    zeros = corrected.group_by("process").agg(zero=zero("wall_time", "start_s"))
+    return placed(
         figures.with_columns(
-            start_s=start,
-            end_s=start + length_s,
             cycles=pl.col("cycles").fill_null(0).cast(pl.Int64),
             gc_per_s=pl.col("cycles").fill_null(0) / covered,
             gc_cpu_share=ratio(gc_cpu, capacity),
@@ -82,10 +80,45 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
             assist_share_of_gc_cpu=ratio(pl.col("assist_s"), gc_cpu),
             stw_share=pl.col("stw_s") / covered,
             alloc_mib_per_s=pl.col("alloc_mib") / covered,
+        ),
+        zeros,
+        length_s,
+        origin_s,
+    )
+
+
+def zero(moment: str, seconds: str) -> pl.Expr:
+    """Returns the moment that the seconds of a process count from; null without a clock."""
+    return (pl.col(moment) - _duration(pl.col(seconds))).drop_nulls().first()
+
+
+def placed(
+    figures: pl.DataFrame, zeros: pl.DataFrame, length_s: float, origin_s: float
+) -> pl.DataFrame:
+    """Returns figures of windows in order, with the time of each (`schema.WINDOWS`).
+
+    Args:
+        figures: `process`, `window` (its number from 0) and the figures.
+        zeros: `process`, and what `zero` returns for it.
+        length_s: the length of a window.
+        origin_s: where the first window begins.
+    """
+    start = origin_s + pl.col("window") * length_s
+    return (
+        figures.join(zeros, on="process", how="left", nulls_equal=True)
+        .with_columns(
+            start_s=start,
+            end_s=start + length_s,
+            begin_at=(pl.col("zero") + _duration(start)).cast(pl.Datetime("us", "UTC")),
         )
         .sort("process", "window")
         .select(schema.names("windows"))
     )
+
+
+def _duration(each: pl.Expr) -> pl.Expr:
+    """Returns seconds as a duration."""
+    return (each * 1e6).round().cast(pl.Int64).cast(pl.Duration("us"))
 
 
 def _ranges(corrected: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -76,6 +78,7 @@ def hand_made(**columns: list[float | None]) -> pl.DataFrame:
             "process": [0, 0],
             "gc_num": [1, 2],
             "start_s": [0.9, 1.5],
+            "wall_time": pl.Series([None, None], dtype=pl.Datetime("us", "UTC")),
             "end_s": [1.1, 1.6],
             "elapsed_s": [1.1, 0.5],
             "cpus": [2.0, 2.0],
@@ -139,3 +142,30 @@ def test_a_range_is_divided_at_the_ends_of_windows() -> None:
     found = {(p, w): v for p, w, v in parts.iter_rows()}
     # A range of no length is in the window where it is.
     assert found == pytest.approx({(0, 0): 1, (0, 1): 2 + 10, (0, 2): 2 + 5, (0, 3): 1})
+
+
+def test_windows_have_the_wall_clock_of_the_log() -> None:
+    """So that they can be joined with what a load generator or Prometheus recorded."""
+    lines = [
+        f"2026-11-20T10:00:{10 + second:02}.000000Z {line}"
+        for second, line in enumerate(
+            f"gc {number} @{number - 0.5:.3f}s 1%: 0.01+1.0+0.01 ms clock, "
+            "0.02+0.1/1.0/0+0.02 ms cpu, 8->9->5 MB, 10 MB goal, 0 MB stacks, 0 MB globals, 2 P"
+            for number in range(1, 13)
+        )
+    ]
+    run = read_text("\n".join(lines))
+    found = run.windows("5s")
+    started = run.processes["started_at"][0]
+    assert started is not None
+    assert found["begin_at"].to_list() == [
+        started + timedelta(seconds=each) for each in (0, 5, 10)
+    ]
+
+
+def test_windows_of_metrics_have_their_wall_clock() -> None:
+    run = gca.read(SAMPLES / "metrics" / "gogc100.json.gz")
+    found = run.windows("1m")
+    assert found["begin_at"].null_count() == 0
+    begin = run.intervals["begin_at"].min()
+    assert found["begin_at"][0] <= begin < found["begin_at"][0] + timedelta(minutes=1)

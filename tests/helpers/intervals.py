@@ -47,4 +47,5 @@ def interval_rows(*changed: dict[str, Any]) -> pl.DataFrame:
     return frame.with_columns(
         gc_per_s=pl.col("gc_cycles") / pl.col("length_s"),
         alloc_mib_per_s=pl.col("alloc_mib") / pl.col("length_s"),
+        begin_at=pl.lit(None, pl.Datetime("us", "UTC")),
     )

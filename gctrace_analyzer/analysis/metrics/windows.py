@@ -74,11 +74,9 @@ def windows(intervals: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     def over(part: str, whole: str) -> pl.Expr:
         return pl.when(pl.col(whole) > 0).then(pl.col(part) / pl.col(whole))
 
-    start = origin_s + pl.col("window") * length_s
-    return (
+    zeros = intervals.group_by("process").agg(zero=windows_of.zero("begin_at", "begin_s"))
+    return windows_of.placed(
         figures.with_columns(
-            start_s=start,
-            end_s=start + length_s,
             gc_per_s=over("cycles", "counted_s"),
             gc_cpu_share=over("gc", "gc_base"),
             gc_cpu_with_idle_share=pl.when(pl.col("idle_known") > 0).then(
@@ -91,7 +89,8 @@ def windows(intervals: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
             heap_live_mib=over("heap_live_mib", "heap_live_mib_s"),
             heap_goal_mib=over("heap_goal_mib", "heap_goal_mib_s"),
             cycles=pl.col("cycles").round().cast(pl.Int64),
-        )
-        .sort("process", "window")
-        .select(schema.names("windows"))
+        ),
+        zeros,
+        length_s,
+        origin_s,
     )
