@@ -52,6 +52,14 @@ def to_pandas(frame: pl.DataFrame) -> pd.DataFrame:
     nullable = {arrow.int64(): pandas.Int64Dtype(), arrow.bool_(): pandas.BooleanDtype()}
     with_nulls = [name for name in frame.columns if frame[name].has_nulls()]
     table = frame.to_arrow()
+    # Older versions of pyarrow hand over categories only with signed numbers.
+    signed = [
+        field.with_type(arrow.dictionary(arrow.int32(), field.type.value_type))
+        if arrow.types.is_dictionary(field.type)
+        else field
+        for field in table.schema
+    ]
+    table = table.cast(arrow.schema(signed))
     plain = table.drop_columns(with_nulls).to_pandas()
     others = table.select(with_nulls).to_pandas(types_mapper=nullable.get)
     joined: pd.DataFrame = pandas.concat([plain, others], axis=1)[frame.columns]

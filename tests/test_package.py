@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import venv
 import zipfile
 from typing import TYPE_CHECKING, Any
@@ -119,6 +120,51 @@ def test_the_installed_library(installed: Path, tmp_path: Path) -> None:
         "pandas is not installed.\n  pip install 'gctrace-analyzer[pandas]'\n"
     )
     assert run(installed / "python", "-m", "pip", "check").returncode == 0
+
+
+@pytest.fixture(scope="module")
+def lowest(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with the oldest versions that `pyproject.toml` allows, as others may require them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["pandas"], *extras["plot"]]
+    oldest = [each.replace(">=", "==") for each in wanted if not each.startswith("gctrace")]
+    folder = tmp_path_factory.mktemp("lowest")
+    venv.create(folder, with_pip=True)
+    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    pip = (programs / "python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:")
+    done = run(*pip, *oldest, wheel)
+    if done.returncode and "No matching distribution" in done.stderr:
+        pytest.skip("the oldest versions have no packages for this Python")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return programs
+
+
+@pytest.mark.parametrize(
+    "name", ["together-go1.22.log", "leak-go1.26.log", "oom-journal.jsonl"]
+)
+def test_the_oldest_versions_print_the_same(lowest: Path, name: str, tmp_path: Path) -> None:
+    for words in ((), ("-f", "json")):
+        command = ("-m", "gctrace_analyzer", SAMPLES / name, *words)
+        mine, other = (
+            run(python, *command, cwd=tmp_path)
+            for python in (sys.executable, lowest / "python")
+        )
+        assert (other.returncode, other.stderr) == (mine.returncode, mine.stderr)
+        assert other.stdout == mine.stdout
+
+
+def test_the_oldest_versions_draw_and_hand_over(lowest: Path, tmp_path: Path) -> None:
+    command = lowest / "gctrace-analyze"
+    done = run(command, LOG, "-o", "r.html", "-o", "r.png", "-o", "r.parquet", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    code = (
+        "import sys, gctrace_analyzer as gca; run = gca.read(sys.argv[1]);"
+        "print(len(run.to_pandas()), len(run.plot.timeline().data) > 3);"
+        "print(gca.from_frame(run.to_pandas()).summary().cycles)"
+    )
+    found = run(lowest / "python", "-c", code, LOG, cwd=tmp_path)
+    assert (found.stdout, found.stderr) == ("33 True\n33\n", "")
 
 
 def test_trying_it_shows_the_report_and_says_where_the_results_lie() -> None:
