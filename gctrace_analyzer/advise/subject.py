@@ -57,6 +57,12 @@ def advised_process(analysis: Analysis) -> int | None:
     return root.process if root.id in CURED_BY_SETTINGS | {GROWS} else longest
 
 
+def process_of_verdict(analysis: Analysis) -> int | None:
+    """Returns the process that the verdict is about; None if it is about all of them."""
+    root = root_cause(analysis.findings)
+    return None if root is None else root.process
+
+
 def which_process(analysis: Analysis, process: int) -> Iterator[str]:
     """Yields a note on the process that predictions start from, if there are several."""
     number = len(analysis.tables["processes"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -9,6 +11,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.present.html import ranges, tables
+from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.methodology import methodology
 from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
@@ -16,9 +19,14 @@ from gctrace_analyzer.present.plots.figure import Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
 from gctrace_analyzer.present.sections import advice, evidence, findings, overview
 from gctrace_analyzer.present.table import joined, table
+from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
+from tests.helpers.facts import log_of
+from tests.helpers.logs import AT, logfile, records
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gctrace_analyzer.run import Run
 
 STEADY = SAMPLES / "steady-go1.26.log"
@@ -79,6 +87,75 @@ def test_pauses_that_stop_a_varying_number_of_processors_show_no_number_of_cpus(
     assert run.summary().cpus == pytest.approx(procs)
     assert "GC012" not in run.findings()["id"].to_list()
     assert not any("fewer CPUs" in each for each in run.advice.baseline.warnings)
+
+
+@pytest.fixture(scope="module")
+def small_problem() -> Run:
+    """A healthy process with many cycles, and one with few that thrashes, in one log."""
+    healthy = log_of(120, every=0.5, background=1, assist=0)
+    thrashes = (CORPUS / "gctrace" / "go1.26-thrash" / "run.log").read_text()
+    return read_text(healthy + thrashes)
+
+
+def test_charts_show_the_process_that_the_verdict_is_about(small_problem: Run) -> None:
+    report = small_problem.report()
+    assert report.verdict is not None
+    assert report.verdict.sentence.startswith("Process 1: GOMEMLIMIT is too low")
+    assert report.analysis.longest_process == 0
+    axis = axis_of(report, bins=100)
+    assert axis.processes == (1,)
+    assert axis.cycles["process"].unique().to_list() == [1]
+    assert axis.notes == ("Process 1, which the verdict is about; 1 other is not drawn.",)
+    said = statements(report, axis.processes)
+    (mmu,) = (text for name, text in said.items() if name == "mmu-mmu")
+    assert mmu.startswith("Process 1: in the worst")
+
+
+def test_without_a_problem_charts_show_the_process_with_the_most_cycles() -> None:
+    healthy = [log_of(count, every=0.5, background=1, assist=0) for count in (40, 80, 30)]
+    report = read_text("".join(healthy)).report()
+    axis = axis_of(report, bins=100)
+    assert axis.processes == (1,)
+    assert axis.notes == ("Process 1, which has the most cycles; 2 others are not drawn.",)
+
+
+def test_processes_that_run_at_once_do_not_add_up_to_the_length_of_the_log(
+    tmp_path: Path,
+) -> None:
+    def line(pod: str, text: str) -> str:
+        second = float(text.partition("@")[2].partition("s")[0])
+        at = (AT + timedelta(seconds=second)).isoformat()
+        return json.dumps({"ts": at, "pod": pod, "log": text})
+
+    pods = [f"api-{number}" for number in range(4)]
+    rows = [line(pod, text) for text in records(20) for pod in pods]
+    path = logfile(tmp_path / "pods.jsonl", rows)
+    report = gca.read(path).report()
+    assert report.analysis.summary.span_s == pytest.approx(4 * 20, abs=0.5)
+    assert report.analysis.covered_s == pytest.approx(20, abs=0.5)
+    assert report.facts[3:5] == ["20 s", "4 processes"]
+
+
+def test_without_a_common_clock_the_first_line_says_that_times_are_added_up() -> None:
+    texts = ["\n".join(records(count)) + "\n" for count in (30, 20)]
+    report = read_text("".join(texts)).report()
+    assert report.analysis.covered_s is None
+    assert "2 processes, 50 s in total" in report.facts
+    one = read_text(texts[0]).report()
+    assert "30 s" in one.facts
+    assert not any("process" in each for each in one.facts)
+
+
+def test_charts_name_the_process_as_the_table_of_processes_does(tmp_path: Path) -> None:
+    logs = (log_of(40, every=0.5), (CORPUS / "gctrace/go1.26-thrash/run.log").read_text())
+    rows = [
+        {"log": line, "kubernetes": {"pod_name": pod, "container_name": "app"}}
+        for pod, text in zip(("api-a", "api-b"), logs, strict=True)
+        for line in text.splitlines()
+    ]
+    path = logfile(tmp_path / "pods.jsonl", [json.dumps(row) for row in rows])
+    axis = axis_of(gca.read(path).report(), bins=100)
+    assert axis.notes[0].startswith("Process 1 (api-b), which the verdict is about")
 
 
 @pytest.mark.parametrize("name", ["steady-go1.26", "spike-go1.26", "thrash-go1.19"])

@@ -263,6 +263,13 @@ def processes(report: Report) -> Table | None:
     return Table(head, "lrrrrrl", rows, f"… and {left:,} more" if left else "")
 
 
+def named(report: Report, process: int) -> str:
+    """Returns the number of a process, with its name if the processes have different ones."""
+    rows = report.analysis.tables["processes"]
+    names = dict(zip(rows["process"], distinct_names(rows), strict=True))
+    return f"{process} ({printable(names[process])})" if names[process] else f"{process}"
+
+
 _MOST_OF_NAME = 15
 
 
@@ -330,15 +337,18 @@ def _cores(s: Summary) -> str:
 
 def _growth(report: Report) -> str:
     most = f"median; max {mib(report.analysis.summary.live_heap_max_mib)}"
-    process = report.analysis.longest_process
+    process = report.subject
     if "live_heap" not in report.analysis.levels or process is None:
         return most
     growth = report.analysis.live_growth(process)
+    several = len(report.analysis.tables["processes"]) > 1
     if growth is None:
-        return f"{most}; no significant growth"
+        # Of the other processes it would be a guess.
+        return most if several else f"{most}; no significant growth"
     if not growth.is_lasting:
         return most
-    return rate_of_growth(growth.mib_per_h, growth.low, growth.high)
+    grows = rate_of_growth(growth.mib_per_h, growth.low, growth.high)
+    return f"process {process}: {grows}" if several else grows
 
 
 def _goal(report: Report) -> str:
