@@ -151,7 +151,12 @@ def _best(
         return _towards(best, target), ""
     if present["thrash"] == "certain":
         return _towards(best, target), ""
-    if target is not None:
+    if baseline.procs_first and aim == "balanced":
+        reason = (
+            "while GOMAXPROCS is above the CPUs, threads that wait for one count as GC CPU: set "
+            "GOMAXPROCS first"
+        )
+    elif target is not None:
         now = present["gc_cpu_share"]
         if now > target and best["gc_cpu_share"] < now:
             return _towards(best, target), ""

@@ -35,6 +35,9 @@ CURED_BY_SETTINGS = frozenset(
 GROWS = "GC021"
 """The finding that the live heap grows: settings gain time."""
 
+_TOO_MANY_PROCS = frozenset(["GC012", "GC013"])
+"""Findings that GOMAXPROCS is above the CPUs or the quota."""
+
 
 def root_cause(findings: Iterable[Finding]) -> Finding | None:
     """Returns the worst finding that no other one explains; None if nothing needs action."""
@@ -61,6 +64,12 @@ def process_of_verdict(analysis: Analysis) -> int | None:
     """Returns the process that the verdict is about; None if it is about all of them."""
     root = root_cause(analysis.findings)
     return None if root is None else root.process
+
+
+def procs_come_first(analysis: Analysis, process: int) -> bool:
+    """Returns whether the verdict on a process leads to GOMAXPROCS, not to other settings."""
+    root = root_cause(analysis.findings)
+    return root is not None and root.id in _TOO_MANY_PROCS and root.process in (process, None)
 
 
 def which_process(analysis: Analysis, process: int) -> Iterator[str]:

@@ -65,6 +65,14 @@ def test_with_fewer_cpus_than_gomaxprocs_gomaxprocs_is_set_first() -> None:
     assert verdict.action.startswith("Set GOMAXPROCS=2")
     (costly,) = run.findings().filter(id="GC001").to_dicts()
     assert costly["severity"] in ("warn", "bad")
+    first, *others = run.recommend().iter_rows(named=True)
+    assert first["now"]
+    assert first["why"] == (
+        "no change: while GOMAXPROCS is above the CPUs, threads that wait for one count as GC CPU: "
+        "set GOMAXPROCS first"
+    )
+    assert others
+    assert not run.recommend(aim="cpu").row(0, named=True)["now"]
 
 
 def test_gomaxprocs_is_compared_with_a_known_cpu_limit() -> None:
