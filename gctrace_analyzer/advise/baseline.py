@@ -26,7 +26,7 @@ from gctrace_analyzer.advise.present_setting import (
     present_setting,
     show_no_gogc,
 )
-from gctrace_analyzer.advise.subject import advised_process, procs_come_first, which_process
+from gctrace_analyzer.advise.subject import advised_process, other_cause, which_process
 from gctrace_analyzer.analysis.cycles import limit_sets_most_goals, of_process
 from gctrace_analyzer.analysis.gogc_levels import last_level
 from gctrace_analyzer.analysis.settings import go_version
@@ -100,7 +100,7 @@ class Baseline:
         model: the load, ready for predictions; None if there is no load.
         factors: factor on the width of the intervals, by quantity.
         evidence: other logs of the same program, at other settings.
-        procs_first: whether GOMAXPROCS must be lowered before GC CPU shows anything.
+        other_cause: what to mend before GC CPU shows what another setting saves; None: nothing.
     """
 
     load: Load | None
@@ -115,7 +115,7 @@ class Baseline:
     model: Model | None = None
     factors: Mapping[str, float] = field(default_factory=lambda: FACTORS)
     evidence: tuple[Baseline, ...] = ()
-    procs_first: bool = False
+    other_cause: str | None = None
 
     @classmethod
     def from_analysis(cls, analysis: Analysis, constants: Constants = CONSTANTS) -> Baseline:
@@ -185,7 +185,7 @@ class Baseline:
             growth,
             _span_s(steady),
             model,
-            procs_first=load.cpus < load.procs and procs_come_first(analysis, process),
+            other_cause=other_cause(analysis, process),
         )
         return _about_thrashing(baseline)
 
