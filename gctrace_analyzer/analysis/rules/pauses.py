@@ -70,6 +70,10 @@ FOR_P99 = 100
 """Pauses: of fewer, 1 in 100 is less than one."""
 
 
+MOST_SINGLE = 2
+"""Long pauses. So few, in a log of hours or of seconds, are no property of the program."""
+
+
 def _long_pauses(
     facts: ProcessFacts, column: str, which: str, advice: str | None
 ) -> Iterator[Evidence]:
@@ -82,7 +86,8 @@ def _long_pauses(
         return
     severity: Severity = "info"
     # While a program starts, nothing waits for it yet.
-    late = facts.warmed_up[column].quantile(0.99, "linear") or 0.0
+    warmed_up = facts.warmed_up[column]
+    late = warmed_up.quantile(0.99, "linear") or 0.0
     if late > t.stw_single_ms:
         severity = "bad" if late > t.stw_bad_ms else "warn"
     shown = [duration_text(each / 1000) for each in (p99, longest, median(values))]
@@ -95,7 +100,13 @@ def _long_pauses(
     yield Evidence(
         severity,
         text,
-        {"p50_ms": values.median(), "p90_ms": high, "p99_ms": p99, "max_ms": longest},
+        {
+            "p50_ms": values.median(),
+            "p90_ms": high,
+            "p99_ms": p99,
+            "max_ms": longest,
+            "long": int((warmed_up > t.stw_single_ms).sum()),
+        },
         examples=example_lines(facts.cycles, column),
         advice=advice,
         headline=f"Every request in flight stops for up to {shown[1]} {which}{_share(facts)}.",
