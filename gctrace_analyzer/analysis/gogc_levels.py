@@ -161,6 +161,8 @@ def is_better(miss: pl.Expr, constant_miss: pl.Expr, times: int = 3) -> pl.Expr:
 def numbered(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     """Returns the cycles with `level`, the number of the level that each belongs to.
 
+    `is_outlier` is true for those that are far from the others around them.
+
     A level ends where the effective GOGC moves by more than `level_jump` and more than the
     truncation of goal and live heap to MiB explains.
 
@@ -184,7 +186,8 @@ def numbered(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
         thresholds.level_jump * before.abs(), rounding(smooth, pl.col("live_mib"))
     )
     level = within(jump.fill_null(value=False).cum_sum())
-    return without(smoothed.with_columns(level=level), "_smooth")
+    off = (pl.col("gogc") - smooth).abs() > thresholds.level_jump * smooth.abs()
+    return without(smoothed.with_columns(level=level, is_outlier=off), "_smooth")
 
 
 def steady(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
@@ -212,7 +215,7 @@ def steady(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     )
     if len(known) < 2 * FEW_CYCLES:
         return pl.DataFrame()
-    rows, gogc = numbered(known, t), pl.col("gogc")
+    rows, gogc, outlier = numbered(known, t), pl.col("gogc"), pl.col("is_outlier")
     if not rows["level"].max():
         return pl.DataFrame()
     return (
@@ -220,7 +223,10 @@ def steady(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
         .agg(
             gogc=gogc.median(),
             count=pl.len(),
-            spread=gogc.std(),
+            # Next to a long level, one or two cycles of another GOGC are part of it.
+            spread=pl.when(outlier.sum() < _FEWEST)
+            .then(gogc.filter(~outlier).std())
+            .otherwise(gogc.std()),
             first_gc=pl.col("gc_num").first(),
             last_gc=pl.col("gc_num").last(),
             unclear=pl.col("goal_set_by").null_count() * 2 > pl.len(),
