@@ -311,9 +311,13 @@ class Analysis:
     def _notes(self) -> Iterator[str]:
         if self.overlap is not None:
             yield self.overlap.sentence
-        version = contradicted_version(self._given, self.log.tables["processes"])
-        if version is not None:
-            yield version
+        if self.ignored_version is not None:
+            yield self.ignored_version
+
+    @property
+    def ignored_version(self) -> str | None:
+        """A sentence if the Go version that was given cannot be that of the log, else None."""
+        return contradicted_version(self._given, self.log.tables["processes"])
 
     @cached_property
     def per_process(self) -> tuple[tuple[dict[str, Any], Summary], ...]:

@@ -85,6 +85,12 @@ def labelled(sentences: Iterable[tuple[str, str]]) -> Iterator[Line]:
             yield ((f"  {'' if index else label:<{_LABEL}}", "bold"), (text, ""))
 
 
+def notes(run: Run) -> Iterator[tuple[str, str]]:
+    """Yields labelled sentences on options that do not fit the input."""
+    if (ignored := run.analysis.ignored_version) is not None:
+        yield "Note", ignored
+
+
 def basis(run: Run, rows: pl.DataFrame, evidence: Sequence[Run] = ()) -> Iterator[Line]:
     """Yields lines that say which measurements the predictions start from."""
     from gctrace_analyzer.present.sections import advice
