@@ -362,3 +362,17 @@ def test_the_advice_has_the_limit_by_which_findings_are_judged(judged: dict[str,
     assert "within the target of 2 %" in first["why"]
     usual = gca.read(STEADY).report().advice.recommendations.row(0, named=True)
     assert "below 10 %" in usual["why"]
+
+
+def test_a_long_setting_does_not_make_a_line_wider_than_80_columns() -> None:
+    run = gca.read(STEADY, memory_limit="122881MiB", container_limit="600GiB")
+    rows = run.recommend().with_columns(ballast_mib=pl.lit(16_384.0))
+    for name in ("heap_peak_mib", "heap_peak_mib_low", "heap_peak_mib_high"):
+        rows = rows.with_columns(pl.col(name) * 1000 + 16_384)
+    lines = joined(table(advice.advice(rows))).splitlines()
+    assert max(map(len, lines)) <= 80
+    at = next(n for n, line in enumerate(lines) if line.endswith("ballast 16.0 GiB"))
+    assert "GOMEMLIMIT=122881MiB" in lines[at]
+    # Its figures are below it, under their heads.
+    assert lines[at + 1].startswith(" " * 20)
+    assert len(lines[at + 1]) == len(lines[1])
