@@ -48,6 +48,9 @@ _FOLLOWS = 0.7
 """Correlation of goals and live heaps. Measured in the same runs: at least 0.82 with GOGC, at most
 0.5 under a limit that explains the goals as well to twice the truncation."""
 
+_CEILING_SHARE = 0.03
+"""Share of the highest goal. What a memory limit leaves to the heap varies with other memory."""
+
 _SMOOTH_CYCLES = 5
 """The median of this many cycles has no outliers, and steps stay where they are."""
 
@@ -151,6 +154,31 @@ def contradict_gogc() -> pl.Expr:
     together = pl.corr(goal, live).fill_nan(0.0) >= _FOLLOWS
     enough = miss.count() >= 2 * FEW_CYCLES
     return enough & (far | ((miss.quantile(0.9) > usual) & ~together))
+
+
+def capped_gogc(thresholds: Thresholds) -> pl.Expr:
+    """Returns the GOGC of a process whose goals follow it up to a ceiling, else null.
+
+    The ceiling is a memory limit that leaves the same to the heap however large the live heap is:
+    goals near the highest one have live heaps that differ, and under the GOGC of the other goals
+    all of them would be higher. Null for small heaps, whose goals may be of either. Needs
+    `_any_gogc`, `heap_goal_mib`, `stacks_mib` and `_live`.
+    """
+    effective, goal, live = pl.col("_any_gogc"), pl.col("heap_goal_mib"), pl.col("_live")
+    highest = goal.filter(effective.is_not_null()).max()
+    is_near = goal >= highest - pl.max_horizontal(1.0, _CEILING_SHARE * highest)
+    at, below = effective.is_not_null() & is_near, effective.is_not_null() & ~is_near
+    gogc = effective.filter(below).median()
+    follows = explains_goals(gogc, miss_mib(effective, gogc).filter(below))
+    live_at = live.filter(at)
+    varies = live_at.max() >= (1 + _FEW_RANGE) * live_at.min()
+    would_be_higher = live_at.min() * (1 + gogc / 100) >= highest - (2 + gogc / 100)
+    lowered = effective.filter(at).median() < _LOWERED * gogc
+    enough = (at.sum() >= 2 * FEW_CYCLES) & (below.sum() >= FEW_CYCLES)
+    enough &= live_at.max() >= thresholds.gogc_min_live_mib
+    # There was no memory limit before Go 1.19.
+    enough &= pl.col("stacks_mib").count() > 0
+    return pl.when(enough & follows & varies & would_be_higher & lowered).then(gogc)
 
 
 def is_better(miss: pl.Expr, constant_miss: pl.Expr, times: int = 3) -> pl.Expr:

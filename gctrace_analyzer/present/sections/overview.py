@@ -41,6 +41,10 @@ _SETTERS = {
 }
 
 
+_FEW = 0.2
+"""Share of the goals. What sets fewer is not named with the other setter."""
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A headline figure: `trend` is a column of the analysis's trend, `level` its verdict."""
@@ -362,6 +366,9 @@ def _goal(report: Report) -> str:
     setter, cycles = max(setters.items(), key=lambda item: item[1], default=("", 0))
     # Nothing is said of a goal whose setter is known for a few cycles only.
     if 2 * cycles <= report.analysis.summary.cycles:
+        both = [setters.get(name, 0) for name in ("gogc", "memory-limit")]
+        if 2 * sum(both) > report.analysis.summary.cycles and min(both) >= _FEW * sum(both):
+            return "; ".join(["set by GOGC and the memory limit", *effective])
         return "; ".join(effective)
     mostly = "" if cycles == sum(setters.values()) else "mostly "
     return "; ".join([f"set {mostly}by {_SETTERS[setter]}", *effective])
