@@ -19,6 +19,7 @@ from gctrace_analyzer.present.plots.figure import Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
 from gctrace_analyzer.present.sections import advice, evidence, findings, overview
 from gctrace_analyzer.present.table import joined, table
+from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.facts import log_of
@@ -376,3 +377,13 @@ def test_a_long_setting_does_not_make_a_line_wider_than_80_columns() -> None:
     # Its figures are below it, under their heads.
     assert lines[at + 1].startswith(" " * 20)
     assert len(lines[at + 1]) == len(lines[1])
+
+
+def test_the_place_of_a_kill_and_the_growth_of_the_live_heap_fit_80_columns() -> None:
+    kill = gca.read(CORPUS / "inputs/kernel_oom/carrier-rfc3339-rsyslog.log").report()
+    text = plain(kill)
+    assert "carrier-rfc3339-rsyslog.log:1" in text
+    steady = plain(gca.read(CORPUS / "metrics/own/gogc100/run.log.gz").report())
+    assert "max 87.0 MiB; no significant growth" in steady
+    for lines in (text.splitlines(), steady.splitlines()):
+        assert max(map(len, lines[1:])) <= 80

@@ -340,7 +340,8 @@ def _cores(s: Summary) -> str:
 
 
 def _growth(report: Report) -> str:
-    most = f"median; max {mib(report.analysis.summary.live_heap_max_mib)}"
+    highest = f"max {mib(report.analysis.summary.live_heap_max_mib)}"
+    most = f"median; {highest}"
     process = report.subject
     if "live_heap" not in report.analysis.levels or process is None:
         return most
@@ -348,7 +349,7 @@ def _growth(report: Report) -> str:
     several = len(report.analysis.tables["processes"]) > 1
     if growth is None:
         # Of the other processes it would be a guess.
-        return most if several else f"{most}; no significant growth"
+        return most if several else f"{highest}; no significant growth"
     if not growth.is_lasting:
         return most
     grows = rate_of_growth(growth.mib_per_h, growth.low, growth.high)
