@@ -285,7 +285,7 @@ def _why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
     if not cycles["assist_cpu_ms"].count():
         # A frame that someone made may have no times either, and then no format.
         if not cycles["start_s"].count() and cycles["format"].count():
-            return "Go 1.4 and earlier print no CPU times, so nothing can be predicted"
+            return "Go 1.4 and earlier print no CPU times"
         return "the cycles have no CPU times for marking"
     forced = int(cycles["forced"].sum())
     if 2 * forced > len(cycles):

@@ -204,8 +204,8 @@ def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, st
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
     if aim == "balanced" and cpu < least_cpu:
         return None, (
-            f"GC CPU is {100 * cpu:.2g} % in steady cycles ({100 * idle:.2g} % with idle "
-            f"marking), below {100 * least_cpu:.0f} %"
+            f"GC CPU is {100 * cpu:.2g} % in steady cycles, below {100 * least_cpu:.0f} % "
+            f"({100 * idle:.2g} % with idle marking)"
         )
     usual = [each for each in scored if each["rule"] != "ballast"]
     if not usual:
