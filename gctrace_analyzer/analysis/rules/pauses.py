@@ -97,6 +97,10 @@ def _long_pauses(
     text = f"The program stops for up to {shown[1]} {which}; {tail}."
     if len(values) == 1:
         text = f"The program stops once, for {shown[1]}, {which}."
+    headline = f"Every request in flight stops for up to {shown[1]} {which}{_share(facts)}."
+    is_single = int((values > t.stw_single_ms).sum()) == 1 and not _share(facts)
+    if is_single and facts.cycles["stw_sweep_term_ms"].count():
+        headline = f"One pause {which} stopped every request in flight for {shown[1]}."
     yield Evidence(
         severity,
         text,
@@ -109,7 +113,7 @@ def _long_pauses(
         },
         examples=example_lines(facts.cycles, column),
         advice=advice,
-        headline=f"Every request in flight stops for up to {shown[1]} {which}{_share(facts)}.",
+        headline=headline,
     )
 
 
