@@ -119,7 +119,7 @@ class Report:
             return [format.duration(covered), f"{several:,} processes"]
         if sum_s is None:
             return []
-        return [f"{several:,} processes, {format.duration(sum_s)} in total"]
+        return [f"{format.duration(sum_s)} in total of {several:,} processes"]
 
     def _begin(self) -> list[str]:
         begins = self.analysis.started_at.values()

@@ -26,6 +26,8 @@ def lines(report: Report) -> Iterator[Line]:
     yield from verdict_lines(report)
     if report.analysis.summary.cycles or report.analysis.by_dumps:
         yield ()
+        if of_all := overview.of_all(report):
+            yield ((f"{of_all}", "bold"),)
         for figure in overview.state(report):
             yield _figure(report, figure)
     yield from _findings(report)

@@ -10,7 +10,9 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.present import markdown
 from gctrace_analyzer.present.html import ranges, tables
+from gctrace_analyzer.present.html import report as page
 from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.methodology import methodology
 from gctrace_analyzer.present.plots.accessor import on
@@ -141,7 +143,7 @@ def test_without_a_common_clock_the_first_line_says_that_times_are_added_up() ->
     texts = ["\n".join(records(count)) + "\n" for count in (30, 20)]
     report = read_text("".join(texts)).report()
     assert report.analysis.covered_s is None
-    assert "2 processes, 50 s in total" in report.facts
+    assert "50 s in total of 2 processes" in report.facts
     one = read_text(texts[0]).report()
     assert "30 s" in one.facts
     assert not any("process" in each for each in one.facts)
@@ -387,3 +389,15 @@ def test_the_place_of_a_kill_and_the_growth_of_the_live_heap_fit_80_columns() ->
     assert "max 87.0 MiB; no significant growth" in steady
     for lines in (text.splitlines(), steady.splitlines()):
         assert max(map(len, lines[1:])) <= 80
+
+
+def test_figures_of_all_processes_say_so(small_problem: Run) -> None:
+    """The verdict has 54 % of GC CPU of one process, the figures 3.5 % of both."""
+    report = small_problem.report()
+    assert "54 % of the CPU" in plain(report)
+    assert "\nAll 2 processes together\n  GC CPU         3.5 %" in plain(report)
+    assert "| Figure (all 2 processes together) |" in markdown.dumps(report)
+    assert ">All 2 processes together<" in page.dumps(report)
+    assert ">All 2 processes together<" in small_problem._repr_html_()
+    one = gca.read(STEADY).report()
+    assert not any("processes together" in text for text in (plain(one), page.dumps(one)))

@@ -113,6 +113,13 @@ def state(report: Report) -> list[Figure]:
     return figures
 
 
+def of_all(report: Report) -> str:
+    """Returns that the headline figures are of all processes; empty if there is only one."""
+    several = len(report.analysis.tables["processes"])
+    has_figures = report.analysis.summary.cycles or report.analysis.by_dumps
+    return f"All {several:,} processes together" if several > 1 and has_figures else ""
+
+
 def about_cycles(report: Report) -> Iterator[Table]:
     """Yields the tables about cycles in the order of every report; none without cycles."""
     if report.analysis.summary.cycles:
