@@ -490,7 +490,8 @@ def limit_sets_most_goals(metrics: pl.DataFrame) -> bool:
 
     While a heap fills, GOGC may set many goals in a moment.
     """
-    setter, time = pl.col("goal_set_by"), pl.col("start_s") - before("start_s")
+    # Times of the next process begin again.
+    setter, time = pl.col("goal_set_by"), pl.col("start_s").diff().clip(lower_bound=0)
     of_limit, timed = setter == "memory-limit", time.filter(setter.is_not_null())
     most = 2 * of_limit.sum() > setter.count()
     long = 3 * time.filter(of_limit).sum() > 2 * timed.sum()
