@@ -17,6 +17,7 @@ from gctrace_analyzer.advise.metrics.model import (
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.present_setting import given_setting
 from gctrace_analyzer.advise.recommend import recommend
+from gctrace_analyzer.advise.subject import advised_process
 from gctrace_analyzer.advise.whatif import CURVE, trade_off
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
@@ -73,6 +74,12 @@ class Advice:
             return None
         # Printed sizes are truncated to MiB; the measured one is in the middle of the range.
         return least, float(math.floor(measured.marked_live_max))
+
+    @property
+    def highest_live_mib(self) -> float | None:
+        """The largest live heap of the process, also of its start-up and in forced cycles."""
+        process = advised_process(self._analysis)
+        return None if process is None else self._analysis.summary_of(process).live_heap_max_mib
 
     @cached_property
     def recommendations(self) -> pl.DataFrame:

@@ -26,7 +26,7 @@ from gctrace_analyzer.advise.present_setting import (
     present_setting,
     show_no_gogc,
 )
-from gctrace_analyzer.advise.subject import advised_process, which_process
+from gctrace_analyzer.advise.subject import advised_process, other_cause, which_process
 from gctrace_analyzer.analysis.cycles import limit_sets_most_goals, of_process
 from gctrace_analyzer.analysis.gogc_levels import last_level
 from gctrace_analyzer.analysis.settings import go_version
@@ -100,6 +100,7 @@ class Baseline:
         model: the load, ready for predictions; None if there is no load.
         factors: factor on the width of the intervals, by quantity.
         evidence: other logs of the same program, at other settings.
+        other_cause: what to mend before GC CPU shows what another setting saves; None: nothing.
     """
 
     load: Load | None
@@ -114,6 +115,7 @@ class Baseline:
     model: Model | None = None
     factors: Mapping[str, float] = field(default_factory=lambda: FACTORS)
     evidence: tuple[Baseline, ...] = ()
+    other_cause: str | None = None
 
     @classmethod
     def from_analysis(cls, analysis: Analysis, constants: Constants = CONSTANTS) -> Baseline:
@@ -183,6 +185,7 @@ class Baseline:
             growth,
             _span_s(steady),
             model,
+            other_cause=other_cause(analysis, process),
         )
         return _about_thrashing(baseline)
 
@@ -282,7 +285,7 @@ def _why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
     if not cycles["assist_cpu_ms"].count():
         # A frame that someone made may have no times either, and then no format.
         if not cycles["start_s"].count() and cycles["format"].count():
-            return "Go 1.4 and earlier print no CPU times, so nothing can be predicted"
+            return "Go 1.4 and earlier print no CPU times"
         return "the cycles have no CPU times for marking"
     forced = int(cycles["forced"].sum())
     if 2 * forced > len(cycles):

@@ -182,8 +182,8 @@ class Side:
 
     @property
     def load_is_given(self) -> bool:
-        """False if the program is CPU-bound: its allocation rate is then a result."""
-        return self.baseline.load is None or self.baseline.load.cpu_bound <= 0.5
+        """False if the program is surely CPU-bound: its allocation rate is then a result."""
+        return self.baseline.load is None or not self.baseline.load.is_surely_bound
 
     @property
     def has_fixed_rate(self) -> bool:

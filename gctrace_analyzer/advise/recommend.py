@@ -142,7 +142,7 @@ def _best(
         return None, "no other setting fits"
     if (longer := _longer(scored, present, baseline)) is not None:
         return longer, ""
-    best, reason = scored[0], ""
+    best = scored[0]
     if not _fits(present, baseline):
         best["why"] += (
             f"; the present peak of {present['memory_peak_mib']:,.0f} MiB does not fit into "
@@ -151,19 +151,14 @@ def _best(
         return _towards(best, target), ""
     if present["thrash"] == "certain":
         return _towards(best, target), ""
-    if target is not None:
-        now = present["gc_cpu_share"]
-        if now > target and best["gc_cpu_share"] < now:
-            return _towards(best, target), ""
-        reason = (
-            f"GC CPU is {100 * now:.2g} %, within the target"
-            if now <= target
-            else "no other setting has less GC CPU"
-        )
+    if baseline.other_cause is not None and aim == "balanced":
+        found, reason = None, baseline.other_cause
+    elif target is not None:
+        found, reason = _to_target(best, present, target)
     else:
         found, reason = _worth_it(scored, present, aim)
-        if found is not None:
-            return found, ""
+    if found is not None:
+        return found, ""
     guard = _guard(scored, present, baseline)
     if guard is not None:
         guard["why"] = (
@@ -189,6 +184,16 @@ def _towards(best: Row, target: float | None) -> Row:
     return best
 
 
+def _to_target(best: Row, present: Row, target: float) -> tuple[Row | None, str]:
+    """Returns the setting if the present one is above the target of GC CPU, else why not."""
+    now = present["gc_cpu_share"]
+    if now <= target:
+        return None, f"GC CPU is {100 * now:.2g} %, within the target"
+    if best["gc_cpu_share"] < now:
+        return _towards(best, target), ""
+    return None, "no other setting has less GC CPU"
+
+
 def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, str]:
     """Returns the setting whose gain is certain and worth a change, or why none is.
 
@@ -199,8 +204,8 @@ def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, st
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
     if aim == "balanced" and cpu < least_cpu:
         return None, (
-            f"GC CPU is {100 * cpu:.2g} % in steady cycles ({100 * idle:.2g} % with idle "
-            f"marking), below {100 * least_cpu:.0f} %"
+            f"GC CPU is {100 * cpu:.2g} % in steady cycles, below {100 * least_cpu:.0f} % "
+            f"({100 * idle:.2g} % with idle marking)"
         )
     usual = [each for each in scored if each["rule"] != "ballast"]
     if not usual:

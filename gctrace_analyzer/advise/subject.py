@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.rules.finding import percent
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -35,6 +37,12 @@ CURED_BY_SETTINGS = frozenset(
 GROWS = "GC021"
 """The finding that the live heap grows: settings gain time."""
 
+_TOO_MANY_PROCS = frozenset(["GC012", "GC013"])
+"""Findings that GOMAXPROCS is above the CPUs or the quota."""
+
+_STOPS = frozenset(["GC001", "GC009", "GC010", "GC043"])
+"""Findings that pauses may be the cause of, or that are the cause of long pauses."""
+
 
 def root_cause(findings: Iterable[Finding]) -> Finding | None:
     """Returns the worst finding that no other one explains; None if nothing needs action."""
@@ -55,6 +63,34 @@ def advised_process(analysis: Analysis) -> int | None:
     if root is None or root.process is None:
         return longest
     return root.process if root.id in CURED_BY_SETTINGS | {GROWS} else longest
+
+
+def process_of_verdict(analysis: Analysis) -> int | None:
+    """Returns the process that the verdict is about; None if it is about all of them."""
+    root = root_cause(analysis.findings)
+    return None if root is None else root.process
+
+
+def other_cause(analysis: Analysis, process: int | None) -> str | None:
+    """Returns the cause of a high GC CPU that comes before GOGC and the memory limit, if any.
+
+    The verdict leads to it. Until it is mended, GC CPU does not show what another setting saves.
+    """
+    root = root_cause(analysis.findings)
+    if root is None or process is None or root.process not in (process, None):
+        return None
+    if root.id in _TOO_MANY_PROCS:
+        return (
+            "while GOMAXPROCS is above the CPUs, threads that wait for one count as GC CPU: set "
+            "GOMAXPROCS first"
+        )
+    stopped = analysis.summary_of(process).stopped_gc_share or 0.0
+    if root.id in _STOPS and stopped > analysis.thresholds.stopped_gc_share:
+        return (
+            f"pauses take {percent(stopped)} of the CPU time of GC: find out first why they are so "
+            "long"
+        )
+    return None
 
 
 def which_process(analysis: Analysis, process: int) -> Iterator[str]:

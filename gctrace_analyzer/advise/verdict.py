@@ -313,9 +313,16 @@ def _raise_limit(advice: Advice, *, runs_all_the_time: bool = True) -> str:
     outside = least - times * largest
     return (
         f"Raise GOMEMLIMIT to at least {least:,.0f} MiB{more}{room} ({times:g} × the largest "
-        f"live heap of {largest:,.0f} MiB, and about {outside:,.0f} MiB outside the heap), or "
+        f"live heap of {largest:,.0f} MiB{_in_steady(largest, advice)}, and about "
+        f"{outside:,.0f} MiB outside the heap), or "
         f"keep less in memory.{rarer}"
     )
+
+
+def _in_steady(largest: float, advice: Advice) -> str:
+    """Returns which cycles the largest live heap is of, if that of the figures is higher."""
+    highest = advice.highest_live_mib
+    return " in steady cycles" if highest is not None and highest > largest else ""
 
 
 def _advised(advice: Advice) -> dict[str, Any] | None:

@@ -217,6 +217,26 @@ class Analysis:
         return dict(rows.iter_rows())
 
     @cached_property
+    def covered_s(self) -> float | None:
+        """The time from the begin to the end of the log; None if processes have no common clock.
+
+        Of processes that ran at the same time it is far less than the sum of their times.
+        """
+        if len(self.log.tables["processes"]) < 2:
+            return self.summary.span_s
+        rows = self.durations
+        length_s = pl.col("end_s") - pl.col("start_s")
+        end = pl.col("wall_time") + pl.duration(microseconds=length_s * 1e6)
+        # The first cycle of a process counts from its start.
+        begin = end - pl.duration(microseconds=pl.col("elapsed_s").fill_null(length_s) * 1e6)
+        if self.by_dumps:
+            begin, end, rows = pl.col("begin_at"), pl.col("end_at"), self.dumps.detailed
+        first, last, known = rows.select(
+            begin.min().alias("first"), end.max().alias("last"), begin.is_not_null().all()
+        ).row(0)
+        return (last - first).total_seconds() if known and None not in (first, last) else None
+
+    @cached_property
     def worst_cycles(self) -> pl.DataFrame:
         """The cycles that cost the program most time, by pauses and mark assists."""
         return pauses_of.worst_cycles(self.corrected, WORST_CYCLES)
@@ -291,9 +311,13 @@ class Analysis:
     def _notes(self) -> Iterator[str]:
         if self.overlap is not None:
             yield self.overlap.sentence
-        version = contradicted_version(self._given, self.log.tables["processes"])
-        if version is not None:
-            yield version
+        if self.ignored_version is not None:
+            yield self.ignored_version
+
+    @property
+    def ignored_version(self) -> str | None:
+        """A sentence if the Go version that was given cannot be that of the log, else None."""
+        return contradicted_version(self._given, self.log.tables["processes"])
 
     @cached_property
     def per_process(self) -> tuple[tuple[dict[str, Any], Summary], ...]:

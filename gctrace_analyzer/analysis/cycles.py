@@ -425,6 +425,7 @@ def _signs(thresholds: Thresholds) -> list[pl.Expr]:
         _fits(thresholds).alias("_fits"),
         constant.alias("_constant"),
         stepped.alias("_stepped"),
+        gogc_levels.capped_gogc(thresholds).alias("_capped"),
     ]
 
 
@@ -435,8 +436,17 @@ def _inferred_gogc() -> list[pl.Expr]:
     """
     own = pl.coalesce("_median", "_any_median")
     stepped = pl.col("_stepped") & ~pl.col("_constant")
-    gogc = pl.when("_fits").then(own).when(stepped).then("_top").otherwise("_median")
-    known = pl.col("_fits") | pl.col("_constant") | stepped
+    capped = pl.col("_capped").is_not_null() & ~pl.col("_fits")
+    gogc = (
+        pl.when(capped)
+        .then("_capped")
+        .when("_fits")
+        .then(own)
+        .when(stepped)
+        .then("_top")
+        .otherwise("_median")
+    )
+    known = pl.col("_fits") | pl.col("_constant") | stepped | capped
     return [gogc.alias("_gogc"), known.fill_null(value=False).alias("_gogc_known")]
 
 
@@ -488,6 +498,13 @@ def goal_setters(metrics: pl.DataFrame) -> dict[str, int]:
 
 
 def limit_sets_most_goals(metrics: pl.DataFrame) -> bool:
-    """Returns True if the memory limit set most of the goals whose setter is known."""
-    setters = goal_setters(metrics)
-    return 2 * setters.get("memory-limit", 0) > sum(setters.values())
+    """Returns whether the memory limit set most of the known goals, or two thirds of the time.
+
+    While a heap fills, GOGC may set many goals in a moment.
+    """
+    # Times of the next process begin again.
+    setter, time = pl.col("goal_set_by"), pl.col("start_s").diff().clip(lower_bound=0)
+    of_limit, timed = setter == "memory-limit", time.filter(setter.is_not_null())
+    most = 2 * of_limit.sum() > setter.count()
+    long = 3 * time.filter(of_limit).sum() > 2 * timed.sum()
+    return bool(metrics.select(most | long).item())

@@ -48,6 +48,9 @@ _FOLLOWS = 0.7
 """Correlation of goals and live heaps. Measured in the same runs: at least 0.82 with GOGC, at most
 0.5 under a limit that explains the goals as well to twice the truncation."""
 
+_CEILING_SHARE = 0.03
+"""Share of the highest goal. What a memory limit leaves to the heap varies with other memory."""
+
 _SMOOTH_CYCLES = 5
 """The median of this many cycles has no outliers, and steps stay where they are."""
 
@@ -153,6 +156,31 @@ def contradict_gogc() -> pl.Expr:
     return enough & (far | ((miss.quantile(0.9) > usual) & ~together))
 
 
+def capped_gogc(thresholds: Thresholds) -> pl.Expr:
+    """Returns the GOGC of a process whose goals follow it up to a ceiling, else null.
+
+    The ceiling is a memory limit that leaves the same to the heap however large the live heap is:
+    goals near the highest one have live heaps that differ, and under the GOGC of the other goals
+    all of them would be higher. Null for small heaps, whose goals may be of either. Needs
+    `_any_gogc`, `heap_goal_mib`, `stacks_mib` and `_live`.
+    """
+    effective, goal, live = pl.col("_any_gogc"), pl.col("heap_goal_mib"), pl.col("_live")
+    highest = goal.filter(effective.is_not_null()).max()
+    is_near = goal >= highest - pl.max_horizontal(1.0, _CEILING_SHARE * highest)
+    at, below = effective.is_not_null() & is_near, effective.is_not_null() & ~is_near
+    gogc = effective.filter(below).median()
+    follows = explains_goals(gogc, miss_mib(effective, gogc).filter(below))
+    live_at = live.filter(at)
+    varies = live_at.max() >= (1 + _FEW_RANGE) * live_at.min()
+    would_be_higher = live_at.min() * (1 + gogc / 100) >= highest - (2 + gogc / 100)
+    lowered = effective.filter(at).median() < _LOWERED * gogc
+    enough = (at.sum() >= 2 * FEW_CYCLES) & (below.sum() >= FEW_CYCLES)
+    enough &= live_at.max() >= thresholds.gogc_min_live_mib
+    # There was no memory limit before Go 1.19.
+    enough &= pl.col("stacks_mib").count() > 0
+    return pl.when(enough & follows & varies & would_be_higher & lowered).then(gogc)
+
+
 def is_better(miss: pl.Expr, constant_miss: pl.Expr, times: int = 3) -> pl.Expr:
     """Returns whether one GOGC explains goals far better than a constant goal does."""
     return constant_miss.median() >= times * pl.max_horizontal(miss.median(), pl.lit(1 / 3))
@@ -160,6 +188,8 @@ def is_better(miss: pl.Expr, constant_miss: pl.Expr, times: int = 3) -> pl.Expr:
 
 def numbered(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     """Returns the cycles with `level`, the number of the level that each belongs to.
+
+    `is_outlier` is true for those that are far from the others around them.
 
     A level ends where the effective GOGC moves by more than `level_jump` and more than the
     truncation of goal and live heap to MiB explains.
@@ -184,7 +214,8 @@ def numbered(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
         thresholds.level_jump * before.abs(), rounding(smooth, pl.col("live_mib"))
     )
     level = within(jump.fill_null(value=False).cum_sum())
-    return without(smoothed.with_columns(level=level), "_smooth")
+    off = (pl.col("gogc") - smooth).abs() > thresholds.level_jump * smooth.abs()
+    return without(smoothed.with_columns(level=level, is_outlier=off), "_smooth")
 
 
 def steady(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
@@ -212,7 +243,7 @@ def steady(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     )
     if len(known) < 2 * FEW_CYCLES:
         return pl.DataFrame()
-    rows, gogc = numbered(known, t), pl.col("gogc")
+    rows, gogc, outlier = numbered(known, t), pl.col("gogc"), pl.col("is_outlier")
     if not rows["level"].max():
         return pl.DataFrame()
     return (
@@ -220,7 +251,10 @@ def steady(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
         .agg(
             gogc=gogc.median(),
             count=pl.len(),
-            spread=gogc.std(),
+            # Next to a long level, one or two cycles of another GOGC are part of it.
+            spread=pl.when(outlier.sum() < _FEWEST)
+            .then(gogc.filter(~outlier).std())
+            .otherwise(gogc.std()),
             first_gc=pl.col("gc_num").first(),
             last_gc=pl.col("gc_num").last(),
             unclear=pl.col("goal_set_by").null_count() * 2 > pl.len(),

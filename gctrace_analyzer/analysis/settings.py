@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, fields
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -372,7 +373,7 @@ def _of_kill(kill: dict[str, Any], tables: Mapping[str, pl.DataFrame]) -> dict[s
     limit = kill["limit_bytes"]
     if kill["scope"] != "memcg" or not limit or not match_process(kill, tables["processes"]):
         return {}
-    where = f"OOM kill, {kill['source']}:{kill['line_no']}"
+    where = f"OOM kill, {PurePath(str(kill['source'])).name}:{kill['line_no']}"
     found = {"container_limit_mib": Known(limit / MIB, where)}
     if kill["pid"] is None:
         # The victim is one of the tasks, and nobody knows which.

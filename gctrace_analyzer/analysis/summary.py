@@ -83,6 +83,12 @@ class Summary:
             return False
         return self.gc_interval_p50_ms < _IN_BURSTS * 1000 / self.gc_per_s
 
+    @property
+    def stopped_gc_share(self) -> float | None:
+        """The share of GC CPU that pauses take, in which all CPUs count; None if unknown."""
+        share = ratio(self.stw_share, self.gc_cpu_share)
+        return None if share is None else min(share, 1.0)
+
     def to_dict(self) -> dict[str, Any]:
         """Returns the figures by name, ready for JSON."""
         lists = {"warnings": list(self.warnings), "estimated": list(self.estimated)}

@@ -119,6 +119,9 @@ class Thresholds:
     pause_correlation: float = 0.3
     """Rank correlation. Below this a quantity does not explain the length of the pauses."""
 
+    stopped_gc_share: float = 0.5
+    """Share of GC CPU. If pauses take most of it, a higher GOGC does not remove the cause."""
+
     stopped_min_ms: float = 0.05
     """Milliseconds. In shorter pauses, rounding hides how many processors were stopped."""
 
@@ -145,8 +148,7 @@ class Thresholds:
     """Quantile. A goal missed by one cycle in twenty is not chance."""
 
     no_goal_share: float = 0.5
-    """Share of cycles without a heap goal. If more than half have none, GOGC is off by setting
-    and not only for a phase."""
+    """Share of cycles without a heap goal. If more have none, GOGC is off for the whole run."""
 
     gogc_min_live_mib: float = 20.0
     """MiB. Below this, the rounding of sizes to whole MiB moves the effective GOGC by more than
@@ -170,8 +172,7 @@ class Thresholds:
     """Cycles. Fewer do not show that GOGC was changed or that a memory limit sets the goal."""
 
     level_jump: float = 0.15
-    """Relative change of the effective GOGC from one cycle to the next. Smaller changes are
-    rounding."""
+    """Relative change of the effective GOGC between two cycles. Smaller changes are rounding."""
 
     level_spread: float = 0.1
     """Relative standard deviation of the effective GOGC. Above it the cycles do not form a

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.advise.baseline import Baseline
     from gctrace_analyzer.present.table import Line
     from gctrace_analyzer.run import Run
 
@@ -85,6 +86,12 @@ def labelled(sentences: Iterable[tuple[str, str]]) -> Iterator[Line]:
             yield ((f"  {'' if index else label:<{_LABEL}}", "bold"), (text, ""))
 
 
+def notes(run: Run) -> Iterator[tuple[str, str]]:
+    """Yields labelled sentences on options that do not fit the input."""
+    if (ignored := run.analysis.ignored_version) is not None:
+        yield "Note", ignored
+
+
 def basis(run: Run, rows: pl.DataFrame, evidence: Sequence[Run] = ()) -> Iterator[Line]:
     """Yields lines that say which measurements the predictions start from."""
     from gctrace_analyzer.present.sections import advice
@@ -92,13 +99,23 @@ def basis(run: Run, rows: pl.DataFrame, evidence: Sequence[Run] = ()) -> Iterato
     baseline = run.advice.baseline
     if baseline.load is None:
         return
+    # Without a prediction of GC CPU, the load does not matter.
+    load = "" if baseline.refused else f"{_load(baseline)}, "
     text = (
-        f"Predicted from {advice.as_text(baseline.now)}, {_LOADS[baseline.load_model]}, "
+        f"Predicted from {advice.as_text(baseline.now)}, {load}"
         f"{baseline.load.cycles} steady cycles{_also(evidence)}; 80 % intervals"
         f"{advice.horizon_text(rows)}."
     )
     for line in wrap(text, width() - 4):
         yield ((f"  {line}", "dim"),)
+
+
+def _load(baseline: Baseline) -> str:
+    """Returns the kind of the load; that the CPU limits a program is certain only if proven."""
+    load = baseline.load
+    if baseline.load_model == "cpu-bound" and load is not None and not load.is_surely_bound:
+        return "a load that seems to be CPU-bound"
+    return _LOADS[baseline.load_model]
 
 
 def _also(evidence: Sequence[Run]) -> str:

@@ -22,6 +22,7 @@ from gctrace_analyzer.cli.predictions import (
     basis,
     labelled,
     missing,
+    notes,
     read_separately,
     write_rows,
 )
@@ -135,10 +136,12 @@ def _lines(log: Run, rows: pl.DataFrame, evidence: list[Run]) -> Iterator[Line]:
         yield ()
         for text in _refusal(log):
             yield ((text, ""),)
+        yield from labelled(notes(log))
         return
     shown = advice.advice(rows)
     yield from table(shown)
     yield from labelled(advice.reasons(rows, baseline.warnings))
+    yield from labelled(notes(log))
     yield from labelled(("Ballast", text) for text in advice.ballast_notes(baseline, rows))
     yield from basis(log, rows, evidence)
     if shown is not None:

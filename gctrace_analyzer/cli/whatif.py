@@ -19,6 +19,7 @@ from gctrace_analyzer.cli.predictions import (
     basis,
     labelled,
     missing,
+    notes,
     read_separately,
     write_rows,
 )
@@ -139,6 +140,7 @@ def _sentences(log: Run, rows: pl.DataFrame) -> Iterator[tuple[str, str]]:
         yield "–", why
     if needed is not None:
         yield "▸", needed[1]
+    yield from notes(log)
     for text in log.advice.baseline.warnings:
         yield "Note", text
     for setting in map(advice.setting_of, rows.iter_rows(named=True)):

@@ -35,7 +35,9 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"\n{escaped(settings)}"
     if report.analysis.summary.cycles or report.analysis.by_dumps:
         state = [(f.label, f.value, f.note, f.level) for f in overview.state(report)]
-        yield from table(overview.Table(("Figure", "value", "", "verdict"), "lrll", state))
+        of_all = overview.of_all(report)
+        head = f"Figure ({of_all[0].lower()}{of_all[1:]})" if of_all else "Figure"
+        yield from table(overview.Table((head, "value", "", "verdict"), "lrll", state))
     yield from _findings(report)
     if report.advice.is_available:
         yield from _advice(report)

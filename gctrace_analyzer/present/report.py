@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.advise.subject import process_of_verdict
 from gctrace_analyzer.advise.verdict import Verdict, verdict
 from gctrace_analyzer.present import format
 from gctrace_analyzer.units import cpus_text
@@ -54,6 +55,12 @@ class Report:
         """Whether GC is the problem, and what to do; None if the input shows neither."""
         return verdict(self.analysis, self.advice)
 
+    @property
+    def subject(self) -> int | None:
+        """The process that the verdict is about, else the one with the most cycles."""
+        process = process_of_verdict(self.analysis)
+        return self.analysis.longest_process if process is None else process
+
     def moment(self, process: int | None, seconds: float, *, in_ms: bool = False) -> str:
         """Formats a time since the start of a process: by the clock if the input has one."""
         begin = None if process is None else self.analysis.started_at.get(process)
@@ -81,14 +88,13 @@ class Report:
     @property
     def facts(self) -> list[str]:
         """The parts of the first line: input, Go version, processors, time span, cycles."""
-        summary = self.analysis.summary
         procs = [str(number) for number in self.analysis.procs]
         return [
             self.title,
             *([go] if (go := self.analysis.go_versions) else []),
             *([f"{'–'.join(procs)} procs" if procs != ["1"] else "1 proc"] if procs else []),
             *self._cpus(procs),
-            *([format.duration(summary.span_s)] if summary.span_s is not None else []),
+            *self._time(),
             *self._begin(),
             self._counted,
         ]
@@ -99,6 +105,21 @@ class Report:
         if cpus is None or len(procs) != 1 or round(cpus, 2) == int(procs[0]):
             return []
         return [cpus_text(cpus)]
+
+    def _time(self) -> list[str]:
+        """Returns how long the log is, and how many processes it has if there are several.
+
+        Where they have no common clock, only the sum of their times is known.
+        """
+        several = len(self.analysis.tables["processes"])
+        covered, sum_s = self.analysis.covered_s, self.analysis.summary.span_s
+        if several < 2:
+            return [] if covered is None else [format.duration(covered)]
+        if covered is not None:
+            return [format.duration(covered), f"{several:,} processes"]
+        if sum_s is None:
+            return []
+        return [f"{format.duration(sum_s)} in total of {several:,} processes"]
 
     def _begin(self) -> list[str]:
         begins = self.analysis.started_at.values()

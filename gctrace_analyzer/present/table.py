@@ -49,7 +49,8 @@ def table(shown: Table | None, *, verdict: int | None = None) -> Iterator[Line]:
     """Yields a table line by line; nothing if it has no rows.
 
     Columns are as wide as their cells. The last column is shortened to the width of the
-    terminal if it holds positions in files, whose ends are the most useful part.
+    terminal if it holds positions in files, whose ends are the most useful part. Where a name in
+    the first column leaves no room for the others, they follow on the next line.
 
     Args:
         shown: the table.
@@ -64,10 +65,16 @@ def table(shown: Table | None, *, verdict: int | None = None) -> Iterator[Line]:
     has_positions = ":" in shown.rows[0][-1]
     widths[-1] = min(widths[-1], room) if has_positions else widths[-1]
     gap = "  " if widths[-1] <= room else " "
+    rest = sum(widths[1:]) + len(gap) * len(widths[1:])
+    widths[0] = min(widths[0], max(width() - rest, len(shown.head[0])))
     yield ()
     yield (("".join(_cells(shown.head, widths, shown.align, gap)), "bold"),)
     for row in shown.rows:
-        fitted = _cells(("  " + row[0], *row[1:]), widths, shown.align, gap)
+        name = "  " + row[0]
+        if len(name) > widths[0]:
+            yield ((name, ""),)
+            name = ""
+        fitted = _cells((name, *row[1:]), widths, shown.align, gap)
         yield tuple(
             (cell, VERDICT_STYLES.get(row[column], "") if column == verdict else "")
             for column, cell in enumerate(fitted)

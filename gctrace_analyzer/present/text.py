@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.present.table import Line
 
+_LEAST_PLACE = 8
+"""Columns. Less of a position in a file is of no use."""
+
 _VERDICT = {"ok": "green", "warn": "yellow", "bad": "bold red"}
 
 
@@ -23,6 +26,8 @@ def lines(report: Report) -> Iterator[Line]:
     yield from verdict_lines(report)
     if report.analysis.summary.cycles or report.analysis.by_dumps:
         yield ()
+        if of_all := overview.of_all(report):
+            yield ((f"{of_all}", "bold"),)
         for figure in overview.state(report):
             yield _figure(report, figure)
     yield from _findings(report)
@@ -106,7 +111,11 @@ def advice_lines(report: Report) -> Iterator[Line]:
 def _problem(each: findings.Problem, *, advises: bool) -> Iterator[Line]:
     head = f"  {each.name}"
     style = _VERDICT[each.severity]
-    right = f"{each.when}  {each.place}".rstrip()
+    room = width() - len(head) - len(each.id) - len(each.when) - 6
+    place = each.place
+    if len(place) > room:
+        place = "…" + place[1 - room :] if room > _LEAST_PLACE else ""
+    right = f"{each.when}  {place}".rstrip()
     yield (
         (head, style),
         (f"  {each.id}", "dim"),
@@ -161,10 +170,12 @@ def _figure(report: Report, figure: overview.Figure) -> Line:
         if figure.trend and len(report.analysis.trend)
         else []
     )
-    note = f"{sparkline(trend)}  {figure.note}" if trend else figure.note
     left = f"  {figure.label:<11}"
     value = f"{figure.value:>9}  "
     room = width() - len(left) - len(value) - 5
+    note = f"{sparkline(trend)}  {figure.note}" if trend else figure.note
+    if len(note) > room:
+        note = figure.note
     return (
         (left, ""),
         (value, "bold"),

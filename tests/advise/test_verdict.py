@@ -10,7 +10,7 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.verdict import _began_late, _costs, verdict
 from gctrace_analyzer.testing import read_text
-from tests.conftest import SAMPLES
+from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.facts import log_of
 
 if TYPE_CHECKING:
@@ -100,3 +100,17 @@ def test_what_gc_costs_as_far_as_it_is_known() -> None:
         "the longest pause took 2.0 ms",
     ]
     assert list(_costs(replace(unknown, gc_per_s=None, stw_max_ms=None))) == []
+
+
+def test_the_largest_live_heap_of_an_advice_is_that_of_the_figures_or_says_of_what_it_is() -> (
+    None
+):
+    """The start-up marked 32 MiB, steady cycles at most 31."""
+    run = gca.read(CORPUS / "gctrace" / "go1.27-near-limit" / "run.log")
+    verdict = run.report().verdict
+    assert run.summary().live_heap_max_mib == 32
+    assert verdict is not None
+    assert "(1.5 × the largest live heap of 31 MiB in steady cycles, and" in verdict.action
+    tight = gca.read(CORPUS / "gctrace" / "go1.26-thrash" / "run.log").report().verdict
+    assert tight is not None
+    assert "(1.25 × the largest live heap of 134 MiB, and" in tight.action

@@ -10,8 +10,9 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.cycles import goal_setters, limit_sets_most_goals
+from gctrace_analyzer.present.sections import overview
 from gctrace_analyzer.testing import read_text
-from tests.conftest import SAMPLES
+from tests.conftest import CORPUS, SAMPLES
 from tests.helpers import loads
 
 if TYPE_CHECKING:
@@ -146,6 +147,31 @@ def test_where_both_set_goals_each_is_recognised() -> None:
     assert found["memory-limit"] == pytest.approx(by_limit, abs=12)
 
 
+@pytest.mark.parametrize(("ceiling", "limited"), [(50, 9), (1000, 0)])
+def test_a_heap_that_fills_up_to_a_limit_shows_the_limit(ceiling: int, limited: int) -> None:
+    """GOGC=100 while the heap fills; then the goal stays, although the live heap still grows."""
+    lives = [1, 2, 3, 4, 5, 7, 9, 12, 15, 20, 26, 33, *[35] * 9]
+    found = setters(
+        lambda n: max(min(2 * lives[n - 2], ceiling), 4),
+        lambda n: lives[n - 1],
+        count=len(lives),
+    )
+    assert found.get("memory-limit", 0) == limited
+    assert found["gogc"] >= 6
+
+
+def test_a_real_program_that_fills_its_heap_up_to_a_limit_is_not_one_with_a_low_gogc() -> None:
+    """GOGC=100 and a limit of 64 MiB: the effective GOGC is 42, which nobody set."""
+    run = gca.read(CORPUS / "services/nsqd/gogc100-x1.4/run.log.gz")
+    counts = run.analysis.goal_set_by
+    assert (counts["gogc"], counts["memory-limit"]) == (9, 8)
+    refused = run.advice.baseline.refused
+    assert refused is not None
+    assert refused.startswith("an unknown memory limit sets the heap goal")
+    notes = {each.label: each.note for each in overview.state(run.report())}
+    assert notes["Heap goal"] == "set by GOGC and the memory limit; effective GOGC 42"
+
+
 def test_a_goal_of_4_mib_above_a_tiny_heap_is_the_minimum() -> None:
     assert setters(lambda n: 4, lambda n: 1 + n % 2) == {"heap-minimum": 59}
     assert "heap-minimum" not in setters(lambda n: 4, lambda n: 3)
@@ -155,7 +181,16 @@ def test_a_goal_of_4_mib_above_a_tiny_heap_is_the_minimum() -> None:
 def test_setters_are_counted_and_most_is_more_than_half() -> None:
     def frame(**counts: int) -> pl.DataFrame:
         values = [name.replace("_", "-") for name, n in counts.items() for _ in range(n)]
-        return pl.DataFrame({"goal_set_by": pl.Series([*values, None], dtype=pl.Categorical)})
+        setter = pl.Series([*values, None], dtype=pl.Categorical)
+        start = pl.Series(range(len(setter)), dtype=pl.Float64)
+        return pl.DataFrame(
+            {
+                "goal_set_by": setter,
+                "start_s": start,
+                "process": 0,
+                "gc_num": range(len(setter)),
+            }
+        )
 
     mixed = frame(gogc=3, memory_limit=5, heap_minimum=3)
     assert list(goal_setters(mixed).items()) == [
@@ -165,3 +200,10 @@ def test_setters_are_counted_and_most_is_more_than_half() -> None:
     assert not limit_sets_most_goals(frame(gogc=3, memory_limit=3))
     assert limit_sets_most_goals(frame(gogc=3, memory_limit=4))
     assert not limit_sets_most_goals(frame())
+    # GOGC sets many goals in a moment while a heap fills, and the limit those of the rest.
+    rarely = frame(gogc=6, memory_limit=4).with_columns(
+        start_s=pl.when(pl.col("start_s") < 6)
+        .then(pl.col("start_s") / 100)
+        .otherwise("start_s")
+    )
+    assert limit_sets_most_goals(rarely)

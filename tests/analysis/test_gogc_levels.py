@@ -33,7 +33,10 @@ def evidence_of_levels(run: gca.Run) -> str:
     ("log", "text"),
     [
         ("gogc-50-200-swinging", "The effective GOGC was 50, then 200."),
-        ("gogc-50-400-100-swinging", "The effective GOGC was 50, then 100."),
+        (
+            "gogc-50-400-100-swinging",
+            "The effective GOGC was 50, then 400 for 5 cycles, then 100.",
+        ),
     ],
 )
 def test_a_change_of_gogc_is_not_a_memory_limit(log: str, text: str) -> None:
@@ -86,6 +89,36 @@ def test_a_limit_that_ceases_to_set_the_goals_is_a_limit(log: str) -> None:
 def swinging(n: int) -> int:
     """A live heap between 60 and 70 MiB."""
     return 60 + abs(n % 20 - 10)
+
+
+@pytest.mark.parametrize(
+    ("middle", "text"),
+    [
+        (12, "100, then 400, then 50"),
+        (7, "100, then 400 for 7 cycles, then 50"),
+        (4, "100, then 400 for 4 cycles, then 50"),
+        # So few may be anything.
+        (2, "100, then 50"),
+    ],
+)
+def test_a_short_level_between_others_is_listed_with_its_cycles(middle: int, text: str) -> None:
+    levels = {1: 100, 61: 400, 61 + middle: 50}
+    log = log_of(140, live=swinging, goal=lambda n: goals(n, levels, swinging(n - 1)))
+    run = gca.testing.read_text(log)
+    assert evidence_of_levels(run) == f"The effective GOGC was {text}."
+    last = last_level(run.table("metrics"), run.analysis.gogc_levels(0), DEFAULT)
+    assert last is not None
+    assert last.gogc == pytest.approx(50, abs=1.5)
+    assert last.first_gc - (61 + middle) in (0, 1)
+
+
+def test_of_many_levels_the_last_one_is_listed() -> None:
+    levels = {1 + 20 * n: (50, 150)[n % 2] for n in range(8)}
+    log = log_of(160, live=swinging, goal=lambda n: goals(n, levels, swinging(n - 1)))
+    assert evidence_of_levels(gca.testing.read_text(log)) == (
+        "The effective GOGC was 50, then 150, then 50, then 150, then 50, then 2 other levels, "
+        "then 150."
+    )
 
 
 def counts_of(text: str) -> dict[str, int]:

@@ -599,6 +599,17 @@ def test_recommend_gives_the_rows_of_the_library(
     assert rows["why"].to_list() == expected["why"].to_list()
 
 
+@pytest.mark.parametrize("words", [["whatif"], ["recommend"], []])
+def test_a_go_version_that_never_printed_such_lines_is_named(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, STEADY, "--go-version", "1.5"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count("so Go 1.5, which was given, is ignored.") == 1
+    assert main([*words, STEADY, "--go-version", "1.26"]) == 0
+    assert "ignored" not in capsys.readouterr().out
+
+
 def test_recommend_and_whatif_use_the_facts_that_are_given(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

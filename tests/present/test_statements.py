@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.present import markdown
 from gctrace_analyzer.present.html import ranges, tables
+from gctrace_analyzer.present.html import report as page
+from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.methodology import methodology
 from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
@@ -16,9 +21,15 @@ from gctrace_analyzer.present.plots.figure import Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
 from gctrace_analyzer.present.sections import advice, evidence, findings, overview
 from gctrace_analyzer.present.table import joined, table
+from gctrace_analyzer.present.text import plain
+from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
+from tests.helpers.facts import log_of
+from tests.helpers.logs import AT, logfile, records
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gctrace_analyzer.run import Run
 
 STEADY = SAMPLES / "steady-go1.26.log"
@@ -79,6 +90,75 @@ def test_pauses_that_stop_a_varying_number_of_processors_show_no_number_of_cpus(
     assert run.summary().cpus == pytest.approx(procs)
     assert "GC012" not in run.findings()["id"].to_list()
     assert not any("fewer CPUs" in each for each in run.advice.baseline.warnings)
+
+
+@pytest.fixture(scope="module")
+def small_problem() -> Run:
+    """A healthy process with many cycles, and one with few that thrashes, in one log."""
+    healthy = log_of(120, every=0.5, background=1, assist=0)
+    thrashes = (CORPUS / "gctrace" / "go1.26-thrash" / "run.log").read_text()
+    return read_text(healthy + thrashes)
+
+
+def test_charts_show_the_process_that_the_verdict_is_about(small_problem: Run) -> None:
+    report = small_problem.report()
+    assert report.verdict is not None
+    assert report.verdict.sentence.startswith("Process 1: GOMEMLIMIT is too low")
+    assert report.analysis.longest_process == 0
+    axis = axis_of(report, bins=100)
+    assert axis.processes == (1,)
+    assert axis.cycles["process"].unique().to_list() == [1]
+    assert axis.notes == ("Process 1, which the verdict is about; 1 other is not drawn.",)
+    said = statements(report, axis.processes)
+    (mmu,) = (text for name, text in said.items() if name == "mmu-mmu")
+    assert mmu.startswith("Process 1: in the worst")
+
+
+def test_without_a_problem_charts_show_the_process_with_the_most_cycles() -> None:
+    healthy = [log_of(count, every=0.5, background=1, assist=0) for count in (40, 80, 30)]
+    report = read_text("".join(healthy)).report()
+    axis = axis_of(report, bins=100)
+    assert axis.processes == (1,)
+    assert axis.notes == ("Process 1, which has the most cycles; 2 others are not drawn.",)
+
+
+def test_processes_that_run_at_once_do_not_add_up_to_the_length_of_the_log(
+    tmp_path: Path,
+) -> None:
+    def line(pod: str, text: str) -> str:
+        second = float(text.partition("@")[2].partition("s")[0])
+        at = (AT + timedelta(seconds=second)).isoformat()
+        return json.dumps({"ts": at, "pod": pod, "log": text})
+
+    pods = [f"api-{number}" for number in range(4)]
+    rows = [line(pod, text) for text in records(20) for pod in pods]
+    path = logfile(tmp_path / "pods.jsonl", rows)
+    report = gca.read(path).report()
+    assert report.analysis.summary.span_s == pytest.approx(4 * 20, abs=0.5)
+    assert report.analysis.covered_s == pytest.approx(20, abs=0.5)
+    assert report.facts[3:5] == ["20 s", "4 processes"]
+
+
+def test_without_a_common_clock_the_first_line_says_that_times_are_added_up() -> None:
+    texts = ["\n".join(records(count)) + "\n" for count in (30, 20)]
+    report = read_text("".join(texts)).report()
+    assert report.analysis.covered_s is None
+    assert "50 s in total of 2 processes" in report.facts
+    one = read_text(texts[0]).report()
+    assert "30 s" in one.facts
+    assert not any("process" in each for each in one.facts)
+
+
+def test_charts_name_the_process_as_the_table_of_processes_does(tmp_path: Path) -> None:
+    logs = (log_of(40, every=0.5), (CORPUS / "gctrace/go1.26-thrash/run.log").read_text())
+    rows = [
+        {"log": line, "kubernetes": {"pod_name": pod, "container_name": "app"}}
+        for pod, text in zip(("api-a", "api-b"), logs, strict=True)
+        for line in text.splitlines()
+    ]
+    path = logfile(tmp_path / "pods.jsonl", [json.dumps(row) for row in rows])
+    axis = axis_of(gca.read(path).report(), bins=100)
+    assert axis.notes[0].startswith("Process 1 (api-b), which the verdict is about")
 
 
 @pytest.mark.parametrize("name", ["steady-go1.26", "spike-go1.26", "thrash-go1.19"])
@@ -285,3 +365,39 @@ def test_the_advice_has_the_limit_by_which_findings_are_judged(judged: dict[str,
     assert "within the target of 2 %" in first["why"]
     usual = gca.read(STEADY).report().advice.recommendations.row(0, named=True)
     assert "below 10 %" in usual["why"]
+
+
+def test_a_long_setting_does_not_make_a_line_wider_than_80_columns() -> None:
+    run = gca.read(STEADY, memory_limit="122881MiB", container_limit="600GiB")
+    rows = run.recommend().with_columns(ballast_mib=pl.lit(16_384.0))
+    for name in ("heap_peak_mib", "heap_peak_mib_low", "heap_peak_mib_high"):
+        rows = rows.with_columns(pl.col(name) * 1000 + 16_384)
+    lines = joined(table(advice.advice(rows))).splitlines()
+    assert max(map(len, lines)) <= 80
+    at = next(n for n, line in enumerate(lines) if line.endswith("ballast 16.0 GiB"))
+    assert "GOMEMLIMIT=122881MiB" in lines[at]
+    # Its figures are below it, under their heads.
+    assert lines[at + 1].startswith(" " * 20)
+    assert len(lines[at + 1]) == len(lines[1])
+
+
+def test_the_place_of_a_kill_and_the_growth_of_the_live_heap_fit_80_columns() -> None:
+    kill = gca.read(CORPUS / "inputs/kernel_oom/carrier-rfc3339-rsyslog.log").report()
+    text = plain(kill)
+    assert "carrier-rfc3339-rsyslog.log:1" in text
+    steady = plain(gca.read(CORPUS / "metrics/own/gogc100/run.log.gz").report())
+    assert "max 87.0 MiB; no significant growth" in steady
+    for lines in (text.splitlines(), steady.splitlines()):
+        assert max(map(len, lines[1:])) <= 80
+
+
+def test_figures_of_all_processes_say_so(small_problem: Run) -> None:
+    """The verdict has 54 % of GC CPU of one process, the figures 3.5 % of both."""
+    report = small_problem.report()
+    assert "54 % of the CPU" in plain(report)
+    assert "\nAll 2 processes together\n  GC CPU         3.5 %" in plain(report)
+    assert "| Figure (all 2 processes together) |" in markdown.dumps(report)
+    assert ">All 2 processes together<" in page.dumps(report)
+    assert ">All 2 processes together<" in small_problem._repr_html_()
+    one = gca.read(STEADY).report()
+    assert not any("processes together" in text for text in (plain(one), page.dumps(one)))

@@ -21,7 +21,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.advise.baseline import FEWEST_CYCLES, SAFE_LIMIT, thrashing
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.advise.subject import advised_process, which_process
+from gctrace_analyzer.advise.subject import advised_process, other_cause, which_process
 from gctrace_analyzer.analysis.metrics.intervals import observed_pauses
 from gctrace_analyzer.analysis.metrics.summary import summarize
 from gctrace_analyzer.analysis.settings import go_version
@@ -80,7 +80,8 @@ class MetricsBaseline:
     and goal that a cycle allocates. `other` is the memory outside the heap that counts towards the
     limit. The process is the one that the advice is for, which `notes` name if there are several.
     `traced_s` is the length of the gctrace that shows what a cycle costs; None if there is none.
-    `since_s` is when GOGC was last changed; None if it was not.
+    `since_s` is when GOGC was last changed; None if it was not. `other_cause` is what to mend
+    before another setting.
     """
 
     now: Setting
@@ -102,6 +103,7 @@ class MetricsBaseline:
     traced_s: float | None = None
     since_s: float | None = None
     notes: tuple[str, ...] = ()
+    other_cause: str | None = None
 
     @property
     def room_mib(self) -> float | None:
@@ -360,7 +362,8 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Metrics
         return found
     process = _process(analysis)
     notes = () if process is None else tuple(which_process(analysis, process))
-    return replace(found, since_s=since_s, notes=notes)
+    cause = other_cause(analysis, process)
+    return replace(found, since_s=since_s, notes=notes, other_cause=cause)
 
 
 def _last_change_s(own: pl.DataFrame) -> float | None:

@@ -155,6 +155,8 @@ def _best(
             f"the present peak of {present['memory_peak_mib']:,.0f} MiB does not fit into 90 % of "
             f"the container's {found.room_mib:,.0f} MiB"
         )
+    if found.other_cause is not None and aim == "balanced":
+        return None, found.other_cause
     if target is not None:
         return _to_target(present, rows, target)
     match aim:

@@ -42,6 +42,12 @@ SEEN_IN_MARK_MIB = 0.5
 """MiB that a cycle allocates during marking at the usual rate. With less, sizes in whole MiB do not
 show whether the rate falls: services under a constant load seemed to stop allocating."""
 
+FEWEST_BOUND_CYCLES = 5
+"""With fewer cycles it is not certain whether the CPU limits a program."""
+
+SIZE_ERROR_MIB, CERTAIN_TIMES = 0.41, 3.0
+"""Standard deviation of the difference of two truncated sizes, and how many of them are certain."""
+
 _LARGE_SHARE = 0.25
 """Share of the mean live heap from which on a cycle counts for the effective GOGC."""
 
@@ -168,8 +174,24 @@ class Load:
             return 0.0
         if self.is_contended and self.idle_ms > SPARE_SHARE * self.work_ms:
             return 0.0
+        return min(max(self._slowdown / 0.10, 0.0), 1.0)
+
+    @property
+    def _slowdown(self) -> float:
+        """Share of the allocation rate lost during marking, beyond what a fixed rate loses."""
         left = 1 - self.work_ms / self.mark_ms / self.cpus
-        return min(max((left + 0.20 - self.alloc_in / self.alloc_off) / 0.10, 0.0), 1.0)
+        return left + 0.20 - self.alloc_in / self.alloc_off
+
+    @property
+    def is_surely_bound(self) -> bool:
+        """Whether the log proves that the CPU limits the program.
+
+        Sizes are printed in whole MiB, so a few cycles that allocate little during marking do not.
+        """
+        if self.cpu_bound <= 0.5 or self.cycles < FEWEST_BOUND_CYCLES:
+            return False
+        in_mark = self.alloc_off * self.mark_ms / 1000 * math.sqrt(self.cycles)
+        return self._slowdown - 0.05 > CERTAIN_TIMES * SIZE_ERROR_MIB / in_mark
 
     @property
     def spent_ms(self) -> float:

@@ -10,6 +10,7 @@ import polars as pl
 from gctrace_analyzer.analysis.durations import varies
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
+    CHECK_CPUS,
     Evidence,
     ProcessFacts,
     example_lines,
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     meaning="Garbage collection takes CPU time that the program could use.",
     condition="GC CPU time (pauses, mark assists and background marking, without idle marking) "
     "is over {t.gc_cpu_warn:.0%} of CPUs × time; bad over {t.gc_cpu_bad:.0%}. Needs at least "
-    "{t.min_cycles} cycles and {t.min_span_s:g} s.",
+    "{t.min_cycles} cycles and {t.min_span_s:g} s. If pauses take over {t.stopped_gc_share:.0%} of "
+    "it, long pauses (GC009, GC010) are the cause.",
     advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
     source="the pacer may use 25 % of the CPU while it marks (gcBackgroundUtilization in "
     "runtime/mgcpacer.go)",
@@ -41,13 +43,27 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
     t, share = facts.thresholds, facts.summary.gc_cpu_share
     if is_start_up(facts) or share is None or share <= t.gc_cpu_warn:
         return
+    stopped = stopped_gc_share(facts)
+    of_pauses = "" if stopped is None else f", and {percent(stopped)} of that is pauses"
     yield Evidence(
         "bad" if share > t.gc_cpu_bad else "warn",
-        f"GC takes {percent(share)} of the CPU{_cores_text(facts)}.",
+        f"GC takes {percent(share)} of the CPU{_cores_text(facts)}{of_pauses}.",
         {"gc_cpu_share": share, "gc_cpu_cores": facts.summary.gc_cpu_cores},
         examples=example_lines(facts.cycles, "gc_cpu_share"),
-        headline=f"GC takes {percent(share)} of the CPU{_why_often(facts)}.",
+        headline=f"GC takes {percent(share)} of the CPU{of_pauses or _why_often(facts)}.",
+        advice=f"{CHECK_CPUS}." if stopped else None,
+        explained_by=(*high_gc_cpu.explained_by, "GC010", "GC009") if stopped else None,
     )
+
+
+def stopped_gc_share(facts: ProcessFacts) -> float | None:
+    """Returns the share of GC CPU that pauses take if it is most of it, else None.
+
+    While the world is stopped, all processors count, and most of them wait: for a thread that
+    the operating system does not run, or in old releases for one that cannot be interrupted.
+    """
+    share = facts.summary.stopped_gc_share
+    return share if share is not None and share > facts.thresholds.stopped_gc_share else None
 
 
 def is_start_up(facts: ProcessFacts) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -107,10 +108,12 @@ _MOST_COSTLY_FIRST: tuple[Rule[Any], ...] = (
     memory.oom_kill,
     limit.cpu_limiter_likely,
     live_heap.live_heap_growth,
+    goal.gogc_off_without_limit,
     frequency.forced_gc,
     goal.low_gogc,
     cpu.high_gc_cpu,
     limit.limit_tight,
+    limit.limit_without_headroom,
     cpu.cpu_quota_throttling,
     cpu.gomaxprocs_over_cpus,
     pauses.long_mark_termination,
@@ -267,13 +270,20 @@ def _worst_first(findings: list[Finding]) -> list[Finding]:
     return sorted(
         findings,
         key=lambda each: (
-            -max(SEVERITIES.index(each.severity), worst.get(each.id, 0)),
+            -max(_consequence(each), worst.get(each.id, 0)),
             each.because_of is not None,
             _COST.get(_LIKE.get(each.id, each.id), len(_COST)),
             # Of the two pauses of a cycle, the longer one.
             -each.figures.get("max_ms", 0.0) if each.id in _PAUSES else 0.0,
         ),
     )
+
+
+def _consequence(finding: Finding) -> int:
+    """Returns the severity as a number; one or two long pauses do not come before other causes."""
+    if finding.id in _PAUSES and finding.figures.get("long", math.inf) <= pauses.MOST_SINGLE:
+        return min(SEVERITIES.index(finding.severity), SEVERITIES.index("warn"))
+    return SEVERITIES.index(finding.severity)
 
 
 def _worst_effects(findings: list[Finding]) -> dict[str, int]:

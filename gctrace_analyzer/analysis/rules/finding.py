@@ -34,6 +34,11 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 ALLOCATE_LESS = "allocate less (`go tool pprof -sample_index=alloc_space` shows where)"
 """Advice that helps whatever the setting."""
 
+CHECK_CPUS = (
+    "Check for a CPU quota, other programs on the same CPUs, and fewer CPUs than GOMAXPROCS"
+)
+"""Advice on what delays stopping the world."""
+
 RECORD_LONGER = (
     "Record a longer log. If the live heap still grows, compare two heap profiles "
     "(`go tool pprof -base`)."

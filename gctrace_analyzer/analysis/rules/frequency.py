@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.rules.cpu import is_start_up
+from gctrace_analyzer.analysis.rules.cpu import is_start_up, stopped_gc_share
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
     Evidence,
@@ -54,9 +54,10 @@ def gc_always_on(facts: ProcessFacts) -> Iterator[Evidence]:
     meaning="GC cycles follow each other closely, and each has a fixed cost in CPU and pauses.",
     condition="The median time from one cycle to the next is under {t.frequent_warn_ms:g} ms, "
     "and not all cycles are forced. A warning only if GC also takes over {t.gc_cpu_warn:.0%} "
-    "of the CPU (GC001); bad if the median is then under {t.frequent_bad_ms:g} ms. Otherwise not "
-    "if the cycles come in bursts: then their mean distance is over 5 times the median. Needs at "
-    "least {t.min_cycles} cycles and {t.min_span_s:g} s.",
+    "of the CPU (GC001), and not mostly in pauses; bad if the median is then under "
+    "{t.frequent_bad_ms:g} ms. Otherwise not if the cycles come in bursts: then their mean "
+    "distance is over 5 times the median. Needs at least {t.min_cycles} cycles and "
+    "{t.min_span_s:g} s.",
     advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
     source="golang/go#23044",
     explained_by=("GC016", "GC015", "GC024", "GC045", "GC004", "GC001", "GC026"),
@@ -67,7 +68,8 @@ def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
     interval_ms = summary.gc_interval_p50_ms
     if is_start_up(facts) or interval_ms is None or interval_ms >= t.frequent_warn_ms:
         return
-    is_costly = (summary.gc_cpu_share or 0) > t.gc_cpu_warn
+    # Long pauses have other causes than their number.
+    is_costly = (summary.gc_cpu_share or 0) > t.gc_cpu_warn and stopped_gc_share(facts) is None
     if summary.is_in_bursts and not is_costly:
         # A start-up or a few busy moments of a program that is idle otherwise.
         return

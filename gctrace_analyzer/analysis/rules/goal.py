@@ -155,8 +155,7 @@ def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
     if count > t.no_goal_share * len(facts.cycles) and count >= t.min_cycles:
         yield Evidence(
             "warn",
-            f"{cycles_text(count)} had no heap goal: GOGC is off, and there is no memory "
-            "limit.",
+            f"{cycles_text(count)} had no heap goal.",
             {"cycles": count},
         )
 
@@ -182,16 +181,43 @@ def nonconstant_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     if facts.gogc_levels.is_empty():
         return
     levels = facts.gogc_levels.filter(pl.col("count") >= t.level_cycles)
-    live_mib = facts.live_heap_mib
-    values = [round(_without_rounding(value, live_mib)) for value in levels["gogc"]]
+    long, live_mib = levels["gogc"], facts.live_heap_mib
+    values = [round(_without_rounding(value, live_mib)) for value in long]
     if len(values) >= 2 and max(values) > t.level_ratio * min(values):
-        text = "The effective GOGC was " + ", then ".join(map(str, values[:6])) + "."
+        text = f"The effective GOGC was {', then '.join(_levels(facts, levels))}."
         if facts.new_pacer and levels["unclear"].any():
             text += (
                 " Either GOGC or the memory limit was changed: with a constant live heap, the log "
                 "does not show which."
             )
         yield Evidence("info", text, {"levels": values})
+
+
+_MOST_LEVELS = 6
+
+
+def _levels(facts: ProcessFacts, long: pl.DataFrame) -> Iterator[str]:
+    """Yields the levels in their order; of those with few cycles, the ones between the others."""
+    first, last = long["first_gc"].min(), long["first_gc"].max()
+    is_long = pl.col("count") >= facts.thresholds.level_cycles
+    between = (pl.col("count") >= gogc_levels.FEW_CYCLES) & pl.col("first_gc").is_between(
+        first, last
+    )
+    rows = facts.gogc_levels.filter(is_long | between.fill_null(value=False))
+    live_mib = facts.live_heap_mib
+    texts = [
+        f"{_without_rounding(row['gogc'], live_mib):.0f}"
+        + (
+            ""
+            if row["count"] >= facts.thresholds.level_cycles
+            else f" for {row['count']} cycles"
+        )
+        for row in rows.iter_rows(named=True)
+    ]
+    yield from texts[: _MOST_LEVELS - 1]
+    if (more := len(texts) - _MOST_LEVELS) > 0:
+        yield "another level" if more == 1 else f"{more} other levels"
+    yield from texts[_MOST_LEVELS - 1 :][-1:]
 
 
 @rule(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.rules.finding import DeathFacts, Evidence, MemoryFacts
@@ -64,7 +65,7 @@ def unreleased_idle(facts: MemoryFacts) -> Iterator[Evidence]:
 
 def _place(facts: DeathFacts) -> tuple[str, ...]:
     death = facts.death
-    return (f"{death.source}:{death.line_no}",) if death.source else ()
+    return (f"{PurePath(death.source).name}:{death.line_no}",) if death.source else ()
 
 
 @rule(

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.rules.cpu import high_gc_cpu, stopped_gc_share
 from gctrace_analyzer.analysis.rules.finding import (
+    CHECK_CPUS,
     Evidence,
     ProcessFacts,
     Severity,
     example_lines,
     maximum,
     median,
+    percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.units import duration_text
@@ -26,17 +29,13 @@ _LONG = (
     "over {t.stw_single_ms:g} ms; bad if it is over {t.stw_bad_ms:g} ms."
 )
 
-_CHECK_CPUS = (
-    "Check for a CPU quota, other programs on the same CPUs, and fewer CPUs than GOMAXPROCS"
-)
-
 
 @rule(
     "GC009",
     "long-stw-sweep-termination",
     meaning="Requests wait because stopping the world takes a long time.",
     condition="Sweep-termination pauses: " + _LONG,
-    advice=f"{_CHECK_CPUS}; before Go 1.14, a loop without function calls also delays the stop.",
+    advice=f"{CHECK_CPUS}; before Go 1.14, a loop without function calls also delays the stop.",
     source="golang/go#17831, #42642, #31222",
     explained_by=("GC013", "GC012"),
 )
@@ -44,7 +43,7 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the pauses before marking."""
     advice = None
     if not facts.may_be_before(1, 14):
-        advice = f"{_CHECK_CPUS}."
+        advice = f"{CHECK_CPUS}."
     yield from _long_pauses(facts, "stw_sweep_term_ms", "before marking", advice)
 
 
@@ -53,7 +52,7 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     "long-stw-mark-termination",
     meaning="Requests wait because the world stays stopped for a long time at the end of marking.",
     condition="Mark-termination pauses (Go 1.4 and earlier: whole collections): " + _LONG,
-    advice=f"{_CHECK_CPUS}; with Go 1.7 and earlier, upgrade.",
+    advice=f"{CHECK_CPUS}; with Go 1.7 and earlier, upgrade.",
     source="golang/go#42642",
     explained_by=("GC013", "GC012", "GC043"),
 )
@@ -61,7 +60,7 @@ def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the pauses after marking."""
     advice = None
     if not facts.may_be_before(1, 8):
-        advice = f"{_CHECK_CPUS}."
+        advice = f"{CHECK_CPUS}."
     timed = facts.cycles["stw_sweep_term_ms"].count() > 0
     which = "after marking" if timed else "for a whole collection"
     yield from _long_pauses(facts, "stw_mark_term_ms", which, advice)
@@ -69,6 +68,10 @@ def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
 
 FOR_P99 = 100
 """Pauses: of fewer, 1 in 100 is less than one."""
+
+
+MOST_SINGLE = 2
+"""Long pauses. So few, in a log of hours or of seconds, are no property of the program."""
 
 
 def _long_pauses(
@@ -83,7 +86,8 @@ def _long_pauses(
         return
     severity: Severity = "info"
     # While a program starts, nothing waits for it yet.
-    late = facts.warmed_up[column].quantile(0.99, "linear") or 0.0
+    warmed_up = facts.warmed_up[column]
+    late = warmed_up.quantile(0.99, "linear") or 0.0
     if late > t.stw_single_ms:
         severity = "bad" if late > t.stw_bad_ms else "warn"
     shown = [duration_text(each / 1000) for each in (p99, longest, median(values))]
@@ -93,14 +97,33 @@ def _long_pauses(
     text = f"The program stops for up to {shown[1]} {which}; {tail}."
     if len(values) == 1:
         text = f"The program stops once, for {shown[1]}, {which}."
+    headline = f"Every request in flight stops for up to {shown[1]} {which}{_share(facts)}."
+    is_single = int((values > t.stw_single_ms).sum()) == 1 and not _share(facts)
+    if is_single and facts.cycles["stw_sweep_term_ms"].count():
+        headline = f"One pause {which} stopped every request in flight for {shown[1]}."
     yield Evidence(
         severity,
         text,
-        {"p50_ms": values.median(), "p90_ms": high, "p99_ms": p99, "max_ms": longest},
+        {
+            "p50_ms": values.median(),
+            "p90_ms": high,
+            "p99_ms": p99,
+            "max_ms": longest,
+            "long": int((warmed_up > t.stw_single_ms).sum()),
+        },
         examples=example_lines(facts.cycles, column),
         advice=advice,
-        headline=f"Every request in flight stops for up to {shown[1]} {which}.",
+        headline=headline,
     )
+
+
+def _share(facts: ProcessFacts) -> str:
+    """Returns what pauses add up to if they are most of a high GC CPU, as the end of a sentence."""
+    of_gc, of_time = stopped_gc_share(facts), facts.summary.stw_share
+    if high_gc_cpu.id not in facts.matched or of_gc is None or of_time is None:
+        return ""
+    of_cpu = f"{percent(of_gc)} of the CPU time of GC"
+    return f": pauses take {percent(of_time)} of the time, and {of_cpu}"
 
 
 @rule(

@@ -86,11 +86,13 @@ def _p99(report: Report) -> str:
 
 
 def _growth(report: Report) -> str:
-    process = report.analysis.longest_process
+    process = report.subject
     growth = None if process is None else report.analysis.live_growth(process)
     if growth is None or not growth.is_lasting:
         return ""
-    return f" It grows by {mib(growth.mib_per_h)}/h."
+    several = len(report.analysis.tables["processes"]) > 1
+    which = f"That of process {process}" if several else "It"
+    return f" {which} grows by {mib(growth.mib_per_h)}/h."
 
 
 def _mmu(report: Report, drawn: Collection[int]) -> Iterator[tuple[str, str]]:
@@ -100,8 +102,10 @@ def _mmu(report: Report, drawn: Collection[int]) -> Iterator[tuple[str, str]]:
         middle = rows.row(len(rows) // 2, named=True)
         left = middle["mmu_with_assists_share"]
         if left is not None:
+            several = len(report.analysis.tables["processes"]) > 1
+            of = f"Process {[*drawn][-1]}: in" if several else "In"
             yield (
                 "mmu-mmu",
-                f"In the worst {milliseconds(middle['window_ms'])} the program had {share(left)} "
+                f"{of} the worst {milliseconds(middle['window_ms'])} the program had {share(left)} "
                 "of its CPU.",
             )

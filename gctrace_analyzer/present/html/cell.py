@@ -23,6 +23,7 @@ def dumps(report: Report) -> str:
         .render(
             report=report,
             verdict=verdict.shown(report),
+            of_all=overview.of_all(report),
             state=[(each, spark(report, each)) for each in overview.state(report)]
             if report.analysis.summary.cycles
             else [],

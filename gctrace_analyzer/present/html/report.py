@@ -101,6 +101,7 @@ def dumps(
         "verdict": verdict.shown(report),
         "evidence": _evidence(report, problems),
         "state": _state(report),
+        "of_all": overview.of_all(report),
         # The post-mortem above says all that this finding says.
         "problems": [each for each in problems if each.problem.id not in _IN_POST_MORTEM],
         "minor": findings.minor(report),

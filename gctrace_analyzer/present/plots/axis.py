@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
+from gctrace_analyzer.advise.subject import process_of_verdict
 from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     alloc_while_marking_mib,
@@ -19,6 +20,7 @@ from gctrace_analyzer.present.format import count, mib
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.binning import binned
 from gctrace_analyzer.present.plots.figure import Level, Mark
+from gctrace_analyzer.present.sections.overview import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,12 +180,13 @@ class Axis:
 def axis_of(report: Report, *, bins: int) -> Axis:
     """Returns the axis of a run.
 
-    All processes are drawn if they follow each other on one clock. Otherwise only the one with
-    the most cycles is drawn, because processes that run side by side would overlap.
+    All processes are drawn if they follow each other on one clock. Otherwise only the one that
+    the verdict is about is drawn, because processes that run side by side would overlap; if the
+    verdict is about none of them, the one with the most cycles.
     """
     by_dumps = report.analysis.by_dumps
     whole = _intervals(report) if by_dumps else report.analysis.tables["cycles"]
-    shown, is_time = _shown(whole)
+    shown, is_time = _shown(whole, report)
     rows = whole if by_dumps else report.analysis.enriched
     rows = where(rows, rows["process"].is_in(shown))
     rows = rows if by_dumps else with_idle(rows)
@@ -197,8 +200,10 @@ def axis_of(report: Report, *, bins: int) -> Axis:
         )
     left = whole["process"].n_unique() - len(shown)
     if left:
+        of_verdict = shown[0] == process_of_verdict(report.analysis)
+        why = "which the verdict is about" if of_verdict else "which has the most cycles"
         notes.append(
-            f"Process {shown[0]}, which has the most cycles; "
+            f"Process {named(report, shown[0])}, {why}; "
             f"{count(left, 'other is', 'others are')} not drawn."
         )
     starts = {
@@ -254,7 +259,7 @@ def _origins(intervals: pl.DataFrame) -> dict[int, datetime]:
     return dict(first.iter_rows())
 
 
-def _shown(cycles: pl.DataFrame) -> tuple[list[int], bool]:
+def _shown(cycles: pl.DataFrame, report: Report) -> tuple[list[int], bool]:
     """Returns which processes are drawn, and whether the axis shows wall-clock time."""
     if cycles.is_empty():
         return [], False
@@ -268,11 +273,15 @@ def _shown(cycles: pl.DataFrame) -> tuple[list[int], bool]:
         )
         .sort("begin", "process")
     )
-    longest = per.sort("len", "process", descending=[True, False]).row(0, named=True)
     alone = bool((per["begin"] >= per["end"].shift()).drop_nulls().all())
     if per["known"].all() and alone:
         return per["process"].to_list(), True
-    return [longest["process"]], longest["known"]
+    # The one with the most cycles is last.
+    is_subject = (pl.col("process") == pl.lit(process_of_verdict(report.analysis))).fill_null(
+        value=False
+    )
+    one = per.sort(is_subject, "len", pl.col("process").neg()).row(-1, named=True)
+    return [one["process"]], one["known"]
 
 
 def _gap(part: pl.DataFrame) -> pl.DataFrame:
@@ -295,8 +304,10 @@ _LIMITS: tuple[tuple[str, str, Literal["dash", "dot"]], ...] = (
 
 
 def limits(report: Report) -> Iterator[Level]:
-    """Yields the known memory limits."""
+    """Yields the known memory limits of the process that the verdict is about."""
+    subject, analysis = report.subject, report.analysis
+    settings = analysis.settings if subject is None else analysis.settings_of(subject)
     for name, key, dash in _LIMITS:
-        value = report.analysis.settings.value(key)
+        value = settings.value(key)
         if isinstance(value, int | float):
             yield Level(f"{name} {mib(value)}", float(value), dash)

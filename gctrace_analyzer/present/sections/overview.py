@@ -41,6 +41,10 @@ _SETTERS = {
 }
 
 
+_FEW = 0.2
+"""Share of the goals. What sets fewer is not named with the other setter."""
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A headline figure: `trend` is a column of the analysis's trend, `level` its verdict."""
@@ -107,6 +111,13 @@ def state(report: Report) -> list[Figure]:
         total = f"{mib(s.alloc_total_mib)} in total"
         figures.append(Figure("Allocation", mib_per_s(s.alloc_mib_per_s), total))
     return figures
+
+
+def of_all(report: Report) -> str:
+    """Returns that the headline figures are of all processes; empty if there is only one."""
+    several = len(report.analysis.tables["processes"])
+    has_figures = report.analysis.summary.cycles or report.analysis.by_dumps
+    return f"All {several:,} processes together" if several > 1 and has_figures else ""
 
 
 def about_cycles(report: Report) -> Iterator[Table]:
@@ -263,6 +274,13 @@ def processes(report: Report) -> Table | None:
     return Table(head, "lrrrrrl", rows, f"… and {left:,} more" if left else "")
 
 
+def named(report: Report, process: int) -> str:
+    """Returns the number of a process, with its name if the processes have different ones."""
+    rows = report.analysis.tables["processes"]
+    names = dict(zip(rows["process"], distinct_names(rows), strict=True))
+    return f"{process} ({printable(names[process])})" if names[process] else f"{process}"
+
+
 _MOST_OF_NAME = 15
 
 
@@ -329,16 +347,20 @@ def _cores(s: Summary) -> str:
 
 
 def _growth(report: Report) -> str:
-    most = f"median; max {mib(report.analysis.summary.live_heap_max_mib)}"
-    process = report.analysis.longest_process
+    highest = f"max {mib(report.analysis.summary.live_heap_max_mib)}"
+    most = f"median; {highest}"
+    process = report.subject
     if "live_heap" not in report.analysis.levels or process is None:
         return most
     growth = report.analysis.live_growth(process)
+    several = len(report.analysis.tables["processes"]) > 1
     if growth is None:
-        return f"{most}; no significant growth"
+        # Of the other processes it would be a guess.
+        return most if several else f"{highest}; no significant growth"
     if not growth.is_lasting:
         return most
-    return rate_of_growth(growth.mib_per_h, growth.low, growth.high)
+    grows = rate_of_growth(growth.mib_per_h, growth.low, growth.high)
+    return f"process {process}: {grows}" if several else grows
 
 
 def _goal(report: Report) -> str:
@@ -352,6 +374,9 @@ def _goal(report: Report) -> str:
     setter, cycles = max(setters.items(), key=lambda item: item[1], default=("", 0))
     # Nothing is said of a goal whose setter is known for a few cycles only.
     if 2 * cycles <= report.analysis.summary.cycles:
+        both = [setters.get(name, 0) for name in ("gogc", "memory-limit")]
+        if 2 * sum(both) > report.analysis.summary.cycles and min(both) >= _FEW * sum(both):
+            return "; ".join(["set by GOGC and the memory limit", *effective])
         return "; ".join(effective)
     mostly = "" if cycles == sum(setters.values()) else "mostly "
     return "; ".join([f"set {mostly}by {_SETTERS[setter]}", *effective])

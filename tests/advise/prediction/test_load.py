@@ -252,3 +252,20 @@ def test_less_than_the_printed_sizes_show_is_no_sign_of_a_limit() -> None:
     load = replace(steady_load(), alloc_in=0.0)
     assert replace(load, alloc_off=51.0).cpu_bound == 1, "0.51 MiB in 10 ms"
     assert replace(load, alloc_off=49.0).cpu_bound == 0
+
+
+@pytest.mark.parametrize(
+    ("cycles", "in_mark_mib", "is_certain"),
+    [(3, 40.0, False), (17, 0.6, False), (17, 40.0, True), (400, 0.6, True)],
+)
+def test_a_few_mib_during_marking_do_not_prove_that_the_cpu_limits_a_program(
+    cycles: int, in_mark_mib: float, is_certain: bool
+) -> None:
+    """Sizes are in whole MiB: 17 cycles with 0.6 MiB each may seem to allocate less by chance."""
+    load = replace(
+        steady_load(), cycles=cycles, mark_ms=10.0, alloc_off=100 * in_mark_mib, alloc_in=0.0
+    )
+    load = replace(load, alloc_in=0.6 * load.alloc_off, stw_ms=0.01)
+    assert load.cpu_bound == 1
+    assert load.is_surely_bound is is_certain
+    assert not replace(load, alloc_in=load.alloc_off).is_surely_bound

@@ -7,8 +7,10 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.rules import cpu
 from gctrace_analyzer.testing import read_text
+from tests.conftest import CORPUS
 from tests.helpers.facts import facts_of, log_of, matches
 
 
@@ -65,6 +67,14 @@ def test_with_fewer_cpus_than_gomaxprocs_gomaxprocs_is_set_first() -> None:
     assert verdict.action.startswith("Set GOMAXPROCS=2")
     (costly,) = run.findings().filter(id="GC001").to_dicts()
     assert costly["severity"] in ("warn", "bad")
+    first, *others = run.recommend().iter_rows(named=True)
+    assert first["now"]
+    assert first["why"] == (
+        "no change: while GOMAXPROCS is above the CPUs, threads that wait for one count as GC CPU: "
+        "set GOMAXPROCS first"
+    )
+    assert others
+    assert not run.recommend(aim="cpu").row(0, named=True)["now"]
 
 
 def test_gomaxprocs_is_compared_with_a_known_cpu_limit() -> None:
@@ -101,3 +111,45 @@ def test_a_release_that_follows_the_quota_is_named_unless_the_program_has_it(
 ) -> None:
     facts = replace(facts_of(log_of(5)), go_versions=(oldest, None))
     assert cpu._automatic(facts, cpus) == hint
+
+
+def test_gc_cpu_that_is_mostly_pauses_leads_to_what_stops_the_program() -> None:
+    """Go 1.10 on six processors: pauses of 20 ms for a live heap of 4 MiB."""
+    run = gca.read(CORPUS / "wild" / "istio10855-steady-24pct.log")
+    verdict = run.report().verdict
+    assert verdict is not None
+    assert verdict.finding == "GC010"
+    assert verdict.sentence == (
+        "Every request in flight stops for up to 35 ms after marking: pauses take 27 % of the "
+        "time, and 89 % of the CPU time of GC."
+    )
+    assert verdict.action.startswith("Check for a CPU quota, other programs on the same CPUs")
+    (costly,) = run.findings().filter(id="GC001").to_dicts()
+    assert costly["because_of"] == "GC010"
+    (frequent,) = run.findings().filter(id="GC003").to_dicts()
+    assert frequent["severity"] == "info"
+    first = run.recommend().row(0, named=True)
+    assert first["now"]
+    assert first["why"] == (
+        "no change: pauses take 89 % of the CPU time of GC: find out first why they are so long"
+    )
+
+
+def test_many_short_pauses_that_take_most_of_gc_cpu_are_named() -> None:
+    text = log_of(60, every=0.02, background=1).replace(
+        ": 0.02+5+0.02 ms clock, 0.04", ": 3.00+5+0.02 ms clock, 6.00"
+    )
+    run = read_text(text)
+    verdict = run.report().verdict
+    assert verdict is not None
+    assert verdict.finding == "GC001"
+    assert verdict.sentence == "GC takes 18 % of the CPU, and 84 % of that is pauses."
+    assert verdict.action.startswith("Check for a CPU quota")
+    assert run.recommend().row(0, named=True)["now"]
+
+
+def test_gc_cpu_that_is_mostly_marking_still_leads_to_gogc() -> None:
+    verdict = read_text(log_of(60, every=0.02, background=12)).report().verdict
+    assert verdict is not None
+    assert verdict.finding == "GC001"
+    assert verdict.action.startswith("Set GOGC=")

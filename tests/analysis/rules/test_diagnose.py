@@ -36,8 +36,11 @@ from gctrace_analyzer.analysis.trend import LiveGrowth
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
 from tests.helpers.facts import facts_of, log_of
+from tests.helpers.logs import read_lines
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gctrace_analyzer.analysis.rules.finding import Severity
 
 BUSY = log_of(60, every=0.02, background=12)
@@ -296,6 +299,27 @@ def test_findings_are_in_the_order_of_what_they_cost() -> None:
         "GC005", "GC001", "GC021", "GC009", "GC010", "GC022", "GC034",
     ]  # fmt: skip
     assert [each.because_of for each in ordered] == [None, "GC005", *[None] * 3, "GC021", None]
+
+
+def test_a_single_long_pause_does_not_come_before_what_happens_all_the_time() -> None:
+    def first(number: int) -> str:
+        pause = replace(finding("GC009", "bad"), figures={"max_ms": 30.0, "long": number})
+        return _worst_first([pause, finding("GC015", "warn")])[0].id
+
+    assert [first(number) for number in (1, 2, 3)] == ["GC015", "GC015", "GC009"]
+
+
+def test_a_tight_limit_leads_although_one_pause_was_long(tmp_path: Path) -> None:
+    gogc30 = {"start": 125, "end": 128, "goal": 130, "live": lambda n: 95 + 5 * (n % 3)}
+    text = log_of(60, every=0.5, **gogc30).splitlines()
+    text[40] = text[40].replace(": 0.02+5", ": 30+5")
+    found = read_lines(tmp_path, *text, memory_limit="140MiB")
+    by_id = {each.id: each for each in found.analysis.findings}
+    assert by_id["GC009"].severity == "bad"
+    assert by_id["GC015"].severity == "warn"
+    verdict = found.report().verdict
+    assert verdict is not None
+    assert verdict.finding == "GC015"
 
 
 def test_a_cause_is_as_bad_as_its_worst_effect() -> None:

@@ -132,3 +132,15 @@ def test_far_pauses_of_both_phases_are_counted() -> None:
         cycles = facts.cycles.with_columns(stw_sweep_term_ms=sweep)
         (found,) = matches(pauses.pause_outliers, replace(facts, cycles=cycles))
         assert found.evidence.startswith(number)
+
+
+def test_a_single_long_pause_is_not_said_to_happen_every_time() -> None:
+    def headline(text: str) -> str:
+        return matches(pauses.long_mark_termination, facts_of(text))[0].headline
+
+    assert headline(with_pauses(60, c30="30")) == (
+        "One pause after marking stopped every request in flight for 30 ms."
+    )
+    assert headline(with_pauses(60, c30="30", c40="12")) == (
+        "Every request in flight stops for up to 30 ms after marking."
+    )
