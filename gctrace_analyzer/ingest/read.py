@@ -24,7 +24,7 @@ from gctrace_analyzer.ingest.evidence import dispatch
 from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.ingest.gctrace.torn import Reject
 from gctrace_analyzer.ingest.input import Part, read_part
-from gctrace_analyzer.ingest.memstats import tables
+from gctrace_analyzer.ingest.memstats import snapshots, tables
 from gctrace_analyzer.ingest.metrics import alignment
 from gctrace_analyzer.ingest.metrics import processes as metrics
 from gctrace_analyzer.ingest.sources import Source
@@ -116,6 +116,9 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
     for known in (spans, identities):
         if len(known):
             rows = rows.update(known, on="process")
+    pauses = _cycle_pauses(parts)
+    commands = {part.facts.name: part.command for part in parts if part.command}
+    dumps, of_snapshots = snapshots.joined(dumps, pauses, commands)
     memstats, of_metrics, damaged = metrics.with_processes(dumps, rows)
     contradicting.update(damaged)
     rows = rows if len(rows) else schema.conform("processes", of_metrics)
@@ -124,7 +127,7 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
         "processes": schema.conform("processes", rows),
         **{table: schema.conform(table, frame) for table, frame in companions.items()},
         "memstats": memstats,
-        "cycle_pauses": metrics.with_process(_cycle_pauses(parts), memstats),
+        "cycle_pauses": metrics.with_process(pauses, memstats),
         **{table: _table(table, parts) for table in _TABLES_OF_MESSAGES},
         "rejected": _rejected(parts),
     }
@@ -133,7 +136,7 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
         tuple(part.facts for part in parts),
         dict(sum((_shapes(part) for part in parts), Counter[str]())),
         dict(sum((part.impossible for part in parts), contradicting)),
-        (*notes, *aligned, *drifts, *processes.several_services(rows)),
+        (*notes, *aligned, *drifts, *of_snapshots, *processes.several_services(rows)),
     )
 
 

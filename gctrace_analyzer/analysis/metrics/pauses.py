@@ -74,8 +74,7 @@ def of_cycles(
         _quantile(ordered, cycles, 0.99),
         float(ordered[0]) if len(ordered) else 0.0,
         _quantile(late_values.sort(descending=True), int(late["cycles"].sum()), 0.99),
-        _most_over(rows, single, t.stw_single_ms)
-        <= cycles - 1 - math.ceil(0.99 * (cycles - 1)),
+        _most_over(rows, single, t.stw_single_ms) <= max(cycles - 1, 0) // 100,
     )
 
 
