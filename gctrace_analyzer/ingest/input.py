@@ -43,7 +43,8 @@ class Part:
     `companions` has the lines of other traces (scavenger, pacer, scans), and `messages` all
     other lines that may matter. They and `cycles` have the metadata of their log prefixes.
     `rows` are rows of other tables. `line_numbers` has the line of each message of a document,
-    and `command` is the command line of the program whose expvar it is.
+    `command` is the command line of the program whose expvar it is, and `notes` are sentences
+    about what the input lacks.
     """
 
     facts: SourceFacts
@@ -53,6 +54,7 @@ class Part:
     memstats: pl.DataFrame | None = None
     cycle_pauses: pl.DataFrame | None = None
     command: str | None = None
+    notes: list[str] = field(default_factory=list)
     rows: Rows = field(default_factory=dict)
     rejected: list[torn.Reject] = field(default_factory=list)
     impossible: Counter[str] = field(default_factory=Counter)
@@ -272,6 +274,7 @@ def _add_metrics(part: Part, text: str) -> None:
     part.memstats = found.memstats if len(found.memstats) else None
     part.cycle_pauses = found.pauses if len(found.pauses) else None
     part.rows |= found.containers
+    part.notes += found.notes
     part.rejected += [
         torn.Reject(number, why, line[:500]) for number, why, line in found.rejected
     ]

@@ -231,7 +231,7 @@ def complete_part(part: Part, clock: Clock) -> list[str]:
         lines = pl.concat(part.messages, how="diagonal").sort("line_no", maintain_order=True)
         part.memstats, damaged = tables.read(lines)
         part.rejected += [Reject(*row) for row in damaged]
-    notes = _add_times(part, clock)
+    notes = [*part.notes, *_add_times(part, clock)]
     _add_rows_of_messages(part)
     part.facts.wrappers, part.facts.found = dict(part.wrappers), part.counts()
     return notes
