@@ -44,7 +44,7 @@ class Part:
     other lines that may matter. They and `cycles` have the metadata of their log prefixes.
     `rows` are rows of other tables. `line_numbers` has the line of each message of a document,
     `command` is the command line of the program whose expvar it is, and `notes` are sentences
-    about what the input lacks.
+    about what the input lacks, `undated` about its timestamps.
     """
 
     facts: SourceFacts
@@ -55,6 +55,7 @@ class Part:
     cycle_pauses: pl.DataFrame | None = None
     command: str | None = None
     notes: list[str] = field(default_factory=list)
+    undated: list[str] = field(default_factory=list)
     rows: Rows = field(default_factory=dict)
     rejected: list[torn.Reject] = field(default_factory=list)
     impossible: Counter[str] = field(default_factory=Counter)
