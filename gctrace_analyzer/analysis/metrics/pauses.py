@@ -87,7 +87,8 @@ def _unknown(intervals: pl.DataFrame, single: pl.DataFrame) -> pl.DataFrame:
     cycles = pl.col("gc_cycles").cast(pl.Int64)
     rest = pl.col("stw_total_ms") - pl.col("known_ms").fill_null(0.0)
     # The CPU time of a pause is at most that of all processors.
-    least = pl.coalesce("stw_total_ms", 1000 * pl.col("pause_cpu_s") / pl.col("procs"))
+    by_cpu = pl.when(pl.col("procs") > 0).then(1000 * pl.col("pause_cpu_s") / pl.col("procs"))
+    least = pl.coalesce("stw_total_ms", by_cpu)
     # The quantile is over the last 256 cycles, whenever they were.
     of_ring = pl.when(cycles <= RING).then("longest_ms")
     return rows.select(
