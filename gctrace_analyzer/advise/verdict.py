@@ -154,9 +154,12 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if short:
         return Verdict("info", sentence, "Record a longer log, under the usual load.")
     first = _advised(advice)
+    # Dumps far apart, or without the longest pause, may hide long ones.
+    hidden = analysis.by_dumps and not analysis.dumps.pauses_are_short
+    level: Severity = "info" if hidden else "ok"
     if first is None:
-        return Verdict("ok", sentence, "Leave the settings as they are.")
-    return Verdict("ok", sentence, f"Optional: {_setting(first, advice)}.")
+        return Verdict(level, sentence, "Leave the settings as they are.")
+    return Verdict(level, sentence, f"Optional: {_setting(first, advice)}.")
 
 
 def _too_large_for_container(advice: Advice) -> str:
@@ -189,6 +192,9 @@ def _costs(s: Summary) -> Iterator[str]:
             often = f"every {duration_text(1 / s.gc_per_s)}"
         yield f"GC runs {often} (its CPU time is unknown)"
     if s.stw_max_ms is None:
+        if s.gc_per_s is not None and s.stw_total_ms is not None:
+            mean = duration_text(s.stw_total_ms / max(s.cycles, 1) / 1000)
+            yield f"stops the program for {mean} in a cycle, on average (the longest is unknown)"
         return
     longest = duration_text(s.stw_max_ms / 1000)
     if s.stw_p99_ms is None or _PAUSES * s.cycles < FOR_P99:

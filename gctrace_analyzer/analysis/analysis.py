@@ -423,19 +423,19 @@ class Analysis:
                 thresholds=self.thresholds,
                 growth_of=self.live_growth,
                 levels_of=self.gogc_levels,
+                pauses_of=self.dumps.cycle_pauses if self.by_dumps else lambda _: None,
                 rules=metrics_findings.RULES if self.by_dumps else diagnose.PROCESS_RULES,
             )
         )
-        return metrics_findings.proven(found, self.summary) if self.by_dumps else found
+        if not self.by_dumps:
+            return found
+        short = self.dumps.pauses_are_short
+        return metrics_findings.proven(found, self.summary, pauses_are_short=short)
 
     @cached_property
     def levels(self) -> dict[str, Level]:
         """Whether each headline figure is ok, a warning or bad."""
-        found = levels.levels(self.summary, self.findings, self.thresholds)
-        if self.by_dumps and metrics_findings.has_long_pauses(self.summary):
-            # No rule for metrics says whether they are too long.
-            found.pop("pauses", None)
-        return found
+        return levels.levels(self.summary, self.findings, self.thresholds)
 
     @cached_property
     def post_mortems(self) -> tuple[PostMortem, ...]:

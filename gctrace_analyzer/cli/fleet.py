@@ -240,14 +240,14 @@ def _reports(
     args: argparse.Namespace, words: list[str], found: Answers
 ) -> dict[tuple[str, int], Path]:
     """Writes the reports of the worst processes; returns their files."""
-    from gctrace_analyzer.fleets.inputs import find
+    from gctrace_analyzer.fleets.inputs import named
     from gctrace_analyzer.fleets.reports import write_reports
 
     return write_reports(
         found.processes,
         args.reports,
         top=args.reports_top,
-        items=find(words)[0],
+        items=named(words),
         read_options=read_options(args),
         theme=args.theme,
         failed=lambda file, problem: say(

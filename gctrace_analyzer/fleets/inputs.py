@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -75,13 +76,30 @@ def find(
         MissingExtraError: the library for a store is not installed.
     """
     items: dict[str, Item] = {}
+    known: set[str] = set()
     unmatched = []
     for text in inputs:
         here = list(_remote(text, options or {}) if is_url(text) else _local(text))
         if not here:
             unmatched.append(public(text))
-        items |= {item.name: item for item in here}
+        # A file may be named in several ways: logs/a.log and /srv/logs/a.log.
+        files = {_same(item): item for item in here}
+        items |= {item.name: item for same, item in files.items() if same not in known}
+        known |= files.keys()
     return [items[name] for name in sorted(items)], unmatched
+
+
+def _same(item: Item) -> str:
+    """Returns what is equal for two names of one file."""
+    return item.name if is_url(item.url) else os.path.realpath(item.url)
+
+
+def named(inputs: Sequence[str]) -> list[Item]:
+    """Returns the URLs among the inputs, whose names lack what they need to be read.
+
+    Nothing is listed: files of folders and stores have names that they can be read by.
+    """
+    return [Item(text, public(text), None) for text in inputs if is_url(text)]
 
 
 def _local(text: str) -> Iterator[Item]:

@@ -84,7 +84,7 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
     own = [each for each in deaths if process and each.process == process["process"]]
     return {
         **{name: getattr(summary, name) for name in FIGURES},
-        "warnings": list(summary.warnings),
+        "warnings": _warnings(report),
         "procs": last(procs),
         "capacity_cpu_s": capacity,
         "gc_cpu_s": _times(summary.gc_cpu_share, capacity),
@@ -99,6 +99,13 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
         **_episodes(report.analysis.episodes, summary.span_s),
         **_advice(report),
     }
+
+
+def _warnings(report: Report) -> list[str]:
+    """Returns the notes on the figures, without a time zone that changes none of them."""
+    log = report.analysis.log
+    unimportant = () if log.needs_dates else log.undated
+    return [each for each in report.analysis.summary.warnings if each not in unimportant]
 
 
 def _of_file(run: Run, item: Item) -> Row:

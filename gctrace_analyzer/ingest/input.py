@@ -6,7 +6,7 @@ from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -14,8 +14,8 @@ from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest import sniff
 from gctrace_analyzer.ingest.evidence import documents, kubernetes
 from gctrace_analyzer.ingest.gctrace import parse, torn
-from gctrace_analyzer.ingest.memstats import csv, pprof
-from gctrace_analyzer.ingest.metrics import layouts
+from gctrace_analyzer.ingest.memstats import csv, pprof, snapshots
+from gctrace_analyzer.ingest.metrics import go_json, layouts
 from gctrace_analyzer.ingest.wrappers import csv_export, journal
 from gctrace_analyzer.ingest.wrappers.metadata import completed
 from gctrace_analyzer.ingest.wrappers.strip import Stripped, by_depth, strip_prefixes
@@ -42,7 +42,9 @@ class Part:
 
     `companions` has the lines of other traces (scavenger, pacer, scans), and `messages` all
     other lines that may matter. They and `cycles` have the metadata of their log prefixes.
-    `rows` are rows of other tables. `line_numbers` has the line of each message of a document.
+    `rows` are rows of other tables. `line_numbers` has the line of each message of a document,
+    `command` is the command line of the program whose expvar it is, and `notes` are sentences
+    about what the input lacks, `undated` about its timestamps.
     """
 
     facts: SourceFacts
@@ -51,6 +53,9 @@ class Part:
     messages: list[pl.DataFrame] = field(default_factory=list)
     memstats: pl.DataFrame | None = None
     cycle_pauses: pl.DataFrame | None = None
+    command: str | None = None
+    notes: list[str] = field(default_factory=list)
+    undated: list[str] = field(default_factory=list)
     rows: Rows = field(default_factory=dict)
     rejected: list[torn.Reject] = field(default_factory=list)
     impossible: Counter[str] = field(default_factory=Counter)
@@ -244,10 +249,21 @@ def _read_whole(part: Part, source: Source, columns: Sequence[str] | None, most:
         values = read(text, facts.name)
         part.rows = values.rows
         part.wrappers.update(kind for kind in values.kinds)
+        _add_rings(part, values.expvar)
         part.rejected += [
             torn.Reject(number, why, cut[:500]) for number, why, cut in values.cut
         ]
         _add_lines(part, values.records)
+
+
+def _add_rings(part: Part, expvar: list[tuple[int, dict[str, Any]]]) -> None:
+    """Adds the single pauses, the times and the command line of documents of expvar."""
+    times = {line_no: go_json.time_of(value) for line_no, value in expvar}
+    for row in part.rows.get("memstats", ()):
+        row.setdefault("logged_at", times.get(row["line_no"]))
+    found = go_json.pauses_of(expvar)
+    part.cycle_pauses = found if len(found) else None
+    part.command = snapshots.command_of(value for _, value in expvar)
 
 
 def _add_metrics(part: Part, text: str) -> None:
@@ -259,6 +275,7 @@ def _add_metrics(part: Part, text: str) -> None:
     part.memstats = found.memstats if len(found.memstats) else None
     part.cycle_pauses = found.pauses if len(found.pauses) else None
     part.rows |= found.containers
+    part.notes += found.notes
     part.rejected += [
         torn.Reject(number, why, line[:500]) for number, why, line in found.rejected
     ]

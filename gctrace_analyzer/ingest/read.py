@@ -24,7 +24,7 @@ from gctrace_analyzer.ingest.evidence import dispatch
 from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.ingest.gctrace.torn import Reject
 from gctrace_analyzer.ingest.input import Part, read_part
-from gctrace_analyzer.ingest.memstats import tables
+from gctrace_analyzer.ingest.memstats import snapshots, tables
 from gctrace_analyzer.ingest.metrics import alignment
 from gctrace_analyzer.ingest.metrics import processes as metrics
 from gctrace_analyzer.ingest.sources import Source
@@ -55,7 +55,8 @@ class Log:
 
     `runtime_lines` counts the runtime lines other than cycles by line format. `impossible`
     counts, by column, the values that became null because they cannot be true. `notes` are
-    sentences about the clock and the inputs.
+    sentences about the clock and the inputs; `undated` are those of them about timestamps without
+    a year or a time zone.
     """
 
     tables: dict[str, pl.DataFrame]
@@ -63,6 +64,13 @@ class Log:
     runtime_lines: dict[str, int]
     impossible: dict[str, int]
     notes: tuple[str, ...] = ()
+    undated: tuple[str, ...] = ()
+
+    @property
+    def needs_dates(self) -> bool:
+        """Whether tables are joined by their times, so that a time zone changes the figures."""
+        sources = sum(map(bool, (len(self.tables["cycles"]), len(self.tables["memstats"]))))
+        return sources > 1 or any(len(self.tables[name]) for name in _TABLES_OF_MESSAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +124,9 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
     for known in (spans, identities):
         if len(known):
             rows = rows.update(known, on="process")
+    pauses = _cycle_pauses(parts)
+    commands = {part.facts.name: part.command for part in parts if part.command}
+    dumps, of_snapshots = snapshots.joined(dumps, pauses, commands)
     memstats, of_metrics, damaged = metrics.with_processes(dumps, rows)
     contradicting.update(damaged)
     rows = rows if len(rows) else schema.conform("processes", of_metrics)
@@ -124,7 +135,7 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
         "processes": schema.conform("processes", rows),
         **{table: schema.conform(table, frame) for table, frame in companions.items()},
         "memstats": memstats,
-        "cycle_pauses": metrics.with_process(_cycle_pauses(parts), memstats),
+        "cycle_pauses": metrics.with_process(pauses, memstats),
         **{table: _table(table, parts) for table in _TABLES_OF_MESSAGES},
         "rejected": _rejected(parts),
     }
@@ -133,7 +144,8 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
         tuple(part.facts for part in parts),
         dict(sum((_shapes(part) for part in parts), Counter[str]())),
         dict(sum((part.impossible for part in parts), contradicting)),
-        (*notes, *aligned, *drifts, *processes.several_services(rows)),
+        (*notes, *aligned, *drifts, *of_snapshots, *processes.several_services(rows)),
+        tuple(chain.from_iterable(part.undated for part in parts)),
     )
 
 
@@ -228,10 +240,10 @@ def complete_part(part: Part, clock: Clock) -> list[str]:
         lines = pl.concat(part.messages, how="diagonal").sort("line_no", maintain_order=True)
         part.memstats, damaged = tables.read(lines)
         part.rejected += [Reject(*row) for row in damaged]
-    notes = _add_times(part, clock)
+    part.undated = _add_times(part, clock)
     _add_rows_of_messages(part)
     part.facts.wrappers, part.facts.found = dict(part.wrappers), part.counts()
-    return notes
+    return [*part.notes, *part.undated]
 
 
 def _add_times(part: Part, clock: Clock) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 import sys
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -296,11 +297,20 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
             hint = "It is a URL, but only files are read: save what is there to a file first."
         raise MissingInputError(str(origin), problem, hint) from err
     except IsADirectoryError as err:
-        problem, hint = "a folder, not a log", f"Name the files in it: {path / '*.log'}"
+        problem, hint = "a folder, not a log", f"Name the files in it: {path / _pattern(path)}"
         raise UnreadableInputError(str(origin), problem, hint) from err
     except OSError as err:
         problem, hint = (err.strerror or str(err)).lower(), "May this user read it?"
         raise UnreadableInputError(str(origin), problem, hint) from err
+
+
+def _pattern(folder: Path) -> str:
+    """Returns the pattern of most files in a folder."""
+    try:
+        suffixes = Counter(each.suffix for each in folder.iterdir() if each.is_file())
+    except OSError:
+        return "*.log"
+    return f"*{suffixes.most_common(1)[0][0]}" if suffixes else "*.log"
 
 
 def _encoding(head: bytes) -> str:

@@ -99,6 +99,10 @@ def test_what_gc_costs_as_far_as_it_is_known() -> None:
         "GC runs 4.00 times a second (its CPU time is unknown)",
         "the longest pause took 2.0 ms",
     ]
+    (_, mean) = _costs(replace(unknown, stw_max_ms=None, stw_total_ms=60.0))
+    assert (
+        mean == "stops the program for 0.10 ms in a cycle, on average (the longest is unknown)"
+    )
     assert list(_costs(replace(unknown, gc_per_s=None, stw_max_ms=None))) == []
 
 

@@ -32,3 +32,21 @@ def test_inputs_can_be_listed_in_a_file(tmp_path: Path) -> None:
     listed = tmp_path / "paths.txt"
     listed.write_text("# of today\na.log\n\n  b.log\n")
     assert inputs.listed_in(str(listed)) == ["a.log", "b.log"]
+
+
+def test_a_file_that_is_named_in_two_ways_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.log").touch()
+    (tmp_path / "logs" / "link.log").symlink_to(tmp_path / "logs" / "a.log")
+    monkeypatch.chdir(tmp_path)
+    found, unmatched = inputs.find(["logs/a.log", str(tmp_path / "logs"), "./logs/*.log"])
+    assert ([item.name for item in found], unmatched) == (["logs/a.log"], [])
+
+
+def test_urls_are_named_without_listing_a_store() -> None:
+    words = ["logs", "https://me:pw@logs.example/a.log?X-Amz-Signature=00ff", "s3://b/*.log"]
+    first, second = inputs.named(words)
+    assert (first.url, first.name) == (words[1], "https://logs.example/a.log")
+    assert second.name == "s3://b/*.log"

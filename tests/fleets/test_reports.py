@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -11,6 +11,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.fleet.answers import answers
 from gctrace_analyzer.cli import main
+from gctrace_analyzer.fleets import inputs
 from gctrace_analyzer.fleets.output import Output
 from gctrace_analyzer.fleets.reports import links, write_reports
 from tests.conftest import SAMPLES
@@ -155,3 +156,26 @@ def test_the_answers_have_a_short_repr_and_print_like_the_command() -> None:
     assert "<td" in html
     assert "Since the earlier run" in html
     assert "<script" not in html
+
+
+def test_reports_do_not_list_the_inputs_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder of a store may have a hundred thousand files."""
+    log, out = tmp_path / "logs" / "app.log", tmp_path / "rows.parquet"
+    log.parent.mkdir()
+    log.write_bytes((SAMPLES / "thrash-go1.19.log").read_bytes())
+    words = ["fleet", str(log.parent), "-o", str(out)]
+    assert main(words) == 0
+    listed: list[object] = []
+    find = inputs.find
+
+    def counted(*given: Any) -> Any:
+        listed.append(given)
+        return find(*given)
+
+    monkeypatch.setattr(inputs, "find", counted)
+    assert main([*words, "--reports", str(tmp_path / "reports")]) == 0
+    capsys.readouterr()
+    assert len(listed) == 1
+    assert (tmp_path / "reports" / "app.log.html").exists()

@@ -83,3 +83,19 @@ def test_a_truncated_archive_is_read_up_to_the_damage_with_a_warning(tmp_path: P
     (found,) = rows_of(path)
     assert found["cycles"] > 100
     assert any("everything before that was read" in text for text in found["warnings"])
+
+
+def test_a_time_zone_that_changes_no_figure_is_no_warning(tmp_path: Path) -> None:
+    path = tmp_path / "app.log"
+    lines = (SAMPLES / "steady-go1.26.log").read_text().splitlines()
+    path.write_text("".join(f"2026/11/23 10:00:00 {line}\n" for line in lines))
+    assert any("without a time zone" in each for each in gca.read(path).summary().warnings)
+    (found,) = rows_of(path)
+    assert not any("time zone" in each for each in found["warnings"])
+    killed = (
+        "2026/11/23 10:00:09 Memory cgroup out of memory: Killed process 7 (app) total-vm:1kB"
+    )
+    path.write_text(f"{path.read_text()}{killed}, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB\n")
+    assert gca.read(path).oom_kills.height == 1
+    found, *_ = rows_of(path)
+    assert any("time zone" in each for each in found["warnings"])

@@ -440,3 +440,10 @@ def test_a_parquet_file_says_how_it_is_read(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInputError, match="from_frame"):
         gca.read(tmp_path / "cycles.parquet")
     assert repr(run).endswith(": 1 cycle, 1 process>")
+
+
+def test_the_error_for_a_folder_has_the_pattern_of_its_files(tmp_path: Path) -> None:
+    for name in ("a.log", "vars-1.json", "vars-2.json"):
+        (tmp_path / name).touch()
+    with pytest.raises(gca.UnreadableInputError, match=r"Name the files in it: .*/\*\.json"):
+        gca.read(tmp_path)

@@ -9,13 +9,21 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.caveats import ignored
-from gctrace_analyzer.analysis.metrics import episodes, findings, intervals, segments, windows
+from gctrace_analyzer.analysis.metrics import (
+    episodes,
+    findings,
+    intervals,
+    pauses,
+    segments,
+    windows,
+)
 from gctrace_analyzer.analysis.metrics.summary import summarize
 from gctrace_analyzer.analysis.pauses import BOTH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gctrace_analyzer.analysis.metrics.pauses import CyclePauses
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.thresholds import Thresholds
@@ -29,6 +37,7 @@ class Dumps:
         self._log = log
         self._thresholds = thresholds
         self._settings = settings
+        self._cycle_pauses: dict[int, CyclePauses | None] = {}
 
     @cached_property
     def _kinds(self) -> Mapping[str, str]:
@@ -78,6 +87,25 @@ class Dumps:
     def summary_of(self, process: int) -> Summary:
         """Returns the figures of one process."""
         return summarize(self.of(process), self._pauses.filter(process=process))
+
+    def cycle_pauses(self, process: int) -> CyclePauses | None:
+        """Returns what is known of the pauses of one process's cycles."""
+        if process not in self._cycle_pauses:
+            own = self.of(process)
+            if own.width:
+                rows = own.with_row_index("row")
+                single = intervals.in_intervals(self._pauses.filter(process=process), rows)
+                found = pauses.of_cycles(own, single, self._thresholds)
+            else:
+                found = None
+            self._cycle_pauses[process] = found
+        return self._cycle_pauses[process]
+
+    @property
+    def pauses_are_short(self) -> bool:
+        """Whether no process can have long pauses, by all that the dumps show."""
+        every = map(self.cycle_pauses, self.detailed["process"].unique())
+        return all(each is not None and each.proven_short for each in every)
 
     def windows(self, length_s: float, process: int | None = None) -> pl.DataFrame:
         """Returns windows of equal length, of one process or of all."""

@@ -17,6 +17,10 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_CALM_TIMES = 2.0
+"""Times the room of thrashing. An interval in which the limiter acted, and whose GC CPU is unknown,
+was calm for most of its time if a cycle has more room than this."""
+
 
 def episodes(intervals: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
     """Returns every episode (`schema.EPISODES`), ordered by process and start."""
@@ -118,9 +122,17 @@ def _windows(part: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     mostly_paced = pl.col("paced") * 2 > pl.col("cycles")
     starved = (room < least) & at_limit & mostly_paced
     share = pl.when(pl.col("base") > 0).then(pl.col("spent") / pl.col("base"))
-    busy = (share > t.metrics_thrash_gc_cpu) & (has_limit | ~pl.col("limit_known")) & at_limit
-    # Under a limit that is tight but fits, the limiter acts now and then, for a few cycles.
-    limited = pl.col("limiter_share") > t.thrash_limited_share
+    under_limit = (has_limit | ~pl.col("limit_known")) & at_limit
+    busy = (share > t.metrics_thrash_gc_cpu) & under_limit
+    # Under a limit that is tight but fits, the limiter acts now and then, for a few cycles. That
+    # alone is all that scrapes far apart show of it, so GC CPU or the room must agree.
+    acted = ((pl.col("limiter_share") > t.thrash_limited_share) & under_limit).fill_null(
+        value=False
+    )
+    again = acted.shift(1, fill_value=False) | acted.shift(-1, fill_value=False)
+    limited = acted & pl.coalesce(
+        share > t.gc_cpu_bad, room < _CALM_TIMES * t.metrics_thrash_room, again
+    )
     flag = pl.any_horizontal(each.fill_null(value=False) for each in (starved, busy, limited))
     return table.with_columns(
         thrash=flag, limiter=pl.when(pl.col("limiter_known")).then("limiter")

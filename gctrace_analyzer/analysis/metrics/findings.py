@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.rules import assists, cpu, frequency, limit, live_heap, log
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.rules import (
+    assists,
+    cpu,
+    frequency,
+    limit,
+    live_heap,
+    log,
+    pauses,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,6 +30,7 @@ RULES: Sequence[Rule[ProcessFacts]] = (
     cpu.high_gc_cpu,
     frequency.too_frequent,
     assists.assist_pressure,
+    pauses.long_pauses_of_metrics,
     cpu.cpu_quota_throttling,
     live_heap.live_heap_growth,
     frequency.forced_gc,
@@ -60,19 +68,16 @@ def points(intervals: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(pl.lit(None, like.schema[name]).alias(name) for name in absent)
 
 
-def has_long_pauses(summary: Summary) -> bool:
-    """Returns whether a hundredth of the pauses are longer than Go aims at."""
-    return summary.stw_p99_ms is not None and summary.stw_p99_ms > DEFAULT.stw_warn_ms
-
-
-def proven(found: Iterable[Finding], summary: Summary) -> tuple[Finding, ...]:
+def proven(
+    found: Iterable[Finding], summary: Summary, *, pauses_are_short: bool
+) -> tuple[Finding, ...]:
     """Returns the findings without those that only say that metrics do not show something.
 
-    That a program is healthy cannot be said without its GC CPU, or with long pauses whose phase
-    is unknown; and that there are few cycles not without their number.
+    That a program is healthy cannot be said without its GC CPU, or if its pauses may be long; and
+    that there are few cycles not without their number.
     """
     unproven = set()
-    if summary.gc_cpu_share is None or has_long_pauses(summary):
+    if summary.gc_cpu_share is None or not pauses_are_short:
         unproven.add(log.healthy.id)
     if summary.gc_per_s is None:
         unproven.add(log.short_log.id)

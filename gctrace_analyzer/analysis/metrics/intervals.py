@@ -219,23 +219,11 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
 def _with_pauses(found: pl.DataFrame, pauses: pl.DataFrame) -> pl.DataFrame:
     """Adds the longest pause of each interval, where it is known."""
     found = found.with_row_index("row")
-    with_cycles = found.filter(pl.col("gc_cycles") > 0).select(
-        "row", "process", "num_gc", "gc_cycles"
-    )
     of_dumps = (
-        pauses.drop_nulls("process")
-        .unique(["process", "gc_num"], keep="first")
-        .sort("gc_num")
-        .join_asof(
-            with_cycles.sort("num_gc"),
-            left_on="gc_num", right_on="num_gc", by="process", strategy="forward",
-            check_sortedness=False,
-        )
-        # The ring of the first dump also has pauses from before it.
-        .filter(pl.col("gc_num") > pl.col("num_gc") - pl.col("gc_cycles"))
+        in_intervals(pauses, found)
         .group_by("row")
         .agg(known=pl.len(), ring_max_ms=pl.col("pause_ms").max())
-    )  # fmt: skip
+    )
     found = found.join(of_dumps, on="row", how="left", maintain_order="left").drop("row")
     # The quantile is over the last 256 cycles, whenever they were: it is of this interval if it
     # rose, or if all of them are.
@@ -249,6 +237,31 @@ def _with_pauses(found: pl.DataFrame, pauses: pl.DataFrame) -> pl.DataFrame:
             "new_max_ms", pl.when(pl.col("gc_cycles") == 1).then("stw_total_ms")
         )
     )
+
+
+def in_intervals(pauses: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
+    """Returns `row` and `pause_ms` of each pause of a cycle that ended in one of the intervals.
+
+    Args:
+        pauses: `schema.CYCLE_PAUSES`.
+        intervals: what `intervals` returns, with `row`.
+    """
+    with_cycles = intervals.filter(pl.col("gc_cycles") > 0).select(
+        "row", "process", "num_gc", "gc_cycles"
+    )
+    return (
+        pauses.drop_nulls(["process", "pause_ms"])
+        .unique(["process", "gc_num"], keep="first")
+        .sort("gc_num")
+        .join_asof(
+            with_cycles.sort("num_gc"),
+            left_on="gc_num", right_on="num_gc", by="process", strategy="forward",
+            check_sortedness=False,
+        )
+        # The ring of the first dump also has pauses from before it.
+        .filter(pl.col("gc_num") > pl.col("num_gc") - pl.col("gc_cycles"))
+        .select("row", "pause_ms")
+    )  # fmt: skip
 
 
 def observed_pauses(pauses: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:

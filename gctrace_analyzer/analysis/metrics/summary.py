@@ -246,8 +246,21 @@ def _warnings(
     if len(shown):
         limits = " and ".join(f"{limit:.0f} MiB" for limit in shown)
         yield f"No metric shows GOMEMLIMIT; the heap goal follows a limit of {limits}."
+    yield from _limiter(intervals, thresholds)
     yield from outside.growth(intervals)
     if figures["stw_max_ms"] is not None:
         yield "Metrics have one pause per cycle: the two pauses of a cycle added."
     if "live_heap_p50_mib" in figures["estimated"]:
         yield "The live heap is estimated from the heap goal."
+
+
+def _limiter(intervals: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]:
+    """Yields how often the CPU limiter acted, if that was now and then."""
+    acted, known = intervals.select(
+        pl.col("limiter_active").sum(), pl.col("limiter_active").count().alias("known")
+    ).row(0)
+    if 0 < acted <= thresholds.thrash_limited_share * known:
+        yield (
+            f"The runtime's GC CPU limiter acted in {acted} of {known} intervals: there, GC took "
+            "over half of the CPU for a second or longer."
+        )

@@ -82,7 +82,17 @@ FEW_MAKES = 20
 
 def programs(memstats: pl.DataFrame) -> list[pl.DataFrame]:
     """Returns the dumps of each program, in the order of their first dumps."""
-    return memstats.partition_by(_IDENTITY, maintain_order=True) if len(memstats) else []
+    if memstats.is_empty():
+        return []
+    # Several files of one process, such as one dump of expvar each, are of one program.
+    first = pl.col("source").first().over("process")
+    first = pl.when(pl.col("process").is_null()).then("source").otherwise(first)
+    return [
+        part.drop("first_source")
+        for part in memstats.with_columns(first_source=first).partition_by(
+            "first_source", *_IDENTITY[1:], maintain_order=True
+        )
+    ]
 
 
 def memories(memstats: pl.DataFrame) -> list[Memory]:
@@ -115,7 +125,7 @@ def _memory(part: pl.DataFrame) -> Memory:
     sys = mib("sys_bytes")
     resolution = part["resolution_bytes"].max()
     figures: dict[str, Any] = {
-        "source": str(part["source"][0]),
+        "source": _sources(part["source"]),
         "of": next((part[name][0] for name in _NAMES if part[name][0]), None),
         "dumps": len(part),
         "heap_sys_mib": last(heap_sys),
@@ -143,6 +153,11 @@ def _memory(part: pl.DataFrame) -> Memory:
         "resolution_mib": resolution / MIB if isinstance(resolution, int) else None,
     }
     return Memory(**figures, advice=tuple(_advice(figures)))
+
+
+def _sources(names: pl.Series) -> str:
+    others = names.n_unique() - 1
+    return f"{names[0]} and {others} more" if others else str(names[0])
 
 
 def last(values: pl.Series) -> Any:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.analysis.metrics.pauses import CyclePauses
     from gctrace_analyzer.analysis.postmortem.memory import Memory
     from gctrace_analyzer.analysis.postmortem.report import PostMortem
     from gctrace_analyzer.analysis.rules.registry import Facts, Rule
@@ -59,6 +60,7 @@ PROCESS_RULES: tuple[Rule[ProcessFacts], ...] = (
     assists.trigger_pinned_low,
     pauses.long_sweep_termination,
     pauses.long_mark_termination,
+    pauses.long_pauses_of_metrics,
     pauses.pause_outliers,
     cpu.gomaxprocs_over_cpus,
     cpu.cpu_quota_throttling,
@@ -118,6 +120,7 @@ _MOST_COSTLY_FIRST: tuple[Rule[Any], ...] = (
     cpu.gomaxprocs_over_cpus,
     pauses.long_mark_termination,
     pauses.long_sweep_termination,
+    pauses.long_pauses_of_metrics,
     assists.assist_pressure,
     frequency.gc_always_on,
     frequency.too_frequent,
@@ -142,6 +145,7 @@ def diagnose(
     thresholds: Thresholds,
     growth_of: Callable[[int], LiveGrowth | None],
     levels_of: Callable[[int], pl.DataFrame],
+    pauses_of: Callable[[int], CyclePauses | None],
     rules: Sequence[Rule[ProcessFacts]] = PROCESS_RULES,
 ) -> list[Finding]:
     """Returns every finding, the worst first and causes before their effects.
@@ -157,6 +161,7 @@ def diagnose(
         thresholds: the limits of all rules.
         growth_of: returns the growth of the live heap of a process.
         levels_of: returns the levels of the effective GOGC of a process (`gogc_levels.steady`).
+        pauses_of: returns what metrics show of the pauses of a process.
         rules: the rules about one process that the input has evidence for.
     """
     rows = {row["process"]: row for row in processes.iter_rows(named=True)}
@@ -174,6 +179,7 @@ def diagnose(
             go_versions=_go_versions(settings, rows.get(process, {})),
             growth=growth_of(process),
             known_levels=levels_of(process),
+            cycle_pauses=pauses_of(process),
         )
         findings += _of_process(facts, rules)
     findings = _without_short_starts(findings, processes=len(summaries))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from gctrace_analyzer.analysis.metrics.pauses import CyclePauses
     from gctrace_analyzer.analysis.postmortem.memory import Memory
     from gctrace_analyzer.analysis.postmortem.report import PostMortem
     from gctrace_analyzer.analysis.settings import Settings
@@ -65,6 +66,7 @@ class ProcessFacts:
         matched: ids of the rules that have matched in this process so far.
         growth: the growth of the live heap; None if it is small or not significant.
         known_levels: the levels of the effective GOGC, if they are known already.
+        cycle_pauses: what metrics show of the pauses, which are not in their `cycles`.
     """
 
     process: int
@@ -78,6 +80,7 @@ class ProcessFacts:
     matched: set[str] = field(default_factory=set)
     growth: LiveGrowth | None = None
     known_levels: pl.DataFrame | None = None
+    cycle_pauses: CyclePauses | None = None
 
     @cached_property
     def gogc_levels(self) -> pl.DataFrame:

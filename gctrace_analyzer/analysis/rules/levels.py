@@ -16,7 +16,7 @@ Level = Literal["ok", "warn", "bad"]
 _RULES = {
     "gc_cpu": ("GC001",),
     "assist": ("GC005",),
-    "pauses": ("GC009", "GC010", "GC011"),
+    "pauses": ("GC009", "GC010", "GC011", "GC046"),
     "live_heap": ("GC021",),
 }
 """The rules whose findings are about a figure."""

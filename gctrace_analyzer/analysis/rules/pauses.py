@@ -127,6 +127,53 @@ def _share(facts: ProcessFacts) -> str:
 
 
 @rule(
+    "GC046",
+    "long-gc-pauses",
+    meaning="Requests wait because GC stops the program for a long time; metrics do not show in "
+    "which phase.",
+    condition="Only where there are metrics and no gctrace. The two pauses of a cycle, added: "
+    f"{_LONG} What totals and maxima leave open counts as short.",
+    advice=f"{_CHECK_CPUS}. GODEBUG=gctrace=1 shows which of the two pauses of a cycle is long.",
+    source="golang/go#42642; what pauses of each phase are in GC009 and GC010",
+    explained_by=("GC013",),
+)
+def long_pauses_of_metrics(facts: ProcessFacts) -> Iterator[Evidence]:
+    """Checks the pauses of whole cycles, as far as metrics prove them."""
+    t, found = facts.thresholds, facts.cycle_pauses
+    if found is None or (found.p90_ms <= t.stw_warn_ms and found.max_ms <= t.stw_single_ms):
+        return
+    severity: Severity = "info"
+    if found.late_p99_ms > t.stw_single_ms:
+        severity = "bad" if found.late_p99_ms > t.stw_bad_ms else "warn"
+    longest = duration_text(max(found.max_ms, facts.summary.stw_max_ms or 0.0) / 1000)
+    # A maximum is of the observed time only if it is known for all of it.
+    upto = "up to" if found.exact or facts.summary.stw_max_ms is not None else "at least"
+    parts = []
+    if found.cycles >= FOR_P99 and found.p99_ms > t.stw_warn_ms:
+        over = "" if found.exact else "at least "
+        parts.append(f"{over}1 in 100 cycles stops it for over {_ms(found.p99_ms)}")
+    if found.p50_ms is not None:
+        parts.append(f"half of them for over {_ms(found.p50_ms)}")
+    tail = f"; {', '.join(parts)}" if parts else ""
+    yield Evidence(
+        severity,
+        f"A GC cycle stops the program for {upto} {longest}{tail}. That is both pauses of the "
+        "cycle added: metrics do not show which of them is long.",
+        {
+            "p50_ms": found.p50_ms,
+            "p90_ms": found.p90_ms,
+            "p99_ms": found.p99_ms,
+            "max_ms": found.max_ms,
+        },
+        headline=f"Every request in flight stops for {upto} {longest} in a GC cycle.",
+    )
+
+
+def _ms(milliseconds: float) -> str:
+    return duration_text(milliseconds / 1000)
+
+
+@rule(
     "GC011",
     "stw-outliers",
     meaning="Single pauses are far longer than the others, which points to something outside "

@@ -21,7 +21,7 @@ class Rule(Generic[Facts]):
     """A rule: when it matches, what that means and what to do.
 
     Attributes:
-        id: `GC001` to `GC045`; never changes.
+        id: `GC001` to `GC046`; never changes.
         name: what reports print, such as `limit-thrash`.
         meaning: the consequence for the program, in one sentence.
         condition_template: the condition, with `{t.gc_cpu_warn:.0%}` for the threshold of that

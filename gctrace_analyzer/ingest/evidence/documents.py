@@ -36,12 +36,14 @@ class Values:
         records: log records as lines of JSON.
         cut: values that are incomplete or of unexpected types: line, reason and text.
         kinds: the name of each format that was recognised, once per row or value.
+        expvar: documents of expvar, with their lines.
     """
 
     rows: Rows = field(default_factory=dict)
     records: list[NumberedLine] = field(default_factory=list)
     cut: list[tuple[int, str, str]] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
+    expvar: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
 
     def add(self, kind: str, table: str, row: Row, line_no: int) -> None:
         """Adds a row that was found in a value of the given kind."""
@@ -161,6 +163,7 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
         values.kinds.append("kubectl get events -o json")
     elif memstats_json.is_record(value.get("memstats")):
         values.add("expvar", "memstats", memstats_json.from_record(value["memstats"]), line_no)
+        values.expvar.append((line_no, value))
     elif memstats_json.is_record(value.get("MemStats")):
         values.add(
             "MemStats JSON", "memstats", memstats_json.from_record(value["MemStats"]), line_no

@@ -20,6 +20,7 @@ from gctrace_analyzer.ingest.wrappers import json_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
     from gctrace_analyzer.ingest.evidence.message import Row
 
@@ -99,9 +100,19 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
     rings = [
         _ring(row["line_no"], dump)
         for row, dump in zip(others, dumps, strict=True)
-        if isinstance(dump.get("PauseEnd"), list) and isinstance(dump.get("PauseNs"), list)
+        if _has_ring(dump)
     ]
     return _frame(columns) if dumps else pl.DataFrame(), pauses(rings), rejected
+
+
+def pauses_of(documents: Iterable[tuple[int, Mapping[str, Any]]]) -> pl.DataFrame:
+    """Returns each pause in the rings of documents of expvar once, as `pauses` does."""
+    dumps = ((line_no, dump_of(value) or {}) for line_no, value in documents)
+    return pauses([_ring(line_no, dump) for line_no, dump in dumps if _has_ring(dump)])
+
+
+def _has_ring(dump: Mapping[str, Any]) -> bool:
+    return isinstance(dump.get("PauseEnd"), list) and isinstance(dump.get("PauseNs"), list)
 
 
 def _without_sizes(text: str) -> str:
@@ -195,6 +206,16 @@ def _times(value: Mapping[str, Any]) -> Row:
             row["started_s"] = at.timestamp()
             break
     return row
+
+
+def time_of(value: Mapping[str, Any]) -> datetime | None:
+    """Returns the time that was put next to the figures of a dump."""
+    row = _times(value)
+    if "at_text" in row:
+        return json_values.iso_utc(row["at_text"])
+    at_us = unix_us(pl.Series([row.get("at")], dtype=pl.Float64, strict=False))
+    at: datetime | None = pl.from_epoch(at_us, "us").dt.replace_time_zone("UTC")[0]
+    return at
 
 
 def _identity(value: Mapping[str, Any]) -> Row:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -181,7 +182,7 @@ def _fields(table: pl.DataFrame, types: Mapping[str, str]) -> dict[str, str]:
     """Returns the columns with values, by the column with their names or by their own name.
 
     After `pivot()`, each field is a column: those that are read, and other numbers. Tags are
-    texts, even if all of them are digits.
+    texts, even if all of them are digits; without annotations, the rows show which ones are.
     """
     if set(_ROW) <= set(table.columns):
         return {"_field": "_value"}
@@ -197,5 +198,33 @@ def _fields(table: pl.DataFrame, types: Mapping[str, str]) -> dict[str, str]:
         for name in every
         if names.may_be_read(name)
         or influx.is_of_memstats(name)
-        or (numbers[name].all() and types.get(name, "double") != "string")
+        or (
+            numbers[name].all()
+            and (types[name] != "string" if name in types else not _is_tag(table, name))
+        )
     }
+
+
+_OF_PROCESS = frozenset(chain.from_iterable(names.IDENTITY.values()))
+
+
+def _is_tag(table: pl.DataFrame, name: str) -> bool:
+    """Returns whether a column of digits, whose type is unknown, separates the series.
+
+    A tag is the same in all rows of a series, which follow each other (`table` numbers them, or
+    the times begin again), or alternate with those of the others at the same times.
+    """
+    if name in _OF_PROCESS:
+        return True
+    values, times = table[name], table["_time"]
+    if values.n_unique() == 1:
+        return False
+    again = (times < times.shift(1)).fill_null(value=False).cum_sum()
+    series = table["table"] if "table" in table.columns else again
+    blocks = pl.DataFrame({"series": series, "value": values, "at": times})
+    distinct = blocks.group_by("series").agg(pl.col("value").n_unique())["value"]
+    if len(distinct) > 1 and (distinct == 1).all():
+        return True
+    most = max(blocks.group_by("at").len()["len"])
+    is_unique = not blocks.select("at", "value").is_duplicated().any()
+    return is_unique and values.n_unique() <= most

@@ -82,13 +82,14 @@ _MOST_LINES = 5
 
 @dataclass(slots=True)
 class Metrics:
-    """What a file of metrics contains: rows of `memstats`, single pauses, damaged parts."""
+    """What a file of metrics contains: rows of `memstats`, single pauses, damaged parts, notes."""
 
     layout: Layout
     memstats: pl.DataFrame = field(default_factory=pl.DataFrame)
     pauses: pl.DataFrame = field(default_factory=pl.DataFrame)
     containers: dict[str, list[Row]] = field(default_factory=dict)
     rejected: Sequence[tuple[int, str, str]] = ()
+    notes: Sequence[str] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -147,6 +148,7 @@ def read(text: str, name: str) -> Metrics:
         raise UnreadableInputError(name, problem, "Correct the query and fetch it again.")
     samples = Samples()
     found.rejected = _READERS[found.layout](text, samples)
+    found.notes = samples.notes
     found.memstats, of_samples = rows(samples)
     found.rejected = sorted([*found.rejected, *of_samples])
     found.containers = of_containers(samples, found.memstats)

@@ -69,6 +69,8 @@ def with_process(pauses: pl.DataFrame, memstats: pl.DataFrame) -> pl.DataFrame:
         return schema.conform("cycle_pauses", pl.DataFrame())
     dumps = memstats.select("source", "line_no", "process").unique(["source", "line_no"])
     found = pauses.join(dumps, on=["source", "line_no"], how="left", maintain_order="left")
+    # Several files of one process repeat pauses, as the dumps in one file do.
+    found = found.unique(["process", "gc_num", "ended_at"], keep="first", maintain_order=True)
     return schema.conform("cycle_pauses", found)
 
 

@@ -166,8 +166,16 @@ NO_LIMIT: dict[str, Any] = {"memory_limit_mib": None, "by_limit": None, "by_limi
             {**NO_LIMIT, "gc_cpu_share": 0.46, "heap_alloc_mib": 100.0, "limit_known": False},
             True,
         ),
-        # The limiter was active.
+        # The limiter was active, and GC took over 25 % of the CPU.
         ({"limiter_active": True}, True),
+        ({"limiter_active": True, "gc_cpu_share": 0.26}, True),
+        ({"limiter_active": True, "gc_cpu_share": 0.25}, False),
+        # Where GC CPU is unknown, a cycle allocates less than 24 % of its goal.
+        ({"limiter_active": True, "gc_cpu_share": None, "alloc_mib": 239.0}, True),
+        ({"limiter_active": True, "gc_cpu_share": None, "alloc_mib": 240.0}, False),
+        # Without a limit, or if GOGC sets the goal, no limit is too low.
+        ({"limiter_active": True, **NO_LIMIT}, False),
+        ({"limiter_active": True, "by_limit": False, "by_limit_before": False}, False),
         ({"limiter_active": False}, False),
     ],
 )
@@ -181,6 +189,51 @@ def test_a_limiter_that_acts_now_and_then_is_no_thrashing(active: str, thrashes:
     within = [each - 5 * at * 0.8 for at, each in enumerate(rows["begin_s"])]
     rows = rows.with_columns(begin_s=pl.Series(within), end_s=pl.Series(within) + 1)
     assert len(episodes(rows)) == thrashes
+
+
+@pytest.mark.parametrize(
+    ("active", "thrashes"), [("FTF", False), ("FTTF", True), ("TFT", False)]
+)
+def test_a_limiter_that_acted_once_needs_more_evidence(active: str, thrashes: bool) -> None:
+    """Fifteen seconds apart, with neither GC CPU nor allocation."""
+    rows = interval_rows(
+        *(
+            {"limiter_active": each == "T", "gc_cpu_share": None, "alloc_mib": None,
+             "begin_s": 15.0 * n, "end_s": 15.0 * n + 15}
+            for n, each in enumerate(active)
+        )
+    )  # fmt: skip
+    assert len(episodes(rows)) == thrashes
+
+
+def test_one_act_of_the_limiter_between_two_scrapes_is_a_note(tmp_path: Path) -> None:
+    """Of 13 scrapes one has another last cycle of the limiter; GC takes 8 % of the CPU."""
+    cpu = {
+        "go_cpu_classes_total_cpu_seconds_total": (1000.0, 2.0),
+        "go_cpu_classes_gc_total_cpu_seconds_total": (50.0, 0.16),
+        "go_cpu_classes_gc_mark_idle_cpu_seconds_total": (5.0, 0.0),
+        "go_memstats_alloc_bytes_total": (1e9, 40 * 20 * MIB),
+    }
+    path = tmp_path / "metrics"
+    series = at_limit(82, **cpu)
+    lines = [
+        f"{name} {first + per_s * 15 * n} {1_700_000_000 + 15 * n}000"
+        for n in range(SCRAPES)
+        for name, (first, per_s) in series.items()
+    ]
+    limiter = [
+        f"go_gc_limiter_last_enabled_gc_cycle {3 if n < 6 else 3500} {1_700_000_000 + 15 * n}000"
+        for n in range(SCRAPES)
+    ]
+    path.write_text("\n".join((*lines, *limiter)) + "\n")
+    run = gca.read(path)
+    assert run.episodes().is_empty()
+    assert "GC016" not in set(run.findings()["id"])
+    (note,) = [each for each in run.summary().warnings if "limiter" in each]
+    assert note == (
+        "The runtime's GC CPU limiter acted in 1 of 12 intervals: there, GC took over half of the "
+        "CPU for a second or longer."
+    )
 
 
 def test_the_figures_of_thrashing_intervals_by_hand() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,6 +123,46 @@ def test_fields_that_pivot_made_columns_are_read_and_tags_separate_processes() -
     assert run.processes["host"].to_list() == ["a", "a"]
     assert (len(run.memstats), len(run.rejected), run.summary().cycles) == (6, 0, 60)
     assert run.memstats["next_gc_bytes"].unique().sort().to_list() == [31_000_000, 62_000_000]
+
+
+@pytest.mark.parametrize("tag", ["pod", "shard"])
+@pytest.mark.parametrize("table", [True, False])
+@pytest.mark.parametrize("alternate", [True, False])
+def test_without_annotations_tags_of_digits_separate_processes(
+    tag: str, table: bool, alternate: bool
+) -> None:
+    """As the same tables with annotations, in blocks or sorted by time."""
+    fields = ("go_memstats_next_gc_bytes", "go_gc_duration_seconds_count", "goroutines")
+    rows = [
+        (number if not alternate else 0, at, number + 1, goal, factor * at, 7 + at % 3)
+        for number, goal, factor in ((0, 31_000_000, 1), (1, 62_000_000, 2))
+        for at in (0, 10, 20)
+    ]
+    if alternate:
+        rows.sort(key=lambda row: row[1])
+    name = "table," if table else ""
+    lines = [
+        f",,{f'{number},' if table else ''}2026-11-23T11:30:{at:02}Z,prometheus,a,{own},{goal},"
+        f"{count},{goroutines}"
+        for number, at, own, goal, count, goroutines in rows
+    ]
+    header = f",result,{name}_time,_measurement,host,{tag},{','.join(fields)}"
+    run = read_text("\n".join([header, *lines]) + "\n")
+    assert (len(run.processes), len(run.memstats)) == (2, 6)
+    assert run.summary().cycles == 60
+    assert run.memstats.group_by("process").agg(pl.col("next_gc_bytes").n_unique())[
+        "next_gc_bytes"
+    ].to_list() == [1, 1]
+
+
+def test_numbers_that_change_within_a_series_are_no_tags() -> None:
+    header = ",result,table,_time,_measurement,host,go_memstats_next_gc_bytes,goroutines"
+    lines = [
+        f",,0,2026-11-23T11:30:{at:02}Z,prometheus,a,{31_000_000 + at},{7 + at % 3}"
+        for at in (0, 10, 20, 31)
+    ]
+    run = read_text("\n".join([header, *lines]) + "\n")
+    assert (len(run.processes), len(run.memstats)) == (1, 4)
 
 
 def test_go_metrics_may_come_after_other_measurements() -> None:

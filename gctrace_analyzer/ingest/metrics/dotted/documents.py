@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.ingest import json_values, numbers
+from gctrace_analyzer.ingest.metrics import names as metrics
 from gctrace_analyzer.ingest.metrics.dotted import names
 from gctrace_analyzer.ingest.metrics.samples import unix_us
 
@@ -31,16 +32,69 @@ def is_dotted(head: str) -> bool:
     if head.lstrip()[:1] not in ("{", "[") or not _HEAD.search(head):
         return False
     words = (target or key for target, key in _NAMES.findall(head))
-    return any(names.of_target(word) for word in words)
+    return any(names.of_target(word) or names.is_changed(word) for word in words)
 
 
 def read(text: str, samples: Samples) -> list[Rejected]:
     """Adds the samples of every document; returns the damaged ones, and series of functions."""
     rejected: list[Rejected] = []
+    mixed: dict[str, str] = {}
     for line_no, value in json_values.documents(text, _NOT_BLANK, rejected, _CUT):
         for each in _flat(value):
             rejected += _add(each, line_no, samples)
+            if isinstance(each.get("pointlist"), list) and not _is_of_one_process(each):
+                mixed.setdefault(*_mixture(each))
+    samples.notes += _notes(mixed, [what for _, why, what in rejected if why == _CHANGED])
     return rejected
+
+
+_CHANGED = "the values of a function, not of the metric itself"
+_OF_PROCESS = frozenset(
+    (
+        *metrics.IDENTITY["host"],
+        *metrics.IDENTITY["pod"],
+        "container_id",
+        "task_arn",
+        "runtime-id",
+    )
+)
+_MIXED_BY = {"avg": "average", "sum": "sum", "max": "largest", "min": "smallest"}
+_FUNCTION = re.compile(r"\s*\w+\s*\(")
+
+
+def _is_of_one_process(value: dict[str, Any]) -> bool:
+    """Returns whether a series of Datadog has a tag of the host, pod or container."""
+    return bool(_OF_PROCESS & _scope(value).keys()) or _metric_of(value) is None
+
+
+def _metric_of(value: dict[str, Any]) -> tuple[str, str] | None:
+    if _FUNCTION.match(str(value.get("expression") or "")):
+        return None
+    return names.of_target(str(value.get("target") or value.get("metric") or ""))
+
+
+def _mixture(value: dict[str, Any]) -> tuple[str, str]:
+    """Returns how a series of Datadog is aggregated, and an example of its query."""
+    query = str(value.get("expression") or value.get("metric"))
+    how = str(value.get("aggr") or query.partition(":")[0])
+    return how if how in _MIXED_BY else "avg", query
+
+
+def _notes(mixed: dict[str, str], changed: list[str]) -> Iterator[str]:
+    for how, query in mixed.items():
+        yield (
+            f"The series of Datadog have no tag of a host or pod ({query}): of a service with "
+            f"several processes, each value is the {_MIXED_BY[how]} of them all, and the figures "
+            "and settings fit none of them. Ask for each process: add `by {host}` or "
+            "`by {pod_name}` to the query."
+        )
+    if changed:
+        one = len(changed) == 1
+        yield (
+            f"{len(changed)} series {'has' if one else 'have'} the values of a function "
+            f"({changed[0][:80]}), which mixes processes or changes the metric, and "
+            f"{'was' if one else 'were'} not read: ask for the metrics of each process without it."
+        )
 
 
 def _flat(value: Any) -> Iterator[dict[str, Any]]:
@@ -74,10 +128,11 @@ def _add_series(
 ) -> list[Rejected]:
     """Adds pairs of value and time (Graphite), or time and value (Datadog)."""
     target = str(value.get("target") or value.get("metric") or "")
-    found = names.of_target(target)
+    found = _metric_of(value)
     if found is None:
-        changed = "the values of a function, not of the metric itself"
-        return [(line_no, changed, target)] if names.is_changed(target) else []
+        expression = str(value.get("expression") or target)
+        is_changed = names.is_changed(target) or names.of_target(target) is not None
+        return [(line_no, _CHANGED, expression)] if is_changed else []
     texts = _texts(value.get("tags")) if swapped else _scope(value)
     texts.pop("name", None)
     number = samples.series_of(found[0], names.labels_of(found[1], texts))

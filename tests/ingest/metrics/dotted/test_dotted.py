@@ -140,6 +140,70 @@ def test_the_hosts_of_an_answer_of_datadog_are_apart() -> None:
     assert run.memstats["next_gc_bytes"].unique().to_list() == [90 << 20]
 
 
+def datadog(expression: str, scope: str, aggregator: str | None = "avg") -> str:
+    """Returns an answer with the goal and the number of cycles of a service."""
+    series = [
+        {
+            "metric": f"runtime.go.mem_stats.{name}",
+            "expression": expression.format(f"runtime.go.mem_stats.{name}"),
+            "aggr": aggregator,
+            "scope": scope,
+            "tag_set": [],
+            "pointlist": [
+                [1000.0 * (BEGIN + at), value + at * per_s] for at in range(0, 300, 10)
+            ],
+        }
+        for name, value, per_s in (("num_gc", 70, 2), ("next_gc", 90 << 20, 0))
+    ]
+    return json.dumps({"status": "ok", "series": series})
+
+
+@pytest.mark.parametrize(
+    ("expression", "aggregator", "word"),
+    [
+        ("avg:{}{{service:shop}}", "avg", "average"),
+        ("sum:{}{{service:shop}}", "sum", "sum"),
+        ("max:{}{{service:shop}}.rollup(max, 60)", None, "largest"),
+    ],
+)
+def test_series_of_several_hosts_are_named(
+    expression: str, aggregator: str | None, word: str
+) -> None:
+    run = read_text(datadog(expression, "service:shop", aggregator))
+    (note,) = [each for each in run.summary().warnings if "Datadog" in each]
+    assert "no tag of a host or pod" in note
+    assert f"each value is the {word} of them all" in note
+    assert "add `by {host}`" in note
+    assert run.summary().cycles > 0
+
+
+@pytest.mark.parametrize("tag", ["host:web1", "pod_name:shop-1", "container_id:5f"])
+def test_series_of_one_process_have_no_such_note(tag: str) -> None:
+    run = read_text(datadog("avg:{}{{*}} by {{host}}", f"service:shop,{tag}"))
+    assert not [each for each in run.summary().warnings if "Datadog" in each]
+
+
+def test_a_function_of_datadog_is_not_read_as_the_metric() -> None:
+    run = read_text(datadog("per_second(avg:{}{{*}})", "host:web1"))
+    assert len(run.rejected) == 2
+    assert run.memstats.is_empty()
+
+
+def test_sums_of_graphite_are_not_read_and_named() -> None:
+    answer = [
+        {"target": f"sumSeries({path.replace('web1', '*')})", "datapoints": pairs}
+        for path, pairs in points().items()
+    ]
+    run = read_text(json.dumps(answer))
+    assert run.memstats.is_empty()
+    (note,) = [each for each in run.summary().warnings if "function" in each]
+    assert (
+        "22 series have the values of a function (sumSeries(shop.*.debug.GCStats.NumGC.value))"
+        in note
+    )
+    assert "ask for the metrics of each process" in note
+
+
 @pytest.mark.parametrize(
     ("path", "found"),
     [

@@ -1,0 +1,215 @@
+"""Recognises files with one dump of expvar each as the dumps of one process.
+
+A dump has the ends of the last 256 cycles, to the nanosecond: two dumps of one process that are
+not further apart have ends in common, and those of two processes never have. Dumps that are
+further apart are of one process if all of this holds: the same command line, names that differ
+only by numbers, which are in the order of the cycles, counters that rise, and between two dumps
+about as many cycles per second, and bytes per cycle, as in both. Two files alone may agree by
+chance.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.schema import IDENTITY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+FEWEST = 3
+"""Fewer files with counters that rise may be of several processes."""
+
+TIMES = 3.0
+"""How many times as many, or as few, cycles per second and bytes per cycle there may be between two
+dumps as in them. More may be the load of another process, or one that was restarted."""
+
+_START_UP = 20
+"""The first cycles of a program allocate less, and follow each other faster."""
+
+_COUNTERS = (
+    "num_gc", "num_forced_gc", "total_alloc_bytes", "mallocs", "frees", "pause_total_ns",
+)  # fmt: skip
+_NUMBER = re.compile(r"\d+")
+
+
+def joined(
+    dumps: pl.DataFrame, pauses: pl.DataFrame, commands: Mapping[str, str]
+) -> tuple[pl.DataFrame, list[str]]:
+    """Returns the dumps with a common `target` for the files of one process, and notes.
+
+    The dumps of such files come in the order of their cycles.
+
+    Args:
+        dumps: `schema.MEMSTATS` of every source.
+        pauses: `schema.CYCLE_PAUSES` of every source.
+        commands: the command line of the program, by source, where the source has it.
+    """
+    if pauses.is_empty() or dumps["source"].n_unique() < 2:
+        return dumps, []
+    files = _files(dumps, pauses)
+    if len(files) < 2:
+        return dumps, []
+    proven = _with_common_ends(files, pauses)
+    groups, notes = _by_name(proven, commands)
+    targets = {
+        name: group[0]["source"] for group in groups for name in (f["source"] for f in group)
+    }
+    if not targets:
+        return dumps, notes
+    order = {name: place for place, name in enumerate(targets)}
+    source = pl.col("source").cast(pl.String)
+    given = "target" if "target" in dumps.columns else pl.lit(None, pl.String)
+    own = pl.coalesce(source.replace_strict(targets, default=None), given)
+    place = source.replace_strict(order, default=None, return_dtype=pl.Int64)
+    return dumps.with_columns(target=own).sort(
+        place, nulls_last=True, maintain_order=True
+    ), notes
+
+
+def _files(dumps: pl.DataFrame, pauses: pl.DataFrame) -> list[dict[str, Any]]:
+    """Returns the files whose dumps are of a single process without a name, with their ends."""
+    source = pl.col("source").cast(pl.String)
+    unnamed = [name for name in IDENTITY if name in dumps.columns]
+    counters = [name for name in _COUNTERS if name in dumps.columns]
+    rows = dumps.with_columns(source).group_by("source", maintain_order=True).agg(
+        named=pl.any_horizontal(pl.col(unnamed).is_not_null()).any(),
+        rises=(pl.col("num_gc").diff() >= 0).all(),
+        **{f"{name}_first": pl.col(name).first() for name in counters},
+        **{f"{name}_last": pl.col(name).last() for name in counters},
+    )  # fmt: skip
+    rings = pauses.with_columns(source).group_by("source").agg(
+        oldest_gc=pl.col("gc_num").min(),
+        newest_gc=pl.col("gc_num").max(),
+        oldest_s=pl.col("ended_at").min().dt.epoch("us") / 1e6,
+        newest_s=pl.col("ended_at").max().dt.epoch("us") / 1e6,
+    )  # fmt: skip
+    found = rows.join(rings, on="source", how="inner", maintain_order="left")
+    return found.filter(pl.col("rises") & ~pl.col("named")).to_dicts()
+
+
+def _with_common_ends(
+    files: list[dict[str, Any]], pauses: pl.DataFrame
+) -> list[list[dict[str, Any]]]:
+    """Returns the files in groups that share ends of cycles, each in the order of its cycles."""
+    names = [file["source"] for file in files]
+    common = (
+        pauses.select(pl.col("source").cast(pl.String), "gc_num", "ended_at")
+        .drop_nulls()
+        .filter(pl.col("source").is_in(names))
+        .group_by("gc_num", "ended_at")
+        .agg(pl.col("source").unique().sort())
+        .filter(pl.col("source").list.len() > 1)["source"]
+        .unique()
+    )
+    group_of = {name: {name} for name in names}
+    for sharing in common.to_list():
+        merged = set().union(*(group_of[name] for name in sharing))
+        for name in merged:
+            group_of[name] = merged
+    by_group: dict[int, list[dict[str, Any]]] = {}
+    for file in files:
+        by_group.setdefault(id(group_of[file["source"]]), []).append(file)
+    return [sorted(group, key=_order) for group in by_group.values()]
+
+
+def _order(file: Mapping[str, Any]) -> tuple[Any, ...]:
+    return file["newest_gc"], file["total_alloc_bytes_last"] or 0
+
+
+def _by_name(
+    proven: list[list[dict[str, Any]]], commands: Mapping[str, str]
+) -> tuple[list[list[dict[str, Any]]], list[str]]:
+    """Returns the groups of files of one process, and notes on what is likely or open."""
+    alike: dict[tuple[str, str], list[list[dict[str, Any]]]] = {}
+    joined_groups = []
+    for group in proven:
+        patterns = {_NUMBER.sub("#", file["source"]) for file in group}
+        command = next((commands[f["source"]] for f in group if f["source"] in commands), None)
+        if len(patterns) == 1 and command is not None:
+            alike.setdefault((patterns.pop(), command), []).append(group)
+        elif len(group) > 1:
+            joined_groups.append(group)
+    notes: list[str] = []
+    for groups in alike.values():
+        groups.sort(key=lambda group: _order(group[0]))
+        files = [file for group in groups for file in group]
+        fits = all(_continues(a[-1], b[0]) for a, b in pairwise(groups))
+        if len(groups) > 1 and fits and len(files) >= FEWEST and _is_sequence(files):
+            notes.append(
+                f"{len(files)} files ({_ends(files)}) were read as dumps of one process: they "
+                "have the same command line, and counters that rise from name to name. If they "
+                "are of several processes, name the files of one process only."
+            )
+            joined_groups.append(files)
+            continue
+        joined_groups += [group for group in groups if len(group) > 1]
+        if len(groups) > 1 and fits:
+            notes.append(
+                f"{len(files)} files ({_ends(files)}) may be dumps of one process, but nothing "
+                "proves it, so each is read as a process of its own. If they are, write them "
+                "into one file in their order (`cat`), or take dumps more often."
+            )
+    return joined_groups, notes
+
+
+def _continues(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Returns whether a dump may be a later one of the same process, without common cycles."""
+    if one["newest_gc"] >= other["oldest_gc"] or one["newest_s"] >= other["oldest_s"]:
+        return False
+    for name in _COUNTERS:
+        before, after = one.get(f"{name}_last"), other.get(f"{name}_first")
+        if before is not None and after is not None and before > after:
+            return False
+    cycles = other["oldest_gc"] - one["newest_gc"]
+    between = cycles / (other["oldest_s"] - one["newest_s"])
+    rates = [rate for rate in (_rate(one), _rate(other)) if rate is not None]
+    return all(_is_near(between, rate) for rate in rates) and _allocates_alike(one, other)
+
+
+def _allocates_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Returns whether cycles between two dumps allocated about as much as those before them."""
+    cycles, allocated = (
+        [file[f"{name}_last"] for file in (one, other)]
+        for name in ("num_gc", "total_alloc_bytes")
+    )
+    if None in (*cycles, *allocated) or cycles[0] >= cycles[1]:
+        return True
+    between = (allocated[1] - allocated[0]) / (cycles[1] - cycles[0])
+    means = (a / c for a, c in zip(allocated, cycles, strict=True) if c >= _START_UP)
+    return all(_is_near(between, mean) for mean in means)
+
+
+def _is_near(value: float, other: float) -> bool:
+    return other / TIMES <= value <= other * TIMES
+
+
+def _rate(file: Mapping[str, Any]) -> float | None:
+    length_s = file["newest_s"] - file["oldest_s"]
+    cycles = file["newest_gc"] - file["oldest_gc"]
+    return float(cycles / length_s) if cycles >= _START_UP and length_s > 0 else None
+
+
+def _is_sequence(files: Sequence[Mapping[str, Any]]) -> bool:
+    """Returns whether the numbers in the names are in the order of the cycles."""
+    numbers = [[int(each) for each in _NUMBER.findall(file["source"])] for file in files]
+    return all(a < b for a, b in pairwise(numbers))
+
+
+def _ends(files: Sequence[Mapping[str, Any]]) -> str:
+    first, last = (re.split(r"[/\\]", files[at]["source"])[-1] for at in (0, -1))
+    return f"{first} to {last}"
+
+
+def command_of(values: Iterable[Mapping[str, Any]]) -> str | None:
+    """Returns the command line that every document of expvar has; None if they differ."""
+    found = {
+        "\0".join(map(str, value["cmdline"]))
+        for value in values
+        if isinstance(value.get("cmdline"), list)
+    }
+    return found.pop() if len(found) == 1 else None
