@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -15,8 +16,14 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import contradictions
-from gctrace_analyzer.ingest.chains import is_one_process, only_process, process_of
+from gctrace_analyzer.ingest.chains import (
+    CLOCK_SLACK_S,
+    is_one_process,
+    only_process,
+    process_of,
+)
 from gctrace_analyzer.ingest.clock import MOSTLY, falls
+from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, version_key
 from gctrace_analyzer.schema import IDENTITY
 
@@ -128,7 +135,7 @@ def take_cycles(
         empty = schema.empty("cycles")
         unknown = pl.lit(None, pl.Float64)
         return empty.with_columns(resolution_s=unknown), _no_identities(), Counter()
-    keys = None if _is_one_stream(frames) else [_key(frame) for frame in frames]
+    keys = None if _is_one_stream(frames) else _continued(frames, [_key(f) for f in frames])
     contradicting = Counter[str]()
     if keys is None and is_one_process(frames):
         numbers = only_process(frames)
@@ -198,6 +205,33 @@ def _key(frame: pl.DataFrame) -> pl.Series:
         return pl.repeat("", len(frame), dtype=pl.String, eager=True).alias("key")
     parts = [pl.col(name).cast(pl.String).fill_null("") for name in names]
     return frame.select(pl.concat_str(parts, separator="\x1f").alias("key")).to_series()
+
+
+def _continued(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Series]:
+    """Returns the identities, with those of lines that have no prefix but continue a message.
+
+    A message of several lines has a prefix on its first line only. Its other lines are of the
+    same process if their cycles follow the one above, and the next one follows them.
+    """
+    key, num, start = pl.col("key"), pl.col("gc_num"), pl.col("start_s")
+    facts = [
+        frame.select("gc_num", "start_s", end_s().alias("end")).with_columns(of.alias("key"))
+        for frame, of in zip(frames, keys, strict=True)
+    ]
+    whole = pl.concat(facts).with_columns(bare=key.str.contains("^\x1f*$"))
+    bare = int(whole["bare"].sum())
+    if not 0 < bare < len(whole):
+        return keys
+    later = (start >= pl.col("end").shift() - CLOCK_SLACK_S).fill_null(value=True)
+    whole = whole.with_columns(follows=pl.col("bare") & (num == num.shift() + 1) & later)
+    given = pl.when("follows").then(None).otherwise("key").forward_fill().alias("key")
+    above = pl.col("follows").shift().over("key")
+    goes_on = (num > num.shift().over("key")) | (num == 1) | ~above
+    filled = whole.with_columns(given).with_columns(goes_on=goes_on.fill_null(value=True))
+    if whole["follows"].sum() < MOSTLY * bare or not filled["goes_on"].all():
+        return keys
+    ends = list(accumulate(map(len, frames)))
+    return [filled["key"][end - len(of) : end] for of, end in zip(keys, ends, strict=True)]
 
 
 def _by_key(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Series]:

@@ -210,3 +210,26 @@ def test_up_to_four_services_are_named(names: list[str], shown: str) -> None:
     lines = [line for name in names for line in of(name, cycle(1, 1), cycle(2, 2))]
     notes = read_text("".join(lines)).summary().warnings
     assert any(f"The inputs contain {shown};" in note for note in notes)
+
+
+PREFIX = "Nov 23 09:59:58 web1 api[4711]: "
+
+
+def test_lines_without_a_prefix_continue_the_message_above() -> None:
+    lines = [cycle(n, n / 10) for n in range(1, 8)]
+    log = [("" if n % 3 else PREFIX) + line for n, line in enumerate(lines)]
+    run = read_text("".join(log))
+    assert run.cycles["process"].to_list() == [0] * 7
+    assert run.processes["log_pid"].to_list() == [4711]
+
+
+def test_lines_of_a_restart_without_a_prefix_are_no_continuation() -> None:
+    log = PREFIX + cycle(1, 0.1) + cycle(2, 0.2) + PREFIX + cycle(1, 0.05) + cycle(2, 0.3)
+    assert processes(log) == [0, 0, 1, 1]
+
+
+def test_a_program_without_a_prefix_next_to_one_with_a_prefix_stays_another_process() -> None:
+    bare = [cycle(n, n / 10 + 0.05, live=200) for n in range(1, 9)]
+    prefixed = [PREFIX + cycle(n, n / 10) for n in range(1, 9)]
+    together = [line for pair in zip(bare, prefixed, strict=True) for line in pair]
+    assert processes(*together) == [0, 1] * 8
