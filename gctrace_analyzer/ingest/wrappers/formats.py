@@ -28,7 +28,8 @@ _HALF_DAY = (
 _DATED = (
     rf"\d{{1,2}}\.\d{{1,2}}\.\d{{4}},? {_CLOCK}|"
     rf"\d{{1,2}}-[A-Z][a-z]{{2}}-\d{{4}} {_CLOCK}|"
-    rf"[A-Z][a-z]{{2}}, \d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK}(?: (?:[A-Z]{{2,5}}|[+-]\d{{4}}))?|"
+    rf"[A-Z][a-z]{{2}}, \d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK}"
+    r"(?: (?:[A-Z]{2,5}|[+-]\d{4}))?|"
     rf"[A-Z][a-z]{{2}} [A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK} (?:[A-Z]{{2,5}} )?\d{{4}}"
 )
 """Other dates that can be read in one way only."""

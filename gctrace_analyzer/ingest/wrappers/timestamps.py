@@ -299,7 +299,8 @@ _FORMS = tuple(
             partial(_half_day, of=partial(_dated, form="%m/%d/%Y")),
         ),
         (
-            rf"^(?P<month>[A-Za-z]{{3}}) +(?P<day>\d{{1,2}})(?:,? (?P<year>\d{{4}}))?,? {_HALF_DAY}$",
+            r"^(?P<month>[A-Za-z]{3}) +(?P<day>\d{1,2})(?:,? (?P<year>\d{4}))?,? "
+            rf"{_HALF_DAY}$",
             partial(_half_day, of=_named),
         ),
         # Apache and nginx, with which some servers begin their own messages.
