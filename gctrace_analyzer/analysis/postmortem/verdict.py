@@ -116,8 +116,8 @@ def explain_death(
             "What the heap did is unknown, because its limit and its resident size are not in the "
             "input.",
         )
-        to_do = [_NEEDS_LIMIT, *((_FIND_CAUSE,) if grew else ())]
-        return Explanation(tuple(reading), tuple(to_do), "cannot tell")
+        find = (_FIND_CAUSE,) if grew else ()
+        return Explanation(tuple(reading), (_NEEDS_LIMIT, *find), "cannot tell")
     reading += _about_last_minute(facts, ceiling)
     if live > MOST_OF_LIMIT * ceiling:
         reading.append(

@@ -134,7 +134,7 @@ def _add_in_order(
     if not numbers.is_duplicated().any():
         return _add_records(records, shapes, found)
     read: Frames = {}
-    rows = pl.int_range(len(records), dtype=numbers.dtype, eager=True).alias("line_no")
+    rows = pl.int_range(len(records), eager=True).cast(numbers.dtype).alias("line_no")
     suspects = _add_records(records.with_columns(rows), shapes, read)
     for table, parts in ((table, parts) for table, parts in read.items() if parts):
         frame = pl.concat(parts, how="diagonal_relaxed").sort("line_no")

@@ -196,8 +196,8 @@ def _half_day(
     columns = of(groups)
     local, half = columns["local_time"], pl.col("half")
     hour = local.dt.hour()
-    shift = pl.when((half == "P") & (hour < 12)).then(12)
-    shift = shift.when((half == "A") & (hour == 12)).then(-12).otherwise(0)
+    shift = 12 * ((half == "P") & (hour < 12)).cast(pl.Int8)
+    shift -= 12 * ((half == "A") & (hour == 12)).cast(pl.Int8)
     return columns | {"local_time": local + pl.duration(hours=shift)}
 
 
