@@ -245,10 +245,13 @@ def _read_whole(part: Part, source: Source, columns: Sequence[str] | None, most:
         read = documents.read_yaml if facts.kind == "yaml" else documents.read
         try:
             values = read(text, facts.name)
-        except UnreadableInputError:
+        except UnreadableInputError as err:
             # Text in braces is no JSON, such as what Logstash prints.
             if not re.search(RUNTIME, text):
                 raise
+            line_no = err.line_no or 1
+            why = f"{err.problem}; the input was read as text"
+            part.rejected.append(torn.Reject(line_no, why, lines[line_no - 1][:500]))
             _add_lines(part, enumerate(lines, start=1))
             return
         part.rows = values.rows

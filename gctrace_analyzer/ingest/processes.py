@@ -44,6 +44,9 @@ _PRINTED = (
 )  # fmt: skip
 """What the line of a cycle says."""
 
+_NAMED = "[^\x1f]"
+"""Matches an identity (`_key`) that is not empty."""
+
 LOST_CYCLES = 1
 """A file that continues another one may lack so many cycles: rotation can tear a line."""
 
@@ -143,8 +146,13 @@ def without_repeated(parts: Sequence[Part]) -> list[str]:
     if len(_rows_of(inputs, ("gc_num", "start_s")).filter(begun & twice)) < FEWEST_REPEATED:
         return []
     rows = _rows_of(inputs, (*_PRINTED, "logged_at")).filter(begun & twice)
-    first = pl.col("of").sort_by(pl.col("logged_at").is_null(), "of").first().over(_PRINTED)
-    again = rows.filter(pl.col("of") != first)
+    best = (pl.col("logged_at").is_null(), pl.col("of"))
+    first, who = (pl.col(each).sort_by(*best).first().over(_PRINTED) for each in ("of", "key"))
+    # Programs with different names that print the same lines are different programs.
+    named = (
+        (pl.col("key") != who) & pl.col("key").str.contains(_NAMED) & who.str.contains(_NAMED)
+    )
+    again = rows.filter((pl.col("of") != first) & ~named)
     if len(again) < FEWEST_REPEATED:
         return []
     kept = pl.repeat(value=True, n=sum(map(len, chain(*inputs))), eager=True)
@@ -165,9 +173,9 @@ def without_repeated(parts: Sequence[Part]) -> list[str]:
 
 
 def _rows_of(inputs: list[list[pl.DataFrame]], columns: Sequence[str]) -> pl.DataFrame:
-    """Returns these columns of all cycles, numbered, and `of`, the number of their input."""
+    """Returns these columns of all cycles, with `row`, input (`of`) and identity (`key`)."""
     return pl.concat(
-        frame.select(*columns, of=pl.lit(of))
+        frame.select(*columns, of=pl.lit(of)).with_columns(_key(frame))
         for of, frames in enumerate(inputs)
         for frame in frames
     ).with_row_index("row")
@@ -313,7 +321,7 @@ def _continued(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Ser
         frame.select("gc_num", "start_s", end_s().alias("end")).with_columns(of.alias("key"))
         for frame, of in zip(frames, keys, strict=True)
     ]
-    whole = pl.concat(facts).with_columns(bare=key.str.contains("^\x1f*$"))
+    whole = pl.concat(facts).with_columns(bare=~key.str.contains(_NAMED))
     bare = int(whole["bare"].sum())
     if not 0 < bare < len(whole):
         return keys

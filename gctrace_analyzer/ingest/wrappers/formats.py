@@ -242,9 +242,9 @@ WRAPPERS = (
         # Not all lines of the runtime: `scvg-1: GC forced` is one itself.
         MODERN_HEAD,
     ),
+    Wrapper("pod name", rf"{_POD} (?:(?P<at>{_ISO}) )?", RECORD),
     # k9s and `podman logs --names --timestamps`.
     Wrapper("name", rf"(?P<container>[A-Za-z0-9][\w.-]*) (?P<at>{_ISO}) ", RECORD),
-    Wrapper("pod name", rf"{_POD} (?:(?P<at>{_ISO}) )?", RECORD),
     Wrapper("stern", rf"{_POD} {_ANY_CONTAINER} (?:(?P<at>{_ISO}) )?", RECORD),
     Wrapper("stern -A", rf"{_NAMESPACE} {_POD} {_ANY_CONTAINER} (?:(?P<at>{_ISO}) )?", RECORD),
     Wrapper(

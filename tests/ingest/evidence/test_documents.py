@@ -272,6 +272,7 @@ def test_text_in_braces_is_a_log_and_not_invalid_json(tmp_path: Path) -> None:
     run = read_lines(tmp_path, "\n".join(entries))
     assert run.cycles["gc_num"].to_list() == [1, 2, 3, 4]
     assert run.cycles["line_no"].to_list() == [3, 7, 11, 15]
+    assert run.rejected["line_no"].to_list() == [2]
 
 
 def test_lines_that_ansible_prints_twice_are_read_once_however_deep(tmp_path: Path) -> None:

@@ -110,6 +110,19 @@ def test_a_container_that_its_platform_killed_is_a_death(platform: str, among: i
         assert known.source.startswith("platform, ")
 
 
+def test_a_list_of_pods_names_those_that_were_killed() -> None:
+    header = "NAMESPACE   NAME                   READY   STATUS      RESTARTS      AGE"
+    run = read_text(
+        f"{header}\nprod        api-7d9f8b6c5-x2k1z    0/1     OOMKilled   5 (2m ago)    10m\n"
+        "prod        web-7d9f8b6c5-aaaaa    1/1     Running     0             10m\n"
+    )
+    (state,) = run.container_states.to_dicts()
+    assert (state["pod"], state["namespace"]) == ("api-7d9f8b6c5-x2k1z", "prod")
+    assert (state["oom_killed"], state["restart_count"]) == (True, 5)
+    (death,) = run.post_mortems()
+    assert death.proven
+
+
 @pytest.mark.parametrize(
     "text",
     [
