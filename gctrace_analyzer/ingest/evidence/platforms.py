@@ -1,8 +1,7 @@
 """Reads how platforms and tools other than the kernel report a kill for memory.
 
 earlyoom names the process that it kills. Google Cloud Run and App Engine, Heroku, Cloud Foundry,
-Nomad, containerd, AWS Lambda and AWS ECS name the limit, the container, or neither. The list of
-`kubectl get pods` names the pod.
+Nomad, containerd, AWS Lambda and AWS ECS name the limit, the container, or neither.
 """
 
 from __future__ import annotations
@@ -52,11 +51,6 @@ _LAMBDA = re.compile(
 )
 _LAMBDA_KILLED = re.compile(
     r"Error Type: Runtime\.OutOfMemory|Runtime exited.{0,20}signal: killed"
-)
-
-_LISTED_POD = re.compile(
-    r"^(?:(?P<namespace>[a-z0-9-]{1,63}) +)?(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) +\d{1,4}/\d{1,4} +"
-    r"(?:Init:)?OOMKilled +(?P<restarts>\d{1,9})\b"
 )
 
 _NEAR_LINES = 8
@@ -113,12 +107,6 @@ def _containers(messages: Iterable[Message]) -> Iterator[Row]:
             yield _killed(message, exit_code=numbers.whole(found["code"]))
         elif found := _CONTAINERD.search(text):
             yield _killed(message, container_id=found["id"])
-        elif found := _LISTED_POD.match(text):
-            about = {name: found[name] for name in ("pod", "namespace")} | {
-                "name": found["pod"]
-            }
-            restarts = numbers.whole(found["restarts"])
-            yield _killed(message, **about, restart_count=restarts, status="oomkilled")
 
 
 def ecs_containers(value: dict[str, Any]) -> list[Row]:

@@ -110,19 +110,6 @@ def test_a_container_that_its_platform_killed_is_a_death(platform: str, among: i
         assert known.source.startswith("platform, ")
 
 
-def test_a_list_of_pods_names_those_that_were_killed() -> None:
-    header = "NAMESPACE   NAME                   READY   STATUS      RESTARTS      AGE"
-    run = read_text(
-        f"{header}\nprod        api-7d9f8b6c5-x2k1z    0/1     OOMKilled   5 (2m ago)    10m\n"
-        "prod        web-7d9f8b6c5-aaaaa    1/1     Running     0             10m\n"
-    )
-    (state,) = run.container_states.to_dicts()
-    assert (state["pod"], state["namespace"]) == ("api-7d9f8b6c5-x2k1z", "prod")
-    assert (state["oom_killed"], state["restart_count"]) == (True, 5)
-    (death,) = run.post_mortems()
-    assert death.proven
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -177,3 +164,22 @@ def test_ecs_containers_have_their_limits_and_ends(
     assert (envoy["oom_killed"], envoy["memory_limit_bytes"]) == (None, 1024 * MIB)
     (death,) = run.post_mortems()
     assert (death.victim, death.limit_mib) == ("api", 512)
+
+
+KERNEL = (
+    "{} node-1 kernel: oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=a,"
+    "mems_allowed=0,oom_memcg=/nomad.slice/a.scope,task_memcg=/nomad.slice/a.scope,task=api,"
+    "pid=4711,uid=0\n"
+    "{} node-1 kernel: Memory cgroup out of memory: Killed process 4711 (api) "
+    "total-vm:2048000kB, anon-rss:500000kB, file-rss:4096kB, shmem-rss:0kB\n"
+)
+
+
+@pytest.mark.parametrize(("second", "deaths"), [("02", 1), ("30", 2)])
+def test_a_report_that_names_no_program_right_after_a_kill_is_the_same_death(
+    second: str, deaths: int
+) -> None:
+    at = "2026-11-23T10:00:01Z"
+    text = f'2026-11-23T10:00:{second}Z  Terminated  Exit Code: 137, Exit Message: "OOM Killed"'
+    run = read_text(KERNEL.format(at, at) + text + "\n")
+    assert len(run.post_mortems()) == deaths
