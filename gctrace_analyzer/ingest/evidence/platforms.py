@@ -15,6 +15,7 @@ from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
 
@@ -115,15 +116,25 @@ def ecs_containers(value: dict[str, Any]) -> list[Row]:
     Returns nothing for other documents.
     """
     tasks = value.get("tasks") or [value.get("detail", value)]
-    tasks = (
-        [each for each in tasks if isinstance(each, dict)] if isinstance(tasks, list) else []
-    )
     return [
         _of_ecs(container, task)
-        for task in tasks
-        for container in task.get("containers") or []
+        for task in _objects(tasks)
+        for container in _objects(task.get("containers"))
         if "lastStatus" in container and {"taskArn", "containerArn"} & {*container, *task}
     ]
+
+
+def _objects(values: Any) -> list[dict[str, Any]]:
+    return (
+        [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
+    )
+
+
+def _time(value: Any) -> datetime | None:
+    """Returns a time as version 1 (seconds since 1970) or 2 of the AWS command line prints it."""
+    if isinstance(value, str):
+        return json_values.iso_utc(value)
+    return json_values.epoch_utc(numbers.whole(value, 10**9))
 
 
 def _of_ecs(container: dict[str, Any], task: dict[str, Any]) -> Row:
@@ -139,8 +150,8 @@ def _of_ecs(container: dict[str, Any], task: dict[str, Any]) -> Row:
         "oom_killed": "OutOfMemory" in str(reason or "") or None,
         "exit_code": container.get("exitCode"),
         "error": reason,
-        "started_at": json_values.iso_utc(task.get("startedAt")),
-        "finished_at": json_values.iso_utc(ended),
+        "started_at": _time(task.get("startedAt")),
+        "finished_at": _time(ended),
         "memory_limit_bytes": numbers.whole(limit, MIB),
         "cpu_limit": units / 1024 if units else None,
     }

@@ -183,3 +183,17 @@ def test_a_report_that_names_no_program_right_after_a_kill_is_the_same_death(
     text = f'2026-11-23T10:00:{second}Z  Terminated  Exit Code: 137, Exit Message: "OOM Killed"'
     run = read_text(KERNEL.format(at, at) + text + "\n")
     assert len(run.post_mortems()) == deaths
+
+
+def test_times_of_the_first_version_of_the_aws_command_line_are_read(tmp_path: Path) -> None:
+    task = TASK | {"executionStoppedAt": 1795428001.5, "startedAt": 1795424400}
+    run = read_lines(tmp_path, json.dumps({"tasks": [task]}))
+    ended = datetime.fromtimestamp(1795428001.5, UTC)
+    assert run.container_states["finished_at"].to_list() == [ended] * 2
+
+
+@pytest.mark.parametrize("containers", [5, [5], None, {}])
+def test_odd_containers_are_not_those_of_ecs(containers: object, tmp_path: Path) -> None:
+    line = next(iter(records(1)))
+    run = read_lines(tmp_path, json.dumps({"containers": containers, "message": line}))
+    assert len(run.cycles) == 1
