@@ -234,8 +234,9 @@ def contradicted_version(given: Settings, processes: pl.DataFrame) -> str | None
 def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
     if row is None:
         return {}
-    # Only metrics say nothing about the state that the container is in.
-    source = "docker or kubectl" if row["status"] or row["event"] else "Kubernetes metrics"
+    # Metrics say nothing about the state that the container is in, and platforms only its end.
+    source = "platform" if row["error"] else "Kubernetes metrics"
+    source = "docker or kubectl" if row["status"] or row["event"] else source
     where = f"{source}, {row['name'] or row['container'] or 'container'}"
     values = {
         "memory_limit_mib": _mib(row["gomemlimit_bytes"]),

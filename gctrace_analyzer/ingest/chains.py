@@ -61,6 +61,15 @@ def only_process(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
     return [pl.repeat(0, len(f), dtype=pl.Int64, eager=True) for f in frames]
 
 
+def missing_between(before: pl.DataFrame, after: pl.DataFrame) -> float:
+    """Returns how many cycles are missing between the last row of one log and the first of another.
+
+    The number is infinite if one process cannot have printed both.
+    """
+    (last,), (first,) = list(_rows(before.tail(1))), list(_rows(after.head(1)))
+    return _Chain(0, last).missing(first)
+
+
 def _all_follow(links: Iterable[pl.DataFrame]) -> bool:
     return all(each["follows"].all() for each in links)
 

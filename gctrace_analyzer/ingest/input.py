@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.errors import NoDataError
+from gctrace_analyzer.errors import NoDataError, UnreadableInputError
 from gctrace_analyzer.ingest import sniff
 from gctrace_analyzer.ingest.evidence import documents, kubernetes
 from gctrace_analyzer.ingest.gctrace import parse, torn
+from gctrace_analyzer.ingest.gctrace.patterns import RUNTIME
 from gctrace_analyzer.ingest.memstats import csv, pprof, snapshots
 from gctrace_analyzer.ingest.metrics import go_json, layouts
 from gctrace_analyzer.ingest.wrappers import csv_export, journal
@@ -246,7 +248,17 @@ def _read_whole(part: Part, source: Source, columns: Sequence[str] | None, most:
         _add_lines(part, events or list(enumerate(lines, start=1)))
     else:
         read = documents.read_yaml if facts.kind == "yaml" else documents.read
-        values = read(text, facts.name)
+        try:
+            values = read(text, facts.name)
+        except UnreadableInputError as err:
+            # Text in braces is no JSON, such as what Logstash prints.
+            if not re.search(RUNTIME, text):
+                raise
+            line_no = err.line_no or 1
+            why = f"{err.problem}; the input was read as text"
+            part.rejected.append(torn.Reject(line_no, why, lines[line_no - 1][:500]))
+            _add_lines(part, enumerate(lines, start=1))
+            return
         part.rows = values.rows
         part.wrappers.update(kind for kind in values.kinds)
         _add_rings(part, values.expvar)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -15,8 +16,15 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import contradictions
-from gctrace_analyzer.ingest.chains import is_one_process, only_process, process_of
+from gctrace_analyzer.ingest.chains import (
+    CLOCK_SLACK_S,
+    is_one_process,
+    missing_between,
+    only_process,
+    process_of,
+)
 from gctrace_analyzer.ingest.clock import MOSTLY, falls
+from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, version_key
 from gctrace_analyzer.schema import IDENTITY
 
@@ -24,6 +32,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gctrace_analyzer.ingest.input import Part
+
+FEWEST_REPEATED = 3
+"""Fewer cycles that two inputs have in common are no proof that they overlap."""
+
+_PRINTED = (
+    "gc_num", "start_s", "stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms",
+    "stw_sweep_term_cpu_ms", "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms",
+    "stw_mark_term_cpu_ms", "heap_start_mib", "heap_end_mib", "heap_live_mib",
+    "heap_goal_mib", "gc_cpu_since_start_pct", "procs",
+)  # fmt: skip
+"""What the line of a cycle says."""
+
+_NAMED = "[^\x1f]"
+"""Matches an identity (`_key`) that is not empty."""
+
+LOST_CYCLES = 1
+"""A file that continues another one may lack so many cycles: rotation can tear a line."""
 
 
 def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> pl.DataFrame:
@@ -106,6 +131,56 @@ def go_versions(formats: Iterable[str]) -> tuple[str | None, str | None]:
     return low, high
 
 
+def without_repeated(parts: Sequence[Part]) -> list[str]:
+    """Removes cycles that an earlier input has too; returns a note on each input that has such.
+
+    Logs that were fetched twice overlap, and a log may be saved with timestamps and without: then
+    the lines with timestamps are kept.
+    """
+    inputs = [part.cycles for part in parts]
+    if sum(any(map(len, frames)) for frames in inputs) < 2:
+        return []
+    # Cycles without a start, of Go 1.4 and earlier, may be alike by chance.
+    begun = pl.col("start_s").is_not_null()
+    twice = pl.struct("gc_num", "start_s").is_duplicated()
+    if len(_rows_of(inputs, ("gc_num", "start_s")).filter(begun & twice)) < FEWEST_REPEATED:
+        return []
+    rows = _rows_of(inputs, (*_PRINTED, "logged_at")).filter(begun & twice)
+    best = (pl.col("logged_at").is_null(), pl.col("of"))
+    first, who = (pl.col(each).sort_by(*best).first().over(_PRINTED) for each in ("of", "key"))
+    # Programs with different names that print the same lines are different programs.
+    named = (
+        (pl.col("key") != who) & pl.col("key").str.contains(_NAMED) & who.str.contains(_NAMED)
+    )
+    again = rows.filter((pl.col("of") != first) & ~named)
+    if len(again) < FEWEST_REPEATED:
+        return []
+    kept = pl.repeat(value=True, n=sum(map(len, chain(*inputs))), eager=True)
+    kept = kept.scatter(again["row"], False)  # noqa: FBT003
+    begin = 0
+    for part in parts:
+        ends = list(accumulate(map(len, part.cycles), initial=begin))
+        part.cycles = [
+            frame.filter(kept[start:end])
+            for frame, (start, end) in zip(part.cycles, pairwise(ends), strict=True)
+        ]
+        begin = ends[-1]
+    return [
+        f"{count:,} cycles of {parts[of].facts.name} are in another input as well, and are "
+        "counted once."
+        for of, count in again.group_by("of").len().sort("of").iter_rows()
+    ]
+
+
+def _rows_of(inputs: list[list[pl.DataFrame]], columns: Sequence[str]) -> pl.DataFrame:
+    """Returns these columns of all cycles, with `row`, input (`of`) and identity (`key`)."""
+    return pl.concat(
+        frame.select(*columns, of=pl.lit(of)).with_columns(_key(frame))
+        for of, frames in enumerate(inputs)
+        for frame in frames
+    ).with_row_index("row")
+
+
 def take_cycles(
     parts: Sequence[Part],
 ) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
@@ -118,17 +193,18 @@ def take_cycles(
     The third result counts the values, by column, that became null because they contradict
     other cycles.
     """
-    frames = []
+    inputs = []
     for part in parts:
         name = pl.lit(part.facts.name).cast(pl.Categorical).alias("source")
         given = [frame.with_columns(name) for frame in part.cycles if len(frame)]
-        frames += _in_time_order(given)
+        inputs.append(_in_time_order(given))
         part.cycles = []
+    frames = list(chain.from_iterable(_continuing([each for each in inputs if each])))
     if not frames:
         empty = schema.empty("cycles")
         unknown = pl.lit(None, pl.Float64)
         return empty.with_columns(resolution_s=unknown), _no_identities(), Counter()
-    keys = None if _is_one_stream(frames) else [_key(frame) for frame in frames]
+    keys = None if _is_one_stream(frames) else _continued(frames, [_key(f) for f in frames])
     contradicting = Counter[str]()
     if keys is None and is_one_process(frames):
         numbers = only_process(frames)
@@ -154,6 +230,40 @@ def _in_time_order(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
     if falls(at) or _numbers_fall(frames):
         return [frame.reverse() for frame in reversed(frames)]
     return frames
+
+
+def _continuing(inputs: list[list[pl.DataFrame]]) -> list[list[pl.DataFrame]]:
+    """Returns the inputs with each after the one whose process it continues.
+
+    Of a rotated log the newest file often comes first, as in `api.log api.log.1`.
+    """
+    if len(inputs) < 2:
+        return inputs
+    after: dict[int, int] = {}
+    for at, each in enumerate(inputs):
+        before = [
+            other
+            for other, frames in enumerate(inputs)
+            if other != at and other not in after and _continues(frames[-1], each[0])
+        ]
+        if len(before) == 1 or (before and at - 1 in before):
+            after[at - 1 if at - 1 in before else before[0]] = at
+    order: list[int] = []
+    for begin in (at for at in range(len(inputs)) if at not in after.values()):
+        order.append(begin)
+        while order[-1] in after:
+            order.append(after[order[-1]])
+    return [inputs[at] for at in order]
+
+
+def _continues(before: pl.DataFrame, later: pl.DataFrame) -> bool:
+    """Returns whether the first row of `later` continues the process of the last row before."""
+    if missing_between(before, later) > LOST_CYCLES:
+        return False
+    end, begin = before["logged_at"][-1], later["logged_at"][0]
+    names = [name for name in IDENTITY if name in before.columns and name in later.columns]
+    alike = all(before[name][-1] == later[name][0] for name in names if name != "stream")
+    return alike and (end is None or begin is None or end <= begin)
 
 
 def _numbers_fall(frames: list[pl.DataFrame]) -> bool:
@@ -198,6 +308,33 @@ def _key(frame: pl.DataFrame) -> pl.Series:
         return pl.repeat("", len(frame), dtype=pl.String, eager=True).alias("key")
     parts = [pl.col(name).cast(pl.String).fill_null("") for name in names]
     return frame.select(pl.concat_str(parts, separator="\x1f").alias("key")).to_series()
+
+
+def _continued(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Series]:
+    """Returns the identities, with those of lines that have no prefix but continue a message.
+
+    A message of several lines has a prefix on its first line only. Its other lines are of the
+    same process if their cycles follow the one above, and the next one follows them.
+    """
+    key, num, start = pl.col("key"), pl.col("gc_num"), pl.col("start_s")
+    facts = [
+        frame.select("gc_num", "start_s", end_s().alias("end")).with_columns(of.alias("key"))
+        for frame, of in zip(frames, keys, strict=True)
+    ]
+    whole = pl.concat(facts).with_columns(bare=~key.str.contains(_NAMED))
+    bare = int(whole["bare"].sum())
+    if not 0 < bare < len(whole):
+        return keys
+    later = (start >= pl.col("end").shift() - CLOCK_SLACK_S).fill_null(value=True)
+    whole = whole.with_columns(follows=pl.col("bare") & (num == num.shift() + 1) & later)
+    given = pl.when("follows").then(None).otherwise("key").forward_fill().alias("key")
+    above = pl.col("follows").shift().over("key")
+    goes_on = (num > num.shift().over("key")) | (num == 1) | ~above
+    filled = whole.with_columns(given).with_columns(goes_on=goes_on.fill_null(value=True))
+    if whole["follows"].sum() < MOSTLY * bare or not filled["goes_on"].all():
+        return keys
+    ends = list(accumulate(map(len, frames)))
+    return [filled["key"][end - len(of) : end] for of, end in zip(keys, ends, strict=True)]
 
 
 def _by_key(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Series]:

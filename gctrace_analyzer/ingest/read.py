@@ -114,6 +114,7 @@ def read_log(
 
 def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) -> Log:
     """Joins the parts, one per input, to one log with the notes; empties their `cycles`."""
+    repeated = processes.without_repeated(parts)
     cycles, identities, contradicting = processes.take_cycles(parts)
     dumps = _table("memstats", parts)
     clock, aligned = _aligned(options.clock, cycles, dumps)
@@ -144,7 +145,14 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
         tuple(part.facts for part in parts),
         dict(sum((_shapes(part) for part in parts), Counter[str]())),
         dict(sum((part.impossible for part in parts), contradicting)),
-        (*notes, *aligned, *drifts, *of_snapshots, *processes.several_services(rows)),
+        (
+            *notes,
+            *repeated,
+            *aligned,
+            *drifts,
+            *of_snapshots,
+            *processes.several_services(rows),
+        ),
         tuple(chain.from_iterable(part.undated for part in parts)),
     )
 

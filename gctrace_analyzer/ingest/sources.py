@@ -57,6 +57,9 @@ _NOT_LOGS = {
     ),
     b"\x7fELF": ("an executable", "Name the log it wrote, not the program."),
 }
+_TAR = slice(257, 262)
+"""Where a tar archive has the name of its format, `ustar`."""
+
 _MAGIC_BYTES = 8
 """How many bytes show the type of an input; a pipe may give them one by one."""
 
@@ -190,12 +193,15 @@ class Source:
                 raise UnreadableInputError(self.facts.name, f"this is {what}, not a log", hint)
         self.facts.compression = kind = compression(head)
         if kind is None:
+            self._refuse_tar(head)
             yield head
             yield from blocks
             return
         produced = 0
         try:
             for piece in unpacked(kind, chain((head,), blocks), CHUNK_BYTES):
+                if not produced:
+                    self._refuse_tar(piece)
                 produced += len(piece)
                 self._refuse_bomb(produced)
                 yield piece
@@ -204,6 +210,11 @@ class Source:
             if not produced:
                 hint = "No data could be read from it. Fetch the file again."
                 raise UnreadableInputError(self.facts.name, str(err), hint) from err
+
+    def _refuse_tar(self, head: bytes) -> None:
+        if head[_TAR] == b"ustar":
+            what, hint = "a tar archive", "Unpack it and name the logs inside."
+            raise UnreadableInputError(self.facts.name, f"this is {what}, not a log", hint)
 
     def _refuse_bomb(self, produced: int) -> None:
         """Raises an error for a decompression bomb; no log compresses that well."""

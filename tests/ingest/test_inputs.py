@@ -104,13 +104,13 @@ def test_unreadable_inputs_explain_why(name: str) -> None:
         assert word in str(error.value)
 
 
-def test_parts_of_a_log_are_read_in_the_order_given(tmp_path: Path) -> None:
+def test_parts_of_a_log_are_one_process_in_any_order(tmp_path: Path) -> None:
     lines = (SAMPLES / "steady-go1.26.log").read_text().splitlines(keepends=True)
     older, newer = tmp_path / "run.log.1", tmp_path / "run.log"
     older.write_text("".join(lines[:20]))
     newer.write_text("".join(lines[20:]))
-    assert gca.read(older, newer).processes["missing_cycles"].to_list() == [0]
-    assert len(gca.read(newer, older).processes) == 2
+    for parts in ((older, newer), (newer, older)):
+        assert gca.read(*parts).processes["missing_cycles"].to_list() == [0]
 
 
 def test_dumps_and_kills_may_come_before_or_after_the_log() -> None:

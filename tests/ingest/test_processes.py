@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 import pytest
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.ingest.processes import go_versions, longest_process
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
 from tests.helpers.lines import LINES
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def cycle(num: int, start_s: float, *, procs: int = 2, live: int = 20, pct: int = 3) -> str:
@@ -210,3 +216,100 @@ def test_up_to_four_services_are_named(names: list[str], shown: str) -> None:
     lines = [line for name in names for line in of(name, cycle(1, 1), cycle(2, 2))]
     notes = read_text("".join(lines)).summary().warnings
     assert any(f"The inputs contain {shown};" in note for note in notes)
+
+
+PREFIX = "Nov 23 09:59:58 web1 api[4711]: "
+
+
+def test_lines_without_a_prefix_continue_the_message_above() -> None:
+    lines = [cycle(n, n / 10) for n in range(1, 8)]
+    log = [("" if n % 3 else PREFIX) + line for n, line in enumerate(lines)]
+    run = read_text("".join(log))
+    assert run.cycles["process"].to_list() == [0] * 7
+    assert run.processes["log_pid"].to_list() == [4711]
+
+
+def test_lines_of_a_restart_without_a_prefix_are_no_continuation() -> None:
+    log = PREFIX + cycle(1, 0.1) + cycle(2, 0.2) + PREFIX + cycle(1, 0.05) + cycle(2, 0.3)
+    assert processes(log) == [0, 0, 1, 1]
+
+
+def test_a_program_without_a_prefix_next_to_one_with_a_prefix_stays_another_process() -> None:
+    bare = [cycle(n, n / 10 + 0.05, live=200) for n in range(1, 9)]
+    prefixed = [PREFIX + cycle(n, n / 10) for n in range(1, 9)]
+    together = [line for pair in zip(bare, prefixed, strict=True) for line in pair]
+    assert processes(*together) == [0, 1] * 8
+
+
+def inputs(tmp_path: Path, **texts: str) -> list[Path]:
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    return [tmp_path / name for name in texts]
+
+
+STAMPED = "2026-11-23T10:00:{:06.3f}Z {}"
+
+
+@pytest.mark.parametrize("stamped", [False, True])
+def test_rotated_files_given_newest_first_are_one_process(
+    tmp_path: Path, *, stamped: bool
+) -> None:
+    lines = [cycle(n, n / 10) for n in range(1, 16)]
+    if stamped:
+        lines = [STAMPED.format(n / 10 + 0.01, line) for n, line in enumerate(lines, start=1)]
+    newest, older, oldest = ("".join(part) for part in (lines[10:], lines[5:10], lines[:5]))
+    run = gca.read(*inputs(tmp_path, api=newest, api1=older, api2=oldest))
+    assert run.cycles["gc_num"].to_list() == list(range(1, 16))
+    assert run.cycles["process"].unique().to_list() == [0]
+    assert run.cycles["line_no"].to_list() == [1, 2, 3, 4, 5] * 3
+
+
+def test_a_restart_in_a_rotated_log_is_found_in_any_order(tmp_path: Path) -> None:
+    old = cycle(8, 4.1) + cycle(9, 4.2) + cycle(1, 0.1) + cycle(2, 0.2)
+    run = gca.read(*inputs(tmp_path, new=cycle(3, 0.3) + cycle(4, 0.4), old=old))
+    assert run.cycles["gc_num"].to_list() == [8, 9, 1, 2, 3, 4]
+    assert run.processes["ended_by"].to_list() == ["restart", "end of input"]
+
+
+def test_inputs_that_do_not_continue_each_other_keep_their_order(tmp_path: Path) -> None:
+    one = cycle(7, 9.0) + cycle(8, 9.5)
+    other = cycle(2, 0.2) + cycle(3, 0.3)
+    run = gca.read(*inputs(tmp_path, one=one, other=other))
+    assert run.cycles["gc_num"].to_list() == [7, 8, 2, 3]
+
+
+def test_files_of_pods_are_not_joined_although_their_numbers_would_fit(tmp_path: Path) -> None:
+    pods = [
+        f"[pod/api-7d9f-{name}/api] {line}"
+        for name, line in (("aaaaa", cycle(2, 0.2)), ("bbbbb", cycle(1, 0.1)))
+    ]
+    run = gca.read(*inputs(tmp_path, a=pods[0], b=pods[1]))
+    assert run.cycles["gc_num"].to_list() == [2, 1]
+    assert run.cycles["process"].to_list() == [0, 1]
+
+
+def test_logs_that_overlap_count_once(tmp_path: Path) -> None:
+    lines = [cycle(n, n / 10) for n in range(1, 11)]
+    run = gca.read(*inputs(tmp_path, a="".join(lines[:7]), b="".join(lines[3:])))
+    assert run.cycles["gc_num"].to_list() == list(range(1, 11))
+    assert run.cycles["process"].unique().to_list() == [0]
+    name = tmp_path / "b"
+    note = f"4 cycles of {name} are in another input as well, and are counted once."
+    assert note in run.summary().warnings
+
+
+def test_of_a_log_saved_twice_the_lines_with_timestamps_are_kept(tmp_path: Path) -> None:
+    lines = [cycle(n, n / 10) for n in range(1, 5)]
+    dated = [STAMPED.format(n / 10 + 0.01, line) for n, line in enumerate(lines, start=1)]
+    run = gca.read(*inputs(tmp_path, bare="".join(lines), dated="".join(dated)))
+    assert run.cycles["gc_num"].to_list() == [1, 2, 3, 4]
+    assert run.cycles["logged_at"].null_count() == 0
+
+
+def test_runs_that_begin_alike_are_no_overlap(tmp_path: Path) -> None:
+    alike = cycle(1, 0.1) + cycle(2, 0.2)
+    one, other = alike + cycle(3, 0.35, live=21), alike + cycle(3, 0.33, live=22)
+    run = gca.read(*inputs(tmp_path, one=one, other=other))
+    assert run.cycles["gc_num"].to_list() == [1, 2, 3, 1, 2, 3]
+    crash = cycle(1, 0.1) * 5
+    assert len(read_text(crash).cycles) == 5

@@ -74,10 +74,16 @@ def test_kind_and_columns_override(tmp_path: Path) -> None:
     run = gca.read(rows, columns=["HeapSys", "HeapAlloc", "mine"])
     assert run.memstats["heap_alloc_bytes"].to_list() == [2, 5]
     assert run.memstats["mine"].to_list() == [3, 6]
-    text = logfile(tmp_path / "t.json", ['{"a":', records(1)[0]])
+    text = logfile(tmp_path / "t.json", ['{"a":', "b"])
     with pytest.raises(UnreadableInputError, match=":2: invalid JSON at column 1"):
         gca.read(text)
-    assert len(gca.read(text, kind="log").cycles) == 1
+    text = logfile(tmp_path / "t.json", ['{"a":', records(1)[0]])
+    run = gca.read(text)
+    assert len(run.cycles) == 1
+    reason = "invalid JSON at column 1: Expecting value; the input was read as text"
+    assert run.rejected.select("line_no", "reason").rows() == [(2, reason)]
+    run = gca.read(text, kind="log")
+    assert (len(run.cycles), len(run.rejected)) == (1, 0)
 
 
 KILL_OF_3_10 = (

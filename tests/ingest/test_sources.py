@@ -143,6 +143,12 @@ def test_a_first_line_that_looks_like_zlib_is_a_line() -> None:
         (b"", gca.NoDataError, "0 bytes"),
         (b"hello\nworld\n", gca.NoDataError, "First line: 'hello'.*\n.*GODEBUG=gctrace=1"),
         (b"PK\x03\x04rest", gca.UnreadableInputError, "zip archive"),
+        (b"a.log".ljust(257, b"\0") + b"ustar\x0000", gca.UnreadableInputError, "tar archive"),
+        (
+            gzip.compress(b"a.log".ljust(257, b"\0") + b"ustar  \0"),
+            gca.UnreadableInputError,
+            "tar archive",
+        ),
         (b"\x7fELFrest", gca.UnreadableInputError, "executable"),
         (b"LPKSHHRHrest", gca.UnreadableInputError, "journalctl --file"),
         (os.urandom(5000), gca.GctraceError, ""),

@@ -36,6 +36,12 @@ MOST_COMPARED = 64
 _PLACES = ("unit", "cgroup", "container_id", "pod_uid", "pod", "container")
 """If one of these is known of a kill, another unit or container cannot mean it."""
 
+_NAMES = ("unit", "name", "container", "container_id", "pod")
+"""What a report may name a program by."""
+
+_OF_PROCESSES = ("kernel", "earlyoom")
+"""Killers that name the process, and are not those who report the end of its container."""
+
 _FACTS = (
     "logged_at", "monotonic_s", "host", "unit", "name", "container", "container_id", "pod",
     "limit_bytes", "scope", "restart_count",
@@ -49,6 +55,8 @@ def without_kill(kills: Iterable[Row], reports: list[Row]) -> list[Row]:
     """
     by_unit: dict[str, list[Row]] = {}
     unknown: list[Row] = []
+    kills = list(kills)
+    reports = _left_unnamed(kills, reports)
     for kill in kills:
         for unit in {kill["unit"], *cgroups.units(kill["cgroup"])} - {None}:
             by_unit.setdefault(unit, []).append(kill)
@@ -60,6 +68,22 @@ def without_kill(kills: Iterable[Row], reports: list[Row]) -> list[Row]:
     for take in (Kills.near, Kills.first):
         reports = _left(reports, lambda report: of_units.get(report.get("unit") or ""), take)
     return _left_by_name_and_time(unknown, reports)
+
+
+def _left_unnamed(kills: list[Row], reports: list[Row]) -> list[Row]:
+    """Returns the reports without those that name no program and come right after a kill.
+
+    What names nothing, as in the log of a platform, may mean a kill in any cgroup.
+    """
+    unnamed = [each for each in reports if not any(each.get(name) for name in _NAMES)]
+    if not unnamed:
+        return reports
+    every = Kills([kill for kill in kills if kill["killer"] in _OF_PROCESSES])
+    for take in (Kills.near, Kills.first_without_clock):
+        unnamed = _left(unnamed, lambda _: every, take)
+    left = {id(each) for each in unnamed}
+    named = (each for each in reports if any(each.get(name) for name in _NAMES))
+    return [*named, *(each for each in reports if id(each) in left)]
 
 
 def _left_by_name_and_time(kills: list[Row], reports: list[Row]) -> list[Row]:

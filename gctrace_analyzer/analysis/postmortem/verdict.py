@@ -111,11 +111,13 @@ def explain_death(
     if not ceiling and facts["kind"] == REFUSED:
         return Explanation((*reading, *_about_growth(facts)), (CHECK_LIMITS,), "cannot tell")
     if not ceiling:
-        reading.append(
+        grew = tuple(_about_growth(facts))
+        reading += grew or (
             "What the heap did is unknown, because its limit and its resident size are not in the "
-            "input."
+            "input.",
         )
-        return Explanation(tuple(reading), (_NEEDS_LIMIT,), "cannot tell")
+        find = (_FIND_CAUSE,) if grew else ()
+        return Explanation(tuple(reading), (_NEEDS_LIMIT, *find), "cannot tell")
     reading += _about_last_minute(facts, ceiling)
     if live > MOST_OF_LIMIT * ceiling:
         reading.append(

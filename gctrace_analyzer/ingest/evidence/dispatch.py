@@ -6,7 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import json_values, numbers
-from gctrace_analyzer.ingest.evidence import docker, oom, oom_lines, printed_states, systemd
+from gctrace_analyzer.ingest.evidence import (
+    docker,
+    oom,
+    oom_lines,
+    platforms,
+    printed_states,
+    systemd,
+)
 from gctrace_analyzer.ingest.memstats import text
 
 if TYPE_CHECKING:
@@ -24,6 +31,7 @@ HINT = "|".join(
         oom_lines.HINT,
         systemd.HINT,
         docker.HINT,
+        platforms.HINT,
         printed_states.HINT,
         text.HINT,
         _FATAL,
@@ -36,7 +44,8 @@ HINT = "|".join(
 COARSE = (
     "oom|OOM|Alloc|heap_|HeapSys|NumGC|alloc_|total_alloc|num_gc|next_gc|"
     "f memory|emory:|led process|process exited|onsumed |failed|estart|to cgroup|blob "
-    "data|MESSAGE|runtime stats|xitCode:"
+    "data|MESSAGE|runtime stats|xitCode:|sending SIG|emory limit|Error R1|running mem=|"
+    "ax Memory Used|signal: killed"
 )
 """A faster, less exact search than `HINT`, for logs that are mostly gctrace."""
 
@@ -50,11 +59,12 @@ _OUT_OF_MEMORY = re.compile(
 def read(messages: Sequence[Message]) -> Rows:
     """Returns the rows that the messages contain, by table."""
     rows: Rows = {}
-    for found in (oom.read(messages), systemd.read(messages)):
+    for found in (oom.read(messages), systemd.read(messages), platforms.read(messages)):
         for table, more in found.items():
             rows.setdefault(table, []).extend(more)
     rows["memstats"] = text.read(messages)
-    rows["container_states"] = docker.read(messages) + printed_states.read(messages)
+    states = docker.read(messages) + printed_states.read(messages)
+    rows.setdefault("container_states", []).extend(states)
     rows["runtime_fatal"] = list(_fatal(messages))
     rows["rejected"] = list(_unreadable(messages))
     return rows

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest import json_values, numbers
-from gctrace_analyzer.ingest.evidence import docker, kubernetes, yaml_documents
+from gctrace_analyzer.ingest.evidence import docker, kubernetes, platforms, yaml_documents
 from gctrace_analyzer.ingest.memstats import json as memstats_json
 from gctrace_analyzer.ingest.wrappers.json_lines import source
 
@@ -25,6 +25,9 @@ BEGINS = re.compile(rf"^\s*(?:\[\s*(?:[\[\"]|\Z|{_OBJECT})|{_OBJECT})")
 FRAGMENT = re.compile(r"^\s*\"[A-Za-z]\w*\"\s*:")
 _UNEXPECTED = "JSON with values of unexpected types"
 _BLANK = re.compile(r"[\s,]*")
+
+_NESTED = 8
+"""How deep Ansible nests what a task returned: plays, tasks, hosts, results."""
 
 
 @dataclass(slots=True)
@@ -149,11 +152,17 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
         for item in value:
             _add_value(item, line_no, values)
         return
+    if isinstance(value, str):
+        # A list of lines, as of a shell's output in JSON, or of a recorded terminal.
+        values.records += [(line_no, line) for line in value.splitlines()]
     if not isinstance(value, dict):
         return
     kind = value.get("kind")
     if isinstance(value.get("State"), dict) or ("OOMKilled" in value and "ExitCode" in value):
         values.add("docker inspect", "container_states", docker.inspected(value), line_no)
+    elif states := platforms.ecs_containers(value):
+        for row in states:
+            values.add("AWS ECS", "container_states", row, line_no)
     elif kind in ("Pod", "PodList") or (kind == "List" and _items(value, "Pod")):
         for row in kubernetes.pods(value):
             values.add("kubectl get pods -o json", "container_states", row, line_no)
@@ -348,16 +357,25 @@ def _query_rows(value: dict[str, Any]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: str(row.get("@timestamp") or ""))
 
 
+def _once(value: Any, depth: int = _NESTED) -> Any:
+    """Returns a value without the lists of lines next to the same lines as text."""
+    if isinstance(value, list) and depth:
+        return [_once(item, depth - 1) for item in value]
+    if not isinstance(value, dict) or not depth:
+        return value
+    return {
+        key: _once(field, depth - 1)
+        for key, field in value.items()
+        if not (key.endswith("_lines") and key.removesuffix("_lines") in value)
+    }
+
+
 def _entry(value: dict[str, Any]) -> dict[str, Any]:
     """Returns a log entry; a message in Google Cloud's `jsonPayload` is moved out of it.
 
     Ansible prints what a command wrote twice: as text, and as a list of lines.
     """
-    value = {
-        key: field
-        for key, field in value.items()
-        if not (key.endswith("_lines") and key.removesuffix("_lines") in value)
-    }
+    value = _once(value)
     payload = value.get("jsonPayload")
     if isinstance(payload, dict) and "textPayload" not in value:
         message = payload.get("message") or payload.get("msg") or payload.get("MESSAGE")

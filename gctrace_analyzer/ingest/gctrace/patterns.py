@@ -70,7 +70,7 @@ def add_by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
             break
         records, rest = _anchored(rest, head)
         if not records.is_empty():
-            suspects += _add_records(records, shapes, found)
+            suspects += _add_in_order(records, shapes, found)
     for pattern, kind in ((_HEADLESS, "headless"), (_PIECE, "piece")):
         if not rest.is_empty():
             those, rest = parted(rest, rest["text"].str.contains(pattern))
@@ -126,6 +126,23 @@ def _anchored(lines: pl.DataFrame, head: str) -> tuple[pl.DataFrame, pl.DataFram
     return without(records, "at"), without(rest, "at")
 
 
+def _add_in_order(
+    records: pl.DataFrame, shapes: tuple[Shape, ...], found: Frames
+) -> list[Suspect]:
+    """Adds records as `_add_records` does, those of one line in the order of that line."""
+    numbers = records["line_no"]
+    if not numbers.is_duplicated().any():
+        return _add_records(records, shapes, found)
+    read: Frames = {}
+    rows = pl.int_range(len(records), eager=True).cast(numbers.dtype).alias("line_no")
+    suspects = _add_records(records.with_columns(rows), shapes, read)
+    for table, parts in ((table, parts) for table, parts in read.items() if parts):
+        frame = pl.concat(parts, how="diagonal_relaxed").sort("line_no")
+        of_line = numbers.cast(frame["line_no"].dtype).gather(frame["line_no"])
+        found.setdefault(table, []).append(frame.with_columns(of_line))
+    return [suspect._replace(line_no=numbers[suspect.line_no]) for suspect in suspects]
+
+
 def _add_records(
     records: pl.DataFrame, shapes: tuple[Shape, ...], found: Frames
 ) -> list[Suspect]:
@@ -135,7 +152,7 @@ def _add_records(
     """
     if shapes is MODERN:
         frames, records = read_records(without(records, "text"), joined(records))
-        found["cycles"] += frames
+        found.setdefault("cycles", []).extend(frames)
         records = _without_blanks(records)
     if records.is_empty():
         return []

@@ -20,6 +20,19 @@ _FULL = (
     r"[A-Za-zÀ-ÿ]{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? (?:[A-Z]{2,5}|"
     r"[+-]\d\d(?::?\d\d)?)"
 )
+_CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
+_HALF_DAY = (
+    r"(?:\d{1,2}/\d{1,2}/\d{4},?|[A-Z][a-z]{2} +\d{1,2}(?:,? \d{4})?,?) "
+    r"\d{1,2}:\d\d:\d\d(?:\.\d+)? [AP]M"
+)
+_DATED = (
+    rf"\d{{1,2}}\.\d{{1,2}}\.\d{{4}},? {_CLOCK}|"
+    rf"\d{{1,2}}-[A-Z][a-z]{{2}}-\d{{4}} {_CLOCK}|"
+    rf"[A-Z][a-z]{{2}}, \d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK}"
+    r"(?: (?:[A-Z]{2,5}|[+-]\d{4}))?|"
+    rf"[A-Z][a-z]{{2}} [A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK} (?:[A-Z]{{2,5}} )?\d{{4}}"
+)
+"""Other dates that can be read in one way only."""
 _KIBANA = r"[A-Z][a-z]{2} \d{1,2}, \d{4} @ \d\d:\d\d:\d\d(?:\.\d+)?"
 # Seconds, milliseconds, microseconds or nanoseconds since 1970, of the years 2001 to 2286.
 _EPOCH = r"(?:\d{19}|\d{16}|\d{13}|\d{10})(?:\.\d{1,9})?"
@@ -134,6 +147,8 @@ WRAPPERS = (
         r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? [+-]\d{4}) (?P<ident>[\w.*-]+): ",
     ),
     Wrapper("journalctl -o short-iso", rf"{_PRI}(?P<at>{_ISO}) {_HOST} {_IDENT}"),
+    # Before syslog, which would read PM as the name of the host.
+    Wrapper("timestamp", rf"\[?(?P<at>{_HALF_DAY})\]?[ \t]+"),
     Wrapper("syslog", rf"{_PRI}(?P<at>{_SHORT}) {_HOST} {_IDENT}"),
     Wrapper("syslog", rf"{_PRI}(?P<at>{_SHORT}) {_IDENT}"),
     Wrapper(
@@ -194,7 +209,9 @@ WRAPPERS = (
     # A comma must be followed by a quote, because a comma alone may begin a fraction of a second.
     Wrapper("CSV export", rf'(?P<at>{_ISO})(?:,"|;"?)'),
     Wrapper("table", rf"\| *(?P<at>{_ISO}) *\| *"),
-    Wrapper("timestamp", rf"\[?(?P<at>{_ISO})\]?(?:[ \t]+|: )"),
+    Wrapper("timestamp", rf"\[?(?P<at>{_ISO})\]?(?:\||[ \t]+|: )"),
+    Wrapper("svlogd", rf"\[?(?P<at>\d{{4}}-\d\d-\d\d_{_CLOCK})\]? "),
+    Wrapper("timestamp", rf"\[?(?P<at>{_DATED})\]?(?:[ \t]+|: )"),
     Wrapper("timestamp", rf"(?P<at>{_SHORT})[ \t]+"),
     Wrapper(
         "timestamp",
@@ -226,6 +243,8 @@ WRAPPERS = (
         MODERN_HEAD,
     ),
     Wrapper("pod name", rf"{_POD} (?:(?P<at>{_ISO}) )?", RECORD),
+    # k9s and `podman logs --names --timestamps`.
+    Wrapper("name", rf"(?P<container>[A-Za-z0-9][\w.-]*) (?P<at>{_ISO}) ", RECORD),
     Wrapper("stern", rf"{_POD} {_ANY_CONTAINER} (?:(?P<at>{_ISO}) )?", RECORD),
     Wrapper("stern -A", rf"{_NAMESPACE} {_POD} {_ANY_CONTAINER} (?:(?P<at>{_ISO}) )?", RECORD),
     Wrapper(

@@ -41,6 +41,7 @@ _MESSAGES = (
     "@message",
     "LogMessage",
     "LogEntry",
+    "Log",
     "_raw",
     "_msg",
     "_line",
@@ -72,7 +73,7 @@ _TIMES = (
     "__REALTIME_TIMESTAMP", "timeNano", "time", "timestamp", "ts", "@timestamp", "t",
     "Timestamp",
     "datetime", "eventTime", "asctime", "TimeGenerated", "_time", "Time", "date", "Date", "dt",
-    "_ts", "timestamp_nanos", "observedTimestamp",
+    "_ts", "timestamp_nanos", "observedTimestamp", "TimeStamp",
 )  # fmt: skip
 
 

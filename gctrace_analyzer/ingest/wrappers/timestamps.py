@@ -189,6 +189,18 @@ def _dated(_: pl.DataFrame, *, form: str) -> dict[str, pl.Expr]:
     }
 
 
+def _half_day(
+    groups: pl.DataFrame, *, of: Callable[[pl.DataFrame], dict[str, pl.Expr]]
+) -> dict[str, pl.Expr]:
+    """Returns the columns of times with AM or PM (`half`)."""
+    columns = of(groups)
+    local, half = columns["local_time"], pl.col("half")
+    hour = local.dt.hour()
+    shift = 12 * ((half == "P") & (hour < 12)).cast(pl.Int8)
+    shift -= 12 * ((half == "A") & (hour == 12)).cast(pl.Int8)
+    return columns | {"local_time": local + pl.duration(hours=shift)}
+
+
 def _glog(_: pl.DataFrame) -> dict[str, pl.Expr]:
     year = pl.lit("20") + pl.col("year")
     date = pl.concat_str(
@@ -241,6 +253,7 @@ def _tai(_: pl.DataFrame) -> dict[str, pl.Expr]:
 
 
 _TIME = r"(?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d+))?"
+_HALF_DAY = r"(?P<time>\d{1,2}:\d\d:\d\d)(?:\.(?P<fraction>\d+))? (?P<half>[AP])M"
 _ZONE = r"(?: ?(?P<zone>Z|[A-Z]{2,5}|[+-]\d\d(?::?\d\d)?))?"
 _FORMS = tuple(
     (ascii_only(pattern), columns)
@@ -264,6 +277,31 @@ _FORMS = tuple(
         (
             rf"^(?P<month>[A-Za-z]{{3}}) (?P<day>\d{{1,2}}), (?P<year>\d{{4}}) @ {_TIME}$",
             _named,
+        ),
+        # runit's svlogd prints UTC.
+        (
+            rf"^(?P<date>\d{{4}}-\d\d-\d\d)_{_TIME}$",
+            lambda groups: _dated(groups, form="%Y-%m-%d") | {"zone": pl.lit("UTC")},
+        ),
+        # HTTP and mail; Oracle, BIND and Tomcat.
+        (
+            rf"^[A-Za-z]{{3}}, (?P<day>\d{{1,2}}) (?P<month>[A-Za-z]{{3}}) (?P<year>\d{{4}}) "
+            rf"{_TIME}{_ZONE}$",
+            _named,
+        ),
+        (
+            rf"^(?P<day>\d{{1,2}})-(?P<month>[A-Za-z]{{3}})-(?P<year>\d{{4}}) {_TIME}$",
+            _named,
+        ),
+        # Only Americans write a date with slashes before a time with AM or PM.
+        (
+            rf"^(?P<date>\d{{1,2}}/\d{{1,2}}/\d{{4}}),? {_HALF_DAY}$",
+            partial(_half_day, of=partial(_dated, form="%m/%d/%Y")),
+        ),
+        (
+            r"^(?P<month>[A-Za-z]{3}) +(?P<day>\d{1,2})(?:,? (?P<year>\d{4}))?,? "
+            rf"{_HALF_DAY}$",
+            partial(_half_day, of=_named),
         ),
         # Apache and nginx, with which some servers begin their own messages.
         (

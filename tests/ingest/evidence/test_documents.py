@@ -247,3 +247,38 @@ def test_entries_are_in_the_order_of_their_times() -> None:
 )  # fmt: skip
 def test_what_begins_like_json(text: str, begins: bool) -> None:
     assert bool(documents.BEGINS.match(text)) is begins
+
+
+def test_a_list_of_lines_is_a_log(tmp_path: Path) -> None:
+    lines = list(records(4))
+    for document in (json.dumps(lines), json.dumps(lines, indent=1)):
+        run = read_lines(tmp_path, document)
+        assert run.cycles["gc_num"].to_list() == [1, 2, 3, 4]
+
+
+def test_a_recorded_terminal_is_a_log(tmp_path: Path) -> None:
+    header = json.dumps({"version": 2, "width": 80, "height": 24, "timestamp": 1795427998})
+    events = [json.dumps([n / 10, "o", f"{line}\r\n"]) for n, line in enumerate(records(4))]
+    run = read_lines(tmp_path, "\n".join([header, *events]))
+    assert run.cycles["gc_num"].to_list() == [1, 2, 3, 4]
+    assert run.cycles["line_no"].to_list() == [2, 3, 4, 5]
+
+
+def test_text_in_braces_is_a_log_and_not_invalid_json(tmp_path: Path) -> None:
+    entries = [
+        f'{{\n    "@timestamp" => 2026-11-23T10:00:00.00{n}Z,\n      "message" => "{line}"\n}}'
+        for n, line in enumerate(records(4))
+    ]
+    run = read_lines(tmp_path, "\n".join(entries))
+    assert run.cycles["gc_num"].to_list() == [1, 2, 3, 4]
+    assert run.cycles["line_no"].to_list() == [3, 7, 11, 15]
+    assert run.rejected["line_no"].to_list() == [2]
+
+
+def test_lines_that_ansible_prints_twice_are_read_once_however_deep(tmp_path: Path) -> None:
+    lines = list(records(4))
+    result = {"stdout_lines": lines, "stdout": "\n".join(lines), "rc": 0}
+    document = {"plays": [{"tasks": [{"hosts": {"web1": result}}]}]}
+    run = read_lines(tmp_path, json.dumps(document, indent=4))
+    assert run.cycles["gc_num"].to_list() == [1, 2, 3, 4]
+    assert run.cycles["process"].n_unique() == 1

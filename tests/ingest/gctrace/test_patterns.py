@@ -42,3 +42,15 @@ def test_a_record_with_blanks_around_its_operators_reads_as_it_was_printed(
 def test_a_record_of_old_go_keeps_the_blanks_that_the_runtime_prints() -> None:
     run = read_text(LINES["gc14"].replace("gc6", "gc 6") + "\n" + LINES["gc14"] + "\n")
     assert run.cycles.select("line_no", "repaired").rows() == [(2, False)]
+
+
+@pytest.mark.parametrize("between", ["#012", "\\n", " ", "; ", "#015#012"])
+@pytest.mark.parametrize("prefix", ["", "Nov 23 09:59:58 web1 api[4711]: "])
+def test_several_records_on_one_line_keep_their_order(prefix: str, between: str) -> None:
+    lines = list(records(9))
+    log = "".join(prefix + between.join(lines[n : n + 3]) + "\n" for n in range(0, 9, 3))
+    run = read_text(log)
+    assert run.cycles["gc_num"].to_list() == list(range(1, 10))
+    assert run.cycles["line_no"].to_list() == [1] * 3 + [2] * 3 + [3] * 3
+    assert run.cycles["process"].to_list() == [0] * 9
+    assert run.rejected.is_empty()

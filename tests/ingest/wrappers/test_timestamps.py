@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.ingest.wrappers import timestamps
 from tests.helpers.logs import AT, RECORDS, read_lines
 
@@ -253,3 +254,57 @@ def test_an_epoch_has_the_unit_that_its_length_shows(text: str, at: datetime | N
 )
 def test_a_time_at_which_no_log_was_written_is_null(text: str, at: datetime | None) -> None:
     assert timestamps.read(pl.Series([text]))["local_time"].to_list() == [at]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("23.11.2026 14:05:06", datetime(2026, 11, 23, 14, 5, 6)),
+        ("23-Nov-2026 14:05:06.250", datetime(2026, 11, 23, 14, 5, 6, 250_000)),
+        ("Mon, 23 Nov 2026 14:05:06 GMT", datetime(2026, 11, 23, 14, 5, 6)),
+        ("Mon, 23 Nov 2026 14:05:06 +0100", datetime(2026, 11, 23, 13, 5, 6)),
+        ("Mon Nov 23 14:05:06 2026", datetime(2026, 11, 23, 14, 5, 6)),
+        ("Mon Nov  2 14:05:06.250000 2026", datetime(2026, 11, 2, 14, 5, 6, 250_000)),
+        ("2026-11-23_14:05:06.25000", datetime(2026, 11, 23, 14, 5, 6, 250_000)),
+        ("11/23/2026 2:05:06 PM", datetime(2026, 11, 23, 14, 5, 6)),
+        ("11/23/2026, 12:05:06.25 AM", datetime(2026, 11, 23, 0, 5, 6, 250_000)),
+        ("11/23/2026 12:05:06 PM", datetime(2026, 11, 23, 12, 5, 6)),
+        ("Nov 23, 2026 02:05:06 PM", datetime(2026, 11, 23, 14, 5, 6)),
+        ("Nov 23 2026 02:05:06 AM", datetime(2026, 11, 23, 2, 5, 6)),
+    ],
+)
+@pytest.mark.parametrize("bracketed", [False, True])
+def test_dates_that_can_be_read_in_one_way_only_are_read(
+    text: str, expected: datetime, *, bracketed: bool, tmp_path: Path
+) -> None:
+    prefix = f"[{text}]" if bracketed else text
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"{prefix} {record}\n" for record in RECORDS))
+    run = gca.read(log, tz="UTC")
+    assert run.cycles["gc_num"].to_list() == [1, 2]
+    assert run.cycles["logged_at"][0] == expected.replace(tzinfo=UTC)
+    assert run.processes["host"].null_count() == 1
+
+
+@pytest.mark.parametrize("date", ["11/12/2026", "23/11/2026"])
+def test_the_order_of_a_date_with_slashes_is_not_guessed(date: str, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"{date} 14:05:06 {record}\n" for record in RECORDS))
+    cycles = gca.read(log, tz="UTC").cycles
+    assert cycles["logged_at"].to_list() == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("line", "container"),
+    [
+        ("api 2026-02-03T10:00:00.005000123Z {}", "api"),
+        ("2026-02-03T10:00:00.005Z|api|ERROR|{}", None),
+        ("2026-02-03 10:00:00.005Z | INFO     | runner:pump:42 - {}", None),
+    ],
+)
+def test_names_and_levels_around_a_timestamp(
+    line: str, container: str | None, tmp_path: Path
+) -> None:
+    run = read_lines(tmp_path, *(line.format(record) for record in RECORDS))
+    assert run.cycles["logged_at"][0] == AT
+    assert run.processes["container"].to_list() == [container]
