@@ -133,7 +133,7 @@ def _share(facts: ProcessFacts) -> str:
     "which phase.",
     condition="Only where there are metrics and no gctrace. The two pauses of a cycle, added: "
     f"{_LONG} What totals and maxima leave open counts as short.",
-    advice=f"{_CHECK_CPUS}. GODEBUG=gctrace=1 shows which of the two pauses of a cycle is long.",
+    advice=f"{CHECK_CPUS}. GODEBUG=gctrace=1 shows which of the two pauses of a cycle is long.",
     source="golang/go#42642; what pauses of each phase are in GC009 and GC010",
     explained_by=("GC013",),
 )
