@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from gctrace_analyzer.ingest.gctrace.columns import end_s
+from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -61,13 +61,33 @@ def only_process(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
     return [pl.repeat(0, len(f), dtype=pl.Int64, eager=True) for f in frames]
 
 
-def missing_between(before: pl.DataFrame, after: pl.DataFrame) -> float:
-    """Returns how many cycles are missing between the last row of one log and the first of another.
+def predecessors(inputs: Sequence[Sequence[pl.DataFrame]], most: int) -> list[list[int]]:
+    """Returns for each input those others whose last process its first row may continue.
 
-    The number is infinite if one process cannot have printed both.
+    Args:
+        inputs: the frames of each input, at least one with at least one row each.
+        most: the most cycles that may be missing in between.
     """
-    (last,), (first,) = list(_rows(before.tail(1))), list(_rows(after.head(1)))
-    return _Chain(0, last).missing(first)
+    firsts = _ends([frames[0].head(1) for frames in inputs])
+    lasts = _ends([frames[-1].tail(1) for frames in inputs])
+    by_number: dict[int, list[int]] = {}
+    for at, last in enumerate(lasts):
+        by_number.setdefault(last.num, []).append(at)
+    found = []
+    for at, first in enumerate(firsts):
+        near = (by_number.get(first.num - apart, []) for apart in range(1, most + 2))
+        fits = (
+            other
+            for other in chain.from_iterable(near)
+            if other != at and _Chain(0, lasts[other]).missing(first) <= most
+        )
+        found.append(sorted(fits))
+    return found
+
+
+def _ends(rows: list[pl.DataFrame]) -> list[_Cycle]:
+    """Returns the only row of each frame; at once, because there may be thousands of frames."""
+    return list(_rows(pl.concat([each.select(_NEEDED) for each in rows])))
 
 
 def _all_follow(links: Iterable[pl.DataFrame]) -> bool:
@@ -112,14 +132,17 @@ def _rows(frame: pl.DataFrame) -> Iterator[_Cycle]:
     return map(partial(tuple.__new__, _Cycle), _facts(frame).iter_rows())
 
 
+_GC_CPU = (
+    "stw_sweep_term_cpu_ms", "assist_cpu_ms", "background_cpu_ms", "stw_mark_term_cpu_ms",
+)  # fmt: skip
+_NEEDED = (
+    "gc_num", "start_s", *WALL_PHASES, "heap_start_mib", "heap_live_mib", "heap_goal_mib", "procs",
+    "stacks_mib", "gc_cpu_since_start_pct", *_GC_CPU, "format",
+)  # fmt: skip
+
+
 def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
     """Returns the columns of `_Cycle`."""
-    gc_cpu = (
-        "stw_sweep_term_cpu_ms",
-        "assist_cpu_ms",
-        "background_cpu_ms",
-        "stw_mark_term_cpu_ms",
-    )
     # A process prints one line format only, except for cycles that check for goroutine leaks.
     plain = pl.lit("gc18").cast(pl.Categorical)
     shape = pl.when(pl.col("format") == "gc26").then(plain).otherwise("format")
@@ -133,7 +156,7 @@ def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
         pl.col("procs"),
         pl.col("stacks_mib").alias("stacks"),
         pl.col("gc_cpu_since_start_pct").alias("share"),
-        (pl.sum_horizontal(gc_cpu) / 1000).alias("cpu"),
+        (pl.sum_horizontal(_GC_CPU) / 1000).alias("cpu"),
         shape.to_physical().alias("kind"),
     )
 

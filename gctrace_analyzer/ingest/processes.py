@@ -19,8 +19,8 @@ from gctrace_analyzer.ingest import contradictions
 from gctrace_analyzer.ingest.chains import (
     CLOCK_SLACK_S,
     is_one_process,
-    missing_between,
     only_process,
+    predecessors,
     process_of,
 )
 from gctrace_analyzer.ingest.clock import MOSTLY, falls
@@ -240,26 +240,27 @@ def _continuing(inputs: list[list[pl.DataFrame]]) -> list[list[pl.DataFrame]]:
     if len(inputs) < 2:
         return inputs
     after: dict[int, int] = {}
-    for at, each in enumerate(inputs):
+    for at, others in enumerate(predecessors(inputs, LOST_CYCLES)):
         before = [
             other
-            for other, frames in enumerate(inputs)
-            if other != at and other not in after and _continues(frames[-1], each[0])
+            for other in others
+            if other not in after and _alike(inputs[other][-1], inputs[at][0])
         ]
         if len(before) == 1 or (before and at - 1 in before):
             after[at - 1 if at - 1 in before else before[0]] = at
     order: list[int] = []
-    for begin in (at for at in range(len(inputs)) if at not in after.values()):
-        order.append(begin)
-        while order[-1] in after:
-            order.append(after[order[-1]])
-    return [inputs[at] for at in order]
+    later = set(after.values())
+    for begin in range(len(inputs)):
+        if begin not in later:
+            order.append(begin)
+            while order[-1] in after:
+                order.append(after[order[-1]])
+    # Of inputs with several processes, each may seem to continue the other.
+    return [inputs[at] for at in order] if len(order) == len(inputs) else inputs
 
 
-def _continues(before: pl.DataFrame, later: pl.DataFrame) -> bool:
-    """Returns whether the first row of `later` continues the process of the last row before."""
-    if missing_between(before, later) > LOST_CYCLES:
-        return False
+def _alike(before: pl.DataFrame, later: pl.DataFrame) -> bool:
+    """Returns whether names and times allow the first row of `later` to follow the last before."""
     end, begin = before["logged_at"][-1], later["logged_at"][0]
     names = [name for name in IDENTITY if name in before.columns and name in later.columns]
     alike = all(before[name][-1] == later[name][0] for name in names if name != "stream")

@@ -313,3 +313,11 @@ def test_runs_that_begin_alike_are_no_overlap(tmp_path: Path) -> None:
     assert run.cycles["gc_num"].to_list() == [1, 2, 3, 1, 2, 3]
     crash = cycle(1, 0.1) * 5
     assert len(read_text(crash).cycles) == 5
+
+
+def test_inputs_that_seem_to_continue_each_other_lose_nothing(tmp_path: Path) -> None:
+    """Each ends with one process and begins with another."""
+    one = cycle(9, 1.0) + cycle(5, 0.5)
+    other = cycle(6, 0.6) + cycle(8, 0.9)
+    run = gca.read(*inputs(tmp_path, one=one, other=other))
+    assert sorted(run.cycles["gc_num"]) == [5, 6, 8, 9]
