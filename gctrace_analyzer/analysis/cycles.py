@@ -359,17 +359,6 @@ def _with_figures(frame: pl.DataFrame, figures: list[pl.Expr]) -> pl.DataFrame:
     )
 
 
-def largest(values: pl.Series, most: int) -> pl.Series:
-    """Returns the rows of the largest values, the largest first; nulls only if there are too few.
-
-    Only those that may be among them are sorted, which is much quicker than to sort all.
-    """
-    if values.count() <= most:
-        return values.arg_sort(descending=True, nulls_last=True).head(most)
-    rows = (values >= values.top_k(most).min()).arg_true()
-    return rows.gather(values.gather(rows).arg_sort(descending=True).head(most))
-
-
 def by_process(frame: pl.DataFrame) -> list[pl.DataFrame]:
     """Returns the rows of each process, in their order; of a single process, no copy."""
     if is_one_process(frame):

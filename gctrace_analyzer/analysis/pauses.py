@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.cycles import largest, pauses_ms
+from gctrace_analyzer.analysis.cycles import pauses_ms
+from gctrace_analyzer.ingest.rows import largest
 
 PHASES = {
     "sweep termination": "stw_sweep_term_ms",

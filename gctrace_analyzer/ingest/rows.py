@@ -41,3 +41,14 @@ def without(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
 def with_replaced(rows: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
     """Returns the frame with this column in place of the one of the same name."""
     return rows.clone().replace_column(rows.columns.index(column.name), column)
+
+
+def largest(values: pl.Series, most: int) -> pl.Series:
+    """Returns the rows of the largest values, the largest first; nulls only if there are too few.
+
+    Only those that may be among them are sorted, which is much quicker than to sort all.
+    """
+    if values.count() <= most:
+        return values.arg_sort(descending=True, nulls_last=True).head(most)
+    rows = (values >= values.top_k(most).min()).arg_true()
+    return rows.gather(values.gather(rows).arg_sort(descending=True).head(most))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import largest
+from gctrace_analyzer.ingest.rows import largest
 from gctrace_analyzer.present.format import NONE
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.axis import with_idle
