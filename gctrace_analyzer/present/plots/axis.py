@@ -276,10 +276,9 @@ def _shown(cycles: pl.DataFrame, report: Report) -> tuple[list[int], bool]:
     alone = bool((per["begin"] >= per["end"].shift()).drop_nulls().all())
     if per["known"].all() and alone:
         return per["process"].to_list(), True
+    subject = process_of_verdict(report.analysis) if len(per) > 1 else None
+    is_subject = (pl.col("process") == pl.lit(subject)).fill_null(value=False)
     # The one with the most cycles is last.
-    is_subject = (pl.col("process") == pl.lit(process_of_verdict(report.analysis))).fill_null(
-        value=False
-    )
     one = per.sort(is_subject, "len", pl.col("process").neg()).row(-1, named=True)
     return [one["process"]], one["known"]
 
