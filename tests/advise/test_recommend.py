@@ -316,3 +316,23 @@ def test_values_are_within_their_intervals(log: Path) -> None:
         assert rows.select(inside.all()).item(), name
         if name.endswith("_share"):
             assert (rows[f"{name}_high"] <= 1).all()
+
+
+def test_a_limit_above_a_growing_heap_is_no_risk_under_any_gogc() -> None:
+    """While it grows, GOGC sets goals far below the limit, and below the last live heap."""
+    run = gca.read(SAMPLES / "leak-go1.26.log", container_limit="512MiB")
+    settings = [
+        run.whatif(gogc=gogc, memory_limit="460MiB") for gogc in (25, 50, 100, 200, 400)
+    ]
+    assert [each["thrash"][0] for each in settings] == ["no"] * 5
+    advised = run.recommend().row(0, named=True)
+    assert (advised["gogc"], advised["memory_limit_mib"]) == (100, 460)
+
+
+def test_verdict_and_table_set_the_same_limit_after_a_kill(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    killed = "Memory limit of 512 MiB exceeded with 530 MiB used."
+    log.write_text((SAMPLES / "leak-go1.26.log").read_text() + killed)
+    run = gca.read(log)
+    assert "Set GOMEMLIMIT=460MiB" in str(run.summary())
+    assert run.recommend()["memory_limit_mib"][0] == 460

@@ -244,11 +244,14 @@ class Model:
         spent = assist + background + load.stw_cpu_ms
         gogc = 100 * max(found.goal - found.marked, 0.0) / max(found.marked + load.roots, 1.0)
         cores = min(rate * (spent + idle) / 1000, load.cpus)
+        # While GOGC sets the goals, the limit allows higher ones: those of a larger live heap.
+        cap = arguments[1].cap or 0.0
+        highest = found.goal if found.by_limit >= MOSTLY else max(found.goal, cap)
         thrash: Thrash = "no"
         if other.limit and found.no_room >= MOSTLY:
             thrash = "certain"
         elif (
-            other.limit and (found.no_room >= SOMETIMES or found.goal <= found.marked_max)
+            other.limit and (found.no_room >= SOMETIMES or highest <= found.marked_max)
         ) or active > ALWAYS_MARKING:
             thrash = "risk"
         return Prediction(
