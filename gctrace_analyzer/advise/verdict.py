@@ -352,7 +352,18 @@ def _setting(first: dict[str, Any], advice: Advice) -> str:
     if larger and not advice.baseline.settings.value("container_limit_mib"):
         room = " if the container has room for it"
     effects = ", ".join(_effects(first, present, advice.measured_gc_cpu_share))
+    if _changes_nothing(first, present):
+        # It is for another load, and the reason says for which.
+        effects = first["why"]
     return f"{as_text(first)}{room} ({effects})"
+
+
+def _changes_nothing(first: dict[str, Any], present: dict[str, Any]) -> bool:
+    """Returns whether GC CPU and heap peak of a setting are printed as those of the present one."""
+    names = ("gc_cpu_with_idle_share", "heap_peak_mib")
+    pairs = [(first[name], present[name]) for name in names]
+    known = all(then is not None and now for then, now in pairs)
+    return known and all(abs(then / now - 1) < _SAME for then, now in pairs)
 
 
 def _effects(

@@ -235,9 +235,10 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
     if row is None:
         return {}
     # Metrics say nothing about the state that the container is in, and platforms only its end.
-    source = "platform" if row["error"] else "Kubernetes metrics"
+    source = "message of the platform" if row["error"] else "Kubernetes metrics"
     source = "docker or kubectl" if row["status"] or row["event"] else source
-    where = f"{source}, {row['name'] or row['container'] or 'container'}"
+    name = row["name"] or row["container"] or ("" if row["error"] else "container")
+    where = f"{source}, {name}" if name else source
     values = {
         "memory_limit_mib": _mib(row["gomemlimit_bytes"]),
         "container_limit_mib": _mib(row["memory_limit_bytes"]),

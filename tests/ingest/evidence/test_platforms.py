@@ -107,7 +107,7 @@ def test_a_container_that_its_platform_killed_is_a_death(platform: str, among: i
         known = run.settings.container_limit_mib
         assert known is not None
         assert known.value == limit / MIB
-        assert known.source.startswith("platform, ")
+        assert known.source.startswith("message of the platform")
 
 
 @pytest.mark.parametrize(
