@@ -40,6 +40,12 @@ def built(folder: Path, core: str) -> Path:
     return path
 
 
+def created(folder: Path) -> Path:
+    """Returns where the programs of a new environment are."""
+    venv.create(folder, with_pip=True)
+    return folder / ("Scripts" if os.name == "nt" else "bin")
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("dist"), core="off")
@@ -48,9 +54,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the programs are of an environment with the wheel and what it needs, no more."""
-    folder = tmp_path_factory.mktemp("clean")
-    venv.create(folder, with_pip=True)
-    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    programs = created(tmp_path_factory.mktemp("clean"))
     done = run(programs / "python", "-m", "pip", "install", "--quiet", wheel)
     assert done.returncode == 0, done.stdout + done.stderr
     return programs
@@ -129,9 +133,7 @@ def lowest(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["pandas"], *extras["plot"]]
     oldest = [each.replace(">=", "==") for each in wanted if not each.startswith("gctrace")]
-    folder = tmp_path_factory.mktemp("lowest")
-    venv.create(folder, with_pip=True)
-    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    programs = created(tmp_path_factory.mktemp("lowest"))
     pip = (programs / "python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:")
     done = run(*pip, *oldest, wheel)
     if done.returncode and "No matching distribution" in done.stderr:

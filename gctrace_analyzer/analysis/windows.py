@@ -89,7 +89,7 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
 
 def zero(moment: str, seconds: str) -> pl.Expr:
     """Returns the moment that the seconds of a process count from; null without a clock."""
-    return (pl.col(moment) - _duration(pl.col(seconds))).drop_nulls().first()
+    return (pl.col(moment) - duration(pl.col(seconds))).drop_nulls().first()
 
 
 def placed(
@@ -109,16 +109,16 @@ def placed(
         .with_columns(
             start_s=start,
             end_s=start + length_s,
-            begin_at=(pl.col("zero") + _duration(start)).cast(pl.Datetime("us", "UTC")),
+            begin_at=(pl.col("zero") + duration(start)).cast(pl.Datetime("us", "UTC")),
         )
         .sort("process", "window")
         .select(schema.names("windows"))
     )
 
 
-def _duration(each: pl.Expr) -> pl.Expr:
+def duration(seconds: pl.Expr) -> pl.Expr:
     """Returns seconds as a duration."""
-    return (each * 1e6).round().cast(pl.Int64).cast(pl.Duration("us"))
+    return pl.duration(microseconds=(seconds * 1e6).round().cast(pl.Int64))
 
 
 def _ranges(corrected: pl.DataFrame) -> Iterator[pl.DataFrame]:

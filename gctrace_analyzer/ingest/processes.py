@@ -143,9 +143,11 @@ def without_repeated(parts: Sequence[Part]) -> list[str]:
     # Cycles without a start, of Go 1.4 and earlier, may be alike by chance.
     begun = pl.col("start_s").is_not_null()
     twice = pl.struct("gc_num", "start_s").is_duplicated()
-    if len(_rows_of(inputs, ("gc_num", "start_s")).filter(begun & twice)) < FEWEST_REPEATED:
+    # Names take longer to compare than numbers, and hardly any inputs overlap.
+    frames = [frame.select("gc_num", "start_s") for frame in chain(*inputs)]
+    if pl.concat(frames).select((begun & twice).sum()).item() < FEWEST_REPEATED:
         return []
-    rows = _rows_of(inputs, (*_PRINTED, "logged_at")).filter(begun & twice)
+    rows = _rows_of(inputs).filter(begun & twice)
     best = (pl.col("logged_at").is_null(), pl.col("of"))
     first, who = (pl.col(each).sort_by(*best).first().over(_PRINTED) for each in ("of", "key"))
     # Programs with different names that print the same lines are different programs.
@@ -172,10 +174,10 @@ def without_repeated(parts: Sequence[Part]) -> list[str]:
     ]
 
 
-def _rows_of(inputs: list[list[pl.DataFrame]], columns: Sequence[str]) -> pl.DataFrame:
-    """Returns these columns of all cycles, with `row`, input (`of`) and identity (`key`)."""
+def _rows_of(inputs: list[list[pl.DataFrame]]) -> pl.DataFrame:
+    """Returns what the line of each cycle says, with `row`, input (`of`) and identity (`key`)."""
     return pl.concat(
-        frame.select(*columns, of=pl.lit(of)).with_columns(_key(frame))
+        frame.select(*_PRINTED, "logged_at", of=pl.lit(of)).with_columns(_key(frame))
         for of, frames in enumerate(inputs)
         for frame in frames
     ).with_row_index("row")
@@ -317,22 +319,26 @@ def _continued(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Ser
     A message of several lines has a prefix on its first line only. Its other lines are of the
     same process if their cycles follow the one above, and the next one follows them.
     """
+    names = pl.concat([of.unique() for of in keys]).unique()
+    are_bare = ~names.str.contains(_NAMED)
+    if are_bare.all() or not are_bare.any():
+        return keys
     key, num, start = pl.col("key"), pl.col("gc_num"), pl.col("start_s")
     facts = [
         frame.select("gc_num", "start_s", end_s().alias("end")).with_columns(of.alias("key"))
         for frame, of in zip(frames, keys, strict=True)
     ]
     whole = pl.concat(facts).with_columns(bare=~key.str.contains(_NAMED))
-    bare = int(whole["bare"].sum())
-    if not 0 < bare < len(whole):
-        return keys
     later = (start >= pl.col("end").shift() - CLOCK_SLACK_S).fill_null(value=True)
     whole = whole.with_columns(follows=pl.col("bare") & (num == num.shift() + 1) & later)
     given = pl.when("follows").then(None).otherwise("key").forward_fill().alias("key")
     above = pl.col("follows").shift().over("key")
     goes_on = (num > num.shift().over("key")) | (num == 1) | ~above
     filled = whole.with_columns(given).with_columns(goes_on=goes_on.fill_null(value=True))
-    if whole["follows"].sum() < MOSTLY * bare or not filled["goes_on"].all():
+    if (
+        whole["follows"].sum() < MOSTLY * int(whole["bare"].sum())
+        or not filled["goes_on"].all()
+    ):
         return keys
     ends = list(accumulate(map(len, frames)))
     return [filled["key"][end - len(of) : end] for of, end in zip(keys, ends, strict=True)]

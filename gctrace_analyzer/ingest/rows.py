@@ -6,10 +6,7 @@ few lines need attention, consist of little else.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import polars as pl
+import polars as pl
 
 
 def parted(rows: pl.DataFrame, chosen: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -44,11 +41,13 @@ def with_replaced(rows: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
 
 
 def largest(values: pl.Series, most: int) -> pl.Series:
-    """Returns the rows of the largest values, the largest first; nulls only if there are too few.
+    """Returns the rows of the largest values, the largest first, of equal ones the first.
 
-    Only those that may be among them are sorted, which is much quicker than to sort all.
+    Only those that may be among them are sorted, which is much quicker than to sort all. Nulls are
+    among them only if there are too few other values.
     """
-    if values.count() <= most:
-        return values.arg_sort(descending=True, nulls_last=True).head(most)
-    rows = (values >= values.top_k(most).min()).arg_true()
-    return rows.gather(values.gather(rows).arg_sort(descending=True).head(most))
+    rows = values.alias("value").to_frame().with_row_index("row")
+    if values.count() > most:
+        rows = rows.filter(pl.col("value") >= values.top_k(most).min())
+    ordered = rows.sort("value", descending=True, nulls_last=True, maintain_order=True)
+    return ordered["row"].head(most)

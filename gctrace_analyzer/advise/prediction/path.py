@@ -14,6 +14,7 @@ import polars as pl
 from gctrace_analyzer import core
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.analysis.cycles import HEAP_MINIMUM_MIB
+from gctrace_analyzer.ingest.rows import largest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +71,7 @@ class Path:
             in_mark,
             mean_of(sizes),
             mean_of(pl.Series(in_mark, dtype=pl.Float64)),
-            tuple(_largest(sizes)),
+            tuple(largest(sizes, _LARGEST)),
             _walker(at, live, in_mark),
         )
 
@@ -112,14 +113,6 @@ def _again(
 def mean_of(values: pl.Series) -> float:
     """Returns the mean; 0 of nothing."""
     return float(values.mean() or 0.0)  # type: ignore[arg-type]  # a numeric column
-
-
-def _largest(sizes: pl.Series) -> list[int]:
-    """Returns the places of the largest values; of equal ones, the first."""
-    least = sizes.top_k(_LARGEST).min()
-    larger = sorted((sizes > least).arg_true(), key=sizes.__getitem__, reverse=True)
-    # A flat heap has its largest size in most cycles.
-    return [*larger, *(sizes == least).arg_true().head(_LARGEST - len(larger))]
 
 
 def _walker(

@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.cycles import (
     before,
     share_of_cpu,
 )
+from gctrace_analyzer.analysis.windows import zero
 from gctrace_analyzer.ingest.rows import complete, where
 from gctrace_analyzer.present.format import count, mib
 from gctrace_analyzer.present.plots import ticks
@@ -253,10 +254,8 @@ def _intervals(report: Report) -> pl.DataFrame:
 
 def _origins(intervals: pl.DataFrame) -> dict[int, datetime]:
     """Returns the moment that the seconds of each process count from."""
-    known = intervals.drop_nulls(["begin_at", "begin_s"])
-    since = pl.duration(microseconds=(pl.col("begin_s") * 1e6).round().cast(pl.Int64))
-    first = known.group_by("process").agg((pl.col("begin_at") - since).first())
-    return dict(first.iter_rows())
+    first = intervals.group_by("process").agg(zero("begin_at", "begin_s"))
+    return dict(first.drop_nulls().iter_rows())
 
 
 def _shown(cycles: pl.DataFrame, report: Report) -> tuple[list[int], bool]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.analysis.windows import duration
 from gctrace_analyzer.present.plots.figure import Mark
 
 if TYPE_CHECKING:
@@ -83,12 +84,8 @@ _TOGETHER_S = 0.0015
 
 def _zero(axis: Axis) -> pl.Expr:
     """Returns the moment that the seconds of each process count from; of no use without one."""
-    return pl.col("x") - _duration(pl.col("start_s")) if axis.is_time else pl.lit(0)
+    return pl.col("x") - duration(pl.col("start_s")) if axis.is_time else pl.lit(0)
 
 
 def _placed(seconds: pl.Expr, *, is_time: bool) -> pl.Expr:
-    return pl.col("zero") + _duration(seconds) if is_time else seconds
-
-
-def _duration(seconds: pl.Expr) -> pl.Expr:
-    return pl.duration(microseconds=(seconds * 1e6).round().cast(pl.Int64))
+    return pl.col("zero") + duration(seconds) if is_time else seconds
