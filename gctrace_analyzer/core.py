@@ -1,4 +1,6 @@
-"""Whether the compiled core is there, which reads records and replays logs faster than Python can.
+"""Whether the compiled core is there, which does what takes Python and Polars longest.
+
+It reads records, replays logs, and finds the windows that leave least to the program.
 
 The core is built while the package is installed, if Rust is there (`core/`). Every result is the
 same without it. With `GCTRACE_ANALYZER_CORE=off` in the environment, a core that is there is not
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "GCTRACE_ANALYZER_CORE"
 
-INTERFACE = 2
+INTERFACE = 3
 """The core must have the same number; an older build in a checkout counts as none."""
 
 _paused = 0
@@ -104,6 +106,20 @@ class Core(Protocol):
         """Returns a walker of a path: MiB, one entry per cycle (`path.py`), at least two.
 
         The constants are those of `pacer.py` and of the model.
+        """
+
+    def worst_windows(
+        self,
+        begin: bytes,
+        first: bytes,
+        mark: bytes,
+        second: bytes,
+        shared: bytes,
+        windows: Sequence[float],
+    ) -> list[tuple[float, float, float, float]]:
+        """Returns windows with the most milliseconds lost in one, as `_worst` does (`mmu.py`).
+
+        The columns of cycles are those that `_phases` makes there, as the bytes of arrays of "d".
         """
 
     def lines(self, data: bytes, total: int, numbers: Sequence[int]) -> bytes:

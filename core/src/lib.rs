@@ -2,12 +2,14 @@
 //!
 //! `records` goes from the bytes of a chunk to columns of numbers. It does what `skeletons.py` does
 //! for nearly every record, with the same result, and leaves every other line to Python. `replay`
-//! walks a program's path under other settings, as `replay.py` does, with the same result. `python`
-//! is what Python sees of both.
+//! walks a program's path under other settings, as `replay.py` does, and `mmu` finds the windows
+//! that leave least to the program, as `mmu.py` does, both with the same result. `python` is what
+//! Python sees of all.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::pedantic)]
 
+pub mod mmu;
 #[cfg(feature = "python")]
 mod python;
 pub mod records;

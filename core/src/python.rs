@@ -14,12 +14,13 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::{PyBytes, PyCapsule};
 
+    use crate::mmu::{self, Phases};
     use crate::records::{self, BadTemplate, Chunk, Columns, Filter, Kind, Template, Values};
     use crate::replay::{Change, Constants, Costs, Path, Rules, Stretch, Walk};
 
     /// Raised with every change of what Python calls, so that no old build is used by accident.
     #[pymodule_export]
-    const INTERFACE: u32 = 2;
+    const INTERFACE: u32 = 3;
 
     /// Reads records of some line formats.
     #[pyclass(frozen)]
@@ -125,6 +126,42 @@ mod _core {
         PyBytes::new(py, &found)
     }
 
+    /// Window, milliseconds lost in it to pauses, and with assists, and where it begins.
+    type Worst = (f64, f64, f64, f64);
+
+    /// Returns the windows that leave least to the program, of the phases of its cycles in
+    /// milliseconds, and of the share of marking that is lost to assists.
+    #[pyfunction]
+    fn worst_windows(
+        py: Python<'_>,
+        begin: &[u8],
+        first: &[u8],
+        mark: &[u8],
+        second: &[u8],
+        shared: &[u8],
+        windows: Vec<f64>,
+    ) -> PyResult<Vec<Worst>> {
+        let phases = Phases {
+            begin: numbers(begin),
+            first: numbers(first),
+            mark: numbers(mark),
+            second: numbers(second),
+            shared: numbers(shared),
+        };
+        let found = py
+            .detach(move || mmu::worst(&phases, &windows))
+            .ok_or_else(|| PyValueError::new_err("the columns of cycles must be of one length"))?;
+        let values = |each: mmu::Worst| {
+            (
+                each.window,
+                each.most.stopped,
+                each.most.assisted,
+                each.start,
+            )
+        };
+        Ok(found.into_iter().map(values).collect())
+    }
+
     /// Walks the path of a program under other settings.
     #[pyclass(frozen)]
     struct Walker {
@@ -198,6 +235,15 @@ mod _core {
                 stretches.into_iter().map(walk).collect()
             })
         }
+    }
+
+    /// The numbers of an array of Python, whose bytes are those of this machine.
+    fn numbers(bytes: &[u8]) -> Vec<f64> {
+        let numbers = bytes.chunks_exact(size_of::<f64>());
+        numbers
+            .filter_map(|each| each.try_into().ok())
+            .map(f64::from_ne_bytes)
+            .collect()
     }
 
     fn sums(walk: Walk) -> Sums {

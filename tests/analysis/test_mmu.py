@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import random
+from contextlib import nullcontext
+
 import polars as pl
 import pytest
 from hypothesis import given
+from polars.testing import assert_frame_equal
 
+from gctrace_analyzer import core
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.mmu import WINDOWS_MS, mmu
 from gctrace_analyzer.testing import read_text
@@ -138,3 +143,53 @@ def test_the_worst_windows_of_three_cycles_by_hand() -> None:
 
 def test_one_cycle_has_no_windows() -> None:
     assert mmu(on_real_cpus(correct_durations(read_text(LINES["gc18"]).cycles))).is_empty()
+
+
+def test_cycles_in_which_nothing_is_lost_have_no_worst_window() -> None:
+    """Old runtimes print the phases of quick collections as zeros."""
+    cycles = pl.DataFrame(
+        {
+            "process": [0, 0],
+            "start_s": [1.0, 2.0],
+            "stw_sweep_term_ms": [0.0, 0.0],
+            "concurrent_mark_ms": [0.0, 0.0],
+            "stw_mark_term_ms": [0.0, 0.0],
+            "assist_cpu_ms": [0.0, 0.0],
+            "cpus": [4.0, 4.0],
+        }
+    )
+    for implementation in (nullcontext(), core.pure_python()):
+        with implementation:
+            assert mmu(cycles).is_empty()
+
+
+@few
+@given(cycle_tables())
+def test_the_core_finds_the_same_windows(cycles: pl.DataFrame) -> None:
+    _is_the_same_without_the_core(on_real_cpus(correct_durations(cycles)))
+
+
+def test_the_core_finds_the_same_windows_of_a_long_log() -> None:
+    """Of so many cycles, it looks at windows of different lengths at the same time."""
+    spread = random.Random(1)
+    begins = sorted(spread.uniform(0, 400) for _ in range(6_000))
+    cycles = pl.DataFrame(
+        {
+            "process": 0,
+            "start_s": begins,
+            "stw_sweep_term_ms": [spread.choice([0.0, 0.1, 0.4]) for _ in begins],
+            # Some cycles overlap the next one, by what a log rounds.
+            "concurrent_mark_ms": [spread.uniform(0, 20) for _ in begins],
+            "stw_mark_term_ms": [spread.choice([0.0, 0.2, 3.0]) for _ in begins],
+            "assist_cpu_ms": [spread.uniform(0, 30) for _ in begins],
+            "cpus": 4.0,
+        }
+    )
+    _is_the_same_without_the_core(cycles)
+    _is_the_same_without_the_core(cycles.sample(fraction=1, shuffle=True, seed=1))
+
+
+def _is_the_same_without_the_core(cycles: pl.DataFrame) -> None:
+    with core.pure_python():
+        expected = mmu(cycles)
+    assert_frame_equal(mmu(cycles), expected, check_exact=True)

@@ -312,12 +312,12 @@ def _series(mark: Mark, frame: pl.DataFrame) -> dict[str, Any]:
     known = frame["y"].is_not_null()
     found: dict[str, Any] = {
         "name": mark.name,
-        "x": frame["x"].filter(known).round(4).to_list(),
-        "y": frame["y"].filter(known).round_sig_figs(_DIGITS).to_list(),
+        "x": frame["x"].filter(known).round(4),
+        "y": frame["y"].filter(known).round_sig_figs(_DIGITS),
     }
     for name in ("low", "high"):
         if name in frame.columns and mark.kind != "points":
-            found[name] = frame[name].filter(known).round_sig_figs(_DIGITS).to_list()
+            found[name] = frame[name].filter(known).round_sig_figs(_DIGITS)
     if mark.kind == "step":
         found["step"] = True
     if mark.where is not None:

@@ -9,6 +9,7 @@ import zlib
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 from markupsafe import Markup
 
 from gctrace_analyzer import __version__
@@ -91,6 +92,21 @@ def _policy(*scripts: str) -> str:
 
 def _packed(values: dict[str, Any]) -> Markup:
     """Returns the values as JSON, compressed, in characters that cannot end the element."""
-    text = json.dumps(values, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    text = _json(values)
     # Level 6 takes four times as long, for a page that is 4 % smaller.
     return Markup(base64.b64encode(zlib.compress(text.encode(), 4)).decode())
+
+
+def _json(value: Any) -> str:
+    """Returns a value as JSON; a column becomes an array, in which only finite numbers are."""
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{_json(key)}:{_json(each)}' for key, each in value.items())}}}"
+    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        return f"[{','.join(map(_json, value))}]"
+    if isinstance(value, pl.Series):
+        if value.dtype.is_float():
+            value = value.fill_nan(None)
+            value = value.set(value.is_infinite(), None)
+        # Polars writes numbers ten times faster than json.
+        return f"[{value.cast(pl.String).fill_null('null').str.join(',').item()}]"
+    return json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)

@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import re
+import sys
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 if TYPE_CHECKING:
+    from jinja2.bccache import Bucket
+
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.present.sections import overview
 
 
+class _Compiled(FileSystemBytecodeCache):
+    """Keeps compiled templates where Python keeps compiled modules, if it may write there.
+
+    Compiling them takes a tenth of a short log's page.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(str(Path(__file__).with_name("__pycache__")))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):
+            super().dump_bytecode(bucket)
+
+
+@cache
 def environment() -> Environment:
     """Returns the environment for the templates in this folder."""
     # Every value is escaped, so that text from a log stays text.
@@ -22,6 +43,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=None if sys.dont_write_bytecode else _Compiled(),
     )
     found.filters["code"] = code
     return found

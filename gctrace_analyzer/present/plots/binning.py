@@ -66,8 +66,9 @@ def distribution(values: pl.Series, bins: int) -> tuple[pl.Series, pl.Series]:
     """
     ordered = values.drop_nulls().cast(pl.Float64).sort()
     count = len(ordered)
-    chosen = list(range(count))
-    if count > bins:
+    if count <= bins:
+        chosen = list(range(count))
+    else:
         # Half of the points are taken at equal steps, and the other half are the largest values,
         # because the tail of the pauses matters most.
         steps = [round(i * (count - 1) / (bins // 2)) for i in range(bins // 2 + 1)]
