@@ -10,6 +10,7 @@ used.
 from __future__ import annotations
 
 import os
+from array import array
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import polars as pl
 
 VARIABLE = "GCTRACE_ANALYZER_CORE"
 
@@ -92,9 +95,9 @@ class Core(Protocol):
 
     def Walker(  # noqa: N802  # a class
         self,
-        at: Sequence[float],
-        live: Sequence[float],
-        in_mark: Sequence[float],
+        at: bytes,
+        live: bytes,
+        in_mark: bytes,
         *,
         lowest_trigger: float,
         highest_trigger: float,
@@ -105,21 +108,18 @@ class Core(Protocol):
     ) -> Walker:
         """Returns a walker of a path: MiB, one entry per cycle (`path.py`), at least two.
 
+        Each column is what `packed` returns.
         The constants are those of `pacer.py` and of the model.
         """
 
     def worst_windows(
         self,
-        begin: bytes,
-        first: bytes,
-        mark: bytes,
-        second: bytes,
-        shared: bytes,
+        phases: tuple[bytes, bytes, bytes, bytes, bytes],
         windows: Sequence[float],
     ) -> list[tuple[float, float, float, float]]:
         """Returns windows with the most milliseconds lost in one, as `_worst` does (`mmu.py`).
 
-        The columns of cycles are those that `_phases` makes there, as the bytes of arrays of "d".
+        The phases are the columns that `_phases` makes there, as `packed` returns them.
         """
 
     def lines(self, data: bytes, total: int, numbers: Sequence[int]) -> bytes:
@@ -137,6 +137,11 @@ def compiled() -> Core | None:
 def described() -> str:
     """Returns which implementation reads records, for `--version`."""
     return "compiled" if compiled() else "pure Python"
+
+
+def packed(numbers: pl.Series) -> bytes:
+    """Returns a column of 64-bit floats as the core takes it, in half the time of a list."""
+    return array("d", numbers.to_list()).tobytes()
 
 
 @contextmanager

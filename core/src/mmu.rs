@@ -67,13 +67,13 @@ pub fn worst(phases: &Phases, windows: &[f64]) -> Option<Vec<Worst>> {
         let (mut one, mut other) = (Search::new(&ranges), Search::new(&ranges));
         let inside = begins.partition_point(|begin| *begin <= last - window);
         for (begin, until) in begins[..inside].iter().zip(&until_begins) {
-            let lost = between(*until, one.cursor.until(begin + window));
-            one.consider(*begin, lost);
+            let loss = between(*until, one.cursor.until(begin + window));
+            one.consider(*begin, loss);
         }
         let skipped = ends.partition_point(|end| end - window < first);
         for (end, until) in ends[skipped..].iter().zip(&until_ends[skipped..]) {
-            let lost = between(other.cursor.until(end - window), *until);
-            other.consider(end - window, lost);
+            let loss = between(other.cursor.until(end - window), *until);
+            other.consider(end - window, loss);
         }
         one.worse(&other, window)
     };

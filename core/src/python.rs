@@ -129,24 +129,22 @@ mod _core {
     /// Window, milliseconds lost in it to pauses, and with assists, and where it begins.
     type Worst = (f64, f64, f64, f64);
 
-    /// Returns the windows that leave least to the program, of the phases of its cycles in
-    /// milliseconds, and of the share of marking that is lost to assists.
+    /// The columns of `Phases`, as `packed` of core.py returns them.
+    type Packed<'a> = (&'a [u8], &'a [u8], &'a [u8], &'a [u8], &'a [u8]);
+
+    /// Returns the windows that leave least to the program.
     #[pyfunction]
     fn worst_windows(
         py: Python<'_>,
-        begin: &[u8],
-        first: &[u8],
-        mark: &[u8],
-        second: &[u8],
-        shared: &[u8],
+        phases: Packed<'_>,
         windows: Vec<f64>,
     ) -> PyResult<Vec<Worst>> {
         let phases = Phases {
-            begin: numbers(begin),
-            first: numbers(first),
-            mark: numbers(mark),
-            second: numbers(second),
-            shared: numbers(shared),
+            begin: numbers(phases.0),
+            first: numbers(phases.1),
+            mark: numbers(phases.2),
+            second: numbers(phases.3),
+            shared: numbers(phases.4),
         };
         let found = py
             .detach(move || mmu::worst(&phases, &windows))
@@ -180,9 +178,9 @@ mod _core {
         #[pyo3(signature = (at, live, in_mark, *, lowest_trigger, highest_trigger, highest_trigger_1_17, least_runway_mib, heap_minimum_mib, no_room))]
         #[allow(clippy::too_many_arguments)]
         fn new(
-            at: Vec<f64>,
-            live: Vec<f64>,
-            in_mark: Vec<f64>,
+            at: &[u8],
+            live: &[u8],
+            in_mark: &[u8],
             lowest_trigger: f64,
             highest_trigger: f64,
             highest_trigger_1_17: f64,
@@ -190,7 +188,7 @@ mod _core {
             heap_minimum_mib: f64,
             no_room: f64,
         ) -> PyResult<Self> {
-            let path = Path::new(at, live, in_mark)
+            let path = Path::new(numbers(at), numbers(live), numbers(in_mark))
                 .ok_or_else(|| PyValueError::new_err("a path has at least two points"))?;
             let constants = Constants {
                 lowest_trigger,

@@ -40,49 +40,46 @@ class Path:
     """Live heap and allocation of one process, one entry per cycle.
 
     Attributes:
-        at: MiB allocated from the first cycle's start to each cycle's start.
-        live: the true live heap at that point: without what was allocated during marking.
-        in_mark: MiB allocated during that cycle's marking.
+        columns: `at` (MiB allocated from the first cycle's start to each cycle's start), `live`
+            (the true live heap at that point: without what was allocated during marking) and
+            `in_mark` (MiB allocated during that cycle's marking).
         mean_live: mean of `live`.
         mean_in_mark: mean of `in_mark`.
-        largest: the cycles with the largest live heaps.
+        largest: the entries of `at` with the largest live heaps.
         walker: walks these columns in the compiled core; None without it.
+        lists: the columns, to be walked by Python; None if there is a walker.
         offset: by how much the live heap is larger than `live` throughout.
     """
 
-    at: tuple[float, ...]
-    live: tuple[float, ...]
-    in_mark: tuple[float, ...]
+    columns: pl.DataFrame
     mean_live: float
     mean_in_mark: float
-    largest: tuple[int, ...]
+    largest: tuple[float, ...]
     walker: Walker | None
+    lists: tuple[list[float], ...] | None
     offset: float = 0.0
 
     @classmethod
-    def of(
-        cls, at: tuple[float, ...], live: tuple[float, ...], in_mark: tuple[float, ...]
-    ) -> Path:
+    def of(cls, columns: pl.DataFrame) -> Path:
         """Returns a path with its means and its largest live heaps."""
-        sizes = pl.Series(live, dtype=pl.Float64)
+        walker = _walker(columns)
         return cls(
-            at,
-            live,
-            in_mark,
-            mean_of(sizes),
-            mean_of(pl.Series(in_mark, dtype=pl.Float64)),
-            tuple(largest(sizes, _LARGEST)),
-            _walker(at, live, in_mark),
+            columns,
+            mean_of(columns["live"]),
+            mean_of(columns["in_mark"]),
+            tuple(columns["at"][largest(columns["live"], _LARGEST)]),
+            walker,
+            None if walker else tuple(each.to_list() for each in columns),
         )
 
     def __reduce__(self) -> tuple[Callable[..., Path], tuple[Any, ...]]:
         """Returns how to make the path again; what walks it in the compiled core has no copy."""
-        return _again, (self.at, self.live, self.in_mark, self.offset)
+        return _again, (self.columns, self.offset)
 
     @property
     def length_mib(self) -> float:
         """MiB allocated from the first cycle's start to the last one's."""
-        return self.at[-1]
+        return float(self.columns["at"][-1])
 
     def shifted(self, by_mib: float) -> Path:
         """Returns the path with a live heap that is larger throughout, as with a ballast."""
@@ -95,19 +92,14 @@ class Path:
             along_mib: growth from the first cycle to the last one.
         """
         end = self.length_mib
-        times = along_mib / max(end, 1e-9)
-        live = tuple(
-            max(each + times * (end - at), LEAST_LIVE_MIB)
-            for each, at in zip(self.live, self.at, strict=True)
-        )
-        return Path.of(self.at, live, self.in_mark)
+        missing = along_mib / max(end, 1e-9) * (end - pl.col("at"))
+        live = (pl.col("live") + missing).clip(LEAST_LIVE_MIB)
+        return Path.of(self.columns.with_columns(live))
 
 
-def _again(
-    at: tuple[float, ...], live: tuple[float, ...], in_mark: tuple[float, ...], offset: float
-) -> Path:
+def _again(columns: pl.DataFrame, offset: float) -> Path:
     """Returns the path that has these columns."""
-    return Path.of(at, live, in_mark).shifted(offset)
+    return Path.of(columns).shifted(offset)
 
 
 def mean_of(values: pl.Series) -> float:
@@ -115,16 +107,12 @@ def mean_of(values: pl.Series) -> float:
     return float(values.mean() or 0.0)  # type: ignore[arg-type]  # a numeric column
 
 
-def _walker(
-    at: tuple[float, ...], live: tuple[float, ...], in_mark: tuple[float, ...]
-) -> Walker | None:
+def _walker(columns: pl.DataFrame) -> Walker | None:
     compiled = core.compiled()
     if compiled is None:
         return None
     return compiled.Walker(
-        at,
-        live,
-        in_mark,
+        *(core.packed(columns[name]) for name in ("at", "live", "in_mark")),
         lowest_trigger=pacer.LOWEST_TRIGGER,
         highest_trigger=pacer.HIGHEST_TRIGGER,
         highest_trigger_1_17=pacer.HIGHEST_TRIGGER_1_17,
@@ -150,8 +138,5 @@ def path_of(steady: pl.DataFrame) -> Path:
     # A cycle that is missing, or left out because it was forced, counts as a usual one.
     usual = gaps.filter(pl.col("cycles") == 1)["mib"].mean() or gaps["mib"].mean()
     mib = pl.when(pl.col("cycles") == 1).then("mib").otherwise(pl.col("cycles") * usual)
-    return Path.of(
-        (0.0, *gaps.select(mib.cum_sum()).to_series().to_list()),
-        tuple(sizes["live"].to_list()),
-        tuple(sizes["in_mark"].to_list()),
-    )
+    at = pl.concat([pl.Series([0.0]), gaps.select(mib.cum_sum()).to_series()])
+    return Path.of(sizes.select(at.alias("at"), "live", "in_mark"))

@@ -172,7 +172,7 @@ def replay(
     walks, is_whole = _walks(path, rules, costs, times, usual, steps)
     if is_whole:
         return _figures(walks, [walk.peak for walk in walks], 0.0, 1.0)
-    begins = [max(path.at[at] - 1.5 * usual, 0.0) for at in path.largest]
+    begins = [max(at - 1.5 * usual, 0.0) for at in path.largest]
     stretches = [
         Stretch(begin, phase=number / BLOCK_PHASES, most=3)
         for begin in begins
@@ -303,7 +303,9 @@ def _walked(
 ) -> list[_Walk]:
     """Walks stretches of the path, in the compiled core if it is there."""
     if path.walker is None:
-        return [_walk(path, rules, costs, times, stretch) for stretch in stretches]
+        assert path.lists is not None
+        lists, offset = path.lists, path.offset
+        return [_walk(lists, offset, rules, costs, times, stretch) for stretch in stretches]
     in_mark_times, live_times = times
     change = (path.offset, live_times, in_mark_times)
     found = path.walker.walk(rules, costs, change, stretches)
@@ -311,13 +313,14 @@ def _walked(
 
 
 def _walk(  # noqa: C901  one loop without calls, because it is the innermost one
-    path: Path,
+    lists: tuple[list[float], ...],
+    offset: float,
     rules: Rules,
     costs: Costs,
     times: tuple[float, float],
     stretch: Stretch,
 ) -> _Walk:
-    """Walks a stretch of the path, which ends with the path at the latest.
+    """Walks a stretch of a path, which ends with the path at the latest.
 
     At least one cycle is walked whole, even beyond the stretch.
 
@@ -325,7 +328,7 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
     The compiled core does the same, in the same order (`core/src/replay.rs`).
     """
     begin, stop, phase, most = stretch
-    at, live, in_mark, offset = path.at, path.live, path.in_mark, path.offset
+    at, live, in_mark = lists
     in_mark_times, live_times = times
     end, last = at[-1], len(at) - 2
     roots, runway, lowest = rules.roots, rules.runway, rules.lowest_trigger

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,13 +23,21 @@ from gctrace_analyzer.advise.prediction.replay import (
     replay,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 COSTS = Costs(fixed=2.0, ballast=0.0, mark_s_per_mib=1e-3, mib_per_s=100.0, least_off=0.3)
 
 
 def steady(cycles: int, gap: float = 30.0, live: float = 40.0, in_mark: float = 2.0) -> Path:
     """A program with a steady live heap."""
     at = tuple(gap * number for number in range(cycles))
-    return Path.of(at, (live,) * cycles, (in_mark,) * cycles)
+    return path_along(at, (live,) * cycles, (in_mark,) * cycles)
+
+
+def path_along(at: Sequence[float], live: Sequence[float], in_mark: Sequence[float]) -> Path:
+    columns = {"at": at, "live": live, "in_mark": in_mark}
+    return Path.of(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.Float64)))
 
 
 def rules(gogc: float | None = 100.0, cap: float | None = None) -> Rules:
@@ -51,7 +62,7 @@ def test_a_steady_program_has_the_goal_of_the_formula(cycles: int, gogc: float) 
 
 def test_a_long_path_is_thinned_without_bias() -> None:
     waves = tuple(40 + 20 * (number // 7 % 3) for number in range(6_000))
-    path = Path.of(tuple(30.0 * number for number in range(6_000)), waves, (2.0,) * 6_000)
+    path = path_along(tuple(30.0 * number for number in range(6_000)), waves, (2.0,) * 6_000)
     thin, whole = (replay(path, rules(), COSTS, steps=steps) for steps in (STEPS, 40_000))
     assert thin.gap == pytest.approx(whole.gap, rel=0.05)
     assert thin.work == pytest.approx(whole.work, rel=0.05)
@@ -61,7 +72,7 @@ def test_a_long_path_is_thinned_without_bias() -> None:
 def test_the_largest_live_heap_of_a_long_path_is_not_missed() -> None:
     live = [40.0] * 20_000
     live[12_345:12_360] = [400.0] * 15
-    path = Path.of(
+    path = path_along(
         tuple(30.0 * number for number in range(20_000)), tuple(live), (2.0,) * 20_000
     )
     assert replay(path, rules(), COSTS).peak > 600
@@ -76,7 +87,7 @@ def test_a_limit_below_the_live_heap_leaves_no_room() -> None:
 def test_the_time_without_room_counts_by_duration() -> None:
     """A third of the bytes are allocated with a heap that is at its limit."""
     live = (20.0,) * 200 + (58.0,) * 100
-    path = Path.of(tuple(10.0 * number for number in range(300)), live, (1.0,) * 300)
+    path = path_along(tuple(10.0 * number for number in range(300)), live, (1.0,) * 300)
     found = replay(path, rules(None, cap=60.0), COSTS)
     assert 0.5 < found.no_room < 1
     assert found.no_room_time < found.no_room + 0.3
@@ -105,7 +116,7 @@ def test_an_intermediate_replay_has_the_gap_and_the_work_of_a_whole_one(
     live: list[float], steps: int, times: float, cap: float | None
 ) -> None:
     at = tuple(30.0 * number for number in range(len(live)))
-    path = Path.of(at, tuple(live), (2.0,) * len(live))
+    path = path_along(at, tuple(live), (2.0,) * len(live))
     arguments = (path, rules(cap=cap), COSTS)
     found = replay(*arguments, steps=steps, in_mark_times=times, live_times=times)
     short = gap_and_work(*arguments, steps=steps, in_mark_times=times, live_times=times)
@@ -190,7 +201,7 @@ def test_a_small_heap_has_the_goal_of_the_minimum() -> None:
 def test_time_is_that_of_allocating_and_of_marking() -> None:
     """Half of what is allocated meets a heap at its limit, in far more and longer cycles."""
     live = (20.0,) * 200 + (57.0,) * 200
-    path = Path.of(tuple(2.0 * n for n in range(400)), live, (0.02,) * 400)
+    path = path_along(tuple(2.0 * n for n in range(400)), live, (0.02,) * 400)
     slow = replace(COSTS, mark_s_per_mib=1.0)
     quick = replace(COSTS, mark_s_per_mib=0.0)
     marking, none = (replay(path, rules(None, cap=60.0), each) for each in (slow, quick))
@@ -252,11 +263,10 @@ def test_the_compiled_core_replays_the_same(
     changed = Rules(ratio, cap, roots, runway, limit_gap, lowest)
     costs = replace(COSTS, ballast=ballast)
     found = []
-    for walker in (True, False):
-        path = Path.of(*columns).shifted(offset)
-        assert path.walker is not None
-        if not walker:
-            path = replace(path, walker=None)
+    for is_compiled, implementation in ((True, nullcontext()), (False, core.pure_python())):
+        with implementation:
+            path = path_along(*columns).shifted(offset)
+        assert (path.walker is not None) == is_compiled
         in_mark_times, live_times = times
         try:
             found.append(
