@@ -8,7 +8,6 @@ ten cycles and a second or more.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -17,14 +16,13 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     before,
-    by_process,
     counted_alloc_mib,
     is_one_process,
     ratio,
     within_process,
 )
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.ingest.rows import complete, parted
+from gctrace_analyzer.ingest.rows import complete
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,32 +64,18 @@ def segments(enriched: pl.DataFrame) -> pl.DataFrame:
         enriched: what `episodes.enrich` returns.
     """
     timed = complete(enriched, "start_s")
-    parts = [_numbered(part, DEFAULT) for part in _apart(timed, DEFAULT)]
     types = schema.polars_schema("segments")
-    if not parts:
+    if timed.is_empty():
         return pl.DataFrame(schema=types)
-    rows = pl.concat(parts).group_by("process", "segment", maintain_order=True).agg(_figures())
-    if len(parts) > 1:
+    numbered = _numbered(timed, DEFAULT)
+    rows = numbered.group_by("process", "segment", maintain_order=True).agg(_figures())
+    if not is_one_process(timed):
         rows = rows.sort("process", "segment")
     return rows.select(pl.col(name).cast(kind) for name, kind in types.items())
 
 
-def _apart(timed: pl.DataFrame, t: Thresholds) -> list[pl.DataFrame]:
-    """Returns the cycles of each process whose levels may change, and those of all others."""
-    if is_one_process(timed):
-        return [timed]
-    is_long = pl.len().over("process") >= 2 * t.level_cycles
-    long, short = parted(timed, timed.select(is_long).to_series())
-    return [*(by_process(long) if len(long) else []), *([short] if len(short) else [])]
-
-
 def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
-    """Returns the cycles with the number and kind of their segment.
-
-    Args:
-        cycles: those of one process, or of several that are too short for changes of a level.
-        t: how short that is.
-    """
+    """Returns the cycles with the number of their segment in its process, and its kind."""
     within = within_process(cycles)
     label = _labels(cycles, t)
     known = cycles.with_columns(kind=label, allocated_mib=counted_alloc_mib(alloc_before_mib()))
@@ -99,9 +83,7 @@ def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
         (pl.col(name) != within(pl.col(name).shift(1))).fill_null(value=False)
         for name in ("kind", "procs")
     ]
-    boundary = known.select(pl.any_horizontal(changes)).to_series()
-    if len(cycles) >= 2 * t.level_cycles and is_one_process(cycles):
-        boundary |= _level_changes(cycles, t)
+    boundary = known.select(pl.any_horizontal(changes)).to_series() | _level_changes(cycles, t)
     return known.with_columns(boundary.alias("segment")).with_columns(
         within(pl.col("segment").cum_sum()).alias("segment")
     )
@@ -109,15 +91,46 @@ def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
 
 def _level_changes(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
     """Returns where the allocation rate or the effective GOGC of a process changes its level."""
-    usual_s = cycles["interval_s"].median()
-    long = LEVEL_S / usual_s if isinstance(usual_s, float) and usual_s > 0 else 0.0
-    most = max(t.level_cycles, len(cycles) // 4)
-    fewest = min(max(t.level_cycles, math.ceil(long)), most)
-    large_enough = cycles["heap_live_mib"] >= t.gogc_min_live_mib
-    gogc = cycles.select(pl.when(large_enough).then("effective_gogc")).to_series()
-    return level_changes(cycles["alloc_mib_per_s"], OTHER_RATE, fewest) | level_changes(
-        gogc, OTHER_GOGC, fewest
+    large_enough = pl.col("heap_live_mib") >= t.gogc_min_live_mib
+    levels = cycles.select(
+        "process",
+        rate="alloc_mib_per_s",
+        gogc=pl.when(large_enough).then("effective_gogc"),
+        row=pl.int_range(pl.len()),
     )
+    found = pl.repeat(value=False, n=len(cycles), eager=True)
+    for fewest, rows in _by_length_of_levels(cycles, levels, t):
+        process = None if is_one_process(rows) else rows["process"]
+        changes = level_changes(rows["rate"], OTHER_RATE, fewest, process) | level_changes(
+            rows["gogc"], OTHER_GOGC, fewest, process
+        )
+        found = found.scatter(rows["row"].filter(changes), values=True)
+    return found
+
+
+def _by_length_of_levels(
+    cycles: pl.DataFrame, levels: pl.DataFrame, t: Thresholds
+) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Yields how many cycles a level has at least, and the rows of the processes with that many.
+
+    Those of a process are in a row. Processes that are too short for two levels are left out.
+    """
+    count, usual_s = pl.col("count"), pl.col("usual_s")
+    most = pl.max_horizontal(t.level_cycles, count // 4)
+    long = pl.when(usual_s > 0).then((LEVEL_S / usual_s).ceil().cast(pl.Int64)).fill_null(0)
+    fewest = pl.min_horizontal(pl.max_horizontal(t.level_cycles, long), most)
+    processes = (
+        cycles.group_by("process", maintain_order=True)
+        .agg(count=pl.len().cast(pl.Int64), usual_s=pl.col("interval_s").median())
+        .filter(count >= 2 * t.level_cycles)
+        .select("process", fewest=fewest)
+    )
+    for each in processes.partition_by("fewest", maintain_order=True):
+        rows = levels
+        if len(each) > 1 or not is_one_process(levels):
+            chosen = pl.col("process").is_in(each["process"].implode(), nulls_equal=True)
+            rows = levels.filter(chosen).sort("process", maintain_order=True)
+        yield int(each["fewest"][0]), rows
 
 
 def _figures() -> Iterator[pl.Expr]:
@@ -168,30 +181,49 @@ def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
     ).to_series()
 
 
-def level_changes(values: pl.Series, times: float, min_cycles: int) -> pl.Series:
+def level_changes(
+    values: pl.Series, times: float, min_cycles: int, process: pl.Series | None = None
+) -> pl.Series:
     """Returns True where the level changes.
 
     The level changes where the medians of the `min_cycles` values before and after differ by
     more than a factor of `times`. Of neighbouring places where this is so, only the one with
     the largest difference counts, or the middle one of several.
+
+    Args:
+        values: those of one process, or of several one after another.
+        times: how far apart levels are.
+        min_cycles: how long a level lasts.
+        process: the process of each value, if there are several.
     """
     nothing = pl.repeat(value=False, n=len(values), eager=True)
-    if len(values) < 2 * min_cycles:
+    if len(values) < 2 * min_cycles or values.null_count() == len(values):
         return nothing
-    filled = (
-        values.cast(pl.Float64).fill_null(strategy="forward").fill_null(strategy="backward")
+    rows = pl.DataFrame({"value": values.cast(pl.Float64)})
+    if process is not None:
+        rows = rows.with_columns(process.alias("process"))
+
+    def within(each: pl.Expr) -> pl.Expr:
+        return each if process is None else each.over("process")
+
+    if values.null_count():
+        # What is before the first value counts as that.
+        rows = rows.with_columns(within(pl.col("value").forward_fill().backward_fill()))
+    medians = rows.with_columns(median=within(pl.col("value").rolling_median(min_cycles)))
+    before, after = (within(pl.col("median").shift(by)) for by in (1, 1 - min_cycles))
+    # From nothing to nothing is no change.
+    ratio = (after / before).fill_nan(None).log().abs()
+    far = pl.col("ratio") > pl.lit(times).log()
+    table = medians.with_columns(ratio=ratio).with_columns(far=far.fill_null(value=False))
+    if not table["far"].any():
+        return nothing
+    names = ["far"] if process is None else ["process", "far"]
+    run = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in names)
+    changed = (
+        table.with_columns(run=run.cum_sum(), row=pl.int_range(pl.len()))
+        .filter("far")
+        .with_columns(top=pl.col("ratio") == pl.col("ratio").max().over("run"))
     )
-    if filled.null_count():
-        return nothing
-    medians = filled.rolling_median(min_cycles)
-    before, after = medians.shift(1), medians.shift(1 - min_cycles)
-    ratio = (after / before).log().abs()
-    far = (ratio > pl.Series([times]).log()[0]).fill_null(value=False)
-    if not far.any():
-        return nothing
-    table = pl.DataFrame({"run": far.rle_id(), "ratio": ratio}).filter(far)
-    top = pl.col("ratio") == pl.col("ratio").max().over("run")
-    number = top.cast(pl.Int64).cum_sum().over("run")
-    middle = top & (number == (top.cast(pl.Int64).sum().over("run") + 1) // 2)
-    changes = far.arg_true().filter(table.select(middle.fill_null(value=False)).to_series())
-    return nothing.scatter(changes, values=True)
+    top = pl.col("top").cast(pl.Int64)
+    middle = pl.col("top") & (top.cum_sum().over("run") == (top.sum().over("run") + 1) // 2)
+    return nothing.scatter(changed.filter(middle)["row"], values=True)

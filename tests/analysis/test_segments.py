@@ -92,6 +92,49 @@ def test_a_level_changes_where_the_medians_differ_most(
     assert found.arg_true().to_list() == expected
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.sampled_from([None, 0.0, 1.0, 2.5, 4.0, 9.0]), max_size=20), max_size=5
+    ),
+    st.integers(2, 5),
+)
+def test_levels_of_several_processes_change_where_those_of_each_do(
+    processes: list[list[float | None]], count: int
+) -> None:
+    several = [pl.Series(values, dtype=pl.Float64) for values in processes]
+    expected = [each for one in several for each in level_changes(one, 2.0, count)]
+    numbers = [number for number, values in enumerate(processes) for _ in values]
+    together = pl.concat([pl.Series([], dtype=pl.Float64), *several])
+    found = level_changes(together, 2.0, count, pl.Series(numbers, dtype=pl.Int64))
+    assert found.to_list() == expected
+
+
+def test_from_nothing_to_nothing_is_no_other_level() -> None:
+    """A heap at its limit has an effective GOGC of 0 for long."""
+    assert not level_changes(pl.Series([0.0] * 20), 1.2, 5).any()
+    assert level_changes(pl.Series([0.0] * 20 + [3.0] * 20), 1.2, 5).arg_true().to_list() == [
+        20
+    ]
+
+
+def test_processes_at_the_same_time_have_the_segments_of_each() -> None:
+    steady = enriched([(0.05, 2, 20.0), *[(0.5, 2, 20.0)] * 30])
+    raised = enriched([(0.05, 2, 20.0), *[(0.5, 2, 20.0)] * 20, *[(0.5, 2, 90.0)] * 20])
+    short = enriched([(0.05, 2, 20.0), *[(0.5, 2, 20.0)] * 5])
+    alone = [steady, raised, raised, short]
+    together = pl.concat(
+        each.with_columns(process=pl.lit(number)) for number, each in enumerate(alone)
+    )
+    expected = pl.concat(
+        segments(each).with_columns(process=pl.lit(number, pl.Int64))
+        for number, each in enumerate(alone)
+    )
+    found = segments(together.sample(fraction=1, shuffle=True, seed=1).sort("start_s"))
+    assert found.drop("segment").equals(expected.drop("segment"))
+    assert found.filter(process=1)["kind"].to_list() == ["start-up", "load", "load"]
+
+
 def enriched(kinds: list[tuple[float, int, float]]) -> pl.DataFrame:
     """Cycles of one process: the time since the one before, GOMAXPROCS and the allocation rate."""
     start, starts = 0.4, []
