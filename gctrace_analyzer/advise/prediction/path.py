@@ -43,6 +43,7 @@ class Path:
         columns: `at` (MiB allocated from the first cycle's start to each cycle's start), `live`
             (the true live heap at that point: without what was allocated during marking) and
             `in_mark` (MiB allocated during that cycle's marking).
+        length_mib: MiB allocated from the first cycle's start to the last one's.
         mean_live: mean of `live`.
         mean_in_mark: mean of `in_mark`.
         largest: the entries of `at` with the largest live heaps.
@@ -52,6 +53,7 @@ class Path:
     """
 
     columns: pl.DataFrame
+    length_mib: float
     mean_live: float
     mean_in_mark: float
     largest: tuple[float, ...]
@@ -65,6 +67,7 @@ class Path:
         walker = _walker(columns)
         return cls(
             columns,
+            float(columns["at"][-1]),
             mean_of(columns["live"]),
             mean_of(columns["in_mark"]),
             tuple(columns["at"][largest(columns["live"], _LARGEST)]),
@@ -75,11 +78,6 @@ class Path:
     def __reduce__(self) -> tuple[Callable[..., Path], tuple[Any, ...]]:
         """Returns how to make the path again; what walks it in the compiled core has no copy."""
         return _again, (self.columns, self.offset)
-
-    @property
-    def length_mib(self) -> float:
-        """MiB allocated from the first cycle's start to the last one's."""
-        return float(self.columns["at"][-1])
 
     def shifted(self, by_mib: float) -> Path:
         """Returns the path with a live heap that is larger throughout, as with a ballast."""
