@@ -96,7 +96,9 @@ def run(words: list[str]) -> int:
 
     earlier = _earlier(args.compare_with)
     inputs = _inputs(args.inputs)
-    rows = _rows(args, inputs, folder)
+    # The next run finds them in the folder of the logs.
+    written = [path for path, _ in reports] + [args.reports] * (args.reports is not None)
+    rows = _rows(args, inputs, folder, [*written, *args.compare_with])
     if rows is None:
         return exit_codes.INTERRUPTED
     table = rows.collect()
@@ -257,7 +259,7 @@ def _reports(
 
 
 def _rows(
-    args: argparse.Namespace, inputs: list[str], folder: str | None
+    args: argparse.Namespace, inputs: list[str], folder: str | None, ignore: list[Path | str]
 ) -> pl.LazyFrame | None:
     """Returns the rows; None if the run was interrupted."""
     from gctrace_analyzer.fleets.fleet import fleet
@@ -289,6 +291,7 @@ def _rows(
                 id=args.id,
                 overwrite=args.overwrite,
                 retry_errors=args.retry_errors,
+                ignore=ignore,
                 progress=progress,
                 **read_options(args),
             )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import extras, units
 from gctrace_analyzer.errors import NoDataError, UnreadableInputError
-from gctrace_analyzer.fleets import identity, inputs
+from gctrace_analyzer.fleets import identity, inputs, manifest
 from gctrace_analyzer.fleets.cluster import connected
 from gctrace_analyzer.fleets.output import Output
 from gctrace_analyzer.fleets.scheduler import FleetRun, Progress
@@ -20,7 +20,7 @@ from gctrace_analyzer.fleets.stretches import STRETCH_BYTES
 from gctrace_analyzer.fleets.worker import WorkerOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Unpack
 
     import polars as pl
@@ -40,6 +40,7 @@ def fleet(
     id: str | None = None,
     overwrite: bool = False,
     retry_errors: bool = False,
+    ignore: Sequence[str | os.PathLike[str]] = (),
     storage_options: Mapping[str, object] | None = None,
     stretch: str | float = f"{STRETCH_BYTES >> 20}MiB",
     progress: Callable[[Progress], None] | None = None,
@@ -61,6 +62,8 @@ def fleet(
         id: how to read identity from paths, such as `{service}/{pod}.log`.
         overwrite: discard what is in the output already.
         retry_errors: read files again that could not be read before.
+        ignore: files and folders that are not read although they are in a folder or match a
+            glob, such as reports and outputs of earlier runs. `output` is one of them anyway.
         storage_options: options for fsspec; by default credentials come from the environment.
         stretch: longer files are read in stretches of this size, in parallel unless they are
             compressed. A worker needs about 12 times this much memory. With `year` or `start`,
@@ -79,7 +82,10 @@ def fleet(
         extras.load(library)
     _validate(read, id, memory)
     options = storage_options or {}
-    items, unmatched = inputs.find([os.fspath(path) for path in several], options)
+    where = os.fspath(output) if output is not None else _temporary_folder()
+    left_out = [where, *(os.fspath(each) for each in ignore)]
+    own = [*left_out, *(f"{each.rstrip('/')}{manifest.SUFFIX}" for each in left_out)]
+    items, unmatched = inputs.find([os.fspath(path) for path in several], options, own)
     if unmatched or not items:
         raise UnreadableInputError(
             ", ".join(unmatched) or "the list of files",
@@ -87,7 +93,6 @@ def fleet(
             "Check the path or pattern.",
         )
     size = round(units.size_mib(stretch, argument="stretch") * units.MIB)
-    where = os.fspath(output) if output is not None else _temporary_folder()
     target = Output(
         where,
         {

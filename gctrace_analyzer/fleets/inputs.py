@@ -23,7 +23,7 @@ from gctrace_analyzer.errors import (
 from gctrace_analyzer.fleets.identity import is_url, public, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 Kind = Literal[
     "missing",
@@ -65,11 +65,19 @@ class Item:
 
 
 def find(
-    inputs: Sequence[str], options: Mapping[str, Any] | None = None
+    inputs: Sequence[str],
+    options: Mapping[str, Any] | None = None,
+    own: Sequence[str] = (),
 ) -> tuple[list[Item], list[str]]:
     """Finds the files that paths, folders, globs and URLs stand for.
 
     Returns the files, each once and sorted by name, and the inputs that match no file.
+
+    Args:
+        inputs: paths, folders, globs and URLs.
+        options: options for fsspec.
+        own: files and folders that the run itself writes. What an earlier run left there is
+            not found in a folder or by a glob.
 
     Raises:
         UnreadableInputError: a store does not answer or denies access.
@@ -77,6 +85,7 @@ def find(
     """
     items: dict[str, Item] = {}
     known: set[str] = set()
+    written = tuple(public(each) if is_url(each) else os.path.realpath(each) for each in own)
     unmatched = []
     for text in inputs:
         here = list(_remote(text, options or {}) if is_url(text) else _local(text))
@@ -84,6 +93,8 @@ def find(
             unmatched.append(public(text))
         # A file may be named in several ways: logs/a.log and /srv/logs/a.log.
         files = {_same(item): item for item in here}
+        if text not in {item.url for item in here}:
+            files = {same: item for same, item in files.items() if not _is_in(same, written)}
         items |= {item.name: item for same, item in files.items() if same not in known}
         known |= files.keys()
     return [items[name] for name in sorted(items)], unmatched
@@ -92,6 +103,11 @@ def find(
 def _same(item: Item) -> str:
     """Returns what is equal for two names of one file."""
     return item.name if is_url(item.url) else os.path.realpath(item.url)
+
+
+def _is_in(same: str, places: Iterable[str]) -> bool:
+    """Returns whether a file is one of these files or in one of these folders."""
+    return any(same == each or same.startswith(f"{each.rstrip('/')}/") for each in places)
 
 
 def named(inputs: Sequence[str]) -> list[Item]:

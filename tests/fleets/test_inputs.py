@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.fleets import inputs
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytest.importorskip("distributed")
 
@@ -43,6 +40,25 @@ def test_a_file_that_is_named_in_two_ways_is_read_once(
     monkeypatch.chdir(tmp_path)
     found, unmatched = inputs.find(["logs/a.log", str(tmp_path / "logs"), "./logs/*.log"])
     assert ([item.name for item in found], unmatched) == (["logs/a.log"], [])
+
+
+def test_what_a_run_writes_is_no_input_of_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = tmp_path / "logs"
+    (logs / "fleet.parquet").mkdir(parents=True)
+    (logs / "reports").mkdir()
+    for name in ("a.log", "fleet.parquet/rows.parquet", "reports/a.log.html", "reports.log"):
+        (logs / name).touch()
+    own = ["logs/fleet.parquet/", str(logs / "reports")]
+    monkeypatch.chdir(tmp_path)
+    for text in ("logs", str(logs), "logs/**"):
+        found, unmatched = inputs.find([text], own=own)
+        names = [Path(item.name).name for item in found]
+        assert (names, unmatched) == (["a.log", "reports.log"], [])
+    # A file that the user names is read, whatever it is.
+    found, _ = inputs.find(["logs/reports/a.log.html"], own=own)
+    assert [item.name for item in found] == ["logs/reports/a.log.html"]
 
 
 def test_urls_are_named_without_listing_a_store() -> None:
