@@ -27,10 +27,11 @@ from gctrace_analyzer.advise.present_setting import (
     show_no_gogc,
 )
 from gctrace_analyzer.advise.subject import advised_process, other_cause, which_process
-from gctrace_analyzer.analysis.cycles import limit_sets_most_goals, of_process
+from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
 from gctrace_analyzer.analysis.gogc_levels import last_level
 from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.ingest.rows import of_process
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ from gctrace_analyzer.analysis.summary import Summary, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
 from gctrace_analyzer.ingest.processes import longest_process
+from gctrace_analyzer.ingest.rows import of_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -253,7 +254,7 @@ class Analysis:
         if len(self.log.tables["processes"]) == 1:
             return self.mmu
         if process not in self._mmu:
-            self._mmu[process] = mmu.mmu(derived.of_process(self.corrected, process))
+            self._mmu[process] = mmu.mmu(of_process(self.corrected, process))
         return self._mmu[process]
 
     def windows(self, length_s: float) -> pl.DataFrame:
@@ -277,7 +278,7 @@ class Analysis:
             return nothing
         if self.by_dumps:
             return self.dumps.trend(self.longest_process, TREND_POINTS)
-        own = derived.of_process(self.corrected, self.longest_process)
+        own = of_process(self.corrected, self.longest_process)
         if len(own) < _MOST_CYCLES * len(self.corrected):
             return nothing
         begin, end = own.select(
@@ -339,21 +340,14 @@ class Analysis:
         return self._summaries[process]
 
     def _summarized(self, process: int) -> Summary:
-        cycles, durations, corrected = (parts[(process,)] for parts in self._by_process)
+        frames = (self.cycles, self.durations, self.corrected)
+        cycles, durations, corrected = (of_process(each, process) for each in frames)
         return summarize(
             cycles,
             self.log.tables["processes"].filter(process=process),
             durations=durations,
             corrected=corrected,
             impossible=self.log.impossible,
-        )
-
-    @cached_property
-    def _by_process(self) -> tuple[dict[tuple[Any, ...], pl.DataFrame], ...]:
-        """The cycles, those with corrected durations, and those on real CPUs, of each process."""
-        frames = (self.cycles, self.durations, self.corrected)
-        return tuple(
-            each.partition_by("process", as_dict=True, maintain_order=True) for each in frames
         )
 
     @cached_property
@@ -373,13 +367,13 @@ class Analysis:
     def live_growth(self, process: int) -> LiveGrowth | None:
         """Returns the growth of one process's live heap; None if there is no significant growth."""
         if process not in self._growth:
-            self._growth[process] = live_growth(derived.of_process(self._points, process))
+            self._growth[process] = live_growth(of_process(self._points, process))
         return self._growth[process]
 
     def gogc_levels(self, process: int) -> pl.DataFrame:
         """Returns the levels of one process's effective GOGC (`gogc_levels.steady`)."""
         if process not in self._gogc_levels:
-            own = derived.of_process(self._points, process)
+            own = of_process(self._points, process)
             self._gogc_levels[process] = gogc_levels.steady(own, self.thresholds)
         return self._gogc_levels[process]
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import gc_cpu_ms, is_one_process
+from gctrace_analyzer.analysis.cycles import gc_cpu_ms
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
+from gctrace_analyzer.ingest.rows import is_one_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -16,7 +16,7 @@ from gctrace_analyzer.analysis import gogc_levels
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.errors import MissingColumnsError
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
-from gctrace_analyzer.ingest.rows import without
+from gctrace_analyzer.ingest.rows import is_one_process, without
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -357,27 +357,6 @@ def _with_figures(frame: pl.DataFrame, figures: list[pl.Expr]) -> pl.DataFrame:
     return frame.join(
         of_each, on="process", how="left", nulls_equal=True, maintain_order="left"
     )
-
-
-def by_process(frame: pl.DataFrame) -> list[pl.DataFrame]:
-    """Returns the rows of each process, in their order; of a single process, no copy."""
-    if is_one_process(frame):
-        return [frame]
-    return frame.partition_by("process", maintain_order=True)
-
-
-def of_process(frame: pl.DataFrame, process: int) -> pl.DataFrame:
-    """Returns the rows of a process; no copy if all rows are."""
-    if is_one_process(frame) and frame["process"][0] == process:
-        return frame
-    return frame.filter(process=process)
-
-
-def is_one_process(frame: pl.DataFrame) -> bool:
-    """Returns whether all rows, at least one, are of the same known process."""
-    processes = frame["process"]
-    known = len(frame) > 0 and processes.null_count() == 0
-    return known and processes.min() == processes.max()
 
 
 def _levels() -> list[pl.Expr]:

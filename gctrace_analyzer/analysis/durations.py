@@ -13,8 +13,9 @@ from functools import cache
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import elapsed_s, is_one_process
+from gctrace_analyzer.analysis.cycles import elapsed_s
 from gctrace_analyzer.ingest.gctrace.columns import end_s
+from gctrace_analyzer.ingest.rows import is_one_process
 
 PAUSES = ("stw_sweep_term", "stw_mark_term")
 

@@ -12,9 +12,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis import limiter
 from gctrace_analyzer.analysis.cycles import (
     before,
-    by_process,
     gc_cpu_ms,
-    is_one_process,
     share_of_cpu,
     wall_ms,
     within_process,
@@ -22,7 +20,7 @@ from gctrace_analyzer.analysis.cycles import (
 from gctrace_analyzer.analysis.segments import idle_gap
 from gctrace_analyzer.analysis.thresholds import Thresholds
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES
-from gctrace_analyzer.ingest.rows import complete
+from gctrace_analyzer.ingest.rows import by_process, complete, is_one_process
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.cycles import by_process
 from gctrace_analyzer.core import compiled, packed
+from gctrace_analyzer.ingest.rows import by_process
 
 WINDOWS_MS = (1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0)
 """Window lengths, from a pause to the timeout of a request."""

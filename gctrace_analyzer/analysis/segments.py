@@ -17,12 +17,11 @@ from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     before,
     counted_alloc_mib,
-    is_one_process,
     ratio,
     within_process,
 )
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.ingest.rows import complete
+from gctrace_analyzer.ingest.rows import complete, is_one_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

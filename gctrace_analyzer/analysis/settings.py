@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import units
-from gctrace_analyzer.analysis.cycles import of_process
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks, match_process
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.processes import longest_process
+from gctrace_analyzer.ingest.rows import of_process
 from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:

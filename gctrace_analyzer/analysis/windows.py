@@ -11,11 +11,11 @@ from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     alloc_while_marking_mib,
     gc_cpu_ms,
-    is_one_process,
     pauses_ms,
     ratio,
 )
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.ingest.rows import is_one_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

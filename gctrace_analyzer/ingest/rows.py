@@ -51,3 +51,26 @@ def largest(values: pl.Series, most: int) -> pl.Series:
         rows = rows.filter(pl.col("value") >= values.top_k(most).min())
     ordered = rows.sort("value", descending=True, nulls_last=True, maintain_order=True)
     return ordered["row"].head(most)
+
+
+def by_process(frame: pl.DataFrame) -> list[pl.DataFrame]:
+    """Returns the rows of each process, in their order; of a single process, no copy."""
+    if is_one_process(frame):
+        return [frame]
+    return frame.partition_by("process", maintain_order=True)
+
+
+def of_process(frame: pl.DataFrame, process: int) -> pl.DataFrame:
+    """Returns the rows of a process; no copy if they are in a row, as in a crash loop."""
+    processes = frame["process"]
+    if processes.null_count() or not processes.is_sorted():
+        return frame.filter(process=process)
+    begin, end = (processes.search_sorted(process, side) for side in ("left", "right"))
+    return frame[begin:end]
+
+
+def is_one_process(frame: pl.DataFrame) -> bool:
+    """Returns whether all rows, at least one, are of the same known process."""
+    processes = frame["process"]
+    known = len(frame) > 0 and processes.null_count() == 0
+    return known and processes.min() == processes.max()

@@ -16,16 +16,14 @@ from gctrace_analyzer.analysis import cycles as cycles_module
 from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     alloc_while_marking_mib,
-    by_process,
     effective_gogc,
     goal_setters,
-    is_one_process,
-    of_process,
     pauses_ms,
     true_live_mib,
     with_goal_set_by,
     with_metrics,
 )
+from gctrace_analyzer.ingest.rows import by_process, is_one_process, of_process
 from gctrace_analyzer.testing import read_text
 from tests.helpers import loads
 from tests.helpers.tables import cycle_tables, few

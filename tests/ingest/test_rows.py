@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gctrace_analyzer.ingest.rows import complete, parted, where, with_replaced, without
+from gctrace_analyzer.ingest.rows import (
+    by_process,
+    complete,
+    is_one_process,
+    of_process,
+    parted,
+    where,
+    with_replaced,
+    without,
+)
 
 CHOICES = st.lists(st.sampled_from([True, False, None]), max_size=6)
 
@@ -44,3 +53,22 @@ def test_a_replaced_column_leaves_the_frame_as_it_was() -> None:
     rows = pl.DataFrame({"a": [1], "b": [2]})
     assert with_replaced(rows, pl.Series("b", [5])).rows() == [(1, 5)]
     assert rows.rows() == [(1, 2)]
+
+
+@pytest.mark.parametrize("in_a_row", [True, False])
+@given(numbers=st.lists(st.none() | st.integers(0, 4), max_size=12), process=st.integers(0, 5))
+def test_the_rows_of_a_process_keep_their_order(
+    in_a_row: bool, numbers: list[int | None], process: int
+) -> None:
+    if in_a_row:
+        numbers.sort(key=lambda number: -1 if number is None else number)
+    rows = pl.DataFrame(
+        {"process": numbers, "row": range(len(numbers))},
+        schema={"process": pl.Int64, "row": pl.Int64},
+    )
+    expected = rows.filter(process=process)
+    assert of_process(rows, process).equals(expected)
+    parts = by_process(rows)
+    assert sum(map(len, parts)) == len(rows)
+    assert all(part["process"].n_unique() == 1 for part in parts)
+    assert is_one_process(rows) == (len(parts) == 1 and None not in numbers)

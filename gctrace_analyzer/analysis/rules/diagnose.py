@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.analysis.cycles import by_process
 from gctrace_analyzer.analysis.rules import (
     allocation,
     assists,
@@ -29,6 +28,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     ProcessFacts,
 )
 from gctrace_analyzer.analysis.settings import go_version
+from gctrace_analyzer.ingest.rows import by_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
