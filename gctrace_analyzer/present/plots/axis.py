@@ -16,7 +16,7 @@ from gctrace_analyzer.analysis.cycles import (
     share_of_cpu,
 )
 from gctrace_analyzer.analysis.windows import zero
-from gctrace_analyzer.ingest.rows import complete, where
+from gctrace_analyzer.ingest.rows import by_process, complete, where
 from gctrace_analyzer.present.format import count, mib
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.binning import binned
@@ -144,7 +144,7 @@ class Axis:
         )
         parts = [
             binned(part, max(2, self.bins * len(part) // max(len(points), 1)))
-            for part in points.partition_by("process", maintain_order=True)
+            for part in by_process(points)
         ]
         rows = [row for part in parts for row in (part, _gap(part))][:-1]
         whole = (

@@ -34,20 +34,22 @@ def binned(points: pl.DataFrame, bins: int) -> pl.DataFrame:
         points: `x` and `y`, optionally `weight` for the mean, and further columns.
         bins: the number of bins.
     """
-    points = complete(points, "x", "y")
-    if len(points) <= bins:
-        return points.with_columns(low="y", high="y").drop("weight", strict=False)
+    known = points.select("x", "y").with_columns(row=pl.int_range(pl.len()))
+    known = complete(known, "x", "y")
+    if len(known) <= bins:
+        found = complete(points, "x", "y").with_columns(low="y", high="y")
+        return found.drop("weight", strict=False)
     at = pl.col("x").to_physical().cast(pl.Float64)
     number = ((at - at.min()) / (at.max() - at.min()) * bins).floor().clip(0, bins - 1)
     y, mean = pl.col("y"), pl.col("y").mean()
-    grouped = points.select(
-        y.cast(pl.Float64), bin=number.cast(pl.Int64), row=pl.int_range(pl.len())
-    )
+    grouped = known.select(y.cast(pl.Float64), "row", bin=number.cast(pl.Int64))
     if "weight" in points.columns:
         weight = pl.col("weight")
-        grouped = grouped.with_columns(points["weight"].fill_null(0.0))
+        weights = points["weight"].fill_null(0.0)
+        same = len(known) == len(points)
+        grouped = grouped.with_columns(weights if same else weights[known["row"]])
         mean = pl.when(weight.sum() > 0).then((y * weight).sum() / weight.sum()).otherwise(mean)
-    if points["x"].is_sorted():
+    if known["x"].is_sorted():
         # Then groups are slices, which are far quicker than groups of scattered rows.
         grouped = grouped.with_columns(pl.col("bin").set_sorted())
     found = (
@@ -55,6 +57,7 @@ def binned(points: pl.DataFrame, bins: int) -> pl.DataFrame:
         .agg(pl.col("row").get(y.arg_max()), low=y.min(), high=y.max(), y=mean)
         .sort("bin")
     )
+    # Only of the rows that are drawn
     others = points.drop("y", "weight", strict=False)[found["row"]]
     return others.hstack(found.select("low", "high", "y"))
 
