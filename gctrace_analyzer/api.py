@@ -366,9 +366,11 @@ def add_metrics(frame: _Frame) -> _Frame:
 
     Raises:
         MissingColumnsError: a required column is absent.
-        BadSettingError: the cycles of a process are not in order.
+        BadSettingError: the cycles of a process are not in order, or a number is a text.
     """
-    return frames.same_kind(frame, lambda cycles: with_metrics(frames.in_log_order(cycles)))
+    return frames.same_kind(
+        frame, lambda cycles: with_metrics(frames.in_log_order(frames.of_numbers(cycles)))
+    )
 
 
 @overload

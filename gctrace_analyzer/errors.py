@@ -217,7 +217,9 @@ class NoDataError(GctraceError, ValueError):
         count = "1 line" if lines == 1 else f"{lines:,} lines"
         hint = (
             "Start the program with GODEBUG=gctrace=1 and keep its standard error:\n"
-            "    GODEBUG=gctrace=1 ./server 2> run.log"
+            "    GODEBUG=gctrace=1 ./server 2> run.log\n"
+            "  If this is its standard error, GC never ran: with GOGC=off and no memory limit it\n"
+            "  does not, and not before the heap has 4 MiB (at GOGC=100)."
         )
         problem = f"{count}, none of them gctrace output, MemStats or Go metrics"
         return cls(path, problem, hint, lines=lines, first=first)

@@ -120,11 +120,27 @@ def _refuse_other_kind(
         source.select(column)
     except pl.exceptions.PolarsError as err:
         name = column.meta.output_name()
-        raise BadSettingError(
-            argument="frame",
-            value=f"{name} of type {source[name].dtype}",
-            expected=f"values of type {types[name]}, as gctrace_analyzer.cycles() returns them",
-        ) from err
+        raise _other_kind(source, name, types[name]) from err
+
+
+def _other_kind(source: pl.DataFrame, name: str, dtype: pl.DataType) -> BadSettingError:
+    return BadSettingError(
+        argument="frame",
+        value=f"{name} of type {source[name].dtype}",
+        expected=f"values of type {dtype}, as gctrace_analyzer.cycles() returns them",
+    )
+
+
+def of_numbers(cycles: pl.DataFrame) -> pl.DataFrame:
+    """Returns the cycles as they are if none of their numbers are texts, as in a CSV file's frame.
+
+    Raises:
+        BadSettingError: a column that is a number in `schema.CYCLES` has texts.
+    """
+    for name, dtype in schema.polars_schema("cycles").items():
+        if dtype.is_numeric() and cycles.schema.get(name) == pl.String:
+            raise _other_kind(cycles, name, dtype)
+    return cycles
 
 
 def in_log_order(cycles: pl.DataFrame) -> pl.DataFrame:

@@ -805,7 +805,7 @@ POST_MORTEMS = (
     Column("last_gc_num", "Int64", "", "number of its last cycle", _DEATH),
     Column("gap_s", "Float64", "s", "time from the end of the last cycle to the death", _DEATH),
     Column("usual_interval_s", "Float64", "s", "median time between cycles in the last minute", _DEATH),
-    Column("live_before_mib", "Int64", "MiB", "live heap at the start of the last minute", _DEATH),
+    Column("live_before_mib", "Int64", "MiB", "live heap at the start of the last minute, after a start-up", _DEATH),
     Column("live_mib", "Int64", "MiB", "live heap after the last cycle", _DEATH),
     Column("heap_end_mib", "Int64", "MiB", "heap at the end of the last cycle", _DEATH),
     Column("goal_mib", "Int64", "MiB", "heap goal of the last cycle", _DEATH),

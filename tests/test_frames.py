@@ -101,6 +101,24 @@ def test_a_frame_of_something_else_is_a_clear_error() -> None:
         gca.from_frame([1, 2])
 
 
+def test_numbers_that_are_texts_are_a_clear_error(
+    form: Callable[[pl.DataFrame], Any],
+) -> None:
+    texts = gca.cycles(LOG).with_columns(heap_live_mib=pl.lit("about 5"))
+    for use in (gca.add_metrics, gca.from_frame):
+        with pytest.raises(gca.BadSettingError, match="heap_live_mib of type String"):
+            use(form(texts))
+
+
+def test_a_frame_in_place_of_a_path_leads_to_from_frame(
+    form: Callable[[pl.DataFrame], Any],
+) -> None:
+    frame = form(gca.cycles(LOG))
+    for use in (gca.read, gca.cycles, lambda frame: gca.compare(frame, frame)):
+        with pytest.raises(gca.BadSettingError, match=r"from_frame\(frame\) makes a run"):
+            use(frame)
+
+
 def test_cycles_out_of_order_are_refused(form: Callable[[pl.DataFrame], Any]) -> None:
     shuffled = form(gca.cycles(LOG).sort("stw_sweep_term_ms"))
     wrong = (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.advise import subject
 from gctrace_analyzer.advise.prediction.intervals import FACTORS
 from gctrace_analyzer.advise.prediction.load import load_of, with_hidden_roots
 from gctrace_analyzer.advise.prediction.model import (
@@ -26,7 +27,6 @@ from gctrace_analyzer.advise.present_setting import (
     present_setting,
     show_no_gogc,
 )
-from gctrace_analyzer.advise.subject import advised_process, other_cause, which_process
 from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
 from gctrace_analyzer.analysis.gogc_levels import last_level
 from gctrace_analyzer.analysis.settings import go_version
@@ -121,7 +121,7 @@ class Baseline:
     @classmethod
     def from_analysis(cls, analysis: Analysis, constants: Constants = CONSTANTS) -> Baseline:
         """Returns the baseline of the process that the advice is for."""
-        process = advised_process(analysis)
+        process = subject.advised_process(analysis)
         settings = analysis.settings if process is None else analysis.settings_of(process)
         if process is None or analysis.cycles.is_empty():
             return cls(None, given_setting(settings), None, "no GC cycles", (), settings)
@@ -155,7 +155,7 @@ class Baseline:
         version = go_version(settings.value("go_version") or newest)
         too_old = version is not None and version < (1, 10)
         whole = load_of(cycles, cpus) if thrashed else None
-        refused = _refusal(
+        refused = subject.unexplained_kill(analysis, process) or _refusal(
             load, now, whole, inferred=inferred, too_old=too_old, by_limit=by_limit
         )
         growth = analysis.live_growth(process)
@@ -173,7 +173,8 @@ class Baseline:
             ),
             *_version_warning(load, settings),
             *_quota_warning(load, settings),
-            *which_process(analysis, process),
+            *subject.changing_load(own),
+            *subject.which_process(analysis, process),
         )
         baseline = cls(
             load,
@@ -186,7 +187,7 @@ class Baseline:
             growth,
             _span_s(steady),
             model,
-            other_cause=other_cause(analysis, process),
+            other_cause=subject.other_cause(analysis, process),
         )
         return _about_thrashing(baseline)
 

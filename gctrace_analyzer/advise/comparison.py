@@ -295,7 +295,10 @@ def compare_two(before: Side, after: Side) -> TwoSides:
     # A memory limit that leaves too little room slows the program down by itself.
     by_limit = before.by_limit or after.by_limit
     if expected and not by_limit and any(each.what == "load" for each in found):
-        expected, no_expectation = {}, "predictions are for the same load, and the load differs"
+        expected, no_expectation = (
+            {},
+            "predictions are for the same load, and the allocation rate differs",
+        )
     if expected:
         late = after.after_start()
         expected = {name: {**row, "measured": late[name]} for name, row in expected.items()}

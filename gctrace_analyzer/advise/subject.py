@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
+from gctrace_analyzer.analysis.postmortem.verdict import OFF_HEAP_SHARE
 from gctrace_analyzer.analysis.rules.finding import percent
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -91,6 +96,60 @@ def other_cause(analysis: Analysis, process: int | None) -> str | None:
             "long"
         )
     return None
+
+
+def unexplained_kill(analysis: Analysis, process: int | None) -> str | None:
+    """Returns why no setting can be advised if memory outside the Go heap led to an OOM kill.
+
+    A larger heap would bring the next kill sooner, and a smaller one costs CPU for nothing.
+    """
+    if process is None or analysis.settings_of(process).off_heap_mib is not None:
+        return None
+    for death in analysis.post_mortems:
+        outside, resident = death.off_heap_mib, death.resident_mib
+        if not death.proven or death.process != process or not outside or not resident:
+            continue
+        limit = death.limit_mib or resident
+        if death.preventable == "cannot tell" and outside > OFF_HEAP_SHARE * limit:
+            return (
+                f"{outside:,.0f} of the {resident:,.0f} MiB resident at the OOM kill are not "
+                "explained by the Go heap: find out what uses them, or specify the off-heap "
+                "memory"
+            )
+    return None
+
+
+_PARTS = 4
+_FEWEST = 20
+"""Cycles. With fewer, the size of a single cycle decides the rate of a part."""
+
+_OTHER_RATE = 2.0
+"""Ratio of the allocation rates in parts of the log. Above it, a mean stands for none of them."""
+
+
+def changing_load(own: pl.DataFrame) -> Iterator[str]:
+    """Yields a note if the program allocates much faster in one part of the log than in another.
+
+    Args:
+        own: the cycles of the process, with `alloc_mib`.
+    """
+    steady = own.filter(pl.col("start_s") >= DEFAULT.warm_up_s)
+    if len(steady) < _FEWEST:
+        return
+    start = pl.col("start_s")
+    span = start.max() - start.min()
+    part = ((start - start.min()) / span * _PARTS).floor().clip(upper_bound=_PARTS - 1)
+    sums = steady.group_by(part.alias("part")).agg(pl.col("alloc_mib").sum())
+    seconds = float(steady.select(span).item()) / _PARTS
+    if len(sums) < _PARTS or not seconds:
+        return
+    rates = sorted(float(each) / seconds for each in sums["alloc_mib"])
+    low, high = rates[0], rates[-1]
+    if low > 0 and high > _OTHER_RATE * low:
+        yield (
+            f"the allocation rate changes within the log (from {digits(low, 2)} to "
+            f"{digits(high, 2)} MiB/s); the predictions are for the whole log"
+        )
 
 
 def which_process(analysis: Analysis, process: int) -> Iterator[str]:

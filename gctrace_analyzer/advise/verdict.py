@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.rules.finding import Finding, Severity
     from gctrace_analyzer.analysis.summary import Summary
 
+_IDLE = "GC025"
 _SHORT = "GC042"
 _DEATH = "GC039"
 
@@ -125,13 +126,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     short = any(each.id == _SHORT for each in analysis.findings)
     growing = next((each for each in analysis.findings if each.id == GROWS), None)
     grown = "" if growing is None else growing.evidence
-    start = "GC is not a problem here" if s.gc_cpu_share is not None else "No problem found"
-    if (s.stw_max_ms or 0) > analysis.thresholds.stw_bad_ms:
-        start += ", except for single long pauses"
-    if short:
-        unclear = levels.costly(s, analysis.thresholds)
-        shows = "is too short to judge" if unclear else "is short, but shows no problem"
-        start = f"The log {shows}"
+    idle = _is_idle(analysis)
+    start = _state(analysis, short=short, idle=idle)
     figures = " and ".join(_costs(s))
     if not figures and growing is None:
         return Verdict("info", "The input does not show what GC costs.", _NEEDS_COSTS)
@@ -151,6 +147,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         growth = analysis.live_growth(growing.process)
     if growing is not None and growth is not None and growth.is_steady:
         return Verdict("info", f"{sentence} It was still growing at the end.", growing.advice)
+    if idle:
+        return Verdict("info", sentence, "To see what GC costs under load, record a log then.")
     if short:
         return Verdict("info", sentence, "Record a longer log, under the usual load.")
     first = _advised(advice)
@@ -160,6 +158,26 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if first is None:
         return Verdict(level, sentence, "Leave the settings as they are.")
     return Verdict(level, sentence, f"Optional: {_setting(first, advice)}.")
+
+
+def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
+    """Returns the first words on a log without a problem."""
+    s, t = analysis.summary, analysis.thresholds
+    if idle:
+        return "The program is idle, and GC runs only every two minutes"
+    if short:
+        unclear = levels.costly(s, t)
+        return f"The log {'is too short to judge' if unclear else 'is short, but shows no problem'}"
+    start = "GC is not a problem here" if s.gc_cpu_share is not None else "No problem found"
+    if (s.stw_max_ms or 0) > t.stw_bad_ms:
+        start += ", except for single long pauses"
+    return start
+
+
+def _is_idle(analysis: Analysis) -> bool:
+    """Returns whether the input is of one program that does nothing."""
+    idle = any(each.id == _IDLE for each in analysis.findings)
+    return idle and len(analysis.tables["processes"]) == 1
 
 
 def _too_large_for_container(advice: Advice) -> str:

@@ -144,5 +144,5 @@ def _lines(log: Run, rows: pl.DataFrame, evidence: list[Run]) -> Iterator[Line]:
     yield from labelled(notes(log))
     yield from labelled(("Ballast", text) for text in advice.ballast_notes(baseline, rows))
     yield from basis(log, rows, evidence)
-    if shown is not None:
-        yield ((f"  {advice.legend(shown)}", "dim"),)
+    if shown is not None and (signs := advice.legend(shown)):
+        yield ((f"  {signs}", "dim"),)

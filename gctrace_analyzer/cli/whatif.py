@@ -128,7 +128,8 @@ def _lines(log: Run, rows: pl.DataFrame, evidence: list[Run]) -> Iterator[Line]:
     yield from labelled(_sentences(log, rows))
     if log.advice.baseline.load:
         yield from basis(log, rows, evidence)
-        yield ((f"  {advice.legend(shown)}", "dim"),)
+        if signs := advice.legend(shown):
+            yield ((f"  {signs}", "dim"),)
 
 
 def _sentences(log: Run, rows: pl.DataFrame) -> Iterator[tuple[str, str]]:

@@ -285,14 +285,17 @@ def _decoded(blocks: Iterator[bytes], facts: SourceFacts) -> Iterator[bytes]:
 
 def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
     """Returns the open file, whether to close it, and its name for messages."""
-    if origin == "-":
+    if isinstance(origin, str) and origin == "-":
         return sys.stdin.buffer, False, "<stdin>"
     if not isinstance(origin, str | Path):
         if not hasattr(origin, "read"):
+            is_frame = hasattr(type(origin), "columns")
             raise BadSettingError(
                 argument="origins",
                 value=f"a {type(origin).__name__}",
-                expected="paths, each as an argument of its own (`*paths`), or open files such as "
+                expected="paths or runs: from_frame(frame) makes a run of a frame of cycles"
+                if is_frame
+                else "paths, each as an argument of its own (`*paths`), or open files such as "
                 "io.StringIO(text)",
             )
         return origin, False, str(getattr(origin, "name", "<stream>"))

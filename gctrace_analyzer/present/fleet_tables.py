@@ -82,6 +82,12 @@ def size_unit(*several: float | None) -> tuple[str, Callable[[float | None], str
 _GIB_MIB = 1024
 
 
+def _setting(row: Mapping[str, Any]) -> str:
+    """Returns the setting that most processes of a service should have, and how many others."""
+    others = row["advised_settings"] - 1
+    return f"{row['advised_setting']}{f' and {others:,} more' if others else ''}"
+
+
 def saved_heap(row: Mapping[str, Any]) -> str:
     """Returns in words what a recommendation saves or costs in heap."""
     unit, written = size_unit(*(row[f"saved_heap_mib{end}"] for end in ("", "_low", "_high")))
@@ -123,7 +129,8 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
         *(() if answers.changes is None else _changes(answers.changes, most)),
         ranking("Services by GC CPU", answers.services, _SERVICES, most),
         ranking("Recommended settings", advised, _SAVINGS, most),
-        ranking("Thrashing or close to it", answers.thrash, _THRASH, most),
+        ranking("Setting, by service", advised, _TO_SET, most),
+        ranking("Thrashing or close", answers.thrash, _THRASH, most),
         ranking("GOMEMLIMIT too close to the live heap", answers.limits, _LIMITS, most),
         ranking("Different from its replicas", answers.outliers, _OUTLIERS, most),
         ranking("Go version (inferred from line format)", answers.versions, _VERSIONS, most),
@@ -255,6 +262,11 @@ _SAVINGS = (
         "l",
     ),
 )
+_TO_SET = (
+    _SERVICE,
+    Column("apply to", lambda row: f"{row['advised']:,}", "advised"),
+    Column("most often", _setting, "advised_setting", "l"),
+)
 _PROCESSES = (
     _FILE,
     Column(
@@ -277,7 +289,7 @@ _PROCESSES = (
     ),
 )
 _THRASH = (
-    Column("Process", file_of, "file", "l", 22),
+    Column("Process", file_of, "file", "l", 17),
     Column("state", lambda row: STATES[row["state"]], align="l"),
     _GC_CPU,
     _GOGC,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -182,14 +183,25 @@ def short_paths(paths: Sequence[str]) -> list[str]:
     return list(paths)
 
 
+_BEFORE_UNIT = re.compile(
+    r"(?<=\d) (?=(?:%|ms|s|[KMGT]iB|MB|CPUs?|cycles?|GCs?)(?!\w))|(?<=\d[dhm]) (?=\d)"
+)
+_UNBROKEN = "\N{NO-BREAK SPACE}"
+
+
 def wrap(
     text: str, width: int, initial_indent: str = "", subsequent_indent: str = ""
 ) -> list[str]:
-    """Wraps a text into lines without breaking at hyphens, so that option names stay whole."""
-    return textwrap.wrap(
-        text,
+    """Wraps a text into lines, keeping option names and numbers with their units whole.
+
+    >>> wrap("It stops for 5.2 ms.", 18)
+    ['It stops for', '5.2 ms.']
+    """
+    lines = textwrap.wrap(
+        _BEFORE_UNIT.sub(_UNBROKEN, text),
         width,
         initial_indent=initial_indent,
         subsequent_indent=subsequent_indent,
         break_on_hyphens=False,
     )
+    return [line.replace(_UNBROKEN, " ") for line in lines]

@@ -73,7 +73,8 @@ def _advice(report: Report) -> Iterator[str]:
     if shown is None:
         return
     yield from table(shown)
-    yield f"\n{escaped(advice.legend(shown))}; 80 % intervals"
+    signs = filter(None, (escaped(advice.legend(shown)), "80 % intervals"))
+    yield f"\n{'; '.join(signs)}"
     for label, text in advice.reasons(ranked, report.advice.baseline.warnings):
         yield f"\n**{label}** {escaped(text)}"
     first = ranked.row(0, named=True)

@@ -193,7 +193,7 @@ def rankings(found: Services, most: int = MOST_ROWS) -> list[Ranking]:
     made = (
         ranking("Services", several, _SERVICES, most),
         ranking("Processes", found.rows, _PROCESSES, most),
-        ranking("Thrashing or close to it", stateful, _STATEFUL, most),
+        ranking("Thrashing or close", stateful, _STATEFUL, most),
         ranking("Memory", found.rows, _MEMORY, most),
     )
     return [each for each in made if each.rows]

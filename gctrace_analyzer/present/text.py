@@ -104,8 +104,8 @@ def advice_lines(report: Report) -> Iterator[Line]:
     ):
         for index, text in enumerate(wrap(sentence, width() - 14)):
             yield ((f"  {'' if index else label:<12}", ""), (text, ""))
-    if shown is not None:
-        yield ((f"  {advice.legend(shown)}", "dim"),)
+    if shown is not None and (signs := advice.legend(shown)):
+        yield ((f"  {signs}", "dim"),)
 
 
 def _problem(each: findings.Problem, *, advises: bool) -> Iterator[Line]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.fleet.answers import after_all, answers, since
+from gctrace_analyzer.present import fleet_tables
 from tests.helpers.tables import few
 
 USUAL = {
@@ -60,7 +61,12 @@ def test_the_savings_are_within_their_interval(saved: list[float], error: float)
 
 
 def test_processes_near_their_limit_are_listed() -> None:
-    grows = {"live_heap_growth_mib_per_h": 10.0, "live_heap_growth_mib_per_h_low": 5.0}
+    grows = {
+        "live_heap_growth_mib_per_h": 10.0,
+        "live_heap_growth_mib_per_h_low": 5.0,
+        "live_heap_growth_mib_per_h_high": 15.0,
+        "span_s": 3600.0,
+    }
     found = answers(
         rows(
             {"memory_limit_mib": 120.0},
@@ -86,15 +92,39 @@ def test_the_hours_to_the_nearest_limit_above_the_live_heap_are_given() -> None:
         "live_heap_max_mib": 100.0,
         "live_heap_growth_mib_per_h": 10.0,
         "live_heap_growth_mib_per_h_low": 5.0,
+        "live_heap_growth_mib_per_h_high": 15.0,
+        "span_s": 3600.0,
     }
     found = answers(
         rows(
             {"memory_limit_mib": 90.0, "container_limit_mib": 150.0, **grows},
             {"memory_limit_mib": 90.0, "container_limit_mib": 95.0, **grows},
+            # A start-up, and a growth that is too uneven for a rate, as in the report of one log
+            {"container_limit_mib": 150.0, **grows, "span_s": 12.0},
+            {"container_limit_mib": 150.0, **grows, "live_heap_growth_mib_per_h_high": 99.0},
         )
     )
     hours = found.thrash.select("file", "hours_to_limit").iter_rows()
     assert dict(hours) == {"0.log": 5.0, "1.log": 0.0}
+
+
+def test_the_setting_that_most_processes_of_a_service_should_have_is_named() -> None:
+    advised = {"advice_changes": True, "saved_cores": 0.1}
+    found = answers(
+        rows(
+            {**advised, "advice_gogc": 200.0, "advice_memory_limit_mib": 921.0},
+            {**advised, "advice_gogc": 150.0},
+            {**advised, "advice_gogc": 150.0},
+            {"advice_changes": False, "advice_gogc": 100.0},
+        )
+    )
+    assert found.services["advised_setting"].to_list() == ["GOGC=150"]
+    (table,) = (
+        each for each in fleet_tables.rankings(found, 10) if each.title == "Setting, by service"
+    )
+    assert table.table(narrow=True).rows == [("api", "3", "GOGC=150 and 1 more")]
+    off = answers(rows({**advised, "advice_memory_limit_mib": 460.0}))
+    assert off.services["advised_setting"].to_list() == ["GOGC=off GOMEMLIMIT=460MiB"]
 
 
 def test_settings_and_versions_are_known_inferred_or_unknown() -> None:

@@ -64,7 +64,12 @@ def test_a_replica_that_differs_from_the_others_is_found() -> None:
 
 
 def test_a_process_is_near_its_limit_by_share_or_by_hours_left() -> None:
-    grows = {"live_heap_growth_mib_per_h": 10.0, "live_heap_growth_mib_per_h_low": 5.0}
+    grows = {
+        "live_heap_growth_mib_per_h": 10.0,
+        "live_heap_growth_mib_per_h_low": 5.0,
+        "live_heap_growth_mib_per_h_high": 15.0,
+        "span_s": 3600.0,
+    }
     found = answers(
         fleet_of(
             replica(0, memory_limit_mib=120.0),

@@ -19,13 +19,13 @@ from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.figure import Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.present.sections import advice, evidence, findings, overview
+from gctrace_analyzer.present.sections import advice, comparison, evidence, findings, overview
 from gctrace_analyzer.present.table import joined, table
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.facts import log_of
-from tests.helpers.logs import AT, logfile, records
+from tests.helpers.logs import AT, KILL, logfile, records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -195,7 +195,9 @@ def test_a_rate_far_below_the_usual_one_says_that_cycles_come_in_bursts() -> Non
     """A rate of 90 cycles per hour and one every 121 ms would contradict each other."""
     idle = gca.read(CORPUS / "gctrace" / "go1.9-idle" / "run.log").report()
     notes = {each.label: (each.value, each.note) for each in overview.state(idle)}
-    assert notes["Frequency"] == ("89.8/h", "every 121 ms (median), in bursts")
+    assert notes["Frequency"] == (
+        "89.8/h", "every 121 ms (median), in bursts; 1 of 7 forced",
+    )  # fmt: skip
     steady = overview.state(gca.read(STEADY).report())
     assert not any("in bursts" in each.note for each in steady)
 
@@ -401,3 +403,122 @@ def test_figures_of_all_processes_say_so(small_problem: Run) -> None:
     assert ">All 2 processes together<" in small_problem._repr_html_()
     one = gca.read(STEADY).report()
     assert not any("processes together" in text for text in (plain(one), page.dumps(one)))
+
+
+def killed(tmp_path: Path, *, resident_mib: int, container_limit: str) -> Run:
+    """A steady program of 120 cycles, and its kill 0.1 s after the last one."""
+    lines = [
+        f"{AT + timedelta(seconds=0.2 * n):%Y-%m-%dT%H:%M:%S.%f}Z {line}"
+        for n, line in enumerate(log_of(120).splitlines(), start=1)
+    ]
+    at = AT + timedelta(seconds=24.1)
+    kill = KILL.format(pid=7, comm="api", kb=resident_mib * 1024)
+    lines.append(f"{at:%Y-%m-%dT%H:%M:%S.%f}Z kernel: {kill}")
+    return gca.read(logfile(tmp_path / "log", lines), container_limit=container_limit)
+
+
+def test_no_larger_heap_is_advised_after_a_kill_by_memory_outside_the_heap(
+    tmp_path: Path,
+) -> None:
+    report = killed(tmp_path, resident_mib=1000, container_limit="1GiB").report()
+    assert report.verdict is not None
+    assert report.verdict.action.startswith("Find out what uses this memory: cgo, mmap")
+    refused = report.advice.baseline.refused
+    assert refused is not None
+    assert refused.startswith("820 of the 1,000 MiB resident at the OOM kill are not explained")
+    assert "GOMEMLIMIT=" not in plain(report)
+
+
+def test_a_steady_program_that_was_killed_does_not_leak(tmp_path: Path) -> None:
+    report = killed(tmp_path, resident_mib=190, container_limit="200MiB").report()
+    (death,) = report.analysis.post_mortems
+    assert death.preventable == "yes"
+    assert report.verdict is not None
+    assert "live heap grew" not in report.verdict.sentence
+    assert "GOMEMLIMIT=180MiB" in report.verdict.action
+    assert "profiles" not in report.verdict.action
+
+
+def test_a_comparison_leads_with_what_makes_it_unfair() -> None:
+    """Shares of different numbers of CPUs are no change, and waiting for a CPU counts as GC CPU."""
+    short = log_of(60, background=9)
+    long = short.replace(": 0.02+", ": 3+").replace("clock, 0.04+", "clock, 6+")
+    found = comparison.verdict(gca.compare(read_text(long), read_text(log_of(60))))
+    assert "less GC CPU" in found
+    assert found.endswith(
+        "; same load, but other work probably competed for the CPUs of one side."
+    )
+    found = comparison.verdict(gca.compare(read_text(short), read_text(log_of(60, procs=1))))
+    assert "GC CPU" not in found.removeprefix("No significant change of GC CPU")
+    assert found.endswith("; same load, but GOMAXPROCS differs.")
+
+
+def test_an_idle_program_is_called_idle() -> None:
+    """Its start-up has cycles of its own, and a short log of it is short because it is idle."""
+    line = log_of(1).split(" ", 3)[3]
+    times = (0.01, 0.02, 120.01, 240.03, 360.06)
+    idle = "".join(f"gc {n} @{at:.3f}s {line}" for n, at in enumerate(times, start=1))
+    verdict = read_text(idle).report().verdict
+    assert verdict is not None
+    assert verdict.sentence.startswith(
+        "The program is idle, and GC runs only every two minutes:"
+    )
+    assert verdict.action == "To see what GC costs under load, record a log then."
+    two = read_text(idle + log_of(120)).report().verdict
+    assert two is not None
+    assert "idle" not in two.sentence
+
+
+def test_the_heap_goal_names_the_gogc_that_predictions_start_from() -> None:
+    """The last level has fewer cycles than a finding needs; the median is of the first one."""
+    changed = log_of(
+        38,
+        live=100,
+        start=lambda n: 190 if n < 32 else 480,
+        end=lambda n: 195 if n < 32 else 490,
+        goal=lambda n: 200 if n < 32 else 500,
+    )
+    report = read_text(changed).report()
+    assert not any(each.id == "GC026" for each in report.analysis.findings)
+    assert report.advice.baseline.now.gogc == 400
+    (goal,) = (each for each in overview.state(report) if each.label == "Heap goal")
+    assert goal.note.endswith("effective GOGC 100, at the end 400")
+
+
+def test_predictions_show_the_gc_cpu_that_memstats_have() -> None:
+    """GCCPUFraction has no idle marking: the column is called so, instead of having no figures."""
+    run = gca.read(CORPUS / "metrics" / "own" / "gogc100" / "memstats.csv.gz")
+    shown = advice.predictions(run.whatif(gogc=[200]))
+    assert shown.head == ("What if", "GC CPU %", "cycles/s", "peak MiB")
+    assert shown.rows[0][1].startswith("2.1 (")
+    assert "GC CPU %" in plain(run.report())
+    # The default collector of Prometheus has no CPU time of GC.
+    rows = run.whatif(gogc=[200]).with_columns(gc_cpu_share=pl.lit(None, pl.Float64))
+    assert advice.predictions(rows).head == ("What if", "cycles/s", "peak MiB")
+
+
+def test_a_load_that_changes_within_the_log_is_noted() -> None:
+    """A mean over both loads predicts neither of them."""
+    first = log_of(40, every=0.6)
+    later = "".join(
+        line.replace(f"@{0.2 * n:.3f}s", f"@{24 + 0.2 * n:.3f}s").replace(
+            f"gc {n} ", f"gc {40 + n} "
+        )
+        for n, line in enumerate(log_of(120).splitlines(keepends=True), start=1)
+    )
+    notes = read_text(first + later).report().advice.baseline.warnings
+    (note,) = (each for each in notes if "allocation rate changes" in each)
+    assert note.endswith("MiB/s); the predictions are for the whole log")
+    steady = read_text(log_of(120)).report().advice.baseline.warnings
+    assert not any("allocation rate changes" in each for each in steady)
+
+
+def test_a_few_forced_cycles_are_named_although_they_are_no_finding() -> None:
+    forced = "".join(
+        line.replace(" P\n", " P (forced)\n") if n % 10 == 0 else line
+        for n, line in enumerate(log_of(60).splitlines(keepends=True), start=1)
+    )
+    report = read_text(forced).report()
+    assert "GC024" not in [each.id for each in report.analysis.findings]
+    (frequency,) = (each for each in overview.state(report) if each.label == "Frequency")
+    assert frequency.note == "every 200 ms (median); 6 of 60 forced"

@@ -21,7 +21,12 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.advise.baseline import FEWEST_CYCLES, SAFE_LIMIT, thrashing
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.advise.subject import advised_process, other_cause, which_process
+from gctrace_analyzer.advise.subject import (
+    advised_process,
+    other_cause,
+    unexplained_kill,
+    which_process,
+)
 from gctrace_analyzer.analysis.metrics.intervals import observed_pauses
 from gctrace_analyzer.analysis.metrics.summary import summarize
 from gctrace_analyzer.analysis.settings import go_version
@@ -361,6 +366,8 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Metrics
     if isinstance(found, str):
         return found
     process = _process(analysis)
+    if (refused := unexplained_kill(analysis, process)) is not None:
+        return refused
     notes = () if process is None else tuple(which_process(analysis, process))
     cause = other_cause(analysis, process)
     return replace(found, since_s=since_s, notes=notes, other_cause=cause)

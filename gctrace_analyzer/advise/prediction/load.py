@@ -18,6 +18,7 @@ from gctrace_analyzer.advise.prediction.path import NO_ROOM, Path, mean_of, path
 from gctrace_analyzer.analysis.cycles import effective_gogc, true_live_mib
 from gctrace_analyzer.analysis.durations import varies
 from gctrace_analyzer.analysis.gogc_levels import near
+from gctrace_analyzer.analysis.pauses import CONTENDED_STOP_MS
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 FEWEST = 3
@@ -26,10 +27,6 @@ ROUNDING = 0.05
 
 ROUNDING_MIB = 1.0
 """The error of a difference of sizes that are truncated to whole MiB."""
-
-CONTENDED_STOP_MS = 0.5
-"""Mean stop-the-world time of a cycle above which other work probably competes for the CPUs: so
-in 24 of 28 logs from crowded machines, and in none of 208 from quiet ones."""
 
 FEWER_CPUS = 0.9
 """Ratio of processors stopped to GOMAXPROCS below which the machine has fewer CPUs."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from gctrace_analyzer.analysis.compare.compare import OTHER_LOAD, other_load
+from gctrace_analyzer.analysis.pauses import CONTENDED_STOP_MS
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
@@ -28,6 +29,12 @@ MISSING_SHARE = 0.01
 
 FORCED_SHARE = 0.05
 """Share of cycles. With more forced cycles, the program sets the frequency of GC itself."""
+
+MORE_CONTENDED = 2.0
+"""Ratio of the stop-the-world times of a cycle. Above it, only one side had to share its CPUs."""
+
+FEWER_CPUS = 0.9
+"""Ratio of the CPUs that can be used to GOMAXPROCS. Below it, the machine has fewer CPUs."""
 
 DRIFT_SHARE = 0.15
 """Relative change of the live heap within a run. Above it, the heap has not settled, or
@@ -117,6 +124,8 @@ def differences(
             yield Difference("changed", what, f"{name} {old or 'none'} → {new or 'none'}")
     yield from _mixed_gogc(was, now)
     yield from _live_heap_difference(rows["true_live_heap_mib"])
+    if not was.by_metrics and not now.by_metrics:
+        yield from _contended_side(before, after)
     yield from _length_difference(before, after)
     for label, side in ((was.label, before[1]), (now.label, after[1])):
         yield from _notes_on_side(label, side)
@@ -142,7 +151,9 @@ def _load_difference(row: Mapping[str, Any], *, load_is_given: bool) -> Iterator
         yield Difference(
             "incomparable",
             "load",
-            f"The load differs: {rates} ({interval}). This explains part of each change.",
+            f"The allocation rate differs: {rates} ({interval}). This explains part of each "
+            "change. Either the load was another one, or the program allocates "
+            f"{'more' if row['delta'] > 0 else 'less'} for the same work.",
         )
     else:
         yield Difference(
@@ -192,6 +203,45 @@ def _live_heap_difference(row: Mapping[str, Any]) -> Iterator[Difference]:
         f"The live heap of the program itself changed ({row['before']:.3g} → "
         f"{row['after']:.3g} MiB), and with it the heap goal, heap peak and cost of a cycle.",
     )
+
+
+def _contended_side(
+    before: tuple[Circumstances, Sequence[Measured]],
+    after: tuple[Circumstances, Sequence[Measured]],
+) -> Iterator[Difference]:
+    """Yields a note if other work probably competed for the CPUs of one side only."""
+    stops = [_stopped_ms(side[1]) for side in (before, after)]
+    if None in stops:
+        return
+    less, more = sorted(range(2), key=lambda side: stops[side] or 0.0)
+    long, short = stops[more] or 0.0, stops[less] or 0.0
+    if long <= CONTENDED_STOP_MS or long <= MORE_CONTENDED * short:
+        return
+    label = (before, after)[more][0].label
+    yield Difference(
+        "note",
+        "contended",
+        f"{label}: pauses take {long:.2g} ms per cycle instead of {short:.2g} ms: other work "
+        "probably competed for its CPUs, and GC CPU then looks 1.3 to 2.6 times as high as on a "
+        "quiet machine. Repeat both sides in turns.",
+    )
+
+
+def _stopped_ms(side: Sequence[Measured]) -> float | None:
+    """Returns the mean stop-the-world time of a cycle.
+
+    Returns None if it is unknown, or if there are more processors than CPUs, which makes every
+    pause long.
+    """
+    stopped = [run.summary.stw_total_ms for run in side]
+    cycles = sum(run.summary.cycles for run in side)
+    for run in side:
+        procs = run.points["procs"].max()
+        if isinstance(procs, int) and (run.summary.cpus or procs) < FEWER_CPUS * procs:
+            return None
+    if not cycles or None in stopped:
+        return None
+    return sum(each or 0.0 for each in stopped) / cycles
 
 
 def _length_difference(

@@ -200,11 +200,21 @@ def _services(found: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         pl.col("heap_peak_mib").max(),
         pl.col("stw_p99_ms").max(),
         advised=pl.col("advice_changes").sum(),
+        advised_setting=_advised_setting().drop_nulls().mode().sort().first(),
+        advised_settings=_advised_setting().drop_nulls().n_unique(),
         without_advice=pl.col("saved_cores").is_null().sum(),
         **{name: pl.col(name).sum() for name in saved},
     )
     whole = counted.join(cores, on="service", how="left").join(now, on="service", how="left")
     return whole.sort("gc_cores", "service", descending=[True, False], nulls_last=True)
+
+
+def _advised_setting() -> pl.Expr:
+    """Returns the recommended setting as environment variables, null where it is the present."""
+    gogc, limit = pl.col("advice_gogc"), pl.col("advice_memory_limit_mib")
+    percent = gogc.cast(pl.Int64).cast(pl.String).fill_null("off")
+    of_limit = pl.format(" GOMEMLIMIT={}MiB", limit.cast(pl.Int64)).fill_null("")
+    return pl.when("advice_changes").then(pl.format("GOGC={}{}", percent, of_limit))
 
 
 def _totals(
@@ -263,12 +273,17 @@ def _known_limit() -> pl.Expr:
     return pl.min_horizontal(*MEMORY_LIMITS)
 
 
-def _hours_to_limit() -> pl.Expr:
-    """Returns the time to the `nearest_limit`; 0 above all limits, null without growth."""
+def _hours_to_limit(t: Thresholds) -> pl.Expr:
+    """Returns the time to the `nearest_limit`; 0 above all limits, null without growth.
+
+    As in a report, a start-up or an uneven growth has no rate per hour.
+    """
     live = pl.col("live_heap_max_mib")
     above = [pl.when(pl.col(name) > live).then(pl.col(name)) for name in MEMORY_LIMITS]
     hours = (pl.min_horizontal(above) - live) / pl.col("live_heap_growth_mib_per_h")
-    grows = pl.col("live_heap_growth_mib_per_h_low") > 0
+    low, high = (pl.col(f"live_heap_growth_mib_per_h_{end}") for end in ("low", "high"))
+    regular = (pl.col("span_s") >= t.growth_min_span_s) & (high <= t.growth_regular_times * low)
+    grows = (low > 0) & regular
     return pl.when(grows & _known_limit().is_not_null()).then(hours.fill_null(0.0))
 
 
@@ -283,7 +298,7 @@ def _with_state(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
         .then(pl.lit("near"))
     )
     return last.with_columns(
-        hours_to_limit=_hours_to_limit(), limit_mib=_known_limit(), gc_cores=_cores()
+        hours_to_limit=_hours_to_limit(t), limit_mib=_known_limit(), gc_cores=_cores()
     ).with_columns(state=state)
 
 

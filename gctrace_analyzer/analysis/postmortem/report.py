@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import goal_mib
+from gctrace_analyzer.analysis.cycles import goal_mib, limit_sets_most_goals
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.match import Match, match_all
 from gctrace_analyzer.analysis.postmortem.verdict import explain_death
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -29,6 +31,10 @@ Row = dict[str, Any]
 
 LAST_S = 60.0
 """Seconds before the death: long enough for a trend, short enough to be about the death."""
+
+ONLY_EXPLAINED = ("live_had_mib", "heap_peak_mib", "limited")
+"""Facts for the explanation alone: the live heap that nine of ten cycles in the first half of the
+last minute did not exceed, the largest heap in it, and whether a memory limit set most goals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +138,7 @@ def _post_mortem(
         facts |= _last_scrapes(intervals(match.process))
     explanation = explain_death(facts, death, tables, settings)
     return PostMortem(
-        **facts,
+        **{name: fact for name, fact in facts.items() if name not in ONLY_EXPLAINED},
         reading=explanation.reading,
         advice=explanation.advice,
         preventable=explanation.preventable,
@@ -151,7 +157,7 @@ def _limit(death: Row, settings: Settings) -> Row:
         )
         return {
             "limit_mib": limit / MIB,
-            "limit_is": f"the limit of {group}" if group else "its limit",
+            "limit_is": f"the limit of {short_name(group)}" if group else "its limit",
         }
     if (limit := settings.value("container_limit_mib")) is not None:
         return {"limit_mib": limit, "limit_is": "the container's limit"}
@@ -185,6 +191,9 @@ def _last_cycles(death: Row, cycles: pl.DataFrame) -> Row:
     begin = None if last["start_s"] is None else last["start_s"] - LAST_S
     minute = cycles if begin is None else cycles.filter(pl.col("start_s") >= begin)
     first = minute.row(0, named=True)
+    # The start-up fills the heap: that it grew then says nothing about the death.
+    filled = minute.filter(pl.col("start_s") >= DEFAULT.warm_up_s)["heap_live_mib"]
+    live = minute["heap_live_mib"] if filled.is_empty() else filled
     span = (last["start_s"] or 0) - (first["start_s"] or 0)
     capacity = span * 1000 * (last["procs"] or 0)
     allocated = minute["alloc_mib"].head(len(minute) - 1).sum() if len(minute) > 1 else None
@@ -192,9 +201,12 @@ def _last_cycles(death: Row, cycles: pl.DataFrame) -> Row:
         "last_gc_num": last["gc_num"],
         "gap_s": _gap_s(death, last),
         "usual_interval_s": minute["interval_s"].median(),
-        "live_before_mib": first["heap_live_mib"],
+        "live_before_mib": live[0],
+        "live_had_mib": live.head((len(live) + 1) // 2).quantile(0.9),
         "live_mib": last["heap_live_mib"],
         "heap_end_mib": last["heap_end_mib"],
+        "heap_peak_mib": minute["heap_end_mib"].max(),
+        "limited": limit_sets_most_goals(minute),
         "goal_mib": last["heap_goal_mib"],
         "next_goal_mib": _next_goal(minute, last),
         "gc_cpu_share": minute["gc_cpu_ms"].tail(len(minute) - 1).sum() / capacity
@@ -209,12 +221,13 @@ def _last_scrapes(intervals: pl.DataFrame) -> Row:
     if intervals.is_empty():
         return {}
     minute = intervals.filter(pl.col("end_s") >= pl.col("end_s").last() - LAST_S)
-    share = pl.col("gc_cpu_share")
+    share, live = pl.col("gc_cpu_share"), pl.col("heap_live_mib").drop_nulls()
     base = pl.col("gc_cpu_base").filter(share.is_not_null()).sum()
     row = minute.select(
         last_gc_num=pl.col("num_gc").last(),
-        live_before_mib=pl.col("heap_live_mib").drop_nulls().first().round().cast(pl.Int64),
-        live_mib=pl.col("heap_live_mib").drop_nulls().last().round().cast(pl.Int64),
+        live_before_mib=live.first().round().cast(pl.Int64),
+        live_had_mib=live.head((live.len() + 1) // 2).quantile(0.9),
+        live_mib=live.last().round().cast(pl.Int64),
         heap_end_mib=pl.col("heap_alloc_mib").last().round().cast(pl.Int64),
         goal_mib=pl.col("goal_mib").last().round().cast(pl.Int64),
         next_goal_mib=pl.col("goal_mib").last().round().cast(pl.Int64),

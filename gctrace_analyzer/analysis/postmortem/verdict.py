@@ -41,6 +41,13 @@ GROWTH_MIN_MIB = 16
 """If the live heap grew by this factor and by this many MiB in the last minute, that is a
 cause."""
 
+STILL_TIMES = 1.1
+"""A factor. At the end, the live heap must be above what it was in the first half of the last
+minute: what a start-up fills, or each batch fills again, is no growth."""
+
+PAST_GOAL_TIMES = 1.5
+"""Times the heap goal: where the heap ends if the last cycle began late, or runs for long."""
+
 EXPLAINED_TIMES = 3
 """A factor. If off-heap memory is more than this many times what the heap can have grown since
 the last cycle, heap growth does not explain it."""
@@ -129,11 +136,10 @@ def explain_death(
             "pprof`): no GOGC or GOMEMLIMIT makes the live heap fit."
         )
         return Explanation(tuple(reading), (advice,), "no")
-    if (grown := _small_growth(facts, ceiling)) is not None:
+    if (why := _outside_heap(facts, ceiling)) is not None:
         reading.append(
-            f"At {facts['alloc_mib_per_s'] or 0:,.0f} MiB/s the heap can have grown by "
-            f"{grown:,.0f} MiB since then: most of the rest is not the Go heap, and GOMEMLIMIT "
-            "does not affect it."
+            f"{why}: most of the other {facts['off_heap_mib']:,.0f} MiB is not the Go heap, and "
+            "GOMEMLIMIT does not affect it."
         )
         advice = (
             "Find out what uses this memory: cgo, mmap, thread stacks (`pmap -x`, "
@@ -142,11 +148,12 @@ def explain_death(
         return Explanation(tuple(reading), (advice,), "cannot tell")
     growth = tuple(_about_growth(facts))
     gomemlimit = settings.value("memory_limit_mib")
-    if gomemlimit is not None and limit is not None and gomemlimit <= TIGHT_LIMIT * limit:
+    in_spite_of = _in_spite_of(facts, gomemlimit)
+    if in_spite_of is not None:
+        # What the log shows comes before what may have been.
+        causes = (_FIND_CAUSE,) if growth else ()
         return Explanation(
-            (*reading, *growth, _in_spite_of(gomemlimit, limit)),
-            (_COMPARE_TOTAL, *((_FIND_CAUSE,) if growth else ())),
-            "cannot tell",
+            (*reading, in_spite_of, *growth), (*causes, _COMPARE_TOTAL), "cannot tell"
         )
     preventable = "partly"
     if gomemlimit is None:
@@ -157,12 +164,27 @@ def explain_death(
     return Explanation((*reading, *growth), advice_lines, preventable)
 
 
-def _in_spite_of(gomemlimit: float, limit: float) -> str:
-    """Returns what a kill means although GOMEMLIMIT left room below the limit."""
+def _in_spite_of(facts: Row, gomemlimit: float | None) -> str | None:
+    """Returns what a kill means although GOMEMLIMIT left room below the limit, if it did."""
+    limit = facts["limit_mib"]
+    if limit is None:
+        return None
+    if gomemlimit is None:
+        goal = facts["goal_mib"] if facts.get("limited") else None
+        if goal is None or goal > TIGHT_LIMIT * limit:
+            return None
+        was, room = (
+            f"GOMEMLIMIT, whose value is unknown, set the heap goal to {goal:,} MiB",
+            goal,
+        )
+    elif gomemlimit <= TIGHT_LIMIT * limit:
+        was, room = f"GOMEMLIMIT was {gomemlimit:,.0f} MiB", gomemlimit
+    else:
+        return None
     return (
-        f"GOMEMLIMIT was {gomemlimit:,.0f} MiB, {100 * gomemlimit / limit:.0f} % of the limit. "
+        f"{was}, {100 * room / limit:.0f} % of the limit. "
         f"Either memory that Go does not count took more than the other "
-        f"{limit - gomemlimit:,.0f} MiB, or the heap grew past GOMEMLIMIT, which the runtime "
+        f"{limit - room:,.0f} MiB, or the heap grew past GOMEMLIMIT, which the runtime "
         "allows once GC takes half of the CPU."
     )
 
@@ -248,21 +270,44 @@ def _about_last_minute(facts: Row, ceiling: float) -> Iterator[str]:
         )
 
 
-def _small_growth(facts: Row, ceiling: float) -> float | None:
-    """Returns how many MiB the heap can have grown since the last cycle.
+def _outside_heap(facts: Row, ceiling: float) -> str | None:
+    """Returns why most of the memory that is not in the Go heap of the last cycle never was.
 
-    Returns None if this growth may explain the off-heap memory, or is unknown.
+    Returns None if the heap may have grown by that much since then, or if that is unknown.
     """
     rest, gap, rate = facts["off_heap_mib"], facts["gap_s"], facts["alloc_mib_per_s"]
     if rest is None or gap is None or rate is None or rest <= OFF_HEAP_SHARE * ceiling:
         return None
-    grown: float = rate * (gap + TIMESTAMP_S)
-    return grown if rest > EXPLAINED_TIMES * grown else None
+    grown = rate * (gap + TIMESTAMP_S)
+    if rest > EXPLAINED_TIMES * grown:
+        return f"At {rate:,.0f} MiB/s the heap can have grown by {grown:,.0f} MiB since then"
+    goal, end, usual = (
+        facts["next_goal_mib"],
+        facts.get("heap_end_mib"),
+        facts["usual_interval_s"],
+    )
+    if goal is None or end is None or not usual or gap > QUIET_TIMES * usual:
+        return None
+    # Freed memory stays resident for a while.
+    peak = facts.get("heap_peak_mib") or end
+    if rest <= EXPLAINED_TIMES * (max(PAST_GOAL_TIMES * goal, peak) - end):
+        return None
+    return (
+        f"The next cycle was due at a heap of {goal:,} MiB, and the heap had at most {peak:,} MiB "
+        "in the last minute"
+    )
 
 
 def _about_growth(facts: Row) -> Iterator[str]:
     first, live = facts["live_before_mib"], facts["live_mib"]
-    if first and live and live > GROWTH_TIMES * first and live - first > GROWTH_MIN_MIB:
+    had = facts.get("live_had_mib") or first
+    if (
+        first
+        and live
+        and live > GROWTH_TIMES * first
+        and live - first > GROWTH_MIN_MIB
+        and live > STILL_TIMES * had
+    ):
         yield (f"The live heap grew from {first:,} to {live:,} MiB within the last minute.")
 
 

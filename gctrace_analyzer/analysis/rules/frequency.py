@@ -138,13 +138,16 @@ _CHEAP = 0.01
     "periodic-only",
     meaning="The program is idle: GC runs only because two minutes have passed.",
     condition="There are at least 2 intervals between cycles, and over {t.periodic_share:.0%} of "
-    "them last {t.periodic_s[0]:g} to {t.periodic_s[1]:g} s.",
+    "them last {t.periodic_s[0]:g} to {t.periodic_s[1]:g} s. Cycles of the first "
+    "{t.warm_up_s:g} s do not count.",
     advice="No action needed.",
     source="forcegcperiod in runtime/proc.go",
 )
 def periodic_only(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks whether nearly all intervals between cycles last two minutes."""
-    t, intervals = facts.thresholds, facts.cycles["interval_s"].drop_nulls()
+    t = facts.thresholds
+    steady = facts.cycles.filter(pl.col("start_s") >= t.warm_up_s)
+    intervals = steady["interval_s"].drop_nulls()
     periodic = intervals.is_between(*t.periodic_s).mean() if len(intervals) >= 2 else None
     if isinstance(periodic, float) and periodic > t.periodic_share:
         yield Evidence(

@@ -91,7 +91,7 @@ def _long_pauses(
     if late > t.stw_single_ms:
         severity = "bad" if late > t.stw_bad_ms else "warn"
     shown = [duration_text(each / 1000) for each in (p99, longest, median(values))]
-    tail = f"1 in 100 of these pauses takes over {shown[0]}, half of them over {shown[2]}"
+    tail = f"half of these pauses take over {shown[2]}, 1 in 100 over {shown[0]}"
     if len(values) < FOR_P99:
         tail = f"half of these {len(values):,} pauses take over {shown[2]}"
     text = f"The program stops for up to {shown[1]} {which}; {tail}."
@@ -149,11 +149,12 @@ def long_pauses_of_metrics(facts: ProcessFacts) -> Iterator[Evidence]:
     # A maximum is of the observed time only if it is known for all of it.
     upto = "up to" if found.exact or facts.summary.stw_max_ms is not None else "at least"
     parts = []
+    if found.p50_ms is not None:
+        parts.append(f"half of the cycles stop it for over {_ms(found.p50_ms)}")
     if found.cycles >= FOR_P99 and found.p99_ms > t.stw_warn_ms:
         over = "" if found.exact else "at least "
-        parts.append(f"{over}1 in 100 cycles stops it for over {_ms(found.p99_ms)}")
-    if found.p50_ms is not None:
-        parts.append(f"half of them for over {_ms(found.p50_ms)}")
+        verb = "" if parts else "stops it "
+        parts.append(f"{over}1 in 100 cycles {verb}for over {_ms(found.p99_ms)}")
     tail = f"; {', '.join(parts)}" if parts else ""
     yield Evidence(
         severity,

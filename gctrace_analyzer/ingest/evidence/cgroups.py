@@ -35,5 +35,15 @@ def pod_uid(path: str | None) -> str | None:
     return found[1].replace("_", "-") if found else None
 
 
+def short_name(path: str) -> str:
+    """Returns how to call a control group in a sentence: a path of Kubernetes fills three lines."""
+    last = path.rstrip("/").rpartition("/")[2]
+    container, uid = container_id(last), pod_uid(path)
+    pod = f"pod {uid}"
+    if container is not None:
+        return f"container {container[:12]}" + (f" in {pod}" if uid else "")
+    return pod if pod_uid(last) else path
+
+
 def _plain(name: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), name)

@@ -41,8 +41,15 @@ def as_text(setting: Setting) -> str:
 
 
 _THRASH = {"risk": "?", "certain": "✗"}
-_HEAD = ("GC CPU* %", "cycles/s", "peak {}")
-_WIDE_HEAD = ("GC CPU with idle marking*, %", "cycles/s", "heap peak, {}")
+_HEAD = ("cycles/s", "peak {}")
+_WIDE_HEAD = ("cycles/s", "heap peak, {}")
+_CPU = {
+    "gc_cpu_with_idle_share": ("GC CPU* %", "GC CPU with idle marking*, %"),
+    # GCCPUFraction of MemStats does not count idle marking.
+    "gc_cpu_share": ("GC CPU %", "GC CPU, %"),
+}
+"""How the columns with GC CPU are called, in a terminal and where there is more room."""
+
 _IDLE = "* with idle marking; without the start-up"
 _WIDE_IDLE = (
     "* of steady cycles, without the start-up. Idle marking uses CPUs that nothing else needs; the "
@@ -60,16 +67,15 @@ def advice(rows: pl.DataFrame, *, wide: bool = False) -> Table | None:
     if rows.is_empty():
         return None
     body: list[tuple[str, ...]] = []
-    unit, times = _unit_of_peaks(rows.head(MOST_ROWS))
-    for row in rows.head(MOST_ROWS).iter_rows(named=True):
+    shown = rows.head(MOST_ROWS)
+    unit, times = _unit_of_peaks(shown)
+    cpu = _cpu_column(shown)
+    for row in shown.iter_rows(named=True):
         word = "now" if row["now"] else "advised" if row["rank"] == 1 else "or"
-        body.append((f"{_mark(row)} {word:<7} {setting_text(row)}", *_figures(row, times)))
-    names = ("Setting", *_WIDE_HEAD) if wide else ("Recommended settings", *_HEAD)
-    head = tuple(name.format(unit) for name in names)
-    if wide and all(row[1] == NONE for row in body):
-        # Metrics may have no CPU time of GC.
-        return Table((head[0], *head[2:]), "lrr", [(row[0], *row[2:]) for row in body])
-    return Table(head, "lrrr", body)
+        body.append((f"{_mark(row)} {word:<7} {setting_text(row)}", *_figures(row, cpu, times)))
+    name = "Setting" if wide else "Recommended settings"
+    head = (name, *_head(cpu, unit, wide=wide))
+    return Table(head, "l" + "r" * (len(head) - 1), body)
 
 
 def predictions(rows: pl.DataFrame) -> Table:
@@ -77,10 +83,22 @@ def predictions(rows: pl.DataFrame) -> Table:
     marks = any(_mark(row) != " " for row in rows.iter_rows(named=True))
     body = []
     unit, times = _unit_of_peaks(rows)
+    cpu = _cpu_column(rows)
     for row in rows.iter_rows(named=True):
         name = setting_text(row) + (" (now)" if is_measured(row) else "")
-        body.append((f"{_mark(row)} {name}" if marks else name, *_figures(row, times)))
-    return Table(("What if", *(name.format(unit) for name in _HEAD)), "lrrr", body)
+        body.append((f"{_mark(row)} {name}" if marks else name, *_figures(row, cpu, times)))
+    head = ("What if", *_head(cpu, unit, wide=False))
+    return Table(head, "l" + "r" * (len(head) - 1), body)
+
+
+def _cpu_column(rows: pl.DataFrame) -> str | None:
+    """Returns which figure of GC CPU the rows have; None if the input shows none."""
+    return next((name for name in _CPU if rows[name].count()), None)
+
+
+def _head(cpu: str | None, unit: str, *, wide: bool) -> tuple[str, ...]:
+    others = tuple(each.format(unit) for each in (_WIDE_HEAD if wide else _HEAD))
+    return others if cpu is None else (_CPU[cpu][wide], *others)
 
 
 def lasting(rows: pl.DataFrame) -> Iterator[str]:
@@ -151,14 +169,11 @@ def _unit_of_peaks(rows: pl.DataFrame) -> tuple[str, float]:
     return ("GiB", 1 / 1024) if in_gib else ("MiB", 1.0)
 
 
-def _figures(row: dict[str, Any], peak_times: float) -> tuple[str, ...]:
+def _figures(row: dict[str, Any], cpu: str | None, peak_times: float) -> tuple[str, ...]:
     return tuple(
         _interval(row, name, times)
-        for name, times in (
-            ("gc_cpu_with_idle_share", 100),
-            ("gc_per_s", 1),
-            ("heap_peak_mib", peak_times),
-        )
+        for name, times in ((cpu, 100), ("gc_per_s", 1), ("heap_peak_mib", peak_times))
+        if name is not None
     )
 
 

@@ -130,17 +130,33 @@ def verdict(found: TwoSides) -> str:
         return "There is too little evidence to tell changes from chance."
     gained: list[str] = []
     paid: list[str] = []
+    # Shares of different numbers of CPUs are no change of GC CPU.
+    other_procs = any(each.what == "procs" for each in found.differences)
     for metric, (less, more) in _CHANGES.items():
         row = rows[metric]
+        if metric == "gc_cpu_share" and other_procs:
+            continue
         if metric == "gc_per_s" and rows["gc_cpu_share"]["verdict"] is not None:
             continue
         if row["verdict"] in _VERDICTS and row["before"]:
             part = row["delta"] / row["before"]
-            text = f"{percent(abs(part)).lstrip('+')} {less if part < 0 else more}"
+            text = f"{percent(part).lstrip('+-')} {less if part < 0 else more}"
             (gained if row["verdict"] == "better" else paid).append(text)
     changes = " for ".join(" and ".join(each) for each in (gained, paid) if each)
     changes = changes or "No significant change of GC CPU, pauses or heap"
-    return f"{changes}; {_load(found, rows)}."
+    load, doubts = _load(found, rows), " and ".join(_doubts(found))
+    if doubts:
+        load += f", {'and' if load.startswith('but') else 'but'} {doubts}"
+    return f"{changes}; {load}."
+
+
+def _doubts(found: TwoSides) -> Iterator[str]:
+    """Yields what else than the change may be the cause, and is not the load."""
+    kinds = {each.what for each in found.differences}
+    if "procs" in kinds:
+        yield "GOMAXPROCS differs"
+    if "contended" in kinds:
+        yield "other work probably competed for the CPUs of one side"
 
 
 def _load(found: TwoSides, rows: dict[str, dict[str, Any]]) -> str:
@@ -150,7 +166,7 @@ def _load(found: TwoSides, rows: dict[str, dict[str, Any]]) -> str:
         return "the load is unknown"
     if "load" in kinds:
         part = alloc["delta"] / alloc["before"]
-        return f"but the load differs ({percent(part)} allocation)"
+        return f"but the allocation rate differs ({percent(part)})"
     if "unclear_load" in kinds:
         return "the load may differ"
     return "same load" if found.load_is_given else "the program is CPU-bound"
@@ -318,12 +334,19 @@ def percent(part: float) -> str:
 
     >>> percent(-0.482), percent(0.004), percent(1.5), percent(24.0), percent(0.0001)
     ('-48 %', '+0.4 %', '+150 %', '×25', '0 %')
+
+    What is left of something is not rounded to nothing.
+
+    >>> percent(-0.9991), percent(-0.99999), percent(-1.0)
+    ('-99.9 %', '-99.9 %', '-100 %')
     """
     if part >= 9:
         return f"×{1 + part:,.0f}"
     hundred = 100 * part
     if abs(hundred) < 0.05:
         return "0 %"
+    if -100 < hundred < -99.5:
+        return f"{max(hundred, -99.9):+.1f} %"
     return f"{hundred:+.0f} %" if abs(hundred) >= 9.95 else f"{hundred:+.1f} %"
 
 

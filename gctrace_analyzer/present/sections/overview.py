@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.analysis.gogc_levels import last_level
 from gctrace_analyzer.ingest.processes import distinct_names
+from gctrace_analyzer.ingest.rows import of_process
 from gctrace_analyzer.present.format import (
     NONE,
     count,
@@ -40,6 +42,9 @@ _SETTERS = {
     "heap-minimum": "the heap minimum",
 }
 
+
+_CHANGED = 1.2
+"""Ratio of a level of GOGC to the median. Below it, the median stands for both."""
 
 _FEW = 0.2
 """Share of the goals. What sets fewer is not named with the other setter."""
@@ -91,7 +96,9 @@ def state(report: Report) -> list[Figure]:
     if s.stw_total_ms is not None:
         figures.append(_with_level(report, "Pauses", value, note, "stw_max_ms", "pauses"))
     if s.gc_per_s is not None:
-        figures.append(Figure("Frequency", rate(s.gc_per_s), interval(s), "gc_per_s"))
+        forced = f"{s.forced_cycles:,} of {s.cycles:,} forced" if s.forced_cycles else ""
+        note = "; ".join(filter(None, (interval(s), forced)))
+        figures.append(Figure("Frequency", rate(s.gc_per_s), note, "gc_per_s"))
     if s.assist_share_of_gc_cpu is not None:
         value = share(s.assist_share_of_gc_cpu)
         note = f"of GC CPU; {share(s.assist_share_of_cpu)} of all CPU"
@@ -384,11 +391,33 @@ def _goal(report: Report) -> str:
 
 def _levels_of_gogc(report: Report) -> str:
     """Returns the first and the last level if the program changed GOGC: a median is neither."""
-    changed = next((each for each in report.analysis.findings if each.id == "GC026"), None)
-    if changed is None or len(report.analysis.tables["processes"]) > 1:
+    analysis = report.analysis
+    changed = next((each for each in analysis.findings if each.id == "GC026"), None)
+    if len(analysis.tables["processes"]) > 1:
         return ""
+    if changed is None:
+        return _last_gogc(report)
     levels = changed.figures["levels"]
     return f"{levels[0]:.0f}, {'then' if len(levels) == 2 else 'at the end'} {levels[-1]:.0f}"
+
+
+def _last_gogc(report: Report) -> str:
+    """Returns the median and the last level if that has too few cycles for a finding.
+
+    Predictions start from it.
+    """
+    analysis = report.analysis
+    process, median = analysis.longest_process, analysis.summary.effective_gogc_p50
+    if process is None or analysis.by_dumps or not median:
+        return ""
+    level = last_level(
+        of_process(analysis.enriched, process),
+        analysis.gogc_levels(process),
+        analysis.thresholds,
+    )
+    if level is None or max(level.gogc / median, median / level.gogc) < _CHANGED:
+        return ""
+    return f"{median:.0f}, at the end {report.advice.baseline.now.gogc or level.gogc:.0f}"
 
 
 def _sum_of_pauses(*pauses: float | None) -> str:

@@ -141,6 +141,22 @@ def test_notes_on_a_side() -> None:
     assert found(runs=(side(), side(forced_cycles=50))) == []
 
 
+def test_other_work_on_the_cpus_of_one_side_is_noted() -> None:
+    busy, quiet = side(stw_total_ms=2600.0), side(stw_total_ms=170.0)
+    each = only(runs=(busy, quiet))
+    assert each.what == "contended"
+    assert each.sentence.startswith(
+        "before: pauses take 2.6 ms per cycle instead of 0.17 ms: other work probably competed "
+        "for its CPUs"
+    )
+    assert only(runs=(quiet, busy)).sentence.startswith("after: pauses take 2.6 ms")
+    # Both sides had to share their CPUs, or none had to; or all pauses are long on few CPUs.
+    assert found(runs=(busy, side(stw_total_ms=1400.0))) == []
+    assert found(runs=(side(stw_total_ms=490.0), quiet)) == []
+    assert found(runs=(side(stw_total_ms=2600.0, cpus=1.0), quiet)) == []
+    assert found(runs=(side(stw_total_ms=None), quiet)) == []
+
+
 def drifting(*quarters: float | None) -> pl.DataFrame:
     live = [value for value in quarters for _ in range(10)]
     return pl.DataFrame({"heap_live_mib": live, "procs": [2] * len(live)})

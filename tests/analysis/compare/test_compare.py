@@ -223,7 +223,7 @@ def test_a_different_load_is_reported_first_with_its_effect() -> None:
     assert not found.comparable
     assert found.differences[0].what == "load"
     text = str(found)
-    assert text.index("The load differs") < text.index("GC CPU ")
+    assert text.index("The allocation rate differs") < text.index("GC CPU ")
     row = found.rows()["gc_per_s"]
     rates = found.rows()["alloc_mib_per_s"]
     assert row["before"] + row["by_load"] == pytest.approx(

@@ -20,6 +20,12 @@ from tests.helpers.intervals import interval_rows
 
 MIB = 1 << 20
 LATELY_LIMITED = ["gogc"] * 5 + ["memory-limit"] * 5
+CONTAINER = "4f5e6d7c8b9a0f1e" * 4
+UID = "1b2c3d4e-5f60-7a8b-9c0d-112233445566"
+POD = (
+    "/kubepods.slice/kubepods-burstable.slice/"
+    f"kubepods-burstable-pod{UID.replace('-', '_')}.slice"
+)
 AT = datetime(2026, 2, 3, 10, 10, tzinfo=UTC)
 
 
@@ -64,6 +70,18 @@ def test_the_last_minute_has_four_cycles() -> None:
     # From the first of the four cycles to the last
     assert found["alloc_mib_per_s"] == pytest.approx((106 + 107 + 108) / 60)
     assert found["next_goal_mib"] == 190 + 195
+
+
+def test_what_a_start_up_fills_is_no_growth_of_the_last_minute() -> None:
+    """Cycles every 0.2 s: the heap is filled after 0.5 s, and stays as it is."""
+    filled = cycles(every=0.2, heap_live_mib=[5, 20, 40, *[90] * 7])
+    found = _last_cycles({"logged_at": AT}, filled)
+    assert (found["live_before_mib"], found["live_mib"]) == (90, 90)
+    short = _last_cycles({"logged_at": AT}, filled.head(3))
+    assert (short["live_before_mib"], short["live_mib"]) == (5, 40)
+    # Half of the seven cycles after the start-up, one of them longer than the others
+    had = cycles(every=0.2, heap_live_mib=[5, 20, 40, 90, 91, 92, 93, 60, 60, 60])
+    assert _last_cycles({"logged_at": AT}, had)["live_had_mib"] == 93
 
 
 def test_what_was_logged_after_the_kill_is_of_the_next_process() -> None:
@@ -117,6 +135,11 @@ def test_the_next_goal_follows_from_gogc(changes: dict[str, Any], goal: int | No
         ({"scope": "global", "limit_bytes": MIB}, {}, None, "the host's memory"),
         ({"limit_bytes": 512 * MIB, "unit": "api.service"}, {}, 512, "the limit of api.service"),
         ({"limit_bytes": 512 * MIB, "oom_memcg": "/a", "unit": "b"}, {}, 512, "the limit of /a"),
+        ({"limit_bytes": 512 * MIB, "oom_memcg": f"{POD}/cri-containerd-{CONTAINER}.scope"}, {},
+         512, f"the limit of container 4f5e6d7c8b9a in pod {UID}"),
+        ({"limit_bytes": 512 * MIB, "oom_memcg": POD}, {}, 512, f"the limit of pod {UID}"),
+        ({"limit_bytes": 512 * MIB, "oom_memcg": f"/docker/{CONTAINER}"}, {}, 512,
+         "the limit of container 4f5e6d7c8b9a"),
         ({"limit_bytes": 512 * MIB}, {}, 512, "its limit"),
         ({}, {"container_limit_mib": Known(256.0, "x")}, 256, "the container's limit"),
         ({"limit_bytes": 0}, {"container_limit_mib": Known(256.0, "x")}, 256,
@@ -159,6 +182,7 @@ def test_the_last_scrapes_before_a_kill_by_hand() -> None:
     assert _last_scrapes(scrapes) == {
         "last_gc_num": 150,
         "live_before_mib": 80,
+        "live_had_mib": 80.4,
         "live_mib": 90,
         "heap_end_mib": 156,
         "goal_mib": 185,

@@ -56,14 +56,56 @@ def test_a_kill_in_spite_of_a_memory_limit_with_room_is_said_to_be_one(
 ) -> None:
     found = explained(memory_limit_mib=400.0, live_before_mib=live_before_mib)
     assert found.preventable == "cannot tell"
-    assert found.reading[-1] == (
+    assert found.reading[1] == (
         "GOMEMLIMIT was 400 MiB, 78 % of the limit. Either memory that Go does not count took "
         "more than the other 112 MiB, or the heap grew past GOMEMLIMIT, which the runtime allows "
         "once GC takes half of the CPU."
     )
-    assert found.advice[0].startswith("Next time, compare what Go counts")
     grew = ["Find out why the live heap grows"] if live_before_mib == 40 else []
-    assert [text.split(":")[0] for text in found.advice[1:]] == grew
+    assert [text.split(":")[0] for text in found.advice[:-1]] == grew
+    assert found.advice[-1].startswith("Next time, compare what Go counts")
+    # The verdict has the last sentence: what is certain comes before what may be.
+    assert found.reading[-1].startswith("The live heap grew" if grew else "GOMEMLIMIT was")
+
+
+def test_a_limit_that_set_the_heap_goals_is_not_advised_again() -> None:
+    """Its value is unknown, but the goals show that it was below the container's limit."""
+    found = explained(limited=True, goal_mib=110)
+    assert found.preventable == "cannot tell"
+    assert found.reading[1].startswith(
+        "GOMEMLIMIT, whose value is unknown, set the heap goal to 110 MiB, 21 % of the limit. "
+        "Either memory that Go does not count took more than the other 402 MiB"
+    )
+    assert not any(text.startswith("Set GOMEMLIMIT") for text in found.advice)
+    above = explained(limited=True, goal_mib=500)
+    assert above.advice[0].startswith("Set GOMEMLIMIT=460MiB")
+
+
+def test_what_batches_fill_again_is_no_growth() -> None:
+    facts = {"live_before_mib": 20, "live_mib": 100}
+    assert explained(**facts, live_had_mib=98.0).preventable == "yes"
+    assert explained(**facts, live_had_mib=50.0).preventable == "for a while"
+
+
+def test_memory_far_beyond_the_heap_goal_is_not_the_go_heap() -> None:
+    """A program allocates fast, but its cycles come as often as ever: the rest is another's."""
+    facts = {
+        "off_heap_mib": 390.0, "alloc_mib_per_s": 223.0, "gap_s": 0.15, "usual_interval_s": 0.2,
+        "next_goal_mib": 112, "heap_end_mib": 114, "heap_peak_mib": 133, "live_mib": 56,
+        "live_before_mib": 54,
+    }  # fmt: skip
+    found = explained(**facts)
+    assert found.preventable == "cannot tell"
+    assert found.reading[-1] == (
+        "The next cycle was due at a heap of 112 MiB, and the heap had at most 133 MiB in the "
+        "last minute: most of the other 390 MiB is not the Go heap, and GOMEMLIMIT does not "
+        "affect it."
+    )
+    assert found.advice[0].startswith("Find out what uses this memory")
+    # A heap that was larger stays resident for a while, and one allocation may be of any size.
+    assert explained(**{**facts, "heap_peak_mib": 480}).preventable == "yes"
+    assert explained(**{**facts, "gap_s": 0.5}).preventable == "yes"
+    assert explained(**{**facts, "next_goal_mib": None}).preventable == "yes"
 
 
 def test_without_a_limit_the_resident_memory_is_the_ceiling() -> None:
