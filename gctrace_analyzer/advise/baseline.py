@@ -219,11 +219,6 @@ class Baseline:
         return self.settings.room_mib
 
     @property
-    def leaks(self) -> bool:
-        """Whether the live heap grows steadily, for longer than a start-up explains."""
-        return self.growth_is_known
-
-    @property
     def growth_is_known(self) -> bool:
         """Whether the growth is steady, and was observed for long enough to be extrapolated."""
         return self.growth is not None and self.growth.is_lasting
@@ -294,8 +289,13 @@ def _why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
         return f"the program forced {forced:,} of {len(cycles):,} cycles"
     if len(steady) >= FEWEST_CYCLES:
         return _IMPOSSIBLE
-    counted = "1 steady cycle" if len(steady) == 1 else f"{len(steady)} steady cycles"
-    return f"{counted}: at least {FEWEST_CYCLES} are needed, 20 are better"
+    return _too_few(len(steady))
+
+
+def _too_few(steady: int) -> str:
+    counted = "1 steady cycle" if steady == 1 else f"{steady} steady cycles"
+    since = f"after the first {DEFAULT.warm_up_s:g} s"
+    return f"{counted} {since}: at least {FEWEST_CYCLES} are needed, 20 are better"
 
 
 def _too_late(level: LastLevel) -> str:
@@ -337,9 +337,7 @@ def _refusal(
         by_limit: whether the memory limit sets the goals.
     """
     if load.cycles < FEWEST_CYCLES:
-        return (
-            f"{load.cycles} steady cycles: at least {FEWEST_CYCLES} are needed, 20 are better"
-        )
+        return _too_few(load.cycles)
     if load.alloc <= 0:
         return "the program allocates too little for sizes printed in whole MiB"
     if too_old:

@@ -267,7 +267,7 @@ def _explain_no_change(present: Row, baseline: Baseline, reason: str) -> None:
         )
         return
     present["why"] = f"no change: {reason}"
-    if baseline.leaks:
+    if baseline.growth_is_known:
         present["why"] += (
             "; the live heap grows: fix that first, because no setting cures a leak"
         )
@@ -288,7 +288,7 @@ def _useful(rows: list[Row], present: Row, baseline: Baseline, aim: str) -> list
 def _add_risks(first: Row, present: Row, baseline: Baseline) -> None:
     """Writes into the first row what remains risky: a leak, or a limit that is not set."""
     risks = [first["risk"]] if first["risk"] else []
-    if baseline.leaks and not first["now"]:
+    if baseline.growth_is_known and not first["now"]:
         risks.append("the live heap grows, and no setting cures a leak")
     if first["lasts_h"] is not None and baseline.growth is not None:
         still = (

@@ -210,7 +210,7 @@ def pairs(
         for base in group:
             if base.state != "healthy" or base.baseline.refused:
                 continue
-            if from_gogc100 and (base.setting != Setting(100.0) or "gogc100" not in base.label):
+            if from_gogc100 and not _is_gogc100(base):
                 continue
             baseline = with_constants(base.baseline, constants or CONSTANTS, factors or FACTORS)
             for target in group:
@@ -223,24 +223,30 @@ def pairs(
                     yield Pair(base, target, found)
 
 
+def _is_gogc100(base: Recorded) -> bool:
+    return base.setting == Setting(100.0) and "gogc100" in base.label
+
+
 def left_out(
     runs: list[Recorded], *, from_gogc100: bool
 ) -> tuple[list[Pair], dict[str, dict[str, float]]]:
     """Returns all pairs, and the factors on the widths of the intervals for each family.
 
-    Each family is predicted with constants and factors that were fitted without it.
+    Each family is predicted with constants and factors that were fitted without it. The factors
+    are fitted on predictions from every setting: those from GOGC=100 alone are too few.
     """
     families = sorted({run.family for run in runs if run.baseline.load is not None})
-    found = [
+    every = [
         pair
         for family in families
         for pair in pairs(
             [run for run in runs if run.family == family],
-            from_gogc100=from_gogc100,
+            from_gogc100=False,
             constants=fitted(runs, family),
         )
     ]
-    return found, {family: conformal(found, family) for family in families}
+    found = [pair for pair in every if not from_gogc100 or _is_gogc100(pair.base)]
+    return found, {family: conformal(every, family) for family in families}
 
 
 def with_constants(

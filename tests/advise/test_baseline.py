@@ -44,7 +44,7 @@ def test_a_log_without_cycles_has_no_baseline() -> None:
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        ({"count": 4}, "steady cycles: at least 5 are needed"),
+        ({"count": 4}, "2 steady cycles after the first 0.5 s: at least 5 are needed"),
         ({"start": 100, "end": 100, "live": 100, "goal": 200}, "allocates too little"),
         ({"procs": lambda n: 2 if n < 50 else 8}, "GOMAXPROCS changed within the log"),
     ],

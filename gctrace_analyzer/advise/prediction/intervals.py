@@ -23,6 +23,8 @@ class Width(NamedTuple):
         cycles: by 1/√(cycles in the log).
         target: by 1/√(cycles in the predicted run).
         work: by the variation of the CPU of marking, and by 1/√cycles of log and predicted run.
+        ends: by the variation of the time from cycle to cycle, and by 1/cycles of log and predicted
+            run: where the first and the last cycle fall is chance.
         bound: by how CPU-bound the program is (0 to 1).
         variation: by the variation of the live heap.
         phases: by the spread over the phases of the replay.
@@ -36,6 +38,7 @@ class Width(NamedTuple):
     cycles: float
     target: float
     work: float
+    ends: float
     bound: float
     variation: float
     phases: float
@@ -45,26 +48,26 @@ class Width(NamedTuple):
 
 
 WIDTHS = {
-    "gc_per_s": Width(.04, .10, .50, .20, .0, .10, .20, .3, .3, .0, .1),
-    "gc_cpu_share": Width(.17, .08, .30, .20, .6, .10, .05, .3, .45, .10, .0),
-    "gc_cpu_with_idle_share": Width(.16, .06, .30, .15, .6, .0, .05, .3, .45, .10, .0),
-    "gc_cpu_cores": Width(.16, .06, .30, .15, .6, .0, .05, .3, .45, .10, .0),
-    "assist_share_of_gc_cpu": Width(.24, .32, .60, 1.1, .0, .0, .0, .0, .45, .10, .0),
-    "heap_peak_mib": Width(.03, .05, .20, .30, .0, .03, .15, 1.0, .0, .0, .25),
-    "live_heap_mib": Width(.03, .02, .10, .10, .0, .05, .30, .3, .0, .0, .12),
-    "stw_share": Width(.20, .14, .40, .40, .0, .0, .08, .3, .45, .10, .0),
+    "gc_per_s": Width(.04, .10, .50, .20, .0, 3.0, .10, .20, .3, .3, .0, .1),
+    "gc_cpu_share": Width(.17, .08, .30, .20, .6, .0, .10, .05, .3, .45, .10, .0),
+    "gc_cpu_with_idle_share": Width(.16, .06, .30, .15, .6, .0, .0, .05, .3, .45, .10, .0),
+    "gc_cpu_cores": Width(.16, .06, .30, .15, .6, .0, .0, .05, .3, .45, .10, .0),
+    "assist_share_of_gc_cpu": Width(.24, .32, .60, 1.1, .0, .0, .0, .0, .0, .45, .10, .0),
+    "heap_peak_mib": Width(.03, .05, .20, .30, .0, .0, .03, .15, 1.0, .0, .0, .25),
+    "live_heap_mib": Width(.03, .02, .10, .10, .0, .0, .05, .30, .3, .0, .0, .12),
+    "stw_share": Width(.20, .14, .40, .40, .0, .0, .0, .08, .3, .45, .10, .0),
 }  # fmt: skip
 """The standard deviation of the logarithm of the error of each quantity."""
 
 FACTORS: dict[str, float] = {
-    "gc_per_s": 0.95,
-    "gc_cpu_share": 1.35,
-    "gc_cpu_with_idle_share": 1.1,
-    "gc_cpu_cores": 1.1,
-    "assist_share_of_gc_cpu": 1.85,
-    "heap_peak_mib": 1.0,
-    "live_heap_mib": 1.65,
-    "stw_share": 1.75,
+    "gc_per_s": 0.85,
+    "gc_cpu_share": 1.25,
+    "gc_cpu_with_idle_share": 1.15,
+    "gc_cpu_cores": 1.15,
+    "assist_share_of_gc_cpu": 1.7,
+    "heap_peak_mib": 1.05,
+    "live_heap_mib": 1.5,
+    "stw_share": 1.85,
 }
 """Factor on it so that 80 % of the results of real programs lie inside (conformal:
 `scripts/validate --fit`, rounded up)."""
@@ -133,6 +136,8 @@ def deviation(quantity: str, load: Load, center: Prediction) -> float:
         + width.cycles**2 / load.cycles
         + width.target**2 / target_cycles
         + (width.work * load.work_variation) ** 2 * (1 / load.cycles + 1 / target_cycles)
+        + (width.ends * load.period_variation) ** 2
+        * (1 / load.cycles**2 + 1 / target_cycles**2)
         + (width.bound * load.cpu_bound) ** 2
         + (width.variation * load.variation) ** 2
         + (width.phases * spread) ** 2

@@ -68,6 +68,7 @@ class Load:
         true_live: the live heap without what was allocated during marking.
         variation: standard deviation of the true live heap relative to its mean, beyond rounding.
         work_variation: standard deviation of the CPU time of marking, relative to its mean.
+        period_variation: the same of the time from cycle to cycle.
         no_room_share: share of the cycles with hardly any room between live heap and goal.
         runway: the pacer's estimate of what is allocated during marking.
         effective_gogc: the median of the effective GOGC.
@@ -103,6 +104,7 @@ class Load:
     true_live: float
     variation: float
     work_variation: float
+    period_variation: float
     true_live_first: float
     true_live_last: float
     no_room_share: float
@@ -276,6 +278,7 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
         in_mark=in_mark.cast(pl.Float64),
         off=(pl.col("heap_start_mib").shift(-1) - pl.col("heap_live_mib")).cast(pl.Float64),
         off_s=pl.col("start_s").shift(-1) - end,
+        period=pl.col("start_s").diff() / pl.col("gc_num").diff().clip(1),
         true_live=true_live_mib(),
         work=pl.sum_horizontal("assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms"),
         room=next_room.cast(pl.Float64),
@@ -331,6 +334,7 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
         true_live=mean("heap_live_mib") + 0.5 - mean_in_mark,
         variation=max(_spread(table["true_live"]) - ROUNDING, 0.0),
         work_variation=_spread(table["work"], least=1e-3),
+        period_variation=_spread(table["period"], least=1e-6),
         true_live_first=_median(table["true_live"].head(quarter)),
         true_live_last=_median(table["true_live"].tail(quarter)),
         no_room_share=mean_of(table["no_room"].drop_nulls().cast(pl.Float64)),

@@ -386,7 +386,7 @@ class Model:
             if measured > 0:
                 share = min(share, measured / goal)
                 return NonHeap(measured - share * goal, share, "the log's own limit")
-        return NonHeap(fixed, share, "assumed", load.stacks)
+        return NonHeap(fixed, share, "assumed", load.stacks, load.variation)
 
 
 def _passed(value: float, ends: tuple[float, float]) -> float:

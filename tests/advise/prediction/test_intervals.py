@@ -54,6 +54,9 @@ def test_each_reason_adds_in_quadrature(name: str) -> None:
     assert squares(name, center=far) == pytest.approx((2 * width.distance) ** 2 + rounding)
     busy = replace(LOAD, work_variation=0.5)
     assert squares(name, busy) == pytest.approx((0.5 * width.work) ** 2 * (1 / 100 + 1 / 100))
+    uneven = replace(LOAD, period_variation=0.5)
+    both = 1 / 100**2 + 1 / 100**2
+    assert squares(name, uneven) == pytest.approx((0.5 * width.ends) ** 2 * both)
     varied = replace(LOAD, variation=0.3)
     assert squares(name, varied) == pytest.approx((0.3 * width.variation) ** 2)
     bound = replace(LOAD, alloc_in=0.0)
@@ -69,6 +72,14 @@ def test_each_reason_adds_in_quadrature(name: str) -> None:
     phases = replace(CENTER, gap_spread=0.2, peak_spread=0.1)
     spread = 0.1 if name == PEAK else 0.2
     assert squares(name, center=phases) == pytest.approx((spread * width.phases) ** 2)
+
+
+def test_few_cycles_at_uneven_times_leave_their_number_open() -> None:
+    """Where the first and the last of them fall is chance, so the error falls with 1 / cycles."""
+    uneven = replace(LOAD, period_variation=0.6)
+    few = replace(CENTER, gc_per_s=3 / LOAD.span_s)
+    assert squares(RATE, uneven, few) - squares(RATE, LOAD, few) > 0.6**2
+    assert squares(RATE, uneven, CENTER) < 0.001
 
 
 def test_a_program_that_thrashes_has_an_uncertain_speed_but_a_bounded_heap() -> None:

@@ -397,6 +397,6 @@ def test_an_axis_begins_with_the_first_cycle_if_that_came_late() -> None:
 def test_a_plot_without_data_says_why() -> None:
     figure = described(read_text(FEW).report(), "trade_off")
     drawn = matplotlib_backend.draw(figure)
-    assert [text.get_text() for text in drawn.axes[0].texts] == [
+    assert [" ".join(text.get_text().split()) for text in drawn.axes[0].texts] == [
         " ".join(figure.all_notes) or "The input has no data for this plot."
     ]
