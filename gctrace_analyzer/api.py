@@ -95,7 +95,7 @@ def read(
 ) -> Run:
     """Reads the logs of one service.
 
-    Formats, log prefixes and compression (gz, xz, bz2, zst) are detected automatically.
+    Formats, log prefixes and compression (gz, xz, bz2, zst, zip) are detected automatically.
 
     Args:
         origins: paths, `-` for standard input, or open files. Several inputs are one log: the

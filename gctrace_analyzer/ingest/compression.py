@@ -5,9 +5,10 @@ from __future__ import annotations
 import lzma
 import zlib
 from bz2 import BZ2Decompressor
-from typing import TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    import zipfile
     from collections.abc import Callable, Iterator
 
 _MAGIC = {
@@ -16,7 +17,11 @@ _MAGIC = {
     b"BZh": "bzip2",
     b"\x28\xb5\x2f\xfd": "zstd",
     b"\x50\x2a\x4d\x18": "zstd",  # a skippable frame first, as pzstd writes
+    b"PK\x03\x04": "zip",
 }
+
+
+_ZIP_STEP = 1 << 16
 
 
 class DamagedError(Exception):
@@ -58,6 +63,51 @@ class _Zlib:
 def compression(head: bytes) -> str | None:
     """Returns the compression of data that begins with `head`, or None."""
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+
+
+def zip_archive(file: IO[bytes]) -> tuple[zipfile.ZipFile, list[str]]:
+    """Returns a zip archive and the names of its files, without what Finder adds to it.
+
+    Raises:
+        DamagedError: the list of files is missing or damaged.
+    """
+    # Hardly any log is zipped.
+    import zipfile
+
+    try:
+        archive = zipfile.ZipFile(file)
+    except (zipfile.BadZipFile, OSError, ValueError) as err:
+        msg = f"the zip archive is damaged ({err})"
+        raise DamagedError(msg) from err
+    added = ("/", ".DS_Store")
+    names = [name for name in archive.namelist() if not name.endswith(added)]
+    return archive, [name for name in names if "__MACOSX/" not in name]
+
+
+def zip_pieces(opened: Callable[[], IO[bytes]], step: int) -> Iterator[bytes]:
+    """Yields the bytes of a file in a zip archive, in pieces of about `step` bytes.
+
+    Raises:
+        DamagedError: the data is damaged or encrypted; everything before has been yielded.
+    """
+    import zipfile
+
+    pieces: list[bytes] = []
+    damage: Exception | None = None
+    try:
+        with opened() as member:
+            # In small steps, because the one in which damage shows returns nothing.
+            while piece := member.read(_ZIP_STEP):
+                pieces.append(piece)
+                if len(pieces) * _ZIP_STEP >= step:
+                    yield b"".join(pieces)
+                    pieces.clear()
+    except (zipfile.BadZipFile, zlib.error, OSError, ValueError, RuntimeError) as err:
+        damage = err
+    yield b"".join(pieces)
+    if damage:
+        msg = f"the zip data is damaged ({damage})"
+        raise DamagedError(msg) from damage
 
 
 def unpacked(kind: str, blocks: Iterator[bytes], step: int) -> Iterator[bytes]:

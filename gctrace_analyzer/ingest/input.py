@@ -245,6 +245,7 @@ def _read_whole(part: Part, source: Source, columns: Sequence[str] | None, most:
     elif facts.kind == "describe":
         rows, events = kubernetes.describe(lines)
         part.rows["container_states"] = rows
+        part.wrappers["kubectl describe"] += len(rows)
         _add_lines(part, events or list(enumerate(lines, start=1)))
     else:
         read = documents.read_yaml if facts.kind == "yaml" else documents.read

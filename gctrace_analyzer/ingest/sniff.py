@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import json_values
-from gctrace_analyzer.ingest.evidence import documents, kubernetes, yaml_documents
+from gctrace_analyzer.ingest.evidence import documents, encoded, kubernetes, yaml_documents
 from gctrace_analyzer.ingest.memstats import csv
 from gctrace_analyzer.ingest.metrics import layouts
 from gctrace_analyzer.ingest.wrappers import csv_export, journal
@@ -95,7 +95,9 @@ def _is_json_lines(lines: Sequence[str], *, cut: bool) -> bool:
     whole = sum(_is_object(line) for line in sample)
     if len(lines) == 1:
         return cut or bool(whole and _has_message(lines[0]))
-    if sample and any(key in sample[0] for key in _MANY_RECORDS):
+    if sample and (
+        any(key in sample[0] for key in _MANY_RECORDS) or encoded.HEAD.search(sample[0])
+    ):
         return False
     return whole * 2 >= len(sample)
 

@@ -8,13 +8,15 @@ truncated while it was written to) and without terminal escape sequences.
 from __future__ import annotations
 
 import codecs
+import io
 import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING, Self, cast
 
 from gctrace_analyzer.errors import (
     BadSettingError,
@@ -22,7 +24,13 @@ from gctrace_analyzer.errors import (
     NoDataError,
     UnreadableInputError,
 )
-from gctrace_analyzer.ingest.compression import DamagedError, compression, unpacked
+from gctrace_analyzer.ingest.compression import (
+    DamagedError,
+    compression,
+    unpacked,
+    zip_archive,
+    zip_pieces,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +53,6 @@ UNPACK_RATIO = 250
 Input = str | Path | IO[bytes] | IO[str]
 
 _NOT_LOGS = {
-    b"PK\x03\x04": ("a zip archive", "Unpack it and name the log inside."),
     b"PAR1": (
         "a Parquet file",
         "In Python, gctrace_analyzer.from_frame(polars.read_parquet(...)) reads cycles that\n"
@@ -57,11 +64,16 @@ _NOT_LOGS = {
     ),
     b"\x7fELF": ("an executable", "Name the log it wrote, not the program."),
 }
+_NAMED_MEMBERS = 5
+"""So many files of an archive are named in the message that refuses it."""
+
 _TAR = slice(257, 262)
 """Where a tar archive has the name of its format, `ustar`."""
 
 _MAGIC_BYTES = 8
 """How many bytes show the type of an input; a pipe may give them one by one."""
+
+_ASCII_RECORD = re.compile(rb"gc \d+ @\d")
 
 # CSI sequences (colours, cursor), OSC sequences (titles, links) and two-byte escapes.
 _ESCAPES = re.compile(
@@ -199,7 +211,12 @@ class Source:
             return
         produced = 0
         try:
-            for piece in unpacked(kind, chain((head,), blocks), CHUNK_BYTES):
+            pieces = (
+                self._only_member()
+                if kind == "zip"
+                else unpacked(kind, chain((head,), blocks), CHUNK_BYTES)
+            )
+            for piece in pieces:
                 if not produced:
                     self._refuse_tar(piece)
                 produced += len(piece)
@@ -210,6 +227,31 @@ class Source:
             if not produced:
                 hint = "No data could be read from it. Fetch the file again."
                 raise UnreadableInputError(self.facts.name, str(err), hint) from err
+
+    def _only_member(self) -> Iterator[bytes]:
+        """Yields the only file in a zip archive, unpacked if it is compressed once more.
+
+        Raises:
+            UnreadableInputError: it has several, or comes through a pipe.
+        """
+        what, hint = "this is a zip archive", "Unpack it and name the logs inside."
+        if isinstance(self._file, io.TextIOBase) or not self._file.seekable():
+            raise UnreadableInputError(self.facts.name, f"{what} from a pipe", hint)
+        file = cast("IO[bytes]", self._file)
+        archive, names = zip_archive(file)
+        if len(names) != 1:
+            listed = "".join(f"\n    {name}" for name in names[:_NAMED_MEMBERS])
+            more = len(names) - _NAMED_MEMBERS
+            listed += f"\n    and {more:,} more" if more > 0 else ""
+            raise UnreadableInputError(
+                self.facts.name, f"{what} of {len(names):,} files, not a log", f"{hint}{listed}"
+            )
+        self.facts.bytes = file.seek(0, io.SEEK_END)
+        blocks = zip_pieces(partial(archive.open, names[0]), CHUNK_BYTES)
+        head = next(blocks, b"")
+        kind = compression(head)
+        both = chain((head,), blocks)
+        yield from both if kind in (None, "zip") else unpacked(kind, both, CHUNK_BYTES)
 
     def _refuse_tar(self, head: bytes) -> None:
         if head[_TAR] == b"ustar":
@@ -329,7 +371,9 @@ def _pattern(folder: Path) -> str:
 
 def _encoding(head: bytes) -> str:
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
+        # What another shell appended to a file of PowerShell is ASCII. Without its NUL bytes, the
+        # beginning is that too.
+        return "utf-8" if _ASCII_RECORD.search(head) else "utf-16"
     sample = head[:4096]
     # ASCII in UTF-16 has a NUL in every other byte; in a run of NULs, every byte is one.
     odd, even = sample[1::2].count(0), sample[::2].count(0)

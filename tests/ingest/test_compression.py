@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -97,3 +98,61 @@ def test_data_before_the_damage_is_used() -> None:
 def test_unreadable_compressed_data_is_an_error() -> None:
     with pytest.raises(gca.UnreadableInputError, match=r"truncated.*\n.*Fetch the file again"):
         gca.read(io.BytesIO(zstd(LOG)[:20]))
+
+
+def zipped(files: dict[str, bytes]) -> io.BytesIO:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, data in files.items():
+            packed.writestr(name, data)
+    archive.seek(0)
+    return archive
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"run.log": LOG},
+        {"logs/": b"", "logs/run.log": LOG, "__MACOSX/logs/._run.log": b"x"},
+        {"run.log.gz": gzip.compress(LOG)},
+    ],
+    ids=["alone", "with what Finder adds", "compressed once more"],
+)
+def test_the_only_file_of_a_zip_archive_is_read(files: dict[str, bytes]) -> None:
+    run = gca.read(zipped(files))
+    assert run.cycles.height == gca.read(io.BytesIO(LOG)).cycles.height > 0
+    assert run.sources[0].compression == "zip"
+
+
+def test_a_zip_archive_of_several_files_is_refused_with_their_names() -> None:
+    archive = zipped({f"{n}.log": LOG for n in range(9)})
+    with pytest.raises(
+        gca.UnreadableInputError, match=r"of 9 files[^$]*4\.log\n    and 4 more"
+    ):
+        gca.read(archive)
+
+
+def test_a_zip_archive_from_a_pipe_is_refused() -> None:
+    archive = zipped({"run.log": LOG})
+    archive.seekable = lambda: False  # type: ignore[method-assign]  # as of a pipe
+    with pytest.raises(gca.UnreadableInputError, match="zip archive from a pipe"):
+        gca.read(archive)
+
+
+@pytest.mark.parametrize("at", [0.3, 0.6, 0.9])
+def test_a_damaged_zip_archive_is_refused_or_its_damage_is_known(at: float) -> None:
+    data = bytearray(zipped({"run.log": os.urandom(90_000).hex().encode()}).getvalue())
+    data[int(len(data) * at)] ^= 0xFF
+    with pytest.raises(gca.GctraceError):
+        gca.read(io.BytesIO(bytes(data)))
+    with pytest.raises(gca.UnreadableInputError, match="zip archive is damaged"):
+        gca.read(io.BytesIO(bytes(data[: int(len(data) * at)])))
+
+
+def test_what_is_before_the_damage_in_a_zip_archive_is_read() -> None:
+    data = LOG * 4 + b"".join(b"%d\n" % n for n in range(900_000))
+    packed = bytearray(zipped({"run.log": data}).getvalue())
+    packed[-200_000] ^= 0xFF
+    run = gca.read(io.BytesIO(bytes(packed)))
+    assert run.cycles.height > 0
+    assert "zip data is damaged" in (run.sources[0].damage or "")

@@ -243,6 +243,14 @@ def test_letters_outside_ascii_are_read_from_windows_encodings(encoding: str) ->
     assert run.table("pacer")["goal_distance_bytes"].to_list() == [61224]
 
 
+def test_a_log_that_powershell_began_and_another_shell_continued_is_read() -> None:
+    begin = f"start\r\n{LINES['gc18']}\r\n".encode("utf-16")
+    run = gca.read(io.BytesIO(begin + LOG))
+    known = gca.read(io.BytesIO(LOG)).cycles
+    assert run.cycles["gc_num"].to_list()[1:] == known["gc_num"].to_list()
+    assert run.rejected.is_empty()
+
+
 def chunks_of(data: bytes, **options: int) -> tuple[list[bytes], sources.SourceFacts]:
     with sources.Source(io.BytesIO(data), **options) as source:
         return list(source.chunks()), source.facts

@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.postmortem.pairing import (
     same_host,
     without_kill,
 )
-from gctrace_analyzer.analysis.postmortem.unseen import REFUSED
+from gctrace_analyzer.analysis.postmortem.unseen import EVICTOR, REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
@@ -49,12 +49,14 @@ def _kills(table: pl.DataFrame) -> list[Row]:
     """Returns the recorded kills; one that several inputs contain is returned once."""
     by_sizes: dict[Hashable, Row] = {}
     by_victim: dict[Hashable, Row] = {}
-    rows = [{**row, "kind": "OOM kill", "proven": True} for row in table.iter_rows(named=True)]
+    rows = [{**row, "kind": _kind(row), "proven": True} for row in table.iter_rows(named=True)]
     repeated: set[int] = set()
     # What the kubelet reports has no sizes, and comes after the kernel's.
     for row in sorted(rows, key=_is_kubelets):
         victim = (row["pid"], row["comm"])
         sizes = (*victim, row["total_vm_bytes"], row["anon_rss_bytes"])
+        if row["killer"] == EVICTOR:
+            sizes = (EVICTOR, row["pod"], row["container"], row["anon_rss_bytes"])
         same = by_victim.get(victim) if _is_kubelets(row) else by_sizes.get(sizes)
         if same and same["source"] != row["source"] and same_host(same, row):
             _join(same, row)
@@ -63,6 +65,10 @@ def _kills(table: pl.DataFrame) -> list[Row]:
             by_sizes.setdefault(sizes, row)
         by_victim.setdefault(victim, row)
     return [row for row in rows if id(row) not in repeated]
+
+
+def _kind(row: Row) -> str:
+    return "Eviction" if row["killer"] == EVICTOR else "OOM kill"
 
 
 def _is_kubelets(row: Row) -> bool:
@@ -89,10 +95,17 @@ def _states(table: pl.DataFrame, kills: list[Row]) -> Iterator[Row]:
         by_pod.setdefault((kill["pod"], kill["container"]), []).append(kill)
     # Events that prove the kill come first; the other events of the same container are then
     # skipped.
-    for row in table.sort("oom_killed", descending=True, nulls_last=True).iter_rows(named=True):
+    rows = table.sort("oom_killed", descending=True, nulls_last=True).to_dicts()
+    known_pods = {row["pod"] for row in rows if row["oom_killed"] and row["container"]}
+    for row in rows:
         if not row["oom_killed"] and row["exit_code"] != 137:
             continue
+        if row["pod"] in known_pods and not row["container"]:
+            # A list of pods names no containers.
+            continue
         identifier = row["container_id"] or row["name"] or row["container"] or ""
+        if row["pod"] and not identifier:
+            identifier = f"{row['pod']} {row['restart_count']}"
         known = by_pod.get((row["pod"], row["container"]), []) if row["pod"] else []
         known = known or [
             kill for kill in in_container if _overlap(identifier, kill["container_id"])
@@ -113,7 +126,9 @@ def _states(table: pl.DataFrame, kills: list[Row]) -> Iterator[Row]:
             "line_no": row["line_no"],
         }
         for kill in known:
-            complete(kill, report, ("name", "limit_bytes", "restart_count"))
+            # The state is that of the last kill.
+            at = ("logged_at",) if len(known) == 1 else ()
+            complete(kill, report, ("name", "limit_bytes", "restart_count", *at))
         if known or (identifier and identifier in seen_ids):
             continue
         seen_ids.add(identifier)

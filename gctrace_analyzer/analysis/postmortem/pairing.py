@@ -36,8 +36,8 @@ MOST_COMPARED = 64
 _PLACES = ("unit", "cgroup", "container_id", "pod_uid", "pod", "container")
 """If one of these is known of a kill, another unit or container cannot mean it."""
 
-_NAMES = ("unit", "name", "container", "container_id", "pod")
-"""What a report may name a program by."""
+_NAMES = ("unit", "name", "container", "container_id")
+"""What a report may name a program by. Kernel and systemd do not know the names of pods."""
 
 _OF_PROCESSES = ("kernel", "earlyoom")
 """Killers that name the process, and are not those who report the end of its container."""

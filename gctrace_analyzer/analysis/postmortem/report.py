@@ -122,7 +122,8 @@ def _post_mortem(
         "victim": death.get("comm")
         or death.get("name")
         or death.get("unit")
-        or death.get("container"),
+        or death.get("container")
+        or death.get("pod"),
         "pid": death.get("pid"),
         "scope": death.get("scope"),
         "process": match.process if match else None,

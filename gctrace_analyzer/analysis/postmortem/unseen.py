@@ -18,6 +18,14 @@ Row = dict[str, Any]
 REFUSED = "Go's own out of memory"
 """The kind of a death by the Go runtime itself, to which the system gave no memory."""
 
+EVICTOR = "kubelet"
+"""The killer of pods on a node that runs low on memory."""
+
+REQUEST_MORE = (
+    "Set the memory request of the container to what it needs at most, and GOMEMLIMIT to 90 % of "
+    "the request: as long as it stays below, other pods are evicted first."
+)
+
 CHECK_LIMITS = (
     "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the free "
     "memory of the host; GOMEMLIMIT makes GC run earlier, if the live heap fits."
@@ -111,6 +119,8 @@ def advice_on_unseen(facts: Row, dumps: list[Memory], settings: Settings) -> Ite
     )
     if facts["kind"] == REFUSED:
         yield CHECK_LIMITS
+    elif facts["killer"] == EVICTOR:
+        yield REQUEST_MORE
     elif limit is None and facts["scope"] != "global":
         yield (
             "Add the memory limit as well: the output of `docker inspect`, `kubectl describe pod` "

@@ -10,8 +10,10 @@ import polars as pl
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 from gctrace_analyzer.analysis.postmortem.unseen import (
     CHECK_LIMITS,
+    EVICTOR,
     MOST_OF_LIMIT,
     REFUSED,
+    REQUEST_MORE,
     advice_on_unseen,
     dumps_of,
     reading_of_unseen,
@@ -190,7 +192,9 @@ def _in_spite_of(facts: Row, gomemlimit: float | None) -> str | None:
 
 
 def _about_limit(facts: Row, death: Row, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
-    if facts["scope"] == "global":
+    if death.get("killer") == EVICTOR:
+        yield _eviction(facts, death)
+    elif facts["scope"] == "global":
         rank = _rank(death, tables)
         yield f"The host ran out of memory; the program was within its limits.{rank}"
     elif facts["scope"] == "memcg" and facts["limit_mib"] is None:
@@ -211,6 +215,20 @@ def _about_limit(facts: Row, death: Row, tables: Mapping[str, pl.DataFrame]) -> 
             f"At the last scrape before, {resident:,.0f} MiB were resident, {share:.0f} % of "
             f"{facts['limit_is']} ({facts['limit_mib']:,.0f} MiB)."
         )
+
+
+def _eviction(facts: Row, death: Row) -> str:
+    """Returns why the kubelet chose a pod, as far as its message says."""
+    reason = "The node ran low on memory, and the kubelet evicted the pod"
+    used, request = facts["resident_mib"], death.get("memory_request_bytes")
+    if used is None or request is None:
+        return f"{reason}."
+    if not request:
+        return f"{reason}: without a memory request, pods are evicted first."
+    return (
+        f"{reason}: it used {used:,.0f} MiB and requests {request / MIB:,.0f} MiB; pods that use "
+        "more than they request are evicted first."
+    )
 
 
 def _restarts(death: Row) -> str:
@@ -313,7 +331,9 @@ def _about_growth(facts: Row) -> Iterator[str]:
 
 def _limit_advice(facts: Row, live: int, settings: Settings) -> Iterator[str]:
     limit, gomemlimit = facts["limit_mib"], settings.value("memory_limit_mib")
-    if limit is None and facts["scope"] == "memcg":
+    if facts["killer"] == EVICTOR:
+        yield REQUEST_MORE
+    elif limit is None and facts["scope"] == "memcg":
         yield (
             "Set GOMEMLIMIT to 90 % of the limit of its cgroup, which `docker inspect`, `kubectl "
             "describe pod` or `systemctl show` names, so that GC runs before memory reaches it."

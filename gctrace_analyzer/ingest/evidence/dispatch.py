@@ -11,10 +11,12 @@ from gctrace_analyzer.ingest.evidence import (
     oom,
     oom_lines,
     platforms,
+    pods,
     printed_states,
     systemd,
 )
 from gctrace_analyzer.ingest.memstats import text
+from gctrace_analyzer.ingest.metrics import runtime_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,8 +34,10 @@ HINT = "|".join(
         systemd.HINT,
         docker.HINT,
         platforms.HINT,
+        pods.HINT,
         printed_states.HINT,
         text.HINT,
+        runtime_lines.HINT,
         _FATAL,
         "blob data",
         _BYTES,
@@ -45,7 +49,8 @@ COARSE = (
     "oom|OOM|Alloc|heap_|HeapSys|NumGC|alloc_|total_alloc|num_gc|next_gc|"
     "f memory|emory:|led process|process exited|onsumed |failed|estart|to cgroup|blob "
     "data|MESSAGE|runtime stats|xitCode:|sending SIG|emory limit|Error R1|running mem=|"
-    "ax Memory Used|signal: killed"
+    "ax Memory Used|signal: killed|ow on resource: m|iction manager: |Evicted|CrashLoop|"
+    "OutOfMemoryE|Exited |xited with code 137|" + runtime_lines.COARSE
 )
 """A faster, less exact search than `HINT`, for logs that are mostly gctrace."""
 
@@ -59,10 +64,10 @@ _OUT_OF_MEMORY = re.compile(
 def read(messages: Sequence[Message]) -> Rows:
     """Returns the rows that the messages contain, by table."""
     rows: Rows = {}
-    for found in (oom.read(messages), systemd.read(messages), platforms.read(messages)):
-        for table, more in found.items():
+    for reader in (oom, systemd, platforms, pods):
+        for table, more in reader.read(messages).items():
             rows.setdefault(table, []).extend(more)
-    rows["memstats"] = text.read(messages)
+    rows["memstats"] = [*text.read(messages), *runtime_lines.read(messages)]
     states = docker.read(messages) + printed_states.read(messages)
     rows.setdefault("container_states", []).extend(states)
     rows["runtime_fatal"] = list(_fatal(messages))

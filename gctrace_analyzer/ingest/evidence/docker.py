@@ -23,8 +23,17 @@ _EVENT = re.compile(
 )
 HINT = (
     r"container (?:oom|die|kill|start|stop|restart) [0-9a-f]|\"Type\": ?\"container\"|"
-    r"\"OOMKilled\""
+    r"\"OOMKilled\"|Exited \(137\)|exited with code 137"
 )
+
+
+_LISTED = re.compile(
+    # `docker ps` begins with the id and ends with the name, `docker compose ps` begins with it.
+    r"^(?:(?P<id>[0-9a-f]{12,64}) .{0,500}?Exited \(137\).{0,300} (?P<last>\S{1,200}) {0,9}$"
+    r"|(?P<name>[A-Za-z0-9][\w.-]*) .{0,500}?Exited \(137\))"
+)
+_EXITED = re.compile(r"^(?:Container )?(?P<name>[A-Za-z0-9][\w.-]*) exited with code 137\b")
+"""What `docker compose up` prints."""
 
 
 def inspected(value: dict[str, Any]) -> Row:
@@ -136,6 +145,11 @@ def read(messages: Iterable[Message]) -> list[Row]:
             pairs = (found["attributes"] or "").split(", ")
             attributes = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
             row = _event(found["event"], found["id"], attributes)
+        elif found := _LISTED.match(message.text) or _EXITED.match(message.text):
+            named = found.groupdict()
+            name = named.get("last") or named["name"]
+            row = {"container_id": named.get("id"), "name": name, "exit_code": 137}
+            row = with_signal(row | {"status": "exited"})
         elif message.text.startswith("{"):
             try:
                 value = json_values.loads(message.text)

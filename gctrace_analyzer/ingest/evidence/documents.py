@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest import json_values, numbers
-from gctrace_analyzer.ingest.evidence import docker, kubernetes, platforms, yaml_documents
+from gctrace_analyzer.ingest.evidence import (
+    docker,
+    encoded,
+    kubernetes,
+    platforms,
+    yaml_documents,
+)
 from gctrace_analyzer.ingest.memstats import json as memstats_json
 from gctrace_analyzer.ingest.wrappers.json_lines import source
 
@@ -160,12 +166,18 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
     kind = value.get("kind")
     if isinstance(value.get("State"), dict) or ("OOMKilled" in value and "ExitCode" in value):
         values.add("docker inspect", "container_states", docker.inspected(value), line_no)
+    elif str(_object(value.get("status")).get("state")).startswith("CONTAINER_"):
+        values.add("crictl inspect", "container_states", kubernetes.inspected(value), line_no)
     elif states := platforms.ecs_containers(value):
         for row in states:
             values.add("AWS ECS", "container_states", row, line_no)
     elif kind in ("Pod", "PodList") or (kind == "List" and _items(value, "Pod")):
         for row in kubernetes.pods(value):
             values.add("kubectl get pods -o json", "container_states", row, line_no)
+        for item in _objects(value.get("items", [value])):
+            if message := _object(item.get("status")).get("message"):
+                values.kinds.append("kubectl get pods -o json")
+                values.records.append((line_no, json.dumps(_message_of_pod(item, message))))
     elif kind in ("Event", "EventList", "List"):
         for item in _objects(value.get("items", [value])):
             values.records.append((line_no, json.dumps(_kubernetes_event(item))))
@@ -196,7 +208,7 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
         values.kinds.append("OTLP logs")
         values.records += [(line_no, json.dumps(entry)) for entry in entries]
     elif entries := list(_of_tables(value)):
-        values.kinds.append("Azure Monitor query")
+        values.kinds.append("query result")
         values.records += [(line_no, json.dumps(entry)) for entry in entries]
     elif rows := _query_rows(value):
         values.kinds.append("CloudWatch Insights")
@@ -212,11 +224,38 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
         values.records += [(line_no, text) for text in lines]
     elif docker.is_event(value):
         values.add("docker events", "container_states", docker.from_event(value), line_no)
+    elif entries := _entries(value):
+        values.records += [(line_no, json.dumps(_entry(each))) for each in entries]
+    elif texts := list(encoded.payloads(value)):
+        for text in texts:
+            _add_payload(text, line_no, values)
     elif kind is None and (pod := _pod_of_status(value)):
         for row in kubernetes.pods(pod):
             values.add("kubectl get pods -o json", "container_states", row, line_no)
     else:
         values.records.append((line_no, json.dumps(_entry(value))))
+
+
+_ENTRIES = ("data", "logs", "entries")
+"""Where answers of Datadog, ClickHouse and others have the entries of a log."""
+
+
+def _entries(value: dict[str, Any]) -> list[dict[str, Any]]:
+    if {"msg", "message", "log"} & value.keys():
+        return []
+    return [each for key in _ENTRIES for each in _objects(value.get(key))]
+
+
+def _add_payload(text: str, line_no: int, values: Values) -> None:
+    """Adds what was encoded in a value: an entry in JSON, or lines of a log."""
+    try:
+        inner = json_values.loads(text)
+    except ValueError:
+        inner = None
+    if isinstance(inner, dict) and not any(encoded.payloads(inner)):
+        _add_value(inner, line_no, values)
+    else:
+        values.records += [(line_no, line) for line in text.splitlines()]
 
 
 def _pod_of_status(value: dict[str, Any]) -> dict[str, Any] | None:
@@ -232,6 +271,17 @@ def _pod_of_status(value: dict[str, Any]) -> dict[str, Any] | None:
     if is_status or "terminated" in _object(value.get("lastState")):
         return {"status": {"containerStatuses": [value]}}
     return {"status": value} if "containerStatuses" in value else None
+
+
+def _message_of_pod(pod: dict[str, Any], message: Any) -> dict[str, Any]:
+    """Returns why a pod ended as a record: if it was evicted, it may have no containers left."""
+    names = _object(pod.get("metadata"))
+    return {
+        "message": message,
+        "podName": names.get("name"),
+        "namespace": names.get("namespace"),
+        "nodeName": _object(pod.get("spec")).get("nodeName"),
+    }
 
 
 def _objects(values: Any) -> list[dict[str, Any]]:
@@ -257,6 +307,9 @@ def _kubernetes_event(item: dict[str, Any]) -> dict[str, Any]:
     record = {"message": item.get("message") or item.get("note"), "time": at}
     if about.get("kind") == "Node":
         record["nodeName"] = about.get("name")
+    elif about.get("kind") == "Pod":
+        names = {"podName": about.get("name"), "namespace": about.get("namespace")}
+        record |= {key: name for key, name in names.items() if name is not None}
     return record
 
 
@@ -330,10 +383,10 @@ def _attributes(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_tables(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yields the rows of the tables that Azure Monitor answers a query with."""
-    for table in _objects(value.get("tables")):
+    """Yields the rows of the tables that Azure Monitor and Elasticsearch answer a query with."""
+    for table in _objects(value.get("tables")) or [value]:
         names = [str(column.get("name")) for column in _objects(table.get("columns"))]
-        for row in _list(table.get("rows")):
+        for row in _list(table.get("rows")) or _list(table.get("values")):
             if isinstance(row, list) and len(row) == len(names):
                 yield dict(zip(names, row, strict=True))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,16 +33,20 @@ _AGE_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A row of a table of events: its message, its age, and the node that reported it."""
+    """A row of a table of events: its message, its age, the node that reported it, the pod."""
 
     message: str
     reason: str
     age_s: float | None
     node: str | None
+    pod: str | None = None
+    namespace: str | None = None
 
     def facts(self) -> Row:
-        """Returns what the event adds to the row of a kill: age, reporter and node."""
+        """Returns what the event adds to the row of a kill: age, reporter, node and pod."""
         about: Row = {"age_s": self.age_s, "reported_by": _REPORTERS.get(self.reason)}
+        if self.pod:
+            about |= {"pod": self.pod, "namespace": self.namespace}
         return about | ({"node": self.node, "host": self.node} if self.node else {})
 
 
@@ -50,14 +55,17 @@ def event(text: str) -> Event | None:
     if not (found := _DESCRIBED.match(text) or _LISTED.match(text)):
         return None
     given = found.groupdict()
-    node = None
-    if (kind := given.get("object")) and kind.lower().startswith(("node/", "nodes/")):
-        node = kind.partition("/")[2]
+    node = pod = None
+    kind, _, name = (given.get("object") or "").partition("/")
+    if kind.lower() in ("node", "nodes"):
+        node = name
+    elif kind.lower() in ("pod", "pods", "po"):
+        pod = name
     elif "," in (given.get("from") or ""):
         node = given["from"].partition(", ")[2]
     parts = [numbers.real(number, _AGE_S[unit]) for number, unit in _AGE.findall(found["age"])]
     age = sum(part for part in parts if part is not None) if parts else None
-    return Event(found["message"], found["reason"], age, node)
+    return Event(found["message"], found["reason"], age, node, pod, given.get("namespace"))
 
 
 def quantity(text: str) -> float | None:
@@ -100,6 +108,34 @@ def pods(value: dict[str, Any]) -> list[Row]:
         row |= states(state.get("state") or {}, state.get("lastState") or {})
         rows.append(with_signal(row))
     return rows
+
+
+def inspected(value: dict[str, Any]) -> Row:
+    """Returns the row of a container from `crictl inspect`."""
+    status = value["status"]
+    labels, linux = (
+        status.get("labels") or {},
+        (status.get("resources") or {}).get("linux") or {},
+    )
+    about = status.get("metadata") or {}
+    quota, period = numbers.real(linux.get("cpuQuota")), numbers.real(linux.get("cpuPeriod"))
+    row: Row = {
+        "pod": labels.get("io.kubernetes.pod.name"),
+        "namespace": labels.get("io.kubernetes.pod.namespace"),
+        "container": about.get("name"),
+        "name": about.get("name"),
+        "container_id": status.get("id"),
+        "status": str(status["state"]).removeprefix("CONTAINER_").lower(),
+        "reason": status.get("reason") or None,
+        "oom_killed": status.get("reason") == "OOMKilled",
+        "exit_code": status.get("exitCode"),
+        "restart_count": about.get("attempt"),
+        "memory_limit_bytes": numbers.whole(linux.get("memoryLimitInBytes")) or None,
+        "cpu_limit": quota / period if quota and period and quota > 0 else None,
+        "started_at": iso_utc(status.get("startedAt")),
+        "finished_at": iso_utc(status.get("finishedAt")),
+    }
+    return with_signal(row)
 
 
 def _environment(described: dict[str, Any]) -> dict[str, str]:
@@ -150,6 +186,7 @@ _KEY = re.compile(
     # The value includes blanks at its end: excluding them takes the square of their number.
     r"^(?P<indent>[ \t]*+)(?P<key>[A-Za-z][\w .()/-]*+):(?:\s+(?P<value>.*))?$"
 )
+_LOW = "The node was low on resource"
 _SECTIONS = {"limits", "requests", "environment", "state", "last state"}
 
 
@@ -164,7 +201,11 @@ def describe(lines: list[str]) -> tuple[list[Row], list[tuple[int, str]]]:
     for number, line in enumerate(lines, start=1):
         if line.startswith(("Name:", "Events:")):
             in_events = line.strip() == "Events:"
-        if in_events:
+        if _LOW in line:
+            # Neither the event nor the message names the pod.
+            names = {"podName": reader.pod.get("pod"), "namespace": reader.pod.get("namespace")}
+            events.append((number, json.dumps({"message": line, **names})))
+        elif in_events:
             events.append((number, line))
         else:
             reader.line(line, number)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HINT = (
     r"sending SIG|emory limit of \d|Error R15|running mem=|xit status \d+ \(out of memory|"
-    r"OOM Killed|TaskOOM|Max Memory Used|signal: killed"
+    r"OOM Killed|TaskOOM|Max Memory Used|signal: killed|OutOfMemoryError: C"
 )
 
 # kill.c of earlyoom 1.2 to 1.9: the badness was renamed, and some fields came later.
@@ -53,6 +53,8 @@ _LAMBDA = re.compile(
 _LAMBDA_KILLED = re.compile(
     r"Error Type: Runtime\.OutOfMemory|Runtime exited.{0,20}signal: killed"
 )
+
+_ECS = "OutOfMemoryError: Container killed"
 
 _NEAR_LINES = 8
 """AWS Lambda writes the size and the end of a function within so many lines."""
@@ -108,6 +110,22 @@ def _containers(messages: Iterable[Message]) -> Iterator[Row]:
             yield _killed(message, exit_code=numbers.whole(found["code"]))
         elif found := _CONTAINERD.search(text):
             yield _killed(message, container_id=found["id"])
+        elif _ECS in text:
+            yield from _of_ecs_in(message)
+
+
+def _of_ecs_in(message: Message) -> Iterator[Row]:
+    """Yields the containers of an event about a task in a log, or the one that a text is about."""
+    begin = message.text.find("{")
+    try:
+        value = json_values.raw_decode(message.text, begin)[0] if begin >= 0 else {}
+        rows = ecs_containers(value) if isinstance(value, dict) else []
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
+        rows = []
+    for row in rows:
+        yield {"logged_at": message.logged_at, "line_no": message.line_no, **row}
+    if not rows:
+        yield _killed(message)
 
 
 def ecs_containers(value: dict[str, Any]) -> list[Row]:

@@ -39,7 +39,7 @@ def read(messages: Iterable[Message]) -> list[Row]:
         if message.text.startswith("{"):
             record = json.from_text(message.text)
             if record:
-                rows.append(_place(message) | record)
+                rows.append(place(message) | record)
                 continue
         pairs = dict(_cockroach(message.text) or _pairs(message.text))
         known = {column for column in pairs if column in _FIELDS}
@@ -50,20 +50,21 @@ def read(messages: Iterable[Message]) -> list[Row]:
         row = building.get(stream)
         near = row is not None and message.line_no - row["last_line"] <= _NEAR_LINES
         if row is None or not near or known & row.keys():
-            row = _place(message) | {"last_line": message.line_no}
+            row = place(message) | {"last_line": message.line_no}
             building[stream] = row
             rows.append(row)
         row |= pairs | {"last_line": message.line_no}
     for row in rows:
         row.pop("last_line", None)
-    return _with_distances([row for row in rows if _is_dump(row)])
+    return with_distances([row for row in rows if _is_dump(row)])
 
 
-def _place(message: Message) -> Row:
+def place(message: Message) -> Row:
+    """Returns the metadata of a message, with the time whose zone is unknown."""
     return message.identity() | {"local_s": message.local_s}
 
 
-def _with_distances(rows: list[Row]) -> list[Row]:
+def with_distances(rows: list[Row]) -> list[Row]:
     """Returns the rows with `elapsed_s` from local times, if no other time is known."""
     local_s = pl.Series([row.pop("local_s", None) for row in rows], dtype=pl.Float64)
     dated = any(row.get("logged_at") is not None for row in rows)

@@ -28,7 +28,6 @@ Rejected = tuple[int, str, str]
 
 _MOST_NAMES = 5
 
-RUNTIME_KEY = "/gc/cycles/total:gc-cycles"
 HEAD = re.compile(
     r'"(?:memstats|MemStats)"\s*:\s*\{\s*"Alloc"\s*:'
     r'|"Alloc"\s*:\s*\d+\s*,\s*"TotalAlloc"\s*:\s*\d+\s*,\s*"Sys"\s*:\s*\d+\s*,\s*"Lookups"\s*:'
@@ -61,9 +60,14 @@ def dump_of(value: Any) -> Mapping[str, Any] | None:
     if not isinstance(value, dict):
         return None
     for inner in (value, *(each for each in value.values() if isinstance(each, dict))):
-        if RUNTIME_KEY in inner or _is_memstats(tuple(inner)):
+        if _of_runtime(inner) or _is_memstats(tuple(inner)):
             return inner
     return None
+
+
+def _of_runtime(keys: Iterable[str]) -> bool:
+    """Returns whether these are names of runtime/metrics, at least enough for a dump."""
+    return len(names.RUNTIME.keys() & set(keys)) >= fields.ENOUGH
 
 
 @lru_cache(maxsize=64)
@@ -105,6 +109,15 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
     return _frame(columns) if dumps else pl.DataFrame(), pauses(rings), rejected
 
 
+def figures(dumps: list[Mapping[str, Any]]) -> pl.DataFrame:
+    """Returns the columns that dumps fill, one row each, and those that follow from others."""
+    columns, _ = _columns(dumps)
+    types = schema.polars_schema("memstats")
+    return completed(
+        pl.DataFrame([_series(key, values, types.get(key)) for key, values in columns.items()])
+    )
+
+
 def pauses_of(documents: Iterable[tuple[int, Mapping[str, Any]]]) -> pl.DataFrame:
     """Returns each pause in the rings of documents of expvar once, as `pauses` does."""
     dumps = ((line_no, dump_of(value) or {}) for line_no, value in documents)
@@ -144,7 +157,7 @@ def _columns(
             _put(columns.setdefault(column, [None] * len(dumps)), rows, values)
             for place in wrong:
                 impossible.setdefault(rows[place], []).append(key)
-        if RUNTIME_KEY in keys:
+        if _of_runtime(keys):
             continue
         if "HeapSys" in keys and "alloc_bytes" in filled and "heap_alloc_bytes" not in filled:
             into = columns.setdefault("heap_alloc_bytes", [None] * len(dumps))
@@ -158,7 +171,7 @@ def _columns(
 
 def _meanings(keys: tuple[str, ...]) -> list[tuple[str, str, int]]:
     """Returns the names that are read, the column of each and its unit in bytes."""
-    if RUNTIME_KEY in keys:
+    if _of_runtime(keys):
         return [(key, names.RUNTIME[key][0], 1) for key in names.RUNTIME if key in keys]
     found = ((key, *fields.scaled(key)) for key in keys)
     return [(key, column, by) for key, column, by in found if column in fields.KNOWN and column]

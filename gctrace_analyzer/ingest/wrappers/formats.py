@@ -22,17 +22,19 @@ _FULL = (
 )
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _HALF_DAY = (
-    r"(?:\d{1,2}/\d{1,2}/\d{4},?|[A-Z][a-z]{2} +\d{1,2}(?:,? \d{4})?,?) "
-    r"\d{1,2}:\d\d:\d\d(?:\.\d+)? [AP]M"
+    r"(?:\d{1,2}/\d{1,2}/\d{4},?|(?:[A-Z][a-z]{2}, )?[A-Z][a-z]{2} +\d{1,2}(?:,? \d{4})?,?) "
+    r"\d{1,2}:\d\d:\d\d(?:\.\d+)? (?:[AP]M|[ap]m)"
 )
 _DATED = (
-    rf"\d{{1,2}}\.\d{{1,2}}\.\d{{4}},? {_CLOCK}|"
+    rf"\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}},? {_CLOCK}|"
+    rf"\d{{4}}\.\d\d\.\d\d {_CLOCK}|"
+    rf"\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK}|"
     rf"\d{{1,2}}-[A-Z][a-z]{{2}}-\d{{4}} {_CLOCK}|"
     rf"[A-Z][a-z]{{2}}, \d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK}"
     r"(?: (?:[A-Z]{2,5}|[+-]\d{4}))?|"
     rf"[A-Z][a-z]{{2}} [A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK} (?:[A-Z]{{2,5}} )?\d{{4}}"
 )
-"""Other dates that can be read in one way only."""
+"""Other dates. Those with slashes can be read where one of the numbers is no month."""
 _KIBANA = r"[A-Z][a-z]{2} \d{1,2}, \d{4} @ \d\d:\d\d:\d\d(?:\.\d+)?"
 # Seconds, milliseconds, microseconds or nanoseconds since 1970, of the years 2001 to 2286.
 _EPOCH = r"(?:\d{19}|\d{16}|\d{13}|\d{10})(?:\.\d{1,9})?"
@@ -122,7 +124,8 @@ WRAPPERS = (
         "syslog RFC 5424",
         rf"(?:\d+ )?<\d{{1,3}}>1 (?P<at>{_ISO}|-) (?P<host>\S+) (?P<ident>\S+) "
         rf"(?P<log_pid>\S+) \S+ "
-        r'(?:-|(?:\[(?:[^\]"\\]|"(?:[^"\\]|\\.)*"|\\.)*\])+)(?: \ufeff?|$)',
+        # Heroku's drains leave out the structured data.
+        r'(?:(?:-|(?:\[(?:[^\]"\\]|"(?:[^"\\]|\\.)*"|\\.)*\])+)(?: \ufeff?|$))?',
     ),
     Wrapper(
         "Fluent Bit",
@@ -190,7 +193,12 @@ WRAPPERS = (
         "kail",
         rf"{_NAMESPACE}/(?P<pod>[a-z0-9][a-z0-9.-]*)\[{_ANY_CONTAINER}\]: (?:(?P<at>{_ISO}) )?",
     ),
-    Wrapper("Go log", r"(?P<at>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?)[ \t]+"),
+    Wrapper(
+        "Go log",
+        # log.SetPrefix, or a level; gin has a dash.
+        r"(?:\[?[A-Za-z][\w.-]{0,30}\]?:?[ \t]+)?\[?"
+        r"(?P<at>\d{4}/\d\d/\d\d (?:- )?\d\d:\d\d:\d\d(?:\.\d+)?)\]?[ \t]+",
+    ),
     Wrapper(
         "glog",
         r"[IWEF](?P<at>(?:\d\d)?\d{4} \d\d:\d\d:\d\d\.\d+) +(?P<log_pid>\d+) [^\s\]]+:\d+\]? +",

@@ -20,6 +20,8 @@ _VERBOSE_HEAD = re.compile(
 )
 _VERBOSE_FIELD = re.compile(r"^ {4}(?P<key>[A-Z_][A-Z0-9_]*)=(?P<value>.*)$")
 _LENGTH_BYTES = 8
+_FIRST = b"__CURSOR"
+"""The first field of every exported record."""
 
 
 def export(data: bytes) -> Iterator[NumberedLine]:
@@ -29,7 +31,8 @@ def export(data: bytes) -> Iterator[NumberedLine]:
     while at < len(data):
         end = data.find(b"\n", at)
         end = len(data) if end < 0 else end
-        line = data[at:end]
+        # A value with a control character has a length, so this is of a copy with other line ends.
+        line = data[at:end].removesuffix(b"\r")
         step = end + 1
         if not line:
             if record:
@@ -37,6 +40,10 @@ def export(data: bytes) -> Iterator[NumberedLine]:
             record, begins = {}, line_no + 1
         elif b"=" in line:
             key, _, value = line.partition(b"=")
+            if key == _FIRST and record:
+                # Without the empty lines, as `grep .` leaves it.
+                yield begins, json.dumps(record)
+                record, begins = {}, line_no
             record[key.decode(errors="replace")] = value.decode(errors="replace")
         else:
             # KEY, the length of the value in eight bytes, and the value with any bytes.

@@ -73,7 +73,7 @@ _TIMES = (
     "__REALTIME_TIMESTAMP", "timeNano", "time", "timestamp", "ts", "@timestamp", "t",
     "Timestamp",
     "datetime", "eventTime", "asctime", "TimeGenerated", "_time", "Time", "date", "Date", "dt",
-    "_ts", "timestamp_nanos", "observedTimestamp", "TimeStamp",
+    "_ts", "timestamp_nanos", "observedTimestamp", "TimeStamp", "lastTimestamp",
 )  # fmt: skip
 
 
@@ -103,10 +103,10 @@ IDENTITY = {
                      "kubernetes/docker_id", "kubernetes/container_id", "container/id",
                      *_attributes("container.id")),
     "pod": ("podName", "pod_name", "kubernetes/pod_name", "resource/labels/pod_name", "pod",
-            "PodName", "labels/pod", "labels/pod_name", "fields/pod",
+            "PodName", "labels/pod", "labels/pod_name", "fields/pod", "involvedObject/name",
             *_attributes("k8s.pod.name", "kubernetes.pod.name", "kubernetes.pod_name")),
     "namespace": ("namespace", "kubernetes/namespace_name", "resource/labels/namespace_name",
-                  "labels/namespace", "fields/namespace",
+                  "labels/namespace", "fields/namespace", "involvedObject/namespace",
                   *_attributes("k8s.namespace.name", "kubernetes.namespace",
                                "kubernetes.namespace_name")),
     "stream": ("stream", "logStreamName"),
@@ -134,9 +134,9 @@ _FIELDS = tuple(
 )
 _MEMSTATS = (
     r'"(?i:heap_?(?:alloc|sys|inuse|idle|released)|total_?alloc|next_?gc|num_?gc|alloc_?[mk]i?b)'
-    r'(?i:_?(?:bytes|[kmg]i?b))?"\s*:\s*"?\d'
+    r'(?i:_?(?:bytes|[kmg]i?b))?"\s*:\s*"?\d|"/(?:gc/heap|memory/classes)/[\w/-]+:\w+"\s*:\s*\d'
 )
-_MEMSTATS_WORDS = ["alloc", "heap", "nextgc", "next_gc", "numgc", "num_gc"]
+_MEMSTATS_WORDS = ["alloc", "heap", "/memory/", "nextgc", "next_gc", "numgc", "num_gc"]
 """Every match of `_MEMSTATS` has one of these; most lines of a log have none."""
 _CYCLE = r"gc \d+ @"
 _CYCLE_FIELD = r'"([^"\\]*gc \d+ @(?:[^"\\]|\\u003[eE])*)'
@@ -246,6 +246,9 @@ def source(hit: dict[str, Any]) -> dict[str, Any]:
     if not any(isinstance(hit.get(name), str) for name in _MESSAGES):
         inside = (hit[name] for name in _WITHIN if isinstance(hit.get(name), dict))
         found = {**hit, **next(inside, {})}
+        if isinstance(fields := hit.get("fields"), dict):
+            # Elasticsearch returns fields as lists of values, and Kibana asks for nothing else.
+            found |= {name: each[0] for name, each in fields.items() if _is_list_of_one(each)}
     about, host = found.get("kubernetes"), found.get("host")
     if isinstance(about, dict):
         names = {
@@ -259,6 +262,10 @@ def source(hit: dict[str, Any]) -> dict[str, Any]:
     if isinstance(host, dict):
         found = {**found, "host": host.get("name")}
     return found
+
+
+def _is_list_of_one(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 1
 
 
 def _of(given: set[str], names: Iterable[str]) -> list[str]:

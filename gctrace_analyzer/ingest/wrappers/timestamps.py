@@ -28,6 +28,7 @@ TIMESTAMP_COLUMNS = {
 }
 """The columns of a timestamp; `resolution_s` is the unit of its last digit."""
 
+_MONTHS_IN_YEAR = 12
 YEARLESS_YEAR = 2000
 
 _MONTHS = {
@@ -189,12 +190,24 @@ def _dated(_: pl.DataFrame, *, form: str) -> dict[str, pl.Expr]:
     }
 
 
+def _slashed(groups: pl.DataFrame) -> dict[str, pl.Expr]:
+    """Returns the columns of dates with slashes; null if no number shows which is the month."""
+    parts = groups["date"].str.split("/").list
+    day_first, month_first = (
+        (parts.get(index).cast(pl.Int64) > _MONTHS_IN_YEAR).any() for index in (0, 1)
+    )
+    columns = _dated(groups, form="%d/%m/%Y" if day_first else "%m/%d/%Y")
+    if day_first == month_first:
+        columns["local_time"] = pl.lit(None, pl.Datetime("us"))
+    return columns
+
+
 def _half_day(
     groups: pl.DataFrame, *, of: Callable[[pl.DataFrame], dict[str, pl.Expr]]
 ) -> dict[str, pl.Expr]:
     """Returns the columns of times with AM or PM (`half`)."""
     columns = of(groups)
-    local, half = columns["local_time"], pl.col("half")
+    local, half = columns["local_time"], pl.col("half").str.to_uppercase()
     hour = local.dt.hour()
     shift = 12 * ((half == "P") & (hour < 12)).cast(pl.Int8)
     shift -= 12 * ((half == "A") & (hour == 12)).cast(pl.Int8)
@@ -253,7 +266,7 @@ def _tai(_: pl.DataFrame) -> dict[str, pl.Expr]:
 
 
 _TIME = r"(?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d+))?"
-_HALF_DAY = r"(?P<time>\d{1,2}:\d\d:\d\d)(?:\.(?P<fraction>\d+))? (?P<half>[AP])M"
+_HALF_DAY = r"(?P<time>\d{1,2}:\d\d:\d\d)(?:\.(?P<fraction>\d+))? (?P<half>[APap])[Mm]"
 _ZONE = r"(?: ?(?P<zone>Z|[A-Z]{2,5}|[+-]\d\d(?::?\d\d)?))?"
 _FORMS = tuple(
     (ascii_only(pattern), columns)
@@ -299,7 +312,7 @@ _FORMS = tuple(
             partial(_half_day, of=partial(_dated, form="%m/%d/%Y")),
         ),
         (
-            r"^(?P<month>[A-Za-z]{3}) +(?P<day>\d{1,2})(?:,? (?P<year>\d{4}))?,? "
+            r"^(?:[A-Za-z]{3}, )?(?P<month>[A-Za-z]{3}) +(?P<day>\d{1,2})(?:,? (?P<year>\d{4}))?,? "
             rf"{_HALF_DAY}$",
             partial(_half_day, of=_named),
         ),
@@ -308,8 +321,14 @@ _FORMS = tuple(
             rf"^(?P<day>\d\d)/(?P<month>[A-Za-z]{{3}})/(?P<year>\d{{4}}):{_TIME}{_ZONE}$",
             _named,
         ),
-        (rf"^(?P<date>\d{{4}}/\d\d/\d\d) {_TIME}$", partial(_dated, form="%Y/%m/%d")),
-        # With dots, the day always comes first; with slashes, nobody knows.
+        (rf"^(?P<date>\d{{4}}/\d\d/\d\d) (?:- )?{_TIME}$", partial(_dated, form="%Y/%m/%d")),
+        (rf"^(?P<date>\d{{4}}\.\d\d\.\d\d) {_TIME}$", partial(_dated, form="%Y.%m.%d")),
+        (
+            rf"^(?P<day>\d{{1,2}}) (?P<month>[A-Za-z]{{3}}) (?P<year>\d{{4}}) {_TIME}$",
+            _named,
+        ),
+        (rf"^(?P<date>\d{{1,2}}/\d{{1,2}}/\d{{4}}),? {_TIME}$", _slashed),
+        # With dots, the day always comes first.
         (
             rf"^(?P<date>\d{{1,2}}\.\d{{1,2}}\.\d{{4}}),? {_TIME}$",
             partial(_dated, form="%d.%m.%Y"),

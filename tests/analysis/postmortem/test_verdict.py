@@ -16,7 +16,7 @@ from gctrace_analyzer.analysis.postmortem.verdict import (
 from gctrace_analyzer.analysis.settings import Known, Settings
 
 FACTS: dict[str, Any] = {
-    "proven": True, "scope": "memcg", "kind": "OOM kill", "limit_mib": 512.0,
+    "proven": True, "scope": "memcg", "kind": "OOM kill", "killer": "kernel", "limit_mib": 512.0,
     "limit_is": "the limit of api", "live_mib": 100, "resident_mib": 500.0,
     "next_goal_mib": 200, "gap_s": 1.0, "usual_interval_s": 1.0, "off_heap_mib": 20.0,
     "alloc_mib_per_s": 50.0, "live_before_mib": 95,

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from gctrace_analyzer.ingest.evidence import docker
 from gctrace_analyzer.ingest.evidence.message import Message
+from gctrace_analyzer.testing import read_text
+from tests.helpers.logs import records
 
 INSTANTS = st.datetimes(datetime(2001, 9, 9, 2), datetime(2038, 1, 1))
 
@@ -176,3 +178,37 @@ def test_an_exit_code_implies_a_signal(code: int, signal: str | None) -> None:
 )
 def test_other_objects_are_no_states_of_containers(text: str) -> None:
     assert docker.read([Message(1, text)]) == []
+
+
+@pytest.mark.parametrize("among", [0, 200], ids=["alone", "among records"])
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('3f2a1b4c5d6e   api:1.2   "/api"   2 hours ago   Exited (137) 3 minutes ago   shop-api-1', "shop-api-1"),
+        ('3f2a1b4c5d6e   api:1.2   "/api"   2 hours ago   Exited (137) 3 minutes ago   80/tcp   api  ', "api"),
+        ('shop-api-1   api:1.2   "/api"   api   2 hours ago   Exited (137) 3 minutes ago', "shop-api-1"),
+        ("api-1 exited with code 137", "api-1"),
+        ("api-1 exited with code 137 (restarting)", "api-1"),
+    ],
+)  # fmt: skip
+def test_a_container_that_exited_with_137_may_have_been_killed_for_memory(
+    text: str, name: str, among: int
+) -> None:
+    run = read_text("".join(f"{line}\n" for line in records(among)) + f"{text}\n")
+    (state,) = run.container_states.to_dicts()
+    assert (state["name"], state["exit_code"], state["signal"]) == (name, 137, "KILL")
+    (death,) = run.post_mortems()
+    assert (death.proven, death.victim) == (False, name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "api-1 exited with code 0",
+        "api  Exited (0) 3 minutes ago",
+        "the api exited with code 137",
+    ],
+)
+def test_other_ends_of_containers_are_no_deaths(text: str) -> None:
+    lines = "".join(f"{line}\n" for line in records(3))
+    assert not read_text(f"{lines}{text}\n").post_mortems()

@@ -282,3 +282,52 @@ def test_lines_that_ansible_prints_twice_are_read_once_however_deep(tmp_path: Pa
     run = read_lines(tmp_path, json.dumps(document, indent=4))
     assert run.cycles["gc_num"].to_list() == [1, 2, 3, 4]
     assert run.cycles["process"].n_unique() == 1
+
+
+def _answers() -> dict[str, Any]:
+    """Answers of log services, by service."""
+    rows = [(f"2026-02-03T10:00:0{n}Z", line) for n, line in enumerate(records(6))]
+    columns = [{"name": "@timestamp", "type": "date"}, {"name": "message", "type": "text"}]
+    return {
+        "Elasticsearch ES|QL": {"columns": columns, "values": [list(row) for row in rows]},
+        "Elasticsearch SQL": {"columns": columns, "rows": [list(row) for row in rows]},
+        "Kibana": {
+            "hits": {
+                "hits": [
+                    {
+                        "_id": "1",
+                        "fields": {
+                            "@timestamp": [at],
+                            "message": [line],
+                            "kubernetes.pod.name": ["api-0"],
+                            "tags": ["a", "b"],
+                        },
+                    }
+                    for at, line in rows
+                ]
+            }
+        },
+        "Datadog": {
+            "data": [
+                {"id": "1", "type": "log", "attributes": {"timestamp": at, "message": line}}
+                for at, line in rows
+            ],
+            "meta": {"status": "done"},
+        },
+        "ClickHouse": {
+            "meta": [{"name": "Timestamp", "type": "DateTime"}],
+            "data": [{"Timestamp": at, "Body": line} for at, line in rows],
+            "rows": 6,
+        },
+    }
+
+
+@pytest.mark.parametrize("service", _answers())
+@pytest.mark.parametrize("indent", [None, 2])
+def test_answers_of_log_services_have_the_times_of_their_entries(
+    service: str, indent: int | None
+) -> None:
+    run = read_text(json.dumps(_answers()[service], indent=indent))
+    assert run.cycles["gc_num"].to_list() == list(range(1, 7))
+    assert run.cycles["logged_at"].null_count() == 0
+    assert run.processes["pod"].to_list() == (["api-0"] if service == "Kibana" else [None])

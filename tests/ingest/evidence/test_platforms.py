@@ -197,3 +197,24 @@ def test_odd_containers_are_not_those_of_ecs(containers: object, tmp_path: Path)
     line = next(iter(records(1)))
     run = read_lines(tmp_path, json.dumps({"containers": containers, "message": line}))
     assert len(run.cycles) == 1
+
+
+@pytest.mark.parametrize("among", [0, 200], ids=["alone", "among records"])
+@pytest.mark.parametrize(
+    "form",
+    ["2026-11-23T10:00:01Z EVENT\n", '{"detail-type":"other","detail":{}}\nEVENT\nEVENT\n'],
+)
+def test_an_event_of_ecs_in_a_log_is_the_state_of_its_containers(form: str, among: int) -> None:
+    event = json.dumps({"source": "aws.ecs", "detail": TASK})
+    lines = "".join(f"{line}\n" for line in records(among))
+    run = read_text(lines + form.replace("EVENT", event))
+    assert set(run.container_states["name"]) >= {"api"}
+    (death,) = run.post_mortems()
+    assert (death.victim, death.limit_mib, death.proven) == ("api", 512, True)
+
+
+@pytest.mark.parametrize("text", ["reason: {}", '7 {{"detail": 7}} {}', "7 {{cut {}"])
+def test_a_text_about_a_kill_by_ecs_is_a_death(text: str) -> None:
+    reason = "OutOfMemoryError: Container killed due to memory usage"
+    (death,) = read_text(text.format(reason) + "\n").post_mortems()
+    assert death.proven

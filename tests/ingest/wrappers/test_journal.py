@@ -31,6 +31,14 @@ def test_an_exported_record_begins_at_its_line() -> None:
     ]
 
 
+def test_an_export_with_windows_line_ends_or_without_empty_lines_has_all_records() -> None:
+    data = b"__CURSOR=1\nMESSAGE=a\n\n__CURSOR=2\nMESSAGE=b\n\n"
+    expected = [{"__CURSOR": "1", "MESSAGE": "a"}, {"__CURSOR": "2", "MESSAGE": "b"}]
+    windows, dense = data.replace(b"\n", b"\r\n"), data.replace(b"\n\n", b"\n")
+    assert records(windows) == [(1, expected[0]), (4, expected[1])]
+    assert records(dense) == [(1, expected[0]), (3, expected[1])]
+
+
 @pytest.mark.parametrize("length", [0, 1, 255, 256, 70_000])
 def test_the_length_of_a_binary_value_has_eight_bytes(length: int) -> None:
     data = binary(b"MESSAGE", b"x" * length) + b"_PID=7\n\n__CURSOR=2\n"

@@ -260,6 +260,12 @@ def test_a_time_at_which_no_log_was_written_is_null(text: str, at: datetime | No
     ("text", "expected"),
     [
         ("23.11.2026 14:05:06", datetime(2026, 11, 23, 14, 5, 6)),
+        ("23/11/2026 14:05:06", datetime(2026, 11, 23, 14, 5, 6)),
+        ("11/23/2026, 14:05:06,250", datetime(2026, 11, 23, 14, 5, 6, 250_000)),
+        ("2026/11/23 14:05:06", datetime(2026, 11, 23, 14, 5, 6)),
+        ("2026/11/23 - 14:05:06", datetime(2026, 11, 23, 14, 5, 6)),
+        ("2026.11.23 14:05:06.25", datetime(2026, 11, 23, 14, 5, 6, 250_000)),
+        ("23 Nov 2026 14:05:06,250", datetime(2026, 11, 23, 14, 5, 6, 250_000)),
         ("23-Nov-2026 14:05:06.250", datetime(2026, 11, 23, 14, 5, 6, 250_000)),
         ("Mon, 23 Nov 2026 14:05:06 GMT", datetime(2026, 11, 23, 14, 5, 6)),
         ("Mon, 23 Nov 2026 14:05:06 +0100", datetime(2026, 11, 23, 13, 5, 6)),
@@ -269,6 +275,7 @@ def test_a_time_at_which_no_log_was_written_is_null(text: str, at: datetime | No
         ("11/23/2026 2:05:06 PM", datetime(2026, 11, 23, 14, 5, 6)),
         ("11/23/2026, 12:05:06.25 AM", datetime(2026, 11, 23, 0, 5, 6, 250_000)),
         ("11/23/2026 12:05:06 PM", datetime(2026, 11, 23, 12, 5, 6)),
+        ("Mon, Nov 23 2026 2:05:06 pm", datetime(2026, 11, 23, 14, 5, 6)),
         ("Nov 23, 2026 02:05:06 PM", datetime(2026, 11, 23, 14, 5, 6)),
         ("Nov 23 2026 02:05:06 AM", datetime(2026, 11, 23, 2, 5, 6)),
     ],
@@ -286,12 +293,33 @@ def test_dates_that_can_be_read_in_one_way_only_are_read(
     assert run.processes["host"].null_count() == 1
 
 
-@pytest.mark.parametrize("date", ["11/12/2026", "23/11/2026"])
-def test_the_order_of_a_date_with_slashes_is_not_guessed(date: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("dates", [["11/12/2026"] * 2, ["23/11/2026", "11/23/2026"]])
+def test_the_order_of_a_date_with_slashes_is_not_guessed(
+    dates: list[str], tmp_path: Path
+) -> None:
     log = tmp_path / "run.log"
-    log.write_text("".join(f"{date} 14:05:06 {record}\n" for record in RECORDS))
+    lines = zip(dates, RECORDS, strict=True)
+    log.write_text("".join(f"{date} 14:05:06 {record}\n" for date, record in lines))
     cycles = gca.read(log, tz="UTC").cycles
+    assert cycles["gc_num"].to_list() == [1, 2]
     assert cycles["logged_at"].to_list() == [None, None]
+
+
+def test_one_date_shows_the_order_of_all_dates_with_slashes() -> None:
+    texts = pl.Series(["11/12/2026 14:05:06", "13/12/2026 14:05:06"])
+    assert timestamps.read(texts)["local_time"].to_list() == [
+        datetime(2026, 12, 11, 14, 5, 6),
+        datetime(2026, 12, 13, 14, 5, 6),
+    ]
+
+
+@pytest.mark.parametrize("prefix", ["api: ", "[GIN] ", "[INFO] ", "ERROR: ", "http\t"])
+def test_what_the_log_package_prints_before_its_time_is_removed(
+    prefix: str, tmp_path: Path
+) -> None:
+    lines = (f"{prefix}2026/02/03 10:00:00.005000 {record}" for record in RECORDS)
+    run = read_lines(tmp_path, *lines, tz="UTC")
+    assert run.cycles["logged_at"][0] == AT
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,9 @@ TEXT: dict[str, tuple[str, datetime | None, dict[str, Any]]] = {
     "rfc5424": (
         '<11>1 2026-02-03T10:00:00.005Z web-1 api 4242 ID47 [x@1 a="q\\"]"] \ufeff{}', AT, WHO,
     ),
+    "a drain of Heroku": (
+        "243 <190>1 2026-02-03T10:00:00.005+00:00 host app web.1 - {}", AT, {"host": "host", "ident": "app"},
+    ),
     "cri": ("2026-02-03T11:00:00.005000123+01:00 stderr F {}", AT, {"stream": "stderr"}),
     "kubectl --timestamps": ("2026-02-03T10:00:00.005000123Z {}", AT, {}),
     "kubectl --prefix": ("[pod/api-7d9f-abcde/api] {}", None, {"pod": "api-7d9f-abcde", "container": "api"}),

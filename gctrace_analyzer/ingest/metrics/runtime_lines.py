@@ -1,0 +1,89 @@
+"""Reads metrics of the package runtime/metrics that a program prints into its log.
+
+Each is on a line of its own, as the example in that package's documentation prints them
+(`/gc/heap/live:bytes: 4194304`), or a line has several as fields or JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.ingest import json_values, numbers
+from gctrace_analyzer.ingest.memstats import text
+from gctrace_analyzer.ingest.metrics import go_json, names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from gctrace_analyzer.ingest.evidence.message import Message, Row
+
+HINT = r"/(?:gc|memory|cpu|sched|godebug|sync)/[a-zA-Z0-9/_-]+:[a-z-]+\W"
+COARSE = "total:bytes|goal:bytes|live:bytes|allocs:bytes|total:gc-"
+
+_ANY = re.compile(r"/(?:gc|memory|cpu|sched|godebug|sync)/[\w/-]{1,80}:[a-z]")
+_PAIR = re.compile(
+    r"(?P<name>/(?:gc|memory|cpu|sched)/[a-z/-]{1,60}:[a-z-]{1,20})\"?(?:\s*[:=|,]\s*|\s+)\"?"
+    r"(?P<value>\d{1,20}(?:\.\d{0,20})?(?:e[+-]?\d{1,3})?)"
+    # Not what a program formats with a unit of its own, such as 4.2 MB.
+    r"(?![\w.%]| ?(?:[KMGTkmgt]i?[Bb]|[nuµm]s)\b)"
+)
+_NEAR_LINES = 8
+"""The most lines of other text between two metrics of one dump."""
+
+_ENOUGH = 2
+"""How many metrics are a dump."""
+
+
+def read(messages: Iterable[Message]) -> list[Row]:
+    """Returns one row per dump: one line, or several up to the first metric that is repeated."""
+    places: list[Row] = []
+    dumps: list[dict[str, Any]] = []
+    building: dict[object, tuple[int, dict[str, Any]]] = {}
+    for message in messages:
+        if not _ANY.search(message.text):
+            continue
+        stream = tuple((message.identity() | dict.fromkeys(_PLACE)).values())
+        last_line, dump = building.get(stream, (-_NEAR_LINES, {}))
+        found, at = _metrics(message.text)
+        if found and (
+            found.keys() & dump.keys() or message.line_no - last_line > _NEAR_LINES or not dump
+        ):
+            dump = {}
+            dumps.append(dump)
+            place = text.place(message)
+            places.append(place if at is None else place | {"logged_at": at})
+        dump |= found
+        building[stream] = (message.line_no, dump)
+    kept = [index for index, dump in enumerate(dumps) if len(dump) >= _ENOUGH]
+    if not kept:
+        return []
+    figures = go_json.figures([dumps[index] for index in kept]).to_dicts()
+    rows = [
+        places[index] | {name: value for name, value in row.items() if value is not None}
+        for index, row in zip(kept, figures, strict=True)
+    ]
+    return text.with_distances(rows)
+
+
+_PLACE = ("line_no", "logged_at", "monotonic_s")
+
+
+def _metrics(line: str) -> tuple[Mapping[str, Any], datetime | None]:
+    """Returns the metrics on a line that are read, by name, and the time of a JSON object."""
+    if line.startswith("{"):
+        try:
+            value = json_values.loads(line)
+        except ValueError:
+            value = None
+        if found := go_json.dump_of(value):
+            metrics = {name: found[name] for name in names.RUNTIME if name in found}
+            return metrics, go_json.time_of(value)
+    pairs = ((each["name"], each["value"]) for each in _PAIR.finditer(line))
+    # A whole number may have more digits than a float.
+    return {
+        name: int(value) if value.isdigit() else numbers.real(value)
+        for name, value in pairs
+        if name in names.RUNTIME
+    }, None

@@ -1,0 +1,277 @@
+"""Pods that Kubernetes ended for memory: evictions, and the status that kubectl lists."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gctrace_analyzer import read
+from gctrace_analyzer.testing import read_text
+from gctrace_analyzer.units import MIB
+from tests.helpers.logs import records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from gctrace_analyzer.run import Run
+
+POD = "api-7d9f6c5b8-k8fzz"
+LOW = "The node was low on resource: memory. "
+USING = "Container api was using 1843200Ki, "
+# Kubernetes 1.11 to 1.26, and later releases.
+MESSAGES = (
+    f"{LOW}{USING}which exceeds its request of 512Mi. ",
+    f"{LOW}Threshold quantity: 100Mi, available: 92736Ki. Container sidecar was using 20Mi, "
+    f"request is 0, has larger consumption of memory. {USING}request is 512Mi, has larger "
+    "consumption of memory. ",
+)
+EVENTS = f"""\
+LAST SEEN   TYPE      REASON    OBJECT        MESSAGE
+3m12s       Warning   Evicted   pod/{POD}     {{}}
+3m12s       Normal    Killing   pod/{POD}     Stopping container api
+"""
+DESCRIBED = f"""\
+Name:           {POD}
+Namespace:      prod
+Status:         Failed
+Reason:         Evicted
+Message:        {{0}}
+Containers:
+  api:
+    State:          Terminated
+      Reason:       Error
+      Exit Code:    137
+      Started:      Mon, 23 Nov 2026 10:00:14 +0000
+      Finished:     Mon, 23 Nov 2026 13:12:40 +0000
+    Restart Count:  0
+    Limits:
+      memory:  4Gi
+Events:
+  Type     Reason   Age    From     Message
+  ----     ------   ----   ----     -------
+  Warning  Evicted  3m12s  kubelet  {{0}}
+"""
+
+
+def pod(message: str) -> str:
+    return json.dumps(
+        {
+            "kind": "Pod",
+            "metadata": {"name": POD, "namespace": "prod"},
+            "spec": {"nodeName": "n1", "containers": [{"name": "api"}]},
+            "status": {"phase": "Failed", "reason": "Evicted", "message": message},
+        }
+    )
+
+
+def event(message: str) -> str:
+    about = {"kind": "Pod", "name": POD, "namespace": "prod"}
+    at = {"lastTimestamp": "2026-11-23T13:12:30Z"}
+    return json.dumps({"kind": "Event", "involvedObject": about, "message": message, **at})
+
+
+WRITERS: dict[str, Callable[[str], str]] = {
+    "kubectl get events": EVENTS.format,
+    "kubectl describe pod": DESCRIBED.format,
+    "kubectl get pod -o json": pod,
+    "kubectl get events -o json": event,
+    "kubectl get pod -o json, indented": lambda text: json.dumps(
+        json.loads(pod(text)), indent=4
+    ),
+}
+
+
+def the_eviction(run: Run) -> None:
+    (kill,) = run.oom_kills.to_dicts()
+    assert (kill["killer"], kill["scope"]) == ("kubelet", "global")
+    assert (kill["pod"], kill["container"]) == (POD, "api")
+    assert kill["anon_rss_bytes"] == 1800 * MIB
+    assert kill["memory_request_bytes"] == 512 * MIB
+    (death,) = run.post_mortems()
+    assert (death.kind, death.victim, death.resident_mib) == ("Eviction", "api", 1800)
+    assert "it used 1,800 MiB and requests 512 MiB" in death.reading[0]
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+@pytest.mark.parametrize("writer", WRITERS)
+def test_an_eviction_for_memory_is_one_death_of_the_largest_container(
+    writer: str, message: str
+) -> None:
+    the_eviction(read_text(WRITERS[writer](message)))
+
+
+def test_an_eviction_that_several_files_report_is_one_death(tmp_path: Path) -> None:
+    for name, write in WRITERS.items():
+        (tmp_path / name).write_text(write(MESSAGES[1]))
+    deaths = read(*(str(tmp_path / name) for name in WRITERS)).post_mortems()
+    (death,) = deaths
+    assert death.logged_at == datetime(2026, 11, 23, 13, 12, 30, tzinfo=UTC)
+
+
+def test_an_eviction_has_the_time_at_which_its_container_finished() -> None:
+    (death,) = read_text(DESCRIBED.format(MESSAGES[0])).post_mortems()
+    assert death.logged_at == datetime(2026, 11, 23, 13, 12, 40, tzinfo=UTC)
+
+
+def test_an_eviction_among_records_is_found() -> None:
+    lines = "".join(f"{line}\n" for line in records(200))
+    run = read_text(lines + EVENTS.format(MESSAGES[1]))
+    assert run.cycles.height == 200
+    assert run.oom_kills["pod"].to_list() == [POD]
+
+
+def test_a_container_without_a_request_is_evicted_first() -> None:
+    text = f"{LOW}{USING}request is 0, has larger consumption of memory. "
+    (death,) = read_text(EVENTS.format(text)).post_mortems()
+    assert "without a memory request, pods are evicted first" in death.reading[0]
+
+
+@pytest.mark.parametrize("low", [LOW, LOW.strip()])
+def test_an_eviction_whose_message_names_no_container_is_a_death_of_the_pod(low: str) -> None:
+    (death,) = read_text(EVENTS.format(low)).post_mortems()
+    assert (death.kind, death.victim, death.resident_mib) == ("Eviction", POD, None)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "The node was low on resource: ephemeral-storage. Container api was using 108Ki, "
+        "request is 0, has larger consumption of ephemeral-storage. ",
+        "The node had condition: [MemoryPressure]. ",
+    ],
+)
+def test_an_eviction_for_something_else_is_no_kill_for_memory(message: str) -> None:
+    run = read_text("".join(f"{line}\n" for line in records(3)) + EVENTS.format(message))
+    assert run.oom_kills.is_empty()
+
+
+KUBELET = (
+    'I1123 13:12:30.2 1234 eviction_manager.go:380] "Eviction manager: must evict pod(s) to '
+    'reclaim" resourceName="{}"\n'
+    'I1123 13:12:40.4 1234 eviction_manager.go:627] "Eviction manager: pod is evicted '
+    f'successfully" pod="prod/{POD}"\n'
+)
+OLD_KUBELET = (
+    "W1123 13:12:30.2 1234 eviction_manager.go:330] eviction manager: must evict pod(s) to "
+    "reclaim {}\n"
+    f"I1123 13:12:40.4 1234 eviction_manager.go:563] eviction manager: pod {POD}_prod"
+    "(0b1c-2d) is evicted successfully\n"
+)
+
+
+@pytest.mark.parametrize("log", [KUBELET, OLD_KUBELET])
+def test_the_log_of_the_kubelet_names_the_pod_that_it_evicted(log: str) -> None:
+    text = io.BytesIO(log.format("memory").encode())
+    (kill,) = read(text, year=2026, tz="UTC").oom_kills.to_dicts()
+    assert (kill["pod"], kill["namespace"]) == (POD, "prod")
+    assert kill["logged_at"] == datetime(2026, 11, 23, 13, 12, 40, 400_000, UTC)
+    other = read_text("".join(f"{line}\n" for line in records(3)) + log.format("nodefs"))
+    assert other.oom_kills.is_empty()
+
+
+PODS = f"""\
+NAME        READY   STATUS             RESTARTS        AGE
+api-0       1/1     Running            0               12d
+{POD}       0/1     OOMKilled          5 (2m13s ago)   3h12m
+cache-0     0/1     CrashLoopBackOff   12              45m
+worker-0    0/1     Evicted            0               5h
+"""
+WIDE = f"""\
+NAMESPACE NAME   READY STATUS         RESTARTS      AGE   IP         NODE   NOMINATED NODE
+prod      api-0  1/1   Running        0             12d   10.0.0.12  n-1    <none>
+prod      {POD}  0/2   Init:OOMKilled 5 (2m13s ago) 3h12m 10.0.0.13  n-1    <none>
+"""
+
+
+def test_a_listed_pod_that_was_killed_for_memory_is_a_death() -> None:
+    run = read_text(PODS)
+    states = {row["pod"]: row for row in run.container_states.to_dicts()}
+    assert states[POD]["restart_count"] == 5
+    assert states["cache-0"]["reason"] == "CrashLoopBackOff"
+    (death,) = run.post_mortems()
+    assert (death.kind, death.victim) == ("Container OOMKilled", POD)
+    (state,) = read_text(WIDE).container_states.to_dicts()
+    assert (state["namespace"], state["pod"], state["node"]) == ("prod", POD, "n-1")
+
+
+def test_a_listed_pod_is_the_one_that_the_kernel_killed() -> None:
+    kill = "Memory cgroup out of memory: Killed process 7 (api) total-vm:9kB, anon-rss:8kB, "
+    kernel = f"kernel: {kill}file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:1kB oom_score_adj:0\n"
+    (death,) = read_text(kernel + PODS).post_mortems()
+    assert death.kind == "OOM kill"
+
+
+def test_a_pod_that_is_listed_and_described_died_once(tmp_path: Path) -> None:
+    described = DESCRIBED.format("none").replace("Reason:       Error", "Reason: OOMKilled")
+    (tmp_path / "pods.txt").write_text(PODS)
+    (tmp_path / "pod.txt").write_text(described)
+    (death,) = read(str(tmp_path / "pods.txt"), str(tmp_path / "pod.txt")).post_mortems()
+    assert death.limit_mib == 4096
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        f"NAME   REASON   EXIT\napi-0   <none>   <none>\n{POD}   OOMKilled   137\n",
+        f"{POD}\tapi\tOOMKilled\n",
+        f"{PODS}{PODS}",
+    ],
+    ids=["custom-columns", "jsonpath", "listed twice"],
+)
+def test_a_column_of_reasons_names_the_pod_that_was_killed(table: str) -> None:
+    (death,) = read_text(table).post_mortems()
+    assert (death.victim, death.proven) == (POD, True)
+
+
+def test_a_pod_in_two_lists_died_once(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(PODS)
+    assert len(read(str(tmp_path / "a"), str(tmp_path / "b")).post_mortems()) == 1
+
+
+CRICTL = {
+    "status": {
+        "id": "9f86d081884c7d65",
+        "metadata": {"attempt": 3, "name": "api"},
+        "state": "CONTAINER_EXITED",
+        "startedAt": "2026-01-23T17:57:38.2Z",
+        "finishedAt": "2026-01-23T18:57:38Z",
+        "exitCode": 137,
+        "reason": "OOMKilled",
+        "labels": {"io.kubernetes.pod.name": POD, "io.kubernetes.pod.namespace": "prod"},
+        "resources": {
+            "linux": {
+                "memoryLimitInBytes": "536870912",
+                "cpuQuota": "150000",
+                "cpuPeriod": "100000",
+            }
+        },
+    },
+    "info": {"pid": 0},
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_what_crictl_inspects_is_a_container(indent: int | None) -> None:
+    run = read_text(json.dumps(CRICTL, indent=indent))
+    (state,) = run.container_states.to_dicts()
+    assert (state["pod"], state["namespace"], state["container"]) == (POD, "prod", "api")
+    assert (state["memory_limit_bytes"], state["cpu_limit"]) == (512 * MIB, 1.5)
+    assert (state["status"], state["restart_count"]) == ("exited", 3)
+    (death,) = run.post_mortems()
+    assert death.logged_at == datetime(2026, 1, 23, 18, 57, 38, tzinfo=UTC)
+    assert (death.proven, death.limit_mib) == (True, 512)
+
+
+@pytest.mark.parametrize(
+    "status", [{"state": "CONTAINER_RUNNING"}, {"state": "CONTAINER_X", "resources": None}]
+)
+def test_a_container_without_an_end_is_no_death(status: dict[str, object]) -> None:
+    run = read_text(json.dumps({"status": status}))
+    assert len(run.container_states) == 1
+    assert not run.post_mortems()
