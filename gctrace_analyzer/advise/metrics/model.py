@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.advise.baseline import FEWEST_CYCLES, SAFE_LIMIT, thrashing
+from gctrace_analyzer.advise.baseline import SAFE_LIMIT, thrashing
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.advise.refusal import FEWEST_CYCLES
 from gctrace_analyzer.advise.subject import (
     advised_process,
     other_cause,

@@ -1,0 +1,144 @@
+"""Why a log allows no prediction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.advise.prediction.model import ALWAYS_MARKING, THRASH_GOGC
+from gctrace_analyzer.advise.present_setting import can_set_goal
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from gctrace_analyzer.advise.prediction.load import Load
+    from gctrace_analyzer.advise.prediction.model import Setting
+    from gctrace_analyzer.analysis.gogc_levels import LastLevel
+
+FEWEST_CYCLES = 5
+"""With fewer steady cycles there is no prediction."""
+
+THRASHING = "the program was thrashing, so its normal allocation rate is unknown"
+ALWAYS_RUNNING = (
+    "GC was running nearly all the time, so the program's normal allocation rate is unknown"
+)
+
+_TYPICAL_ALLOC, _TYPICAL_SPAN = 0.8, 0.1
+"""Shares of the allocation rate and of the time of the whole log. A time without thrashing with
+less is a start-up or a lull, as thrashing itself only lowers the rate. In real services, GC CPU
+predicted from 6 to 7 % of the time was 7 to 11 times too low."""
+
+IMPOSSIBLE = "the log has values that no program can have"
+_STATE_LIMIT = "specify the memory limit that the program ran under"
+
+
+def why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
+    """Returns the refusal for cycles that show no load.
+
+    Args:
+        cycles: those of the process.
+        steady: those of them that count for a load.
+    """
+    if not cycles["assist_cpu_ms"].count():
+        # A frame that someone made may have no times either, and then no format.
+        if not cycles["start_s"].count() and cycles["format"].count():
+            return "Go 1.4 and earlier print no CPU times"
+        return "the cycles have no CPU times for marking"
+    forced = int(cycles["forced"].sum())
+    if 2 * forced > len(cycles):
+        return f"the program forced {forced:,} of {len(cycles):,} cycles"
+    if len(steady) >= FEWEST_CYCLES:
+        return IMPOSSIBLE
+    return _too_few(len(steady))
+
+
+def _too_few(steady: int) -> str:
+    counted = "1 steady cycle" if steady == 1 else f"{steady} steady cycles"
+    since = f"after the first {DEFAULT.warm_up_s:g} s"
+    return f"{counted} {since}: at least {FEWEST_CYCLES} are needed, 20 are better"
+
+
+def too_late(level: LastLevel) -> str:
+    """Returns the refusal for a log that ends soon after the program changed GOGC."""
+    return (
+        "GOGC was changed while the program ran, and the log has only "
+        f"{level.cycles} cycles since then: at least {FEWEST_CYCLES} are "
+        "needed, 20 are better"
+    )
+
+
+def refusal(
+    load: Load,
+    now: Setting,
+    whole: Load | None,
+    *,
+    inferred: bool,
+    too_old: bool,
+    by_limit: bool,
+) -> str | None:
+    """Returns why nothing can be predicted from this load; None if predictions are possible.
+
+    Args:
+        load: the load without thrashing.
+        now: the present setting.
+        whole: the load of the whole log if it thrashed at times, else None.
+        inferred: whether GOGC was inferred from the goals.
+        too_old: whether the Go version has another pacer.
+        by_limit: whether the memory limit sets the goals.
+    """
+    if load.cycles < FEWEST_CYCLES:
+        return _too_few(load.cycles)
+    if load.alloc <= 0:
+        return "the program allocates too little for sizes printed in whole MiB"
+    if too_old:
+        return "Go 1.9 and earlier have a different pacer, which is not modelled"
+    if now.gogc is None and not now.limit:
+        return f"GOGC is off, and an unknown memory limit sets the heap goal: {_STATE_LIMIT}"
+    starved = (bool(now.limit) or by_limit) and load.effective_gogc < THRASH_GOGC
+    if load.gc_active_share > ALWAYS_MARKING or starved or not _is_typical(load, whole):
+        return ALWAYS_RUNNING if whole is None else THRASHING
+    if load.forced_share > 0.2:
+        return f"the program forced {100 * load.forced_share:.0f} % of the cycles"
+    if load.procs_changed:
+        return "GOMAXPROCS changed within the log"
+    if by_limit and not now.limit:
+        if whole is not None:
+            return THRASHING
+        return f"an unknown memory limit sets the heap goal: {_STATE_LIMIT}"
+    return _contradiction(load, now, inferred=inferred)
+
+
+def _is_typical(load: Load, whole: Load | None) -> bool:
+    """Returns whether the load of the time without thrashing may stand for the whole log."""
+    return whole is None or (
+        load.alloc >= _TYPICAL_ALLOC * whole.alloc
+        and load.span_s >= _TYPICAL_SPAN * whole.span_s
+    )
+
+
+def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
+    """Returns which given setting contradicts the log; None if none does."""
+    effective, gogc, limit = load.inferred_gogc, now.gogc, now.limit
+    if now.ballast >= load.true_live:
+        return (
+            f"a ballast of {now.ballast:,.0f} MiB was given, but the live heap is only "
+            f"{load.true_live:,.0f} MiB: correct the ballast"
+        )
+    if limit and load.goal_p50 > 1.05 * limit:
+        return (
+            f"a memory limit of {limit:,.0f} MiB was given, but the heap goals are at "
+            f"{load.goal_p50:,.0f} MiB: correct the limit"
+        )
+    if inferred or load.marked_live <= DEFAULT.gogc_min_live_mib:
+        return None
+    if gogc is not None and effective > 1.1 * gogc:
+        return (
+            f"GOGC={gogc:.0f} was given, but the effective GOGC is {effective:.0f}: correct it"
+        )
+    if limit and can_set_goal(load, limit):
+        return None
+    if gogc is not None and effective >= 0.9 * gogc:
+        return None
+    given = "off" if gogc is None else f"{gogc:.0f}"
+    far = f", and the limit of {limit:,.0f} MiB is far from the heap goals" if limit else ""
+    return f"GOGC={given} was given, but the effective GOGC is {effective:.0f}{far}: correct it"
