@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import random
 import re
 import socket
 import subprocess
@@ -145,13 +146,13 @@ def test_a_first_line_that_looks_like_zlib_is_a_line() -> None:
         (b"PK\x03\x04rest", gca.UnreadableInputError, "zip archive"),
         (b"a.log".ljust(257, b"\0") + b"ustar\x0000", gca.UnreadableInputError, "tar archive"),
         (
-            gzip.compress(b"a.log".ljust(257, b"\0") + b"ustar  \0"),
+            gzip.compress(b"a.log".ljust(257, b"\0") + b"ustar  \0", mtime=0),
             gca.UnreadableInputError,
             "tar archive",
         ),
         (b"\x7fELFrest", gca.UnreadableInputError, "executable"),
         (b"LPKSHHRHrest", gca.UnreadableInputError, "journalctl --file"),
-        (os.urandom(5000), gca.GctraceError, ""),
+        (random.Random(1).randbytes(5000), gca.GctraceError, ""),
     ],
 )
 def test_an_input_that_is_not_a_log_is_a_clear_error(
