@@ -2,6 +2,6 @@
 
 import sys
 
-from gctrace_analyzer.cli import main
+from gctrace_analyzer.cli import entry
 
-sys.exit(main())
+sys.exit(entry())

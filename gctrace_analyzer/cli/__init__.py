@@ -1,5 +1,5 @@
 """The command `gctrace-analyze`."""
 
-from gctrace_analyzer.cli.main import main
+from gctrace_analyzer.cli.main import entry, main
 
-__all__ = ["main"]
+__all__ = ["entry", "main"]

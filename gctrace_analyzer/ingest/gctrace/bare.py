@@ -21,8 +21,8 @@ from gctrace_analyzer.ingest.gctrace.skeletons import (
     are_bare,
     by_skeleton,
     joined,
-    layouts,
     split,
+    variants,
 )
 from gctrace_analyzer.ingest.rows import where
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
@@ -128,9 +128,8 @@ def read_records(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame]
     return cycles + rest, unread
 
 
-@cache
 def _variants() -> tuple[Variant, ...]:
-    return tuple(layout.variant for layout in layouts()[:COMMON])
+    return variants()[:COMMON]
 
 
 @cache

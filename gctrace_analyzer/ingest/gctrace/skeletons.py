@@ -71,16 +71,21 @@ class Layout:
 
 
 @cache
-def layouts() -> tuple[Layout, ...]:
-    """Returns a layout for each variant of the formats since Go 1.5, the common ones first."""
-    variants = [variant for shape in MODERN for variant in shape.variants]
+def variants() -> tuple[Variant, ...]:
+    """Returns the variants of the formats since Go 1.5, the common ones first."""
+    known = [variant for shape in MODERN for variant in shape.variants]
     # Optional parts, such as ` (forced)` or the `#` of the 2015 development tree, are rare.
-    variants.sort(key=lambda variant: sum(present for _, present in variant.choices))
-    return tuple(_layout(variant) for variant in variants)
+    return tuple(sorted(known, key=lambda each: sum(present for _, present in each.choices)))
 
 
 COMMON = 3
-"""This many of the first `layouts()` fit nearly every record: Go 1.6 and later, not forced."""
+"""This many of the first `variants()` fit nearly every record: Go 1.6 and later, not forced."""
+
+
+@cache
+def layouts() -> tuple[Layout, ...]:
+    """Returns a layout for each of the `variants()`, in their order."""
+    return tuple(map(_layout, variants()))
 
 
 def _layout(variant: Variant) -> Layout:
