@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.errors import NoDataError, UnreadableInputError
-from gctrace_analyzer.ingest import sniff
+from gctrace_analyzer.ingest import sections, sniff
 from gctrace_analyzer.ingest.evidence import documents, kubernetes
 from gctrace_analyzer.ingest.gctrace import parse, torn
 from gctrace_analyzer.ingest.gctrace.patterns import RUNTIME
@@ -65,6 +65,11 @@ class Part:
     line_numbers: pl.Series | None = None
     newest_first: bool = False
 
+    @property
+    def is_recognised(self) -> bool:
+        """Whether it is known what the part is: it has rows, or records of a known format."""
+        return bool(self.memstats is not None or self.wrappers or any(self.rows.values()))
+
     def renumber(self, rows_by_table: Rows) -> None:
         """Replaces message numbers by line numbers, in this part and in the rows given."""
         if self.line_numbers is None:
@@ -99,6 +104,23 @@ class Part:
             self.messages.append(result.messages)
         self.wrappers += result.wrappers
 
+    def include(self, other: Part) -> None:
+        """Adds what another part of the same input contains; both have times and line numbers."""
+        self.cycles = _one_frame(self.cycles + other.cycles)
+        for table, frames in other.companions.items():
+            self.companions[table] = _one_frame([*self.companions.get(table, []), *frames])
+        self.memstats = _in_order([self.memstats, other.memstats])
+        self.cycle_pauses = _in_order([self.cycle_pauses, other.cycle_pauses])
+        self.command = self.command or other.command
+        for table, rows in other.rows.items():
+            self.rows.setdefault(table, []).extend(rows)
+        self.messages += other.messages
+        self.notes += other.notes
+        self.undated += other.undated
+        self.rejected = sorted(self.rejected + other.rejected)
+        self.impossible += other.impossible
+        self.wrappers += other.wrappers
+
     def add_companions(self, result: ChunkResult) -> None:
         """Adds the lines of other traces, and the count of impossible values."""
         for table, frame in result.companions.items():
@@ -106,62 +128,119 @@ class Part:
         self.impossible += result.impossible
 
 
-def read_part(
+def _in_order(frames: Sequence[pl.DataFrame | None]) -> pl.DataFrame | None:
+    """Returns the rows of frames in the order of their lines."""
+    known = [frame for frame in frames if frame is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    return pl.concat(known, how="diagonal_relaxed").sort("line_no", maintain_order=True)
+
+
+def _one_frame(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
+    whole = _in_order([frame for frame in frames if len(frame)])
+    return frames[:1] if whole is None else [whole]
+
+
+def read_parts(
     source: Source,
     *,
     kind: str | None,
     columns: Sequence[str] | None,
     whole_bytes: int | None,
     progress: Callable[[SourceFacts], None] | None,
-) -> Part:
+) -> list[Part]:
     """Returns what an input contains; without `kind`, its format is detected.
+
+    An input with documents of several kinds, or with other lines around them, has several parts
+    with the same facts.
 
     Raises:
         UnreadableInputError: the input is of a kind that cannot be read, or is too large to be
             read whole.
         NoDataError: the input has 0 bytes.
     """
-    part = Part(source.facts)
+    facts = source.facts
     raw, text = source.head(sniff.SNIFF_BYTES)
-    part.facts.kind = kind or ("memstats-csv" if columns else sniff.sniff(raw, text))
-    if part.facts.kind in ("log", "csv-export"):
-        export = csv_export.export_of(text) if part.facts.kind == "csv-export" else None
-        _read_log(part, source, export, progress)
-    else:
-        _read_whole(part, source, columns, whole_bytes or WHOLE_BYTES)
-    return part
+    facts.kind = kind or ("memstats-csv" if columns else sniff.sniff(raw, text))
+    if facts.kind == "journal-export":
+        return [_journal_export(facts, source.whole(whole_bytes or WHOLE_BYTES))]
+    if facts.kind not in ("log", "csv-export"):
+        text = source.text(whole_bytes or WHOLE_BYTES)
+        is_mixed = not (kind or columns) and sections.is_mixed(facts.kind, text)
+        if is_mixed and (parts := _mixed(facts, text)):
+            return parts
+        facts.lines = text.count("\n") + (not text.endswith("\n"))
+        return [_document(facts, facts.kind, text, columns)]
+    chunks = source.chunks()
+    first = list(islice(chunks, 2))
+    is_short = kind is None and facts.kind == "log" and len(first) == 1
+    if (
+        is_short
+        and sections.may_be_in(first[0])
+        and (parts := _mixed(facts, first[0].decode()))
+    ):
+        return parts
+    export = csv_export.export_of(text) if facts.kind == "csv-export" else None
+    return [_log(facts, _parsed(first, chunks, export), progress)]
 
 
-def _read_log(
-    part: Part,
-    source: Source,
-    export: Export | None,
-    progress: Callable[[SourceFacts], None] | None,
-) -> None:
+def _mixed(facts: SourceFacts, text: str) -> list[Part]:
+    """Returns the parts of a text: its documents, and one for other lines if it has any.
+
+    Empty if it has no documents, or only pages of metrics.
+    """
+    taken, parts = [], []
+    for section in sections.sections_of(text):
+        try:
+            part = _document(facts, section.kind, section.text)
+        except (UnreadableInputError, NoDataError):
+            continue
+        if part.is_recognised:
+            taken.append(section)
+            parts.append(part)
+    kinds = {section.kind for section in taken}
+    rest = sections.without(text, taken)
+    has_log = sections.has_log(rest)
+    if not parts or (facts.kind == "metrics" and kinds == {"metrics"} and not has_log):
+        return []
+    if has_log:
+        parts.insert(0, _log(facts, iter([parse.parse(rest.encode())])))
+    facts.kind = "mixed" if has_log or len(kinds) > 1 else kinds.pop()
+    facts.lines = text.count("\n") + (not text.endswith("\n"))
+    return parts
+
+
+def _log(
+    facts: SourceFacts,
+    chunks: Iterator[ChunkResult],
+    progress: Callable[[SourceFacts], None] | None = None,
+) -> Part:
+    part = Part(facts)
     suspects: list[Suspect] = []
     context: list[pl.DataFrame] = []
     depth = 0
-    for chunk in _chunks(source, export):
-        result = chunk.shifted(source.facts.lines)
-        source.facts.lines += chunk.lines
+    for chunk in chunks:
+        result = chunk.shifted(facts.lines)
+        facts.lines += chunk.lines
         suspects += result.suspects
         context.append(result.context)
         depth = max(depth, result.depth)
         part.add(result)
         if progress:
-            progress(source.facts)
+            progress(facts)
     if suspects:
         add_rejoined(part, suspects, by_depth(pl.concat(context), depth))
+    return part
 
 
-def _chunks(source: Source, export: Export | None) -> Iterator[ChunkResult]:
-    """Yields the results of the chunks in order; several are parsed in parallel."""
+def _parsed(
+    first: list[bytes], chunks: Iterator[bytes], export: Export | None
+) -> Iterator[ChunkResult]:
+    """Yields the results of the first and all other chunks, several of which are parsed at once."""
 
     def parsed(data: bytes) -> ChunkResult:
         return parse.parse(data if export is None else csv_export.as_json_lines(data, export))
 
-    chunks = source.chunks()
-    first = list(islice(chunks, 2))
     if len(first) < 2:
         yield from map(parsed, first)
         return
@@ -218,55 +297,63 @@ def _inserted(frames: list[pl.DataFrame], rows: pl.DataFrame) -> Iterator[pl.Dat
             yield frame
 
 
-def _read_whole(part: Part, source: Source, columns: Sequence[str] | None, most: int) -> None:
-    facts = part.facts
-    if facts.kind == "journal-export":
-        records = list(journal.export(source.whole(most)))
-        part.wrappers["journalctl -o export"] += len(records)
-        facts.lines = records[-1][0] if records else 0
-        _add_lines(part, records)
-        return
-    text = source.text(most)
+def _journal_export(facts: SourceFacts, data: bytes) -> Part:
+    part = Part(facts)
+    records = list(journal.export(data))
+    part.wrappers["journalctl -o export"] += len(records)
+    facts.lines = records[-1][0] if records else 0
+    _add_lines(part, records)
+    return part
+
+
+def _document(
+    facts: SourceFacts, kind: str, text: str, columns: Sequence[str] | None = None
+) -> Part:
+    """Returns the part of a text that is a document, or several, of one kind."""
+    part = Part(facts)
     lines = text.split("\n")
-    facts.lines = len(lines) - (not lines[-1])
-    if facts.kind == "journal-verbose":
+    if kind == "journal-verbose":
         records = list(journal.verbose(text))
         part.wrappers["journalctl -o verbose"] += len(records)
         _add_lines(part, records)
-    elif facts.kind == "memstats-csv":
+    elif kind == "memstats-csv":
         part.memstats, rejected = csv.read(text, facts.name, columns)
         part.rejected += [
             torn.Reject(number, why, line[:500]) for number, why, line in rejected
         ]
-    elif facts.kind == "pprof":
+    elif kind == "pprof":
         part.rows["memstats"] = pprof.read(lines)
-    elif facts.kind == "metrics":
+    elif kind == "metrics":
         _add_metrics(part, text)
-    elif facts.kind == "describe":
+    elif kind == "describe":
         rows, events = kubernetes.describe(lines)
         part.rows["container_states"] = rows
         part.wrappers["kubectl describe"] += len(rows)
         _add_lines(part, events or list(enumerate(lines, start=1)))
     else:
-        read = documents.read_yaml if facts.kind == "yaml" else documents.read
-        try:
-            values = read(text, facts.name)
-        except UnreadableInputError as err:
-            # Text in braces is no JSON, such as what Logstash prints.
-            if not re.search(RUNTIME, text):
-                raise
-            line_no = err.line_no or 1
-            why = f"{err.problem}; the input was read as text"
-            part.rejected.append(torn.Reject(line_no, why, lines[line_no - 1][:500]))
-            _add_lines(part, enumerate(lines, start=1))
-            return
-        part.rows = values.rows
-        part.wrappers.update(kind for kind in values.kinds)
-        _add_rings(part, values.expvar)
-        part.rejected += [
-            torn.Reject(number, why, cut[:500]) for number, why, cut in values.cut
-        ]
-        _add_lines(part, values.records)
+        _add_values(part, kind, text, lines)
+    return part
+
+
+def _add_values(part: Part, kind: str, text: str, lines: list[str]) -> None:
+    """Adds the contents of JSON or YAML documents."""
+    read = documents.read_yaml if kind == "yaml" else documents.read
+    try:
+        values = read(text, part.facts.name)
+    except UnreadableInputError as err:
+        # Text in braces is no JSON, such as what Logstash prints.
+        if not re.search(RUNTIME, text):
+            raise
+        line_no = err.line_no or 1
+        why = f"{err.problem}; the input was read as text"
+        part.rejected.append(torn.Reject(line_no, why, lines[line_no - 1][:500]))
+        _add_lines(part, enumerate(lines, start=1))
+        return
+    part.rows = values.rows
+    part.wrappers.update(kind for kind in values.kinds)
+    _add_rings(part, values.expvar)
+    part.rejected += [torn.Reject(number, why, cut[:500]) for number, why, cut in values.cut]
+    _add_lines(part, values.records)
 
 
 def _add_rings(part: Part, expvar: list[tuple[int, dict[str, Any]]]) -> None:

@@ -23,7 +23,7 @@ from gctrace_analyzer.ingest.clock import Clock
 from gctrace_analyzer.ingest.evidence import dispatch
 from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.ingest.gctrace.torn import Reject
-from gctrace_analyzer.ingest.input import Part, read_part
+from gctrace_analyzer.ingest.input import Part, read_parts
 from gctrace_analyzer.ingest.memstats import snapshots, tables
 from gctrace_analyzer.ingest.metrics import alignment
 from gctrace_analyzer.ingest.metrics import processes as metrics
@@ -184,7 +184,7 @@ def _read_all(
     for origin in origins:
         try:
             with Source(origin, unpack_limit=options.unpack_limit) as source:
-                part = read_part(
+                own = read_parts(
                     source,
                     kind=options.kind,
                     columns=options.columns,
@@ -194,11 +194,13 @@ def _read_all(
         except NoDataError as err:
             empty.append(err)
             continue
-        facts = part.facts
+        facts = own[0].facts
         # Rows are found by the name of their input and their line in it.
         facts.name = _unique(facts.name, known)
         known.add(facts.name)
-        notes += complete_part(part, options.clock)
+        for part in own:
+            notes += complete_part(part, options.clock)
+        part = _as_one(own)
         if not any(facts.found.values()):
             empty.append(NoDataError.unrecognised(facts.name, facts.lines, facts.first))
         parts.append(part)
@@ -208,6 +210,15 @@ def _read_all(
         # A part of a rotated log may have no cycles.
         warnings.warn(str(error).partition("\n")[0], GctraceWarning, stacklevel=2)
     return parts, notes
+
+
+def _as_one(parts: list[Part]) -> Part:
+    """Returns the parts of an input, which are complete, as one."""
+    first, *others = parts
+    for part in others:
+        first.include(part)
+    first.facts.wrappers, first.facts.found = dict(first.wrappers), first.counts()
+    return first
 
 
 def _each_once(origins: Sequence[Input]) -> tuple[list[Input], list[str]]:

@@ -85,8 +85,8 @@ _ESCAPES = re.compile(
 class SourceFacts:
     """What is known about an input after it was read.
 
-    `kind` is its detected format (`sniff.KINDS`), `wrappers` counts the lines with each log
-    prefix, and `found` the rows of each table.
+    `kind` is its detected format (`sniff.KINDS`), or `mixed` if it has several; `wrappers` counts
+    the lines with each log prefix, and `found` the rows of each table.
     """
 
     name: str

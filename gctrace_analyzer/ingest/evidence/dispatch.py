@@ -46,7 +46,7 @@ HINT = "|".join(
 """Every line that one of the readers understands contains a match of this."""
 
 COARSE = (
-    "oom|OOM|Alloc|heap_|HeapSys|NumGC|alloc_|total_alloc|num_gc|next_gc|"
+    "oom|OOM|Alloc|heap_|heap-alloc|HeapSys|NumGC|alloc_|total_alloc|num_gc|next_gc|"
     "f memory|emory:|led process|process exited|onsumed |failed|estart|to cgroup|blob "
     "data|MESSAGE|runtime stats|xitCode:|sending SIG|emory limit|Error R1|running mem=|"
     "ax Memory Used|signal: killed|ow on resource: m|iction manager: |Evicted|CrashLoop|"

@@ -116,14 +116,11 @@ def _values_of(text: str, name: str, values: Values) -> Iterator[tuple[int, Any]
     """Yields each value with its line number; the items of an array one by one."""
     at, end, found = _skip(text, 0), len(text), False
     line_no, counted = 1, 0
-    in_array = at < end and text[at] == "["
-    if in_array:
-        at = _skip(text, at + 1)
+    in_array = False
     while at < end:
-        if in_array and text[at] == "]":
+        if text[at] == ("]" if in_array else "["):
+            in_array = not in_array
             at = _skip(text, at + 1)
-            in_array = at < end and text[at] == "["
-            at = _skip(text, at + 1) if in_array else at
             continue
         line_no += text.count("\n", counted, at)
         counted = at

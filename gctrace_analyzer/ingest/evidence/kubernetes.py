@@ -188,6 +188,14 @@ _KEY = re.compile(
 )
 _LOW = "The node was low on resource"
 _SECTIONS = {"limits", "requests", "environment", "state", "last state"}
+_OF_STATE, _OF_LIMITS = ("reason", "exit code", "started", "finished"), ("memory", "cpu")
+_OF_SECTION = {
+    "state": _OF_STATE,
+    "last state": _OF_STATE,
+    "limits": _OF_LIMITS,
+    "requests": _OF_LIMITS,
+}
+"""What belongs to a section even if its indentation was lost."""
 
 
 def describe(lines: list[str]) -> tuple[list[Row], list[tuple[int, str]]]:
@@ -252,7 +260,8 @@ class _Described:
             self.field(indent, lower, key, value, line_no)
 
     def field(self, indent: int, lower: str, key: str, value: str, line_no: int) -> None:
-        if self.section and indent <= self.section_indent:
+        is_inside = indent > self.section_indent or lower in _OF_SECTION.get(self.section, ())
+        if not is_inside:
             self.section = ""
         if lower in _SECTIONS:
             self.section, self.section_indent = lower, indent
@@ -317,11 +326,14 @@ _DESCRIBES = re.compile(
     r"|^[ \t]*Restart Count:[ \t]+\d",
     re.MULTILINE,
 )
+_ENDED = re.compile(
+    r"^[ \t]*(?:Last )?State:[ \t]+Terminated[ \t]*\n[ \t]*Reason:[ \t]", re.MULTILINE
+)
 
 
 def is_described(text: str) -> bool:
     """Returns whether a text looks like `kubectl describe pod`, or part of it."""
-    return len(_DESCRIBES.findall(text)) >= 2
+    return len(_DESCRIBES.findall(text)) >= 2 or _ENDED.search(text) is not None
 
 
 def _date(text: str | None) -> datetime | None:

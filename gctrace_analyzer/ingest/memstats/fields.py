@@ -31,6 +31,10 @@ _OWN = {
     "gogc": "gogc_pct",
     "gomemlimit": "gomemlimit_bytes",
     "gcnum": "num_gc",
+    "stackmspaninuse": "mspan_inuse_bytes",
+    "stackmspansys": "mspan_sys_bytes",
+    "stackmcacheinuse": "mcache_inuse_bytes",
+    "stackmcachesys": "mcache_sys_bytes",
 }
 NAMES: dict[str, str] = {}
 """The columns by each spelling of their names, without case, `_`, `-`, blanks and unit."""

@@ -17,15 +17,27 @@ if TYPE_CHECKING:
 
 HINT = (
     r"Alloc|HeapSys|HeapIdle|HeapInuse|HeapReleased|NumGC|runtime stats: |alloc_bytes|"
-    r"NextGC|StackInuse|\bSys\s*[=:]|heap_(?:sys|inuse|idle|alloc)|num_gc|next_gc|total_alloc|"
-    r"alloc_(?:[kmg]i?b)\b"
+    r"NextGC|StackInuse|\bSys\b|heap_(?:sys|inuse|idle|alloc)|num_gc|next_gc|total_alloc|"
+    r"alloc_(?:[kmg]i?b)\b|Mallocs|\bFrees\b|\bLookups\b|HeapObjects|StackSys|MSpan|MCache|"
+    r"BuckHashSys|GCSys|OtherSys|LastGC|PauseTotalNs|NumForcedGC|GCCPUFraction|BySize|DebugGC|"
+    r"(?:heap|stack)-(?:alloc|sys|idle|in-use|released)|stack-m(?:span|cache)-|total-alloc|(?:next|num)-gc|gc-pause-total|"
+    r"\b(?:alloc|sys|mallocs|frees|other-sys|gc-sys): \d"
 )
 
-_PAIR = re.compile(
-    r"(?<![\w.-])\"?(?P<key>[A-Za-z][A-Za-z_]*(?: (?:Alloc|Sys|GC))?)\"?\s*(?:=|:|＝)\s*\"?"
+_VALUE = (
     r"(?P<value>0x[0-9a-f]{1,16}|\d[\d,]{0,40}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,2})?)"
-    r"\s?(?P<unit>(?i:[kmgt](?:i?b(?:ytes)?)?|b(?:ytes)?|[nuµm]?s)(?![\w.]))?(?![\w.]*\w)"
+    r"\s?(?P<unit>(?i:[kmgt](?:i?b(?:ytes)?)?|b(?:ytes)?|[nuµm]?s)(?![\w.]))?"
 )
+_PAIR = re.compile(
+    r"(?<![\w.-])\"?(?P<key>[A-Za-z][A-Za-z_]*+(?:-[a-z]++)*+(?: (?:Alloc|Sys|GC))?)\"?\s*"
+    # go-spew prints the type, gops the condition of the next cycle and the exact size.
+    r"(?:=|:|＝)\s*(?:\(\w{1,10}\) |when heap-alloc >= )?\"?"
+    rf"{_VALUE}(?![\w.]*\w|-\d)(?:\s\((?P<exact>\d{{1,20}}) bytes\))?"
+)
+_ROW = re.compile(rf"^\W*(?P<key>[A-Z]\w{{2,15}})\s+{_VALUE}(?P<exact>)\s*(?:\(|$)")
+"""A name, its value, and perhaps what it means, as in a table."""
+
+_SIGN = re.compile("[=:＝]")
 
 
 def read(messages: Iterable[Message]) -> list[Row]:
@@ -35,6 +47,7 @@ def read(messages: Iterable[Message]) -> list[Row]:
     """
     rows: list[Row] = []
     building: dict[object, Row] = {}
+    by_size: set[object] = set()
     for message in messages:
         if message.text.startswith("{"):
             record = json.from_text(message.text)
@@ -42,14 +55,17 @@ def read(messages: Iterable[Message]) -> list[Row]:
                 rows.append(place(message) | record)
                 continue
         pairs = dict(_cockroach(message.text) or _pairs(message.text))
-        known = {column for column in pairs if column in _FIELDS}
-        if not known:
-            continue
         key = message.identity() | {"line_no": 0, "logged_at": None, "monotonic_s": None}
         stream = tuple(key.values())
         row = building.get(stream)
-        near = row is not None and message.line_no - row["last_line"] <= _NEAR_LINES
-        if row is None or not near or known & row.keys():
+        if _is_of_size(message.text, pairs, by_size, stream):
+            if row is not None:
+                row["last_line"] = message.line_no
+            continue
+        known = {column for column in pairs if column in _FIELDS}
+        if not known:
+            continue
+        if row is None or not _is_near(message, row) or known & row.keys():
             row = place(message) | {"last_line": message.line_no}
             building[stream] = row
             rows.append(row)
@@ -76,8 +92,30 @@ def with_distances(rows: list[Row]) -> list[Row]:
     ]
 
 
-_NEAR_LINES = 8
-"""The most lines between two fields of one dump."""
+_OF_SIZES = {"mallocs", "frees"}
+"""What a dump has once, and in `BySize` once for each size of objects."""
+
+
+def _is_of_size(text: str, pairs: Row, by_size: set[object], stream: object) -> bool:
+    """Returns whether a line is part of `BySize`, one field per line; notes where that is."""
+    if "BySize" in text and not pairs:
+        by_size.add(stream)
+    elif stream in by_size and (not pairs.keys() <= _OF_SIZES or "DebugGC" in text):
+        by_size.remove(stream)
+    return stream in by_size
+
+
+_NEAR_LINES, _NEAR_LINES_OF_ALL = 8, 1000
+"""The most lines between two fields of one dump, and of one with all fields, which has arrays."""
+
+_NEARLY_ALL = 12
+"""So many fields are of a dump with all of them."""
+
+
+def _is_near(message: Message, row: Row) -> bool:
+    fields_of_all = sum(name in _FIELDS for name in row)
+    most = _NEAR_LINES_OF_ALL if fields_of_all >= _NEARLY_ALL else _NEAR_LINES
+    return bool(message.line_no - row["last_line"] <= most)
 
 
 def _is_dump(row: Row) -> bool:
@@ -101,7 +139,7 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
     If sizes are printed in a larger unit, `resolution_bytes` is the unit of the last digit.
     """
     resolution, seen = 1, set[str]()
-    for found in _PAIR.finditer(text):
+    for found in _PAIR.finditer(text) if _SIGN.search(text) else _ROW.finditer(text):
         column, factor = fields.scaled(found["key"])
         if column is None or (factor > 1 and column not in _FIELDS):
             continue
@@ -109,6 +147,8 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
             continue  # BySize repeats the names
         seen.add(column)
         value, unit = found["value"].replace(",", ""), (found["unit"] or "").lower()
+        if found["exact"]:
+            value, unit = found["exact"], "b"
         number, digit = fields.quantity(column, value, unit, factor)
         resolution = max(resolution, digit)
         if number is not None:

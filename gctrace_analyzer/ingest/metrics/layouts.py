@@ -70,12 +70,14 @@ _ANSWER = re.compile(
 _FAILED = re.compile(r'\A\s*\{\s*"status"\s*:\s*"error"')
 _SERIES = re.compile(r'\A[\s\[]*\{\s*"metric"\s*:\s*\{')
 _COMMENT = re.compile(r"^# (?:HELP|TYPE|UNIT) \S+", re.MULTILINE)
-_GO_SAMPLE = re.compile(
-    r"^(?:\w{1,60}_)?go_(?:memstats|gc|info|cpu_classes|memory|sched)\w{0,80}"
+GO_SAMPLE = (
+    r"(?:\w{1,60}_)?go_(?:memstats|gc|info|cpu_classes|memory|sched)\w{0,80}"
     r"(?:\{| =>| [-+]?[0-9.]{1,30}(?:e[-+]?\d+)?(?:\s|\Z))"
-    r'|^\{(?:"go[._]|[^}]{0,2000}?__name__="(?:\w{1,60}_)?go_)',
-    re.MULTILINE,
+    r'|\{(?:"go[._]|[^}]{0,2000}?__name__="(?:\w{1,60}_)?go_)'
 )
+"""How the line of a sample of a Go metric begins."""
+
+_GO_SAMPLE = re.compile(f"^(?:{GO_SAMPLE})", re.MULTILINE)
 _GCTRACE = re.compile(r"^gc #?\d+ @", re.MULTILINE)
 _MOST_LINES = 5
 
@@ -138,7 +140,7 @@ def read(text: str, name: str) -> Metrics:
     Raises:
         UnreadableInputError: it is the answer to a query that failed, or one without data.
     """
-    found = Metrics(layout_of(text[: 1 << 16]) or "exposition")
+    found = Metrics(layout_of(text.lstrip("\n")[: 1 << 16]) or "exposition")
     if found.layout == "go-json":
         numbered = enumerate(text.split("\n"), start=1)
         found.memstats, found.pauses, found.rejected = go_json.read(numbered)

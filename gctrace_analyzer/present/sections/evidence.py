@@ -51,6 +51,7 @@ _KINDS = {
     "yaml": "YAML",
     "csv-export": "CSV",
     "describe": "kubectl describe",
+    "mixed": "several formats",
 }
 _PREVENTABLE = {
     "yes": "GC settings could have prevented it.",
@@ -74,7 +75,7 @@ def format_of(source: SourceFacts) -> str:
     known = sorted(source.wrappers.items(), key=lambda item: -item[1])
     names = list(dict.fromkeys(name for name, _ in known))
     kind = _KINDS.get(source.kind, source.kind)
-    what = names[0] if names else kind
+    what = names[0] if names and source.kind != "mixed" else kind
     return f"{what}, {source.compression}" if source.compression else what
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.ingest.memstats import text as memstats_text
+from gctrace_analyzer.ingest.memstats.fields import OF_GO
 from gctrace_analyzer.testing import read_text
 from tests.helpers.lines import LINES
 from tests.helpers.logs import read_lines
@@ -248,3 +250,87 @@ def test_thousands_separators_and_wide_equal_signs_are_read() -> None:
 def test_a_line_of_cockroachdb_has_all_of_its_sizes(line: str, row: dict[str, int]) -> None:
     (found,) = dumps(line)
     assert {name: value for name, value in found.items() if name.endswith("_bytes")} == row
+
+
+FULL = {
+    "Alloc": 30698342168, "TotalAlloc": 3571647324080, "Sys": 59102877128, "Lookups": 7,
+    "Mallocs": 36810087943, "Frees": 36543839111, "HeapAlloc": 30698342168,
+    "HeapSys": 55796236288, "HeapIdle": 23416643584, "HeapInuse": 32379592704,
+    "HeapReleased": 1767669760, "HeapObjects": 266248832, "StackInuse": 38338560,
+    "StackSys": 38338560, "MSpanInuse": 408217328, "MSpanSys": 783368192,
+    "MCacheInuse": 27776, "MCacheSys": 32768, "BuckHashSys": 61592850, "GCSys": 2324183808,
+    "OtherSys": 99124662, "NextGC": 48695359040, "LastGC": 1588280936483426698,
+    "PauseTotalNs": 110904381, "NumGC": 1313, "NumForcedGC": 2,
+}  # fmt: skip
+"""Every number of `runtime.MemStats`, in its order."""
+
+
+def full_row() -> dict[str, int]:
+    found = read_text(json.dumps(FULL)).memstats.row(0, named=True)
+    return {name: found[name] for name in sorted(set(found) & OF_GO)}
+
+
+def by_fields(form: str, arrays: tuple[str, ...], order: list[str]) -> str:
+    """Returns a dump with a field in each line, and the arrays where the runtime has them."""
+    lines = ["memory:"]
+    for name in order:
+        lines.append(form.format(name, FULL[name]))
+        if name == "PauseTotalNs":
+            lines += ["PauseNs: [256]uint64{", *arrays[:1] * 256, "},"]
+        elif name == order[0]:
+            lines += ["BySize: [", *arrays[1:] * 61, "],", "DebugGC: false"]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("order", [list(FULL), sorted(FULL)], ids=["of Go", "sorted"])
+@pytest.mark.parametrize("form", ["{}: {}", "\t{} = {}", "  {}: (uint64) {},", "  {}:  {:#x},"])
+def test_a_dump_of_all_fields_one_in_each_line_is_one_dump(form: str, order: list[str]) -> None:
+    arrays = ("  358357,", "  {Size: 16", "   Mallocs: 5", "   Frees: 4},")
+    text = by_fields(form, arrays, order)
+    for run in (read_text(text), read_text(f"{LINES['gc18']}\n{text}\n{LINES['gc18']}\n")):
+        assert len(run.memstats) == 1
+        assert run.memstats.select(full_row().keys()).row(0, named=True) == full_row()
+
+
+def test_what_gops_prints_is_read_with_exact_sizes() -> None:
+    text = """\
+alloc: 22.89MB (24005552 bytes)
+total-alloc: 1.49GB (1602895000 bytes)
+sys: 75.02MB (78660608 bytes)
+lookups: 0
+mallocs: 23141725
+frees: 22895477
+heap-alloc: 22.89MB (24005552 bytes)
+heap-sys: 63.00MB (66060288 bytes)
+heap-in-use: 28.29MB (29663232 bytes)
+heap-objects: 246248
+stack-in-use: 1.00MB (1048576 bytes)
+stack-mspan-inuse: 500.44KB (512448 bytes)
+next-gc: when heap-alloc >= 24.58MB (25776064 bytes)
+last-gc: 2020-11-30 16:35:46.766977147 -0500 EST
+gc-pause-total: 10.939682ms
+gc-pause: 228800
+num-gc: 140
+enable-gc: true
+"""
+    [row] = read_text(text).memstats.to_dicts()
+    del row["source"], row["line_no"], row["process"]
+    assert {name: row[name] for name in row if row[name] is not None} == {
+        "alloc_bytes": 24005552, "total_alloc_bytes": 1602895000, "sys_bytes": 78660608,
+        "mallocs": 23141725, "frees": 22895477, "heap_alloc_bytes": 24005552,
+        "heap_sys_bytes": 66060288, "heap_inuse_bytes": 29663232,
+        "stack_inuse_bytes": 1048576, "mspan_inuse_bytes": 512448,
+        "next_gc_bytes": 25776064, "pause_total_ns": 10939682, "num_gc": 140,
+    }  # fmt: skip
+
+
+def test_a_table_of_names_values_and_meanings_is_a_dump() -> None:
+    [row] = dumps(
+        "    - Alloc       80KB   (allocated and still in use)   ",
+        "    - Mallocs     15967  (number of mallocs)",
+        "    - HeapSys     880KB  (obtained from system)",
+        "    - HeapReleased  0B     (released to the OS)",
+    )
+    names = ("alloc_bytes", "mallocs", "heap_sys_bytes", "heap_released_bytes")
+    assert [row[name] for name in names] == [81920, 15967, 901120, 0]
+    assert row["resolution_bytes"] == 1024

@@ -1,0 +1,192 @@
+"""Finds documents in a text with several: what someone pasted, or the output of some commands.
+
+Documents are JSON, YAML, `kubectl describe`, heap profiles and pages of metrics. All other lines
+are read as a log.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from itertools import accumulate, islice, takewhile
+from typing import TYPE_CHECKING, NamedTuple
+
+from gctrace_analyzer.ingest import json_values
+from gctrace_analyzer.ingest.evidence import dispatch, kubernetes, yaml_documents
+from gctrace_analyzer.ingest.gctrace.patterns import RUNTIME
+from gctrace_analyzer.ingest.metrics import layouts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+MOST_BYTES = 6 << 20
+"""Longer inputs are of one kind: nobody pastes as much."""
+
+_DOCUMENTS = (
+    r"(?P<json>[\[{][ \t]*(?:\{[ \t]*)?$|\[\{\"|\{\"(?:memstats|cmdline|kind|apiVersion|Id)\")"
+    r"|(?P<fragment>\"[A-Za-z]\w*\"[ \t]*:[ \t])"
+    rf"|(?P<yaml>(?:- )?(?:{yaml_documents.FIRST})[ \t]*$)"
+    r"|(?P<describe>Name:[ \t]+\S|(?:Init )?Containers:[ \t]*$|(?:Last )?State:[ \t]|"
+    r"Restart Count:[ \t])"
+    r"|(?P<pprof>heap profile: |# runtime\.MemStats[ \t]*$)"
+)
+_METRICS = rf"(?P<metrics># (?:HELP|TYPE|UNIT) \S+|{layouts.GO_SAMPLE})"
+_START = re.compile(
+    rf"^(?P<quote>[ \t]*+(?:>[ \t]?+)*+)[ \t]*+(?:{_DOCUMENTS}|{_METRICS})", re.MULTILINE
+)
+"""The first line of a document."""
+
+_LINES = {
+    "fragment": r"[ \t]*+(?:\"[^\"]*\"[ \t]*[:,]?|[\]\[{}]|-?\d|true|false|null)",
+    "yaml": r"[ \t]|#|---|- |[a-z][\w./-]*+:(?:[ \t]|$)",
+    "describe": r"[ \t]|$|[A-Z][\w .()/-]*+:(?:[ \t]|$)",
+    "pprof": r"[ \t]*+(?:#|$|\d++: \d++ \[|heap profile: )",
+    "metrics": r"[ \t]*+(?:#|$|[\w:.]*+(?:\{.*\})?[ \t]++[-+]?(?:\d|\.\d|Inf|NaN)\S*+"
+    r"(?:[ \t]++-?\d\S*+)?+[ \t]*+(?:#.*)?$)",
+}
+"""What the lines of a document begin with, or are."""
+
+_BELONGS = {kind: re.compile(f"^(?:{line})") for kind, line in _LINES.items()}
+
+_FOREIGN = {
+    "json": re.compile(r"^[^\s{}\[\]\",\d\-tfn]", re.MULTILINE),
+    **{
+        kind: re.compile(f"^(?!{_LINES[kind]}|$)", re.MULTILINE)
+        for kind in ("yaml", "describe", "pprof")
+    },
+    # Whatever else is between the pages of metrics is read with them, such as their times.
+    "metrics": re.compile(
+        rf"^gc #?\d+ @|[Kk]illed process|oom-kill|invoked oom|out of memory|^(?:{_DOCUMENTS})",
+        re.MULTILINE,
+    ),
+}
+"""Shows that a text that begins like a document of this kind is not only that."""
+
+_OPENING, _CLOSING = re.compile(r"[\[{]"), re.compile(r"[\]}]")
+
+_LEFT_ALIGNED = ("pprof", "metrics")
+"""Documents whose lines are never indented, except where someone quoted them."""
+
+_WORDS = (b"OOMKilled", b'"PauseTotalNs"', b"go_memstats_alloc_bytes", b"runtime.MemStats")
+"""Every document that is looked for in a log contains one of these; few, as each takes time."""
+
+_OF_LOG = re.compile(f"{RUNTIME}|{dispatch.HINT}")
+
+_MOST_FAILURES = 100
+"""So many lines that seemed to begin JSON and did not end the search for it."""
+
+
+class Section(NamedTuple):
+    """The documents of one kind (`sniff.KINDS`): their lines, counted from 0, and their text.
+
+    Other lines are empty, so that a reader finds the line numbers of the whole. Quotes (`> `) are
+    removed.
+    """
+
+    kind: str
+    lines: frozenset[int]
+    text: str
+
+
+def is_mixed(kind: str, text: str) -> bool:
+    """Returns whether a text that begins like one of a kind may have parts of other kinds."""
+    if kind not in _FOREIGN or len(text) > MOST_BYTES:
+        return False
+    if kind == "metrics" and layouts.layout_of(text[: 1 << 16]) != "exposition":
+        return False
+    return _FOREIGN[kind].search(text) is not None
+
+
+def may_be_in(log: bytes) -> bool:
+    """Returns whether there may be documents in a log; a quick look."""
+    return len(log) <= MOST_BYTES and any(word in log for word in _WORDS)
+
+
+def has_log(text: str) -> bool:
+    """Returns whether a text has a line that is read from logs."""
+    return _OF_LOG.search(text) is not None
+
+
+def without(text: str, sections: Sequence[Section]) -> str:
+    """Returns a text in which the lines of the sections are empty."""
+    taken = frozenset[int]().union(*(section.lines for section in sections))
+    lines = text.split("\n")
+    return "\n".join("" if at in taken else line for at, line in enumerate(lines))
+
+
+def sections_of(text: str) -> list[Section]:
+    """Returns what may be documents; the reader of its kind decides about each.
+
+    Each YAML document is a section of its own, and all of another kind are one.
+    """
+    lines = text.split("\n")
+    found: dict[tuple[str, int | None], dict[int, str]] = {}
+    for kind, begin, own in _documents(text, lines):
+        name = "json" if kind == "fragment" else kind
+        key = (name, begin if kind in ("yaml", "fragment") else None)
+        found.setdefault(key, {}).update(enumerate(own, start=begin))
+    return [
+        Section(kind, frozenset(own), _placed(own, len(lines)))
+        for (kind, _), own in found.items()
+    ]
+
+
+def _placed(own: dict[int, str], total: int) -> str:
+    """Returns lines at their places. That of the last line is the end of the text."""
+    last = max(own)
+    text = "\n".join(own.get(at, "") for at in range(last + 1))
+    return text if last == total - 1 else f"{text}\n"
+
+
+def _documents(text: str, lines: list[str]) -> Iterator[tuple[str, int, list[str]]]:
+    """Yields kind, first line and lines of what may be a document, without quotes."""
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    at = failures = 0
+    while at < len(text) and (found := _START.search(text, at)):
+        kind, begin = str(found.lastgroup), bisect_right(starts, found.start()) - 1
+        at = starts[begin + 1]
+        following: Iterator[str] = islice(lines, begin, None)
+        offset = found.start(kind)
+        if ">" in (quote := found["quote"].rstrip()):
+            unquoted = list(_unquoted(following, quote))
+            text_of_json, offset, following = "\n".join(unquoted), 0, iter(unquoted)
+        else:
+            text_of_json = text
+        if kind != "json":
+            own = _belonging(kind, following)
+        elif failures < _MOST_FAILURES:
+            own = list(islice(following, _lines_of_json(text_of_json, offset)))
+            failures += not own
+        else:
+            own = []
+        if kind == "describe" and not kubernetes.is_described("\n".join(own)):
+            continue
+        if own:
+            at = starts[begin + len(own)]
+            yield kind, begin, own
+
+
+def _unquoted(lines: Iterable[str], quote: str) -> Iterator[str]:
+    """Yields lines without a quote, up to the first that has none."""
+    for line in takewhile(lambda line: line.startswith(quote), lines):
+        yield line[len(quote) :].removeprefix(" ")
+
+
+def _lines_of_json(text: str, at: int) -> int:
+    """Returns how many lines the JSON value takes that begins there; 0 if there is none."""
+    try:
+        _, end = json_values.raw_decode(text, at)
+    except ValueError:
+        return 0
+    return text.count("\n", at, end) + 1
+
+
+def _belonging(kind: str, lines: Iterable[str]) -> list[str]:
+    """Returns the lines that belong to the document of this kind that begins with the first."""
+    own = list(takewhile(_BELONGS[kind].match, lines))
+    if kind == "fragment":
+        # The braces around it may be left out, but none that close it.
+        change = (len(_OPENING.findall(line)) - len(_CLOSING.findall(line)) for line in own)
+        inside = takewhile(lambda depth: depth >= 0, accumulate(change))
+        return own[: sum(1 for _ in inside)]
+    return [line.lstrip() for line in own] if kind in _LEFT_ALIGNED else own

@@ -1,0 +1,187 @@
+"""Documents and log lines in one input: what someone pasted, or the output of some commands."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import random
+import textwrap
+
+import polars as pl
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.ingest import sections
+from gctrace_analyzer.schema import LOG_TABLES
+from tests.conftest import CORPUS, SAMPLES
+from tests.helpers.logs import KILL
+
+INPUTS = CORPUS / "inputs"
+
+DESCRIBED = """\
+Name:             api-7d9f
+Namespace:        shop
+Containers:
+  api:
+    Container ID:  containerd://5f0c
+    State:          Running
+      Started:      Tue, 03 Feb 2026 10:00:02 +0000
+    Last State:     Terminated
+      Reason:       OOMKilled
+      Exit Code:    137
+      Started:      Tue, 03 Feb 2026 09:00:00 +0000
+      Finished:     Tue, 03 Feb 2026 10:00:00 +0000
+    Restart Count:  4
+    Limits:
+      memory:  512Mi
+Conditions:
+  Type    Status
+  Ready   True
+"""
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: api-7d9f
+status:
+  containerStatuses:
+  - name: api
+    restartCount: 4
+    lastState:
+      terminated:
+        exitCode: 137
+        reason: OOMKilled
+        finishedAt: "2026-02-03T10:00:00Z"
+"""
+
+PROFILE = """\
+heap profile: 1: 5 [2: 10] @ heap/1048576
+1: 5 [2: 10] @ 0x462075 0x461c77
+#\t0x462074\tmain.work+0x294\t/src/main.go:12
+
+# runtime.MemStats
+# Alloc = 8758852
+# TotalAlloc = 1848041491
+# Sys = 14328104
+# HeapAlloc = 8758852
+# HeapSys = 10863247
+# HeapIdle = 2044559
+# HeapInuse = 8818688
+# NextGC = 16668603
+# NumGC = 412
+"""
+
+EXPVAR = """\
+{
+"cmdline": ["./api"],
+"memstats": {"Alloc": 100528888, "TotalAlloc": 25294914672, "Sys": 378910968,
+"HeapAlloc": 100528888, "HeapSys": 331874304, "HeapIdle": 151117824, "HeapInuse": 180756480,
+"NextGC": 190323504, "PauseTotalNs": 75400404, "NumGC": 328}
+}
+"""
+
+PIECES = {
+    "log": (SAMPLES / "steady-go1.26.log").read_text(),
+    "kill": f"Feb 03 10:00:01 node kernel: {KILL.format(pid=7, comm='api', kb=5000)}\n",
+    "inspect": (INPUTS / "container_state" / "inspect-full.json").read_text(),
+    "describe": DESCRIBED,
+    "yaml": POD,
+    "profile": PROFILE,
+    "expvar": EXPVAR,
+    "metrics": (INPUTS / "memstats" / "prometheus-exposition.txt").read_text(),
+}
+PIECES = {name: f"{text.rstrip()}\n" for name, text in PIECES.items()}
+ROWS = ("cycles", "memstats", "oom_kills", "container_states")
+
+
+def read(text: str) -> gca.Run:
+    return gca.read(io.StringIO(text))
+
+
+def rows(run: gca.Run) -> dict[str, list[int]]:
+    """Returns the lines of what was read, by table."""
+    return {name: sorted(run.table(name)["line_no"]) for name in ROWS}
+
+
+def expected(*names: str, between: int = 0) -> dict[str, list[int]]:
+    """Returns the lines of pieces that follow each other, with some lines before each."""
+    found: dict[str, list[int]] = {name: [] for name in ROWS}
+    begin = 0
+    for name in names:
+        begin += between
+        for table, lines in rows(read(PIECES[name])).items():
+            found[table] += [begin + line for line in lines]
+        begin += PIECES[name].count("\n")
+    return found
+
+
+@pytest.mark.parametrize("names", [*itertools.permutations(PIECES, 2)], ids="-".join)
+def test_two_pieces_in_one_input_are_both_read(names: tuple[str, str]) -> None:
+    assert rows(read("".join(PIECES[name] for name in names))) == expected(*names)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_pieces_after_prompts_are_read_in_any_order(seed: int) -> None:
+    names = random.Random(seed).sample(list(PIECES), len(PIECES))
+    text = "".join(f"\n$ show {name}\n{PIECES[name]}" for name in names)
+    assert rows(read(text)) == expected(*names, between=2)
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_a_document_in_prose_is_read(name: str) -> None:
+    text = f"It was killed again last night, see below.\n```\n{PIECES[name]}```\nAny ideas?\n"
+    assert rows(read(text)) == expected(name, between=2)
+
+
+@pytest.mark.parametrize("name", sorted({*PIECES} - {"log", "kill"}))
+@pytest.mark.parametrize("prefix", ["    ", "> ", "> > "])
+def test_a_document_that_is_quoted_or_indented_is_read(name: str, prefix: str) -> None:
+    quoted = textwrap.indent(PIECES[name], prefix, lambda line: bool(line.strip()))
+    text = f"The output:\n{quoted}\nAny ideas?\n"
+    if prefix != "    ":
+        # Mail programs and Markdown quote empty lines too.
+        text = text.replace("\n\n", f"\n{prefix.rstrip()}\n", quoted.count("\n\n"))
+    assert rows(read(text)) == expected(name, between=1)
+
+
+def test_a_part_of_json_between_other_lines_is_read() -> None:
+    whole = '"State": {"Status": "exited", "OOMKilled": true,\n"ExitCode": 137},\n"Id": "ab"\n'
+    run = read(f"docker says:\n{whole}\n{PIECES['log']}")
+    assert run.table("container_states")["oom_killed"].to_list() == [True]
+    assert len(run.cycles) == len(read(PIECES["log"]).cycles)
+
+
+def test_an_input_of_several_formats_says_so() -> None:
+    text = str(read(PIECES["describe"] + PIECES["log"]).summary())
+    assert "several formats: " in text
+    assert "1 container state" in text
+
+
+def test_text_that_is_no_document_stays_a_log() -> None:
+    # Braces around what is no JSON, and JSON that says nothing about memory
+    odd = 'OOMKilled\n{\n  gc is fine\n}\n{\n  "level": "info"\n}\nState:   Running\n'
+    run = read(odd + PIECES["log"])
+    alone = read(PIECES["log"])
+    assert run.cycles.drop("line_no", "source").equals(alone.cycles.drop("line_no", "source"))
+    assert [len(run.table(name)) for name in LOG_TABLES] == [
+        len(alone.table(name)) for name in LOG_TABLES
+    ]
+
+
+def test_a_kind_that_is_given_is_not_looked_for() -> None:
+    text = PIECES["describe"] + PIECES["log"]
+    assert len(gca.read(io.StringIO(text), kind="log").cycles)
+    assert not len(gca.read(io.StringIO(text), kind="log").table("container_states"))
+
+
+def test_many_braces_take_no_time() -> None:
+    text = "OOMKilled\n" + "{\n" * 100_000
+    assert not sections.sections_of(text)
+
+
+def test_dumps_of_several_formats_are_in_the_order_of_their_lines() -> None:
+    run = read(PIECES["profile"] + PIECES["expvar"] + PIECES["profile"])
+    assert run.table("memstats")["num_gc"].to_list() == [412, 328, 412]
+    assert run.table("memstats")["line_no"].is_sorted()
+    assert run.table("memstats").schema["num_gc"] == pl.Int64
