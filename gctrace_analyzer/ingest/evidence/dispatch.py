@@ -55,9 +55,11 @@ COARSE = (
 """A faster, less exact search than `HINT`, for logs that are mostly gctrace."""
 
 _OUT_OF_MEMORY = re.compile(
-    r"^(?P<fatal>fatal error: )?(?:runtime: )?(?:out of memory|cannot allocate memory)"
+    # Whatever precedes it is a prefix of a log.
+    r"(?<![\w.])(?:(?P<fatal>fatal error: )(?:runtime: )?|runtime: )"
+    r"(?:out of memory|cannot allocate memory)"
     r"(?:: cannot allocate (?P<requested>\d{1,30})-byte block "
-    r"\((?P<in_use>\d{1,30}) in use\))?\s*$"
+    r"\((?P<in_use>\d{1,30}) in use\))?[\s\"'`]*$"
 )
 
 
@@ -78,8 +80,8 @@ def read(messages: Sequence[Message]) -> Rows:
 def _fatal(messages: Sequence[Message]) -> list[Row]:
     rows: list[Row] = []
     for message in messages:
-        found = _OUT_OF_MEMORY.match(message.text)
-        if not found or not (found["fatal"] or message.text.startswith("runtime: ")):
+        found = _OUT_OF_MEMORY.search(message.text)
+        if not found:
             continue
         if (
             found["fatal"]

@@ -15,9 +15,14 @@ from functools import cached_property
 from gctrace_analyzer.ingest.gctrace.patterns import HEADS, MODERN_HEAD
 
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
-_SHORT = r"[A-Za-zÀ-ÿ]{3,4}\.? +\d{1,2} (?:\d{4} )?\d\d:\d\d:\d\d(?:[.,]\d+)?"
+LETTER = "[A-Za-zÀ-ɏЀ-ӿ]"
+"""A letter of the languages that write months and weekdays with an alphabet."""
+MONTH = rf"(?:{LETTER}{{3,6}}|\d{{1,2}}[月월])"
+WEEKDAY = rf"(?:{LETTER}{{2,4}}|[一-鿿가-힣])\.?"
+"""Names of months and weekdays as the C library abbreviates them."""
+_SHORT = rf"{MONTH}\.? +\d{{1,2}} (?:\d{{4}} )?\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _FULL = (
-    r"[A-Za-zÀ-ÿ]{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? (?:[A-Z]{2,5}|"
+    rf"{WEEKDAY} \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? (?:[A-Z]{{2,5}}|"
     r"[+-]\d\d(?::?\d\d)?)"
 )
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
@@ -56,6 +61,14 @@ _ANY_CONTAINER = r"(?P<container>[a-z0-9][a-z0-9-]*)"
 # No name that begins with `in`, to exclude `kube-proxy invoked oom-killer`, and not the `gc` of
 # a record that directly follows the name of a pod.
 _CONTAINER = r"(?P<container>(?:[a-fhj-z0-9]|i[a-mo-z0-9]|g[abd-z0-9-]|gc[a-z0-9-])[a-z0-9-]*)"
+_NO_NAME = (
+    r"fatal error:|runtime:|panic:|(?:memory|memory\+swap|swap|kmem): usage|oom-kill:|Mem-Info:|"
+    r"CPU: \d|CPU \d+:|"
+    r"\w*(?:Alloc|Sys|Idle|Inuse|Released|Objects|NextGC|NumGC|LastGC): *\d|"
+    r"(?:Mallocs|Frees|Lookups|PauseTotalNs|NumForcedGC|GCCPUFraction): *\d|"
+    r"(?:alloc|sys|mallocs|frees|lookups|(?:total|heap|stack|other|gc|next|num)-[a-z-]+): \d"
+)
+"""How messages begin that look like the name of a program and a colon."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +80,14 @@ class Wrapper:
         pattern: describes the text before the message.
         message: describes how the message must begin, for a prefix that could be any text. Such
             a format is used only where most records have it.
+        before_name: describes the text before the names of host and program, for a prefix that
+            ends with them. What is no name, but the begin of a message (`NO_NAME`), is not cut.
     """
 
     name: str
     pattern: str
     message: str = ""
+    before_name: str = ""
 
     @cached_property
     def regex(self) -> str:
@@ -82,6 +98,21 @@ class Wrapper:
     def cutting(self) -> str:
         """The same with the prefix as the group `wrapping`."""
         return f"^(?P<wrapping>{ascii_only(self.pattern)}){ascii_only(self.message)}"
+
+    @cached_property
+    def unless(self) -> str:
+        """A regular expression for Polars; a line that matches it has not this prefix."""
+        return f"^(?:{ascii_only(self.before_name)}(?:\\S+ )?(?:{_NO_NAME}))"
+
+    @cached_property
+    def _compiled_unless(self) -> re.Pattern[str]:
+        return re.compile(self.unless)
+
+    def matches(self, text: str) -> bool:
+        """Returns whether a line has this prefix."""
+        if not self.compiled.match(text):
+            return False
+        return not (self.before_name and self._compiled_unless.match(text))
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
@@ -139,7 +170,11 @@ WRAPPERS = (
         r"(?P<ident>[^\t]*)\t",
     ),
     Wrapper("aws logs", r"EVENTS\t(?P<epoch_s>\d{13})\t"),
-    Wrapper("journalctl -o short-full", rf"(?P<at>{_FULL}) {_HOST} {_IDENT}"),
+    Wrapper(
+        "journalctl -o short-full",
+        rf"(?P<at>{_FULL}) {_HOST} {_IDENT}",
+        before_name=f"{_FULL} ",
+    ),
     Wrapper("Heroku", rf"(?P<at>{_ISO}) (?P<stream>app|heroku)\[(?P<container>[\w.-]+)\]: "),
     Wrapper("logcli", rf"(?P<at>{_ISO})\s+\{{(?P<labels>[^{{}}=]*=[^{{}}]*)\}}\s+"),
     Wrapper(
@@ -149,11 +184,17 @@ WRAPPERS = (
         "fluentd",
         r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? [+-]\d{4}) (?P<ident>[\w.*-]+): ",
     ),
-    Wrapper("journalctl -o short-iso", rf"{_PRI}(?P<at>{_ISO}) {_HOST} {_IDENT}"),
+    Wrapper(
+        "journalctl -o short-iso",
+        rf"{_PRI}(?P<at>{_ISO}) {_HOST} {_IDENT}",
+        before_name=f"{_PRI}{_ISO} ",
+    ),
     # Before syslog, which would read PM as the name of the host.
     Wrapper("timestamp", rf"\[?(?P<at>{_HALF_DAY})\]?[ \t]+"),
-    Wrapper("syslog", rf"{_PRI}(?P<at>{_SHORT}) {_HOST} {_IDENT}"),
-    Wrapper("syslog", rf"{_PRI}(?P<at>{_SHORT}) {_IDENT}"),
+    Wrapper(
+        "syslog", rf"{_PRI}(?P<at>{_SHORT}) {_HOST} {_IDENT}", before_name=f"{_PRI}{_SHORT} "
+    ),
+    Wrapper("syslog", rf"{_PRI}(?P<at>{_SHORT}) {_IDENT}", before_name=f"{_PRI}{_SHORT} "),
     Wrapper(
         "journalctl -o short-unix", rf"(?P<epoch_s>\d{{9,10}}\.\d{{3,6}}) {_HOST} {_IDENT}"
     ),
@@ -172,13 +213,13 @@ WRAPPERS = (
     ),
     Wrapper(
         "dmesg -T",
-        r"\[(?P<at>\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})(?: *<[ \d.]*>)?\]"
+        rf"\[(?P<at>{WEEKDAY} {MONTH}\.? +\d+ \d\d:\d\d:\d\d \d{{4}})(?: *<[ \d.]*>)?\]"
         rf"{_CALLER} ",
     ),
     # No machine runs for 30 years, so that these are seconds since 1970.
     Wrapper("timestamp", r"\[(?P<epoch_s>1\d{9}\.\d{1,9})\](?:[ \t]+|: )"),
     Wrapper("dmesg", rf"{_PRI}{_PRINTK}"),
-    Wrapper("dmesg -H", rf"{_PRI}\[(?: *[+<] *\d+\.\d+>?|[A-Za-zÀ-ÿ]{{3}} ?\d+ \d\d:\d\d)\] "),
+    Wrapper("dmesg -H", rf"{_PRI}\[(?: *[+<] *\d+\.\d+>?|{MONTH} ?\d+ \d\d:\d\d)\] "),
     Wrapper(
         "docker service logs",
         r"(?P<container>[A-Za-z0-9][\w.-]*\.\d+\.[a-z0-9]{10,25})@(?P<host>[\w.-]+) +\| ?",

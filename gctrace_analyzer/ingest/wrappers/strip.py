@@ -111,6 +111,8 @@ def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFram
         rest = pl.concat([rest.filter(~json), others])
     for wrapper in _wrappers_of(rest):
         fits = rest["text"].str.contains(wrapper.regex)
+        if wrapper.before_name and fits.any():
+            fits &= ~rest["text"].str.contains(wrapper.unless)
         if not fits.any():
             continue
         matching, rest = (
@@ -133,7 +135,7 @@ def _wrappers_of(lines: pl.DataFrame) -> list[Wrapper]:
     records = sum(_ANY_RECORD.search(text) is not None for text in sample)
     found = []
     for wrapper in WRAPPERS:
-        left = [text for text in sample if not wrapper.compiled.match(text)]
+        left = [text for text in sample if not wrapper.matches(text)]
         fits = len(sample) - len(left)
         if fits and not (wrapper.message and 2 * fits < records):
             found.append(wrapper)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.ingest import numbers
-from gctrace_analyzer.ingest.wrappers.formats import ascii_only
+from gctrace_analyzer.ingest.wrappers.formats import MONTH, WEEKDAY, ascii_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,14 +31,23 @@ TIMESTAMP_COLUMNS = {
 _MONTHS_IN_YEAR = 12
 YEARLESS_YEAR = 2000
 
+_NAMES_OF_MONTHS = (
+    "jan jän janv ene gen sty sij січ янв ian oca led",
+    "feb fev fév févr febr lut úno vel лют фев şub",
+    "mar mär mars mrz mrt márc bře ožu бер",
+    "apr abr avr avri avril ápr kwi dub tra кві апр nis",
+    "may mai maj mag mei máj kvě svi тра май мая",
+    "jun juin giu jún cze čen чер июн haz iun",
+    "jul juil lug júl lip čec лип июл tem iul",
+    "aug ago août aoû sie srp kol сер авг ağu",
+    "sep set sept szept wrz zář ruj вер сен сент eyl",
+    "oct okt out ott paź říj жов окт eki",
+    "nov lis stu лис ноя нояб kas noi",
+    "dec dic dez déc gru pro грд гру дек ara",
+)
 _MONTHS = {
-    "jan": 1, "ene": 1, "gen": 1, "janv": 1, "feb": 2, "fev": 2, "fév": 2, "févr": 2,
-    "mar": 3, "mär": 3, "mrz": 3, "mrt": 3, "mars": 3, "apr": 4, "abr": 4, "avr": 4, "avri": 4,
-    "may": 5, "mai": 5, "maj": 5, "mag": 5, "mei": 5, "jun": 6, "juin": 6, "giu": 6, "jul": 7,
-    "juil": 7, "lug": 7, "aug": 8, "ago": 8, "août": 8, "aoû": 8, "sep": 9, "set": 9,
-    "sept": 9, "oct": 10, "okt": 10, "out": 10, "ott": 10, "nov": 11, "dec": 12, "dic": 12,
-    "dez": 12, "déc": 12,
-}  # fmt: skip
+    name: number for number, names in enumerate(_NAMES_OF_MONTHS, 1) for name in names.split()
+}
 """Month names as the C library abbreviates them in common languages."""
 
 _FORMS: tuple[tuple[str, Callable[[pl.DataFrame], dict[str, pl.Expr]]], ...]
@@ -163,10 +172,11 @@ def _offset_minutes(zone: str) -> int | None:
 
 
 def _named(groups: pl.DataFrame) -> dict[str, pl.Expr]:
-    month = (
-        pl.col("month")
-        .str.to_lowercase()
-        .replace_strict(_MONTHS, default=None, return_dtype=pl.Int64)
+    name = pl.col("month").str.to_lowercase()
+    month = pl.coalesce(
+        name.replace_strict(_MONTHS, default=None, return_dtype=pl.Int64),
+        # Chinese, Japanese and Korean: 5月, 5월.
+        name.str.extract("^([0-9]{1,2})[月월]$").cast(pl.Int64),
     )
     year = pl.col("year") if "year" in groups.columns else pl.lit(None, pl.String)
     date = pl.concat_str(
@@ -273,17 +283,17 @@ _FORMS = tuple(
     for pattern, columns in (
         # Go's time.Time prints offset, abbreviation and its monotonic clock.
         (
-            rf"^\"?(?:[A-Za-zÀ-ÿ]{{3}} )?(?P<date>\d{{4}}-\d\d-\d\d)[T ]{_TIME}{_ZONE}"
+            rf"^\"?(?:{WEEKDAY} )?(?P<date>\d{{4}}-\d\d-\d\d)[T ]{_TIME}{_ZONE}"
             r"(?: [A-Z]{2,5}| [+-]\d\d(?:\d\d)?)?(?: m=[+-][\d.]+)?\"?$",
             _iso,
         ),
         (
-            rf"^(?:[A-Za-zÀ-ÿ]{{3}} )?(?P<month>[A-Za-zÀ-ÿ]{{3,4}})\.? +(?P<day>\d{{1,2}}) "
+            rf"^(?:{WEEKDAY} )?(?P<month>{MONTH})\.? +(?P<day>\d{{1,2}}) "
             rf"(?:(?P<year>\d{{4}}) )?{_TIME}$",
             _named,
         ),
         (
-            rf"^[A-Za-zÀ-ÿ]{{3}} (?P<month>[A-Za-zÀ-ÿ]{{3}}) +(?P<day>\d{{1,2}}) {_TIME} "
+            rf"^{WEEKDAY} (?P<month>{MONTH})\.? +(?P<day>\d{{1,2}}) {_TIME} "
             rf"(?:(?P<zone>[A-Z]{{2,5}}|[+-]\d\d(?:\d\d)?) )?(?P<year>\d{{4}})$",
             _named,
         ),

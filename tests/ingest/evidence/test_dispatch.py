@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from gctrace_analyzer.ingest.evidence import dispatch
 from gctrace_analyzer.ingest.evidence.message import Message
-from tests.helpers.logs import read_lines
+from gctrace_analyzer.testing import read_text
+from tests.helpers.logs import KILL, read_lines, records
+from tests.helpers.wrappers import PREFIXES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
+
+    import gctrace_analyzer as gca
 
 
 def test_every_wording_of_gos_out_of_memory_is_found(tmp_path: Path) -> None:
@@ -33,3 +40,58 @@ def test_the_two_lines_of_gos_out_of_memory_are_one_death() -> None:
     ]
     (row,) = dispatch.read([Message(n, t) for n, t in enumerate(texts, 1)])["runtime_fatal"]
     assert (row["requested_bytes"], row["in_use_bytes"]) == (4194304, 66977792)
+
+
+FATAL = (
+    "runtime: out of memory: cannot allocate 597164032-byte block (3379036160 in use)",
+    "fatal error: out of memory",
+    "",
+    "goroutine 1 [running]:",
+)
+KERNEL = (
+    "api invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
+    "CPU: 4 PID: 19289 Comm: api Not tainted 5.8.0-1031-oracle #32~20.04.2-Ubuntu",
+    "memory: usage 524288kB, limit 524288kB, failcnt 9",
+    "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,"
+    "oom_memcg=/a,task_memcg=/a,task=api,pid=19289,uid=0",
+    f"{KILL.format(pid=19289, comm='api', kb=500084)}",
+)
+
+
+def behind(prefix: str, lines: Iterable[str]) -> gca.Run:
+    text = "".join(f"{prefix.format(s=n)}{line}\n" for n, line in enumerate(lines, 10))
+    return read_text(text)
+
+
+@pytest.mark.parametrize("name", PREFIXES)
+def test_what_is_not_gctrace_is_found_behind_every_prefix(name: str) -> None:
+    prefix = PREFIXES[name]
+    fatal = behind(prefix, FATAL).runtime_fatal
+    assert fatal["requested_bytes"].to_list() == [597164032]
+    short = behind(prefix, ["fatal error: runtime: out of memory", "", "runtime stack:"])
+    assert len(short.runtime_fatal) == 1
+    kill = behind(prefix, KERNEL).oom_kills
+    assert kill.select("pid", "comm", "limit_bytes").rows() == [(19289, "api", 512 << 20)]
+    dump = behind(prefix, ["Alloc = 928 MiB\tTotalAlloc = 4588 MiB\tNumGC = 13"]).memstats
+    assert dump["num_gc"].to_list() == [13]
+
+
+@pytest.mark.parametrize("name", sorted({*PREFIXES} - {"Jenkins", "ts -i", "diff", "cat -n"}))
+def test_the_death_of_a_program_is_found_next_to_its_cycles(name: str) -> None:
+    run = behind(PREFIXES[name], [*records(12), *FATAL])
+    assert len(run.cycles) == 12
+    assert len(run.runtime_fatal) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the application is out of memory",
+        "cannot allocate memory",
+        "a fatal error: out of memory was seen",
+        "my.runtime: out of memory",
+    ],
+)
+def test_what_programs_say_of_memory_is_no_death_of_the_runtime(text: str) -> None:
+    rows = dispatch.read([Message(1, text)])
+    assert not rows["runtime_fatal"]

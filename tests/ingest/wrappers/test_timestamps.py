@@ -142,7 +142,12 @@ IN_2000 = datetime(2000, 2, 3, 10)
 FORMS = [
     ("Tue 2026-02-03 05:00:00 EST", AT_10 - timedelta(hours=5), "EST", False),
     ("Tue 2026-02-03 10:00:00 UTC", AT_10, "UTC", False),
-    ("Di 2026-02-03 10:00:00 +02", None, None, None),
+    ("Di 2026-02-03 10:00:00 +02", AT_10 - timedelta(hours=2), "UTC", False),
+    ("二 2月  3 10:00:00 2026", AT_10, None, False),
+    ("2月  3 10:00:00", AT_10.replace(year=2000), None, True),
+    ("févr. 03 10:00:00", AT_10.replace(year=2000), None, True),
+    ("фев 03 10:00:00", AT_10.replace(year=2000), None, True),
+    ("lut 03 10:00:00", AT_10.replace(year=2000), None, True),
     ("Mär 2026-02-03 10:00:00 +02", AT_10 - timedelta(hours=2), "UTC", False),
     ("2026-02-03T10:00:00-08:30", AT_10 + timedelta(hours=8, minutes=30), "UTC", False),
     ("2026-02-03 10:00:00 +0530", AT_10 - timedelta(hours=5, minutes=30), "UTC", False),
