@@ -228,7 +228,7 @@ class NoDataError(GctraceError, ValueError):
     def no_go_metrics(cls, path: str) -> NoDataError:
         """Returns the error for metrics, none of which are of a Go program."""
         hint = (
-            "The names begin with go_gc_, go_memstats_ and process_. Ask the server for\n"
+            "Such as go_gc_duration_seconds and go_memstats_alloc_bytes. Ask the server for\n"
             '  {__name__=~"go_.*|process_.*", job="api"} with the job of the program.'
         )
         return cls(path, "no metrics of a Go program", hint)

@@ -389,30 +389,18 @@ OOM_KILLS = (
 )  # fmt: skip
 
 _KILL_COLUMNS = {column.name: column for column in OOM_KILLS}
-OOM_INVOCATIONS = tuple(
-    _KILL_COLUMNS[name]
-    for name in (
-        "logged_at",
-        "monotonic_s",
-        "host",
-        "scope",
-        "constraint",
-        "invoker_comm",
-        "invoker_pid",
-        "gfp_mask",
-        "order",
-        "oom_memcg",
-        "task_memcg",
-        "usage_bytes",
-        "limit_bytes",
-        "failcnt",
-        "swap_usage_bytes",
-        "swap_limit_bytes",
-        "kernel_release",
-        "source",
-        "line_no",
-    )
-)
+OOM_INVOCATIONS = (
+    *(
+        _KILL_COLUMNS[name]
+        for name in (
+            "logged_at", "monotonic_s", "host", "scope", "constraint", "invoker_comm",
+            "invoker_pid", "gfp_mask", "order", "oom_memcg", "task_memcg", "usage_bytes",
+            "limit_bytes", "failcnt", "swap_usage_bytes", "swap_limit_bytes", "kernel_release",
+        )
+    ),
+    Column("nothing_killable", "Boolean", "", "the kernel found no process that it may kill", "mm/oom_kill.c"),
+    *WHERE,
+)  # fmt: skip
 
 OOM_TASKS = (
     Column("kill_line_no", "Int64", "", "line of the kill that follows the table; null: none", _LINE),
@@ -484,7 +472,7 @@ CONTAINER_STATES = (
 
 RUNTIME_FATAL = (
     _LOGGED_AT,
-    Column("kind", "String", "", "out of memory", "runtime.throw"),
+    Column("kind", "String", "", "`out of memory`, or `unusable address`: the system gave memory where a 32-bit program cannot use it", "runtime.throw"),
     Column("requested_bytes", "Int64", "B", "size of the allocation that failed", "runtime: out of memory"),
     Column("in_use_bytes", "Int64", "B", "memory in use at that time", "runtime: out of memory"),
     *IDENTITY_COLUMNS,

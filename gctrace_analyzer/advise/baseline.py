@@ -34,7 +34,7 @@ from gctrace_analyzer.advise.refusal import (
 )
 from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
 from gctrace_analyzer.analysis.gogc_levels import last_level
-from gctrace_analyzer.analysis.settings import go_version
+from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import of_process
 from gctrace_analyzer.units import duration_text
@@ -197,7 +197,7 @@ class Baseline:
         if self.load is None or not self.load.new_pacer:
             return False
         version = go_version(self.settings.value("go_version"))
-        return version is None or version >= (1, 19)
+        return version is None or version >= FIRST_WITH_LIMIT
 
     @property
     def off_heap_mib(self) -> float:

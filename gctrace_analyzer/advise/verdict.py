@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.advise.baseline import ROOMY_LIMIT, SAFE_LIMIT, more_limit_mib
 from gctrace_analyzer.advise.recommend import as_text, lasts_text
 from gctrace_analyzer.advise.subject import CURED_BY_SETTINGS, GROWS, root_cause
+from gctrace_analyzer.analysis.postmortem.unseen import REFUSED
 from gctrace_analyzer.analysis.rules import levels
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
@@ -230,6 +231,13 @@ def _killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     victims = {each.victim for each in deaths}
     name = f" {death.victim}" if death.victim and len(victims) == 1 else ""
     size = _resident(deaths)
+    if all(each.kind == REFUSED for each in deaths) and len(victims) == 1:
+        times = f" {len(deaths):,} times" if len(deaths) > 1 else ""
+        first = f", first{at}" if len(deaths) > 1 and at else at
+        return (
+            f"The Go runtime ended the program{name}{times} because it got no more memory{first}"
+            f"{size}. {why}"
+        ).rstrip()
     if len(deaths) > 1:
         program = (
             f"The program{name} was" if len(victims) == 1 else f"{len(victims)} programs were"
@@ -238,6 +246,10 @@ def _killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         killed = f"{program} killed {len(deaths):,} times because memory ran out{first}{size}."
         return f"{killed} {why}".rstrip()
     return f"The program{name} was killed because memory ran out{at}{size}. {why}".rstrip()
+
+
+_IN_WHOLE_FROM_MIB = 10.0
+"""Smaller sizes are shown with a fraction."""
 
 
 def _resident(deaths: Sequence[PostMortem]) -> str:
@@ -250,7 +262,7 @@ def _resident(deaths: Sequence[PostMortem]) -> str:
     if not sizes:
         return ""
     low, high = (
-        size_text(end) if end >= IN_GIB_FROM_MIB else f"{end:,.0f} MiB"
+        f"{end:,.0f} MiB" if _IN_WHOLE_FROM_MIB <= end < IN_GIB_FROM_MIB else size_text(end)
         for end in (min(sizes), max(sizes))
     )
     of_both = low.removesuffix(" MiB") if high.endswith(" MiB") else low

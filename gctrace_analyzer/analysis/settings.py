@@ -178,6 +178,10 @@ def _version(value: Any) -> str:
     return version
 
 
+FIRST_WITH_LIMIT = (1, 19)
+"""The first Go version with GOMEMLIMIT."""
+
+
 def go_version(text: str | None) -> tuple[int, int] | None:
     """Returns major and minor of a Go version; None if the text is not a version.
 
@@ -236,7 +240,8 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
         return {}
     # Metrics say nothing about the state that the container is in, and platforms only its end.
     source = "message of the platform" if row["error"] else "Kubernetes metrics"
-    source = "docker or kubectl" if row["status"] or row["event"] else source
+    is_state = row["status"] or row["last_status"] or row["event"]
+    source = "docker or kubectl" if is_state else source
     name = row["name"] or row["container"] or ("" if row["error"] else "container")
     where = f"{source}, {name}" if name else source
     values = {

@@ -39,7 +39,8 @@ _START = re.compile(
 _LINES = {
     "fragment": r"[ \t]*+(?:\"[^\"]*\"[ \t]*[:,]?|[\]\[{}]|-?\d|true|false|null)",
     "yaml": r"[ \t]|#|---|- |[a-z][\w./-]*+:(?:[ \t]|$)",
-    "describe": r"[ \t]|$|[A-Z][\w .()/-]*+:(?:[ \t]|$)",
+    # Limits may have lost their indentation.
+    "describe": r"[ \t]|$|(?:[A-Z][\w .()/-]*+|memory|cpu):(?:[ \t]|$)",
     "pprof": r"[ \t]*+(?:#|$|\d++: \d++ \[|heap profile: )",
     "metrics": r"[ \t]*+(?:#|$|[\w:.]*+(?:\{.*\})?[ \t]++[-+]?(?:\d|\.\d|Inf|NaN)\S*+"
     r"(?:[ \t]++-?\d\S*+)?+[ \t]*+(?:#.*)?$)",

@@ -12,7 +12,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.ingest import sections
-from gctrace_analyzer.schema import LOG_TABLES
+from gctrace_analyzer.schema import LOG_TABLES, TableName
 from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.logs import KILL
 
@@ -92,7 +92,7 @@ PIECES = {
     "metrics": (INPUTS / "memstats" / "prometheus-exposition.txt").read_text(),
 }
 PIECES = {name: f"{text.rstrip()}\n" for name, text in PIECES.items()}
-ROWS = ("cycles", "memstats", "oom_kills", "container_states")
+ROWS: tuple[TableName, ...] = ("cycles", "memstats", "oom_kills", "container_states")
 
 
 def read(text: str) -> gca.Run:
@@ -164,8 +164,8 @@ def test_text_that_is_no_document_stays_a_log() -> None:
     run = read(odd + PIECES["log"])
     alone = read(PIECES["log"])
     assert run.cycles.drop("line_no", "source").equals(alone.cycles.drop("line_no", "source"))
-    assert [len(run.table(name)) for name in LOG_TABLES] == [
-        len(alone.table(name)) for name in LOG_TABLES
+    assert [len(run.analysis.tables[name]) for name in LOG_TABLES] == [
+        len(alone.analysis.tables[name]) for name in LOG_TABLES
     ]
 
 

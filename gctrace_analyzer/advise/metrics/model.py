@@ -30,7 +30,7 @@ from gctrace_analyzer.advise.subject import (
 )
 from gctrace_analyzer.analysis.metrics.intervals import observed_pauses
 from gctrace_analyzer.analysis.metrics.summary import summarize
-from gctrace_analyzer.analysis.settings import go_version
+from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.units import duration_text
 
@@ -418,7 +418,7 @@ def _baseline(
         rate=rate,
         procs=means["procs"],
         cpu_cores=means["cores"] or None,
-        has_limit=version is None or version >= (1, 19),
+        has_limit=version is None or version >= FIRST_WITH_LIMIT,
     )
 
 

@@ -234,6 +234,7 @@ def _fatal(table: pl.DataFrame) -> Iterator[Row]:
         yield {
             **row,
             "kind": REFUSED,
+            "is_unusable": row["kind"] == "unusable address",
             "proven": True,
             "killer": "the Go runtime",
             "comm": row["ident"],

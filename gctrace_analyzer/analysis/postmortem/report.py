@@ -14,8 +14,9 @@ import polars as pl
 
 from gctrace_analyzer.analysis.cycles import goal_mib, limit_sets_most_goals
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
-from gctrace_analyzer.analysis.postmortem.match import Match, match_all
-from gctrace_analyzer.analysis.postmortem.verdict import explain_death
+from gctrace_analyzer.analysis.postmortem.match import Match, listed_tasks, match_all
+from gctrace_analyzer.analysis.postmortem.verdict import LAST_S, explain_death
+from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.units import MIB
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-LAST_S = 60.0
-"""Seconds before the death: long enough for a trend, short enough to be about the death."""
+_RECENT = 5
+"""Intervals between cycles at the end, which may be longer than those before."""
 
-ONLY_EXPLAINED = ("live_had_mib", "heap_peak_mib", "limited")
-"""Facts for the explanation alone: the live heap that nine of ten cycles in the first half of the
-last minute did not exceed, the largest heap in it, and whether a memory limit set most goals."""
+ONLY_EXPLAINED = ("live_span_s", "live_had_mib", "heap_peak_mib", "limited", "is_before_limits")
+"""Facts for the explanation alone: the time from the first live heap to the last, the live heap
+that nine of ten cycles in the first half of the last minute did not exceed, the largest heap in
+it, whether a memory limit set most goals, and whether the Go version is older than GOMEMLIMIT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,10 @@ def _post_mortem(
         **_limit(death, settings),
         **(_last_cycles(death, cycles) if match else _UNKNOWN),
     }
-    facts |= _memory_at_death(death, facts, tables["memstats"])
+    facts |= _memory_at_death(death, facts, tables)
+    facts["is_before_limits"] = _is_before_limits(
+        facts["process"], tables["processes"], settings
+    )
     if match and cycles.is_empty():
         facts |= _last_scrapes(intervals(match.process))
     explanation = explain_death(facts, death, tables, settings)
@@ -144,6 +149,15 @@ def _post_mortem(
         advice=explanation.advice,
         preventable=explanation.preventable,
     )
+
+
+def _is_before_limits(process: int | None, processes: pl.DataFrame, settings: Settings) -> bool:
+    """Returns whether the program has a Go version without memory limits."""
+    own = processes if process is None else processes.filter(process=process)
+    given = settings.value("go_version")
+    newest = [given] if given else own["go_version_max"].to_list()
+    versions = [go_version(each) for each in newest]
+    return bool(versions) and all(each and each < FIRST_WITH_LIMIT for each in versions)
 
 
 def _limit(death: Row, settings: Settings) -> Row:
@@ -193,16 +207,18 @@ def _last_cycles(death: Row, cycles: pl.DataFrame) -> Row:
     minute = cycles if begin is None else cycles.filter(pl.col("start_s") >= begin)
     first = minute.row(0, named=True)
     # The start-up fills the heap: that it grew then says nothing about the death.
-    filled = minute.filter(pl.col("start_s") >= DEFAULT.warm_up_s)["heap_live_mib"]
-    live = minute["heap_live_mib"] if filled.is_empty() else filled
+    filled = minute.filter(pl.col("start_s") >= DEFAULT.warm_up_s)
+    filled = minute if filled.is_empty() else filled
+    live = filled["heap_live_mib"]
     span = (last["start_s"] or 0) - (first["start_s"] or 0)
     capacity = span * 1000 * (last["procs"] or 0)
     allocated = minute["alloc_mib"].head(len(minute) - 1).sum() if len(minute) > 1 else None
     return {
         "last_gc_num": last["gc_num"],
         "gap_s": _gap_s(death, last),
-        "usual_interval_s": minute["interval_s"].median(),
+        "usual_interval_s": _usual_s(minute["interval_s"].drop_nulls()),
         "live_before_mib": live[0],
+        "live_span_s": (last["start_s"] or 0) - (filled["start_s"][0] or 0),
         "live_had_mib": live.head((len(live) + 1) // 2).quantile(0.9),
         "live_mib": last["heap_live_mib"],
         "heap_end_mib": last["heap_end_mib"],
@@ -217,6 +233,12 @@ def _last_cycles(death: Row, cycles: pl.DataFrame) -> Row:
     }
 
 
+def _usual_s(intervals_s: pl.Series) -> float | None:
+    """Returns the usual time between two cycles; if it was longer at the end, that."""
+    medians = [intervals_s.median(), intervals_s.tail(_RECENT).median()]
+    return max((float(each) for each in medians if each is not None), default=None)  # type: ignore[arg-type]  # of numbers
+
+
 def _last_scrapes(intervals: pl.DataFrame) -> Row:
     """Returns what the dumps or scrapes of the last minute of a process show."""
     if intervals.is_empty():
@@ -227,6 +249,7 @@ def _last_scrapes(intervals: pl.DataFrame) -> Row:
     row = minute.select(
         last_gc_num=pl.col("num_gc").last(),
         live_before_mib=live.first().round().cast(pl.Int64),
+        live_span_s=pl.col("end_s").last() - pl.col("end_s").first(),
         live_had_mib=live.head((live.len() + 1) // 2).quantile(0.9),
         live_mib=live.last().round().cast(pl.Int64),
         heap_end_mib=pl.col("heap_alloc_mib").last().round().cast(pl.Int64),
@@ -265,15 +288,23 @@ def _gap_s(death: Row, last: Row) -> float | None:
     return None
 
 
-def _memory_at_death(death: Row, facts: Row, memstats: pl.DataFrame) -> Row:
+def _resident_bytes(death: Row, tasks: pl.DataFrame) -> int | None:
+    """Returns the resident memory at death; without a record of the kill, what was listed."""
+    if (anonymous := death.get("anon_rss_bytes")) is not None:
+        return int(anonymous) + (death.get("shmem_rss_bytes") or 0)
+    listed = listed_tasks(death, tasks).filter(pl.col("pid") == (death.get("pid") or -1))
+    sizes = listed["rss_bytes"].drop_nulls()
+    return int(sizes[0]) if len(sizes) else None
+
+
+def _memory_at_death(death: Row, facts: Row, tables: Mapping[str, pl.DataFrame]) -> Row:
     """Returns the resident memory at death, split into Go heap, other Go memory and the rest.
 
     The Go heap is its size at the end of the last cycle, so the rest includes whatever was
     allocated after that.
     """
-    resident = death.get("anon_rss_bytes")
-    shared = death.get("shmem_rss_bytes") or 0
-    resident_mib = None if resident is None else (resident + shared) / MIB
+    resident, memstats = _resident_bytes(death, tables["oom_tasks"]), tables["memstats"]
+    resident_mib = None if resident is None else resident / MIB
     heap = facts["heap_end_mib"]
     other = None
     given = memstats.drop_nulls(["sys_bytes", "heap_sys_bytes"]) if len(memstats) else memstats

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.postmortem.memory import Memory, memories
+from gctrace_analyzer.units import MIB, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -15,8 +16,11 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-REFUSED = "Go's own out of memory"
+REFUSED = "Out of memory in the Go runtime"
 """The kind of a death by the Go runtime itself, to which the system gave no memory."""
+
+OF_32_BITS_MIB = (1536.0, 4096.0)
+"""From and to how much memory a program has that may have run out of a 32-bit address space."""
 
 EVICTOR = "kubelet"
 """The killer of pods on a node that runs low on memory."""
@@ -30,13 +34,26 @@ CHECK_LIMITS = (
     "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the free "
     "memory of the host; GOMEMLIMIT makes GC run earlier, if the live heap fits."
 )
+BUILD_FOR_64_BITS = "If the program is a 32-bit one (GOARCH=386 or arm), build it for 64 bits."
 
 MOST_OF_LIMIT = 0.9
 """Share of the limit. A live heap above it leaves less than a tenth to everything else, and a
 higher GOMEMLIMIT leaves too little to memory that Go does not count."""
 
+LEAST_LIMIT_MIB = 4.0
+"""Less than this is not enough for the code, stacks and tables of the smallest Go program."""
+
 MOSTLY = 0.8
 """Share of the resident memory. A heap above it leaves no other cause."""
+
+
+def may_be_of_32_bits(death: Row) -> bool:
+    """Returns whether a death by the runtime may be the end of a 32-bit address space."""
+    if death.get("is_unusable"):
+        return True
+    sizes = [death.get(f"{name}_bytes") for name in ("requested", "in_use")]
+    low, high = OF_32_BITS_MIB
+    return None not in sizes and low * MIB <= sum(sizes) <= high * MIB  # type: ignore[arg-type]  # no None
 
 
 def reading_of_unseen(facts: Row, dumps: list[Memory]) -> Iterator[str]:
@@ -94,7 +111,18 @@ def _last_dump(memory: Memory, resident: float | None) -> str:
     return share + (", and so the cause." if cause else "; it may have grown since the dump.")
 
 
-def advice_on_unseen(facts: Row, dumps: list[Memory], settings: Settings) -> Iterator[str]:
+def without_limits(limit_mib: float) -> str:
+    """Returns what to do about a container's limit with a Go version that has no memory limit."""
+    return (
+        "Upgrade to Go 1.19 or later, which has GOMEMLIMIT, and set it to "
+        f"{int(MOST_OF_LIMIT * limit_mib)}MiB (90 % of the limit); until then, a lower GOGC keeps "
+        "the heap goal lower."
+    )
+
+
+def advice_on_unseen(
+    facts: Row, death: Row, dumps: list[Memory], settings: Settings
+) -> Iterator[str]:
     """Yields what can be done at once, and what to record before the next kill."""
     limit, victim = facts["limit_mib"], facts.get("victim")
     is_go = (
@@ -106,7 +134,11 @@ def advice_on_unseen(facts: Row, dumps: list[Memory], settings: Settings) -> Ite
         )
     )
     if_go = "" if is_go else f"If {victim or 'it'} is written in Go, "
-    if limit is not None and settings.value("memory_limit_mib") is None:
+    if limit is not None and facts.get("is_before_limits"):
+        yield without_limits(limit)
+    elif limit is not None and limit < LEAST_LIMIT_MIB:
+        yield f"Raise the limit: no Go program fits into {size_text(limit)}."
+    elif limit is not None and settings.value("memory_limit_mib") is None:
         mib = int(MOST_OF_LIMIT * limit)
         yield (
             f"{if_go}{'Set' if is_go else 'set'} GOMEMLIMIT={mib}MiB (90 % of the limit): this "
@@ -118,6 +150,8 @@ def advice_on_unseen(facts: Row, dumps: list[Memory], settings: Settings) -> Ite
         "whether the live heap grew or the heap goal was above the limit."
     )
     if facts["kind"] == REFUSED:
+        if may_be_of_32_bits(death):
+            yield BUILD_FOR_64_BITS
         yield CHECK_LIMITS
     elif facts["killer"] == EVICTOR:
         yield REQUEST_MORE

@@ -9,6 +9,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 from gctrace_analyzer.analysis.postmortem.unseen import (
+    BUILD_FOR_64_BITS,
     CHECK_LIMITS,
     EVICTOR,
     MOST_OF_LIMIT,
@@ -16,7 +17,9 @@ from gctrace_analyzer.analysis.postmortem.unseen import (
     REQUEST_MORE,
     advice_on_unseen,
     dumps_of,
+    may_be_of_32_bits,
     reading_of_unseen,
+    without_limits,
 )
 from gctrace_analyzer.units import MIB, duration_text, size_text
 
@@ -33,6 +36,12 @@ OFF_HEAP_SHARE = 0.3
 TIGHT_LIMIT = 0.95
 """Share of the container's limit. A higher GOMEMLIMIT leaves no room for memory that Go does
 not count."""
+
+LAST_S = 60.0
+"""Seconds before the death: long enough for a trend, short enough to be about the death."""
+
+NEARLY = 0.8
+"""Share of that time. Less is not called a minute."""
 
 QUIET_TIMES = 2.0
 """Times the usual interval between cycles. If no cycle ran for that long before the death,
@@ -115,10 +124,11 @@ def explain_death(
     if live is None:
         dumps = dumps_of(facts, tables)
         reading += reading_of_unseen(facts, dumps)
-        to_do = advice_on_unseen(facts, dumps, settings)
-        return Explanation(tuple(reading), tuple(to_do), "cannot tell")
+        actions = advice_on_unseen(facts, death, dumps, settings)
+        return Explanation(tuple(reading), tuple(actions), "cannot tell")
     if not ceiling and facts["kind"] == REFUSED:
-        return Explanation((*reading, *_about_growth(facts)), (CHECK_LIMITS,), "cannot tell")
+        to_do = [CHECK_LIMITS, *([BUILD_FOR_64_BITS] if may_be_of_32_bits(death) else [])]
+        return Explanation((*reading, *_about_growth(facts)), tuple(to_do), "cannot tell")
     if not ceiling:
         grew = tuple(_about_growth(facts))
         reading += grew or (
@@ -158,7 +168,7 @@ def explain_death(
             (*reading, in_spite_of, *growth), (*causes, _COMPARE_TOTAL), "cannot tell"
         )
     preventable = "partly"
-    if gomemlimit is None:
+    if gomemlimit is None and not facts.get("is_before_limits"):
         preventable = "for a while" if growth else "yes" if limit else "partly"
     advice_lines = tuple(_limit_advice(facts, live, settings))
     if growth and preventable != "yes":
@@ -199,21 +209,21 @@ def _about_limit(facts: Row, death: Row, tables: Mapping[str, pl.DataFrame]) -> 
         yield f"The host ran out of memory; the program was within its limits.{rank}"
     elif facts["scope"] == "memcg" and facts["limit_mib"] is None:
         yield (
-            "It reached the memory limit of its cgroup (container or unit), which the input does "
-            "not name."
+            "It reached the memory limit of its cgroup (container or unit); the input does not "
+            "show how high it is."
         )
     elif facts["limit_mib"] is not None and facts["limit_is"]:
         resident = facts.get("resident_mib")
         if facts.get("not_before_at") is None or resident is None:
             yield (
-                f"It reached {facts['limit_is']}: {facts['limit_mib']:,.0f} MiB."
+                f"It reached {facts['limit_is']}: {size_text(facts['limit_mib'])}."
                 f"{_restarts(death)}"
             )
             return
         share = 100 * resident / facts["limit_mib"]
         yield (
             f"At the last scrape before, {resident:,.0f} MiB were resident, {share:.0f} % of "
-            f"{facts['limit_is']} ({facts['limit_mib']:,.0f} MiB)."
+            f"{facts['limit_is']} ({size_text(facts['limit_mib'])})."
         )
 
 
@@ -256,15 +266,26 @@ def _rank(death: Row, tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def _about_runtime(facts: Row, death: Row) -> Iterator[str]:
-    if facts["kind"] == REFUSED:
-        asked, used = (death.get(f"{name}_bytes") for name in ("requested", "in_use"))
-        sizes = ("memory", "")
-        if asked is not None and used is not None:
-            sizes = (size_text(asked / MIB), f", which had {size_text(used / MIB)} in use")
+    if facts["kind"] != REFUSED:
+        return
+    asked, used = (death.get(f"{name}_bytes") for name in ("requested", "in_use"))
+    asked_text = "memory" if asked is None else size_text(asked / MIB)
+    used_text = "" if used is None else f", which had {size_text(used / MIB)} in use"
+    if death.get("is_unusable"):
         yield (
-            f"The operating system refused {sizes[0]} to the Go runtime{sizes[1]}: an "
-            "address-space limit (`ulimit -v`) or no free memory at all. It was not the OOM killer."
+            f"The Go runtime{used_text}{',' if used_text else ''} asked for {asked_text}, and the "
+            "operating system gave it "
+            "an address that it cannot use: the address space of a 32-bit program is used up or "
+            "in pieces. It was not the OOM killer."
         )
+        return
+    causes = "an address-space limit (`ulimit -v`) or no free memory at all"
+    if may_be_of_32_bits(death):
+        causes = f"the end of a 32-bit address space, {causes}"
+    yield (
+        f"The operating system refused {asked_text} to the Go runtime{used_text}: {causes}. It "
+        "was not the OOM killer."
+    )
 
 
 def _about_last_minute(facts: Row, ceiling: float) -> Iterator[str]:
@@ -326,7 +347,9 @@ def _about_growth(facts: Row) -> Iterator[str]:
         and live - first > GROWTH_MIN_MIB
         and live > STILL_TIMES * had
     ):
-        yield (f"The live heap grew from {first:,} to {live:,} MiB within the last minute.")
+        span_s = facts.get("live_span_s") or LAST_S
+        within = "minute" if span_s > NEARLY * LAST_S else duration_text(span_s)
+        yield f"The live heap grew from {first:,} to {live:,} MiB within the last {within}."
 
 
 def _limit_advice(facts: Row, live: int, settings: Settings) -> Iterator[str]:
@@ -340,6 +363,8 @@ def _limit_advice(facts: Row, live: int, settings: Settings) -> Iterator[str]:
         )
     elif limit is None:
         yield "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."
+    elif facts.get("is_before_limits"):
+        yield without_limits(limit)
     elif gomemlimit is None:
         yield (
             f"Set GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB, so that GC runs before memory "

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
 
 _BYTES = r"\"MESSAGE\" ?: ?\["
-_FATAL = r"runtime: out of memory|fatal error: "
+_FATAL = (
+    r"runtime: out of memory|fatal error: |runtime: VirtualAlloc|not in usable range|"
+    r"runtime: address space conflict"
+)
 _SAME_DEATH_LINES = 3
 _BLOB = re.compile(r"^\[[\d.]+[BKMG] blob data\]$")
 _CUT = re.compile(r"^\{.*\"(?:Heap)?Alloc\"\s*:")
@@ -47,8 +50,9 @@ HINT = "|".join(
 
 COARSE = (
     "oom|OOM|Alloc|heap_|heap-alloc|HeapSys|NumGC|alloc_|total_alloc|num_gc|next_gc|"
-    "f memory|emory:|led process|process exited|onsumed |failed|estart|to cgroup|blob "
-    "data|MESSAGE|runtime stats|xitCode:|sending SIG|emory limit|Error R1|running mem=|"
+    "f memory|emory:|VirtualAlloc|usable range|address space c|led process|process exited|"
+    "onsumed |failed|estart|to cgroup|blob data|MESSAGE|runtime stats|xitCode:|sending SIG|"
+    "emory limit|Error R1|running mem=|"
     "ax Memory Used|signal: killed|ow on resource: m|iction manager: |Evicted|CrashLoop|"
     "OutOfMemoryE|Exited |xited with code 137|" + runtime_lines.COARSE
 )
@@ -56,11 +60,17 @@ COARSE = (
 
 _OUT_OF_MEMORY = re.compile(
     # Whatever precedes it is a prefix of a log.
-    r"(?<![\w.])(?:(?P<fatal>fatal error: )(?:runtime: )?|runtime: )"
-    r"(?:out of memory|cannot allocate memory)"
+    r"(?<![\w.])(?:"
+    r"(?:(?P<fatal>fatal error: )(?:runtime: |\w{1,20}: )?|runtime: )"
+    r"(?:out of memory(?: \(stackalloc\)| allocating [A-Za-z ]{1,40})?|cannot allocate memory)"
     r"(?:: cannot allocate (?P<requested>\d{1,30})-byte block "
-    r"\((?P<in_use>\d{1,30}) in use\))?[\s\"'`]*$"
+    r"\((?P<in_use>\d{1,30}) in use\))?"
+    # Windows: no memory, and no room in the paging file
+    r"|runtime: VirtualAlloc of (?P<asked>\d{1,30}) bytes failed with errno=(?:8|1455)"
+    r")[\s\"'`]*$"
 )
+_UNUSABLE = re.compile(r"not in usable range|runtime: address space conflict")
+"""The system gave the runtime memory at an address that it cannot use, in a 32-bit program."""
 
 
 def read(messages: Sequence[Message]) -> Rows:
@@ -79,7 +89,10 @@ def read(messages: Sequence[Message]) -> Rows:
 
 def _fatal(messages: Sequence[Message]) -> list[Row]:
     rows: list[Row] = []
+    unusable_line = -_SAME_DEATH_LINES
     for message in messages:
+        if _UNUSABLE.search(message.text):
+            unusable_line = message.line_no
         found = _OUT_OF_MEMORY.search(message.text)
         if not found:
             continue
@@ -89,10 +102,16 @@ def _fatal(messages: Sequence[Message]) -> list[Row]:
             and message.line_no - rows[-1]["line_no"] <= _SAME_DEATH_LINES
         ):
             continue
-        sizes = {
-            f"{name}_bytes": numbers.whole(found[name]) for name in ("requested", "in_use")
-        }
-        rows.append(message.identity() | {"kind": "out of memory"} | sizes)
+        requested = numbers.whole(found["requested"] or found["asked"]) or None
+        is_unusable = message.line_no - unusable_line < _SAME_DEATH_LINES
+        rows.append(
+            message.identity()
+            | {
+                "kind": "unusable address" if is_unusable else "out of memory",
+                "requested_bytes": requested,
+                "in_use_bytes": numbers.whole(found["in_use"]),
+            }
+        )
     return rows
 
 

@@ -160,6 +160,7 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
         values.records += [(line_no, line) for line in value.splitlines()]
     if not isinstance(value, dict):
         return
+    value = _watched(value)
     kind = value.get("kind")
     if isinstance(value.get("State"), dict) or ("OOMKilled" in value and "ExitCode" in value):
         values.add("docker inspect", "container_states", docker.inspected(value), line_no)
@@ -231,6 +232,14 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
             values.add("kubectl get pods -o json", "container_states", row, line_no)
     else:
         values.records.append((line_no, json.dumps(_entry(value))))
+
+
+def _watched(value: dict[str, Any]) -> dict[str, Any]:
+    """Returns the object that a watch of the Kubernetes API or an event router reports."""
+    if "involvedObject" in (event := _object(value.get("event"))):
+        return {"kind": "Event", **event}
+    watched = _object(value.get("object"))
+    return watched if watched.get("kind") in ("Event", "Pod") else value
 
 
 _ENTRIES = ("data", "logs", "entries")

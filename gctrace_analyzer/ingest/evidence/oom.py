@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import numbers
@@ -22,7 +23,9 @@ from gctrace_analyzer.ingest.evidence.oom_lines import (
     INVOKED,
     KILL,
     KUBELET,
+    KUBELET_ALONE,
     NO_KILL,
+    NOTHING_KILLABLE,
     PAGE,
     PREKILL,
     REAPED,
@@ -63,9 +66,12 @@ class _Reader:
         self.kernel = False
         self.by_pid: dict[int | None, list[Row]] = {}
         self.by_kubelet: list[Row] = []
+        self.without_victims: list[Row] = []
+        self.listed: dict[object, list[Row]] = {}
         self.event: tuple[int, Row] = (-9, {})
         self.handlers: tuple[tuple[re.Pattern[str], _Handler], ...] = (
             (KUBELET, self.kubelet),
+            (KUBELET_ALONE, self.without_victim),
             (INVOKED, self.invoked),
             (KILL, self.kill),
             (PREKILL, self.announced),
@@ -85,12 +91,17 @@ class _Reader:
             self.line(message)
         for incident in list(self.open.values()):
             self.close(incident)
+        for row in chain.from_iterable(self.listed.values()):
+            size = numbers.whole(row.get("rss_pages"), PAGE)
+            self.rows["oom_tasks"].append(row | {"rss_bytes": size})
         # Most kills that the kubelet reports are also in the kernel's messages, and only the
         # others are added.
         known = {(kill["pid"], kill["comm"]) for kill in self.rows["oom_kills"]}
         self.rows["oom_kills"] += [
             kill for kill in self.by_kubelet if (kill["pid"], kill["comm"]) not in known
         ]
+        if not self.rows["oom_kills"]:
+            self.rows["oom_invocations"] += self.without_victims
         return self.rows
 
     def line(self, message: Message) -> None:
@@ -141,8 +152,13 @@ class _Reader:
         for kill in incident.kills:
             kill["oom_group"] = True
 
-    def no_kill(self, _: re.Match[str], about: Row) -> None:
-        self.at("no kill", about, after={"invoked", "context", "usage", "task in"})
+    def no_kill(self, found: re.Match[str], about: Row) -> None:
+        incident = self.at("no kill", about, after={"invoked", "context", "usage", "task in"})
+        if found[0] in NOTHING_KILLABLE:
+            incident.facts["nothing_killable"] = True
+
+    def without_victim(self, _: re.Match[str], about: Row) -> None:
+        self.without_victims.append(about | {"scope": "global"})
 
     def header(self, found: re.Match[str], about: Row) -> None:
         self.columns[about["host"]] = ["uid", *found["rest"].split()]
@@ -171,6 +187,9 @@ class _Reader:
                 self.close(incident)
             incident = _Incident(dict(about))
             self.open[about["host"]] = incident
+            # A log may begin within the table.
+            if step != "invoked":
+                incident.tasks += self.listed.pop(about["host"], [])
         incident.seen.add(step)
         return incident
 
@@ -251,9 +270,7 @@ class _Reader:
         if incident := self.open.get(about["host"]):
             incident.tasks.append(row)
         else:
-            self.rows["oom_tasks"].append(
-                row | {"rss_bytes": numbers.whole(row.get("rss_pages"), PAGE)}
-            )
+            self.listed.setdefault(about["host"], []).append(row)
 
     def reaped(self, found: re.Match[str], _: Row) -> None:
         pid = numbers.whole(found["pid"])

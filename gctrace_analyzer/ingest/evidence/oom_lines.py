@@ -84,6 +84,9 @@ WRAPPED = re.compile(r"^\s*(?:total-vm|anon-rss|oom_score_adj):")
 KUBELET = re.compile(
     r"System OOM encountered, victim process: (?P<comm>.{0,64}), pid: (?P<pid>\d+)"
 )
+KUBELET_ALONE = re.compile(r"System OOM encountered(?!,)")
+"""What the kubelet said before Kubernetes 1.17, which did not name the victim."""
+NOTHING_KILLABLE = ("no killable processes", "deadlocked on memory")
 CONSTRAINED = {"CONSTRAINT_CPUSET": "cpuset", "CONSTRAINT_MEMORY_POLICY": "mempolicy"}
 OLD_TABLE = ["uid", "tgid", "total_vm", "rss", "cpu", "oom_adj", "oom_score_adj", "name"]
 TABLES_BY_WIDTH = {
@@ -150,7 +153,7 @@ def task(found: re.Match[str], columns: list[str] | None) -> Row | None:
 
     Without a header (`columns`), the columns follow from their number.
     """
-    cells = found["rest"].split()
+    cells, header = found["rest"].split(), columns
     columns = columns or TABLES_BY_WIDTH.get(width(cells), OLD_TABLE)
     if len(cells) < len(columns):
         return None
@@ -161,6 +164,10 @@ def task(found: re.Match[str], columns: list[str] | None) -> Row | None:
         suffix = "_pages" if column in IN_PAGES else ""
         if (number := numbers.whole(value)) is not None:
             row[column + suffix] = number
-    if "nr_ptes" in row:
+    size = row.get("nr_ptes", 0)
+    if not header and size and size % PAGE == 0:
+        # Since Linux 4.19, this column has bytes. Hardly any process has 4,096 page tables.
+        row["pgtables_bytes"] = row.pop("nr_ptes")
+    elif "nr_ptes" in row:
         row["pgtables_bytes"] = (row.pop("nr_ptes") + row.pop("nr_pmds", 0)) * PAGE
     return row

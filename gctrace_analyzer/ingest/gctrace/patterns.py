@@ -34,10 +34,13 @@ _HEADLESS = r"(?:^|[@\s\"])\d+\.\d{3}s -?\d+%(?: \([a-z ]+\))?: \d"
 _PIECE = r"\d ms (?:clock|cpu),|\d->\d+ MB|\d MB (?:goal|stacks|globals),"
 RUNTIME = "|".join([*(head for head, _ in HEADS), _HEADLESS, _PIECE])
 
-ARROWS = dict.fromkeys(
-    ["-&gt;", r"-\u003e", "\u2192", "\u2013>", "\u2014>", "\u2013&gt;", "\u2014&gt;"], "->"
-)
-"""What becomes of `->`: escaped as in HTML or JSON, or an arrow or dash set by an editor."""
+_ARROWS = (
+    "-&gt;", "-&amp;gt;", r"-\u003e", "-\\>",
+    "\u2192", "\u2013>", "\u2014>", "\u2013&gt;", "\u2014&gt;",
+)  # fmt: skip
+MARKUP = {**dict.fromkeys(_ARROWS, "->"), "**": ""}
+"""What `->` becomes, escaped as in HTML, JSON or Markdown, or as an arrow or dash set by an editor;
+and what makes a part of a record bold."""
 
 _SPACED = r"(\d) +([+/]|->) +(\d)"
 """Matches what some log pipelines make of two numbers and `+`, `/` or `->` between them."""
@@ -61,8 +64,8 @@ def add_by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
     text = pl.col("text")
     rest = rest.with_columns(
         # A record with another arrow is read, and counts as repaired.
-        repaired=text.str.contains_any(list(ARROWS)),
-        text=text.str.replace_many(ARROWS),
+        repaired=text.str.contains_any(list(MARKUP)),
+        text=text.str.replace_many(MARKUP),
         prefix=pl.lit(""),
     )
     for head, shapes in HEADS:

@@ -38,7 +38,7 @@ from gctrace_analyzer.ingest.gctrace.grammar import (
     Variant,
     any_of,
 )
-from gctrace_analyzer.ingest.gctrace.patterns import ARROWS, MODERN_HEAD
+from gctrace_analyzer.ingest.gctrace.patterns import MARKUP, MODERN_HEAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -134,7 +134,7 @@ def rejoin(
         expected_num: returns the cycle number that would continue the log at a line.
     """
     lines: dict[str, dict[int, str]] = {}
-    plain = context.select("line_no", pl.col("text").str.replace_many(ARROWS), "origin")
+    plain = context.select("line_no", pl.col("text").str.replace_many(MARKUP), "origin")
     for number, text, origin in plain.iter_rows():
         lines.setdefault(origin, {})[number] = text[:SUSPECT_CHARS]
     result = Rejoined()

@@ -133,6 +133,7 @@ HINTS = (
 )  # fmt: skip
 """Every metric that is read has one of these in its name; lines without them are skipped."""
 
+_OF_RUNTIME = ("go_gc_", "go_cpu_classes_", "go_memory_", "go_sched_")
 _PAUSES = "go_gc_duration_seconds"
 _INFO = "go_info"
 _USED = ("go.memory.used", "go_memory_used_bytes", "go_memory_used")
@@ -188,10 +189,13 @@ def may_be_read(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _by_name(name: str) -> Metric | None:
-    for table in (_PROMETHEUS, RUNTIME, _OTEL):
-        if name in table:
-            column, factor = table[name]
-            return Metric(column, factor, _RANK[name])
+    # Some exporters leave out the suffix of counters of runtime/metrics.
+    cut = (f"{name}_total",) if name.startswith(_OF_RUNTIME) else ()
+    for known in (name, *cut):
+        for table in (_PROMETHEUS, RUNTIME, _OTEL):
+            if known in table:
+                column, factor = table[known]
+                return Metric(column, factor, _RANK[known])
     if name.startswith("go_memstats_"):
         of_field = fields.NAMES.get(fields.plain(name.removeprefix("go_memstats_")))
         return Metric(of_field) if of_field in fields.KNOWN else None

@@ -58,14 +58,17 @@ _MESSAGES = (
 )
 """The names of the message, the best first; `a/b` is the member b of a."""
 
-_WITHIN = ("_source", "result", "data", "attributes", "content", "body", "event")
-"""Members that log services put an entry into: search indexes, Splunk, SigNoz, Datadog, Quickwit.
+_WITHIN = ("_source", "result", "data", "attributes", "content", "body", "event", "object")
+"""Members that log services put an entry into: search indexes, Splunk, SigNoz, Datadog, Quickwit,
+watches of Kubernetes.
 """
 
 _TEXTS = tuple(name for name in _MESSAGES if "/" not in name)
 _HIT = (
     rf'"(?:{"|".join(_WITHIN)})"\s*:\s*\{{[^{{}}]*"(?:{"|".join(_TEXTS)})"\s*:'
     r'|"_source"\s*:\s*\{|"pod"\s*:\s*\{\s*"'
+    # What a watch of the Kubernetes API or an event router reports
+    r'|"(?:event|object)"\s*:\s*\{\s*"(?:kind|apiVersion|metadata)"'
 )
 _ODD = rf'"(?:{"|".join((*_TEXTS, "host"))})"\s*:\s*[\[{{]'
 

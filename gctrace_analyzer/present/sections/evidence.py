@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.postmortem.unseen import REFUSED
 from gctrace_analyzer.present.format import (
     count,
     duration,
@@ -155,7 +156,7 @@ def _title(death: PostMortem) -> str:
 
 
 def _by(death: PostMortem) -> str:
-    if not death.killer:
+    if not death.killer or death.kind == REFUSED:
         return ""
     return " by the kernel" if death.killer == "kernel" else f" by {death.killer}"
 

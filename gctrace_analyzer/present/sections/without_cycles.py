@@ -23,14 +23,19 @@ _KERNEL_LOG = (
     "Add the whole message of the kernel (`journalctl -k` or `dmesg` of that minute): its line "
     '"Killed process" names the victim and its memory.'
 )
+_NOT_KILLABLE = (
+    "Find out which processes of the cgroup, or of the host, have an oom_score_adj of -1000 and "
+    "are never killed (/proc/PID/oom_score_adj), and whether the limit leaves room for them."
+)
 
 
 def no_verdict(report: Report) -> tuple[str, str]:
     """Returns what an input without a verdict shows, and what to add; both are sentences."""
     tables = report.analysis.tables
     killed = tables["unit_events"].filter(event="main_exited", signal="KILL")
-    if len(tables["oom_invocations"]):
-        return _ran(tables["oom_invocations"]), _KERNEL_LOG
+    if len(ran := tables["oom_invocations"]):
+        nothing = ran["nothing_killable"].fill_null(value=False).all()
+        return _ran(ran, nothing=nothing), _NOT_KILLABLE if nothing else _KERNEL_LOG
     if len(tables["oom_tasks"]):
         number = count(len(tables["oom_tasks"]), "task")
         return (
@@ -49,7 +54,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
     return "The input does not show how the garbage collector performs.", ""
 
 
-def _ran(invocations: pl.DataFrame) -> str:
+def _ran(invocations: pl.DataFrame, *, nothing: bool) -> str:
     first = invocations.row(0, named=True)
     programs = invocations["invoker_comm"].drop_nulls().unique().sort()
     by = f" while {programs[0]} asked for memory" if len(programs) == 1 else ""
@@ -58,14 +63,20 @@ def _ran(invocations: pl.DataFrame) -> str:
     limit = limits[0] if len(limits) == 1 else None
     of = "" if limit is None else f", at a limit of {mib(limit / MIB)}"
     times = f" {len(invocations):,} times, first" if len(invocations) > 1 else ""
-    return (
-        f"The OOM killer ran{times}{by} ({where}){of}; the input does not show what it killed."
+    killed = (
+        " and found no process that it may kill"
+        if nothing
+        else "; the input does not show what it killed"
     )
+    return f"The OOM killer ran{times}{by} ({where}){of}{killed}."
 
 
 def _sizes(report: Report) -> Iterator[str]:
-    yield "The input has sizes of memory, but not what GC costs."
     known = [each for each in report.analysis.memory if each.needed_max_mib is not None]
+    if not known:
+        yield from _counters(report.analysis.tables["memstats"])
+        return
+    yield "The input has sizes of memory, but not what GC costs."
     if len(known) != 1:
         return
     each = known[0]
@@ -79,6 +90,16 @@ def _sizes(report: Report) -> Iterator[str]:
     )
     yield f"{subject} {mib(each.needed_max_mib)}{most}{system}."
     yield from _goals(report.analysis.tables["memstats"])
+
+
+def _counters(dumps: pl.DataFrame) -> Iterator[str]:
+    """Yields what the counters of the last dump say about the time since the program started."""
+    last = dumps.row(-1, named=True)
+    cycles, pauses_ns = last["num_gc"], last["pause_total_ns"]
+    yield "The input does not show what GC costs now: that takes two dumps, some time apart."
+    if cycles:
+        paused = f", stopped for {duration(pauses_ns / 1e9)} in all" if pauses_ns else ""
+        yield f"Since it started, the program has run {cycles:,} GC cycles{paused}."
 
 
 def _goals(dumps: pl.DataFrame) -> Iterator[str]:

@@ -8,12 +8,14 @@ from typing import Any
 import polars as pl
 import pytest
 
+from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.postmortem.report import (
     _last_cycles,
     _last_scrapes,
     _limit,
     _memory_at_death,
     _next_goal,
+    _usual_s,
 )
 from gctrace_analyzer.analysis.settings import Known, Settings
 from tests.helpers.intervals import interval_rows
@@ -158,12 +160,31 @@ def test_resident_memory_is_go_heap_other_go_memory_and_the_rest() -> None:
     death = {"anon_rss_bytes": 400 * MIB, "shmem_rss_bytes": 20 * MIB}
     facts = {"heap_end_mib": 300}
     memstats = pl.DataFrame({"sys_bytes": [350 * MIB], "heap_sys_bytes": [310 * MIB]})
-    assert _memory_at_death(death, facts, memstats) == {
+    tables = {"memstats": memstats, "oom_tasks": schema.empty("oom_tasks")}
+    without = {**tables, "memstats": memstats.clear()}
+    assert _memory_at_death(death, facts, tables) == {
         "resident_mib": 420, "go_heap_mib": 300, "go_other_mib": 40, "off_heap_mib": 80,
     }  # fmt: skip
-    assert _memory_at_death(death, facts, memstats.clear())["off_heap_mib"] == 120
-    unknown = _memory_at_death({}, {"heap_end_mib": None}, memstats.clear())
+    assert _memory_at_death(death, facts, without)["off_heap_mib"] == 120
+    unknown = _memory_at_death({}, {"heap_end_mib": None}, without)
     assert set(unknown.values()) == {None}
+
+
+def test_without_a_record_of_the_kill_the_listed_size_counts() -> None:
+    tasks = pl.DataFrame(
+        {"kill_line_no": [7, 7, 9], "pid": [1, 42, 42], "rss_bytes": [MIB, 5 * MIB, 6 * MIB]}
+    ).with_columns(source=pl.lit("log"))
+    tables = {"memstats": schema.empty("memstats"), "oom_tasks": tasks}
+    death = {"pid": 42, "line_no": 7, "source": "log"}
+    facts = {"heap_end_mib": 3}
+    assert _memory_at_death(death, facts, tables)["resident_mib"] == 5
+    assert _memory_at_death({**death, "pid": 2}, facts, tables)["resident_mib"] is None
+
+
+def test_the_usual_interval_is_that_of_the_end_if_it_is_longer() -> None:
+    assert _usual_s(pl.Series([1.0] * 20 + [3.0] * 5)) == 3
+    assert _usual_s(pl.Series([3.0] * 20 + [1.0] * 5)) == 3
+    assert _usual_s(pl.Series([], dtype=pl.Float64)) is None
 
 
 def test_the_last_scrapes_before_a_kill_by_hand() -> None:
@@ -182,6 +203,7 @@ def test_the_last_scrapes_before_a_kill_by_hand() -> None:
     assert _last_scrapes(scrapes) == {
         "last_gc_num": 150,
         "live_before_mib": 80,
+        "live_span_s": 60,
         "live_had_mib": 80.4,
         "live_mib": 90,
         "heap_end_mib": 156,

@@ -123,7 +123,7 @@ def test_gos_own_out_of_memory_is_a_death(tmp_path: Path) -> None:
     lines = journal(7, "api", KILL.format(pid=9, comm="x", kb=5), records(5))[:-1]
     lines.append(f"2026-02-03T10:00:09Z h api[7]: {fatal}")
     (found,) = gca.read(logfile(tmp_path / "log", lines)).post_mortems()
-    assert (found.kind, found.killer) == ("Go's own out of memory", "the Go runtime")
+    assert (found.kind, found.killer) == ("Out of memory in the Go runtime", "the Go runtime")
     assert found.last_gc_num == 5
 
 

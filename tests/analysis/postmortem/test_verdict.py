@@ -145,7 +145,7 @@ def test_a_long_time_without_a_cycle_and_a_goal_above_the_limit_are_named() -> N
 
 def test_gos_own_out_of_memory_is_not_the_oom_killer() -> None:
     refused: dict[str, Any] = {
-        "kind": "Go's own out of memory", "scope": None, "limit_mib": None,
+        "kind": "Out of memory in the Go runtime", "scope": None, "limit_mib": None,
     }  # fmt: skip
     assert (
         "refused memory to the Go runtime: an address-space limit (`ulimit -v`)"
@@ -168,12 +168,64 @@ def test_gos_own_out_of_memory_is_not_the_oom_killer() -> None:
     assert found.advice[0].startswith("Check the address-space limit of the process")
 
 
+REFUSED: dict[str, Any] = {
+    "kind": "Out of memory in the Go runtime", "scope": None, "limit_mib": None,
+    "resident_mib": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("requested_mib", "in_use_mib", "is_of_32_bits"),
+    [(1, 1534, False), (1, 1535, True), (96, 4000, True), (97, 4000, False)],
+)
+def test_sizes_up_to_four_gib_may_be_the_end_of_32_bits(
+    requested_mib: int, in_use_mib: int, is_of_32_bits: bool
+) -> None:
+    death = {"requested_bytes": requested_mib << 20, "in_use_bytes": in_use_mib << 20}
+    for known in ({}, UNSEEN):
+        found = explain_death({**FACTS, **known, **REFUSED}, death, TABLES, Settings())
+        assert ("the end of a 32-bit address space" in found.reading[0]) == is_of_32_bits
+        assert any("GOARCH=386" in each for each in found.advice) == is_of_32_bits
+
+
+def test_an_address_that_the_runtime_cannot_use_is_no_lack_of_memory() -> None:
+    death = {"requested_bytes": 256 << 20, "in_use_bytes": 3 << 20, "is_unusable": True}
+    found = explain_death({**FACTS, **REFUSED}, death, TABLES, Settings())
+    assert found.reading[0].startswith(
+        "The Go runtime, which had 3.0 MiB in use, asked for 256 MiB, and the operating system "
+        "gave it an address that it cannot use"
+    )
+
+
+def test_a_go_version_without_memory_limits_gets_no_limit() -> None:
+    for known in ({}, UNSEEN):
+        facts = {**FACTS, **known, "limit_mib": 512.0, "is_before_limits": True}
+        found = explain_death(facts, {}, TABLES, Settings())
+        assert found.advice[0].startswith("Upgrade to Go 1.19 or later, which has GOMEMLIMIT")
+        assert not any(each.startswith("Set GOMEMLIMIT") for each in found.advice)
+        assert found.preventable != "yes"
+
+
+def test_a_limit_that_no_go_program_fits_into_needs_no_setting() -> None:
+    facts = {**FACTS, **UNSEEN, "limit_mib": 0.5, "limit_is": "its limit"}
+    found = explain_death(facts, {}, TABLES, Settings())
+    assert found.reading[0] == "It reached its limit: 0.5 MiB."
+    assert found.advice[0] == "Raise the limit: no Go program fits into 0.5 MiB."
+
+
+def test_growth_within_less_than_a_minute_says_in_what_time() -> None:
+    grown = {"live_before_mib": 82, "live_had_mib": 90, "live_mib": 125}
+    for span_s, text in ((0.29, "290 ms"), (40.0, "40 s"), (58.0, "minute")):
+        reading = explained(**grown, live_span_s=span_s).reading
+        assert f"The live heap grew from 82 to 125 MiB within the last {text}." in reading
+
+
 def test_the_limit_of_a_cgroup_may_be_unnamed() -> None:
     """A kernel log that was cut says that a control group was full, and not at what size."""
     found = explained(limit_mib=None, resident_mib=179.0, next_goal_mib=241)
     assert found.reading[:2] == (
-        "It reached the memory limit of its cgroup (container or unit), which the input does not "
-        "name.",
+        "It reached the memory limit of its cgroup (container or unit); the input does not show "
+        "how high it is.",
         "The heap goal could not fit: the next cycle was due at 241 MiB, above 179 MiB.",
     )
     assert found.advice[0].startswith(
@@ -230,7 +282,7 @@ def test_a_kill_without_cycles_in_a_known_limit_has_a_setting_to_begin_with() ->
     is_go = explain_death(facts, {}, dumps(100), Settings())
     assert is_go.advice[0].startswith("Set GOMEMLIMIT=460MiB (90 % of the limit)")
     unknown = explain_death({**FACTS, **UNSEEN}, {}, TABLES, Settings())
-    assert "which the input does not name" in unknown.reading[0]
+    assert "the input does not show how high it is" in unknown.reading[0]
     assert "the memory limit as well" in unknown.advice[-1]
 
 

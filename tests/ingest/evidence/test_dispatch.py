@@ -95,3 +95,36 @@ def test_the_death_of_a_program_is_found_next_to_its_cycles(name: str) -> None:
 def test_what_programs_say_of_memory_is_no_death_of_the_runtime(text: str) -> None:
     rows = dispatch.read([Message(1, text)])
     assert not rows["runtime_fatal"]
+
+
+def test_windows_without_memory_is_one_death() -> None:
+    texts = [
+        "runtime: VirtualAlloc of 1048576 bytes failed with errno=1455",
+        "fatal error: out of memory",
+    ]
+    (row,) = dispatch.read([Message(n, t) for n, t in enumerate(texts, 1)])["runtime_fatal"]
+    assert (row["requested_bytes"], row["kind"]) == (1 << 20, "out of memory")
+    # Any other error of the system is none of memory, and no size is known of a part of nothing.
+    other = "runtime: VirtualAlloc of 4096 bytes failed with errno=87"
+    assert not dispatch.read([Message(1, other)])["runtime_fatal"]
+    zero = "runtime: VirtualAlloc of 0 bytes failed with errno=1455"
+    (row,) = dispatch.read([Message(1, zero)])["runtime_fatal"]
+    assert row["requested_bytes"] is None
+
+
+def test_memory_at_an_unusable_address_is_a_death_of_its_own_kind(tmp_path: Path) -> None:
+    lines = [
+        "runtime: memory allocated by OS (1626533888) not in usable range [0x9143a000,0x1143a000)",
+        "runtime: out of memory: cannot allocate 268435456-byte block (3145728 in use)",
+    ]
+    assert read_lines(tmp_path, *lines).runtime_fatal["kind"].to_list() == ["unusable address"]
+    far = [lines[0], *["a line"] * 3, lines[1]]
+    assert read_lines(tmp_path, *far).runtime_fatal["kind"].to_list() == ["out of memory"]
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["out of memory (stackalloc)", "out of memory allocating heap arena map", "pageAlloc: out of memory"],
+)  # fmt: skip
+def test_where_the_runtime_ran_out_of_memory_may_be_named(what: str) -> None:
+    assert len(dispatch.read([Message(1, f"fatal error: {what}")])["runtime_fatal"]) == 1

@@ -331,3 +331,19 @@ def test_answers_of_log_services_have_the_times_of_their_entries(
     assert run.cycles["gc_num"].to_list() == list(range(1, 7))
     assert run.cycles["logged_at"].null_count() == 0
     assert run.processes["pod"].to_list() == (["api-0"] if service == "Kibana" else [None])
+
+
+@pytest.mark.parametrize("key", ["event", "object"])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_events_of_a_watch_are_messages(key: str, indent: int | None) -> None:
+    event = {
+        "metadata": {"name": "n1.17683ea4"},
+        "kind": "Event",
+        "involvedObject": {"kind": "Node", "name": "n1"},
+        "message": KILL.format(pid=7, comm="api", kb=1000),
+        "lastTimestamp": "2026-02-03T10:00:00Z",
+    }
+    lines = "\n".join(
+        json.dumps({"verb": "ADDED", key: event}, indent=indent) for _ in range(2)
+    )
+    assert set(read_text(lines).oom_kills["pid"]) == {7}

@@ -308,3 +308,33 @@ def test_an_event_has_its_age_and_its_node(text: str, age_s: float, node: str | 
 )  # fmt: skip
 def test_a_quantity_has_its_unit(text: str, value: float | None) -> None:
     assert kubernetes.quantity(text) == value
+
+
+FLAT = """\
+State: Terminated
+Reason: OOMKilled
+Exit Code: 137
+Restart Count: 2
+Limits:
+memory: 128Mi
+"""
+
+
+@pytest.mark.parametrize("indent", ["", "    "])
+def test_a_state_whose_indentation_was_lost_is_read(indent: str) -> None:
+    text = "".join(f"{indent}{line}\n" for line in FLAT.splitlines())
+    (row,) = read_text(text).container_states.to_dicts()
+    assert (row["reason"], row["oom_killed"], row["exit_code"]) == ("OOMKilled", True, 137)
+    assert (row["restart_count"], row["memory_limit_bytes"]) == (2, 128 << 20)
+
+
+def test_the_last_state_alone_is_read() -> None:
+    text = "    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n"
+    (row,) = read_text(text).container_states.to_dicts()
+    assert (row["last_reason"], row["oom_killed"]) == ("OOMKilled", True)
+    assert not kubernetes.is_described("State:  Running\nsomething else\n")
+
+
+def test_a_limit_that_kubectl_describes_is_not_called_one_of_metrics() -> None:
+    run = read_text("Last State: Terminated\n  Reason: OOMKilled\nLimits:\n  memory: 64Mi\n")
+    assert "container limit 64.0 MiB (docker or kubectl, container)" in str(run.summary())

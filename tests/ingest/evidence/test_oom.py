@@ -549,3 +549,37 @@ def test_a_kill_of_the_whole_machine_says_so_in_its_context() -> None:
     assert (kill["constraint"], kill["mems_allowed"], kill["truncated"]) == (
         "CONSTRAINT_NONE", "0", True
     )  # fmt: skip
+
+
+def test_a_table_before_the_first_line_of_an_incident_belongs_to_it() -> None:
+    """A log may begin within the table; without its header, the column of page tables is known."""
+    table = [
+        "[  38886]     0 38886      243        1    28672        0          -998 pause",
+        "[  39079]   107 39079  4457263  4201766 34439168        0           986 qemu",
+    ]
+    context = CONTEXT.format(constraint="CONSTRAINT_NONE").replace("pid=7", "pid=39079")
+    messages = [
+        Message(n, text, ident="kernel") for n, text in enumerate([*table, context], start=1)
+    ]
+    rows = oom.read(messages)
+    (kill,) = rows["oom_kills"]
+    assert [task["kill_line_no"] for task in rows["oom_tasks"]] == [kill["line_no"]] * 2
+    assert rows["oom_tasks"][1]["rss_bytes"] == 4201766 * 4096
+    assert rows["oom_tasks"][1]["pgtables_bytes"] == 34439168
+
+
+def test_a_kernel_that_finds_nothing_to_kill_says_so(tmp_path: Path) -> None:
+    run = read_lines(tmp_path, *BLOCK[:2], "Out of memory and no killable processes...")
+    assert run.oom_invocations["nothing_killable"].to_list() == [True]
+    assert "found no process that it may kill" in " ".join(str(run.summary()).split())
+    other = read_lines(tmp_path, *BLOCK[:2])
+    assert other.oom_invocations["nothing_killable"].to_list() == [None]
+    assert "does not show what it killed" in " ".join(str(other.summary()).split())
+
+
+def test_an_old_kubelet_reports_a_kill_without_its_victim(tmp_path: Path) -> None:
+    event = "  Warning  SystemOOM  17m  kubelet, node1  System OOM encountered"
+    run = read_lines(tmp_path, event, event)
+    assert (len(run.oom_invocations), len(run.oom_kills)) == (2, 0)
+    # The kernel's own record says more.
+    assert not len(read_lines(tmp_path, event, BLOCK[-1]).oom_invocations)

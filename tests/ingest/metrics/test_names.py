@@ -141,3 +141,14 @@ def test_a_longer_prefix_counts_after_a_shorter_one(plain: str, length: int) -> 
     ranks = [each.rank for each in found if each is not None]
     assert len(set(ranks)) == 3
     assert ranks == sorted(ranks)
+
+
+def test_counters_of_the_runtime_may_lack_their_suffix() -> None:
+    for name in ("go_gc_cycles_forced_gc_cycles", "go_gc_heap_allocs_bytes"):
+        assert names.metric(name, {}) == names.metric(f"{name}_total", {})
+        assert names.metric(name, {}) is not None
+    # Here the suffix makes another metric.
+    alloc, total = (names.metric(f"go_memstats_alloc_bytes{end}", {}) for end in ("", "_total"))
+    assert alloc is not None
+    assert total is not None
+    assert alloc.column != total.column

@@ -348,7 +348,8 @@ def test_a_line_of_json_is_read(name: str, *, escaped: bool, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "arrow", ["-&gt;", "-\\u003e", "\u2192", "\u2013>", "\u2014>", "\u2013&gt;"]
+    "arrow",
+    ["-&gt;", "-&amp;gt;", "-\\u003e", "-\\>", "\u2192", "\u2013>", "\u2014>", "\u2013&gt;"],
 )
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_other_arrows_are_read_and_count_as_repaired(arrow: str, *, wrapped: bool) -> None:
