@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.errors import NoDataError, UnreadableInputError
-from gctrace_analyzer.ingest import sections, sniff
-from gctrace_analyzer.ingest.evidence import documents, kubernetes
+from gctrace_analyzer.ingest import sniff
+from gctrace_analyzer.ingest.evidence import documents, kubernetes, sections
 from gctrace_analyzer.ingest.gctrace import parse, torn
 from gctrace_analyzer.ingest.gctrace.patterns import RUNTIME
 from gctrace_analyzer.ingest.memstats import csv, pprof, snapshots

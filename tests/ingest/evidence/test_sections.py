@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.ingest import sections
+from gctrace_analyzer.ingest.evidence import sections
 from gctrace_analyzer.schema import LOG_TABLES, TableName
 from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.logs import KILL
