@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "GCTRACE_ANALYZER_CORE"
 
-INTERFACE = 3
+INTERFACE = 4
 """The core must have the same number; an older build in a checkout counts as none."""
 
 _paused = 0

@@ -36,6 +36,8 @@ pub struct Costs {
     pub mark_s_per_mib: f64,
     pub mib_per_s: f64,
     pub least_off: f64,
+    pub free_times: f64,
+    pub first_times: f64,
 }
 
 /// What is added to the live heap, and factors on it and on what is allocated during marking.
@@ -129,8 +131,8 @@ impl Path {
         let cap = rules.cap.unwrap_or(f64::INFINITY);
         let mut v = stretch.begin;
         let mut j = self.find(v, 0);
-        let mut inside = in_mark[j] * in_mark_times;
-        let mut wanted = inside;
+        let mut wanted = in_mark[j] * in_mark_times;
+        let mut inside = smaller(wanted, in_mark[j] * costs.first_times);
         let mut marked = (live[j] + offset) * live_times + inside;
         let marked_0 = marked;
         let mut found = Walk::default();
@@ -139,7 +141,7 @@ impl Path {
         let mut off;
         loop {
             let (goal, limited) = goal_of(constants, rules, cap, marked);
-            let trigger = trigger_of(constants, rules, (goal, limited), marked, inside, wanted);
+            let trigger = trigger_of(constants, rules, (goal, limited), marked, wanted);
             off = trigger - marked;
             if off < costs.least_off {
                 off = costs.least_off;
@@ -165,12 +167,16 @@ impl Path {
             } else if weight < 0.0 {
                 weight = 0.0;
             }
-            wanted = in_mark[if weight < 0.5 { j } else { j + 1 }] * in_mark_times;
+            let logged = in_mark[if weight < 0.5 { j } else { j + 1 }];
+            wanted = logged * in_mark_times;
             inside = wanted;
+            if first.is_none() {
+                inside = smaller(wanted, logged * costs.first_times);
+            }
             let room = goal - marked;
             if inside > goal - start {
                 let assisted = larger(larger(goal - start, 0.02 * goal + 0.3), 0.03 * marked + 0.3);
-                inside = smaller(wanted, assisted);
+                inside = smaller(inside, assisted);
             }
             if inside < 0.02 {
                 inside = 0.02;
@@ -178,7 +184,7 @@ impl Path {
             let after = (live[j] + (live[j + 1] - live[j]) * weight + offset) * live_times + inside;
             found.marked_max = larger(found.marked_max, after);
             found.peak = larger(found.peak, start + inside);
-            let marks = after + extra;
+            let marks = after - inside + smaller(inside, wanted / costs.free_times) + extra;
             let period = off / costs.mib_per_s + marks * costs.mark_s_per_mib;
             if first.is_none() {
                 first = Some(First {
@@ -275,7 +281,6 @@ fn trigger_of(
     rules: &Rules,
     (goal, limited): (f64, bool),
     marked: f64,
-    inside: f64,
     wanted: f64,
 ) -> f64 {
     let mut aim = if limited {
@@ -291,7 +296,7 @@ fn trigger_of(
         let wished = larger(aim - rules.runway * wanted, marked + space * lowest);
         return smaller(wished, marked + space * constants.highest_trigger_1_17);
     }
-    let mut trigger = aim - rules.runway * inside;
+    let mut trigger = aim - rules.runway * wanted;
     let low = marked + space * constants.lowest_trigger;
     let mut high = marked + space * constants.highest_trigger;
     if high < aim - constants.least_runway_mib {
@@ -334,6 +339,8 @@ mod tests {
         mark_s_per_mib: 0.001,
         mib_per_s: 100.0,
         least_off: 0.3,
+        free_times: 1.0,
+        first_times: 1e9,
     };
     const AS_IT_WAS: Change = Change {
         offset: 0.0,
@@ -386,6 +393,39 @@ mod tests {
         assert!(found.goals.iter().all(|goal| *goal == 130.0));
         assert!(found.by_limit == f64::from(found.cycles));
         assert!(found.no_room == 0.0);
+    }
+
+    #[test]
+    fn what_nothing_holds_back_is_allocated_up_to_the_goal_and_costs_no_marking() {
+        let (at, live) = (
+            (0..100).map(|each| 50.0 * f64::from(each)).collect(),
+            vec![100.0; 100],
+        );
+        let path = Path::new(at, live, vec![10.0; 100]).unwrap();
+        let held = Costs {
+            free_times: 20.0,
+            first_times: 1.0,
+            ..COSTS
+        };
+        let free = Change {
+            in_mark_times: 20.0,
+            ..AS_IT_WAS
+        };
+        let walk = |gogc| path.walk(&CONSTANTS, &rules(Some(gogc), None), &held, free, WHOLE);
+        let (low, high) = (walk(1.0), walk(8.0));
+        let mean = |sum: f64, walk: &Walk| sum / f64::from(walk.cycles);
+        // A share of 19/64 of the room, and all of it.
+        assert!(
+            (mean(low.in_mark, &low) - 42.2).abs() < 0.5,
+            "{}",
+            mean(low.in_mark, &low)
+        );
+        assert!((mean(high.in_mark, &high) - 200.0).abs() < 0.5);
+        assert!(
+            (mean(high.work, &high) - 112.0).abs() < 0.5,
+            "{}",
+            mean(high.work, &high)
+        );
     }
 
     #[test]

@@ -29,7 +29,7 @@ Found = tuple["ModuleType", list[Any], dict[str, dict[str, float]]]
 def found() -> Found:
     from lab import evaluate
 
-    folders = [CORPUS / name for name in ("services", "real", "advice")]
+    folders = [CORPUS / name for name in ("services", "real", "benchmarks", "advice")]
     runs = [run for folder in folders for run in evaluate.recordings(folder)]
     pairs, factors = evaluate.left_out(runs, from_gogc100=True)
     quiet = [pair for pair in pairs if not pair.base.crowded and not pair.target.crowded]

@@ -48,6 +48,9 @@ SIZE_ERROR_MIB, CERTAIN_TIMES = 0.41, 3.0
 _LARGE_SHARE = 0.25
 """Share of the mean live heap from which on a cycle counts for the effective GOGC."""
 
+LEAST_ROOM_MIB = 4.0
+"""In less room, sizes in whole MiB do not show how much of it was used."""
+
 SPARE_SHARE = 0.05
 """Share of the marking done by idle processors. On a crowded machine, programs that used all they
 got had 0.00, and those of a constant load 0.12 to 0.30."""
@@ -71,6 +74,8 @@ class Load:
         period_variation: the same of the time from cycle to cycle.
         no_room_share: share of the cycles with hardly any room between live heap and goal.
         runway: the pacer's estimate of what is allocated during marking.
+        room_used: the median share of the room from trigger to goal that is allocated during
+            marking.
         effective_gogc: the median of the effective GOGC.
         inferred_gogc: the GOGC that set the goals, unless a limit did.
         roots: stacks and globals, including what is too small to be printed.
@@ -110,6 +115,7 @@ class Load:
     no_room_share: float
     trigger_share: float
     runway: float
+    room_used: float
     effective_gogc: float
     inferred_gogc: float
     heap_end_max: float
@@ -340,6 +346,7 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
         no_room_share=mean_of(table["no_room"].drop_nulls().cast(pl.Float64)),
         trigger_share=_median(far["off"] / far["room"]) if len(far) else 0.0,
         runway=_runway(table, mean_in_mark, new_pacer=new_pacer),
+        room_used=_room_used(steady),
         effective_gogc=_median(steady["gogc"]),
         inferred_gogc=_inferred_gogc(steady),
         heap_end_max=float(steady["heap_end_mib"].max() or 0) + 0.5,  # type: ignore[arg-type]
@@ -404,6 +411,20 @@ def _runway(table: pl.DataFrame, mean_in_mark: float, *, new_pacer: bool) -> flo
         return largest
     small = 3.6 * (1.3 * mean_in_mark + 0.2) * _median(table["pressure"])
     return min(largest, small * (1 + 0.3 * max(mean_in_mark - 2, 0.0)))
+
+
+def _room_used(steady: pl.DataFrame) -> float:
+    start, end, goal = (pl.col(f"heap_{name}_mib") for name in ("start", "end", "goal"))
+    room = goal - start
+    return _median(
+        steady.filter(room >= LEAST_ROOM_MIB).select((end - start) / room).to_series()
+    )
+
+
+def passed(value: float, ends: tuple[float, float]) -> float:
+    """Returns how far a value has passed from the first end (0) to the second one (1)."""
+    low, high = ends
+    return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
 def _inferred_gogc(steady: pl.DataFrame) -> float:

@@ -10,13 +10,22 @@ contains is in `Constants`, with the programs it was measured on in docs/predict
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from gctrace_analyzer.advise.prediction import pacer
+from gctrace_analyzer.advise.prediction.assists import Assists
+from gctrace_analyzer.advise.prediction.load import passed
 from gctrace_analyzer.advise.prediction.non_heap import NonHeap
-from gctrace_analyzer.advise.prediction.replay import STEPS, Costs, Rules, gap_and_work, replay
+from gctrace_analyzer.advise.prediction.replay import (
+    STEPS,
+    Costs,
+    Rules,
+    first_times,
+    gap_and_work,
+    replay,
+)
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.load import Load
@@ -66,6 +75,7 @@ class Constants:
         runway_times: factor on the pacer's own estimate of what is allocated during marking.
         mark_fixed_mib: the fixed cost of a cycle, as MiB of heap to mark.
         sweep: time lost to sweeping, as a share of the CPU of marking.
+        least_assist: share of marking that is done in assists even if nothing needs them.
         assist_exponent: assists grow with what is allocated during marking, relative to the room
             left, to this power.
         background_prior: weight of the usual share of background workers against the log's.
@@ -88,6 +98,7 @@ class Constants:
     runway_times: float = 0.9
     mark_fixed_mib: float = 2.0
     sweep: float = 0.12
+    least_assist: float = 0.1
     assist_exponent: float = 0.45
     background_prior: float = 0.5
     gap_floor: float = 0.2
@@ -154,6 +165,7 @@ class Model:
         growth_mib: float = 0.0,
     ) -> None:
         self.load, self.now, self.constants = load, now, constants
+        self.assists = Assists(load)
         self._given, self._go_1_21, self._growth_mib = non_heap, go_1_21, growth_mib
         self.non_heap = self._non_heap(non_heap)
         self.own = self._replay(now, self.non_heap)
@@ -181,8 +193,8 @@ class Model:
     def steadiness(self) -> float:
         """1 for a steady live heap that leaves the CPUs idle, 0 for other programs."""
         c, load = self.constants, self.load
-        idle = _passed(load.idle_ms / load.work_ms, c.idle_shares)
-        return idle * (1 - _passed(load.variation, c.variations))
+        idle = passed(load.idle_ms / load.work_ms, c.idle_shares)
+        return idle * (1 - passed(load.variation, c.variations))
 
     @cached_property
     def _late_path(self) -> Path:
@@ -216,8 +228,9 @@ class Model:
         )
         floor = c.gap_floor * max(load.true_live, 1.0)
         exponent = self.work_exponent
-        live_exponent = c.live_exponent * _passed(load.variation, c.variations)
-        in_mark_times = live_times = 1.0
+        live_exponent = c.live_exponent * passed(load.variation, c.variations)
+        in_mark_times = free_times = self.assists.free_in_mark_times
+        live_times, hold_back = 1.0, self.assists.hold_back
         arguments = self._arguments(other, non_heap, grown_mib)
         # Only the last replay is shown; the others say how much is allocated during marking.
         for is_last in (False, False, True):
@@ -234,10 +247,12 @@ class Model:
             free = max(1 / rate_0 - lost_in_mark, 0.25 / rate_0)
             period = free * gap / gap_0 + lost_in_mark * work / work_0
             speed = gap / period / (rate_0 * gap_0)
-            in_mark_times = work / work_0 * max(speed, 0.3) ** load.cpu_bound
+            # What is allocated while nothing holds it back does not depend on the mean rate.
+            slowed = max(speed, 0.3) ** (load.cpu_bound * (1 - hold_back))
+            in_mark_times = work / work_0 * slowed * free_times
             live_times = min(max((gap / gap_0) ** live_exponent, 0.95), 1.25)
         rate = self._rate(gap, work, lost_in_mark)
-        active = rate * load.mark_ms * work / work_0 / 1000
+        active = rate * self._mark_ms(found, work) / 1000
         set_by = "memory-limit" if found.by_limit >= 0.5 else "gogc"
         marked = found.marked * load.marked_live / own.marked
         assist, background, idle = self._shares_of_work(found, work)
@@ -296,6 +311,20 @@ class Model:
         most = 1 / max(times * (load.mark_ms / 1000 + sweep_s) + stw_s, 1e-6)
         return float(min(rate, max(most, rate_0)))
 
+    def _mark_ms(self, found: Replay, work: float) -> float:
+        """Returns how long marking runs.
+
+        As long as in the log for each MiB to mark, unless assists held the allocation back there:
+        with more room, marking runs until that is allocated.
+        """
+        load = self.load
+        usual = load.mark_ms * work / load.work_ms
+        if not self.assists.hold_back:
+            return usual
+        until = self.assists.mark_ms_of(found.in_mark, work)
+        until *= load.mark_ms / self.assists.mark_ms_of(self.own.in_mark, load.work_ms)
+        return usual + self.assists.hold_back * (max(until, usual) - usual)
+
     def _shares_of_work(self, found: Replay, work: float) -> tuple[float, float, float]:
         """Returns the CPU of assists, background workers and idle workers, in ms per cycle."""
         load, c, own = self.load, self.constants, self.own
@@ -305,7 +334,9 @@ class Model:
         )
         assist = min(assist, max(0.45 * work, load.assist_ms))
         usual = (0.25 if load.cpus >= 4 else 0.19) * load.cpus
-        mark_ms = load.mark_ms * work / load.work_ms
+        mark_ms = self._mark_ms(found, work)
+        needed = max(work - self.assists.workers * mark_ms, c.least_assist * work)
+        assist += self.assists.hold_back * (needed - assist)
         share = load.background_ms / load.mark_ms
         # The log's own share holds at its own setting, the usual one far from it.
         far = min(abs(math.log(work / load.work_ms)), 1.0) * c.background_prior
@@ -333,7 +364,11 @@ class Model:
         grown_mib: float | None = None,
         steps: int = STEPS,
     ) -> Replay:
-        return replay(*self._arguments(setting, non_heap, grown_mib), steps=steps)
+        return replay(
+            *self._arguments(setting, non_heap, grown_mib),
+            steps=steps,
+            in_mark_times=self.assists.free_in_mark_times,
+        )
 
     def _arguments(
         self, setting: Setting, non_heap: NonHeap, grown_mib: float | None
@@ -349,11 +384,14 @@ class Model:
         if setting.limit:
             cap = non_heap.cap(setting.limit, setting.ballast, go_1_21=self._go_1_21)
         in_mark = max(load.in_mark, 0.05)
+        free_times = self.assists.free_in_mark_times
         rules = Rules(
             gogc=None if setting.gogc is None else setting.gogc / 100,
             cap=cap,
             roots=load.roots,
-            runway=load.runway * (c.runway_times if load.new_pacer else 1.0) / in_mark,
+            runway=load.runway
+            * (c.runway_times if load.new_pacer else 1.0)
+            / (in_mark * free_times),
             limit_gap=c.limit_gap,
             # Go 1.13 and earlier have no lowest trigger ratio, but their lines look the same.
             # So a lower ratio in the log takes precedence.
@@ -368,7 +406,10 @@ class Model:
             mark_s_per_mib=load.mark_ms / 1000 / marks,
             mib_per_s=load.alloc_off if load.alloc_off > 0 else max(load.alloc, 1e-6),
             least_off=0.3 + 0.02 * in_mark,
+            free_times=free_times,
         )
+        if free_times > 1:
+            costs = replace(costs, first_times=first_times(path, rules, free_times))
         return path, rules, costs
 
     def _non_heap(self, given: float | None) -> NonHeap:
@@ -387,9 +428,3 @@ class Model:
                 share = min(share, measured / goal)
                 return NonHeap(measured - share * goal, share, "the log's own limit")
         return NonHeap(fixed, share, "assumed", load.stacks, load.variation)
-
-
-def _passed(value: float, ends: tuple[float, float]) -> float:
-    """Returns how far a value has passed from the first end (0) to the second one (1)."""
-    low, high = ends
-    return min(max((value - low) / (high - low), 0.0), 1.0)

@@ -34,6 +34,10 @@ BLOCK_PHASES = 2
 """The first triggers of blocks; neighbouring blocks have different ones."""
 
 
+_ANY_TIMES = 1e9
+"""A factor above all others."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What decides goal and trigger of each cycle, in MiB.
@@ -66,6 +70,9 @@ class Costs:
         mark_s_per_mib: duration of marking.
         mib_per_s: allocation rate while nothing is marked.
         least_off: the least that is allocated between two cycles.
+        free_times: how many times as much is allocated during marking as in the log, if nothing
+            holds it back; the rest of it costs nothing to mark.
+        first_times: the most of it in the first cycle and before.
     """
 
     fixed: float
@@ -73,6 +80,8 @@ class Costs:
     mark_s_per_mib: float
     mib_per_s: float
     least_off: float
+    free_times: float = 1.0
+    first_times: float = _ANY_TIMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,13 +293,35 @@ def _mean(walks: list[_Walk], rates: list[float], name: str) -> float:
     return float(sum(map(truediv, map(mul, rates, values), cycles))) / sum(rates)
 
 
+def first_times(path: Path, rules: Rules, free_times: float) -> float:
+    """Returns how many times as much as in the log is allocated during a marking of a setting.
+
+    What is allocated raises the goal, and with it the room for the next one.
+    """
+    times, inside = 1.0, max(path.mean_in_mark, 1e-9)
+    for _ in range(_ROUNDS):
+        marked = path.mean_live + inside * times
+        room = (1 - pacer.LOWEST_TRIGGER) * (_goal(marked, rules) - marked)
+        times = min(max(room / inside, 1.0), free_times)
+    return times
+
+
+def _goal(marked: float, rules: Rules) -> float:
+    goal = math.inf if rules.cap is None else max(rules.cap, marked)
+    return (
+        goal if rules.gogc is None else min(goal, marked + (marked + rules.roots) * rules.gogc)
+    )
+
+
+_ROUNDS = 8
+"""How often what is allocated in a marking and the goal are calculated from each other."""
+
+
 def _usual_gap(path: Path, rules: Rules, costs: Costs, times: tuple[float, float]) -> float:
     """Returns roughly how much is allocated per cycle: that of the mean live heap."""
-    inside = path.mean_in_mark * times[0]
+    inside = path.mean_in_mark * min(times[0], costs.first_times)
     marked = path.mean_live * times[1] + inside
-    goal = math.inf if rules.cap is None else max(rules.cap, marked)
-    if rules.gogc is not None:
-        goal = min(goal, marked + (marked + rules.roots) * rules.gogc)
+    goal = _goal(marked, rules)
     return max(goal - marked, 0.0) * 0.9 + min(inside, costs.least_off) + costs.least_off
 
 
@@ -336,9 +367,12 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
     ratio, cap = rules.gogc, math.inf if rules.cap is None else rules.cap
     nearest, furthest = pacer.LOWEST_TRIGGER, pacer.HIGHEST_TRIGGER
     closest = pacer.LEAST_RUNWAY_MIB
+    free_times, first_times = costs.free_times, costs.first_times
     least_goal = 0.0 if ratio is None else pacer.heap_minimum(100 * ratio)
     v, j = begin, min(max(bisect_right(at, begin) - 1, 0), max(last, 0))
     inside = wanted = in_mark[j] * in_mark_times
+    if inside > in_mark[j] * first_times:
+        inside = in_mark[j] * first_times
     marked = (live[j] + offset) * live_times + inside
     marked_0, alone = marked, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False)
     cycles = by_limit = no_room = 0
@@ -360,7 +394,7 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
             aim = marked
         if lowest is None:
             # `pacer.trigger`, without the call.
-            space, trigger = aim - marked, aim - runway * inside
+            space, trigger = aim - marked, aim - runway * wanted
             low, high = marked + space * nearest, marked + space * furthest
             if high < aim - closest:
                 high = aim - closest
@@ -388,10 +422,14 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
             weight = 1.0
         elif weight < 0.0:
             weight = 0.0
-        inside = wanted = in_mark[j if weight < 0.5 else j + 1] * in_mark_times
+        logged = in_mark[j if weight < 0.5 else j + 1]
+        inside = wanted = logged * in_mark_times
+        if first < 0.0 and inside > logged * first_times:
+            # It starts too early, with more room than any other.
+            inside = logged * first_times
         room = goal - marked
         if inside > goal - start:
-            inside = min(wanted, max(goal - start, 0.02 * goal + 0.3, 0.03 * marked + 0.3))
+            inside = min(inside, max(goal - start, 0.02 * goal + 0.3, 0.03 * marked + 0.3))
         if inside < 0.02:
             inside = 0.02
         after = (live[j] + (live[j + 1] - live[j]) * weight + offset) * live_times + inside
@@ -400,7 +438,7 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
         heap = start + inside
         if heap > peak:
             peak = heap
-        marks = after + extra
+        marks = after - inside + min(inside, wanted / free_times) + extra
         period = off / costs.mib_per_s + marks * costs.mark_s_per_mib
         if first < 0.0:
             # The first cycle only finds its place: it counts if it is the only one.

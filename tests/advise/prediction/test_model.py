@@ -29,6 +29,10 @@ LARGE: dict[str, Any] = {
 """A heap that is so large that neither minimum nor rounding matters; 140 + 12 MiB per cycle."""
 
 
+HELD: dict[str, Any] = {"start": 340, "end": 400, "assist": 48, "background": 20, "every": 0.1}
+"""Assists do most of the marking, so that the heap ends at its goal."""
+
+
 def load_of(**values: Any) -> Load:
     return steady_load(**{**LARGE, **values})
 
@@ -293,6 +297,27 @@ def test_the_peak_keeps_what_it_exceeded_the_replay_by() -> None:
     assert found.heap_peak == pytest.approx(min(unbounded, 1.12 * found.goal), rel=0.02)
 
 
+def test_a_program_that_assists_held_back_allocates_more_with_more_room() -> None:
+    model = model_of(**HELD)
+    now, more, most = (model.predict(Setting(gogc)) for gogc in (100.0, 200.0, 800.0))
+    assert now.heap_peak == pytest.approx(model.load.heap_end_max, rel=0.01)
+    assert now.gc_per_s == pytest.approx(model.load.gc_per_s, rel=0.01)
+    assert now.assist_share_of_gc_cpu == pytest.approx(
+        model.load.assist_ms / model.load.spent_ms, rel=0.02
+    )
+    # Twice the room allows twice as much during marking, which counts as live and raises the goal.
+    in_marks = [each.marked_live - each.true_live for each in (now, more, most)]
+    assert in_marks[1] > 2 * in_marks[0]
+    free = model.load.in_mark * model.assists.free_in_mark_times
+    assert in_marks[2] == pytest.approx(free, rel=0.05)
+    assert more.goal == pytest.approx(3 * more.marked_live, rel=0.02)
+    # Then nobody has to assist.
+    assert most.assist_share_of_gc_cpu < 0.2
+    # One that is not held back has its goal from the log's own allocation.
+    other = model_of(**{**HELD, "assist": 10, "background": 58}).predict(Setting(800.0))
+    assert other.heap_peak < 0.8 * most.heap_peak
+
+
 def test_the_old_pacer_starts_no_earlier_than_its_lowest_trigger() -> None:
     # 140 of 200 MiB of room: its lowest ratio is 0.6, the log's own 0.7.
     values = {"line": OLD_LINE, "mark": 400, "background": 190}
@@ -323,6 +348,7 @@ def test_each_constant_has_an_effect(name: str) -> None:
         load_of(idle=9, stacks=4),
         replace(load_of(idle=9, assist=4), variation=0.06, alloc_in=250.0),
         replace(load_of(background=14), heap_end_max=700.0, variation=0.2),
+        load_of(**HELD),
     ]
     settings = [Setting(20.0), Setting(400.0), Setting(None, 300.0), Setting(None, 800.0)]
     assert any(

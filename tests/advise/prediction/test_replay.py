@@ -19,6 +19,7 @@ from gctrace_analyzer.advise.prediction.replay import (
     STEPS,
     Costs,
     Rules,
+    first_times,
     gap_and_work,
     replay,
 )
@@ -223,6 +224,32 @@ def test_a_path_shorter_than_a_cycle_shows_one() -> None:
     assert (roomy.by_limit, roomy.no_room, roomy.no_room_time) == (1, 0, 0)
 
 
+@pytest.mark.parametrize(("gogc", "expected"), [(100.0, 42.2), (800.0, 200.0)])
+def test_what_nothing_holds_back_is_allocated_up_to_the_goal(
+    gogc: float, expected: float
+) -> None:
+    """200 MiB would be allocated during marking; there is room for 19/64 of live heap × GOGC."""
+    path, held = steady(400, gap=50.0, live=100.0, in_mark=10.0), rules(gogc)
+    free = replace(COSTS, free_times=20.0, first_times=first_times(path, held, 20.0))
+    found = replay(path, held, free, in_mark_times=20.0)
+    assert found.in_mark == pytest.approx(expected, rel=0.01)
+    assert found.marked == pytest.approx(100 + found.in_mark)
+    assert found.goal == pytest.approx(found.marked * (1 + gogc / 100), rel=0.01)
+    # Nothing that is allocated during marking is marked, beyond what the log has.
+    assert found.work == pytest.approx(100 + 10 + COSTS.fixed, rel=0.01)
+    # It raises no peak that the program does not reach.
+    assert found.peak <= found.goal * 1.01
+
+
+def test_what_is_allocated_at_first_is_what_the_setting_allows() -> None:
+    path = steady(50, live=100.0, in_mark=10.0)
+    assert first_times(path, rules(100.0), 3.0) == 3.0
+    assert first_times(path, rules(100.0), 9.0) == pytest.approx(4.22, rel=0.01)
+    assert first_times(path, rules(10.0), 9.0) == 1.0
+    assert first_times(path, rules(None, cap=130.0), 9.0) == 1.0
+    assert first_times(path, rules(None), 9.0) == 9.0
+
+
 @pytest.mark.skipif(
     core.compiled() is None and os.environ.get(core.VARIABLE) != "require",
     reason="the compiled core is not installed (cargo was missing, or it is switched off)",
@@ -246,6 +273,7 @@ def test_a_path_shorter_than_a_cycle_shows_one() -> None:
         st.floats(-5, 99),
     ),
     times=st.tuples(st.floats(0.1, 5), st.floats(0.9, 1.3)),
+    free=st.sampled_from([(1.0, 1e9), (1.0, 1.0), (7.5, 2.5)]),
 )
 def test_the_compiled_core_replays_the_same(
     steps: list[tuple[float, float, float]],
@@ -255,13 +283,15 @@ def test_the_compiled_core_replays_the_same(
     lowest: float | None,
     others: tuple[float, float, float, float, float],
     times: tuple[float, float],
+    free: tuple[float, float],
 ) -> None:
     """To the last bit, for any path and setting, with or without a limit that is too low."""
     gaps, live, in_mark = zip(*steps * repeats, strict=True)
     columns = tuple(accumulate(gaps[1:], initial=0.0)), live, in_mark
     roots, runway, limit_gap, ballast, offset = others
     changed = Rules(ratio, cap, roots, runway, limit_gap, lowest)
-    costs = replace(COSTS, ballast=ballast)
+    free_times, first_times = free
+    costs = replace(COSTS, ballast=ballast, free_times=free_times, first_times=first_times)
     found = []
     for is_compiled, implementation in ((True, nullcontext()), (False, core.pure_python())):
         with implementation:
