@@ -215,7 +215,7 @@ class Intervals:
         current = {process: self._index(at) for process, at in starts.items()}
         end_s = max(starts.values())
         if recent.cycles.select((pl.col("start_s") > end_s).any()).item():
-            recent = recent.between(0.0, end_s)
+            recent = recent.between(0.0, math.nextafter(end_s, math.inf))
         try:
             rows = recent.windows(self._every_s)
         except BadSettingError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer import frames, schema, units
+from gctrace_analyzer import frames, schema, selection, units
 from gctrace_analyzer.advise.advice import Advice
 from gctrace_analyzer.advise.metrics import recommend as by_metrics
 from gctrace_analyzer.advise.prediction.model import Setting
@@ -23,7 +23,6 @@ from gctrace_analyzer.analysis.rules import finding
 from gctrace_analyzer.analysis.summary import FIGURES, Summary
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.present import text
 from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.report import Report
@@ -295,16 +294,17 @@ class Run:
         return Plots(self.report)
 
     def process(self, number: int) -> Run:
-        """Returns the run of one process.
+        """Returns the run of one process, with the post-mortem of its own kill only.
 
         Raises:
             BadSettingError: there is no process with that number.
         """
-        own = pl.col("process") == processes.known_number(self.processes, number)
-        return self._only_dumps(own) if self._analysis.by_dumps else self._only(own)
+        return self._of(selection.one_process(self._analysis, number))
 
     def between(self, begin: str | float, end: str | float = math.inf) -> Run:
-        """Returns the run of the cycles that started between two times.
+        """Returns the run of the cycles that start from one time on and before another.
+
+        Kills that came later say nothing about them, and have no post-mortem.
 
         Args:
             begin: seconds since the start of each process, or a duration such as `"60s"`.
@@ -315,22 +315,7 @@ class Run:
         """
         low = units.duration_s(begin, argument="begin")
         high = math.inf if end == math.inf else units.duration_s(end, argument="end")
-        if self._analysis.by_dumps:
-            return self._dumps_between(low, high)
-        inside = pl.col("start_s").is_between(low, high)
-        if not self.cycles.select(inside.any()).item():
-            first, last = self.cycles.select(
-                pl.col("start_s").min().alias("first"), pl.col("start_s").max().alias("last")
-            ).row(0)
-            covered = (
-                "the cycles have no times"
-                if last is None
-                else f"the log covers {first:.3f} s to {last:.3f} s"
-            )
-            expected = f"a range in which a cycle starts; {covered}"
-            value = units.range_text(low, high)
-            raise BadSettingError(argument="between", value=value, expected=expected)
-        return self._only(inside)
+        return self._of(selection.between(self._analysis, low, high))
 
     def line_range(self, first: int, last: int) -> Run:
         """Returns the run of a range of input lines, first and last line included.
@@ -338,13 +323,7 @@ class Run:
         Raises:
             BadSettingError: they are not whole numbers, or in the wrong order.
         """
-        inside = pl.col("line_no").is_between(*units.line_numbers(first, last))
-        tables = {
-            name: table.filter(inside)
-            for name, table in self._log.tables.items()
-            if "line_no" in table.columns and name != "cycles"
-        }
-        return self._with(tables)._only(inside)
+        return self._of(selection.line_range(self._analysis, first, last))
 
     def whatif(
         self,
@@ -442,49 +421,10 @@ class Run:
 
     def with_notes(self, change: Callable[[str], str]) -> Run:
         """Returns the run with each note about reading its inputs as `change` returns it."""
-        log = replace(self._log, notes=tuple(map(change, self._log.notes)))
+        return self._of(replace(self._log, notes=tuple(map(change, self._log.notes))))
+
+    def _of(self, log: Log) -> Run:
         return Run(log, self._given, self._thresholds, self._slo)
-
-    def _only_dumps(self, which: pl.Expr) -> Run:
-        """Returns the run of the processes that match a condition, with their dumps."""
-        names = ("processes", "memstats", "cycle_pauses")
-        return self._with({name: self._log.tables[name].filter(which) for name in names})
-
-    def _with(self, tables: dict[str, pl.DataFrame]) -> Run:
-        log = replace(self._log, tables=self._log.tables | tables)
-        return Run(log, self._given, self._thresholds, self._slo)
-
-    def _dumps_between(self, low: float, high: float) -> Run:
-        """Returns the run of the dumps between two times since the start of their process."""
-        inside = self.intervals.filter(
-            (pl.col("begin_s") >= low) & (pl.col("end_s") <= high)
-        ).drop_nulls("begin_at")
-        if inside.is_empty():
-            begin, end = self.intervals.select(pl.min("begin_s"), pl.max("end_s")).row(0)
-            expected = f"a range with two dumps; the input covers {begin:.3f} s to {end:.3f} s"
-            if not self.intervals["begin_at"].count():
-                expected = "an input whose dumps have dates: those of this one have none"
-            value = units.range_text(low, high)
-            raise BadSettingError(argument="between", value=value, expected=expected)
-        spans = inside.group_by("process").agg(pl.col("begin_at").min(), pl.col("end_at").max())
-        memstats = self.memstats
-        kept = memstats.join(spans, on="process", how="left", maintain_order="left").select(
-            pl.col("logged_at").is_between(pl.col("begin_at"), pl.col("end_at"))
-        )
-        return self._with(
-            {"memstats": memstats.filter(kept.to_series().fill_null(value=False))}
-        )
-
-    def _only(self, which: pl.Expr) -> Run:
-        """Returns the run of the cycles that match a condition."""
-        cycles = self.cycles.filter(which)
-        kept = pl.col("process").is_in(cycles["process"].unique().implode())
-        names = ("processes", "scavenges", "pacer", "scans")
-        tables = {name: self._log.tables[name].filter(kept) for name in names}
-        columns = ("process", "first_gc", "last_gc", "cycles", "missing_cycles")
-        counted = processes.processes(cycles).select(columns)
-        tables["processes"] = tables["processes"].update(counted, on="process")
-        return self._with(tables | {"cycles": cycles})
 
 
 def _rows(name: str, values: Sequence[PostMortem | Memory]) -> pl.DataFrame:

@@ -23,7 +23,7 @@ ORDER = (
     ("analysis",),
     ("advise",),
     ("present",),
-    ("frames",),
+    ("frames", "selection"),
     ("run",),
     ("comparison",),
     ("live",),

@@ -151,7 +151,10 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if idle:
         return Verdict("info", sentence, "To see what GC costs under load, record a log then.")
     if short:
-        return Verdict("info", sentence, "Record a longer log, under the usual load.")
+        longer = "Record a longer log, under the usual load."
+        if analysis.log.selection:
+            longer = "Select a longer range, or report on the whole input."
+        return Verdict("info", sentence, longer)
     first = _advised(advice)
     # Dumps far apart, or without the longest pause, may hide long ones.
     hidden = analysis.by_dumps and not analysis.dumps.pauses_are_short
@@ -168,7 +171,8 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
         return "The program is idle, and GC runs only every two minutes"
     if short:
         unclear = levels.costly(s, t)
-        return f"The log {'is too short to judge' if unclear else 'is short, but shows no problem'}"
+        what = "The selected part" if analysis.log.selection else "The log"
+        return f"{what} is {'too short to judge' if unclear else 'short, but shows no problem'}"
     start = "GC is not a problem here" if s.gc_cpu_share is not None else "No problem found"
     if (s.stw_max_ms or 0) > t.stw_bad_ms:
         start += ", except for single long pauses"

@@ -98,7 +98,7 @@ class Analysis:
     @cached_property
     def settings(self) -> Settings:
         """GOGC, limits and other settings, given by the caller or found in the inputs."""
-        return known(self._given, self.log.tables)
+        return known(self._given, self.log.tables, self.log.all_processes)
 
     def settings_of(self, process: int) -> Settings:
         """Returns the settings of one process; those of the log are of the longest one."""
@@ -108,7 +108,7 @@ class Analysis:
             name: self.log.tables[name].filter(process=process)
             for name in ("processes", "cycles", "memstats")
         }
-        return known(self._given, {**self.log.tables, **own})
+        return known(self._given, {**self.log.tables, **own}, self.log.all_processes)
 
     @cached_property
     def dumps(self) -> Dumps:
@@ -435,9 +435,7 @@ class Analysis:
     def post_mortems(self) -> tuple[PostMortem, ...]:
         """An explanation of every process killed for memory."""
         return tuple(
-            report.post_mortems(
-                self.log.tables, self.settings, lambda: self.metrics, self.dumps.of
-            )
+            report.post_mortems(self.log, self.settings, lambda: self.metrics, self.dumps.of)
         )
 
     @cached_property
@@ -448,7 +446,7 @@ class Analysis:
     @cached_property
     def unit_cpu(self) -> tuple[Consumed, ...]:
         """The CPU time systemd reports for each unit, with the part spent on GC."""
-        return tuple(cpu.consumed(self.log.tables))
+        return tuple(cpu.consumed(self.log))
 
     @cached_property
     def unit_cpu_comparisons(self) -> tuple[str, ...]:

@@ -200,13 +200,28 @@ def _given(value: Any, parse: Callable[[Any], Any]) -> Known | None:
     return Known(off if parsed is None else parsed, "given")
 
 
-def known(given: Settings, tables: Mapping[str, pl.DataFrame]) -> Settings:
-    """Returns the given settings, completed from what the inputs show."""
+def known(
+    given: Settings,
+    tables: Mapping[str, pl.DataFrame],
+    all_processes: pl.DataFrame | None = None,
+) -> Settings:
+    """Returns the given settings, completed from what the inputs show.
+
+    Args:
+        given: the settings that the user gave.
+        tables: the tables of the processes in question.
+        all_processes: all processes of the inputs, one of which a kill is of; by default those of
+            the tables.
+    """
+    everyone = tables["processes"] if all_processes is None else all_processes
     found = {field.name: getattr(given, field.name) for field in fields(given)}
     memstats = tables["memstats"]
     for source in (
         _of_container(_container(tables["container_states"], tables["processes"])),
-        *(_of_kill(kill, tables) for kill in tables["oom_kills"].iter_rows(named=True)),
+        *(
+            _of_kill(kill, tables, everyone)
+            for kill in tables["oom_kills"].iter_rows(named=True)
+        ),
         _of_metrics(memstats, tables["processes"]),
         _of_cycles(tables["cycles"], tables["processes"]),
         _off_heap(memstats),
@@ -375,10 +390,15 @@ def _of_cycles(cycles: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Known
     return {"gogc": Known("off", where)}
 
 
-def _of_kill(kill: dict[str, Any], tables: Mapping[str, pl.DataFrame]) -> dict[str, Known]:
+def _of_kill(
+    kill: dict[str, Any], tables: Mapping[str, pl.DataFrame], all_processes: pl.DataFrame
+) -> dict[str, Known]:
     """Returns the limit that the program's OOM kill shows, and other processes' memory under it."""
     limit = kill["limit_bytes"]
-    if kill["scope"] != "memcg" or not limit or not match_process(kill, tables["processes"]):
+    if kill["scope"] != "memcg" or not limit:
+        return {}
+    match = match_process(kill, all_processes)
+    if match is None or match.process not in tables["processes"]["process"]:
         return {}
     where = f"OOM kill, {PurePath(str(kill['source'])).name}:{kill['line_no']}"
     found = {"container_limit_mib": Known(limit / MIB, where)}

@@ -50,13 +50,28 @@ _BEFORE_THEIR_CYCLE = ("pacer_assist", "pacer_new", "pacer_old")
 
 
 @dataclass(frozen=True, slots=True)
+class Selection:
+    """What part of the inputs a log is.
+
+    Attributes:
+        text: the part, for a reader: `process 1 of 3, 1m to 2m`.
+        processes: all processes of the inputs.
+        without_end: the processes whose last cycle is not in the part, nor their death.
+    """
+
+    text: str
+    processes: pl.DataFrame
+    without_end: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Log:
     """The contents of the inputs: tables by name (`schema.TABLES`), and facts of each input.
 
     `runtime_lines` counts the runtime lines other than cycles by line format. `impossible`
     counts, by column, the values that became null because they cannot be true. `notes` are
     sentences about the clock and the inputs; `undated` are those of them about timestamps without
-    a year or a time zone.
+    a year or a time zone. `selection` is set if this is a part of the inputs only.
     """
 
     tables: dict[str, pl.DataFrame]
@@ -65,6 +80,12 @@ class Log:
     impossible: dict[str, int]
     notes: tuple[str, ...] = ()
     undated: tuple[str, ...] = ()
+    selection: Selection | None = None
+
+    @property
+    def all_processes(self) -> pl.DataFrame:
+        """The processes of the inputs, also those that are not selected (`schema.PROCESSES`)."""
+        return self.selection.processes if self.selection else self.tables["processes"]
 
     @property
     def needs_dates(self) -> bool:

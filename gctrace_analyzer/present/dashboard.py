@@ -114,7 +114,7 @@ def dashboard(
 
 
 def _head(report: Report, progress: Progress, width: int) -> Iterator[Line]:
-    facts = [format.printable(progress.title), *report.facts[1:3]]
+    facts = [format.printable(progress.title), *report.program]
     title = " · ".join(facts)
     if len(title) > width:
         room = width - len(title) + len(facts[0])

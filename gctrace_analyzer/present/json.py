@@ -28,6 +28,7 @@ def document(report: Report) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "sources": [asdict(source) for source in report.analysis.log.sources],
+        "selection": part.text if (part := report.analysis.log.selection) else None,
         "facts": {
             "go_version": report.analysis.go_versions,
             "procs": list(report.analysis.procs),

@@ -88,21 +88,30 @@ class Report:
     @property
     def facts(self) -> list[str]:
         """The parts of the first line: input, Go version, processors, time span, cycles."""
-        procs = [str(number) for number in self.analysis.procs]
+        part = self.analysis.log.selection
         return [
             self.title,
-            *([go] if (go := self.analysis.go_versions) else []),
-            *([f"{'–'.join(procs)} procs" if procs != ["1"] else "1 proc"] if procs else []),
-            *self._cpus(procs),
+            *([f"only {part.text}"] if part else []),
+            *self.program,
+            *self._cpus(),
             *self._time(),
             *self._begin(),
             self._counted,
         ]
 
-    def _cpus(self, procs: list[str]) -> list[str]:
+    @property
+    def program(self) -> list[str]:
+        """The Go version and the number of processors, as far as known."""
+        procs = "–".join(map(str, self.analysis.procs))
+        return [
+            *([go] if (go := self.analysis.go_versions) else []),
+            *([f"{procs} procs" if procs != "1" else "1 proc"] if procs else []),
+        ]
+
+    def _cpus(self) -> list[str]:
         """Returns the number of CPUs if it is not GOMAXPROCS."""
-        cpus = self.analysis.summary.cpus
-        if cpus is None or len(procs) != 1 or round(cpus, 2) == int(procs[0]):
+        cpus, procs = self.analysis.summary.cpus, self.analysis.procs
+        if cpus is None or len(procs) != 1 or round(cpus, 2) == procs[0]:
             return []
         return [cpus_text(cpus)]
 

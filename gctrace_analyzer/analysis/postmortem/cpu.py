@@ -15,6 +15,8 @@ from gctrace_analyzer.units import MIB, duration_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from gctrace_analyzer.ingest.read import Log
+
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
@@ -35,19 +37,20 @@ class Consumed:
     num_gc: int | None
 
 
-def consumed(tables: Mapping[str, pl.DataFrame]) -> list[Consumed]:
+def consumed(log: Log) -> list[Consumed]:
     """Returns one entry for each `Consumed` line of systemd, in their order."""
-    events = tables["unit_events"].filter(event="consumed").drop_nulls("cpu_s")
-    return [_consumed(row, tables) for row in events.iter_rows(named=True)]
+    events = log.tables["unit_events"].filter(event="consumed").drop_nulls("cpu_s")
+    return [_consumed(row, log) for row in events.iter_rows(named=True)]
 
 
-def _consumed(row: Row, tables: Mapping[str, pl.DataFrame]) -> Consumed:
+def _consumed(row: Row, log: Log) -> Consumed:
+    tables, processes = log.tables, log.all_processes
     # Only gctrace has the GC CPU of a whole process.
-    processes = tables["processes"] if len(tables["cycles"]) else tables["processes"].clear()
+    processes = processes if len(tables["cycles"]) else processes.clear()
     match = match_process({**row, "pid": None}, processes)
     spent = share = process = None
     complete = False
-    if match and match.match_by[0] in ("unit", "container"):
+    if match and match.match_by[0] in ("unit", "container") and _is_whole(match.process, log):
         process = match.process
         cycles = tables["cycles"].filter(process=process)
         spent = float(cycles.select(gc_cpu_ms().sum()).item()) / 1000
@@ -66,6 +69,13 @@ def _consumed(row: Row, tables: Mapping[str, pl.DataFrame]) -> Consumed:
         complete=complete,
         num_gc=_last_num_gc(row, tables["memstats"]),
     )
+
+
+def _is_whole(process: int, log: Log) -> bool:
+    """Returns whether the log has the cycles of the process that the inputs have."""
+    tables = (log.tables["processes"], log.all_processes)
+    selected, inputs = (each.filter(process=process)["cycles"].to_list() for each in tables)
+    return bool(selected == inputs)
 
 
 def _last_num_gc(row: Row, memstats: pl.DataFrame) -> int | None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.ingest.read import Log
 
 
 Row = dict[str, Any]
@@ -84,24 +85,28 @@ class PostMortem:
 
 
 def post_mortems(
-    tables: Mapping[str, pl.DataFrame],
+    log: Log,
     settings: Settings,
     metrics: Callable[[], pl.DataFrame],
     intervals: Callable[[int], pl.DataFrame],
 ) -> list[PostMortem]:
-    """Returns the post-mortem of every death in the tables of a log, in their order.
+    """Returns the post-mortem of every death in a log, in the order of its tables.
+
+    Of a part of a log, the deaths of processes whose end it does not have are left out.
 
     Args:
-        tables: the tables of the log.
+        log: the log.
         settings: GOGC, limits and other known settings.
         metrics: returns what `with_metrics` returns; only called if there is a death.
         intervals: returns the intervals between the dumps or scrapes of a process.
     """
-    found = deaths(tables)
-    matches = match_all(found, tables["processes"])
+    found = deaths(log.tables)
+    matches = match_all(found, log.all_processes)
+    elsewhere = log.selection.without_end if log.selection else ()
     return [
-        _post_mortem(death, match, tables, metrics(), intervals, settings)
+        _post_mortem(death, match, log.tables, metrics(), intervals, settings)
         for death, match in zip(found, matches, strict=True)
+        if not (match and match.process in elsewhere)
     ]
 
 
