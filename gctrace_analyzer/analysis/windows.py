@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MOST_WINDOWS = 1_000_000
 """More windows than this are requested only by mistake, for example with a wrong unit."""
 
+LEAST_COVERED = 0.5
+"""Share of a window. If the log covers less, rates in it say nothing about the window."""
+
 
 def check_length(length_s: float, span_s: float, span: str) -> None:
     """Refuses a length of windows that is not above 0 or far too short.
@@ -46,7 +49,9 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
 
     What a cycle spent is distributed evenly over its duration, because the log does not show
     when an assist ran. Counts and maxima belong to the window in which the cycle started.
-    Shares refer to the part of the window that the log covers.
+    Rates and shares are of the part of the window that the log covers. They are null if that is
+    less than half of the window and the process has another one: a log ends with a cycle, so a
+    short rest would show GC that costs many times what it does.
 
     Args:
         corrected: what `on_real_cpus` returns.
@@ -69,17 +74,19 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     figures = totals.filter(covered > 0).join(
         _started(timed, length_s), on=["process", "window"], how="left"
     )
+    enough = (covered >= LEAST_COVERED * length_s) | (pl.len().over("process") == 1)
+    shown = pl.when(enough)
     zeros = corrected.group_by("process").agg(zero=zero("wall_time", "start_s"))
     return placed(
         figures.with_columns(
             cycles=pl.col("cycles").fill_null(0).cast(pl.Int64),
-            gc_per_s=pl.col("cycles").fill_null(0) / covered,
-            gc_cpu_share=ratio(gc_cpu, capacity),
-            gc_cpu_with_idle_share=ratio(gc_cpu + pl.col("idle_s"), capacity),
-            gc_active_share=pl.col("active_s") / covered,
-            assist_share_of_gc_cpu=ratio(pl.col("assist_s"), gc_cpu),
-            stw_share=pl.col("stw_s") / covered,
-            alloc_mib_per_s=pl.col("alloc_mib") / covered,
+            gc_per_s=shown.then(pl.col("cycles").fill_null(0) / covered),
+            gc_cpu_share=shown.then(ratio(gc_cpu, capacity)),
+            gc_cpu_with_idle_share=shown.then(ratio(gc_cpu + pl.col("idle_s"), capacity)),
+            gc_active_share=shown.then(pl.col("active_s") / covered),
+            assist_share_of_gc_cpu=shown.then(ratio(pl.col("assist_s"), gc_cpu)),
+            stw_share=shown.then(pl.col("stw_s") / covered),
+            alloc_mib_per_s=shown.then(pl.col("alloc_mib") / covered),
         ),
         zeros,
         length_s,

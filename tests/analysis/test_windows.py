@@ -125,8 +125,22 @@ def test_the_figures_of_two_windows_by_hand() -> None:
 
 
 def test_windows_may_begin_later() -> None:
-    (only,) = windows(hand_made(), 1.0, origin_s=1.2).filter(cycles=1, start_s=1.2).to_dicts()
+    (only,) = windows(hand_made(), 0.8, origin_s=1.2).filter(cycles=1, start_s=1.2).to_dicts()
     assert only["gc_per_s"] == pytest.approx(1 / 0.4)
+
+
+def test_a_window_that_the_log_hardly_covers_has_no_rates() -> None:
+    rates = ["gc_per_s", "gc_cpu_share", "gc_cpu_with_idle_share", "gc_active_share",
+             "assist_share_of_gc_cpu", "stw_share", "alloc_mib_per_s"]  # fmt: skip
+    # The second window ends at 2.4 s, the log at 1.6 s.
+    first, second = windows(hand_made(), 1.2).to_dicts()
+    assert (first["covered_s"], second["covered_s"]) == pytest.approx((1.2, 0.4))
+    assert None not in [first[name] for name in rates]
+    assert [second[name] for name in rates] == [None] * len(rates)
+    assert (second["cycles"], second["stw_max_ms"], second["heap_peak_mib"]) == (1, 4, 94)
+    # It is all there is of the process.
+    (only,) = windows(hand_made(), 10.0).to_dicts()
+    assert only["gc_per_s"] == pytest.approx(2 / 1.6)
 
 
 def test_a_range_is_divided_at_the_ends_of_windows() -> None:
