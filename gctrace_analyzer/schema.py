@@ -140,7 +140,7 @@ METRICS = (
            "max(0, heap_end / heap_goal - 1)"),
     Column("survival_share", "Float64", "0–1", "share of the heap that was live", "heap_live / heap_end"),
     Column("goal_set_by", "Category", "", "gogc, memory-limit or heap-minimum; null: unknown",
-           "gctrace_analyzer.analysis.cycles"),
+           "gctrace_analyzer.analysis.goals.setters"),
 )  # fmt: skip
 
 PROCESSES = (

@@ -17,6 +17,8 @@ BATCH = 100_000
 _FIRST_MS = 1_767_225_600_000
 """The program starts on 2026-01-01, in UTC."""
 
+_GLOBALS_MIB = 2
+
 
 def write_log(
     path: Path, *, kind: str, mb: float = math.inf, cycles: int | None = None
@@ -61,8 +63,9 @@ def _cycles(first: int, count: int, uptime_ms: int) -> pl.DataFrame:
     frame = pl.select(pl.int_range(first, first + count, dtype=pl.Int64).alias("num"))
     frame = frame.with_columns(
         live=_live_mib(pl.col("num")),
-        goal=2 * _live_mib(pl.col("num") - 1) + 10,
-        stacks=(2 + 6 * _wave(pl.col("num"))).cast(pl.Int64),
+        # As GOGC=100 sets it (gcControllerState.commit in runtime/mgcpacer.go).
+        goal=2 * _live_mib(pl.col("num") - 1) + _stacks_mib(pl.col("num") - 1) + _GLOBALS_MIB,
+        stacks=_stacks_mib(pl.col("num")),
         sweep_us=_spread(6, 8, 900),
         mark_us=_spread(7, 900, 40_000),
         term_us=_spread(8, 8, 900),
@@ -93,6 +96,10 @@ def _wave(num: pl.Expr) -> pl.Expr:
 def _live_mib(num: pl.Expr) -> pl.Expr:
     noise = num.hash(1).cast(pl.Float64) / 2.0**64
     return (40 + 400 * _wave(num) + 20 * noise).cast(pl.Int64)
+
+
+def _stacks_mib(num: pl.Expr) -> pl.Expr:
+    return (2 + 6 * _wave(num)).cast(pl.Int64)
 
 
 def _random(seed: int) -> pl.Expr:
@@ -137,7 +144,7 @@ def _record() -> pl.Expr:
     )
     return pl.format(
         "gc {} @{}.{}s {}%: {}+{}+{} ms clock, {}+{}/{}/{}+{} ms cpu, {}->{}->{} MB, {} MB goal, "
-        "{} MB stacks, 2 MB globals, 8 P",
+        f"{{}} MB stacks, {_GLOBALS_MIB} MB globals, 8 P",
         "num",
         pl.col("start_ms") // 1000,
         (pl.col("start_ms") % 1000).cast(pl.String).str.zfill(3),

@@ -32,11 +32,11 @@ from gctrace_analyzer.advise.refusal import (
     too_late,
     why_no_load,
 )
-from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
-from gctrace_analyzer.analysis.gogc_levels import last_level
+from gctrace_analyzer.analysis.goals.levels import last_level
+from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.rows import of_process
+from gctrace_analyzer.ingest.rows import of_process, since, unforced
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.analysis.analysis import Analysis
-    from gctrace_analyzer.analysis.gogc_levels import LastLevel
+    from gctrace_analyzer.analysis.goals.levels import LastLevel
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.trend import LiveGrowth
 
@@ -126,7 +126,7 @@ class Baseline:
             # Under GOGC of before, the same load has other goals and another number of cycles.
             is_last = pl.col("gc_num") >= level.first_gc
             cycles, own = cycles.filter(is_last), own.filter(is_last)
-        steady = cycles.filter(~pl.col("forced") & (pl.col("start_s") >= DEFAULT.warm_up_s))
+        steady = unforced(since(cycles, DEFAULT.warm_up_s))
         calm, thrashed = longest_calm_part(cycles, analysis.episodes)
         cpus = settings.value("cpu_limit")
         load = load_of(calm, cpus)

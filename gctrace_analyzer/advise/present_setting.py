@@ -8,8 +8,9 @@ import polars as pl
 
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import CONSTANTS, Setting
-from gctrace_analyzer.analysis.cycles import FIT_MIN_LIVE_MIB, before
-from gctrace_analyzer.analysis.gogc_levels import contradict_gogc, misses
+from gctrace_analyzer.analysis.goals.levels import contradict_gogc, miss, near_miss
+from gctrace_analyzer.analysis.goals.setters import FIT_MIN_LIVE_MIB
+from gctrace_analyzer.analysis.neighbours import before, the_process
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
@@ -52,13 +53,14 @@ def show_no_gogc(metrics: pl.DataFrame) -> bool:
     if not metrics["stacks_mib"].count():
         # There was no memory limit before Go 1.19.
         return False
-    live = before("heap_live_mib")
+    live = before("heap_live_mib", the_process)
     used = (live >= FIT_MIN_LIVE_MIB) & ~pl.col("forced")
     cycles = metrics.select(
         "heap_goal_mib", _live=live, _any_gogc=pl.when(used).then(pl.col("effective_gogc"))
     )
     compared = cycles.with_columns(_any_median=pl.col("_any_gogc").median())
-    return bool(compared.with_columns(**misses()).select(contradict_gogc()).item())
+    missed = compared.with_columns(_miss=miss()).with_columns(_near_miss=near_miss())
+    return bool(missed.select(contradict_gogc()).item())
 
 
 def can_set_goal(load: Load, limit: float) -> bool:

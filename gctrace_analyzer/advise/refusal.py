@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.advise.prediction.model import Setting
-    from gctrace_analyzer.analysis.gogc_levels import LastLevel
+    from gctrace_analyzer.analysis.goals.levels import LastLevel
 
 FEWEST_CYCLES = 5
 """With fewer steady cycles there is no prediction."""

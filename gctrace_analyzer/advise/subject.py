@@ -13,6 +13,7 @@ import polars as pl
 from gctrace_analyzer.analysis.postmortem.verdict import OFF_HEAP_SHARE
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.ingest.rows import since
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def changing_load(own: pl.DataFrame) -> Iterator[str]:
     Args:
         own: the cycles of the process, with `alloc_mib`.
     """
-    steady = own.filter(pl.col("start_s") >= DEFAULT.warm_up_s)
+    steady = since(own, DEFAULT.warm_up_s)
     if len(steady) < _FEWEST:
         return
     start = pl.col("start_s")

@@ -11,14 +11,15 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis import cycles as derived
 from gctrace_analyzer.analysis import episodes as episodes_of
-from gctrace_analyzer.analysis import gogc_levels, mmu
+from gctrace_analyzer.analysis import mmu
 from gctrace_analyzer.analysis import pauses as pauses_of
 from gctrace_analyzer.analysis import segments as segments_of
 from gctrace_analyzer.analysis import windows as windows_of
 from gctrace_analyzer.analysis.caveats import diagnosed
 from gctrace_analyzer.analysis.checks import ServiceLevel, service_levels
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
-from gctrace_analyzer.analysis.gogc_levels import with_known_limit
+from gctrace_analyzer.analysis.goals.levels import steady, with_known_limit
+from gctrace_analyzer.analysis.goals.setters import goal_setters
 from gctrace_analyzer.analysis.metrics import findings as metrics_findings
 from gctrace_analyzer.analysis.metrics.dumps import Dumps
 from gctrace_analyzer.analysis.metrics.overlap import Overlap, overlap
@@ -371,10 +372,10 @@ class Analysis:
         return self._growth[process]
 
     def gogc_levels(self, process: int) -> pl.DataFrame:
-        """Returns the levels of one process's effective GOGC (`gogc_levels.steady`)."""
+        """Returns the levels of one process's effective GOGC (`goals.levels.steady`)."""
         if process not in self._gogc_levels:
             own = of_process(self._points, process)
-            self._gogc_levels[process] = gogc_levels.steady(own, self.thresholds)
+            self._gogc_levels[process] = steady(own, self.thresholds)
         return self._gogc_levels[process]
 
     @cached_property
@@ -390,7 +391,7 @@ class Analysis:
     @cached_property
     def goal_set_by(self) -> dict[str, int]:
         """How many cycles' heap goals were set by GOGC, the memory limit or the minimum."""
-        return derived.goal_setters(self.enriched)
+        return goal_setters(self.enriched)
 
     @cached_property
     def procs(self) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from functools import cache
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import elapsed_s
+from gctrace_analyzer.analysis.neighbours import within_process
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.rows import is_one_process
 
@@ -49,7 +50,7 @@ def correct_durations(cycles: pl.DataFrame) -> pl.DataFrame:
     Every `_ms` column has the most probable true duration instead of the printed one.
     """
     corrected = with_corrected(cycles).with_columns(end_s().alias("end_s"))
-    return corrected.with_columns(elapsed_s().alias("elapsed_s"))
+    return corrected.with_columns(elapsed_s(within_process(cycles)).alias("elapsed_s"))
 
 
 def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.DataFrame:

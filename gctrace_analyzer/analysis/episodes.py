@@ -10,14 +10,9 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis import limiter
-from gctrace_analyzer.analysis.cycles import (
-    before,
-    gc_cpu_ms,
-    share_of_cpu,
-    wall_ms,
-    within_process,
-)
-from gctrace_analyzer.analysis.segments import idle_gap
+from gctrace_analyzer.analysis.cycles import gc_cpu_ms, share_of_cpu, wall_ms
+from gctrace_analyzer.analysis.neighbours import before, the_process, within_process
+from gctrace_analyzer.analysis.segments import idle_gap, may_idle
 from gctrace_analyzer.analysis.thresholds import Thresholds
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES
 from gctrace_analyzer.ingest.rows import by_process, complete, is_one_process
@@ -94,7 +89,12 @@ def enrich(
         )
         .with_columns(limiter.fills(durations), gc_cpu_ms=gc_cpu_ms())
         .with_columns(
-            gc_cpu_share=share_of_cpu(pl.col("gc_cpu_ms"), pl.col("cpus"), pl.col("elapsed_s"))
+            gc_cpu_share=share_of_cpu(
+                pl.col("gc_cpu_ms"),
+                pl.col("cpus"),
+                pl.col("elapsed_s"),
+                within_process(metrics),
+            )
         )
     )
 
@@ -220,7 +220,7 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     Either goals are at or below the previous live heap, or the limit sets the goals a few per
     cent above the live heap and GC is running most of the time.
     """
-    live = cycles.select(before("heap_live_mib").alias("live"))["live"]
+    live = cycles.select(before("heap_live_mib", the_process)).to_series()
     newer = cycles["stacks_mib"].is_not_null()
     below = (cycles["heap_goal_mib"] <= live) & (live >= t.thrash_min_live_mib) & newer
     below = (below & ~cycles["forced"]).fill_null(value=False)
@@ -359,9 +359,10 @@ def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         ("stw_sweep_term_ms", "Sweep termination"),
         ("stw_mark_term_ms", "Mark termination"),
     ):
-        typical = cycles[name].median()
-        if not isinstance(typical, float) or len(cycles) < t.short_log_cycles:
+        few = len(cycles) < t.short_log_cycles
+        if few or not cycles.select((pl.col(name) > t.stw_warn_ms).any()).item():
             continue
+        typical = float(cycles[name].median() or 0.0)  # type: ignore[arg-type]  # not null
         far = cycles.select(_is_far(pl.col(name), typical, t)).to_series()
         for found in parts(cycles, runs(far, min_count=1, gap=t.gap_cycles), t):
             longest = float(found.cycles[name].max() or 0)  # type: ignore[arg-type]
@@ -410,6 +411,8 @@ def allocation_surge(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
 
 def idle(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     """Yields the times in which only the periodic cycle runs, every two minutes."""
+    if not may_idle(cycles, t):
+        return
     low, high = t.periodic_s
     periodic = cycles["interval_s"].is_between(low, high)
     for first, last in runs(periodic, min_count=1):

@@ -14,7 +14,7 @@ from typing import Literal
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import within_process
+from gctrace_analyzer.analysis.neighbours import within_process
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
 Verdict = Literal["certain", "likely", "unlikely"]

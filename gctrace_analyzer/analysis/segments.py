@@ -13,13 +13,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.cycles import (
-    alloc_before_mib,
-    before,
-    counted_alloc_mib,
-    ratio,
-    within_process,
-)
+from gctrace_analyzer.analysis.cycles import alloc_before_mib, counted_alloc_mib, ratio
+from gctrace_analyzer.analysis.neighbours import before, within_process
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.ingest.rows import complete, is_one_process
 
@@ -43,6 +38,12 @@ a second, and a load that varies as every load does would be dozens of phases.""
 _KINDS = pl.Enum(["start-up", "load", "idle"])
 
 
+def may_idle(cycles: pl.DataFrame, t: Thresholds) -> bool:
+    """Returns whether any cycle came so late that the program may have been idle."""
+    longest = cycles["interval_s"].max()
+    return isinstance(longest, float) and longest >= min(t.idle_gap_s, t.periodic_s[0])
+
+
 def idle_gap(t: Thresholds, within: Callable[[pl.Expr], pl.Expr]) -> pl.Expr:
     """Returns whether hardly anything was allocated for far longer than usual `within` a process.
 
@@ -52,7 +53,7 @@ def idle_gap(t: Thresholds, within: Callable[[pl.Expr], pl.Expr]) -> pl.Expr:
     gap, late = pl.col("interval_s"), pl.col("start_s") >= t.warm_up_s
     usual = within(pl.col("alloc_mib_per_s").filter(late).median())
     usual_s = within(gap.filter(late).median())
-    idle = (before("alloc_mib_per_s") <= _IDLE_RATE * usual).fill_null(value=True)
+    idle = (before("alloc_mib_per_s", within) <= _IDLE_RATE * usual).fill_null(value=True)
     return (gap >= t.idle_gap_s) & (gap >= t.idle_gap_times * usual_s) & idle
 
 
@@ -77,7 +78,9 @@ def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     """Returns the cycles with the number of their segment in its process, and its kind."""
     within = within_process(cycles)
     label = _labels(cycles, t)
-    known = cycles.with_columns(kind=label, allocated_mib=counted_alloc_mib(alloc_before_mib()))
+    known = cycles.with_columns(
+        kind=label, allocated_mib=counted_alloc_mib(alloc_before_mib(within=within))
+    )
     changes = [
         (pl.col(name) != within(pl.col(name).shift(1))).fill_null(value=False)
         for name in ("kind", "procs")
@@ -168,8 +171,10 @@ def _kind(name: str) -> pl.Expr:
 
 def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
     low, high = t.periodic_s
-    # The cycle before the first long gap was still caused by load.
-    idle = pl.col("interval_s").is_between(low, high) | idle_gap(t, within_process(cycles))
+    idle = pl.lit(value=False)
+    if may_idle(cycles, t):
+        # The cycle before the first long gap was still caused by load.
+        idle = pl.col("interval_s").is_between(low, high) | idle_gap(t, within_process(cycles))
     return cycles.select(
         pl.when(pl.col("start_s") < t.warm_up_s)
         .then(_kind("start-up"))
@@ -197,6 +202,10 @@ def level_changes(
     """
     nothing = pl.repeat(value=False, n=len(values), eager=True)
     if len(values) < 2 * min_cycles or values.null_count() == len(values):
+        return nothing
+    low, high = values.min(), values.max()
+    if low > 0 and high <= times * low:  # type: ignore[operator]  # numbers, not all are null
+        # Medians differ no more than values.
         return nothing
     rows = pl.DataFrame({"value": values.cast(pl.Float64)})
     if process is not None:

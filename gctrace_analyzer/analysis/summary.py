@@ -12,7 +12,6 @@ from gctrace_analyzer.analysis.caveats import caveats, log_check_points
 from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     alloc_while_marking_mib,
-    before,
     counted_alloc_mib,
     effective_gogc,
     gc_cpu_ms,
@@ -20,12 +19,15 @@ from gctrace_analyzer.analysis.cycles import (
     true_live_mib,
 )
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.neighbours import before, within_process
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from gctrace_analyzer.analysis.neighbours import Within
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +153,14 @@ def _total(values: pl.Expr) -> pl.Expr:
 
 
 @cache
-def _sums() -> dict[str, pl.Expr]:
+def _sums(within: Within) -> dict[str, pl.Expr]:
     """Returns what shares and rates are calculated from.
 
     It is built once, because a log may have hundreds of processes.
     """
     capacity = pl.col("elapsed_s") * pl.col("cpus")
-    steps = (pl.col(name).diff().over("process") for name in ("gc_num", "start_s"))
-    intervals = pl.col("start_s") - before("start_s")
+    steps = (within(pl.col(name).diff()) for name in ("gc_num", "start_s"))
+    intervals = pl.col("start_s") - before("start_s", within)
     return {
         "span_s": _total(pl.col("elapsed_s")),
         "capacity_s": _total(capacity),
@@ -174,7 +176,7 @@ def _sums() -> dict[str, pl.Expr]:
 
 
 def _time_and_cpu(corrected: pl.DataFrame) -> dict[str, Any]:
-    sums = corrected.select(**_sums()).row(0, named=True)
+    sums = corrected.select(**_sums(within_process(corrected))).row(0, named=True)
     span, capacity, gc_cpu = sums["span_s"], sums["capacity_s"], sums["gc_cpu_s"]
     idle = sums["idle_s"] or 0.0
     return {
@@ -210,7 +212,7 @@ def _single_pauses(corrected: pl.DataFrame) -> dict[str, Any]:
 
 
 @cache
-def _sizes(thresholds: Thresholds) -> dict[str, pl.Expr]:
+def _sizes(thresholds: Thresholds, within: Within) -> dict[str, pl.Expr]:
     """Returns the figures of the heap; they need `_live` and `_between`."""
     steady = (pl.col("start_s") >= thresholds.warm_up_s) & ~pl.col("forced")
     live, between = pl.col("_live"), pl.col("_between")
@@ -225,21 +227,23 @@ def _sizes(thresholds: Thresholds) -> dict[str, pl.Expr]:
         "live_heap_max_mib": pl.col("heap_live_mib").max().cast(pl.Float64),
         "heap_peak_mib": pl.col("heap_end_mib").max().cast(pl.Float64),
         "heap_goal_p50_mib": pl.col("heap_goal_mib").median(),
-        "effective_gogc_p50": effective_gogc(live).filter(large_enough).median(),
+        "effective_gogc_p50": effective_gogc(live, within).filter(large_enough).median(),
     }
 
 
 @cache
-def _between_cycles() -> tuple[pl.Expr, pl.Expr]:
+def _between_cycles(within: Within) -> tuple[pl.Expr, pl.Expr]:
     """Returns the live heap of the cycle before, and what was allocated since then."""
     live = pl.col("_live")
-    return before("heap_live_mib").alias("_live"), alloc_before_mib(live).alias("_between")
+    between = alloc_before_mib(live, within)
+    return before("heap_live_mib", within).alias("_live"), between.alias("_between")
 
 
 def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
-    live, between = _between_cycles()
+    within = within_process(corrected)
+    live, between = _between_cycles(within)
     known = corrected.with_columns(live).with_columns(between)
-    row = known.select(**_sizes(thresholds)).row(0, named=True)
+    row = known.select(**_sizes(thresholds, within)).row(0, named=True)
     counted, covered = row.pop("counted_mib"), row.pop("covered_s")
     return {**row, "alloc_mib_per_s": ratio(counted, covered)}
 

@@ -16,11 +16,11 @@ import polars as pl
 
 from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
-    before,
     counted_alloc_mib,
     effective_gogc,
     true_live_mib,
 )
+from gctrace_analyzer.analysis.neighbours import before
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.summary import ratio
 from gctrace_analyzer.analysis.thresholds import DEFAULT

@@ -15,13 +15,24 @@ def parted(rows: pl.DataFrame, chosen: pl.Series) -> tuple[pl.DataFrame, pl.Data
 
 
 def where(rows: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
-    """Returns the chosen rows."""
-    if chosen.null_count():
-        return rows.filter(chosen)
+    """Returns the chosen rows; null counts as not chosen."""
     count = int(chosen.sum())
     if count == len(rows):
         return rows
     return rows.filter(chosen) if count else rows.clear()
+
+
+def since(rows: pl.DataFrame, start_s: float) -> pl.DataFrame:
+    """Returns the rows of one process from a time on; no copy if their times are in order."""
+    times = rows["start_s"]
+    if times.null_count() or not times.is_sorted():
+        return rows.filter(pl.col("start_s") >= start_s)
+    return rows[times.search_sorted(start_s) :]
+
+
+def unforced(cycles: pl.DataFrame) -> pl.DataFrame:
+    """Returns the cycles that the program did not force."""
+    return where(cycles, ~cycles["forced"])
 
 
 def complete(rows: pl.DataFrame, *names: str) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.cycles import goal_setters, limit_sets_most_goals
+from gctrace_analyzer.analysis.goals.setters import goal_setters, limit_sets_most_goals
 from gctrace_analyzer.present.sections import overview
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES

@@ -17,9 +17,11 @@ from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.path import NO_ROOM, Path, mean_of, path_of
 from gctrace_analyzer.analysis.cycles import effective_gogc, true_live_mib
 from gctrace_analyzer.analysis.durations import varies
-from gctrace_analyzer.analysis.gogc_levels import near
+from gctrace_analyzer.analysis.goals.levels import near
+from gctrace_analyzer.analysis.neighbours import the_process
 from gctrace_analyzer.analysis.pauses import CONTENDED_STOP_MS
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.ingest.rows import complete, since, unforced
 
 FEWEST = 3
 ROUNDING = 0.05
@@ -260,12 +262,10 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
         cycles: the cycles of the process (`schema.CYCLES`), in order.
         cpu_limit: the CPUs that the program may use, if known.
     """
-    timed = (
-        cycles.select(_NEEDED + _ALSO_USED)
-        .drop_nulls(_NEEDED)
-        .with_columns(gogc=effective_gogc().shift(-1))
+    timed = complete(cycles[[*_NEEDED, *_ALSO_USED]], *_NEEDED).with_columns(
+        gogc=effective_gogc(within=the_process).shift(-1)
     )
-    steady = timed.filter((pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced"))
+    steady = unforced(since(timed, DEFAULT.warm_up_s))
     if len(steady) < FEWEST or (steady["start_s"][-1] - steady["start_s"][0]) <= 0:
         return None
     phases = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
@@ -364,8 +364,8 @@ def with_hidden_roots(load: Load, cycles: pl.DataFrame, gogc: float) -> Load:
     GOGC / 100. Only valid if GOGC sets the goals.
     """
     ratio, live = gogc / 100, pl.col("heap_live_mib") + 0.5
-    needed = cycles.select("start_s", "forced", "heap_goal_mib", "heap_live_mib")
-    steady = needed.filter((pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced"))
+    needed = cycles[["start_s", "forced", "heap_goal_mib", "heap_live_mib"]]
+    steady = unforced(since(needed, DEFAULT.warm_up_s))
     excess = steady.select(pl.col("heap_goal_mib").shift(-1) + 0.5 - live * (1 + ratio))
     values = excess.to_series().drop_nulls().sort()
     if len(values) < ENOUGH_GOALS:
@@ -416,9 +416,8 @@ def _runway(table: pl.DataFrame, mean_in_mark: float, *, new_pacer: bool) -> flo
 def _room_used(steady: pl.DataFrame) -> float:
     start, end, goal = (pl.col(f"heap_{name}_mib") for name in ("start", "end", "goal"))
     room = goal - start
-    return _median(
-        steady.filter(room >= LEAST_ROOM_MIB).select((end - start) / room).to_series()
-    )
+    used = pl.when(room >= LEAST_ROOM_MIB).then((end - start) / room)
+    return _median(steady.select(used.alias("used")).to_series())
 
 
 def passed(value: float, ends: tuple[float, float]) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from gctrace_analyzer.analysis.cycles import HEAP_MINIMUM_MIB
+from gctrace_analyzer.analysis.goals.setters import HEAP_MINIMUM_MIB
 
 LIMIT_HEADROOM_SHARE = 0.03
 """memoryLimitHeapGoalHeadroomPercent, from Go 1.21 on."""

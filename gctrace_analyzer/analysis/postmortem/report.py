@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import goal_mib, limit_sets_most_goals
+from gctrace_analyzer.analysis.cycles import goal_mib
+from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.match import Match, listed_tasks, match_all
 from gctrace_analyzer.analysis.postmortem.verdict import LAST_S, explain_death

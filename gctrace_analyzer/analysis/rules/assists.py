@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.ingest.rows import where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,12 +30,13 @@ def _long_cycles(facts: ProcessFacts) -> pl.DataFrame:
     processor_ms = pl.col("concurrent_mark_ms") * pl.col("cpus")
     marking = pl.col("assist_cpu_ms") + pl.col("background_cpu_ms")
     long = facts.cycles["concurrent_mark_ms"] >= facts.thresholds.mark_min_ms
-    return facts.cycles.select(
+    shares = facts.cycles.select(
         "source",
         "line_no",
         pressure=marking / processor_ms,
         assisted=pl.col("assist_cpu_ms") / processor_ms,
-    ).filter(long)
+    )
+    return where(shares, long)
 
 
 @rule(
@@ -114,9 +116,11 @@ def assist_spike(facts: ProcessFacts) -> Iterator[Evidence]:
 def trigger_pinned_low(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks at which point between the live heap and the goal cycles start."""
     t = facts.thresholds
+    if "GC005" not in facts.matched:
+        return
     trigger = facts.warmed_up["trigger_share"].median()
     earliest = t.early_trigger if facts.new_pacer else t.early_trigger_old
-    if "GC005" in facts.matched and isinstance(trigger, float) and trigger <= earliest:
+    if isinstance(trigger, float) and trigger <= earliest:
         yield Evidence(
             "info",
             f"Cycles start {percent(trigger)} of the way from the live heap to the goal, as "

@@ -19,6 +19,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.ingest.rows import where
 from gctrace_analyzer.units import cores_text, cpus_text, duration_text, size_text
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:
                 "is throttled, also in the middle of a pause.",
             )
         return
-    long = cycles.filter(pl.col("stw_mark_term_ms") >= t.stw_bad_ms)
+    long = where(cycles, cycles["stw_mark_term_ms"] >= t.stw_bad_ms)
     live = facts.summary.live_heap_p50_mib
     small = live is not None and live < t.small_heap_mib
     if procs >= t.many_procs and small and len(long) and cycles["assist_cpu_ms"].count():

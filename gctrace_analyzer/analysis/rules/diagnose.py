@@ -160,7 +160,7 @@ def diagnose(
         deaths: post-mortems.
         thresholds: the limits of all rules.
         growth_of: returns the growth of the live heap of a process.
-        levels_of: returns the levels of the effective GOGC of a process (`gogc_levels.steady`).
+        levels_of: returns the levels of the effective GOGC of a process (`goals.levels.steady`).
         pauses_of: returns what metrics show of the pauses of a process.
         rules: the rules about one process that the input has evidence for.
     """

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis import gogc_levels
-from gctrace_analyzer.analysis.cycles import limit_sets_most_goals
-from gctrace_analyzer.ingest.rows import complete
+from gctrace_analyzer.analysis.goals import levels
+from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
+from gctrace_analyzer.ingest.rows import complete, largest, since, where
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,10 +84,10 @@ class ProcessFacts:
 
     @cached_property
     def gogc_levels(self) -> pl.DataFrame:
-        """The levels of the effective GOGC (`gogc_levels.steady`)."""
+        """The levels of the effective GOGC (`goals.levels.steady`)."""
         if self.known_levels is not None:
             return self.known_levels
-        return gogc_levels.steady(self.cycles, self.thresholds)
+        return levels.steady(self.cycles, self.thresholds)
 
     @cached_property
     def new_pacer(self) -> bool:
@@ -97,11 +97,7 @@ class ProcessFacts:
     @cached_property
     def warmed_up(self) -> pl.DataFrame:
         """The cycles after the start-up; all cycles if hardly any are left."""
-        start_s, begin_s = self.cycles["start_s"], self.thresholds.warm_up_s
-        if start_s.null_count() == 0 and start_s.is_sorted():
-            late = self.cycles[start_s.search_sorted(begin_s) :]
-        else:
-            late = self.cycles.filter(pl.col("start_s") >= begin_s)
+        late = since(self.cycles, self.thresholds.warm_up_s)
         return late if len(late) >= 3 else self.cycles
 
     @cached_property
@@ -112,8 +108,13 @@ class ProcessFacts:
     @cached_property
     def limited_cycles(self) -> pl.DataFrame:
         """The cycles whose goal was set by the memory limit."""
-        limited = self.goal_set_by == "memory-limit"
-        return self.cycles.filter(limited) if limited.any() else self.cycles.clear()
+        return where(self.cycles, self.goal_set_by == "memory-limit")
+
+    @cached_property
+    def timed_live_heaps(self) -> pl.DataFrame:
+        """The live heap of the cycles with a time, and their lines."""
+        needed = self.cycles[["start_s", "heap_live_mib", "source", "line_no"]]
+        return complete(needed, "start_s", "heap_live_mib")
 
     @cached_property
     def limit_sets_most_goals(self) -> bool:
@@ -286,11 +287,9 @@ def frame(findings: Sequence[Finding]) -> pl.DataFrame:
 def example_lines(cycles: pl.DataFrame, by: str | None = None) -> tuple[str, ...]:
     """Returns `file:line` of a few cycles, those with the largest `by` first."""
     needed = ("line_no",) if by is None else ("line_no", by)
-    known = complete(cycles.select("source", *needed), *needed)
+    known = complete(cycles[["source", *needed]], *needed)
     if by is not None:
-        if len(known) > MOST_EXAMPLES:
-            known = known.filter(known[by] >= known[by].top_k(MOST_EXAMPLES).min())
-        known = known.sort(by, descending=True, maintain_order=True)
+        known = known[largest(known[by], MOST_EXAMPLES)]
     rows = known.head(MOST_EXAMPLES).select("source", "line_no").iter_rows()
     return tuple(f"{PurePath(str(source)).name}:{line}" for source, line in rows)
 

@@ -18,6 +18,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.ingest.rows import since
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -146,8 +147,7 @@ _CHEAP = 0.01
 def periodic_only(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks whether nearly all intervals between cycles last two minutes."""
     t = facts.thresholds
-    steady = facts.cycles.filter(pl.col("start_s") >= t.warm_up_s)
-    intervals = steady["interval_s"].drop_nulls()
+    intervals = since(facts.cycles, t.warm_up_s)["interval_s"].drop_nulls()
     periodic = intervals.is_between(*t.periodic_s).mean() if len(intervals) >= 2 else None
     if isinstance(periodic, float) and periodic > t.periodic_share:
         yield Evidence(

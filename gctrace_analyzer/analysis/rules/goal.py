@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis import gogc_levels
-from gctrace_analyzer.analysis.cycles import HEAP_MINIMUM_MIB
+from gctrace_analyzer.analysis.goals.levels import FEW_CYCLES, last_level
+from gctrace_analyzer.analysis.goals.setters import HEAP_MINIMUM_MIB
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
     ProcessFacts,
@@ -16,6 +16,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.ingest.rows import complete, where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +79,7 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     gogc = effective.filter(is_own & (effective > 0)).median()
     if not isinstance(gogc, float) or gogc >= t.low_gogc:
         return
-    last = gogc_levels.last_level(facts.cycles, facts.gogc_levels, t)
+    last = last_level(facts.cycles, facts.gogc_levels, t)
     if last is not None and last.gogc >= t.low_gogc:
         return
     costly = cpu > t.low_gogc_cpu or active > t.low_gogc_active
@@ -149,9 +150,8 @@ def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
     """Counts the cycles without a heap goal."""
     t = facts.thresholds
     # A frame that someone made may have no goals at all, and then no format either.
-    printed = pl.col("start_s").is_not_null() & pl.col("format").is_not_null()
-    without = pl.col("heap_goal_mib").is_null() & printed
-    count = len(facts.cycles.filter(without))
+    without = where(facts.cycles, facts.cycles["heap_goal_mib"].is_null())
+    count = len(complete(without, "start_s", "format"))
     if count > t.no_goal_share * len(facts.cycles) and count >= t.min_cycles:
         yield Evidence(
             "warn",
@@ -200,9 +200,7 @@ def _levels(facts: ProcessFacts, long: pl.DataFrame) -> Iterator[str]:
     """Yields the levels in their order; of those with few cycles, the ones between the others."""
     first, last = long["first_gc"].min(), long["first_gc"].max()
     is_long = pl.col("count") >= facts.thresholds.level_cycles
-    between = (pl.col("count") >= gogc_levels.FEW_CYCLES) & pl.col("first_gc").is_between(
-        first, last
-    )
+    between = (pl.col("count") >= FEW_CYCLES) & pl.col("first_gc").is_between(first, last)
     rows = facts.gogc_levels.filter(is_long | between.fill_null(value=False))
     live_mib = facts.live_heap_mib
     texts = [

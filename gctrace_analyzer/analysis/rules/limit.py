@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.gogc_levels import FEW_CYCLES
+from gctrace_analyzer.analysis.goals.levels import FEW_CYCLES
 from gctrace_analyzer.analysis.limiter import verdict
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
@@ -19,6 +19,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.ingest.rows import where
 from gctrace_analyzer.units import digits, duration_text
 
 if TYPE_CHECKING:
@@ -165,8 +166,8 @@ def limit_bound(facts: ProcessFacts) -> Iterator[Evidence]:
         return
     limited = facts.limited_cycles
     # Above the limit the goal is the live heap itself, so only goals with room prove a limit.
-    goals = limited.filter(pl.col("effective_gogc") > _WITH_ROOM)
-    largest = maximum(goals["heap_goal_mib"]) if len(goals) else None
+    goals = limited["heap_goal_mib"].filter(limited["effective_gogc"] > _WITH_ROOM)
+    largest = maximum(goals) if len(goals) else None
     proven = "" if largest is None else f"; the limit is at least {largest:,.0f} MiB"
     if facts.settings.value("memory_limit_mib"):
         proven = ""
@@ -262,7 +263,7 @@ _SAME_LIVE = 0.9
 )
 def gogc_off_idle(facts: ProcessFacts) -> Iterator[Evidence]:
     """Looks for long times without a cycle under a memory limit."""
-    long = facts.cycles.filter(pl.col("interval_s") > facts.thresholds.periodic_s[1])
+    long = where(facts.cycles, facts.cycles["interval_s"] > facts.thresholds.periodic_s[1])
     is_off = facts.settings.value("gogc") == "off"
     if (facts.limit_sets_most_goals or is_off) and len(long):
         longest = maximum(long["interval_s"])

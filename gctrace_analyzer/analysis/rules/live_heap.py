@@ -146,7 +146,7 @@ _SPIKE_POINTS = 2000
 )
 def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     """Looks for cycles whose live heap is far above that of the cycles around them."""
-    t, timed = facts.thresholds, _timed(facts)
+    t, timed = facts.thresholds, facts.timed_live_heaps
     if len(timed) < t.short_log_cycles:
         return
     live = timed["heap_live_mib"].cast(pl.Float64)
@@ -188,7 +188,7 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
 )
 def live_heap_step(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares the live heap in the two halves of the log."""
-    t, timed = facts.thresholds, _timed(facts)
+    t, timed = facts.thresholds, facts.timed_live_heaps
     if len(timed) < t.short_log_cycles:
         return
     live = timed["heap_live_mib"].cast(pl.Float64)
@@ -217,11 +217,6 @@ def _drift(half: pl.Series) -> float:
     """Returns by how much the last third of a series differs from the first, in its unit."""
     third = len(half) // 3
     return abs(median(half.tail(third)) - median(half.head(third)))
-
-
-def _timed(facts: ProcessFacts) -> pl.DataFrame:
-    needed = facts.cycles.select("start_s", "heap_live_mib", "source", "line_no")
-    return needed.drop_nulls(["start_s", "heap_live_mib"])
 
 
 @rule(

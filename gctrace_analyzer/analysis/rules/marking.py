@@ -17,6 +17,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.ingest.rows import where
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def large_globals(facts: ProcessFacts) -> Iterator[Evidence]:
 
 def _large_roots(facts: ProcessFacts, column: str, words: str) -> Iterator[Evidence]:
     t = facts.thresholds
+    if maximum(facts.warmed_up[column]) < t.roots_min_mib:
+        return
     size, live = (facts.warmed_up[name].median() for name in (column, "heap_live_mib"))
     if not isinstance(size, float) or not isinstance(live, float):
         return
@@ -116,9 +119,8 @@ def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
     # The sizes are truncated to whole MiB; adding 1 MiB compensates for that.
     rate = (pl.col("heap_live_mib") + roots + 1) / spent_ms * 1000
     is_slow = (spent_ms > 0) & (rate < t.mark_mib_per_cpu_s)
-    slow = facts.cycles.filter(
-        (pl.col("concurrent_mark_ms") >= t.slow_mark_ms) & is_slow
-    ).with_columns(rate=rate)
+    long = where(facts.cycles, facts.cycles["concurrent_mark_ms"] >= t.slow_mark_ms)
+    slow = long.filter(is_slow).with_columns(rate=rate)
     if len(slow):
         lowest = minimum(slow["rate"])
         yield Evidence(

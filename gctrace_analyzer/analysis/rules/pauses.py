@@ -80,8 +80,10 @@ def _long_pauses(
     t, values = facts.thresholds, facts.cycles[column].drop_nulls()
     if values.is_empty():
         return
-    high, p99 = (float(values.quantile(q, "linear") or 0) for q in (t.stw_quantile, 0.99))
     longest = maximum(values)
+    if longest <= min(t.stw_warn_ms, t.stw_single_ms):
+        return
+    high, p99 = (float(values.quantile(q, "linear") or 0) for q in (t.stw_quantile, 0.99))
     if high <= t.stw_warn_ms and longest <= t.stw_single_ms:
         return
     severity: Severity = "info"

@@ -12,9 +12,9 @@ from gctrace_analyzer.advise.subject import process_of_verdict
 from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     alloc_while_marking_mib,
-    before,
     share_of_cpu,
 )
+from gctrace_analyzer.analysis.neighbours import before
 from gctrace_analyzer.analysis.windows import zero
 from gctrace_analyzer.ingest.rows import by_process, complete, where
 from gctrace_analyzer.present.format import count, mib

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.analysis.gogc_levels import last_level
+from gctrace_analyzer.analysis.goals.levels import last_level
 from gctrace_analyzer.ingest.processes import distinct_names
 from gctrace_analyzer.ingest.rows import of_process
 from gctrace_analyzer.present.format import (

@@ -12,17 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gctrace_analyzer.analysis import cycles as cycles_module
 from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     alloc_while_marking_mib,
     effective_gogc,
-    goal_setters,
     pauses_ms,
     true_live_mib,
-    with_goal_set_by,
     with_metrics,
 )
+from gctrace_analyzer.analysis.goals import setters
+from gctrace_analyzer.analysis.goals.setters import goal_setters, with_goal_set_by
 from gctrace_analyzer.ingest.rows import by_process, is_one_process, of_process
 from gctrace_analyzer.testing import read_text
 from tests.helpers import loads
@@ -281,12 +280,12 @@ def test_what_set_each_goal_is_what_is_calculated_by_hand(
         process=pl.lit(1, pl.Int64), heap_goal_mib=pl.col("heap_goal_mib") * 2
     )
     alone = with_goal_set_by(frame)["goal_set_by"].cast(pl.String).to_list()
-    # What a change of GOGC corrects afterwards is tested in test_gogc_levels.py: it only takes a
+    # What a change of GOGC corrects afterwards is tested in test_levels.py: it only takes a
     # limit back, or explains a goal.
     for one, hand in zip(alone, expected, strict=True):
         assert one == hand or (hand in ("memory-limit", None) and one in ("gogc", None))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cycles_module, "_with_changed_gogc", lambda found, _: found)
+        patch.setattr(setters, "_with_changed_gogc", lambda found, _: found)
         assert with_goal_set_by(frame)["goal_set_by"].cast(pl.String).to_list() == expected
     # Next to another process, nothing changes.
     both = with_goal_set_by(pl.concat([frame, other]))

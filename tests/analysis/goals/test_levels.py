@@ -10,7 +10,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.cycles import with_metrics
-from gctrace_analyzer.analysis.gogc_levels import last_level, steady
+from gctrace_analyzer.analysis.goals.levels import last_level, steady
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from tests.conftest import CORPUS
 from tests.helpers.facts import log_of

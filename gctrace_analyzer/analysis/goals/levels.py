@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.ingest.rows import without
+from gctrace_analyzer.ingest.rows import where, without
 
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.thresholds import Thresholds
@@ -125,18 +125,20 @@ def explains_goals(gogc: pl.Expr, miss: pl.Expr) -> pl.Expr:
     return (gogc >= FIT_MIN_GOGC) & near
 
 
-def misses() -> dict[str, pl.Expr]:
-    """Returns `_miss`, in MiB, and `_near_miss`, the same where the effective GOGC is near.
+def miss() -> pl.Expr:
+    """Returns by how many MiB each goal misses what the median GOGC of its process would have set.
 
-    Both compare with the median of the effective GOGC of the process. Needs `_any_gogc` (the
-    effective GOGC, null where it is not to be used), `_any_median`, `heap_goal_mib` and `_live`.
+    Needs `_any_gogc` (the effective GOGC, null where it is not to be used), `_any_median`,
+    `heap_goal_mib` and `_live`.
     """
-    each, median = pl.col("_any_gogc"), pl.col("_any_median")
-    miss = pl.when(each.is_not_null()).then(miss_mib(each, median))
-    return {
-        "_miss": miss,
-        "_near_miss": pl.when(near(each, median, pl.col("_live"))).then(miss),
-    }
+    each = pl.col("_any_gogc")
+    return pl.when(each.is_not_null()).then(miss_mib(each, pl.col("_any_median")))
+
+
+def near_miss() -> pl.Expr:
+    """Returns `_miss` where the effective GOGC is near the median; needs the columns of `miss`."""
+    is_near = near(pl.col("_any_gogc"), pl.col("_any_median"), pl.col("_live"))
+    return pl.when(is_near).then("_miss")
 
 
 def contradict_gogc() -> pl.Expr:
@@ -144,7 +146,7 @@ def contradict_gogc() -> pl.Expr:
 
     An effective GOGC that hardly varies is not enough: a limit causes the same if the live heap
     hardly varies. But goals that GOGC sets follow every change of the live heap. Needs the columns
-    of `misses`.
+    of `miss`, and `_near_miss`.
     """
     miss, is_near = pl.col("_near_miss"), pl.col("_near_miss").is_not_null()
     usual = _FIT_MIB + _FIT_MIB_PER_GOGC * pl.col("_any_median").first() / 100
@@ -156,29 +158,44 @@ def contradict_gogc() -> pl.Expr:
     return enough & (far | ((miss.quantile(0.9) > usual) & ~together))
 
 
-def capped_gogc(thresholds: Thresholds) -> pl.Expr:
+def may_be_capped(thresholds: Thresholds) -> pl.Expr:
+    """Returns whether the goals of a process may follow a GOGC up to a ceiling (`capped_gogc`).
+
+    Null for small heaps, whose goals may be of either. Needs `_any_gogc`, `heap_goal_mib`,
+    `stacks_mib` and `_live`.
+    """
+    at, below, _ = _at_ceiling()
+    live_at = pl.col("_live").filter(at)
+    varies = live_at.max() >= (1 + _FEW_RANGE) * live_at.min()
+    enough = (at.sum() >= 2 * FEW_CYCLES) & (below.sum() >= FEW_CYCLES)
+    enough &= live_at.max() >= thresholds.gogc_min_live_mib
+    # There was no memory limit before Go 1.19.
+    return enough & varies & (pl.col("stacks_mib").count() > 0)
+
+
+def capped_gogc() -> pl.Expr:
     """Returns the GOGC of a process whose goals follow it up to a ceiling, else null.
 
     The ceiling is a memory limit that leaves the same to the heap however large the live heap is:
     goals near the highest one have live heaps that differ, and under the GOGC of the other goals
-    all of them would be higher. Null for small heaps, whose goals may be of either. Needs
-    `_any_gogc`, `heap_goal_mib`, `stacks_mib` and `_live`.
+    all of them would be higher. Only for processes that `may_be_capped`.
     """
-    effective, goal, live = pl.col("_any_gogc"), pl.col("heap_goal_mib"), pl.col("_live")
-    highest = goal.filter(effective.is_not_null()).max()
-    is_near = goal >= highest - pl.max_horizontal(1.0, _CEILING_SHARE * highest)
-    at, below = effective.is_not_null() & is_near, effective.is_not_null() & ~is_near
+    effective = pl.col("_any_gogc")
+    at, below, highest = _at_ceiling()
     gogc = effective.filter(below).median()
     follows = explains_goals(gogc, miss_mib(effective, gogc).filter(below))
-    live_at = live.filter(at)
-    varies = live_at.max() >= (1 + _FEW_RANGE) * live_at.min()
-    would_be_higher = live_at.min() * (1 + gogc / 100) >= highest - (2 + gogc / 100)
+    least_live = pl.col("_live").filter(at).min()
+    would_be_higher = least_live * (1 + gogc / 100) >= highest - (2 + gogc / 100)
     lowered = effective.filter(at).median() < _LOWERED * gogc
-    enough = (at.sum() >= 2 * FEW_CYCLES) & (below.sum() >= FEW_CYCLES)
-    enough &= live_at.max() >= thresholds.gogc_min_live_mib
-    # There was no memory limit before Go 1.19.
-    enough &= pl.col("stacks_mib").count() > 0
-    return pl.when(enough & follows & varies & would_be_higher & lowered).then(gogc)
+    return pl.when(follows & would_be_higher & lowered).then(gogc)
+
+
+def _at_ceiling() -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    """Returns which goals are near the highest one of a process, which are not, and that one."""
+    is_known, goal = pl.col("_any_gogc").is_not_null(), pl.col("heap_goal_mib")
+    highest = goal.filter(is_known).max()
+    is_near = goal >= highest - pl.max_horizontal(1.0, _CEILING_SHARE * highest)
+    return is_known & is_near, is_known & ~is_near, highest
 
 
 def is_better(miss: pl.Expr, constant_miss: pl.Expr, times: int = 3) -> pl.Expr:
@@ -218,6 +235,12 @@ def numbered(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     return without(smoothed.with_columns(level=level, is_outlier=off), "_smooth")
 
 
+def _are_near(gogc: pl.Series, thresholds: Thresholds) -> bool:
+    """Returns whether all values are so near each other that they cannot be of two levels."""
+    low, high = (float(each or 0) for each in (gogc.min(), gogc.max()))  # type: ignore[arg-type]
+    return low > 0 and high - low <= thresholds.level_jump * low
+
+
 def steady(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     """Returns the levels whose effective GOGC hardly varies, one row each, in order; of one, none.
 
@@ -238,10 +261,11 @@ def steady(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
         & (pl.col("goal_set_by") != "memory-limit").fill_null(value=True)
         & pl.col("effective_gogc").is_not_null()
     )
-    known = cycles.filter(usable).select(
+    columns = cycles.select(
         "goal_set_by", "gc_num", gogc="effective_gogc", live_mib="heap_live_mib"
     )
-    if len(known) < 2 * FEW_CYCLES:
+    known = where(columns, cycles.select(usable).to_series())
+    if len(known) < 2 * FEW_CYCLES or _are_near(known["gogc"], t):
         return pl.DataFrame()
     rows, gogc, outlier = numbered(known, t), pl.col("gogc"), pl.col("is_outlier")
     if not rows["level"].max():
