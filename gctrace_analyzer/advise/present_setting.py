@@ -12,6 +12,7 @@ from gctrace_analyzer.analysis.goals.levels import contradict_gogc, miss, near_m
 from gctrace_analyzer.analysis.goals.setters import FIT_MIN_LIVE_MIB
 from gctrace_analyzer.analysis.neighbours import before, the_process
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.ingest.rows import not_null
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.load import Load
@@ -58,7 +59,7 @@ def show_no_gogc(metrics: pl.DataFrame) -> bool:
     cycles = metrics.select(
         "heap_goal_mib", _live=live, _any_gogc=pl.when(used).then(pl.col("effective_gogc"))
     )
-    compared = cycles.with_columns(_any_median=pl.col("_any_gogc").median())
+    compared = cycles.with_columns(_any_median=not_null(pl.col("_any_gogc")).median())
     missed = compared.with_columns(_miss=miss()).with_columns(_near_miss=near_miss())
     return bool(missed.select(contradict_gogc()).item())
 

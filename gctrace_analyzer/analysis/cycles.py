@@ -251,5 +251,6 @@ def with_metrics(cycles: pl.DataFrame) -> pl.DataFrame:
         raise MissingColumnsError(missing, tuple(cycles.columns))
     own = without(cycles, *schema.names("metrics"))
     within = within_process(own)
-    known = own.with_columns(end_s=end_s(), _live=before("heap_live_mib", within))
-    return with_goal_set_by(without(known.with_columns(**metrics(within)), "end_s", "_live"))
+    known = own.with_columns(end_s=end_s(), _live=before("heap_live_mib", within)).rechunk()
+    found = known.with_columns(**metrics(within)).rechunk()
+    return with_goal_set_by(without(found, "end_s", "_live"))

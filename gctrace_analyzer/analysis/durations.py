@@ -16,7 +16,7 @@ import polars as pl
 from gctrace_analyzer.analysis.cycles import elapsed_s
 from gctrace_analyzer.analysis.neighbours import within_process
 from gctrace_analyzer.ingest.gctrace.columns import end_s
-from gctrace_analyzer.ingest.rows import is_one_process
+from gctrace_analyzer.ingest.rows import is_one_process, not_null
 
 PAUSES = ("stw_sweep_term", "stw_mark_term")
 
@@ -50,7 +50,8 @@ def correct_durations(cycles: pl.DataFrame) -> pl.DataFrame:
     Every `_ms` column has the most probable true duration instead of the printed one.
     """
     corrected = with_corrected(cycles).with_columns(end_s().alias("end_s"))
-    return corrected.with_columns(elapsed_s(within_process(cycles)).alias("elapsed_s"))
+    timed = corrected.with_columns(elapsed_s(within_process(cycles)).alias("elapsed_s"))
+    return timed.rechunk()
 
 
 def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.DataFrame:
@@ -122,7 +123,8 @@ def corrected_ms(name: str, *, whole: bool) -> pl.Expr:
 
 def varies(stopped: pl.Expr) -> pl.Expr:
     """Returns whether the number of stopped processors varies by more than rounding explains."""
-    return stopped.quantile(0.9) - stopped.quantile(0.1) > _VARYING * stopped.median()
+    each = not_null(stopped)
+    return each.quantile(0.9) - each.quantile(0.1) > _VARYING * each.median()
 
 
 def stopped_procs(cycles: pl.DataFrame, *, whole: bool) -> pl.Series:
@@ -145,7 +147,7 @@ def stopped_procs(cycles: pl.DataFrame, *, whole: bool) -> pl.Series:
     ]
     frame = cycles.select("process", "procs", "format", each=pl.mean_horizontal(ratios))
     each, procs = pl.col("each"), pl.col("procs")
-    found = {"ratio": each.median()}
+    found = {"ratio": not_null(each).median()}
     if not set(frame["format"].unique()).isdisjoint(_VARYING_SHAPES):
         may_vary = pl.col("format").is_in(_VARYING_SHAPES).any()
         found["unclear"] = may_vary & (varies(each) | (each.count() < _FEWEST))

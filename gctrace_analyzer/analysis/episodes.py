@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.neighbours import before, the_process, within_pro
 from gctrace_analyzer.analysis.segments import idle_gap, may_idle
 from gctrace_analyzer.analysis.thresholds import Thresholds
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES
-from gctrace_analyzer.ingest.rows import by_process, complete, is_one_process
+from gctrace_analyzer.ingest.rows import by_process, complete, is_one_process, not_null
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]
             first=pl.col("row").min(),
             last=pl.col("row").max(),
             count=pl.len(),
-            gogc=pl.col("effective_gogc").median(),
+            gogc=not_null(pl.col("effective_gogc")).median(),
             limited=pl.col("by_limit").fill_null(value=False).mean(),
             active=wall_ms().sum() / 1000 / pl.col("elapsed_s").sum(),
         )
@@ -272,7 +272,7 @@ def _thrash(found: Part, t: Thresholds) -> Row:
         idle=pl.col("idle_cpu_ms").sum() / 1000,
         capacity=(pl.col("elapsed_s") * pl.col("cpus")).sum(),
         span=pl.col("elapsed_s").sum(),
-        gogc=pl.col("effective_gogc").median(),
+        gogc=not_null(pl.col("effective_gogc")).median(),
         fill=pl.col("limiter_fill").max(),
     ).row(0, named=True)
     left = (sums["capacity"] or 0) - (sums["idle"] or 0)
@@ -329,7 +329,7 @@ def assist_storm(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
 
 def gc_burst(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     """Yields the episodes in which GC runs far more often than usual."""
-    usual = cycles["interval_s"].median()
+    usual = not_null(cycles["interval_s"]).median()
     if not isinstance(usual, float) or len(cycles) < _SEVERAL_BURSTS * t.burst_min_cycles:
         return
     fast = (cycles["interval_s"] < usual / t.burst_times) & ~cycles["forced"]
@@ -362,7 +362,7 @@ def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         few = len(cycles) < t.short_log_cycles
         if few or not cycles.select((pl.col(name) > t.stw_warn_ms).any()).item():
             continue
-        typical = float(cycles[name].median() or 0.0)  # type: ignore[arg-type]  # not null
+        typical = float(not_null(cycles[name]).median() or 0.0)  # type: ignore[arg-type]  # not null
         far = cycles.select(_is_far(pl.col(name), typical, t)).to_series()
         for found in parts(cycles, runs(far, min_count=1, gap=t.gap_cycles), t):
             longest = float(found.cycles[name].max() or 0)  # type: ignore[arg-type]
@@ -395,7 +395,7 @@ def _longest(cycles: pl.DataFrame, name: str) -> list[Row]:
 
 def allocation_surge(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     """Yields the episodes in which the program allocates far faster than usual."""
-    usual = cycles["alloc_mib_per_s"].median()
+    usual = not_null(cycles["alloc_mib_per_s"]).median()
     if not isinstance(usual, float) or usual <= 0 or len(cycles) < t.short_log_cycles:
         return
     surge = cycles["alloc_mib_per_s"] > t.surge_times * usual
@@ -423,7 +423,7 @@ def idle(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         )
         yield _episode(Part(part, 1.0), "idle", "info", reason)
     gaps = cycles["interval_s"]
-    usual = gaps.filter(cycles["start_s"] >= t.warm_up_s).median()
+    usual = not_null(gaps.filter(cycles["start_s"] >= t.warm_up_s)).median()
     if not isinstance(usual, float):
         return
     long = cycles.select(idle_gap(t, within_process(cycles))).to_series() & ~periodic

@@ -8,7 +8,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import pauses_ms
-from gctrace_analyzer.ingest.rows import largest
+from gctrace_analyzer.ingest.rows import largest, not_null
 
 PHASES = {
     "sweep termination": "stw_sweep_term_ms",
@@ -31,7 +31,7 @@ def single_pauses(corrected: pl.DataFrame) -> pl.Series:
     Args:
         corrected: what `on_real_cpus` returns.
     """
-    return pl.concat([corrected[name].drop_nulls() for name in PHASES.values()])
+    return not_null(pl.concat([corrected[name] for name in PHASES.values()]))
 
 
 def pauses(corrected: pl.DataFrame) -> pl.DataFrame:
@@ -45,7 +45,7 @@ def pauses(corrected: pl.DataFrame) -> pl.DataFrame:
     rows = [
         {
             "phase": phase,
-            **_statistics(corrected[name].drop_nulls()),
+            **_statistics(not_null(corrected[name])),
             **_longest(corrected, name),
         }
         for phase, name in PHASES.items()

@@ -16,7 +16,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import alloc_before_mib, counted_alloc_mib, ratio
 from gctrace_analyzer.analysis.neighbours import before, within_process
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.ingest.rows import complete, is_one_process
+from gctrace_analyzer.ingest.rows import by_number, complete, is_one_process, not_null
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,8 +51,8 @@ def idle_gap(t: Thresholds, within: Callable[[pl.Expr], pl.Expr]) -> pl.Expr:
     While it fills its heap, cycles are more frequent than ever after, so start-up is not usual.
     """
     gap, late = pl.col("interval_s"), pl.col("start_s") >= t.warm_up_s
-    usual = within(pl.col("alloc_mib_per_s").filter(late).median())
-    usual_s = within(gap.filter(late).median())
+    usual = within(not_null(pl.col("alloc_mib_per_s").filter(late)).median())
+    usual_s = within(not_null(gap.filter(late)).median())
     idle = (before("alloc_mib_per_s", within) <= _IDLE_RATE * usual).fill_null(value=True)
     return (gap >= t.idle_gap_s) & (gap >= t.idle_gap_times * usual_s) & idle
 
@@ -68,7 +68,7 @@ def segments(enriched: pl.DataFrame) -> pl.DataFrame:
     if timed.is_empty():
         return pl.DataFrame(schema=types)
     numbered = _numbered(timed, DEFAULT)
-    rows = numbered.group_by("process", "segment", maintain_order=True).agg(_figures())
+    rows = by_number(numbered, "segment", *_figures())
     if not is_one_process(timed):
         rows = rows.sort("process", "segment")
     return rows.select(pl.col(name).cast(kind) for name, kind in types.items())
@@ -123,7 +123,7 @@ def _by_length_of_levels(
     fewest = pl.min_horizontal(pl.max_horizontal(t.level_cycles, long), most)
     processes = (
         cycles.group_by("process", maintain_order=True)
-        .agg(count=pl.len().cast(pl.Int64), usual_s=pl.col("interval_s").median())
+        .agg(count=pl.len().cast(pl.Int64), usual_s=not_null(pl.col("interval_s")).median())
         .filter(count >= 2 * t.level_cycles)
         .select("process", fewest=fewest)
     )
@@ -160,8 +160,8 @@ def _figures() -> Iterator[pl.Expr]:
         ratio(gc, capacity).alias("gc_cpu_share"),
         ratio(total("assist_cpu_ms") / 1000, gc).alias("assist_share_of_gc_cpu"),
         alloc.alias("alloc_mib_per_s"),
-        pl.col("heap_live_mib").median().alias("live_heap_p50_mib"),
-        pl.col("effective_gogc").median().alias("effective_gogc_p50"),
+        not_null(pl.col("heap_live_mib")).median().alias("live_heap_p50_mib"),
+        not_null(pl.col("effective_gogc")).median().alias("effective_gogc_p50"),
     )
 
 

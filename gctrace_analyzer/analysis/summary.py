@@ -23,6 +23,7 @@ from gctrace_analyzer.analysis.neighbours import before, within_process
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
+from gctrace_analyzer.ingest.rows import not_null
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -133,13 +134,15 @@ def summarize(
     if corrected is None:
         corrected = on_real_cpus(durations, cpu_limit)
     check = log_check_points(durations)
+    within = within_process(corrected)
+    known = corrected.with_columns(_since_before(within)).rechunk()
     figures = {
         "cycles": len(cycles),
         "forced_cycles": int(cycles["forced"].sum()),
         "missing_cycles": int(processes["missing_cycles"].sum()),
-        **_time_and_cpu(corrected),
+        **_time_and_cpu(known, within),
         **_single_pauses(corrected),
-        **_heap(corrected, DEFAULT),
+        **_heap(known, DEFAULT, within),
         **growth_figures(cycles, DEFAULT),
         "log_check_points": check,
     }
@@ -160,7 +163,6 @@ def _sums(within: Within) -> dict[str, pl.Expr]:
     """
     capacity = pl.col("elapsed_s") * pl.col("cpus")
     steps = (within(pl.col(name).diff()) for name in ("gc_num", "start_s"))
-    intervals = pl.col("start_s") - before("start_s", within)
     return {
         "span_s": _total(pl.col("elapsed_s")),
         "capacity_s": _total(capacity),
@@ -171,12 +173,12 @@ def _sums(within: Within) -> dict[str, pl.Expr]:
         "active_s": _total(pauses_ms() + pl.col("concurrent_mark_ms")) / 1000,
         "steps": _total(next(steps)),
         "steps_s": _total(next(steps)),
-        "gc_interval_p50_ms": intervals.median() * 1000,
+        "gc_interval_p50_ms": not_null(pl.col("_interval_s")).median() * 1000,
     }
 
 
-def _time_and_cpu(corrected: pl.DataFrame) -> dict[str, Any]:
-    sums = corrected.select(**_sums(within_process(corrected))).row(0, named=True)
+def _time_and_cpu(known: pl.DataFrame, within: Within) -> dict[str, Any]:
+    sums = known.select(**_sums(within)).row(0, named=True)
     span, capacity, gc_cpu = sums["span_s"], sums["capacity_s"], sums["gc_cpu_s"]
     idle = sums["idle_s"] or 0.0
     return {
@@ -222,27 +224,32 @@ def _sizes(thresholds: Thresholds, within: Within) -> dict[str, pl.Expr]:
         # What the first cycle of a log allocated while it marked has no time of its own.
         "counted_mib": _total(counted_alloc_mib(between)),
         "covered_s": pl.col("elapsed_s").filter(between.is_not_null()).sum(),
-        "live_heap_p50_mib": pl.col("heap_live_mib").median(),
+        "live_heap_p50_mib": not_null(pl.col("heap_live_mib")).median(),
         "true_live_heap_mib": true_live_mib().filter(steady).mean(),
         "live_heap_max_mib": pl.col("heap_live_mib").max().cast(pl.Float64),
         "heap_peak_mib": pl.col("heap_end_mib").max().cast(pl.Float64),
-        "heap_goal_p50_mib": pl.col("heap_goal_mib").median(),
-        "effective_gogc_p50": effective_gogc(live, within).filter(large_enough).median(),
+        "heap_goal_p50_mib": not_null(pl.col("heap_goal_mib")).median(),
+        "effective_gogc_p50": not_null(
+            effective_gogc(live, within).filter(large_enough)
+        ).median(),
     }
 
 
 @cache
-def _between_cycles(within: Within) -> tuple[pl.Expr, pl.Expr]:
-    """Returns the live heap of the cycle before, and what was allocated since then."""
-    live = pl.col("_live")
-    between = alloc_before_mib(live, within)
-    return before("heap_live_mib", within).alias("_live"), between.alias("_between")
+def _since_before(within: Within) -> tuple[pl.Expr, pl.Expr]:
+    """Returns the live heap of the cycle before, and the time since it started."""
+    interval_s = pl.col("start_s") - before("start_s", within)
+    return before("heap_live_mib", within).alias("_live"), interval_s.alias("_interval_s")
 
 
-def _heap(corrected: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
-    within = within_process(corrected)
-    live, between = _between_cycles(within)
-    known = corrected.with_columns(live).with_columns(between)
+@cache
+def _between(within: Within) -> pl.Expr:
+    """Returns what was allocated since the cycle before."""
+    return alloc_before_mib(pl.col("_live"), within).alias("_between")
+
+
+def _heap(known: pl.DataFrame, thresholds: Thresholds, within: Within) -> dict[str, Any]:
+    known = known.with_columns(_between(within))
     row = known.select(**_sizes(thresholds, within)).row(0, named=True)
     counted, covered = row.pop("counted_mib"), row.pop("covered_s")
     return {**row, "alloc_mib_per_s": ratio(counted, covered)}

@@ -9,7 +9,7 @@ from functools import lru_cache
 import polars as pl
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.ingest.rows import complete
+from gctrace_analyzer.ingest.rows import complete, not_null
 from gctrace_analyzer.units import size_text
 
 POINTS = 200
@@ -90,7 +90,7 @@ def _thinned(series: pl.DataFrame) -> pl.DataFrame:
     x = pl.col("x")
     part = ((x - x.min()) / (x.max() - x.min()) * POINTS).floor().clip(upper_bound=POINTS - 1)
     parts = series.group_by(part.alias("part"), maintain_order=True)
-    return parts.agg(pl.col("x", "y").median())[["x", "y"]]
+    return parts.agg(not_null(pl.col("x", "y")).median())[["x", "y"]]
 
 
 def _inflation(points: pl.DataFrame, per_s: float) -> float:
@@ -99,7 +99,7 @@ def _inflation(points: pl.DataFrame, per_s: float) -> float:
     It is (1 + r) / (1 - r).
     """
     residual = points["y"] - per_s * points["x"]
-    residual = residual - residual.median()
+    residual = residual - not_null(residual).median()
     lagged = float((residual[1:] * residual[:-1]).sum())
     total = float((residual * residual).sum())
     r = min(max(lagged / total, 0.0), _MAX_AUTOCORRELATION) if total else 0.0
@@ -208,7 +208,7 @@ def _recent_mib(later: pl.DataFrame) -> float:
 
 
 def _median(values: pl.Series) -> float:
-    return float(values.median() or 0)  # type: ignore[arg-type]  # a numeric column
+    return float(not_null(values).median() or 0)  # type: ignore[arg-type]  # a numeric column
 
 
 def _evenly_spaced(cycles: pl.DataFrame) -> pl.DataFrame:
@@ -219,7 +219,7 @@ def _evenly_spaced(cycles: pl.DataFrame) -> pl.DataFrame:
     span = max(cycles["start_s"][-1] - cycles["start_s"][0], 1e-9)
     part = (since / span * _RANGES).floor().clip(upper_bound=_RANGES - 1)
     medians = cycles.group_by(part.alias("part"), maintain_order=True).agg(
-        pl.col("start_s").median(), pl.col("heap_live_mib").median()
+        not_null(pl.col("start_s", "heap_live_mib")).median()
     )
     return medians if len(medians) >= _RANGES // 2 else cycles
 
@@ -257,7 +257,7 @@ def changes_at(cycles: pl.DataFrame, start_s: float, thresholds: Thresholds) -> 
         return []
     found = []
     for name, (words, per, causes) in _QUANTITIES.items():
-        old, new = before[name].median(), after[name].median()
+        old, new = not_null(before[name]).median(), not_null(after[name]).median()
         if not isinstance(old, float) or not isinstance(new, float) or old < 1 or new < 1:
             continue
         verb = "rose" if new > old else "fell"

@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.cycles import (
     ratio,
 )
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.ingest.rows import is_one_process
+from gctrace_analyzer.ingest.rows import by_number, not_null
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,29 +177,21 @@ def divided(ranges: pl.DataFrame, length_s: float) -> pl.DataFrame:
     end = pl.min_horizontal("to_s", (pl.col("window") + 1) * length_s)
     weight = (end - begin) / (pl.col("to_s") - pl.col("from_s"))
     cut = across.explode("window").with_columns(pl.col(sums) * weight)
-    by_window = (_by_window(part, pl.col(sums).sum()) for part in (inside, cut))
+    by_window = (by_number(part, "window", pl.col(sums).sum()) for part in (inside, cut))
     return pl.concat(by_window, how="diagonal")
 
 
 def _started(corrected: pl.DataFrame, length_s: float) -> pl.DataFrame:
     """Returns counts, medians and maxima of the cycles that started in each window."""
-    return _by_window(
+    return by_number(
         corrected.with_columns(
             window=(pl.col("start_s") / length_s).floor().cast(pl.Int64),
             longest_ms=pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms"),
         ),
+        "window",
         pl.len().alias("cycles"),
         pl.col("longest_ms").max().alias("stw_max_ms"),
-        pl.col("heap_live_mib").median(),
-        pl.col("heap_goal_mib").median(),
+        not_null(pl.col("heap_live_mib")).median(),
+        not_null(pl.col("heap_goal_mib")).median(),
         pl.col("heap_end_mib").max().cast(pl.Float64).alias("heap_peak_mib"),
     )
-
-
-def _by_window(rows: pl.DataFrame, *figures: pl.Expr) -> pl.DataFrame:
-    """Returns figures of the rows of each process and window."""
-    if is_one_process(rows) and rows["window"].is_sorted():
-        # Then groups are slices, which are far quicker than groups of scattered rows.
-        in_order = rows.with_columns(pl.col("window").set_sorted())
-        return in_order.group_by("window").agg(pl.col("process").first(), *figures)
-    return rows.group_by("process", "window").agg(*figures)

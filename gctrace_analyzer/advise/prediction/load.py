@@ -21,7 +21,7 @@ from gctrace_analyzer.analysis.goals.levels import near
 from gctrace_analyzer.analysis.neighbours import the_process
 from gctrace_analyzer.analysis.pauses import CONTENDED_STOP_MS
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.rows import complete, since, unforced
+from gctrace_analyzer.ingest.rows import complete, not_null, since, unforced
 
 FEWEST = 3
 ROUNDING = 0.05
@@ -389,10 +389,12 @@ def _cpus(steady: pl.DataFrame, procs: int) -> float:
         return float(procs)
     # The median, as in the finding that names the number: one report has one number of CPUs.
     ratio = pl.col("stw_sweep_term_cpu_ms") / pl.col("stw_sweep_term_ms")
-    paused = steady.filter(pl.col("stw_sweep_term_ms") > 0).select(ratio.alias("stopped"))
+    paused = steady.select(
+        pl.when(pl.col("stw_sweep_term_ms") > 0).then(ratio).alias("stopped")
+    )
     if not steady["stacks_mib"].count() and paused.select(varies(pl.first())).item():
         return float(procs)
-    usual = paused["stopped"].median()
+    usual = not_null(paused["stopped"]).median()
     stopped = usual if isinstance(usual, float) else cpu_ms / clock_ms
     return float(min(max(round(stopped), 1), procs))
 
@@ -435,7 +437,7 @@ def _inferred_gogc(steady: pl.DataFrame) -> float:
     known = steady.select("gogc", live=pl.col("heap_live_mib") + 0.5).drop_nulls()
     # Where the heap grows, its first sizes hide most.
     known = known.filter(pl.col("live") >= _LARGE_SHARE * pl.col("live").mean())
-    median = pl.col("gogc").median()
+    median = not_null(pl.col("gogc")).median()
     used = known.filter(near(pl.col("gogc"), median, pl.col("live")))
     return float((used["gogc"] * used["live"]).sum()) / max(float(used["live"].sum()), 1.0)
 
@@ -445,4 +447,4 @@ def _spread(values: pl.Series, least: float = 1.0) -> float:
 
 
 def _median(values: pl.Series) -> float:
-    return float(values.median() or 0.0)  # type: ignore[arg-type]  # a numeric column
+    return float(not_null(values).median() or 0.0)  # type: ignore[arg-type]  # a numeric column

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.ingest.rows import where, without
+from gctrace_analyzer.ingest.rows import not_null, where, without
 
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.thresholds import Thresholds
@@ -121,7 +121,7 @@ def miss_mib(gogc: pl.Expr, median: pl.Expr) -> pl.Expr:
 
 def explains_goals(gogc: pl.Expr, miss: pl.Expr) -> pl.Expr:
     """Returns whether one GOGC explains goals to the printed MiB."""
-    near = miss.quantile(0.9) <= _FIT_MIB + _FIT_MIB_PER_GOGC * gogc / 100
+    near = not_null(miss).quantile(0.9) <= _FIT_MIB + _FIT_MIB_PER_GOGC * gogc / 100
     return (gogc >= FIT_MIN_GOGC) & near
 
 
@@ -150,12 +150,12 @@ def contradict_gogc() -> pl.Expr:
     """
     miss, is_near = pl.col("_near_miss"), pl.col("_near_miss").is_not_null()
     usual = _FIT_MIB + _FIT_MIB_PER_GOGC * pl.col("_any_median").first() / 100
-    far = miss.quantile(0.75) > _FAR_MISS_TIMES * usual
+    far = not_null(miss).quantile(0.75) > _FAR_MISS_TIMES * usual
     goal, live = (pl.col(name).filter(is_near) for name in ("heap_goal_mib", "_live"))
     # A constant has no correlation with anything.
     together = pl.corr(goal, live).fill_nan(0.0) >= _FOLLOWS
     enough = miss.count() >= 2 * FEW_CYCLES
-    return enough & (far | ((miss.quantile(0.9) > usual) & ~together))
+    return enough & (far | ((not_null(miss).quantile(0.9) > usual) & ~together))
 
 
 def may_be_capped(thresholds: Thresholds) -> pl.Expr:
@@ -182,11 +182,11 @@ def capped_gogc() -> pl.Expr:
     """
     effective = pl.col("_any_gogc")
     at, below, highest = _at_ceiling()
-    gogc = effective.filter(below).median()
+    gogc = not_null(effective.filter(below)).median()
     follows = explains_goals(gogc, miss_mib(effective, gogc).filter(below))
     least_live = pl.col("_live").filter(at).min()
     would_be_higher = least_live * (1 + gogc / 100) >= highest - (2 + gogc / 100)
-    lowered = effective.filter(at).median() < _LOWERED * gogc
+    lowered = not_null(effective.filter(at)).median() < _LOWERED * gogc
     return pl.when(follows & would_be_higher & lowered).then(gogc)
 
 
@@ -200,7 +200,8 @@ def _at_ceiling() -> tuple[pl.Expr, pl.Expr, pl.Expr]:
 
 def is_better(miss: pl.Expr, constant_miss: pl.Expr, times: int = 3) -> pl.Expr:
     """Returns whether one GOGC explains goals far better than a constant goal does."""
-    return constant_miss.median() >= times * pl.max_horizontal(miss.median(), pl.lit(1 / 3))
+    own_miss = pl.max_horizontal(not_null(miss).median(), pl.lit(1 / 3))
+    return not_null(constant_miss).median() >= times * own_miss
 
 
 def numbered(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
@@ -273,7 +274,7 @@ def steady(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     return (
         rows.group_by("level", maintain_order=True)
         .agg(
-            gogc=gogc.median(),
+            gogc=not_null(gogc).median(),
             count=pl.len(),
             # Next to a long level, one or two cycles of another GOGC are part of it.
             spread=pl.when(outlier.sum() < _FEWEST)
@@ -343,7 +344,9 @@ def with_known_limit(
     free = open_ & large & (effective > 0) & (goal < _FAR_BELOW_LIMIT * limit_mib)
     free = free.fill_null(value=False)
     free_gogc = effective.filter(free)
-    shown = pl.when(free_gogc.count() >= _FEWEST).then(free_gogc.median()).over("process")
+    shown = (
+        pl.when(free_gogc.count() >= _FEWEST).then(not_null(free_gogc).median()).over("process")
+    )
     own = shown if gogc is None else pl.lit(gogc)
     near = goal.is_between(_BELOW_LIMIT * limit_mib, limit_mib)
     limited = open_ & near & (effective < _LOWERED * own)
@@ -388,7 +391,7 @@ def of_cycles(frame: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame | Non
     rows = numbered(known, thresholds)
     each, goal = pl.col("gogc"), pl.col("heap_goal_mib")
     # As columns, because several figures of a level need them.
-    medians = {"_median": each.median(), "_goal_median": goal.median()}
+    medians = {"_median": not_null(each).median(), "_goal_median": not_null(goal).median()}
     keys = ["process", "level"]
     if rows.select(keys).n_unique() > 1:
         medians = {name: median.over(keys) for name, median in medians.items()}
@@ -401,10 +404,10 @@ def of_cycles(frame: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame | Non
     levels = compared.group_by(keys, maintain_order=True).agg(
         median=median,
         # A limit leaves less for the heap if there are more stacks.
-        taken_mib=goal_median + pl.col("stacks_mib").median().fill_null(0),
+        taken_mib=goal_median + not_null(pl.col("stacks_mib")).median().fill_null(0),
         is_short=pl.len() < thresholds.level_cycles,
         explained=explains_goals(median, miss),
-        near=miss.quantile(0.9) <= _NEAR_SHARE * (2 + median / 100),
+        near=not_null(miss).quantile(0.9) <= _NEAR_SHARE * (2 + median / 100),
         better=is_better(miss, constant_miss),
         proven=(pl.len() >= FEW_CYCLES)
         & is_better(miss, constant_miss, _FEW_TIMES)

@@ -9,7 +9,7 @@ import polars as pl
 from gctrace_analyzer.analysis.goals import levels
 from gctrace_analyzer.analysis.neighbours import before, within_process
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.rows import is_one_process, without
+from gctrace_analyzer.ingest.rows import is_one_process, not_null, without
 
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.thresholds import Thresholds
@@ -43,16 +43,19 @@ def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
     A goal at or below the previous live heap can only come from the memory limit. A goal that
     stays the same while the live heap changes comes from the limit or the heap minimum. A goal
     that is a constant multiple of the live heap comes from GOGC, which the program may change
-    while it runs (`gogc_levels`). Needs `effective_gogc`.
+    while it runs (`levels`). Needs `effective_gogc`.
     """
     usable = pl.col("_live") >= DEFAULT.gogc_min_live_mib
-    known = frame.with_columns(
-        _live=before("heap_live_mib", within_process(frame))
-    ).with_columns(
-        _usable_gogc=pl.when(usable).then(pl.col("effective_gogc")),
-        _any_gogc=pl.when((pl.col("_live") >= FIT_MIN_LIVE_MIB) & ~pl.col("forced")).then(
-            pl.col("effective_gogc")
-        ),
+    live = before("heap_live_mib", within_process(frame))
+    known = (
+        frame.with_columns(_live=live)
+        .rechunk()
+        .with_columns(
+            _usable_gogc=pl.when(usable).then(pl.col("effective_gogc")),
+            _any_gogc=pl.when((pl.col("_live") >= FIT_MIN_LIVE_MIB) & ~pl.col("forced")).then(
+                pl.col("effective_gogc")
+            ),
+        )
     )
     inferred = _joined(known, _inferred_gogc(known, DEFAULT))
     setter = inferred.with_columns(_setter(DEFAULT))
@@ -118,10 +121,10 @@ def _levels() -> list[pl.Expr]:
     """Returns the levels that the goals of a process are compared with."""
     goal = pl.col("heap_goal_mib").filter(pl.col("_any_gogc").is_not_null())
     return [
-        pl.col("_usable_gogc").median().alias("_median"),
-        pl.col("_usable_gogc").quantile(_TOP_QUANTILE).alias("_top"),
-        pl.col("_any_gogc").median().alias("_any_median"),
-        goal.median().alias("_goal_median"),
+        not_null(pl.col("_usable_gogc")).median().alias("_median"),
+        not_null(pl.col("_usable_gogc")).quantile(_TOP_QUANTILE).alias("_top"),
+        not_null(pl.col("_any_gogc")).median().alias("_any_median"),
+        not_null(goal).median().alias("_goal_median"),
     ]
 
 
@@ -187,7 +190,7 @@ def _has_limits() -> pl.Expr:
 
 def _hardly_varies(thresholds: Thresholds) -> pl.Expr:
     """Returns whether the effective GOGC of a process hardly varies. Needs `_levels`."""
-    spread = (pl.col("_usable_gogc") - pl.col("_median")).abs().median()
+    spread = not_null((pl.col("_usable_gogc") - pl.col("_median")).abs()).median()
     return spread / pl.col("_median").first() <= thresholds.gogc_spread
 
 

@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.rows import where
+from gctrace_analyzer.ingest.rows import not_null, where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +60,7 @@ def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
     if share is None or share <= (t.assist_warn if facts.new_pacer else t.assist_warn_old):
         return
     of_all_cpu = summary.assist_share_of_cpu or 0.0
-    pressure = _long_cycles(facts)["pressure"].median()
+    pressure = not_null(_long_cycles(facts)["pressure"]).median()
     text = f"Goroutines do {percent(share)} of the GC work in mark assists"
     if isinstance(pressure, float):
         text += f", and marking takes {percent(pressure)} of the CPUs while it runs"
@@ -118,7 +118,7 @@ def trigger_pinned_low(facts: ProcessFacts) -> Iterator[Evidence]:
     t = facts.thresholds
     if "GC005" not in facts.matched:
         return
-    trigger = facts.warmed_up["trigger_share"].median()
+    trigger = not_null(facts.warmed_up["trigger_share"]).median()
     earliest = t.early_trigger if facts.new_pacer else t.early_trigger_old
     if isinstance(trigger, float) and trigger <= earliest:
         yield Evidence(

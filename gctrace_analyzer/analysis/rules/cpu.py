@@ -19,7 +19,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.rows import where
+from gctrace_analyzer.ingest.rows import not_null, where
 from gctrace_analyzer.units import cores_text, cpus_text, duration_text, size_text
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
     each = long.select(
         pl.col("stw_sweep_term_cpu_ms") / pl.col("stw_sweep_term_ms") / pl.col("procs")
     )
-    stopped = each.to_series().median()
+    stopped = not_null(each.to_series()).median()
     if each.select(varies(pl.first())).item():
         return
     if isinstance(stopped, float) and len(long) >= t.min_cycles and stopped < t.stopped_share:

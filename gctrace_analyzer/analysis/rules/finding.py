@@ -13,7 +13,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.goals import levels
 from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
-from gctrace_analyzer.ingest.rows import complete, largest, since, where
+from gctrace_analyzer.ingest.rows import complete, largest, not_null, since, where
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -311,7 +311,7 @@ def maximum(values: pl.Series) -> float:
 
 def median(values: pl.Series) -> float:
     """Returns the median of a numeric column; 0 if it is empty."""
-    return float(values.median() or 0)  # type: ignore[arg-type]  # a numeric column
+    return float(not_null(values).median() or 0)  # type: ignore[arg-type]  # a numeric column
 
 
 _LEAST_PERCENT = 0.001

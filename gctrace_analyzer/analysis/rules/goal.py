@@ -16,7 +16,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.rows import complete, where
+from gctrace_analyzer.ingest.rows import complete, not_null, where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,7 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
         return
     is_own = (facts.goal_set_by != "memory-limit").fill_null(value=True)
     effective = facts.cycles["effective_gogc"]
-    gogc = effective.filter(is_own & (effective > 0)).median()
+    gogc = not_null(effective.filter(is_own & (effective > 0))).median()
     if not isinstance(gogc, float) or gogc >= t.low_gogc:
         return
     last = last_level(facts.cycles, facts.gogc_levels, t)
@@ -123,7 +123,7 @@ def goal_overshoot(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares the heap at the end of marking with its goal."""
     t, cycles = facts.thresholds, facts.warmed_up
     of_goal = cycles["heap_end_mib"] / cycles["heap_goal_mib"]
-    high = of_goal.quantile(t.overshoot_quantile, "linear")
+    high = not_null(of_goal).quantile(t.overshoot_quantile, "linear")
     if high is None or high <= t.overshoot or len(cycles) < t.min_cycles:
         return
     if facts.live_heap_mib >= t.gogc_min_live_mib:
@@ -236,7 +236,8 @@ def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
     # GOGC set are compared.
     if not isinstance(declared, (int, float)):
         return
-    effective = facts.cycles["effective_gogc"].filter(facts.goal_set_by == "gogc").median()
+    own = facts.cycles["effective_gogc"].filter(facts.goal_set_by == "gogc")
+    effective = not_null(own).median()
     if not isinstance(effective, float):
         return
     allowed = max(t.gogc_declared_points, t.gogc_declared_share * float(declared))

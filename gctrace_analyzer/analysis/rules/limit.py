@@ -19,7 +19,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.rows import where
+from gctrace_analyzer.ingest.rows import not_null, where
 from gctrace_analyzer.units import digits, duration_text
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def limit_bound(facts: ProcessFacts) -> Iterator[Evidence]:
 
 def _effective_gogc(facts: ProcessFacts) -> float | None:
     """Returns the median effective GOGC under the limit; None if the limit sets few goals."""
-    gogc = facts.limited_cycles["effective_gogc"].median()
+    gogc = not_null(facts.limited_cycles["effective_gogc"]).median()
     enough = len(facts.limited_cycles) >= facts.thresholds.level_cycles
     return gogc if enough and isinstance(gogc, float) else None
 

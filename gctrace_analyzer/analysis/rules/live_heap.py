@@ -20,6 +20,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings import nearest_limit
+from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.units import digits, duration_text
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ def low_reclaim(facts: ProcessFacts) -> Iterator[Evidence]:
     roomy = facts.warmed_up["survival_share"].filter(
         facts.warmed_up["effective_gogc"] >= t.reclaim_gogc
     )
-    survival = roomy.median()
+    survival = not_null(roomy).median()
     if not isinstance(survival, float) or survival <= t.survival_share:
         return
     if len(roomy) >= t.level_cycles:

@@ -17,7 +17,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.rows import where
+from gctrace_analyzer.ingest.rows import not_null, where
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ def _large_roots(facts: ProcessFacts, column: str, words: str) -> Iterator[Evide
     t = facts.thresholds
     if maximum(facts.warmed_up[column]) < t.roots_min_mib:
         return
-    size, live = (facts.warmed_up[name].median() for name in (column, "heap_live_mib"))
+    size, live = (
+        not_null(facts.warmed_up[name]).median() for name in (column, "heap_live_mib")
+    )
     if not isinstance(size, float) or not isinstance(live, float):
         return
     if size >= t.roots_min_mib and size > t.roots_share * max(live, 1):

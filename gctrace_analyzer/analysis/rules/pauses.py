@@ -18,6 +18,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ MOST_SINGLE = 2
 def _long_pauses(
     facts: ProcessFacts, column: str, which: str, advice: str | None
 ) -> Iterator[Evidence]:
-    t, values = facts.thresholds, facts.cycles[column].drop_nulls()
+    t, values = facts.thresholds, not_null(facts.cycles[column])
     if values.is_empty():
         return
     longest = maximum(values)
@@ -89,7 +90,7 @@ def _long_pauses(
     severity: Severity = "info"
     # While a program starts, nothing waits for it yet.
     warmed_up = facts.warmed_up[column]
-    late = warmed_up.quantile(0.99, "linear") or 0.0
+    late = not_null(warmed_up).quantile(0.99, "linear") or 0.0
     if late > t.stw_single_ms:
         severity = "bad" if late > t.stw_bad_ms else "warn"
     shown = [duration_text(each / 1000) for each in (p99, longest, median(values))]
