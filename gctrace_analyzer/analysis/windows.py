@@ -14,8 +14,9 @@ from gctrace_analyzer.analysis.cycles import (
     pauses_ms,
     ratio,
 )
+from gctrace_analyzer.analysis.neighbours import within_process
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.ingest.rows import by_number, not_null
+from gctrace_analyzer.ingest.rows import by_number, complete, not_null, parted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,13 +62,16 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     Raises:
         BadSettingError: `length_s` is not above 0, or would make more than a million windows.
     """
-    since = [pl.col("start_s") - origin_s, pl.col("end_s") - origin_s]
-    timed = corrected.filter(pl.col("start_s").is_not_null()).with_columns(since)
+    timed = complete(corrected, "start_s").with_columns(
+        pl.col("start_s") - origin_s,
+        pl.col("end_s") - origin_s,
+        between_mib=alloc_before_mib(within=within_process(corrected)),
+    )
     begin_s = pl.coalesce(pl.col("end_s") - pl.col("elapsed_s"), "start_s")
     spans = timed.group_by("process").agg(span=pl.col("end_s").max() - begin_s.min())
     span = spans.select(pl.col("span").max()).item() or 0.0
     check_length(length_s, span, f"the log's {span:g} s")
-    pieces = pl.concat([divided(part, length_s) for part in _ranges(timed)], how="diagonal")
+    pieces = pl.concat(_pieces(timed, length_s), how="diagonal")
     sums = [name for name in pieces.columns if name not in ("process", "window")]
     totals = pieces.group_by("process", "window").agg(pl.col(sums).sum())
     covered, gc_cpu, capacity = map(pl.col, ("covered_s", "gc_cpu_s", "capacity_s"))
@@ -128,38 +132,51 @@ def duration(seconds: pl.Expr) -> pl.Expr:
     return pl.duration(microseconds=(seconds * 1e6).round().cast(pl.Int64))
 
 
-def _ranges(corrected: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yields tables of time ranges with what was spent in them.
+def _pieces(timed: pl.DataFrame, length_s: float) -> Iterator[pl.DataFrame]:
+    """Yields tables of sums by window, which have to be added.
 
-    The first table has the cycles; the second, the times from the end of each cycle to the end
-    of the next; the third, the times from the end of each cycle to the start of the next.
+    What a cycle spent belongs to the time from its start to its end, the time that passes and what
+    it could have used to the time since the end of the cycle before, and what was allocated before
+    it to the time from there to its start. Nearly all cycles are in one window with all three.
     """
     pauses_s = pauses_ms() / 1000
-    yield corrected.select(
+    last_end_s = pl.col("end_s") - pl.col("elapsed_s")
+    spent = timed.select(
         "process",
-        pl.col("start_s").alias("from_s"),
-        pl.col("end_s").alias("to_s"),
-        (gc_cpu_ms() / 1000).alias("gc_cpu_s"),
-        (pl.col("idle_cpu_ms") / 1000).alias("idle_s"),
-        (pl.col("assist_cpu_ms") / 1000).alias("assist_s"),
-        pauses_s.alias("stw_s"),
-        (pauses_s + pl.col("concurrent_mark_ms") / 1000).alias("active_s"),
-        alloc_while_marking_mib().cast(pl.Float64).alias("alloc_mib"),
+        "start_s",
+        "end_s",
+        last_end_s.alias("last_end_s"),
+        first=(pl.min_horizontal(last_end_s, "start_s") / length_s).floor().cast(pl.Int64),
+        last=(pl.col("end_s") / length_s).ceil().cast(pl.Int64) - 1,
+        gc_cpu_s=gc_cpu_ms() / 1000,
+        idle_s=pl.col("idle_cpu_ms") / 1000,
+        assist_s=pl.col("assist_cpu_ms") / 1000,
+        stw_s=pauses_s,
+        active_s=pauses_s + pl.col("concurrent_mark_ms") / 1000,
+        in_mark_mib=alloc_while_marking_mib().cast(pl.Float64),
+        covered_s=pl.col("elapsed_s"),
+        capacity_s=pl.col("elapsed_s") * pl.col("cpus"),
+        between_mib="between_mib",
     )
-    last_end_s = (pl.col("end_s") - pl.col("elapsed_s")).alias("from_s")
-    yield corrected.select(
-        "process",
-        last_end_s,
-        pl.col("end_s").alias("to_s"),
-        pl.col("elapsed_s").alias("covered_s"),
-        (pl.col("elapsed_s") * pl.col("cpus")).alias("capacity_s"),
+    in_one = (spent["first"] == spent["last"]) & spent["last_end_s"].is_not_null()
+    inside, across = parted(spent, in_one.fill_null(value=False))
+    sums = pl.col(*_OF_CYCLE, "covered_s", "capacity_s").sum()
+    alloc_mib = pl.col("in_mark_mib").sum() + pl.col("between_mib").sum()
+    yield by_number(
+        inside.rename({"first": "window"}), "window", sums, alloc_mib.alias("alloc_mib")
     )
-    yield corrected.select(
-        "process",
-        last_end_s,
-        pl.col("start_s").alias("to_s"),
-        alloc_before_mib().alias("alloc_mib"),
-    )
+    begin, end, last_end = (pl.col(f"{name}_s") for name in ("start", "end", "last_end"))
+    for begin_s, end_s, names in (
+        (begin, end, (*_OF_CYCLE, pl.col("in_mark_mib").alias("alloc_mib"))),
+        (last_end, end, ("covered_s", "capacity_s")),
+        (last_end, begin, (pl.col("between_mib").alias("alloc_mib"),)),
+    ):
+        ranges = across.select("process", *names, from_s=begin_s, to_s=end_s)
+        yield divided(ranges, length_s)
+
+
+_OF_CYCLE = ("gc_cpu_s", "idle_s", "assist_s", "stw_s", "active_s")
+"""What a cycle spends while it runs."""
 
 
 def divided(ranges: pl.DataFrame, length_s: float) -> pl.DataFrame:
