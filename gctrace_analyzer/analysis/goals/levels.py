@@ -38,6 +38,10 @@ causes at most (2 + GOGC/100). Measured: goals set by GOGC of a constant live he
 0.6 of that; of 317 stretches of real programs under a limit, those with far higher goals at another
 time miss it by 0.79 and more."""
 
+DEFAULT_GOGC, _NEAR_DEFAULT = 100.0, 1.5
+"""GOGC unless a program sets it, and by how many points its median in a level may be off: what the
+truncation of sizes to MiB causes."""
+
 _SAME_GOGC = 0.25
 """Relative distance from the median. What is farther away has other reasons than truncation."""
 
@@ -415,7 +419,9 @@ def of_cycles(frame: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame | Non
     )
     long_mib = pl.col("taken_mib").filter(~pl.col("is_short"))
     raised = long_mib.max().over("process") > thresholds.level_ratio * pl.col("taken_mib")
-    shown = pl.when("is_short").then("proven").otherwise("better")
+    # A limit that happens to leave exactly what the default does is far less likely.
+    is_default = ((pl.col("median") - DEFAULT_GOGC).abs() <= _NEAR_DEFAULT) & pl.col("near")
+    shown = pl.when("is_short").then("proven").otherwise(pl.col("better") | is_default)
     certain = pl.col("explained") & shown
     # Goals close to the live heap are left to the search for thrashing.
     roomy = pl.col("median") > thresholds.thrash_gogc

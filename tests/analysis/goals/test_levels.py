@@ -67,6 +67,21 @@ def test_of_a_constant_live_heap_it_is_said_that_the_log_does_not_show_what_chan
 
 
 @pytest.mark.parametrize(
+    ("log", "last_gogc"), [("go1.18-bigglobals", 100), ("go1.26-retune", 50)]
+)
+def test_goals_of_a_constant_live_heap_that_are_those_of_the_default_are_set_by_gogc(
+    log: str, last_gogc: int
+) -> None:
+    """The first began with GOGC=100 and kept it; the second was set to 50 halfway."""
+    run = gca.read(CORPUS / f"gctrace/{log}/run.log")
+    counts = setters(run)
+    assert counts.pop("unknown", 0) <= 5
+    assert set(counts) == {"gogc"}
+    assert run.advice.baseline.now.gogc == pytest.approx(last_gogc, abs=1)
+    assert UNCLEAR not in run.findings()["evidence"].str.join(" ").item()
+
+
+@pytest.mark.parametrize(
     "log", ["limit-lifted-constant", "limit-lifted-swinging", "limit-left-by-live-heap"]
 )
 def test_a_limit_that_ceases_to_set_the_goals_is_a_limit(log: str) -> None:
