@@ -8,11 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gctrace_analyzer.ingest.rows import (
+    by_number,
     by_process,
     complete,
     is_one_process,
+    not_null,
     of_process,
     parted,
+    since,
+    unforced,
     where,
     with_replaced,
     without,
@@ -72,3 +76,47 @@ def test_the_rows_of_a_process_keep_their_order(
     assert sum(map(len, parts)) == len(rows)
     assert all(part["process"].n_unique() == 1 for part in parts)
     assert is_one_process(rows) == (len(parts) == 1 and None not in numbers)
+
+
+@given(st.lists(st.none() | st.floats(0, 5), max_size=8), st.booleans())
+def test_rows_from_a_time_on_are_those_of_a_filter(
+    times: list[float | None], in_order: bool
+) -> None:
+    if in_order:
+        times = sorted(each for each in times if each is not None)
+    rows = pl.DataFrame({"start_s": times}, schema={"start_s": pl.Float64})
+    expected = [each for each in times if each is not None and each >= 2]
+    assert since(rows, 2.0)["start_s"].to_list() == expected
+
+
+@given(CHOICES)
+def test_cycles_that_may_be_forced_are_left_out(forced: list[bool | None]) -> None:
+    rows = pl.DataFrame({"forced": forced}, schema={"forced": pl.Boolean})
+    assert len(unforced(rows)) == forced.count(False)
+
+
+@given(st.lists(st.none() | st.integers(-9, 9), max_size=9), st.sampled_from([0.5, 0.9]))
+def test_quantiles_are_those_of_the_values_that_are_not_null(
+    numbers: list[int | None], q: float
+) -> None:
+    values = pl.concat(
+        [pl.Series(numbers[:3], dtype=pl.Int64), pl.Series(numbers[3:], dtype=pl.Int64)]
+    )
+    assert not_null(values).quantile(q) == values.quantile(q)
+    frame = values.alias("n").to_frame().rechunk()
+    median = frame.select(not_null(pl.col("n")).median()).item()
+    assert median == not_null(values).median() == values.median()
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2), st.integers(0, 9)), max_size=12)
+)
+def test_figures_by_number_are_those_of_each_process(rows: list[tuple[int, int, int]]) -> None:
+    for some in (rows, sorted((0, window, value) for _, window, value in rows)):
+        frame = pl.DataFrame(some, schema=["process", "window", "value"], orient="row")
+        found = by_number(frame, "window", pl.col("value").sum())
+        expected: dict[tuple[int, int], int] = {}
+        for process, window, value in some:
+            expected[process, window] = expected.get((process, window), 0) + value
+        sums = found.select("process", "window", "value").rows()
+        assert {(process, window): value for process, window, value in sums} == expected
