@@ -18,7 +18,7 @@ from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import contradictions
 from gctrace_analyzer.ingest.chains import (
     CLOCK_SLACK_S,
-    is_one_process,
+    may_be_one_process,
     only_process,
     predecessors,
     process_of,
@@ -26,6 +26,7 @@ from gctrace_analyzer.ingest.chains import (
 from gctrace_analyzer.ingest.clock import MOSTLY, falls
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, version_key
+from gctrace_analyzer.ingest.rows import constant, is_one_process
 from gctrace_analyzer.schema import IDENTITY
 
 if TYPE_CHECKING:
@@ -55,7 +56,50 @@ def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> 
     """Returns one row per process: its cycles, missing cycles, and possible Go versions."""
     if cycles.is_empty():
         return schema.empty("processes")
-    table = (
+    table = _spans(cycles)
+    also = [
+        frame.group_by("process").agg(pl.col("format").cast(pl.String).unique().alias("also"))
+        for frame in companions
+        if frame.width
+    ]
+    for shapes in also:
+        table = (
+            table.join(shapes, on="process", how="left")
+            .with_columns(
+                pl.concat_list("formats", pl.col("also").fill_null([])).alias("formats")
+            )
+            .drop("also")
+        )
+    versions = [go_versions(formats) for formats in table["formats"]]
+    restarted = table["begins"].shift(-1) > table["ends"]
+    found = {
+        **table[["process", "first_gc", "last_gc", "cycles"]].to_dict(),
+        "missing_cycles": table["last_gc"] - table["first_gc"] + 1 - table["cycles"],
+        "go_version_min": [low for low, _ in versions],
+        "go_version_max": [high for _, high in versions],
+        "ended_by": ["restart" if later else "end of input" for later in restarted],
+    }
+    types = schema.polars_schema("processes")
+    unknown = [None] * len(table)
+    return pl.DataFrame({name: found.get(name, unknown) for name in types}, schema=types)
+
+
+def _spans(cycles: pl.DataFrame) -> pl.DataFrame:
+    """Returns the cycles of each process, its formats, and its first and last row."""
+    if is_one_process(cycles):
+        num = cycles["gc_num"]
+        return pl.DataFrame(
+            {
+                "process": [cycles["process"][0]],
+                "first_gc": [num[0]],
+                "last_gc": [num[-1]],
+                "cycles": [len(num)],
+                "formats": [cycles["format"].unique().cast(pl.String)],
+                "begins": [0],
+                "ends": [len(num) - 1],
+            }
+        )
+    return (
         cycles.lazy()
         .select("process", "gc_num", pl.col("format").cast(pl.String))
         .with_row_index("row")
@@ -71,31 +115,6 @@ def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> 
         .sort("process")
         .collect()
     )
-    also = [
-        frame.group_by("process").agg(pl.col("format").cast(pl.String).unique().alias("also"))
-        for frame in companions
-        if frame.width
-    ]
-    for shapes in also:
-        table = (
-            table.join(shapes, on="process", how="left")
-            .with_columns(
-                pl.concat_list("formats", pl.col("also").fill_null([])).alias("formats")
-            )
-            .drop("also")
-        )
-    versions = [go_versions(formats) for formats in table["formats"]]
-    restarted = pl.col("begins").shift(-1) > pl.col("ends")
-    table = table.with_columns(
-        (pl.col("last_gc") - pl.col("first_gc") + 1 - pl.col("cycles")).alias("missing_cycles"),
-        pl.Series("go_version_min", [low for low, _ in versions], pl.String),
-        pl.Series("go_version_max", [high for _, high in versions], pl.String),
-        pl.when(restarted)
-        .then(pl.lit("restart"))
-        .otherwise(pl.lit("end of input"))
-        .alias("ended_by"),
-    )
-    return schema.conform("processes", table)
 
 
 def known_number(processes: pl.DataFrame, number: object) -> int:
@@ -197,8 +216,10 @@ def take_cycles(
     """
     inputs = []
     for part in parts:
-        name = pl.lit(part.facts.name).cast(pl.Categorical).alias("source")
-        given = [frame.with_columns(name) for frame in part.cycles if len(frame)]
+        name = pl.Series("source", [part.facts.name], pl.Categorical)
+        given = [
+            frame.hstack([constant(name, len(frame))]) for frame in part.cycles if len(frame)
+        ]
         inputs.append(_in_time_order(given))
         part.cycles = []
     frames = list(chain.from_iterable(_continuing([each for each in inputs if each])))
@@ -208,7 +229,7 @@ def take_cycles(
         return empty.with_columns(resolution_s=unknown), _no_identities(), Counter()
     keys = None if _is_one_stream(frames) else _continued(frames, [_key(f) for f in frames])
     contradicting = Counter[str]()
-    if keys is None and is_one_process(frames):
+    if keys is None and may_be_one_process(frames):
         numbers = only_process(frames)
     else:
         frames, contradicting = contradictions.resolved(frames, keys)
@@ -216,7 +237,7 @@ def take_cycles(
     identities = _identities(frames, numbers) if _has_identities(frames) else _no_identities()
     drop = [name for name in IDENTITY if any(name in frame.columns for frame in frames)]
     rows = [
-        (frame.drop(drop, strict=False) if drop else frame).with_columns(of.alias("process"))
+        (frame.drop(drop, strict=False) if drop else frame).hstack([of.alias("process")])
         for frame, of in zip(frames, numbers, strict=True)
     ]
     alike = all(frame.columns == rows[0].columns for frame in rows)
@@ -425,6 +446,8 @@ def distinct_names(rows: pl.DataFrame) -> list[str | None]:
 
 def several_services(processes: pl.DataFrame) -> list[str]:
     """Returns a note if the inputs contain several services, not counting container ids."""
+    if len(processes) < 2:
+        return []
     name = pl.coalesce("unit", "container", "ident").cast(pl.String)
     named = processes.select(name.alias("name")).to_series().drop_nulls()
     services = named.filter(~named.str.contains(r"^[0-9a-f]{12,64}$")).unique(

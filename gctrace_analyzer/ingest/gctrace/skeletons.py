@@ -166,6 +166,8 @@ def are_bare(lines: pl.DataFrame) -> pl.Series:
     """Returns whether each line is a record and nothing else: it begins and ends like one."""
     # A line torn from a record has the beginning or the end, but not both.
     text = pl.col("text").str
+    if lines.is_empty():
+        return pl.Series("bare", [], pl.Boolean)
     return lines.select(bare=text.starts_with("gc ") & text.ends_with(" P")).to_series()
 
 
