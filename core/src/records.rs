@@ -4,13 +4,13 @@
 //! is read if it fits a template exactly and if each number is surely what any other reader makes
 //! of it. All other lines are handed back, so this reader never decides that a line is damaged.
 
-use std::fmt;
+use std::{fmt, iter};
 
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use memchr::memmem::Finder;
 
-use crate::columns::{Columns, MOST, Row};
+use crate::columns::{Columns, Decimal, MOST, Row};
 
 /// What stands at a place of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,10 +93,6 @@ const WORD: usize = 8;
 
 /// So many bytes are looked at before it is seen whether one of them is odd.
 const PART: usize = 1 << 12;
-
-const POWERS: [f64; 16] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-];
 
 impl Word {
     fn new(part: &[u8]) -> Self {
@@ -188,10 +184,8 @@ fn number(data: &[u8], at: usize, kind: Kind) -> Option<(u64, usize)> {
     if whole == 0 || point && decimals == 0 {
         return None;
     }
-    // Both are exact, so that the quotient is the nearest float.
-    #[allow(clippy::cast_precision_loss)]
-    let quotient = value(joined, bits) as f64 / POWERS[decimals];
-    Some((quotient.to_bits(), at + end as usize / WORD))
+    let decimal = Decimal::new(value(joined, bits), decimals);
+    Some((decimal.bits(), at + end as usize / WORD))
 }
 
 /// Returns the value of digits from 0 to 9, one per byte, the highest one first; `bits` is eight
@@ -238,9 +232,7 @@ fn long_number(data: &[u8], at: usize, kind: Kind) -> Option<(u64, usize)> {
             if digits + decimals > 15 {
                 return None;
             }
-            #[allow(clippy::cast_precision_loss)]
-            let quotient = value as f64 / POWERS[decimals];
-            Some((quotient.to_bits(), end))
+            Some((Decimal::new(value, decimals).bits(), end))
         }
     }
 }
@@ -278,6 +270,12 @@ impl Template {
                 })
                 .collect(),
         })
+    }
+
+    /// Returns of each column whether its numbers are decimal; the first has the line numbers.
+    fn are_decimal(&self) -> Vec<bool> {
+        let kinds = self.steps.iter().map(|step| step.kind == Kind::Decimal);
+        iter::once(false).chain(kinds).collect()
     }
 
     /// Reads the line that begins at `at` to all values but the first; returns where the next one
@@ -350,7 +348,7 @@ impl Chunk {
     pub fn read(templates: &[Template], filter: &Filter, data: &[u8]) -> Self {
         let records = templates
             .iter()
-            .map(|each| Columns::new(1 + each.steps.len()));
+            .map(|each| Columns::new(each.are_decimal()));
         let mut chunk = Self {
             records: records.collect(),
             ..Self::default()
@@ -360,20 +358,21 @@ impl Chunk {
     }
 
     fn add(&mut self, templates: &[Template], filter: &Filter, data: &[u8]) {
-        let (mut at, mut usual, mut values) = (0, 0, [0; MOST]);
+        let (mut at, mut usual) = (0, 0);
         while at < data.len() {
             self.lines += 1;
             // A log rarely has records of two formats, so the last one is tried first.
-            let mut found = templates[usual].read(data, at, &mut values);
+            let mut found = templates[usual].read(data, at, self.records[usual].next_row());
             for other in 0..templates.len() {
                 if found.is_none() && other != usual {
-                    found = templates[other].read(data, at, &mut values);
+                    found = templates[other].read(data, at, self.records[other].next_row());
                     usual = if found.is_some() { other } else { usual };
                 }
             }
             if let Some(end) = found {
-                values[0] = u64::from(self.lines);
-                self.records[usual].push(&values, end, data.len());
+                let columns = &mut self.records[usual];
+                columns.next_row()[0] = u64::from(self.lines);
+                columns.add(end, data.len());
                 at = end;
             } else {
                 let end = line_end(data, at);
