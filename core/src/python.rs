@@ -10,6 +10,7 @@ mod _core {
     use arrow_schema::ffi::FFI_ArrowSchema;
     use arrow_schema::{ArrowError, DataType, Field, Fields};
     use bytes::Bytes;
+    use memchr::memmem;
     use pyo3::exceptions::{PyRuntimeError, PyValueError};
     use pyo3::prelude::*;
     use pyo3::types::{PyBytes, PyCapsule};
@@ -134,6 +135,13 @@ mod _core {
     ) -> Bound<'py, PyBytes> {
         let found = py.detach(|| records::lines(data, total, &numbers));
         PyBytes::new(py, &found)
+    }
+
+    /// Returns whether the data contain one of the words.
+    #[pyfunction]
+    #[allow(clippy::needless_pass_by_value)]
+    fn contains_any(py: Python<'_>, data: &[u8], words: Vec<Vec<u8>>) -> bool {
+        py.detach(|| words.iter().any(|word| memmem::find(data, word).is_some()))
     }
 
     /// Returns whether there are only line ends and characters of ASCII that can be seen.

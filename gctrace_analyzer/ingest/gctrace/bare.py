@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from gctrace_analyzer import core
-from gctrace_analyzer.ingest.gctrace.columns import COUNTS_OF_32_BITS, cycle_columns
+from gctrace_analyzer.ingest.gctrace.columns import COUNTS_OF_32_BITS, as_cycles
 from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, Field, Variant
 from gctrace_analyzer.ingest.gctrace.skeletons import (
     COMMON,
@@ -157,8 +157,7 @@ def _kind(field: Field) -> str:
 
 
 def _cycles(variant: Variant, records: pl.DataFrame) -> pl.DataFrame:
-    columns = cycle_columns(variant.shape, frozenset(records.columns), **variant.flags)
-    return records.select(columns)
+    return as_cycles(records, variant.shape, **variant.flags)
 
 
 def _others(numbers: core.Table, texts: bytes) -> pl.DataFrame:
