@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -124,6 +124,7 @@ def _with_row_before(frames: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         yield pl.concat([before.tail(1), frame])
 
 
+@cache
 def _is_later() -> pl.Expr:
     """Returns whether a cycle has a larger number than the row before, and begins after its end."""
     num = pl.col("gc_num")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -56,49 +56,43 @@ def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> 
     """Returns one row per process: its cycles, missing cycles, and possible Go versions."""
     if cycles.is_empty():
         return schema.empty("processes")
-    table = _spans(cycles)
-    also = [
-        frame.group_by("process").agg(pl.col("format").cast(pl.String).unique().alias("also"))
-        for frame in companions
-        if frame.width
-    ]
-    for shapes in also:
-        table = (
-            table.join(shapes, on="process", how="left")
-            .with_columns(
-                pl.concat_list("formats", pl.col("also").fill_null([])).alias("formats")
-            )
-            .drop("also")
-        )
-    versions = [go_versions(formats) for formats in table["formats"]]
-    restarted = table["begins"].shift(-1) > table["ends"]
+    spans = _spans(cycles)
+    formats = dict(zip(spans["process"], spans.pop("formats"), strict=True))
+    for frame in companions:
+        if frame.width:
+            shapes = pl.col("format").cast(pl.String).unique()
+            for process, also in frame.group_by("process").agg(shapes).iter_rows():
+                formats.get(process, []).extend(also)
+    versions = [go_versions(each) for each in formats.values()]
+    begins, ends = spans.pop("begins"), spans.pop("ends")
     found = {
-        **table[["process", "first_gc", "last_gc", "cycles"]].to_dict(),
-        "missing_cycles": table["last_gc"] - table["first_gc"] + 1 - table["cycles"],
+        **spans,
         "go_version_min": [low for low, _ in versions],
         "go_version_max": [high for _, high in versions],
-        "ended_by": ["restart" if later else "end of input" for later in restarted],
+        "ended_by": [
+            "restart" if begin > end else "end of input"
+            for begin, end in zip([*begins[1:], 0], ends, strict=True)
+        ],
     }
     types = schema.polars_schema("processes")
-    unknown = [None] * len(table)
-    return pl.DataFrame({name: found.get(name, unknown) for name in types}, schema=types)
+    table = pl.DataFrame(found, schema={name: types[name] for name in found})
+    missing = table["last_gc"] - table["first_gc"] + 1 - table["cycles"]
+    return schema.conform("processes", table.hstack([missing.alias("missing_cycles")]))
 
 
-def _spans(cycles: pl.DataFrame) -> pl.DataFrame:
+def _spans(cycles: pl.DataFrame) -> dict[str, list[Any]]:
     """Returns the cycles of each process, its formats, and its first and last row."""
     if is_one_process(cycles):
         num = cycles["gc_num"]
-        return pl.DataFrame(
-            {
-                "process": [cycles["process"][0]],
-                "first_gc": [num[0]],
-                "last_gc": [num[-1]],
-                "cycles": [len(num)],
-                "formats": [cycles["format"].unique().cast(pl.String)],
-                "begins": [0],
-                "ends": [len(num) - 1],
-            }
-        )
+        return {
+            "process": [cycles["process"][0]],
+            "first_gc": [num[0]],
+            "last_gc": [num[-1]],
+            "cycles": [len(num)],
+            "formats": [cycles["format"].unique().to_list()],
+            "begins": [0],
+            "ends": [len(num) - 1],
+        }
     return (
         cycles.lazy()
         .select("process", "gc_num", pl.col("format").cast(pl.String))
@@ -107,13 +101,14 @@ def _spans(cycles: pl.DataFrame) -> pl.DataFrame:
         .agg(
             pl.col("gc_num").first().alias("first_gc"),
             pl.col("gc_num").last().alias("last_gc"),
-            pl.len().cast(pl.Int64).alias("cycles"),
+            pl.len().alias("cycles"),
             pl.col("format").unique().alias("formats"),
             pl.col("row").min().alias("begins"),
             pl.col("row").max().alias("ends"),
         )
         .sort("process")
         .collect()
+        .to_dict(as_series=False)
     )
 
 
