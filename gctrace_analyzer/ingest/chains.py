@@ -55,9 +55,8 @@ def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
 def may_be_one_process(frames: Sequence[pl.DataFrame]) -> bool:
     """Returns whether one process may have printed all cycles, one after another."""
     kinds = {_kind(shape) for frame in frames for shape in frame["format"].unique()}
-    return len(kinds) == 1 and all(
-        rows.select(_is_later().slice(1).all()).item() for rows in _with_row_before(frames)
-    )
+    rows = pl.concat([frame[_PLACE] for frame in frames])
+    return len(kinds) == 1 and bool(rows.select(_is_later().slice(1).all()).item())
 
 
 def only_process(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
