@@ -1016,6 +1016,8 @@ def conform(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     if not frame.width:
         return empty(table)
     given = frame.schema
+    if list(given.items()) == list(types.items()):
+        return frame
     if not any(name in given for name in types):
         return pl.DataFrame(schema=types).clear(len(frame))
     columns = []

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::pedantic)]
 
+pub mod columns;
 pub mod mmu;
 #[cfg(feature = "python")]
 mod python;

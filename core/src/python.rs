@@ -2,7 +2,6 @@
 
 #[pyo3::pymodule]
 mod _core {
-    use std::mem;
     use std::sync::Arc;
 
     use arrow_buffer::Buffer;
@@ -10,24 +9,27 @@ mod _core {
     use arrow_data::{ArrayData, ArrayDataBuilder};
     use arrow_schema::ffi::FFI_ArrowSchema;
     use arrow_schema::{ArrowError, DataType, Field, Fields};
+    use bytes::Bytes;
+    use memchr::memmem;
     use pyo3::exceptions::{PyRuntimeError, PyValueError};
     use pyo3::prelude::*;
     use pyo3::types::{PyBytes, PyCapsule};
 
+    use crate::columns::{Columns, SIZE};
     use crate::mmu::{self, Phases};
-    use crate::records::{self, BadTemplate, Chunk, Columns, Filter, Kind, Template, Values};
+    use crate::records::{self, BadTemplate, Chunk, Filter, Kind, Template};
     use crate::replay::{Change, Constants, Costs, Path, Rules, Stretch, Walk};
 
     /// Raised with every change of what Python calls, so that no old build is used by accident.
     #[pymodule_export]
-    const INTERFACE: u32 = 4;
+    const INTERFACE: u32 = 5;
 
     /// Reads records of some line formats.
     #[pyclass(frozen)]
     struct Reader {
         templates: Vec<Template>,
         filter: Filter,
-        names: Vec<Vec<String>>,
+        columns: Vec<Vec<(String, DataType)>>,
     }
 
     /// A number of a format: its name, its kind, and the literal after it.
@@ -48,36 +50,45 @@ mod _core {
             words: Vec<Vec<u8>>,
             most: usize,
         ) -> PyResult<Self> {
-            let (mut templates, mut names) = (Vec::new(), Vec::new());
+            let (mut templates, mut columns) = (Vec::new(), Vec::new());
             for (head, numbers) in formats {
                 let mut steps = Vec::new();
-                names.push(numbers.iter().map(|(name, ..)| name.clone()).collect());
-                for (_, kind, literal) in numbers {
-                    steps.push((kind_of(&kind)?, literal));
+                let mut names = vec![("line_no".to_owned(), DataType::Int64)];
+                for (name, kind, literal) in numbers {
+                    let kind = kind_of(&kind)?;
+                    let is_decimal = kind == Kind::Decimal;
+                    let dtype = if is_decimal {
+                        DataType::Float64
+                    } else {
+                        DataType::Int64
+                    };
+                    names.push((name, dtype));
+                    steps.push((kind, literal));
                 }
+                columns.push(names);
                 templates.push(Template::new(&head, &steps).map_err(bad)?);
             }
             let filter = Filter::new(&words, most).map_err(bad)?;
             Ok(Self {
                 templates,
                 filter,
-                names,
+                columns,
             })
         }
 
         /// Reads whole lines, which are numbered from 1.
         fn read<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Read<'py>> {
-            let mut chunk = py.detach(|| Chunk::read(&self.templates, &self.filter, data));
-            let mut tables = Vec::new();
-            for (columns, names) in chunk.records.drain(..).zip(&self.names) {
-                tables.push((!columns.line_no.is_empty()).then(|| records_of(columns, names)));
-            }
-            let tables = tables
-                .into_iter()
-                .map(Option::transpose)
-                .collect::<PyResult<_>>()?;
-            let rest_no = table(vec![line_numbers(mem::take(&mut chunk.rest_no))])?;
-            Ok((chunk.lines, tables, rest_no, PyBytes::new(py, &chunk.rest)))
+            let chunk = py.detach(|| Chunk::read(&self.templates, &self.filter, data));
+            let records = chunk.records.into_iter().zip(&self.columns);
+            let tables = records.map(|(records, columns)| {
+                (!records.is_empty())
+                    .then(|| records_of(records, columns))
+                    .transpose()
+            });
+            let numbers = Buffer::from_vec(chunk.rest_no);
+            let rest_no = table(vec![("line_no", DataType::UInt32, numbers)])?;
+            let rest = PyBytes::new(py, &chunk.rest);
+            Ok((chunk.lines, tables.collect::<PyResult<_>>()?, rest_no, rest))
         }
     }
 
@@ -124,6 +135,19 @@ mod _core {
     ) -> Bound<'py, PyBytes> {
         let found = py.detach(|| records::lines(data, total, &numbers));
         PyBytes::new(py, &found)
+    }
+
+    /// Returns whether the data contain one of the words.
+    #[pyfunction]
+    #[allow(clippy::needless_pass_by_value)]
+    fn contains_any(py: Python<'_>, data: &[u8], words: Vec<Vec<u8>>) -> bool {
+        py.detach(|| words.iter().any(|word| memmem::find(data, word).is_some()))
+    }
+
+    /// Returns whether there are only line ends and characters of ASCII that can be seen.
+    #[pyfunction]
+    fn is_plain(py: Python<'_>, data: &[u8]) -> bool {
+        py.detach(|| records::is_plain(data))
     }
 
     /// Window, milliseconds lost in it to pauses, and with assists, and where it begins.
@@ -262,53 +286,32 @@ mod _core {
         (walk.cycles, others, walk.goals)
     }
 
-    fn records_of(columns: Columns, names: &[String]) -> PyResult<Table> {
-        let mut fields = vec![line_numbers(columns.line_no)];
-        for (name, values) in names.iter().zip(columns.values) {
-            fields.push(match values {
-                Values::Whole(mut values) => {
-                    values.shrink_to_fit();
-                    (
-                        name.as_str(),
-                        DataType::Int64,
-                        values.len(),
-                        Buffer::from_vec(values),
-                    )
-                }
-                Values::Decimal(mut values) => {
-                    values.shrink_to_fit();
-                    (
-                        name.as_str(),
-                        DataType::Float64,
-                        values.len(),
-                        Buffer::from_vec(values),
-                    )
-                }
-            });
-        }
-        table(fields)
-    }
-
-    fn line_numbers(mut numbers: Vec<u32>) -> (&'static str, DataType, usize, Buffer) {
-        numbers.shrink_to_fit();
-        (
-            "line_no",
-            DataType::UInt32,
-            numbers.len(),
-            Buffer::from_vec(numbers),
+    fn records_of(records: Columns, columns: &[(String, DataType)]) -> PyResult<Table> {
+        let bytes = records.len() * SIZE;
+        let (memory, begins) = records.into_memory();
+        let memory = memory.map_or_else(Bytes::new, Bytes::from_owner);
+        let numbers = begins
+            .iter()
+            .map(|begin| memory.slice(*begin..begin + bytes));
+        let named = columns.iter().zip(numbers);
+        table(
+            named
+                .map(|((name, dtype), numbers)| (name.as_str(), dtype.clone(), numbers.into()))
+                .collect(),
         )
     }
 
-    fn table(columns: Vec<(&str, DataType, usize, Buffer)>) -> PyResult<Table> {
-        let rows = columns.first().map_or(0, |(_, _, rows, _)| *rows);
+    fn table(columns: Vec<(&str, DataType, Buffer)>) -> PyResult<Table> {
         let (mut fields, mut children) = (Vec::new(), Vec::new());
-        for (name, dtype, length, buffer) in columns {
+        for (name, dtype, buffer) in columns {
+            let rows = buffer.len() / dtype.primitive_width().unwrap_or(1);
             let child = ArrayDataBuilder::new(dtype.clone())
-                .len(length)
+                .len(rows)
                 .add_buffer(buffer);
             children.push(child.build().map_err(failed)?);
             fields.push(Arc::new(Field::new(name, dtype, false)));
         }
+        let rows = children.first().map_or(0, ArrayData::len);
         let dtype = DataType::Struct(Fields::from(fields));
         let data = ArrayDataBuilder::new(dtype.clone())
             .len(rows)

@@ -4,9 +4,13 @@
 //! is read if it fits a template exactly and if each number is surely what any other reader makes
 //! of it. All other lines are handed back, so this reader never decides that a line is damaged.
 
-use std::fmt;
+use std::{fmt, iter};
 
+use aho_corasick::packed::{Config, MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use memchr::memmem::Finder;
+
+use crate::columns::{Columns, Decimal, MOST, Row};
 
 /// What stands at a place of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,35 +62,12 @@ impl fmt::Display for BadTemplate {
     }
 }
 
-/// What a template found in a chunk: the lines, and the values of one number after the other.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Columns {
-    /// The line of each record.
-    pub line_no: Vec<u32>,
-    /// The values of each number.
-    pub values: Vec<Values>,
-    /// The last records, which are not among the values yet.
-    rows: Vec<Row>,
-}
-
-/// The values of one number.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Values {
-    /// Those of a whole number.
-    Whole(Vec<i64>),
-    /// Those of a decimal number.
-    Decimal(Vec<f64>),
-}
-
-/// The numbers of a record, as the bits of their types.
-type Row = [u64; MOST];
-
 /// What a chunk contains.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub struct Chunk {
     /// How many lines there are.
     pub lines: u32,
-    /// The records, by template.
+    /// The records, by template: their lines, and the numbers of the template.
     pub records: Vec<Columns>,
     /// The numbers of the other lines that may matter.
     pub rest_no: Vec<u32>,
@@ -97,21 +78,21 @@ pub struct Chunk {
 /// Which lines may matter that are no records.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    words: Option<AhoCorasick>,
+    words: Option<Words>,
     most: usize,
 }
 
-/// The most numbers that a template may have.
-pub const MOST: usize = 24;
+/// Searches for words: with vector instructions, where the processor has some.
+#[derive(Clone, Debug)]
+enum Words {
+    Packed(Vec<Finder<'static>>, Searcher),
+    Plain(AhoCorasick),
+}
 
 const WORD: usize = 8;
 
-/// So many records are kept by row before they go to their columns, all at once.
-const ROWS: usize = 64;
-
-const POWERS: [f64; 16] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-];
+/// So many bytes are looked at before it is seen whether one of them is odd.
+const PART: usize = 1 << 12;
 
 impl Word {
     fn new(part: &[u8]) -> Self {
@@ -203,10 +184,8 @@ fn number(data: &[u8], at: usize, kind: Kind) -> Option<(u64, usize)> {
     if whole == 0 || point && decimals == 0 {
         return None;
     }
-    // Both are exact, so that the quotient is the nearest float.
-    #[allow(clippy::cast_precision_loss)]
-    let quotient = value(joined, bits) as f64 / POWERS[decimals];
-    Some((quotient.to_bits(), at + end as usize / WORD))
+    let decimal = Decimal::new(value(joined, bits), decimals);
+    Some((decimal.bits(), at + end as usize / WORD))
 }
 
 /// Returns the value of digits from 0 to 9, one per byte, the highest one first; `bits` is eight
@@ -253,9 +232,7 @@ fn long_number(data: &[u8], at: usize, kind: Kind) -> Option<(u64, usize)> {
             if digits + decimals > 15 {
                 return None;
             }
-            #[allow(clippy::cast_precision_loss)]
-            let quotient = value as f64 / POWERS[decimals];
-            Some((quotient.to_bits(), end))
+            Some((Decimal::new(value, decimals).bits(), end))
         }
     }
 }
@@ -268,7 +245,7 @@ impl Template {
     ///
     /// Too many numbers, or a literal that is missing, begins with a digit or has a line end.
     pub fn new(head: &[u8], steps: &[(Kind, Vec<u8>)]) -> Result<Self, BadTemplate> {
-        if steps.len() > MOST {
+        if steps.len() >= MOST {
             return Err(BadTemplate("a template has too many numbers"));
         }
         let mut literals = steps.iter().map(|(_, text)| text.as_slice()).chain([head]);
@@ -295,11 +272,18 @@ impl Template {
         })
     }
 
-    /// Reads the line that begins at `at`; returns where the next one begins.
+    /// Returns of each column whether its numbers are decimal; the first has the line numbers.
+    fn are_decimal(&self) -> Vec<bool> {
+        let kinds = self.steps.iter().map(|step| step.kind == Kind::Decimal);
+        iter::once(false).chain(kinds).collect()
+    }
+
+    /// Reads the line that begins at `at` to all values but the first; returns where the next one
+    /// begins.
     #[inline(always)]
     fn read(&self, data: &[u8], at: usize, values: &mut Row) -> Option<usize> {
         let mut at = self.head.skip(data, at)?;
-        for (step, value) in self.steps.iter().zip(values) {
+        for (step, value) in self.steps.iter().zip(&mut values[1..]) {
             let (bits, end) = number(data, at, step.kind)?;
             *value = bits;
             at = step.literal.skip(data, end)?;
@@ -320,75 +304,41 @@ impl Filter {
     ///
     /// The words are too many to search for.
     pub fn new(words: &[Vec<u8>], most: usize) -> Result<Self, BadTemplate> {
-        let mut builder = AhoCorasick::builder();
-        let build = || builder.kind(Some(AhoCorasickKind::DFA)).build(words);
-        let found = (!words.is_empty()).then(build).transpose();
-        let words = found.map_err(|_| BadTemplate("too many words"))?;
+        let words = (!words.is_empty()).then(|| Words::new(words)).transpose()?;
         Ok(Self { words, most })
     }
 
     fn keeps(&self, line: &[u8]) -> bool {
-        let contains = |words: &AhoCorasick| words.is_match(line) || line.len() > self.most;
+        let contains = |words: &Words| words.are_in(line) || line.len() > self.most;
         !line.is_empty() && self.words.as_ref().is_none_or(contains)
     }
 }
 
-impl Values {
-    fn new(kind: Kind) -> Self {
-        match kind {
-            Kind::Whole | Kind::Whole32 => Self::Whole(Vec::new()),
-            Kind::Decimal => Self::Decimal(Vec::new()),
+impl Words {
+    fn new(words: &[Vec<u8>]) -> Result<Self, BadTemplate> {
+        let (short, long): (Vec<_>, Vec<_>) = words.iter().partition(|word| word.len() < 3);
+        let mut packed = Config::new().match_kind(MatchKind::LeftmostFirst).builder();
+        if let Some(searcher) = packed.extend(long).build() {
+            let each = short
+                .iter()
+                .map(|word| Finder::new(word.as_slice()).into_owned());
+            return Ok(Self::Packed(each.collect(), searcher));
         }
+        let plain = AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(words);
+        plain
+            .map(Self::Plain)
+            .map_err(|_| BadTemplate("too many words"))
     }
 
-    fn reserve(&mut self, rows: usize) {
+    fn are_in(&self, line: &[u8]) -> bool {
         match self {
-            Self::Whole(values) => values.reserve(rows),
-            Self::Decimal(values) => values.reserve(rows),
-        }
-    }
-}
-
-impl Columns {
-    fn new(template: &Template) -> Self {
-        let values = template.steps.iter().map(|step| Values::new(step.kind));
-        Self {
-            values: values.collect(),
-            ..Self::default()
-        }
-    }
-
-    /// Makes room for as many records as fit into so many bytes.
-    #[inline(never)]
-    fn reserve(&mut self, bytes: usize, record: usize) {
-        // Most records have about the same length. Memory that is not touched costs nothing.
-        let rows = bytes / record + bytes / record / 16 + ROWS;
-        self.rows.reserve(ROWS);
-        self.line_no.reserve(rows);
-        self.values
-            .iter_mut()
-            .for_each(|values| values.reserve(rows));
-    }
-
-    #[inline(always)]
-    fn push(&mut self, line_no: u32, row: &Row) {
-        self.line_no.push(line_no);
-        self.rows.push(*row);
-        if self.rows.len() == ROWS {
-            self.flush();
-        }
-    }
-
-    #[inline(never)]
-    fn flush(&mut self) {
-        for (index, column) in self.values.iter_mut().enumerate() {
-            let bits = self.rows.iter().map(|row| row[index]);
-            match column {
-                Values::Whole(values) => values.extend(bits.map(u64::cast_signed)),
-                Values::Decimal(values) => values.extend(bits.map(f64::from_bits)),
+            Self::Packed(short, long) => {
+                short.iter().any(|word| word.find(line).is_some()) || long.find(line).is_some()
             }
+            Self::Plain(words) => words.is_match(line),
         }
-        self.rows.clear();
     }
 }
 
@@ -396,9 +346,11 @@ impl Chunk {
     /// Reads whole lines, which are numbered from 1.
     #[must_use]
     pub fn read(templates: &[Template], filter: &Filter, data: &[u8]) -> Self {
-        let records = templates.iter().map(Columns::new).collect();
+        let records = templates
+            .iter()
+            .map(|each| Columns::new(each.are_decimal()));
         let mut chunk = Self {
-            records,
+            records: records.collect(),
             ..Self::default()
         };
         chunk.add(templates, filter, data);
@@ -406,23 +358,21 @@ impl Chunk {
     }
 
     fn add(&mut self, templates: &[Template], filter: &Filter, data: &[u8]) {
-        let (mut at, mut usual, mut values) = (0, 0, [0; MOST]);
+        let (mut at, mut usual) = (0, 0);
         while at < data.len() {
             self.lines += 1;
             // A log rarely has records of two formats, so the last one is tried first.
-            let mut found = templates[usual].read(data, at, &mut values);
+            let mut found = templates[usual].read(data, at, self.records[usual].next_row());
             for other in 0..templates.len() {
                 if found.is_none() && other != usual {
-                    found = templates[other].read(data, at, &mut values);
+                    found = templates[other].read(data, at, self.records[other].next_row());
                     usual = if found.is_some() { other } else { usual };
                 }
             }
             if let Some(end) = found {
                 let columns = &mut self.records[usual];
-                if columns.line_no.is_empty() {
-                    columns.reserve(data.len() - at, end - at);
-                }
-                columns.push(self.lines, &values);
+                columns.next_row()[0] = u64::from(self.lines);
+                columns.add(end, data.len());
                 at = end;
             } else {
                 let end = line_end(data, at);
@@ -435,7 +385,9 @@ impl Chunk {
                 at = end + 1;
             }
         }
-        self.records.iter_mut().for_each(Columns::flush);
+        for columns in &mut self.records {
+            columns.flush(at, data.len());
+        }
     }
 }
 
@@ -443,6 +395,15 @@ impl Chunk {
 fn line_end(data: &[u8], at: usize) -> usize {
     let rest = data.get(at..).unwrap_or_default();
     memchr::memchr(b'\n', rest).map_or(data.len().max(at), |found| at + found)
+}
+
+/// Returns whether there are only line ends, blanks and characters of ASCII that can be seen.
+#[must_use]
+pub fn is_plain(data: &[u8]) -> bool {
+    let is_odd = |byte: &u8| byte.wrapping_sub(b' ') > b'~' - b' ' && *byte != b'\n';
+    // Without a way out of the loop it takes vector instructions.
+    let has_odd = |part: &[u8]| part.iter().fold(false, |found, byte| found | is_odd(byte));
+    !data.chunks(PART).any(has_odd)
 }
 
 /// Returns lines by their numbers, which begin with 1 and rise, each with a line end.
@@ -494,11 +455,10 @@ mod tests {
         Chunk::read(templates, &Filter::new(&[], 0).unwrap(), data)
     }
 
-    fn one(line: &str) -> Option<(i64, f64, i64)> {
+    fn one(line: &str) -> Option<(u64, f64, u64)> {
         let chunk = read(&[template()], line.as_bytes());
         assert_eq!(chunk.lines, 1);
-        let columns = &chunk.records[0];
-        if columns.line_no.is_empty() {
+        if chunk.records[0].is_empty() {
             assert_eq!(
                 chunk.rest.strip_suffix(b"\n").unwrap(),
                 line.trim_end_matches('\n').as_bytes()
@@ -506,14 +466,17 @@ mod tests {
             return None;
         }
         assert!(chunk.rest.is_empty());
-        match columns.values.as_slice() {
-            [
-                Values::Whole(num),
-                Values::Decimal(seconds),
-                Values::Whole(procs),
-            ] => Some((num[0], seconds[0], procs[0])),
-            _ => panic!("other kinds: {columns:?}"),
-        }
+        let number = |index| numbers(&chunk, 0, index)[0];
+        assert_eq!(number(0), 1);
+        Some((number(1), f64::from_bits(number(2)), number(3)))
+    }
+
+    /// The bits of the numbers of a column; the first column has the lines.
+    fn numbers(chunk: &Chunk, template: usize, index: usize) -> Vec<u64> {
+        let column = chunk.records[template].column(index).chunks_exact(8);
+        column
+            .map(|number| u64::from_ne_bytes(number.try_into().unwrap()))
+            .collect()
     }
 
     fn line(seconds: &str, procs: &str) -> String {
@@ -583,7 +546,7 @@ mod tests {
         assert_eq!(chunk.lines, 6);
         assert_eq!(chunk.rest, b"first\nlast\n");
         assert_eq!(chunk.rest_no, [2, 6]);
-        assert_eq!(chunk.records[0].line_no, [4, 5]);
+        assert_eq!(numbers(&chunk, 0, 0), [4, 5]);
     }
 
     #[test]
@@ -591,9 +554,9 @@ mod tests {
         let other = Template::new(b"gc ", &[(Kind::Whole, b" P".to_vec())]).unwrap();
         let data = format!("gc 1 P\n{}gc 2 P\n", line("1", "2"));
         let chunk = read(&[template(), other], data.as_bytes());
-        assert_eq!(chunk.records[0].line_no, [2]);
-        assert_eq!(chunk.records[1].line_no, [1, 3]);
-        assert_eq!(chunk.records[1].values, [Values::Whole(vec![1, 2])]);
+        assert_eq!(numbers(&chunk, 0, 0), [2]);
+        assert_eq!(numbers(&chunk, 1, 0), [1, 3]);
+        assert_eq!(numbers(&chunk, 1, 1), [1, 2]);
     }
 
     #[test]
@@ -604,6 +567,51 @@ mod tests {
         assert_eq!(chunk.lines, 5);
         assert_eq!(chunk.rest_no, [1, 4, 5]);
         assert_eq!(chunk.rest, b"one\nlonger than most\ntwo words\n");
+    }
+
+    #[test]
+    fn many_records_are_in_order() {
+        let records: Vec<_> = (1..1000)
+            .map(|procs| line("1", &procs.to_string()))
+            .collect();
+        let data = format!("{}{}", "x\n".repeat(5000), records.concat());
+        let chunk = read(&[template()], data.as_bytes());
+        assert_eq!(numbers(&chunk, 0, 0), (5001..6000).collect::<Vec<_>>());
+        assert_eq!(numbers(&chunk, 0, 1), [7].repeat(999));
+        assert_eq!(numbers(&chunk, 0, 3), (1..1000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn short_and_long_words_are_found() {
+        let words: Vec<_> = ["gc", " @", "oom", "killed process"].map(Vec::from).into();
+        let filter = Filter::new(&words, 100).unwrap();
+        for text in ["gc", "a @", "the oom", "was killed process 1", "mgc1"] {
+            assert!(filter.keeps(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "g",
+            "a@b",
+            "oo m",
+            "killed",
+            "",
+            "nothing of that in a longer line",
+        ] {
+            assert!(!filter.keeps(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_visible_characters_are_plain() {
+        let text = format!("{}\n", "from blank to ~".repeat(1000));
+        assert!(is_plain(text.as_bytes()));
+        assert!(is_plain(b""));
+        for odd in [0, 1, b'\t', b'\r', 0x1b, 0x1f, 0x7f, 0x80, 0xff] {
+            for at in [0, text.len() / 2, text.len() - 1] {
+                let mut data = text.clone().into_bytes();
+                data[at] = odd;
+                assert!(!is_plain(&data), "{odd} at {at}");
+            }
+        }
     }
 
     #[test]
@@ -624,7 +632,7 @@ mod tests {
         assert!(of(b"", b" P").is_some());
         assert!(of(b"gc ", b"0 P").is_some());
         assert!(of(b"gc ", b" P\n").is_some());
-        let many = vec![(Kind::Whole, b" ".to_vec()); MOST + 1];
+        let many = vec![(Kind::Whole, b" ".to_vec()); MOST];
         assert!(Template::new(b"gc ", &many).is_err());
     }
 }

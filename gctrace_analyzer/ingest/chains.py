@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
+from gctrace_analyzer.ingest.rows import constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -51,14 +52,17 @@ def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
     return found
 
 
-def is_one_process(frames: Sequence[pl.DataFrame]) -> bool:
+def may_be_one_process(frames: Sequence[pl.DataFrame]) -> bool:
     """Returns whether one process may have printed all cycles, one after another."""
-    return _all_follow(_links(frames))
+    kinds = {_kind(shape) for frame in frames for shape in frame["format"].unique()}
+    rows = pl.concat([frame[_PLACE] for frame in frames])
+    return len(kinds) == 1 and bool(rows.select(_is_later().slice(1).all()).item())
 
 
 def only_process(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
     """Returns process 0 for each cycle."""
-    return [pl.repeat(0, len(f), dtype=pl.Int64, eager=True) for f in frames]
+    first = pl.Series("process", [0], pl.Int64)
+    return [constant(first, len(frame)) for frame in frames]
 
 
 def predecessors(inputs: Sequence[Sequence[pl.DataFrame]], most: int) -> list[list[int]]:
@@ -100,16 +104,49 @@ def _links(frames: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     A cycle follows another if one process may have printed both. A run is a series of
     cycles with consecutive numbers.
     """
-    num, later = pl.col("num"), pl.col("start") >= pl.col("end").shift() - CLOCK_SLACK_S
-    follows = (num > num.shift()) & later.fill_null(value=True)
-    follows = (follows & (pl.col("kind") == pl.col("kind").shift())).fill_null(value=False)
+    num, kind = pl.col("gc_num"), _kind_of_format()
+    follows = (_is_later() & (kind == kind.shift())).fill_null(value=False)
     begins = ~(follows & (num == num.shift() + 1).fill_null(value=False))
-    yield _facts(frames[0]).select(
-        follows=follows | (pl.int_range(pl.len()) == 0), begins=begins
+    for index, rows in enumerate(_with_row_before(frames)):
+        if index:
+            yield rows.select(follows=follows, begins=begins).slice(1)
+        else:
+            first = pl.int_range(pl.len()) == 0
+            yield rows.select(follows=follows | first, begins=begins)
+
+
+def _with_row_before(frames: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Yields each frame with the last row of the one before it."""
+    rows = [frame[_PLACE] for frame in frames]
+    yield rows[0]
+    for before, frame in pairwise(rows):
+        yield pl.concat([before.tail(1), frame])
+
+
+@cache
+def _is_later() -> pl.Expr:
+    """Returns whether a cycle has a larger number than the row before, and begins after its end."""
+    num = pl.col("gc_num")
+    later = pl.col("start_s") >= end_s().shift() - CLOCK_SLACK_S
+    return (num > num.shift()) & later.fill_null(value=True)
+
+
+def _kind(shape: str) -> str:
+    """Returns the format that a process prints beside this one.
+
+    That is only one, except for cycles that check for goroutine leaks.
+    """
+    return "gc18" if shape == "gc26" else shape
+
+
+def _kind_of_format() -> pl.Expr:
+    shape = pl.col("format")
+    kind = (
+        pl.when(shape == "gc26")
+        .then(pl.lit(_kind("gc26")).cast(pl.Categorical))
+        .otherwise(shape)
     )
-    for before, frame in pairwise(frames):
-        facts = pl.concat([_facts(before.tail(1)), _facts(frame)])
-        yield facts.select(follows=follows, begins=begins).slice(1)
+    return kind.to_physical()
 
 
 def _ends_of_runs(
@@ -135,6 +172,7 @@ def _rows(frame: pl.DataFrame) -> Iterator[_Cycle]:
 _GC_CPU = (
     "stw_sweep_term_cpu_ms", "assist_cpu_ms", "background_cpu_ms", "stw_mark_term_cpu_ms",
 )  # fmt: skip
+_PLACE = ["gc_num", "start_s", *WALL_PHASES, "format"]
 _NEEDED = (
     "gc_num", "start_s", *WALL_PHASES, "heap_start_mib", "heap_live_mib", "heap_goal_mib", "procs",
     "stacks_mib", "gc_cpu_since_start_pct", *_GC_CPU, "format",
@@ -143,9 +181,6 @@ _NEEDED = (
 
 def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
     """Returns the columns of `_Cycle`."""
-    # A process prints one line format only, except for cycles that check for goroutine leaks.
-    plain = pl.lit("gc18").cast(pl.Categorical)
-    shape = pl.when(pl.col("format") == "gc26").then(plain).otherwise("format")
     return cycles.select(
         pl.col("gc_num").alias("num"),
         pl.col("start_s").alias("start"),
@@ -157,7 +192,7 @@ def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
         pl.col("stacks_mib").alias("stacks"),
         pl.col("gc_cpu_since_start_pct").alias("share"),
         (pl.sum_horizontal(_GC_CPU) / 1000).alias("cpu"),
-        shape.to_physical().alias("kind"),
+        _kind_of_format().alias("kind"),
     )
 
 

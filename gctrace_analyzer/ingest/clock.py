@@ -18,7 +18,7 @@ import polars as pl
 
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.gctrace.columns import end_s, wall_s
-from gctrace_analyzer.ingest.rows import without
+from gctrace_analyzer.ingest.rows import constant, without
 from gctrace_analyzer.ingest.wrappers.timestamps import TIMESTAMP
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _is_utc(frame: pl.DataFrame) -> bool:
 
 
 def _undated(frame: pl.DataFrame) -> pl.DataFrame:
-    unknown = pl.Series("logged_at", [None], _UTC).new_from_index(0, len(frame))
+    unknown = constant(pl.Series("logged_at", [None], _UTC), len(frame))
     return without(frame, "local_time", "zone", "yearless", "logged_at").hstack([unknown])
 
 

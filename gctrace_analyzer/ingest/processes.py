@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -18,7 +18,7 @@ from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import contradictions
 from gctrace_analyzer.ingest.chains import (
     CLOCK_SLACK_S,
-    is_one_process,
+    may_be_one_process,
     only_process,
     predecessors,
     process_of,
@@ -26,6 +26,7 @@ from gctrace_analyzer.ingest.chains import (
 from gctrace_analyzer.ingest.clock import MOSTLY, falls
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, version_key
+from gctrace_analyzer.ingest.rows import constant, is_one_process
 from gctrace_analyzer.schema import IDENTITY
 
 if TYPE_CHECKING:
@@ -55,7 +56,44 @@ def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> 
     """Returns one row per process: its cycles, missing cycles, and possible Go versions."""
     if cycles.is_empty():
         return schema.empty("processes")
-    table = (
+    spans = _spans(cycles)
+    formats = dict(zip(spans["process"], spans.pop("formats"), strict=True))
+    for frame in companions:
+        if frame.width:
+            shapes = pl.col("format").cast(pl.String).unique()
+            for process, also in frame.group_by("process").agg(shapes).iter_rows():
+                formats.get(process, []).extend(also)
+    versions = [go_versions(each) for each in formats.values()]
+    begins, ends = spans.pop("begins"), spans.pop("ends")
+    found = {
+        **spans,
+        "go_version_min": [low for low, _ in versions],
+        "go_version_max": [high for _, high in versions],
+        "ended_by": [
+            "restart" if begin > end else "end of input"
+            for begin, end in zip([*begins[1:], 0], ends, strict=True)
+        ],
+    }
+    types = schema.polars_schema("processes")
+    table = pl.DataFrame(found, schema={name: types[name] for name in found})
+    missing = table["last_gc"] - table["first_gc"] + 1 - table["cycles"]
+    return schema.conform("processes", table.hstack([missing.alias("missing_cycles")]))
+
+
+def _spans(cycles: pl.DataFrame) -> dict[str, list[Any]]:
+    """Returns the cycles of each process, its formats, and its first and last row."""
+    if is_one_process(cycles):
+        num = cycles["gc_num"]
+        return {
+            "process": [cycles["process"][0]],
+            "first_gc": [num[0]],
+            "last_gc": [num[-1]],
+            "cycles": [len(num)],
+            "formats": [cycles["format"].unique().to_list()],
+            "begins": [0],
+            "ends": [len(num) - 1],
+        }
+    return (
         cycles.lazy()
         .select("process", "gc_num", pl.col("format").cast(pl.String))
         .with_row_index("row")
@@ -63,39 +101,15 @@ def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> 
         .agg(
             pl.col("gc_num").first().alias("first_gc"),
             pl.col("gc_num").last().alias("last_gc"),
-            pl.len().cast(pl.Int64).alias("cycles"),
+            pl.len().alias("cycles"),
             pl.col("format").unique().alias("formats"),
             pl.col("row").min().alias("begins"),
             pl.col("row").max().alias("ends"),
         )
         .sort("process")
         .collect()
+        .to_dict(as_series=False)
     )
-    also = [
-        frame.group_by("process").agg(pl.col("format").cast(pl.String).unique().alias("also"))
-        for frame in companions
-        if frame.width
-    ]
-    for shapes in also:
-        table = (
-            table.join(shapes, on="process", how="left")
-            .with_columns(
-                pl.concat_list("formats", pl.col("also").fill_null([])).alias("formats")
-            )
-            .drop("also")
-        )
-    versions = [go_versions(formats) for formats in table["formats"]]
-    restarted = pl.col("begins").shift(-1) > pl.col("ends")
-    table = table.with_columns(
-        (pl.col("last_gc") - pl.col("first_gc") + 1 - pl.col("cycles")).alias("missing_cycles"),
-        pl.Series("go_version_min", [low for low, _ in versions], pl.String),
-        pl.Series("go_version_max", [high for _, high in versions], pl.String),
-        pl.when(restarted)
-        .then(pl.lit("restart"))
-        .otherwise(pl.lit("end of input"))
-        .alias("ended_by"),
-    )
-    return schema.conform("processes", table)
 
 
 def known_number(processes: pl.DataFrame, number: object) -> int:
@@ -197,8 +211,10 @@ def take_cycles(
     """
     inputs = []
     for part in parts:
-        name = pl.lit(part.facts.name).cast(pl.Categorical).alias("source")
-        given = [frame.with_columns(name) for frame in part.cycles if len(frame)]
+        name = pl.Series("source", [part.facts.name], pl.Categorical)
+        given = [
+            frame.hstack([constant(name, len(frame))]) for frame in part.cycles if len(frame)
+        ]
         inputs.append(_in_time_order(given))
         part.cycles = []
     frames = list(chain.from_iterable(_continuing([each for each in inputs if each])))
@@ -208,7 +224,7 @@ def take_cycles(
         return empty.with_columns(resolution_s=unknown), _no_identities(), Counter()
     keys = None if _is_one_stream(frames) else _continued(frames, [_key(f) for f in frames])
     contradicting = Counter[str]()
-    if keys is None and is_one_process(frames):
+    if keys is None and may_be_one_process(frames):
         numbers = only_process(frames)
     else:
         frames, contradicting = contradictions.resolved(frames, keys)
@@ -216,7 +232,7 @@ def take_cycles(
     identities = _identities(frames, numbers) if _has_identities(frames) else _no_identities()
     drop = [name for name in IDENTITY if any(name in frame.columns for frame in frames)]
     rows = [
-        (frame.drop(drop, strict=False) if drop else frame).with_columns(of.alias("process"))
+        (frame.drop(drop, strict=False) if drop else frame).hstack([of.alias("process")])
         for frame, of in zip(frames, numbers, strict=True)
     ]
     alike = all(frame.columns == rows[0].columns for frame in rows)
@@ -425,6 +441,8 @@ def distinct_names(rows: pl.DataFrame) -> list[str | None]:
 
 def several_services(processes: pl.DataFrame) -> list[str]:
     """Returns a note if the inputs contain several services, not counting container ids."""
+    if len(processes) < 2:
+        return []
     name = pl.coalesce("unit", "container", "ident").cast(pl.String)
     named = processes.select(name.alias("name")).to_series().drop_nulls()
     services = named.filter(~named.str.contains(r"^[0-9a-f]{12,64}$")).unique(

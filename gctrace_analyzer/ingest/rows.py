@@ -66,6 +66,11 @@ def with_replaced(rows: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
     return rows.clone().replace_column(rows.columns.index(column.name), column)
 
 
+def constant(value: pl.Series, count: int) -> pl.Series:
+    """Returns a column with the only value of another, without a query."""
+    return value.new_from_index(0, count)
+
+
 def largest(values: pl.Series, most: int) -> pl.Series:
     """Returns the rows of the largest values, the largest first, of equal ones the first.
 

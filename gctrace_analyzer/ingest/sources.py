@@ -18,6 +18,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self, cast
 
+from gctrace_analyzer import core
 from gctrace_analyzer.errors import (
     BadSettingError,
     MissingInputError,
@@ -386,6 +387,8 @@ def _encoding(head: bytes) -> str:
 
 def _cleaned(data: bytes) -> bytes:
     """Returns the data as valid UTF-8 with Unix line ends and without terminal escapes."""
+    if core.is_plain(data):
+        return data
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     if b"\x1b" in data:

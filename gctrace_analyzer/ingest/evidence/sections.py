@@ -11,6 +11,7 @@ from bisect import bisect_right
 from itertools import accumulate, islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
+from gctrace_analyzer import core
 from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.evidence import dispatch, kubernetes, yaml_documents
 from gctrace_analyzer.ingest.gctrace.patterns import RUNTIME
@@ -100,7 +101,7 @@ def is_mixed(kind: str, text: str) -> bool:
 
 def may_be_in(log: bytes) -> bool:
     """Returns whether there may be documents in a log; a quick look."""
-    return len(log) <= MOST_BYTES and any(word in log for word in _WORDS)
+    return len(log) <= MOST_BYTES and core.contains_any(log, _WORDS)
 
 
 def has_log(text: str) -> bool:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from gctrace_analyzer import core
-from gctrace_analyzer.ingest.gctrace.columns import COUNTS_OF_32_BITS, cycle_columns
+from gctrace_analyzer.ingest.gctrace.columns import COUNTS_OF_32_BITS, as_cycles
 from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, Field, Variant
 from gctrace_analyzer.ingest.gctrace.skeletons import (
     COMMON,
-    SEPARATOR,
     are_bare,
     by_skeleton,
     joined,
@@ -55,17 +54,14 @@ def lines_of(data: bytes, words: Sequence[bytes] = ()) -> Lines:
     """Splits a chunk into lines, which are numbered from 1, and reads what the core can read.
 
     Args:
-        data: whole lines.
+        data: whole lines without `SEPARATOR`.
         words: lines that contain none of these, and are not longer than `LONG_LINE_BYTES`, may be
             left out if there are records.
     """
     compiled = core.compiled()
     if compiled is None:
         return _split(data)
-    if SEPARATOR in data:
-        data = data.replace(SEPARATOR, b" ")
-    reader = compiled.Reader(_formats(), words, LONG_LINE_BYTES)
-    total, tables, numbers, texts = reader.read(data)
+    total, tables, numbers, texts = _reader(compiled, tuple(words)).read(data)
     cycles = [
         _cycles(variant, pl.DataFrame(table))
         for variant, table in zip(_variants(), tables, strict=True)
@@ -88,15 +84,18 @@ def _split(data: bytes) -> Lines:
 
 
 def lines_at(lines: Lines, data: bytes, numbers: Sequence[int]) -> pl.DataFrame:
-    """Returns the lines of the chunk `data` with these numbers, in order, as `line_no text`."""
+    """Returns the lines of the chunk `data` with these numbers, in order, as `line_no text`.
+
+    The text is a copy, because a slice of it would keep the whole chunk in memory.
+    """
     compiled = core.compiled()
     if compiled is None or not lines.read:
-        return lines.others[[number - 1 for number in numbers]]
-    text = compiled.lines(data, lines.total, numbers).replace(SEPARATOR, b" ").decode()
-    return pl.DataFrame(
-        {_LINE_NO: numbers, "text": text.split("\n")[:-1]},
-        schema={_LINE_NO: pl.UInt32, "text": pl.String},
-    )
+        chosen = lines.others["text"][[number - 1 for number in numbers]]
+        texts = [text or "" for text in chosen.to_list()]
+    else:
+        texts = compiled.lines(data, lines.total, numbers).decode().split("\n")[:-1]
+    types = {_LINE_NO: pl.Int64, "text": pl.String}
+    return pl.DataFrame({_LINE_NO: numbers, "text": texts}, schema=types)
 
 
 def read_records(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame], pl.DataFrame]:
@@ -111,7 +110,7 @@ def read_records(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame]
         return [], records.hstack([_NO_TEXT])
     if compiled is None:
         return by_skeleton(records, data)
-    _, tables, numbers, texts = compiled.Reader(_formats(), (), 0).read(data)
+    _, tables, numbers, texts = _reader(compiled, ()).read(data)
     if len(numbers) and records[_LINE_NO].is_duplicated().any():
         # Several records of one line must stay in order.
         return by_skeleton(records, data)
@@ -126,6 +125,11 @@ def read_records(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame]
         return cycles, records.clear().hstack([_NO_TEXT])
     rest, unread = by_skeleton(records[others[_LINE_NO] - 1], joined(others))
     return cycles + rest, unread
+
+
+@cache
+def _reader(compiled: core.Core, words: tuple[bytes, ...]) -> core.Reader:
+    return compiled.Reader(_formats(), words, LONG_LINE_BYTES)
 
 
 def _variants() -> tuple[Variant, ...]:
@@ -153,8 +157,7 @@ def _kind(field: Field) -> str:
 
 
 def _cycles(variant: Variant, records: pl.DataFrame) -> pl.DataFrame:
-    columns = cycle_columns(variant.shape, frozenset(records.columns), **variant.flags)
-    return records.select(columns)
+    return as_cycles(records, variant.shape, **variant.flags)
 
 
 def _others(numbers: core.Table, texts: bytes) -> pl.DataFrame:

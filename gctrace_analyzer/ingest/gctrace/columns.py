@@ -12,6 +12,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, INTEGER_KINDS
 from gctrace_analyzer.ingest.gctrace.impossible import ABSURD_MIB, without_impossible
+from gctrace_analyzer.ingest.rows import constant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,30 +49,34 @@ def _no_cycles() -> pl.DataFrame:
     return schema.empty("cycles").select(LINE_COLUMNS)
 
 
-@cache
-def cycle_columns(shape: Shape, given: frozenset[str], **flags: bool) -> list[pl.Expr]:
-    """Returns expressions for `LINE_COLUMNS`, from the fields of a line format.
+def as_cycles(fields: pl.DataFrame, shape: Shape, **flags: bool) -> pl.DataFrame:
+    """Returns `LINE_COLUMNS`, without a query for formats since Go 1.6.
 
     Args:
+        fields: the fields of lines, `line_no`, and other columns that are known already.
         shape: the format of the lines.
-        given: the columns that the frame already has.
         flags: columns that have the same value on all lines.
     """
+    if old := _old_columns(shape):
+        fields = fields.with_columns(**old)
+    known = {column.name: column for column in fields}
+    known["line_no"] = known["line_no"].cast(pl.Int64)
+    return pl.DataFrame(
+        [
+            known[name] if name in known else constant(value, len(fields))
+            for name, value in _constants(shape, **flags).items()
+        ]
+    )
+
+
+@cache
+def _constants(shape: Shape, **flags: bool) -> dict[str, pl.Series]:
+    """Returns the values of `LINE_COLUMNS` that a line does not give itself; else they are null."""
+    # Go 1.4 and earlier never print `forced`; whole lines need no repair.
+    values = {"forced": False, "repaired": False, "leak_check": shape.id == "gc26", **flags}
+    given = {**values, "format": shape.id}
     types = schema.polars_schema("cycles")
-    derived: dict[str, pl.Expr] = {
-        "line_no": pl.col("line_no").cast(pl.Int64),
-        "format": pl.lit(shape.id).cast(pl.Categorical),
-        "leak_check": pl.lit(shape.id == "gc26"),
-        # False unless given: Go 1.4 and earlier never print `forced`; whole lines need no repair.
-        **{name: pl.lit(value=False) for name in ("forced", "repaired") if name not in given},
-        **{flag: pl.lit(value=on) for flag, on in flags.items()},
-        **_old_columns(shape),
-    }
-    absent = (name for name in LINE_COLUMNS if name not in derived and name not in given)
-    derived |= {name: pl.lit(None, types[name]) for name in absent}
-    return [
-        derived[name].alias(name) if name in derived else pl.col(name) for name in LINE_COLUMNS
-    ]
+    return {name: pl.Series(name, [given.get(name)], types[name]) for name in LINE_COLUMNS}
 
 
 def _old_columns(shape: Shape) -> dict[str, pl.Expr]:

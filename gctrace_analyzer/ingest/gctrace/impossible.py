@@ -89,8 +89,10 @@ def without_impossible(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]
 def _without_stale(frame: pl.DataFrame) -> pl.DataFrame:
     # Only Go 1.8 and earlier print a forced cycle without concurrent marking; its assist,
     # background and idle times are those of the last concurrent cycle (golang/go#15068).
+    if not frame["forced"].any():
+        return frame
     stale = (pl.col("forced") & (pl.col("concurrent_mark_ms") == 0)).fill_null(value=False)
-    if not frame["forced"].any() or not frame.select(stale.any()).item():
+    if not frame.select(stale.any()).item():
         return frame
     return frame.with_columns(
         pl.when(~stale).then(pl.col(name)).alias(name) for name in _MARK_CPU

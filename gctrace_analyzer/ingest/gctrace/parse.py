@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer import core
 from gctrace_analyzer.ingest.evidence import dispatch
 from gctrace_analyzer.ingest.gctrace import patterns
 from gctrace_analyzer.ingest.gctrace.bare import (
@@ -28,7 +29,7 @@ from gctrace_analyzer.ingest.gctrace.blanks import changed_lines, with_blanks
 from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES, ChunkResult, Suspect
 from gctrace_analyzer.ingest.gctrace.columns import companions_frame, cycles_frame
 from gctrace_analyzer.ingest.gctrace.patterns import Frames, add_by_pattern
-from gctrace_analyzer.ingest.gctrace.skeletons import are_bare, joined, split
+from gctrace_analyzer.ingest.gctrace.skeletons import SEPARATOR, are_bare, joined, split
 from gctrace_analyzer.ingest.memstats import tables
 from gctrace_analyzer.ingest.rows import parted, where, without
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
@@ -48,10 +49,12 @@ _MOSTLY_BARE = 4
 
 def parse(data: bytes) -> ChunkResult:
     """Parses whole lines of clean UTF-8 (see `ingest.sources`), which are numbered from 1."""
-    plain = with_blanks(data)
-    if plain is data:
+    if core.is_plain(data):
         return _parse(data)
-    result = _parse(plain)
+    plain = with_blanks(data)
+    result = _parse(plain.replace(SEPARATOR, b" "))
+    if plain is data:
+        return result
     here = pl.col("line_no").is_in(changed_lines(data, plain).implode())
     return replace(
         result, cycles=result.cycles.with_columns(repaired=pl.col("repaired") | here)
@@ -245,7 +248,4 @@ def _context_of(lines: Lines, data: bytes, suspects: list[Suspect]) -> pl.DataFr
     near = {
         number + 1 for begin, end in spans for number in range(max(begin, 0), min(end, count))
     }
-    chosen = lines_at(lines, data, sorted(near)).with_columns(
-        pl.col("line_no").cast(pl.Int64), pl.col("text").fill_null("")
-    )
-    return detached(chosen)
+    return lines_at(lines, data, sorted(near))

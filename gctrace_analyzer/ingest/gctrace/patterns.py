@@ -10,7 +10,7 @@ import polars as pl
 
 from gctrace_analyzer.ingest.gctrace.bare import read_records
 from gctrace_analyzer.ingest.gctrace.chunk import REJECTED_CHARS, SUSPECT_CHARS, Suspect
-from gctrace_analyzer.ingest.gctrace.columns import companion_fields, cycle_columns, field_value
+from gctrace_analyzer.ingest.gctrace.columns import as_cycles, companion_fields, field_value
 from gctrace_analyzer.ingest.gctrace.grammar import COMPANIONS, MODERN, OLD, Shape, any_of
 from gctrace_analyzer.ingest.gctrace.skeletons import joined
 from gctrace_analyzer.ingest.rows import parted, without
@@ -182,7 +182,7 @@ def _add_records(
         suspects += _suspects(read.filter(glued), "glued")
         if not read.is_empty():
             if shape.table == "cycles":
-                read = read.select(cycle_columns(shape, frozenset(read.columns)))
+                read = as_cycles(read, shape)
             else:
                 read = read.drop("text", "prefix", "after").with_columns(
                     companion_fields(shape)

@@ -13,7 +13,7 @@ from functools import cache
 
 import polars as pl
 
-from gctrace_analyzer.ingest.gctrace.columns import COUNTS_OF_32_BITS, cycle_columns
+from gctrace_analyzer.ingest.gctrace.columns import COUNTS_OF_32_BITS, as_cycles
 from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, MODERN, Field, Variant
 from gctrace_analyzer.ingest.rows import where, without
 
@@ -166,6 +166,8 @@ def are_bare(lines: pl.DataFrame) -> pl.Series:
     """Returns whether each line is a record and nothing else: it begins and ends like one."""
     # A line torn from a record has the beginning or the end, but not both.
     text = pl.col("text").str
+    if lines.is_empty():
+        return pl.Series("bare", [], pl.Boolean)
     return lines.select(bare=text.starts_with("gc ") & text.ends_with(" P")).to_series()
 
 
@@ -216,6 +218,5 @@ def _numbers(
         numbers, records = numbers.filter(fits), records.filter(fits)
     frame = records.hstack(numbers)
     variant = layout.variant
-    columns = cycle_columns(variant.shape, frozenset(frame.columns), **variant.flags)
     # Polars reads in parallel and leaves chunks; joining them later needs twice the memory.
-    return frame.select(columns).rechunk(), unread
+    return as_cycles(frame.rechunk(), variant.shape, **variant.flags), unread
