@@ -86,9 +86,14 @@ class Analysis:
         """The tables that were read, by name (`schema.LOG_TABLES`)."""
         return self.log.tables
 
-    @property
+    @cached_property
     def cycles(self) -> pl.DataFrame:
-        """The cycles as printed (`schema.CYCLES`)."""
+        """The cycles as printed (`schema.CYCLES`), each column in one piece.
+
+        Of columns in pieces, as they are read, every query would join those that it needs. The log
+        keeps these columns too, because two copies are a quarter of all memory.
+        """
+        self.log.tables["cycles"] = self.log.tables["cycles"].rechunk()
         return self.log.tables["cycles"]
 
     @property
@@ -302,7 +307,7 @@ class Analysis:
         if self.by_dumps:
             return self.dumps.summary
         return summarize(
-            log.tables["cycles"],
+            self.cycles,
             log.tables["processes"],
             durations=self.durations,
             corrected=self.corrected,

@@ -137,8 +137,6 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
     """Joins the parts, one per input, to one log with the notes; empties their `cycles`."""
     repeated = processes.without_repeated(parts)
     cycles, identities, contradicting = processes.take_cycles(parts)
-    # Of columns in pieces, Polars would join those that a query needs in every query.
-    cycles = cycles.rechunk()
     dumps = _table("memstats", parts)
     clock, aligned = _aligned(options.clock, cycles, dumps)
     cycles, spans, drifts = clocks.with_wall_time(cycles, clock)
