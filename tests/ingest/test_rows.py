@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence  # noqa: TC003  # hypothesis reads annotations
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -80,7 +82,7 @@ def test_the_rows_of_a_process_keep_their_order(
 
 @given(st.lists(st.none() | st.floats(0, 5), max_size=8), st.booleans())
 def test_rows_from_a_time_on_are_those_of_a_filter(
-    times: list[float | None], in_order: bool
+    times: Sequence[float | None], in_order: bool
 ) -> None:
     if in_order:
         times = sorted(each for each in times if each is not None)
