@@ -1,7 +1,7 @@
 //! Columns of numbers, all in one piece of memory.
 //!
-//! Large pages of memory are ten times as quick to get as small ones, and the columns of a chunk
-//! fill a few of them.
+//! Each page of memory has to be asked for when it is used first. The columns of a chunk fill a few
+//! large pages, or thousands of small ones.
 
 use memmap2::MmapMut;
 
@@ -97,7 +97,7 @@ impl Columns {
 
     /// Moves the last rows to the columns.
     #[inline(never)]
-    pub fn flush(&mut self, at: usize, total: usize) {
+    fn flush(&mut self, at: usize, total: usize) {
         let len = self.len + self.waiting;
         if len > self.room {
             let expected = len as u64 * total as u64 / at.max(1) as u64;
@@ -123,6 +123,14 @@ impl Columns {
         }
         self.len = len;
         self.waiting = 0;
+    }
+
+    /// Moves the last rows to the columns, and gives memory back if most of it is empty.
+    pub fn finish(&mut self, total: usize) {
+        self.flush(total, total);
+        if self.room > 2 * self.len {
+            self.grow(self.len);
+        }
     }
 
     fn grow(&mut self, room: usize) {

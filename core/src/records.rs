@@ -386,7 +386,7 @@ impl Chunk {
             }
         }
         for columns in &mut self.records {
-            columns.flush(at, data.len());
+            columns.finish(data.len());
         }
     }
 }
@@ -579,6 +579,15 @@ mod tests {
         assert_eq!(numbers(&chunk, 0, 0), (5001..6000).collect::<Vec<_>>());
         assert_eq!(numbers(&chunk, 0, 1), [7].repeat(999));
         assert_eq!(numbers(&chunk, 0, 3), (1..1000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn few_records_before_much_text_take_little_memory() {
+        let data = format!("{}{}", line("1", "8").repeat(100), "x\n".repeat(100_000));
+        let chunk = read(&[template()], data.as_bytes());
+        let (memory, begins) = chunk.records.into_iter().next().unwrap().into_memory();
+        assert_eq!(begins, [0, 800, 1600, 2400]);
+        assert_eq!(memory.unwrap().len(), 3200);
     }
 
     #[test]
