@@ -236,13 +236,16 @@ def _log(
 def _parsed(
     first: list[bytes], chunks: Iterator[bytes], export: Export | None
 ) -> Iterator[ChunkResult]:
-    """Yields the results of the first and all other chunks, several of which are parsed at once."""
+    """Yields the results of the first and all other chunks, several of which are parsed at once.
+
+    Only one is if Polars has one thread: such a process is one of several on its machine.
+    """
 
     def parsed(data: bytes) -> ChunkResult:
         return parse.parse(data if export is None else csv_export.as_json_lines(data, export))
 
-    if len(first) < 2:
-        yield from map(parsed, first)
+    if len(first) < 2 or pl.thread_pool_size() == 1:
+        yield from map(parsed, chain(first, chunks))
         return
     with ThreadPoolExecutor(WORKERS) as pool:
         pending: deque[Future[ChunkResult]] = deque()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 
 import pytest
@@ -29,3 +30,25 @@ def test_dask_is_silenced_only_while_it_is_used(monkeypatch: pytest.MonkeyPatch)
     ):
         pass
     assert logger.level == logging.WARNING
+
+
+def test_workers_get_their_environment_and_that_of_the_user_comes_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = "distributed.nanny.pre-spawn-environ."
+    wanted = {
+        name.removeprefix(place): str(value)
+        for name, value in cluster.SETTINGS.items()
+        if name.startswith(place)
+    }
+    for name in wanted:
+        monkeypatch.delenv(name, raising=False)
+    wanted["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=0"
+    monkeypatch.setenv("GLIBC_TUNABLES", wanted["GLIBC_TUNABLES"])
+    with cluster.connected(workers=1) as client:
+        (found,) = client.run(lambda: dict(os.environ)).values()
+    assert wanted.items() <= found.items()
+    # Polars, which is in this process too, adds it to what it sets itself.
+    (polars,) = cluster.POLARS_MEMORY.items()
+    assert found[polars[0]].endswith(polars[1])
+    assert {"POLARS_MAX_THREADS", "MALLOC_TRIM_THRESHOLD_"} < wanted.keys()

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import io
+from typing import TYPE_CHECKING
+
+import polars as pl
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.ingest import input as of_input
+from gctrace_analyzer.ingest import sources
 from tests.helpers.logs import KILL, records
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def exported(**fields: str) -> str:
@@ -35,3 +43,15 @@ def test_rows_of_a_document_have_the_lines_of_its_records() -> None:
         (begins[4], begins[5])
     ]
     assert run.rejected["line_no"].to_list() == [begins[6]]
+
+
+def test_a_process_with_one_thread_of_polars_parses_one_chunk_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = "".join(f"{line}\n" for line in records(2000)).encode()
+    monkeypatch.setattr(sources, "CHUNK_BYTES", len(log) // 5)
+    expected = gca.read(io.BytesIO(log)).cycles
+    monkeypatch.setattr(pl, "thread_pool_size", lambda: 1)
+    monkeypatch.setattr(of_input, "ThreadPoolExecutor", None)
+    assert gca.read(io.BytesIO(log)).cycles.equals(expected)
+    assert len(expected) == 2000
