@@ -90,11 +90,21 @@ def _policy(*scripts: str) -> str:
     )
 
 
+_EACH = pl.first().cast(pl.String).fill_null("null").str.join(",")
+_FINITE = (
+    pl.when(pl.first().is_finite())
+    .then(pl.first().cast(pl.String))
+    .fill_null("null")
+    .str.join(",")
+)
+"""A column as one text, and one of floats, in which only finite numbers are."""
+
+
 def _packed(values: dict[str, Any]) -> Markup:
     """Returns the values as JSON, compressed, in characters that cannot end the element."""
     text = _json(values)
-    # Level 6 takes four times as long, for a page that is 4 % smaller.
-    return Markup(base64.b64encode(zlib.compress(text.encode(), 4)).decode())
+    # Level 6 takes six times as long, for a page that is 10 % smaller.
+    return Markup(base64.b64encode(zlib.compress(text.encode(), 2)).decode())
 
 
 def _json(value: Any) -> str:
@@ -104,9 +114,7 @@ def _json(value: Any) -> str:
     if isinstance(value, list) and any(isinstance(each, dict) for each in value):
         return f"[{','.join(map(_json, value))}]"
     if isinstance(value, pl.Series):
-        if value.dtype.is_float():
-            value = value.fill_nan(None)
-            value = value.set(value.is_infinite(), None)
         # Polars writes numbers ten times faster than json.
-        return f"[{value.cast(pl.String).fill_null('null').str.join(',').item()}]"
+        joined = value.to_frame().select(_FINITE if value.dtype.is_float() else _EACH)
+        return f"[{joined.item() or ''}]"
     return json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
