@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _SURROGATE = re.compile(r"\\u[dD]")
 _DECODER = json.JSONDecoder()
-_TOO_DEEP = "nested too deeply"
+TOO_DEEP = "nested too deeply"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER = "0001-01-01"
 """Go prints the zero time for something that never happened."""
@@ -30,7 +30,7 @@ def loads(text: str) -> Any:
         value = json.loads(text)
         return _encodable(value) if _SURROGATE.search(text) else value
     except RecursionError as err:
-        raise ValueError(_TOO_DEEP) from err
+        raise ValueError(TOO_DEEP) from err
 
 
 def raw_decode(text: str, at: int) -> tuple[Any, int]:
@@ -43,7 +43,7 @@ def raw_decode(text: str, at: int) -> tuple[Any, int]:
         value, end = _DECODER.raw_decode(text, at)
         return _encodable(value) if _SURROGATE.search(text, at, end) else value, end
     except RecursionError as err:
-        raise ValueError(_TOO_DEEP) from err
+        raise ValueError(TOO_DEEP) from err
 
 
 def documents(

@@ -122,9 +122,10 @@ def values(text: str) -> Iterator[tuple[int, Any]]:
             yield node.start_mark.line + 1, json_values.loads(plain)
     except yaml.YAMLError as err:
         mark = getattr(err, "problem_mark", None)
-        error = ValueError(getattr(err, "problem", None) or "invalid YAML")
+        problem = getattr(err, "problem", None) or "invalid YAML"
+        # From PyYAML 6.0.4 on its parser in C has a limit of its own.
+        error = ValueError(json_values.TOO_DEEP if "nesting depth" in problem else problem)
         error.lineno = mark.line + 1 if mark else 1  # type: ignore[attr-defined]  # as in JSON
         raise error from err
     except RecursionError as err:
-        msg = "nested too deeply"
-        raise ValueError(msg) from err
+        raise ValueError(json_values.TOO_DEEP) from err

@@ -58,9 +58,12 @@ class Optional:
 Part = str | Field | Optional
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shape:
-    """One line format, printed by Go `go_min` to `go_max` (None: up to the newest release)."""
+    """One line format, printed by Go `go_min` to `go_max` (None: up to the newest release).
+
+    Each exists once, so that they are compared by identity; caches of patterns have them as keys.
+    """
 
     id: str
     table: str

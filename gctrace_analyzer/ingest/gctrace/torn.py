@@ -402,7 +402,8 @@ def _completions(begin: str, rest: str, shapes: tuple[Shape, ...]) -> Iterator[t
     for skeleton in _skeletons(shapes):
         if not skeleton.endswith(skeleton_of_rest):
             continue
-        at = _end_of(skeleton[: len(skeleton) - len(skeleton_of_rest)], begin)
+        cut = _completed_by(skeleton[: len(skeleton) - len(skeleton_of_rest)]).match(begin)
+        at = cut.end() or None if cut else None
         while at is not None and at not in seen and at <= RECORD_CHARS:
             seen.add(at)
             record = begin[:at] + rest
@@ -411,16 +412,10 @@ def _completions(begin: str, rest: str, shapes: tuple[Shape, ...]) -> Iterator[t
             at = at + 1 if begin[at : at + 1].isdigit() or begin[at : at + 1] == "." else None
 
 
-def _end_of(skeleton: str, text: str) -> int | None:
-    """Returns where `text` completes `skeleton`, ignoring digits and dots; None if it does not."""
-    at = 0
-    for char in skeleton:
-        while at < len(text) and text[at] != char and (text[at].isdigit() or text[at] == "."):
-            at += 1
-        if at == len(text) or text[at] != char:
-            return None
-        at += 1
-    return at or None
+@lru_cache(1024)
+def _completed_by(skeleton: str) -> re.Pattern[str]:
+    """Returns a pattern of the texts that are `skeleton` without their digits and dots."""
+    return re.compile("".join(rf"[\d.]*+{re.escape(char)}" for char in skeleton))
 
 
 @cache
