@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -89,6 +90,7 @@ def dumps(
         made_at: when the page was made.
         theme: the colours that the page opens with; `auto` are those of the reader's system.
     """
+    _analyse(report)
     axis = axis_of(report, bins=_LIGHT_BINS if light else BINS)
     plots = _plots(axis, report)
     charts = _charts(plots, report, axis.processes)
@@ -187,6 +189,17 @@ def _advice(report: Report) -> dict[str, Any]:
         "reasons": advice.reasons(ranked, report.advice.baseline.warnings),
         "manifests": {} if first["now"] else manifests(advice.setting_of(first)),
     }
+
+
+def _analyse(report: Report) -> None:
+    """Calculates what takes longest: the core finds the worst windows beside the analysis."""
+    analysis = report.analysis
+    if not len(analysis.corrected) or len(analysis.tables["processes"]) > 1:
+        return
+    with ThreadPoolExecutor(1) as pool:
+        worst = pool.submit(lambda: analysis.mmu)
+        verdict.shown(report)
+        worst.result()
 
 
 def _state(report: Report) -> list[tuple[overview.Figure, str]]:
