@@ -13,12 +13,10 @@ import polars as pl
 
 from gctrace_analyzer import frames, schema, selection, units
 from gctrace_analyzer.advise.advice import Advice
-from gctrace_analyzer.advise.metrics import recommend as by_metrics
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.recommend import parse_objective, parse_target, recommend
 from gctrace_analyzer.advise.whatif import PRESENT, grid, parse_settings
 from gctrace_analyzer.analysis.analysis import Analysis
-from gctrace_analyzer.analysis.checks import Facts, condition
 from gctrace_analyzer.analysis.rules import finding
 from gctrace_analyzer.analysis.summary import FIGURES, Summary
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -356,6 +354,8 @@ class Run:
         ballasts = [value or 0.0 for value in parse_settings(ballast, now.ballast, "ballast")]
         horizon_s = units.duration_s(horizon, argument="horizon") if horizon else 0.0
         if self._advice.of_metrics is not None:
+            from gctrace_analyzer.advise.metrics import recommend as by_metrics
+
             settings = [Setting(*each) for each in product(gogcs, limits, ballasts)]
             return by_metrics.grid(self._advice.of_metrics, settings, baseline.warnings)
         return grid(baseline, gogcs, limits, ballasts, horizon_s)
@@ -384,6 +384,8 @@ class Run:
             return self._advice.recommendations
         target = parse_target(gc_cpu_target)
         if self._advice.of_metrics is not None:
+            from gctrace_analyzer.advise.metrics import recommend as by_metrics
+
             return by_metrics.recommend(
                 self._advice.of_metrics, aim=objective, gc_cpu_target=target
             )
@@ -408,6 +410,8 @@ class Run:
         Raises:
             BadSettingError: a condition is not valid.
         """
+        from gctrace_analyzer.analysis.checks import Facts, condition
+
         facts = Facts(self._analysis.summary.to_dict(), lambda: self._analysis.findings)
         return [condition(text, FIGURES).check(facts) for text in conditions]
 

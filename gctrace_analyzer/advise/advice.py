@@ -1,4 +1,7 @@
-"""Predictions and recommendations for one analysed log."""
+"""Predictions and recommendations for one analysed log.
+
+What predicts from metrics is only imported if predictions start from metrics.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.baseline import Baseline
-from gctrace_analyzer.advise.metrics import recommend as by_metrics
-from gctrace_analyzer.advise.metrics.model import (
-    MetricsBaseline,
-    baseline_of,
-    combined,
-    needed_limit,
-)
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.present_setting import given_setting
 from gctrace_analyzer.advise.recommend import recommend
@@ -24,6 +20,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 if TYPE_CHECKING:
     import polars as pl
 
+    from gctrace_analyzer.advise.metrics.model import MetricsBaseline
     from gctrace_analyzer.analysis.analysis import Analysis
 
 
@@ -42,6 +39,8 @@ class Advice:
         settings = self._analysis.settings
         if isinstance(found, str):
             return Baseline(None, given_setting(settings), None, found, (), settings)
+        from gctrace_analyzer.advise.metrics import recommend as by_metrics
+
         caveats = tuple(by_metrics.caveats(found))
         return Baseline(None, found.now, found.other, None, caveats, settings)
 
@@ -51,10 +50,13 @@ class Advice:
 
         None if predictions start from gctrace, because it covers about as much time.
         """
-        if self._analysis.by_dumps:
-            return baseline_of(self._analysis)
-        if not self._analysis.has_longer_metrics:
+        by_dumps = self._analysis.by_dumps
+        if not (by_dumps or self._analysis.has_longer_metrics):
             return None
+        from gctrace_analyzer.advise.metrics.model import MetricsBaseline, baseline_of, combined
+
+        if by_dumps:
+            return baseline_of(self._analysis)
         traced = Baseline.from_analysis(self._analysis)
         found = None if traced.load is None else combined(self._analysis, traced)
         return found if isinstance(found, MetricsBaseline) else None
@@ -68,6 +70,8 @@ class Advice:
     def needed_limit_mib(self) -> tuple[float, float] | None:
         """The lowest limit that does not thrash, and the largest live heap; None if unknown."""
         if self.of_metrics is not None:
+            from gctrace_analyzer.advise.metrics.model import needed_limit
+
             return needed_limit(self._analysis)
         least, measured = self.baseline.least_limit_mib, self.baseline.measured
         if least is None or measured is None:
@@ -85,6 +89,8 @@ class Advice:
     def recommendations(self) -> pl.DataFrame:
         """Recommended settings for the `balanced` objective (`schema.RECOMMENDATIONS`)."""
         if self.of_metrics is not None:
+            from gctrace_analyzer.advise.metrics import recommend as by_metrics
+
             return by_metrics.recommend(self.of_metrics, gc_cpu_target=self._gc_cpu_target)
         return recommend(self.baseline, gc_cpu_target=self._gc_cpu_target)
 
@@ -101,6 +107,8 @@ class Advice:
         ballast = first["ballast_mib"] or 0.0
         like = Setting(first["gogc"], first["memory_limit_mib"], ballast)
         if self.of_metrics is not None:
+            from gctrace_analyzer.advise.metrics import recommend as by_metrics
+
             curve = [Setting(gogc, like.limit, ballast) for gogc in CURVE]
             rows = by_metrics.grid(self.of_metrics, curve)
             return rows.drop_nulls(["heap_peak_mib", "gc_cpu_with_idle_share"])
@@ -110,5 +118,5 @@ class Advice:
     def is_available(self) -> bool:
         """Whether the log allows predictions."""
         if self.of_metrics is not None:
-            return isinstance(self.of_metrics, MetricsBaseline)
+            return not isinstance(self.of_metrics, str)
         return self.baseline.load is not None and not self.baseline.refused

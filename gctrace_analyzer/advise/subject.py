@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.postmortem.verdict import OFF_HEAP_SHARE
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import since
@@ -107,6 +106,8 @@ def unexplained_kill(analysis: Analysis, process: int | None) -> str | None:
     if process is None or analysis.settings_of(process).off_heap_mib is not None:
         return None
     for death in analysis.post_mortems:
+        from gctrace_analyzer.analysis.postmortem.verdict import OFF_HEAP_SHARE
+
         outside, resident = death.off_heap_mib, death.resident_mib
         if not death.proven or death.process != process or not outside or not resident:
             continue

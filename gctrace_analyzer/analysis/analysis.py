@@ -16,16 +16,18 @@ from gctrace_analyzer.analysis import pauses as pauses_of
 from gctrace_analyzer.analysis import segments as segments_of
 from gctrace_analyzer.analysis import windows as windows_of
 from gctrace_analyzer.analysis.caveats import diagnosed
-from gctrace_analyzer.analysis.checks import ServiceLevel, service_levels
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.goals.levels import steady, with_known_limit
 from gctrace_analyzer.analysis.goals.setters import goal_setters
 from gctrace_analyzer.analysis.metrics import findings as metrics_findings
 from gctrace_analyzer.analysis.metrics.dumps import Dumps
-from gctrace_analyzer.analysis.metrics.overlap import Overlap, overlap
-from gctrace_analyzer.analysis.postmortem import cpu, memory, report
 from gctrace_analyzer.analysis.rules import diagnose, levels
-from gctrace_analyzer.analysis.settings import Settings, contradicted_version, known
+from gctrace_analyzer.analysis.settings import (
+    Settings,
+    contradicted_version,
+    known,
+    versions_of,
+)
 from gctrace_analyzer.analysis.summary import Summary, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
@@ -33,9 +35,11 @@ from gctrace_analyzer.ingest.processes import longest_process
 from gctrace_analyzer.ingest.rows import of_process
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
+    from gctrace_analyzer.analysis.checks import ServiceLevel
+    from gctrace_analyzer.analysis.metrics.overlap import Overlap
     from gctrace_analyzer.analysis.postmortem.cpu import Consumed
     from gctrace_analyzer.analysis.postmortem.memory import Memory
     from gctrace_analyzer.analysis.postmortem.report import PostMortem
@@ -52,6 +56,9 @@ LONGER_INTERVALS = 20
 """Metrics that cover this many times the time of gctrace, in this many intervals, show the load
 better than gctrace does."""
 
+
+_REPORTS_OF_DEATHS = ("oom_kills", "container_states", "unit_events", "runtime_fatal")
+"""The tables that report deaths. Most logs have none, and need not load what explains them."""
 
 _MOST_CYCLES = 0.8
 """Share of all cycles. The trend of a process with less is not that of the whole."""
@@ -132,6 +139,8 @@ class Analysis:
         process = self.longest_process
         if process is None or self.cycles.is_empty() or not self.dumps.are_enough:
             return None
+        from gctrace_analyzer.analysis.metrics.overlap import overlap
+
         return overlap(self.dumps.of(process), self.corrected.filter(process=process))
 
     @cached_property
@@ -215,6 +224,10 @@ class Analysis:
     @cached_property
     def service_levels(self) -> tuple[ServiceLevel, ...]:
         """How far each service level that the caller gave was kept."""
+        if not self.promised:
+            return ()
+        from gctrace_analyzer.analysis.checks import service_levels
+
         return service_levels(self.corrected, self.promised)
 
     @cached_property
@@ -391,7 +404,7 @@ class Analysis:
     @property
     def go_versions(self) -> str | None:
         """The Go versions that print lines of these formats, such as `go1.18+`."""
-        return _go_versions(self.log.tables["processes"].iter_rows(named=True))
+        return versions_of(self.log.tables["processes"].iter_rows(named=True))
 
     @cached_property
     def goal_set_by(self) -> dict[str, int]:
@@ -440,6 +453,10 @@ class Analysis:
     @cached_property
     def post_mortems(self) -> tuple[PostMortem, ...]:
         """An explanation of every process killed for memory."""
+        if all(self.log.tables[name].is_empty() for name in _REPORTS_OF_DEATHS):
+            return ()
+        from gctrace_analyzer.analysis.postmortem import report
+
         return tuple(
             report.post_mortems(self.log, self.settings, lambda: self.metrics, self.dumps.of)
         )
@@ -447,17 +464,30 @@ class Analysis:
     @cached_property
     def memory(self) -> tuple[Memory, ...]:
         """How much heap each program obtained and needed, from MemStats dumps."""
-        return tuple(memory.memories(self.log.tables["memstats"]))
+        memstats = self.log.tables["memstats"]
+        if memstats.is_empty():
+            return ()
+        from gctrace_analyzer.analysis.postmortem.memory import memories
+
+        return tuple(memories(memstats))
 
     @cached_property
     def unit_cpu(self) -> tuple[Consumed, ...]:
         """The CPU time systemd reports for each unit, with the part spent on GC."""
-        return tuple(cpu.consumed(self.log))
+        if self.log.tables["unit_events"].is_empty():
+            return ()
+        from gctrace_analyzer.analysis.postmortem.cpu import consumed
+
+        return tuple(consumed(self.log))
 
     @cached_property
     def unit_cpu_comparisons(self) -> tuple[str, ...]:
         """Sentences that compare the CPU time of a unit's runs."""
-        return tuple(cpu.compared(self.log.tables))
+        if self.log.tables["memstats"].is_empty():
+            return ()
+        from gctrace_analyzer.analysis.postmortem.cpu import compared
+
+        return tuple(compared(self.log.tables))
 
     @cached_property
     def rejected_reasons(self) -> list[tuple[str, int]]:
@@ -468,17 +498,3 @@ class Analysis:
             .sort("len", "reason", descending=[True, False])
         )
         return [(str(reason), int(number)) for reason, number in counts.iter_rows()]
-
-
-def _go_versions(processes: Iterable[Mapping[str, Any]]) -> str | None:
-    """Returns the Go versions that print the line formats of these processes: `go1.18+`.
-
-    If the formats differ, returns how many there are; None if no version is known.
-    """
-    spans = {(row["go_version_min"], row["go_version_max"]) for row in processes}
-    if len(spans) != 1:
-        return f"{len(spans)} Go line formats" if spans else None
-    low, high = spans.pop()
-    if low is None:
-        return None
-    return f"go{low}+" if high is None else f"go{low}" if low == high else f"go{low}–{high}"

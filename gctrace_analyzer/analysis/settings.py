@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import units
-from gctrace_analyzer.analysis.postmortem.match import listed_tasks, match_process
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.processes import longest_process
@@ -19,7 +18,7 @@ from gctrace_analyzer.ingest.rows import of_process
 from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 
 NEIGHBOUR_SHARE = 0.05
@@ -397,6 +396,8 @@ def _of_kill(
     limit = kill["limit_bytes"]
     if kill["scope"] != "memcg" or not limit:
         return {}
+    from gctrace_analyzer.analysis.postmortem.match import listed_tasks, match_process
+
     match = match_process(kill, all_processes)
     if match is None or match.process not in tables["processes"]["process"]:
         return {}
@@ -428,3 +429,17 @@ def _off_heap(memstats: pl.DataFrame) -> dict[str, Known]:
 
 def _mib(size: float | None) -> float | None:
     return None if size is None else size / MIB
+
+
+def versions_of(processes: Iterable[Mapping[str, Any]]) -> str | None:
+    """Returns the Go versions that print the line formats of these processes: `go1.18+`.
+
+    If the formats differ, returns how many there are; None if no version is known.
+    """
+    spans = {(row["go_version_min"], row["go_version_max"]) for row in processes}
+    if len(spans) != 1:
+        return f"{len(spans)} Go line formats" if spans else None
+    low, high = spans.pop()
+    if low is None:
+        return None
+    return f"go{low}+" if high is None else f"go{low}" if low == high else f"go{low}–{high}"

@@ -266,6 +266,8 @@ def add_report(parser: Parser) -> None:
 def _validate_conditions(args: argparse.Namespace) -> None:
     """Raises an error for invalid conditions and files before any log is read."""
     fail_on.validate(args)
+    if not args.fail_on:
+        return
     from gctrace_analyzer.analysis.checks import condition
     from gctrace_analyzer.analysis.summary import FIGURES
 

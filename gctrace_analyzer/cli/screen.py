@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from gctrace_analyzer.present.plots.palette import terminal_styles
 from gctrace_analyzer.present.table import WIDTH, as_wide_as
 from gctrace_analyzer.units import duration_text
 
@@ -192,6 +191,8 @@ def with_theme(console: Console, theme: str) -> Console:
     has_colors = console.color_system in ("256", "truecolor") and not console.no_color
     if ground != "auto" and has_colors:
         from rich.theme import Theme
+
+        from gctrace_analyzer.present.plots.palette import terminal_styles
 
         console.push_theme(Theme(terminal_styles(ground)))
     return console

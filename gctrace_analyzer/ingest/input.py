@@ -13,12 +13,10 @@ import polars as pl
 
 from gctrace_analyzer.errors import NoDataError, UnreadableInputError
 from gctrace_analyzer.ingest import sniff
-from gctrace_analyzer.ingest.evidence import documents, kubernetes, sections
-from gctrace_analyzer.ingest.gctrace import parse, torn
+from gctrace_analyzer.ingest.gctrace import parse
+from gctrace_analyzer.ingest.gctrace.chunk import Reject
 from gctrace_analyzer.ingest.gctrace.patterns import RUNTIME
-from gctrace_analyzer.ingest.memstats import csv, pprof, snapshots
-from gctrace_analyzer.ingest.metrics import go_json, layouts
-from gctrace_analyzer.ingest.wrappers import csv_export, journal
+from gctrace_analyzer.ingest.wrappers import csv_export
 from gctrace_analyzer.ingest.wrappers.metadata import completed
 from gctrace_analyzer.ingest.wrappers.strip import Stripped, by_depth, strip_prefixes
 
@@ -59,7 +57,7 @@ class Part:
     notes: list[str] = field(default_factory=list)
     undated: list[str] = field(default_factory=list)
     rows: Rows = field(default_factory=dict)
-    rejected: list[torn.Reject] = field(default_factory=list)
+    rejected: list[Reject] = field(default_factory=list)
     impossible: Counter[str] = field(default_factory=Counter)
     wrappers: Counter[str] = field(default_factory=Counter)
     line_numbers: pl.Series | None = None
@@ -159,6 +157,8 @@ def read_parts(
             read whole.
         NoDataError: the input has 0 bytes.
     """
+    # Readers of everything except logs are imported where they are used, here and below, because
+    # loading them takes longer than reading a short log.
     facts = source.facts
     raw, text = source.head(sniff.SNIFF_BYTES)
     facts.kind = kind or ("memstats-csv" if columns else sniff.sniff(raw, text))
@@ -166,6 +166,8 @@ def read_parts(
         return [_journal_export(facts, source.whole(whole_bytes or WHOLE_BYTES))]
     if facts.kind not in ("log", "csv-export"):
         text = source.text(whole_bytes or WHOLE_BYTES)
+        from gctrace_analyzer.ingest.evidence import sections
+
         is_mixed = not (kind or columns) and sections.is_mixed(facts.kind, text)
         if is_mixed and (parts := _mixed(facts, text)):
             return parts
@@ -176,7 +178,7 @@ def read_parts(
     is_short = kind is None and facts.kind == "log" and len(first) == 1
     if (
         is_short
-        and sections.may_be_in(first[0])
+        and sniff.may_have_documents(first[0])
         and (parts := _mixed(facts, first[0].decode()))
     ):
         return parts
@@ -189,6 +191,8 @@ def _mixed(facts: SourceFacts, text: str) -> list[Part]:
 
     Empty if it has no documents, or only pages of metrics.
     """
+    from gctrace_analyzer.ingest.evidence import sections
+
     taken, parts = [], []
     for section in sections.sections_of(text):
         try:
@@ -265,6 +269,8 @@ def add_rejoined(part: Part, suspects: list[Suspect], context: pl.DataFrame) -> 
         suspects: the lines that look like parts of torn records.
         context: the lines around the suspects.
     """
+    from gctrace_analyzer.ingest.gctrace import torn
+
     numbers = pl.concat([frame.select("line_no", "gc_num") for frame in part.cycles])
 
     def expected_num(line_no: int) -> int | None:
@@ -301,6 +307,8 @@ def _inserted(frames: list[pl.DataFrame], rows: pl.DataFrame) -> Iterator[pl.Dat
 
 
 def _journal_export(facts: SourceFacts, data: bytes) -> Part:
+    from gctrace_analyzer.ingest.wrappers import journal
+
     part = Part(facts)
     records = list(journal.export(data))
     part.wrappers["journalctl -o export"] += len(records)
@@ -313,6 +321,10 @@ def _document(
     facts: SourceFacts, kind: str, text: str, columns: Sequence[str] | None = None
 ) -> Part:
     """Returns the part of a text that is a document, or several, of one kind."""
+    from gctrace_analyzer.ingest.evidence import kubernetes
+    from gctrace_analyzer.ingest.memstats import csv, pprof
+    from gctrace_analyzer.ingest.wrappers import journal
+
     part = Part(facts)
     lines = text.split("\n")
     if kind == "journal-verbose":
@@ -321,9 +333,7 @@ def _document(
         _add_lines(part, records)
     elif kind == "memstats-csv":
         part.memstats, rejected = csv.read(text, facts.name, columns)
-        part.rejected += [
-            torn.Reject(number, why, line[:500]) for number, why, line in rejected
-        ]
+        part.rejected += [Reject(number, why, line[:500]) for number, why, line in rejected]
     elif kind == "pprof":
         part.rows["memstats"] = pprof.read(lines)
     elif kind == "metrics":
@@ -340,6 +350,8 @@ def _document(
 
 def _add_values(part: Part, kind: str, text: str, lines: list[str]) -> None:
     """Adds the contents of JSON or YAML documents."""
+    from gctrace_analyzer.ingest.evidence import documents
+
     read = documents.read_yaml if kind == "yaml" else documents.read
     try:
         values = read(text, part.facts.name)
@@ -349,18 +361,21 @@ def _add_values(part: Part, kind: str, text: str, lines: list[str]) -> None:
             raise
         line_no = err.line_no or 1
         why = f"{err.problem}; the input was read as text"
-        part.rejected.append(torn.Reject(line_no, why, lines[line_no - 1][:500]))
+        part.rejected.append(Reject(line_no, why, lines[line_no - 1][:500]))
         _add_lines(part, enumerate(lines, start=1))
         return
     part.rows = values.rows
     part.wrappers.update(kind for kind in values.kinds)
     _add_rings(part, values.expvar)
-    part.rejected += [torn.Reject(number, why, cut[:500]) for number, why, cut in values.cut]
+    part.rejected += [Reject(number, why, cut[:500]) for number, why, cut in values.cut]
     _add_lines(part, values.records)
 
 
 def _add_rings(part: Part, expvar: list[tuple[int, dict[str, Any]]]) -> None:
     """Adds the single pauses, the times and the command line of documents of expvar."""
+    from gctrace_analyzer.ingest.memstats import snapshots
+    from gctrace_analyzer.ingest.metrics import go_json
+
     times = {line_no: go_json.time_of(value) for line_no, value in expvar}
     for row in part.rows.get("memstats", ()):
         row.setdefault("logged_at", times.get(row["line_no"]))
@@ -371,6 +386,8 @@ def _add_rings(part: Part, expvar: list[tuple[int, dict[str, Any]]]) -> None:
 
 def _add_metrics(part: Part, text: str) -> None:
     """Adds the scrapes of a file of metrics."""
+    from gctrace_analyzer.ingest.metrics import layouts
+
     found = layouts.read(text, part.facts.name)
     if found.is_empty:
         raise NoDataError.no_go_metrics(part.facts.name)
@@ -379,9 +396,7 @@ def _add_metrics(part: Part, text: str) -> None:
     part.cycle_pauses = found.pauses if len(found.pauses) else None
     part.rows |= found.containers
     part.notes += found.notes
-    part.rejected += [
-        torn.Reject(number, why, line[:500]) for number, why, line in found.rejected
-    ]
+    part.rejected += [Reject(number, why, line[:500]) for number, why, line in found.rejected]
 
 
 def _add_lines(part: Part, lines: Iterable[tuple[int, str]]) -> None:

@@ -20,11 +20,9 @@ from gctrace_analyzer.errors import (
 from gctrace_analyzer.ingest import clock as clocks
 from gctrace_analyzer.ingest import numbers, processes, sniff
 from gctrace_analyzer.ingest.clock import Clock
-from gctrace_analyzer.ingest.evidence import dispatch
-from gctrace_analyzer.ingest.evidence.message import Message
-from gctrace_analyzer.ingest.gctrace.torn import Reject
+from gctrace_analyzer.ingest.gctrace.chunk import Reject
 from gctrace_analyzer.ingest.input import Part, read_parts
-from gctrace_analyzer.ingest.memstats import snapshots, tables
+from gctrace_analyzer.ingest.memstats import snapshots
 from gctrace_analyzer.ingest.metrics import alignment
 from gctrace_analyzer.ingest.metrics import processes as metrics
 from gctrace_analyzer.ingest.sources import Source
@@ -32,7 +30,7 @@ from gctrace_analyzer.ingest.sources import Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from gctrace_analyzer.ingest.evidence.message import Row
+    from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
 
 _COMPANIONS = ("scavenges", "pacer", "scans")
@@ -277,6 +275,8 @@ def _unique(name: str, known: set[str]) -> str:
 def complete_part(part: Part, clock: Clock) -> list[str]:
     """Adds times, and the rows found in messages, to a part; returns notes about it."""
     if part.messages and part.memstats is None:
+        from gctrace_analyzer.ingest.memstats import tables
+
         lines = pl.concat(part.messages, how="diagonal").sort("line_no", maintain_order=True)
         part.memstats, damaged = tables.read(lines)
         part.rejected += [Reject(*row) for row in damaged]
@@ -338,7 +338,7 @@ def _add_rows_of_messages(part: Part) -> None:
         for row in rows:
             if (at := row.pop("at_us", None)) is not None:
                 row["logged_at"] = pl.Series([at]).cast(pl.Datetime("us", "UTC"))[0]
-    found = dispatch.read(_messages(part)) if part.messages else {}
+    found = _rows_of_messages(part) if part.messages else {}
     part.renumber(found)
     part.rejected += [Reject(**row) for row in found.pop("rejected", [])]
     part.rejected.sort()
@@ -346,7 +346,15 @@ def _add_rows_of_messages(part: Part) -> None:
         part.rows.setdefault(table, []).extend(rows)
 
 
+def _rows_of_messages(part: Part) -> Rows:
+    from gctrace_analyzer.ingest.evidence import dispatch
+
+    return dispatch.read(_messages(part))
+
+
 def _messages(part: Part) -> list[Message]:
+    from gctrace_analyzer.ingest.evidence.message import Message
+
     lines = pl.concat(part.messages, how="diagonal").sort("line_no", maintain_order=True)
     absent = [name for name in Message._fields if name not in lines.columns]
     lines = lines.with_columns(pl.lit(None).alias(name) for name in absent)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
+from gctrace_analyzer import core
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import json_values
-from gctrace_analyzer.ingest.evidence import documents, encoded, kubernetes, yaml_documents
+from gctrace_analyzer.ingest.evidence import words
 from gctrace_analyzer.ingest.memstats import csv
 from gctrace_analyzer.ingest.metrics import layouts
 from gctrace_analyzer.ingest.wrappers import csv_export, journal
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SNIFF_BYTES = 1 << 16
+
+MIXED_BYTES = 6 << 20
+"""Longer inputs are of one kind: nobody pastes as much."""
 
 Kind = Literal[
     "log",
@@ -72,17 +76,28 @@ def sniff(raw: bytes, text: str) -> str:
     if layouts.layout_of(text) is not None:
         return "metrics"
     lines = [line for line in text.split("\n") if line.strip()]
-    if documents.BEGINS.match(text) and not _is_json_lines(lines, cut=len(raw) >= SNIFF_BYTES):
+    if words.JSON.match(text) and not _is_json_lines(lines, cut=len(raw) >= SNIFF_BYTES):
         return "json"
-    if documents.FRAGMENT.match(text):
+    if words.JSON_FRAGMENT.match(text):
         return "json"
-    if yaml_documents.BEGINS.match(text):
+    if words.YAML.match(text):
         return "yaml"
-    if kubernetes.is_described(text):
+    if any(word in text for word in words.OF_DESCRIBED_PODS) and _is_described(text):
         return "describe"
     if csv.is_table(text):
         return "memstats-csv"
     return "log" if csv_export.export_of(text) is None else "csv-export"
+
+
+def may_have_documents(log: bytes) -> bool:
+    """Returns whether there may be documents in a log; a quick look."""
+    return len(log) <= MIXED_BYTES and core.contains_any(log, words.OF_DOCUMENTS)
+
+
+def _is_described(text: str) -> bool:
+    from gctrace_analyzer.ingest.evidence import kubernetes
+
+    return kubernetes.is_described(text)
 
 
 _MANY_RECORDS = ('"resourceLogs"', '"logEvents"')
@@ -95,11 +110,15 @@ def _is_json_lines(lines: Sequence[str], *, cut: bool) -> bool:
     whole = sum(_is_object(line) for line in sample)
     if len(lines) == 1:
         return cut or bool(whole and _has_message(lines[0]))
-    if sample and (
-        any(key in sample[0] for key in _MANY_RECORDS) or encoded.HEAD.search(sample[0])
-    ):
+    if sample and (any(key in sample[0] for key in _MANY_RECORDS) or _is_encoded(sample[0])):
         return False
     return whole * 2 >= len(sample)
+
+
+def _is_encoded(line: str) -> bool:
+    from gctrace_analyzer.ingest.evidence import encoded
+
+    return encoded.HEAD.search(line) is not None
 
 
 def _is_object(line: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.analysis.postmortem.memory import Memory, memories
 from gctrace_analyzer.units import MIB, size_text
 
 if TYPE_CHECKING:
@@ -12,6 +11,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.analysis.postmortem.memory import Memory
     from gctrace_analyzer.analysis.settings import Settings
 
 Row = dict[str, Any]
@@ -94,6 +94,8 @@ def dumps_of(facts: Row, tables: Mapping[str, pl.DataFrame]) -> list[Memory]:
     dumps = tables.get("memstats")
     if dumps is None or dumps.is_empty():
         return []
+    from gctrace_analyzer.analysis.postmortem.memory import memories
+
     if facts.get("process") is not None:
         dumps = dumps.filter(process=facts["process"])
     return [each for each in memories(dumps) if each.alloc_mib is not None]

@@ -48,16 +48,6 @@ HINT = "|".join(
 )
 """Every line that one of the readers understands contains a match of this."""
 
-COARSE = (
-    "oom|OOM|Alloc|heap_|heap-alloc|HeapSys|NumGC|alloc_|total_alloc|num_gc|next_gc|"
-    "f memory|emory:|VirtualAlloc|usable range|address space c|led process|process exited|"
-    "onsumed |failed|estart|to cgroup|blob data|MESSAGE|runtime stats|xitCode:|sending SIG|"
-    "emory limit|Error R1|running mem=|"
-    "ax Memory Used|signal: killed|ow on resource: m|iction manager: |Evicted|CrashLoop|"
-    "OutOfMemoryE|Exited |xited with code 137|" + runtime_lines.COARSE
-)
-"""A faster, less exact search than `HINT`, for logs that are mostly gctrace."""
-
 _OUT_OF_MEMORY = re.compile(
     # Whatever precedes it is a prefix of a log.
     r"(?<![\w.])(?:"

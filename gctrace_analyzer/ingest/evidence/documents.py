@@ -16,6 +16,7 @@ from gctrace_analyzer.ingest.evidence import (
     platforms,
     yaml_documents,
 )
+from gctrace_analyzer.ingest.evidence.words import JSON_FRAGMENT
 from gctrace_analyzer.ingest.memstats import json as memstats_json
 from gctrace_analyzer.ingest.wrappers.json_lines import source
 
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row, Rows
     from gctrace_analyzer.ingest.wrappers.journal import NumberedLine
 
-_OBJECT = r"\{\s*(?:[\"}]|\Z)"
-# Go prints values in brackets and braces too, `[{api {nil …`, but without quotes.
-BEGINS = re.compile(rf"^\s*(?:\[\s*(?:[\[\"]|\Z|{_OBJECT})|{_OBJECT})")
-FRAGMENT = re.compile(r"^\s*\"[A-Za-z]\w*\"\s*:")
 _UNEXPECTED = "JSON with values of unexpected types"
 _BLANK = re.compile(r"[\s,]*")
 
@@ -67,7 +64,7 @@ def read(text: str, name: str) -> Values:
         UnreadableInputError: no value can be read; the error says where the problem is.
     """
     values = Values()
-    if FRAGMENT.match(text):
+    if JSON_FRAGMENT.match(text):
         begin = len(text) - len(text.lstrip())
         text = (
             text[:begin]

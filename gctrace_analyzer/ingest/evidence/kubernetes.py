@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence.docker import go_settings, with_signal
+from gctrace_analyzer.ingest.evidence.words import OF_DESCRIBED_PODS
 from gctrace_analyzer.ingest.json_values import iso_utc, plausible
 
 if TYPE_CHECKING:
@@ -329,13 +330,11 @@ _DESCRIBES = re.compile(
 _ENDED = re.compile(
     r"^[ \t]*(?:Last )?State:[ \t]+Terminated[ \t]*\n[ \t]*Reason:[ \t]", re.MULTILINE
 )
-_IN_BOTH = ("State:", "Restart Count:")
-"""What these match contains one of these; it takes far less time to search for them."""
 
 
 def is_described(text: str) -> bool:
     """Returns whether a text looks like `kubectl describe pod`, or part of it."""
-    if not any(word in text for word in _IN_BOTH):
+    if not any(word in text for word in OF_DESCRIBED_PODS):
         return False
     return len(_DESCRIBES.findall(text)) >= 2 or _ENDED.search(text) is not None
 

@@ -11,22 +11,20 @@ from bisect import bisect_right
 from itertools import accumulate, islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from gctrace_analyzer import core
 from gctrace_analyzer.ingest import json_values
-from gctrace_analyzer.ingest.evidence import dispatch, kubernetes, yaml_documents
+from gctrace_analyzer.ingest.evidence import dispatch, kubernetes
+from gctrace_analyzer.ingest.evidence.words import YAML_FIRST
 from gctrace_analyzer.ingest.gctrace.patterns import RUNTIME
 from gctrace_analyzer.ingest.metrics import layouts
+from gctrace_analyzer.ingest.sniff import MIXED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-MOST_BYTES = 6 << 20
-"""Longer inputs are of one kind: nobody pastes as much."""
-
 _DOCUMENTS = (
     r"(?P<json>[\[{][ \t]*(?:\{[ \t]*)?$|\[\{\"|\{\"(?:memstats|cmdline|kind|apiVersion|Id)\")"
     r"|(?P<fragment>\"[A-Za-z]\w*\"[ \t]*:[ \t])"
-    rf"|(?P<yaml>(?:- )?(?:{yaml_documents.FIRST})[ \t]*$)"
+    rf"|(?P<yaml>(?:- )?(?:{YAML_FIRST})[ \t]*$)"
     r"|(?P<describe>Name:[ \t]+\S|(?:Init )?Containers:[ \t]*$|(?:Last )?State:[ \t]|"
     r"Restart Count:[ \t])"
     r"|(?P<pprof>heap profile: |# runtime\.MemStats[ \t]*$)"
@@ -69,9 +67,6 @@ _OPENING, _CLOSING = re.compile(r"[\[{]"), re.compile(r"[\]}]")
 _LEFT_ALIGNED = ("pprof", "metrics")
 """Documents whose lines are never indented, except where someone quoted them."""
 
-_WORDS = (b"OOMKilled", b'"PauseTotalNs"', b"go_memstats_alloc_bytes", b"runtime.MemStats")
-"""Every document that is looked for in a log contains one of these; few, as each takes time."""
-
 _OF_LOG = re.compile(f"{RUNTIME}|{dispatch.HINT}")
 
 _MOST_FAILURES = 100
@@ -92,16 +87,11 @@ class Section(NamedTuple):
 
 def is_mixed(kind: str, text: str) -> bool:
     """Returns whether a text that begins like one of a kind may have parts of other kinds."""
-    if kind not in _FOREIGN or len(text) > MOST_BYTES:
+    if kind not in _FOREIGN or len(text) > MIXED_BYTES:
         return False
     if kind == "metrics" and layouts.layout_of(text[: 1 << 16]) != "exposition":
         return False
     return _FOREIGN[kind].search(text) is not None
-
-
-def may_be_in(log: bytes) -> bool:
-    """Returns whether there may be documents in a log; a quick look."""
-    return len(log) <= MOST_BYTES and core.contains_any(log, _WORDS)
 
 
 def has_log(text: str) -> bool:

@@ -16,15 +16,6 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.wrappers.journal import NumberedLine
 
-FIRST = (
-    r"apiVersion: [\w./]+|kind: [A-Z]\w+|insertId: \S+|containerID: \S+|"
-    r"(?:items|status|containerStatuses|lastState|terminated|state):"
-)
-"""What the first line of a document is, or begins with."""
-
-BEGINS = re.compile(
-    rf"\A(?:---[ \t]*\n|[ \t]*#[^\n]*\n|[ \t]*\n)*[ \t]*(?:- )?(?:{FIRST})[ \t]*\n"
-)
 ENTRIES = re.compile(r"^insertId: ", re.MULTILINE)
 
 _FIELD = re.compile(

@@ -85,3 +85,11 @@ class Suspect(NamedTuple):
     text: str
     kind: str
     origin: str = ""
+
+
+class Reject(NamedTuple):
+    """A line that looks like runtime output and could not be read."""
+
+    line_no: int
+    reason: str
+    text: str

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import core
-from gctrace_analyzer.ingest.evidence import dispatch
+from gctrace_analyzer.ingest.evidence.words import COARSE
 from gctrace_analyzer.ingest.gctrace import patterns
 from gctrace_analyzer.ingest.gctrace.bare import (
     Lines,
@@ -25,12 +25,10 @@ from gctrace_analyzer.ingest.gctrace.bare import (
     lines_of,
     read_records,
 )
-from gctrace_analyzer.ingest.gctrace.blanks import changed_lines, with_blanks
 from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES, ChunkResult, Suspect
 from gctrace_analyzer.ingest.gctrace.columns import companions_frame, cycles_frame
 from gctrace_analyzer.ingest.gctrace.patterns import Frames, add_by_pattern
 from gctrace_analyzer.ingest.gctrace.skeletons import SEPARATOR, are_bare, joined, split
-from gctrace_analyzer.ingest.memstats import tables
 from gctrace_analyzer.ingest.rows import parted, where, without
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed, detached, origin_of
@@ -51,6 +49,8 @@ def parse(data: bytes) -> ChunkResult:
     """Parses whole lines of clean UTF-8 (see `ingest.sources`), which are numbered from 1."""
     if core.is_plain(data):
         return _parse(data)
+    from gctrace_analyzer.ingest.gctrace.blanks import changed_lines, with_blanks
+
     plain = with_blanks(data)
     result = _parse(plain.replace(SEPARATOR, b" "))
     if plain is data:
@@ -75,13 +75,17 @@ def _parse(data: bytes) -> ChunkResult:
     found["cycles"] += frames
     suspects += add_by_pattern(unread, found)
     result = _result(found, stripped, suspects, context, count)
-    if len(result.messages) and tables.headers(result.messages["text"]):
+    if len(result.messages):
         return replace(result, messages=_with_table_rows(result.messages, data))
     return result
 
 
 def _with_table_rows(messages: pl.DataFrame, data: bytes) -> pl.DataFrame:
     """Returns the messages of a chunk with those lines that may be rows of a table of MemStats."""
+    from gctrace_analyzer.ingest.memstats import tables
+
+    if not tables.headers(messages["text"]):
+        return messages
     lines = split(data).with_row_index("line_no", offset=1)
     lines = lines.filter(pl.col("text").str.contains(tables.ROW_END))
     rows = strip_prefixes(lines).lines
@@ -93,7 +97,7 @@ def _with_table_rows(messages: pl.DataFrame, data: bytes) -> pl.DataFrame:
 @cache
 def _words() -> tuple[bytes, ...]:
     """Returns texts of which each line that `_stripped` looks at contains one, or is long."""
-    found = (_LITERAL.match(each) for each in f"{patterns.HINT}|{dispatch.COARSE}".split("|"))
+    found = (_LITERAL.match(each) for each in f"{patterns.HINT}|{COARSE}".split("|"))
     return tuple(each[0].encode() for each in found if each)
 
 
@@ -104,7 +108,7 @@ def _stripped(
 
     Args:
         lines: the lines that are not bare records. Those without a match of `patterns.HINT` and
-            `dispatch.COARSE` may be missing if there are bare records.
+            `COARSE` may be missing if there are bare records.
         bare: the number of lines in the chunk that are a record and nothing else.
         every_line: returns `lines` with none missing.
     """
@@ -112,17 +116,16 @@ def _stripped(
         return Stripped(lines, Counter(), 0)
     text = pl.col("text")
     long = text.str.len_bytes() > LONG_LINE_BYTES
-    hint = text.str.contains(f"{patterns.HINT}|{dispatch.HINT}") | long
     if not bare:
-        return strip_prefixes(where(lines, lines.select(hint=hint).to_series()))
-    maybe = lines.filter(text.str.contains(f"{patterns.HINT}|{dispatch.COARSE}") | long)
+        return strip_prefixes(where(lines, lines.select(hint=_is_useful() | long).to_series()))
+    maybe = lines.filter(text.str.contains(f"{patterns.HINT}|{COARSE}") | long)
     if maybe.is_empty():
         return Stripped(maybe, Counter(), 0)
-    payload = maybe["text"].str.contains(dispatch.HINT)
+    payload = maybe["text"].str.contains(_others())
     if payload.any():
         # `COARSE` misses the rows of an OOM task table, so the lines found by `HINT` are used.
-        maybe = every_line().filter(hint)
-        payload = maybe["text"].str.contains(dispatch.HINT)
+        maybe = every_line().filter(_is_useful() | long)
+        payload = maybe["text"].str.contains(_others())
     runtime = maybe["text"].str.contains(patterns.RUNTIME)
     if int(runtime.sum()) * _MOSTLY_BARE > bare:
         return strip_prefixes(_relevant(maybe))
@@ -133,6 +136,18 @@ def _stripped(
     plain = completed(_relevant(maybe.filter(~payload | runtime))).drop("tag")
     both = pl.concat([others.lines, plain]).sort("line_no", maintain_order=True)
     return Stripped(both, others.wrappers, others.depth)
+
+
+def _is_useful() -> pl.Expr:
+    return pl.col("text").str.contains(f"{patterns.HINT}|{_others()}")
+
+
+def _others() -> str:
+    """Returns the pattern of lines for the readers of everything except gctrace."""
+    # Loading them takes longer than reading a short log without such lines.
+    from gctrace_analyzer.ingest.evidence import dispatch
+
+    return dispatch.HINT
 
 
 def parse_messages(stripped: Stripped) -> ChunkResult:
@@ -191,7 +206,7 @@ def _result(
         }
     others = stripped.lines
     if len(others):
-        others = where(others, others["text"].str.contains(dispatch.HINT))
+        others = where(others, others["text"].str.contains(_others()))
     messages = detached(without(others, "path"))
     return ChunkResult(
         count,
@@ -229,7 +244,7 @@ def _relevant(lines: pl.DataFrame) -> pl.DataFrame:
     if lines.is_empty():
         return lines
     text = pl.col("text")
-    known = text.str.contains(patterns.RUNTIME) | text.str.contains(dispatch.HINT)
+    known = text.str.contains(patterns.RUNTIME) | text.str.contains(_others())
     useful = lines.select(useful=known | (text.str.len_bytes() > LONG_LINE_BYTES))
     return where(lines, useful.to_series())
 

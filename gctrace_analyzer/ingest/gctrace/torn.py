@@ -27,6 +27,7 @@ from gctrace_analyzer.ingest.gctrace.chunk import (
     CONTEXT_LINES,
     REJECTED_CHARS,
     SUSPECT_CHARS,
+    Reject,
     Suspect,
 )
 from gctrace_analyzer.ingest.gctrace.grammar import (
@@ -98,14 +99,6 @@ class Joined(NamedTuple):
     """A record whose parts were on several lines; `line_no` is the line where it begins."""
 
     line_no: int
-    text: str
-
-
-class Reject(NamedTuple):
-    """A line that looks like runtime output and could not be read."""
-
-    line_no: int
-    reason: str
     text: str
 
 

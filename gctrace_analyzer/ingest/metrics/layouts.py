@@ -9,23 +9,12 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from gctrace_analyzer.errors import UnreadableInputError
-from gctrace_analyzer.ingest.metrics import (
-    exposition,
-    go_json,
-    grafana,
-    influx,
-    influx_answers,
-    otlp,
-    series_json,
-)
-from gctrace_analyzer.ingest.metrics.dotted import documents, lines
-from gctrace_analyzer.ingest.metrics.samples import Samples, of_containers, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Row
-    from gctrace_analyzer.ingest.metrics.samples import Rejected
+    from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
 
 Layout = Literal[
     "series", "exposition", "grafana", "go-json", "influx", "influxql", "flux", "otlp",
@@ -47,21 +36,6 @@ NAMES: dict[Layout, str] = {
     "dotted-json": "JSON of metrics",
 }
 """The names of the layouts in a report."""
-
-_READERS: dict[Layout, Callable[[str, Samples], Sequence[Rejected]]] = {
-    "series": series_json.read,
-    "exposition": exposition.read,
-    "grafana": grafana.read,
-    "influx": influx.read,
-    "influxql": influx_answers.read_json,
-    "flux": influx_answers.read_flux,
-    "otlp": otlp.read,
-    "graphite": lines.read,
-    "statsd": lines.read,
-    "go-metrics": lines.read,
-    "dotted-json": documents.read,
-}
-"""What adds the samples of a layout and returns what is damaged."""
 
 _ANSWER = re.compile(
     r"\A\s*\{(?:[^{}\[\]]|\[[^\[\]]*\])*\"data\"\s*:\s*\{[^{}\[\]]*"
@@ -105,6 +79,14 @@ def layout_of(head: str) -> Layout | None:
         return "series"
     if _GCTRACE.search(head):
         return None
+    return _layout_of_metrics(head)
+
+
+def _layout_of_metrics(head: str) -> Layout | None:
+    # Loading the readers takes longer than reading a short log.
+    from gctrace_analyzer.ingest.metrics import grafana, influx, influx_answers, otlp
+    from gctrace_analyzer.ingest.metrics.dotted import documents, lines
+
     if otlp.HEAD.search(head[:4096]) and head.lstrip()[:1] in ("{", "["):
         return "otlp"
     if _are_dumps(head):
@@ -131,6 +113,8 @@ def _are_dumps(head: str) -> bool:
     if len(first) == 1 and whole and "/gc/" not in first[0][:4096]:
         # A single document is read as JSON, like an inspection of a container.
         return False
+    from gctrace_analyzer.ingest.metrics import go_json
+
     return sum(go_json.HEAD.search(line) is not None for line in first) * 2 > len(first)
 
 
@@ -140,6 +124,9 @@ def read(text: str, name: str) -> Metrics:
     Raises:
         UnreadableInputError: it is the answer to a query that failed, or one without data.
     """
+    from gctrace_analyzer.ingest.metrics import go_json, series_json
+    from gctrace_analyzer.ingest.metrics.samples import Samples, of_containers, rows
+
     found = Metrics(layout_of(text.lstrip("\n")[: 1 << 16]) or "exposition")
     if found.layout == "go-json":
         numbered = enumerate(text.split("\n"), start=1)
@@ -149,9 +136,36 @@ def read(text: str, name: str) -> Metrics:
         problem = f"the server refused the query: {error}"
         raise UnreadableInputError(name, problem, "Correct the query and fetch it again.")
     samples = Samples()
-    found.rejected = _READERS[found.layout](text, samples)
+    found.rejected = _readers()[found.layout](text, samples)
     found.notes = samples.notes
     found.memstats, of_samples = rows(samples)
     found.rejected = sorted([*found.rejected, *of_samples])
     found.containers = of_containers(samples, found.memstats)
     return found
+
+
+def _readers() -> dict[Layout, Callable[[str, Samples], Sequence[Rejected]]]:
+    """Returns what adds the samples of a layout and returns what is damaged."""
+    from gctrace_analyzer.ingest.metrics import (
+        exposition,
+        grafana,
+        influx,
+        influx_answers,
+        otlp,
+        series_json,
+    )
+    from gctrace_analyzer.ingest.metrics.dotted import documents, lines
+
+    return {
+        "series": series_json.read,
+        "exposition": exposition.read,
+        "grafana": grafana.read,
+        "influx": influx.read,
+        "influxql": influx_answers.read_json,
+        "flux": influx_answers.read_flux,
+        "otlp": otlp.read,
+        "graphite": lines.read,
+        "statsd": lines.read,
+        "go-metrics": lines.read,
+        "dotted-json": documents.read,
+    }

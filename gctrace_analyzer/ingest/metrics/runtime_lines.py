@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Message, Row
 
 HINT = r"/(?:gc|memory|cpu|sched|godebug|sync)/[a-zA-Z0-9/_-]+:[a-z-]+\W"
-COARSE = "total:bytes|goal:bytes|live:bytes|allocs:bytes|total:gc-"
 
 _ANY = re.compile(r"/(?:gc|memory|cpu|sched|godebug|sync)/[\w/-]{1,80}:[a-z]")
 _PAIR = re.compile(

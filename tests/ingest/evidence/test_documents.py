@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.ingest.evidence import documents
+from gctrace_analyzer.ingest.evidence import documents, words
 from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import KILL, read_lines, records
 
@@ -246,7 +246,7 @@ def test_entries_are_in_the_order_of_their_times() -> None:
      ("[{api {nil", False), ("[pod/api] x", False), ("{time} x", False), ("[ 12.5] kernel", False)],
 )  # fmt: skip
 def test_what_begins_like_json(text: str, begins: bool) -> None:
-    assert bool(documents.BEGINS.match(text)) is begins
+    assert bool(words.JSON.match(text)) is begins
 
 
 def test_a_list_of_lines_is_a_log(tmp_path: Path) -> None:

@@ -1,0 +1,48 @@
+"""The words by which inputs that are not gctrace are recognised.
+
+They are apart from the readers of such inputs, which a log of gctrace alone need not load.
+"""
+
+from __future__ import annotations
+
+import re
+
+COARSE = (
+    "oom|OOM|Alloc|heap_|heap-alloc|HeapSys|NumGC|alloc_|total_alloc|num_gc|next_gc|"
+    "f memory|emory:|VirtualAlloc|usable range|address space c|led process|process exited|"
+    "onsumed |failed|estart|to cgroup|blob data|MESSAGE|runtime stats|xitCode:|sending SIG|"
+    "emory limit|Error R1|running mem=|"
+    "ax Memory Used|signal: killed|ow on resource: m|iction manager: |Evicted|CrashLoop|"
+    "OutOfMemoryE|Exited |xited with code 137|"
+    "total:bytes|goal:bytes|live:bytes|allocs:bytes|total:gc-"
+)
+"""A faster, less exact search than `dispatch.HINT`, for logs that are mostly gctrace."""
+
+OF_DOCUMENTS = (
+    b"OOMKilled",
+    b'"PauseTotalNs"',
+    b"go_memstats_alloc_bytes",
+    b"runtime.MemStats",
+)
+"""Every document that is looked for in a log contains one of these; few, as each takes time."""
+
+OF_DESCRIBED_PODS = ("State:", "Restart Count:")
+"""What `kubectl describe pod` prints contains one of these."""
+
+_OBJECT = r"\{\s*(?:[\"}]|\Z)"
+# Go prints values in brackets and braces too, `[{api {nil …`, but without quotes.
+JSON = re.compile(rf"^\s*(?:\[\s*(?:[\[\"]|\Z|{_OBJECT})|{_OBJECT})")
+"""How a text begins that is JSON."""
+
+JSON_FRAGMENT = re.compile(r"^\s*\"[A-Za-z]\w*\"\s*:")
+
+YAML_FIRST = (
+    r"apiVersion: [\w./]+|kind: [A-Z]\w+|insertId: \S+|containerID: \S+|"
+    r"(?:items|status|containerStatuses|lastState|terminated|state):"
+)
+"""What the first line of a YAML document is, or begins with."""
+
+YAML = re.compile(
+    rf"\A(?:---[ \t]*\n|[ \t]*#[^\n]*\n|[ \t]*\n)*[ \t]*(?:- )?(?:{YAML_FIRST})[ \t]*\n"
+)
+"""How a text begins that is YAML."""
