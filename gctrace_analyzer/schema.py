@@ -1002,10 +1002,19 @@ def empty(table: str) -> pl.DataFrame:
 
 @cache
 def _empty(table: str) -> pl.DataFrame:
-    # Polars makes a column of no rows as slowly as one of many, and a small log has hundreds.
+    # Polars makes a column of no rows as slowly as one of many, and a small log has hundreds:
+    # all of one type are copies of the first.
     import polars as pl
 
-    return pl.DataFrame(schema=polars_schema(table))
+    types = polars_schema(table)
+    return pl.DataFrame([_no_values(dtype).alias(name) for name, dtype in types.items()])
+
+
+@cache
+def _no_values(dtype: pl.DataType) -> pl.Series:
+    import polars as pl
+
+    return pl.Series(dtype=dtype)
 
 
 def conform(table: str, frame: pl.DataFrame) -> pl.DataFrame:

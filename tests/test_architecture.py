@@ -167,13 +167,17 @@ def test_public_names_are_sorted_and_there() -> None:
     assert all(hasattr(gctrace_analyzer, name) for name in names)
 
 
-def loaded_by(code: str) -> set[str]:
-    """The top-level modules loaded by a program."""
-    show = "import sys; print(*{name.split('.')[0] for name in sys.modules})"
+def modules_loaded_by(code: str) -> set[str]:
+    show = "import sys; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", f"{code}\n{show}"], capture_output=True, text=True, check=True
     )
     return set(done.stdout.splitlines()[-1].split())
+
+
+def loaded_by(code: str) -> set[str]:
+    """The top-level modules loaded by a program."""
+    return {name.split(".")[0] for name in modules_loaded_by(code)}
 
 
 def test_importing_the_package_loads_no_library() -> None:
@@ -183,6 +187,22 @@ def test_importing_the_package_loads_no_library() -> None:
 def test_a_text_report_loads_no_library_it_does_not_show() -> None:
     code = "from gctrace_analyzer.cli import main\nmain(['samples/steady-go1.26.log'])"
     assert not loaded_by(code) & {"pandas", "pyarrow", "matplotlib", "plotly", "hypothesis"}
+
+
+def test_a_report_of_gctrace_loads_no_reader_of_anything_else() -> None:
+    code = "from gctrace_analyzer.cli import main\nmain(['samples/steady-go1.26.log'])"
+    loaded = modules_loaded_by(code)
+    for package in ("ingest.evidence", "ingest.metrics", "ingest.memstats", "analysis.metrics"):
+        inside = {name for name in loaded if name.startswith(f"gctrace_analyzer.{package}.")}
+        assert len(inside) <= 6, sorted(inside)
+    assert not loaded & {
+        "gctrace_analyzer.advise.metrics.model",
+        "gctrace_analyzer.analysis.checks",
+        "gctrace_analyzer.analysis.postmortem.report",
+        "gctrace_analyzer.ingest.evidence.dispatch",
+        "gctrace_analyzer.ingest.gctrace.torn",
+        "gctrace_analyzer.present.plots.palette",
+    }
 
 
 def test_help_loads_no_frame_library() -> None:

@@ -16,7 +16,13 @@ from gctrace_analyzer.analysis.cycles import (
 )
 from gctrace_analyzer.analysis.neighbours import within_process
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.ingest.rows import by_number, complete, not_null, parted
+from gctrace_analyzer.ingest.rows import (
+    by_number,
+    complete,
+    not_null,
+    of_each_process,
+    parted,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,27 +68,21 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     Raises:
         BadSettingError: `length_s` is not above 0, or would make more than a million windows.
     """
-    timed = complete(corrected, "start_s").with_columns(
-        pl.col("start_s") - origin_s,
-        pl.col("end_s") - origin_s,
-        between_mib=alloc_before_mib(within=within_process(corrected)),
-    )
-    begin_s = pl.coalesce(pl.col("end_s") - pl.col("elapsed_s"), "start_s")
-    spans = timed.group_by("process").agg(span=pl.col("end_s").max() - begin_s.min())
-    span = spans.select(pl.col("span").max()).item() or 0.0
+    cycles = _spent(complete(corrected, "start_s"), origin_s)
+    span = _span_s(cycles)
     check_length(length_s, span, f"the log's {span:g} s")
-    pieces = pl.concat(_pieces(timed, length_s), how="diagonal")
+    pieces = pl.concat(_pieces(cycles, length_s), how="diagonal")
     sums = [name for name in pieces.columns if name not in ("process", "window")]
-    totals = pieces.group_by("process", "window").agg(pl.col(sums).sum())
     covered, gc_cpu, capacity = map(pl.col, ("covered_s", "gc_cpu_s", "capacity_s"))
-    figures = totals.filter(covered > 0).join(
-        _started(timed, length_s), on=["process", "window"], how="left"
-    )
     enough = (covered >= LEAST_COVERED * length_s) | (pl.len().over("process") == 1)
     shown = pl.when(enough)
-    zeros = corrected.group_by("process").agg(zero=zero("wall_time", "start_s"))
-    return placed(
-        figures.with_columns(
+    figures = (
+        pieces.lazy()
+        .group_by("process", "window")
+        .agg(pl.col(sums).sum())
+        .filter(covered > 0)
+        .join(_started(cycles, length_s).lazy(), on=["process", "window"], how="left")
+        .with_columns(
             cycles=pl.col("cycles").fill_null(0).cast(pl.Int64),
             gc_per_s=shown.then(pl.col("cycles").fill_null(0) / covered),
             gc_cpu_share=shown.then(ratio(gc_cpu, capacity)),
@@ -91,11 +91,10 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
             assist_share_of_gc_cpu=shown.then(ratio(pl.col("assist_s"), gc_cpu)),
             stw_share=shown.then(pl.col("stw_s") / covered),
             alloc_mib_per_s=shown.then(pl.col("alloc_mib") / covered),
-        ),
-        zeros,
-        length_s,
-        origin_s,
+        )
     )
+    zeros = of_each_process(corrected, zero("wall_time", "start_s").alias("zero"))
+    return placed(figures, zeros, length_s, origin_s)
 
 
 def zero(moment: str, seconds: str) -> pl.Expr:
@@ -104,7 +103,7 @@ def zero(moment: str, seconds: str) -> pl.Expr:
 
 
 def placed(
-    figures: pl.DataFrame, zeros: pl.DataFrame, length_s: float, origin_s: float
+    figures: pl.DataFrame | pl.LazyFrame, zeros: pl.DataFrame, length_s: float, origin_s: float
 ) -> pl.DataFrame:
     """Returns figures of windows in order, with the time of each (`schema.WINDOWS`).
 
@@ -116,7 +115,8 @@ def placed(
     """
     start = origin_s + pl.col("window") * length_s
     return (
-        figures.join(zeros, on="process", how="left", nulls_equal=True)
+        figures.lazy()
+        .join(zeros.lazy(), on="process", how="left", nulls_equal=True)
         .with_columns(
             start_s=start,
             end_s=start + length_s,
@@ -124,6 +124,7 @@ def placed(
         )
         .sort("process", "window")
         .select(schema.names("windows"))
+        .collect()
     )
 
 
@@ -132,22 +133,15 @@ def duration(seconds: pl.Expr) -> pl.Expr:
     return pl.duration(microseconds=(seconds * 1e6).round().cast(pl.Int64))
 
 
-def _pieces(timed: pl.DataFrame, length_s: float) -> Iterator[pl.DataFrame]:
-    """Yields tables of sums by window, which have to be added.
-
-    What a cycle spent belongs to the time from its start to its end, the time that passes and what
-    it could have used to the time since the end of the cycle before, and what was allocated before
-    it to the time from there to its start. Nearly all cycles are in one window with all three.
-    """
+def _spent(timed: pl.DataFrame, origin_s: float) -> pl.DataFrame:
+    """Returns what each cycle adds to windows; times count from the first window."""
     pauses_s = pauses_ms() / 1000
-    last_end_s = pl.col("end_s") - pl.col("elapsed_s")
-    spent = timed.select(
+    end_s = pl.col("end_s") - origin_s
+    return timed.select(
         "process",
-        "start_s",
-        "end_s",
-        last_end_s.alias("last_end_s"),
-        first=(pl.min_horizontal(last_end_s, "start_s") / length_s).floor().cast(pl.Int64),
-        last=(pl.col("end_s") / length_s).ceil().cast(pl.Int64) - 1,
+        pl.col("start_s") - origin_s,
+        end_s,
+        last_end_s=end_s - pl.col("elapsed_s"),
         gc_cpu_s=gc_cpu_ms() / 1000,
         idle_s=pl.col("idle_cpu_ms") / 1000,
         assist_s=pl.col("assist_cpu_ms") / 1000,
@@ -156,7 +150,32 @@ def _pieces(timed: pl.DataFrame, length_s: float) -> Iterator[pl.DataFrame]:
         in_mark_mib=alloc_while_marking_mib().cast(pl.Float64),
         covered_s=pl.col("elapsed_s"),
         capacity_s=pl.col("elapsed_s") * pl.col("cpus"),
-        between_mib="between_mib",
+        between_mib=alloc_before_mib(within=within_process(timed)),
+        longest_ms=pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms"),
+        heap_live_mib="heap_live_mib",
+        heap_goal_mib="heap_goal_mib",
+        heap_end_mib="heap_end_mib",
+    )
+
+
+def _span_s(cycles: pl.DataFrame) -> float:
+    """Returns how long the longest process is."""
+    begin_s = pl.coalesce("last_end_s", "start_s")
+    spans = of_each_process(cycles, (pl.col("end_s").max() - begin_s.min()).alias("span"))
+    return spans["span"].max() or 0.0  # type: ignore[return-value]  # a number
+
+
+def _pieces(cycles: pl.DataFrame, length_s: float) -> Iterator[pl.DataFrame]:
+    """Yields tables of sums by window, which have to be added.
+
+    What a cycle spent belongs to the time from its start to its end, the time that passes and what
+    it could have used to the time since the end of the cycle before, and what was allocated before
+    it to the time from there to its start. Nearly all cycles are in one window with all three.
+    """
+    begin, end, last_end = (pl.col(f"{name}_s") for name in ("start", "end", "last_end"))
+    spent = cycles.with_columns(
+        first=(pl.min_horizontal(last_end, begin) / length_s).floor().cast(pl.Int64),
+        last=(end / length_s).ceil().cast(pl.Int64) - 1,
     )
     in_one = (spent["first"] == spent["last"]) & spent["last_end_s"].is_not_null()
     inside, across = parted(spent, in_one.fill_null(value=False))
@@ -165,14 +184,15 @@ def _pieces(timed: pl.DataFrame, length_s: float) -> Iterator[pl.DataFrame]:
     yield by_number(
         inside.rename({"first": "window"}), "window", sums, alloc_mib.alias("alloc_mib")
     )
-    begin, end, last_end = (pl.col(f"{name}_s") for name in ("start", "end", "last_end"))
-    for begin_s, end_s, names in (
-        (begin, end, (*_OF_CYCLE, pl.col("in_mark_mib").alias("alloc_mib"))),
-        (last_end, end, ("covered_s", "capacity_s")),
-        (last_end, begin, (pl.col("between_mib").alias("alloc_mib"),)),
-    ):
-        ranges = across.select("process", *names, from_s=begin_s, to_s=end_s)
-        yield divided(ranges, length_s)
+    ranges = [
+        across.select("process", *names, from_s=from_s, to_s=to_s)
+        for from_s, to_s, names in (
+            (begin, end, (*_OF_CYCLE, pl.col("in_mark_mib").alias("alloc_mib"))),
+            (last_end, end, ("covered_s", "capacity_s")),
+            (last_end, begin, (pl.col("between_mib").alias("alloc_mib"),)),
+        )
+    ]
+    yield divided(pl.concat(ranges, how="diagonal"), length_s)
 
 
 _OF_CYCLE = ("gc_cpu_s", "idle_s", "assist_s", "stw_s", "active_s")
@@ -184,27 +204,25 @@ def divided(ranges: pl.DataFrame, length_s: float) -> pl.DataFrame:
     sums = [name for name in ranges.columns if name not in ("process", "from_s", "to_s")]
     first = (pl.col("from_s") / length_s).floor().cast(pl.Int64)
     last = pl.max_horizontal(first, (pl.col("to_s") / length_s).ceil().cast(pl.Int64) - 1)
-    ranges = ranges.drop_nulls(["from_s", "to_s"]).with_columns(window=first, last=last)
-    # Nearly all ranges are within one window; only the others have to be divided.
-    inside = ranges.filter(pl.col("window") == pl.col("last"))
-    across = ranges.filter(pl.col("window") < pl.col("last")).with_columns(
-        pl.int_ranges("window", pl.col("last") + 1).alias("window")
-    )
     begin = pl.max_horizontal("from_s", pl.col("window") * length_s)
     end = pl.min_horizontal("to_s", (pl.col("window") + 1) * length_s)
-    weight = (end - begin) / (pl.col("to_s") - pl.col("from_s"))
-    cut = across.explode("window").with_columns(pl.col(sums) * weight)
-    by_window = (by_number(part, "window", pl.col(sums).sum()) for part in (inside, cut))
-    return pl.concat(by_window, how="diagonal")
+    part = (end - begin) / (pl.col("to_s") - pl.col("from_s"))
+    weight = pl.when(pl.col("is_inside")).then(1.0).otherwise(part)
+    return (
+        ranges.lazy()
+        .drop_nulls(["from_s", "to_s"])
+        .with_columns(window=pl.int_ranges(first, last + 1), is_inside=first == last)
+        .explode("window")
+        .group_by("process", "window")
+        .agg((pl.col(sums) * weight).sum())
+        .collect()
+    )
 
 
-def _started(corrected: pl.DataFrame, length_s: float) -> pl.DataFrame:
+def _started(cycles: pl.DataFrame, length_s: float) -> pl.DataFrame:
     """Returns counts, medians and maxima of the cycles that started in each window."""
     return by_number(
-        corrected.with_columns(
-            window=(pl.col("start_s") / length_s).floor().cast(pl.Int64),
-            longest_ms=pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms"),
-        ),
+        cycles.with_columns(window=(pl.col("start_s") / length_s).floor().cast(pl.Int64)),
         "window",
         pl.len().alias("cycles"),
         pl.col("longest_ms").max().alias("stw_max_ms"),

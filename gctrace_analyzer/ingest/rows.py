@@ -105,6 +105,13 @@ def by_number(rows: pl.DataFrame, number: str, *figures: pl.Expr) -> pl.DataFram
     return rows.group_by("process", number).agg(*figures)
 
 
+def of_each_process(rows: pl.DataFrame, *figures: pl.Expr) -> pl.DataFrame:
+    """Returns figures of the rows of each process, in no order."""
+    if is_one_process(rows):
+        return rows.select(pl.col("process").first(), *figures)
+    return rows.group_by("process").agg(*figures)
+
+
 def of_process(frame: pl.DataFrame, process: int) -> pl.DataFrame:
     """Returns the rows of a process; no copy if they are in a row, as in a crash loop."""
     processes = frame["process"]
