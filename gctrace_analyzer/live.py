@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import polars as pl
 
 from gctrace_analyzer.analysis.settings import Settings
 from gctrace_analyzer.errors import BadSettingError, NoDataError, UnreadableInputError
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.live_input import RECENT_CYCLES, LiveInput
 from gctrace_analyzer.ingest.read import ReadOptions, complete_part, joined_log
@@ -48,7 +48,7 @@ Row: TypeAlias = dict[str, Any]
 """A row of a table: its values by column name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LatestWindow:
     """The newest cycles of the process that wrote last.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from gctrace_analyzer.analysis.rules import finding
 from gctrace_analyzer.analysis.summary import FIGURES, Summary
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present import text
 from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.report import Report
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.schema import TableName
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunSummary(Summary):
     """The figures of a run; printing it shows the same report as the command line."""
 

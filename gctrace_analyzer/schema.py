@@ -7,10 +7,11 @@ that the source does not have the value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
+
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +23,7 @@ Dtype = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """One column. Its name ends with its unit; `source` is what prints or computes it."""
 

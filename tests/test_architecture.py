@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PACKAGE = ROOT / "gctrace_analyzer"
 ORDER = (
-    ("units", "errors", "extras", "core", "files", "schema"),
+    ("units", "errors", "extras", "core", "files", "frozen", "schema"),
     ("ingest",),
     ("analysis",),
     ("advise",),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
@@ -31,6 +30,7 @@ from gctrace_analyzer.cli.progress import reading, say_damage
 from gctrace_analyzer.cli.screen import Colors, to_a_reader, working
 from gctrace_analyzer.errors import BadSettingError, NoDataError
 from gctrace_analyzer.files import write_atomically
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.schema import PlotName, TableName
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ exit codes: 0 analysed, 1 a --fail-on condition is true, 2 wrong usage,
 3 no usable input, 70 internal error, 130 interrupted"""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """How files are written: the command that a page names, whether it is small, its colours."""
 

@@ -8,7 +8,6 @@ recommendations are not combined.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,6 +24,7 @@ from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.summary import ratio
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import POINTS, slope
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ _SEAM_COLUMNS = ("gc_num", "start_s", "end_s", "cpus")
 _GROWTH = "live_heap_growth_mib_per_h"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StretchFigures:
     """The figures of one process in one stretch, with what is needed to combine stretches.
 

@@ -6,7 +6,7 @@ import glob
 import os
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from gctrace_analyzer.errors import (
     UnreadableInputError,
 )
 from gctrace_analyzer.fleets.identity import is_url, public, without_secrets
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,7 +56,7 @@ _HINTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """A file to read: its URL or path, its name without secrets, and its size if known."""
 

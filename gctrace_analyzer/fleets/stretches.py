@@ -8,7 +8,6 @@ where two stretches meet (at the seam), and to find out which process continues 
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 import polars as pl
@@ -17,6 +16,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.fleets import figures, rows
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import chains
 from gctrace_analyzer.ingest.compression import compression
 from gctrace_analyzer.ingest.sniff import SNIFF_BYTES, sniff
@@ -49,7 +49,7 @@ _FROM_FIRST = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stretch:
     """Some lines of a log.
 
@@ -133,7 +133,7 @@ def _line_at(data: bytes, at: int) -> int:
     return found + 1 if found >= 0 else (len(data) if at > 0 else 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProcessPart:
     """What one stretch shows of one process.
 
@@ -155,7 +155,7 @@ class ProcessPart:
         return self.figures.figures
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StretchResult:
     """What a stretch contains.
 

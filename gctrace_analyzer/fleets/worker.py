@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
@@ -12,6 +12,7 @@ import polars as pl
 from gctrace_analyzer import units
 from gctrace_analyzer.errors import GctraceWarning
 from gctrace_analyzer.fleets import identity, inputs, rows, stretches
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.compression import compression
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WorkerOptions:
     """How workers read files.
 
@@ -68,7 +69,7 @@ class StoreUnreachableError(ConnectionError):
     """A store did not answer; Dask will run the batch again."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Batch:
     """Files that one task reads, or one part of a long file.
 

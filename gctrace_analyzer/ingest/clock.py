@@ -9,7 +9,6 @@ it, all its cycles get a wall-clock time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import MAXYEAR, UTC, date, datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -17,6 +16,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import end_s, wall_s
 from gctrace_analyzer.ingest.rows import constant, without
 from gctrace_analyzer.ingest.wrappers.timestamps import TIMESTAMP
@@ -50,7 +50,7 @@ _OFFSET_MIN = {
 several."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clock:
     """Facts about timestamps: the year of the first line, and the zone of local times.
 

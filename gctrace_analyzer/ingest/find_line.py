@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace import parse, torn
 from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES
 from gctrace_analyzer.ingest.sources import Source
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.sources import Input
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundLine:
     """A line of an input.
 

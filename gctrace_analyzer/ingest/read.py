@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from gctrace_analyzer.errors import (
     NoDataError,
     UnreadableInputError,
 )
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import clock as clocks
 from gctrace_analyzer.ingest import numbers, processes, sniff
 from gctrace_analyzer.ingest.clock import Clock
@@ -47,7 +48,7 @@ _TABLES_OF_MESSAGES = (
 _BEFORE_THEIR_CYCLE = ("pacer_assist", "pacer_new", "pacer_old")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selection:
     """What part of the inputs a log is.
 
@@ -62,7 +63,7 @@ class Selection:
     without_end: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Log:
     """The contents of the inputs: tables by name (`schema.TABLES`), and facts of each input.
 
@@ -92,7 +93,7 @@ class Log:
         return sources > 1 or any(len(self.tables[name]) for name in _TABLES_OF_MESSAGES)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadOptions:
     """Options for reading inputs."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present import format, text
 from gctrace_analyzer.present.format import wrap
 from gctrace_analyzer.present.sections import findings, overview
@@ -38,7 +38,7 @@ JUST_NOW_S = 1.0
 """If the newest cycle is younger than this, its age is shown as "just now"."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progress:
     """What a dashboard shows in addition to the figures: title, counts, newest cycle."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer import schema
@@ -12,6 +11,7 @@ from gctrace_analyzer.analysis.goals.setters import HEAP_MINIMUM_MIB
 from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError, nearest
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
 from gctrace_analyzer.ingest.gctrace.impossible import NO_GOAL_MIB
 
@@ -75,7 +75,7 @@ _OTHERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """One field of a line: its printed value, unit and meaning."""
 
@@ -86,7 +86,7 @@ class Part:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explanation:
     """An explained line. `derived` has pairs of a figure's name and its text."""
 
@@ -98,7 +98,7 @@ class Explanation:
     derived: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuleExplanation:
     """The description of a finding: a title, and pairs of a label and a text."""
 

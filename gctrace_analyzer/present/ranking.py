@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import NONE, printable
 from gctrace_analyzer.present.sections.overview import Table
 from gctrace_analyzer.present.table import width
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NAME_CHARS = 26
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """A column of a ranked table.
 
@@ -48,7 +48,7 @@ class Column:
         return found if isinstance(found, (int, float, str)) else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ranking:
     """The first rows of a frame, in its order, without the columns that are empty."""
 

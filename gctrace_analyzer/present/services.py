@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present import markdown, text
 from gctrace_analyzer.present.fleet import MOST_ROWS, finite
 from gctrace_analyzer.present.fleet_tables import cores
@@ -39,7 +39,7 @@ _GO_LINE = (
 _STATES = {"thrashing": "thrashing", "killed": "killed for memory", "near": "close to it"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Advised:
     """What the samples of one process say: its headline and its recommendation."""
 
@@ -49,7 +49,7 @@ class Advised:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Services:
     """The processes of a server, ranked.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 import time
 import zlib
-from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from urllib.request import (
 
 from gctrace_analyzer import __version__
 from gctrace_analyzer.errors import MissingInputError, UnreadableInputError
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.prometheus.address import is_same_server
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class ElsewhereError(TransportError):
     """A redirect to another server; the argument is its URL."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """How long a request may take and how large its answer may be."""
 
@@ -76,7 +76,7 @@ class Limits:
     most_bytes: int = MOST_BYTES
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Response:
     """An answer, whatever its status; the body of one that is no result may be cut."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from base64 import b64encode
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.errors import BadSettingError, MissingInputError, UnreadableInputError
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +23,7 @@ _FEWEST_CHARS = 4
 """A shorter value would also replace parts of ordinary words."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Credentials:
     """Headers that prove who asks. No value appears in a repr or a message."""
 

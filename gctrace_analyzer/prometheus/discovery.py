@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gctrace_analyzer.errors import NoDataError, nearest
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.prometheus import problems
 from gctrace_analyzer.prometheus.names import FINDING
 from gctrace_analyzer.prometheus.problems import RefusedError
@@ -23,7 +23,7 @@ _NOT_TARGET = ("__name__", "version", "quantile", "le")
 Identity: TypeAlias = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """A Go process by its labels, over all of its restarts.
 

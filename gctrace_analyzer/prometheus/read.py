@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from gctrace_analyzer import units
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.prometheus import address, discovery, samples, selector
 from gctrace_analyzer.prometheus.credentials import credentials
 from gctrace_analyzer.prometheus.recording import Recording
@@ -62,7 +63,7 @@ class ReadKwargs(Which, Access, total=False):
     """What `read_prometheus` takes besides facts about the program."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """A server, a time range, and the Go processes in it."""
 

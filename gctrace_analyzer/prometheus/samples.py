@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.prometheus.discovery import host_of, is_ip, labels_of
 from gctrace_analyzer.prometheus.names import CONTAINER, GO, SERIES, any_of
 from gctrace_analyzer.prometheus.problems import RefusedError
@@ -40,7 +40,7 @@ NO_LIMIT = float(1 << 62)
 """No limit is exported as a number from here on: by Go, and by cAdvisor."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progress:
     """How far a download is.
 
@@ -57,7 +57,7 @@ class Progress:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """What to fetch: a time range in seconds since 1970, and the step of a range query."""
 

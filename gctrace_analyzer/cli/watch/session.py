@@ -6,7 +6,6 @@ import os
 import signal
 import traceback
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from threading import Event, Thread
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from gctrace_analyzer.cli.screen import say
 from gctrace_analyzer.cli.watch.child import FORWARDED_SIGNALS, Child, StderrFilter
 from gctrace_analyzer.cli.watch.views import create_view
 from gctrace_analyzer.errors import GctraceError
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.follow import Followed, Stop, standard_input
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ TICK_S = 0.05
 """How often to look whether the program has ended and to redraw the age of the newest cycle."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Program:
     """A program to start.
 
@@ -52,14 +52,14 @@ class Program:
     debug: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogInput:
     """A file to follow, or `-` for standard input."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """What was read, and how it ended.
 

@@ -6,10 +6,10 @@ import os
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.follow import GATHER_S
 from gctrace_analyzer.live import Intervals
 from gctrace_analyzer.present import dashboard, json
@@ -43,7 +43,7 @@ AGE_REDRAW_S = 0.5
 """How often the age of the newest cycle is redrawn."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ViewOptions:
     """What to show, and where.
 

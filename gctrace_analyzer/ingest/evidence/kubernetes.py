@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence.docker import go_settings, with_signal
 from gctrace_analyzer.ingest.evidence.words import OF_DESCRIBED_PODS
@@ -32,7 +32,7 @@ _AGE = re.compile(r"(?<!\d)(\d+)([smhdy])")
 _AGE_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Event:
     """A row of a table of events: its message, its age, the node that reported it, the pod."""
 

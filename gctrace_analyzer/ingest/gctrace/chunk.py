@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import with_replaced
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ No record is longer than `torn.RECORD_CHARS`; this keeps long lines cheap.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChunkResult:
     """What one chunk contains.
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
 
+from gctrace_analyzer.frozen import frozen
+
 KINDS = {
     "int": r"\d+",
     "sint": r"-?\d+",
@@ -39,7 +41,7 @@ def version_key(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in version.split("."))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Field:
     """A number or word of a line: its name, and the kind of text that it is (`KINDS`)."""
 
@@ -47,7 +49,7 @@ class Field:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Optional:
     """An optional part of a line; `flag` names the column that is true if it is present."""
 

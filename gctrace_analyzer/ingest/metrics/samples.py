@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.metrics import containers, names
 from gctrace_analyzer.ingest.wrappers import timestamps
@@ -43,7 +44,7 @@ _ENOUGH_ALONE = ("num_gc", "total_alloc_bytes", "next_gc_bytes", "heap_alloc_byt
 """Columns that only a Go program has, so that one of them is enough for a row."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """One set of labels: a process, or several of them one after the other.
 

@@ -7,9 +7,10 @@ them in any order. Rows become lines of JSON, which `json_lines` reads.
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 
 import polars as pl
+
+from gctrace_analyzer.frozen import frozen
 
 MESSAGE = "csv_message"
 """The field of the message in the lines of JSON."""
@@ -39,7 +40,7 @@ _IN_UTC = " [utc]"
 _MOST_COLUMNS = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Export:
     """The header of an export.
 

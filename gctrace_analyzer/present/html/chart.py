@@ -7,11 +7,12 @@ labels, which are HTML, keep theirs. To zoom, the script only changes the visibl
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.events import is_flipped
 
@@ -32,7 +33,7 @@ _FEW = 40
 _DOT = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Path:
     """One path of the SVG: a `line`, a `fill`, `points` or their `stems`."""
 
@@ -43,7 +44,7 @@ class Path:
     series: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Label:
     """A text at a position of the chart, in percent from the left and from the top."""
 
@@ -54,7 +55,7 @@ class Label:
     flipped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chart:
     """What the template writes, and in `values` what the script needs."""
 

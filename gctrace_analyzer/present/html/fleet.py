@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from os.path import commonprefix
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present import fleet, fleet_tables
 from gctrace_analyzer.present.format import count, mib, milliseconds, printable, share
 from gctrace_analyzer.present.html.embed import embedded
@@ -29,7 +29,7 @@ MOST_ON_PAGE = 1_000
 _MOST_BARS = 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ranked:
     """A table of the page: cells with what they are sorted by, and a link of each row."""
 
@@ -40,7 +40,7 @@ class Ranked:
     left: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bar:
     """A service as a bar: its width in percent, and the text next to it."""
 

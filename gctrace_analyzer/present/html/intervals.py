@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import printable
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.sections import comparison as rows
@@ -39,7 +39,7 @@ WORDS: dict[str, str] = {
 """What each marker means, in the order of the legend."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A point with its interval, as positions in percent of the width; `low` may be None."""
 
@@ -51,7 +51,7 @@ class Row:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Intervals:
     """A plot: `zero` is where nothing changes, None without such a line."""
 

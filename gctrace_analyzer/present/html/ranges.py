@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import NONE, duration, mib, mib_per_s, rate, share
 from gctrace_analyzer.present.plots import ticks
 
@@ -24,7 +25,7 @@ _SHORT_RANGE_S, _DAY_S = 2.0, 86_400.0
 _SHORT_STEP_S = 0.001
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A row that leads to its range: `begin_s` and `end_s` are on the time axis of the page."""
 
@@ -38,7 +39,7 @@ class Row:
         return link(self.begin_s, self.end_s)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ranges:
     """A table of rows that lead to their ranges. `align` has l, r or w (wraps) per column."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import __version__
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import milliseconds, printable, share
 from gctrace_analyzer.present.html import ranges, tables
 from gctrace_analyzer.present.html.captions import statements
@@ -56,7 +57,7 @@ _TABS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkedProblem:
     """A finding with its range of the time axis."""
 

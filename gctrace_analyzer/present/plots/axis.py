@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +15,7 @@ from gctrace_analyzer.analysis.cycles import (
 )
 from gctrace_analyzer.analysis.neighbours import before
 from gctrace_analyzer.analysis.windows import zero
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import by_process, complete, where
 from gctrace_analyzer.present.format import count, mib
 from gctrace_analyzer.present.plots import ticks
@@ -43,7 +43,7 @@ _FEWEST_LATER = 10
 """Cycles after the start-up. With fewer, the start-up is what the log is about."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Axis:
     """The drawn rows with derived columns and `x`; `origins` has the start of each process.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import share
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.palette import LOOKS, Look
@@ -36,7 +37,7 @@ _LOG_HEADROOM = 0.03
 _NEAR_THE_TOP = 0.15
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     """One series: a line, steps or points; `low` and `high` make a band around it.
 
@@ -66,7 +67,7 @@ class Mark:
         return self.high if self.kind == "points" and self.high is not None else self.y
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Level:
     """A labelled horizontal line."""
 
@@ -75,7 +76,7 @@ class Level:
     dash: Literal["dash", "dot"] = "dash"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """The range of a vertical axis, and what is above it: levels, and the peak of a start-up."""
 
@@ -90,7 +91,7 @@ class Span:
         return level.y > self.high - _NEAR_THE_TOP * (self.high - self.low)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Panel:
     """One pair of axes. A `percent` axis shows shares (0–1) as percentages.
 
@@ -193,7 +194,7 @@ class Panel:
         return Span(low - room, top + room, is_cut=self.from_zero, above=above)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Band:
     """A range of the shared axis, shaded in every panel, or in those named by `panels`.
 
@@ -208,7 +209,7 @@ class Band:
     panels: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Moment:
     """A moment on the shared axis, such as a kill; `row` is the row of its label, if any."""
 
@@ -218,7 +219,7 @@ class Moment:
     row: int | None = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Figure:
     """A plot.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.verdict import root_causes
 from gctrace_analyzer.analysis.rules.registry import RULES
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import printable
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """A finding as it is shown: its consequence (`meaning`), evidence, effects and advice.
 

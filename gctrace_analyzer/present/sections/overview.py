@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.goals.levels import last_level
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.processes import distinct_names
 from gctrace_analyzer.ingest.rows import of_process
 from gctrace_analyzer.present.format import (
@@ -50,7 +50,7 @@ _FEW = 0.2
 """Share of the goals. What sets fewer is not named with the other setter."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Figure:
     """A headline figure: `trend` is a column of the analysis's trend, `level` its verdict."""
 
@@ -61,7 +61,7 @@ class Figure:
     level: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table:
     """A table. The head of the first column is its title; `align` has l or r per column."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import printable
 from gctrace_analyzer.present.sections.without_cycles import no_verdict
 
@@ -20,7 +20,7 @@ WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shown:
     """A verdict to print: `level` is a key of `WORDS`."""
 

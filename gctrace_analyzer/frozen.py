@@ -1,0 +1,62 @@
+"""Frozen dataclasses that take two thirds of the time to define.
+
+For each class `dataclasses` writes and compiles six methods, which for all classes of this package
+takes a tenth of a short report. These share the functions that compare, hash and show them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from functools import cache
+from reprlib import recursive_repr
+from typing import Any, TypeVar, dataclass_transform
+
+Class = TypeVar("Class")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen(cls: type[Class]) -> type[Class]:
+    """Makes a class a frozen dataclass with slots.
+
+    >>> @frozen
+    ... class Pause:
+    ...     phase: str
+    ...     ms: float = 0.0
+    >>> Pause("mark termination", 0.5) == Pause("mark termination", 0.5)
+    True
+    >>> Pause("mark termination")
+    Pause(phase='mark termination', ms=0.0)
+    """
+    for name, method in _SHARED.items():
+        if name not in cls.__dict__:
+            setattr(cls, name, method)
+    return dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
+
+
+def _equal(self: Any, other: Any) -> Any:
+    if other.__class__ is not self.__class__:
+        return NotImplemented
+    return _compared(self) == _compared(other)
+
+
+def _hash(self: Any) -> int:
+    return hash(_compared(self))
+
+
+@recursive_repr()
+def _shown(self: Any) -> str:
+    values = (f"{name}={getattr(self, name)!r}" for name in _names(self.__class__, "repr"))
+    return f"{self.__class__.__qualname__}({', '.join(values)})"
+
+
+def _compared(self: Any) -> tuple[Any, ...]:
+    return tuple(getattr(self, name) for name in _names(self.__class__, "compare"))
+
+
+@cache
+def _names(cls: Any, use: str) -> tuple[str, ...]:
+    """Returns the names of the fields that are used to compare, or shown."""
+    return tuple(each.name for each in fields(cls) if getattr(each, use))
+
+
+_SHARED = {"__eq__": _equal, "__hash__": _hash, "__repr__": _shown}
