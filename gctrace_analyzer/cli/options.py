@@ -287,18 +287,19 @@ def judging_options(args: argparse.Namespace) -> dict[str, Any]:
 
 def _table(path: Path | None) -> dict[str, Any]:
     """Returns the table of a thresholds file, or of the project file in the present folder."""
-    import tomllib
-
     found = path or Path("pyproject.toml")
     try:
-        document = tomllib.loads(found.read_text())
+        text = found.read_text()
+        import tomllib
+
+        document = tomllib.loads(text)
     except FileNotFoundError:
         if path is None:
             return {}
         raise UnreadableInputError(
             str(path), "there is no such file", "Give an existing TOML file to --thresholds."
         ) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         if path is None:
             return {}
         raise UnreadableInputError(

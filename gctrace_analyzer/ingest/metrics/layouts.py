@@ -43,7 +43,7 @@ _ANSWER = re.compile(
 )
 _FAILED = re.compile(r'\A\s*\{\s*"status"\s*:\s*"error"')
 _SERIES = re.compile(r'\A[\s\[]*\{\s*"metric"\s*:\s*\{')
-_COMMENT = re.compile(r"^# (?:HELP|TYPE|UNIT) \S+", re.MULTILINE)
+_COMMENT = r"(?m)^# (?:HELP|TYPE|UNIT) \S+"
 GO_SAMPLE = (
     r"(?:\w{1,60}_)?go_(?:memstats|gc|info|cpu_classes|memory|sched)\w{0,80}"
     r"(?:\{| =>| [-+]?[0-9.]{1,30}(?:e[-+]?\d+)?(?:\s|\Z))"
@@ -51,7 +51,7 @@ GO_SAMPLE = (
 )
 """How the line of a sample of a Go metric begins."""
 
-_GO_SAMPLE = re.compile(f"^(?:{GO_SAMPLE})", re.MULTILINE)
+_GO_SAMPLE = f"(?m)^(?:{GO_SAMPLE})"
 _GCTRACE = re.compile(r"^gc #?\d+ @", re.MULTILINE)
 _MOST_LINES = 5
 
@@ -99,7 +99,7 @@ def _layout_of_metrics(head: str) -> Layout | None:
         return "flux"
     if documents.is_dotted(head):
         return "dotted-json"
-    if _COMMENT.search(head) or _GO_SAMPLE.search(head):
+    if re.search(_COMMENT, head) or re.search(_GO_SAMPLE, head):
         return "exposition"
     return "influx" if influx.is_influx(head) else lines.kind_of(head)
 
