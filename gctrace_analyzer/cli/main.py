@@ -46,20 +46,22 @@ _WITH_PROCESSES = ("watch", "fleet", "prometheus")
 _USAGE_ERRORS = (BadSettingError, MissingExtraError, UnwritableOutputError)
 
 
-_NEW_OBJECTS = 20_000
+_NEW_OBJECTS, _NEW_OBJECTS_OF_A_REPORT = 20_000, 100_000
 """How many new objects there must be before Python looks for unreachable ones among them."""
 
 
 def entry() -> int:
     """Runs the command in a process that ends with it, and returns its exit code."""
+    lasts = sys.argv[1:2] and sys.argv[1] in _WITH_PROCESSES
     # Nearly all objects belong to modules, which are never garbage. With Python's own 700 (2,000
     # in newer versions), and again at the end, looking at them took a tenth of a short report.
-    gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])
+    objects = _NEW_OBJECTS if lasts else _NEW_OBJECTS_OF_A_REPORT
+    gc.set_threshold(objects, *gc.get_threshold()[1:])
     try:
         code = main()
     finally:
         gc.freeze()
-    if sys.argv[1:2] and sys.argv[1] in _WITH_PROCESSES:
+    if lasts:
         return code
     try:
         sys.stdout.flush()
