@@ -8,6 +8,7 @@ ten cycles and a second or more.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -207,24 +208,24 @@ def level_changes(
     if low > 0 and high <= times * low:  # type: ignore[operator]  # numbers, not all are null
         # Medians differ no more than values.
         return nothing
-    rows = pl.DataFrame({"value": values.cast(pl.Float64)})
+    rows = values.cast(pl.Float64).alias("value").to_frame()
     if process is not None:
-        rows = rows.with_columns(process.alias("process"))
+        rows = rows.hstack([process.alias("process")])
 
     def within(each: pl.Expr) -> pl.Expr:
         return each if process is None else each.over("process")
 
-    if values.null_count():
-        # What is before the first value counts as that.
-        rows = rows.with_columns(within(pl.col("value").forward_fill().backward_fill()))
-    medians = rows.with_columns(median=within(pl.col("value").rolling_median(min_cycles)))
+    # What is before the first value counts as that.
+    filled = pl.col("value").forward_fill().backward_fill()
+    value = filled if values.null_count() else pl.col("value")
+    medians = rows.with_columns(median=within(value.rolling_median(min_cycles)))
     before, after = (within(pl.col("median").shift(by)) for by in (1, 1 - min_cycles))
     # From nothing to nothing is no change.
-    ratio = (after / before).fill_nan(None).log().abs()
-    far = pl.col("ratio") > pl.lit(times).log()
-    table = medians.with_columns(ratio=ratio).with_columns(far=far.fill_null(value=False))
-    if not table["far"].any():
+    ratio = medians.select(ratio=(after / before).fill_nan(None).log().abs()).to_series()
+    far = (ratio > math.log(times)).fill_null(value=False)
+    if not far.any():
         return nothing
+    table = medians.hstack([ratio, far.alias("far")])
     names = ["far"] if process is None else ["process", "far"]
     run = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in names)
     changed = (
