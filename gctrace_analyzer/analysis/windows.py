@@ -73,15 +73,18 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     check_length(length_s, span, f"the log's {span:g} s")
     pieces = pl.concat(_pieces(cycles, length_s), how="diagonal")
     sums = [name for name in pieces.columns if name not in ("process", "window")]
+    # Of these, there is one value for each window.
+    started = _started(cycles, length_s)
+    others = [name for name in started.columns if name not in ("process", "window")]
     covered, gc_cpu, capacity = map(pl.col, ("covered_s", "gc_cpu_s", "capacity_s"))
     enough = (covered >= LEAST_COVERED * length_s) | (pl.len().over("process") == 1)
     shown = pl.when(enough)
     figures = (
-        pieces.lazy()
+        pl.concat([pieces, started], how="diagonal")
+        .lazy()
         .group_by("process", "window")
-        .agg(pl.col(sums).sum())
+        .agg(pl.col(sums).sum(), pl.col(others).max())
         .filter(covered > 0)
-        .join(_started(cycles, length_s).lazy(), on=["process", "window"], how="left")
         .with_columns(
             cycles=pl.col("cycles").fill_null(0).cast(pl.Int64),
             gc_per_s=shown.then(pl.col("cycles").fill_null(0) / covered),
