@@ -35,7 +35,7 @@ from gctrace_analyzer.schema import PlotName, TableName
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     import polars as pl
@@ -156,9 +156,13 @@ def deliver(whole: Run, args: argparse.Namespace, outputs: list[tuple[Path, str]
     page = Page(_command(args.words), light=args.light, theme=args.theme)
     for path, kind in outputs:
         name = args.plot or PLOTS[0] if kind in PICTURES else table
-        with working("analysing and drawing" if kind in ("html", *PICTURES) else "analysing"):
+        with working("analysing") as say_what:
+            drawing = partial(say_what, "drawing")
             write_atomically(
-                path, partial(write, view, kind, name, page=page, safe=args.csv_safe)
+                path,
+                partial(
+                    write, view, kind, name, page=page, safe=args.csv_safe, on_drawing=drawing
+                ),
             )
     if printed := _printed(args):
         with to_a_reader():
@@ -321,10 +325,12 @@ def write(
     page: Page = _PLAIN,
     *,
     safe: bool = False,
+    on_drawing: Callable[[], object] | None = None,
 ) -> None:
     """Writes the run in a format: as a report, or the table or plot called `name`.
 
-    If `safe`, no text in CSV is a formula for a spreadsheet.
+    If `safe`, no text in CSV is a formula for a spreadsheet. `on_drawing` is called when everything
+    is analysed, before anything is drawn.
     """
     if kind == "text":
         from gctrace_analyzer.present import text as plain_text
@@ -348,15 +354,23 @@ def write(
             other_process="`--process N` draws process N; see the table of processes.",
             made_at=datetime.now(UTC),
             theme=page.theme,
+            on_drawing=on_drawing,
         )
         file.write(text.encode("utf-8", "replace"))
     elif kind in PICTURES:
-        _write_plot(view, kind, name, page.theme, file)
+        _write_plot(view, kind, name, page.theme, file, on_drawing)
     else:
         _write_table(view.table(cast("TableName", name)), kind, file, safe=safe)
 
 
-def _write_plot(view: Run, kind: str, name: str, theme: Theme, file: IO[bytes]) -> None:
+def _write_plot(
+    view: Run,
+    kind: str,
+    name: str,
+    theme: Theme,
+    file: IO[bytes],
+    on_drawing: Callable[[], object] | None,
+) -> None:
     from gctrace_analyzer.present.plots.accessor import described
     from gctrace_analyzer.present.plots.matplotlib_backend import image
 
@@ -367,6 +381,8 @@ def _write_plot(view: Run, kind: str, name: str, theme: Theme, file: IO[bytes]) 
         raise NoDataError(
             path=f"plot {name}", problem=problem.rstrip("."), hint=f"Other plots: {others}."
         )
+    if on_drawing:
+        on_drawing()
     file.write(image(figure, kind, theme))
 
 

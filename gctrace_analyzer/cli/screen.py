@@ -59,12 +59,12 @@ _ASCII = str.maketrans(
 
 
 _CLEAR_LINE = "\r\033[K"
-_REDRAWN_EVERY_S, _REDRAW_S = 1.0, 0.2
+_REDRAWN_EVERY_S, _REDRAW_S = 0.6, 0.2
 
 
 @contextmanager
 def working(text: str = "") -> Iterator[Callable[[str], None]]:
-    """Says on a terminal what is being done and for how long, if it takes over a second.
+    """Says on a terminal what is being done and for how long, unless it is done at once.
 
     Yields a function that changes the text; while that is empty, nothing is said.
     """

@@ -23,7 +23,7 @@ from gctrace_analyzer.present.sections.deployment import manifests
 from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from gctrace_analyzer.present.html.chart import Chart
     from gctrace_analyzer.present.plots.axis import Axis
@@ -79,6 +79,7 @@ def dumps(
     other_process: str | None = None,
     made_at: datetime | None = None,
     theme: Theme = "auto",
+    on_drawing: Callable[[], object] | None = None,
 ) -> str:
     """Returns the report as an HTML document.
 
@@ -90,8 +91,11 @@ def dumps(
         other_process: how to draw another process, if the log has several; a sentence.
         made_at: when the page was made.
         theme: the colours that the page opens with; `auto` are those of the reader's system.
+        on_drawing: called when everything is analysed, before anything is drawn.
     """
     _analyse(report)
+    if on_drawing:
+        on_drawing()
     axis = axis_of(report, bins=_LIGHT_BINS if light else BINS)
     plots = _plots(axis, report)
     charts = _charts(plots, report, axis.processes)
@@ -196,6 +200,7 @@ def _analyse(report: Report) -> None:
     """Calculates what takes longest: the core finds the worst windows beside the analysis."""
     analysis = report.analysis
     if not len(analysis.corrected) or len(analysis.tables["processes"]) > 1:
+        verdict.shown(report)
         return
     with ThreadPoolExecutor(1) as pool:
         worst = pool.submit(lambda: analysis.mmu)
