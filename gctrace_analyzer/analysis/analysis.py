@@ -160,9 +160,13 @@ class Analysis:
         return self.dumps.intervals
 
     @cached_property
+    def _since_before(self) -> pl.DataFrame:
+        return derived.since_before(self.cycles)
+
+    @cached_property
     def metrics(self) -> pl.DataFrame:
         """The cycles with the columns of `schema.METRICS`."""
-        found = derived.with_metrics(self.cycles)
+        found = derived.with_metrics(self.cycles, self._since_before)
         limit, gogc = (self.settings.value(name) for name in ("memory_limit_mib", "gogc"))
         if not limit or found.is_empty():
             return found
@@ -324,6 +328,7 @@ class Analysis:
             log.tables["processes"],
             durations=self.durations,
             corrected=self.corrected,
+            known=self._since_before,
             impossible=log.impossible,
             notes=(*log.notes, *self._notes()),
         )
@@ -375,7 +380,7 @@ class Analysis:
         processes = self.log.tables["processes"]
         if not self.by_dumps:
             processes = diagnosed(processes, self.thresholds)
-        return [int(each) for each in processes["process"].sort()]
+        return sorted(int(each) for each in processes["process"])
 
     @property
     def _diagnosed_points(self) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.cycles import gc_cpu_ms
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
-from gctrace_analyzer.ingest.rows import is_one_process
+from gctrace_analyzer.ingest.rows import distinct, is_one_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -114,7 +115,7 @@ def _about_length(cycles: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]
 
 
 def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
-    formats = set(cycles["format"].unique())
+    formats = distinct(cycles["format"])
     if not formats.isdisjoint(shapes_before("1.5")):
         yield (
             "Go 1.4 and earlier print neither times nor CPU time, so there are no rates and no "
@@ -122,16 +123,13 @@ def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
         )
     # The line does not show whether Go has the fix made in 1.20, but the versions without it,
     # 1.18 and 1.19, are long out of use.
-    if (
-        "gc16" in formats
-        and cycles.select((pl.col("forced") & (pl.col("format") == "gc16")).any()).item()
-    ):
+    if "gc16" in formats and (cycles["forced"] & (cycles["format"] == "gc16")).any():
         yield (
             "forced_cycles is an upper bound: Go 1.9 to 1.19 also mark a cycle as forced if a "
             "call of runtime.GC had to wait for it."
         )
-    pauses = [cycles[name].drop_nulls() for name in ("stw_sweep_term_ms", "stw_mark_term_ms")]
-    if sum((each == 0).sum() for each in pauses) > sum(map(len, pauses)) / 2:
+    pauses = [cycles[name] for name in ("stw_sweep_term_ms", "stw_mark_term_ms")]
+    if sum((each == 0).sum() for each in pauses) > sum(each.count() for each in pauses) / 2:
         yield "The clock is too coarse for the pauses: most of them are printed as 0."
     if cycles["leak_check"].any():
         yield (
@@ -156,12 +154,17 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
         corrected: what `correct_durations` returns.
     """
     rows = corrected.select(_reconstructed(one=is_one_process(corrected)))
-    between = rows.filter(pl.col("end_s") >= _CHECK_FROM_S).select(_bounds())
-    values = between.select(_difference()).to_series().drop_nulls()
-    values = values.filter(values.is_finite())
-    if values.is_empty():
-        return None
-    return float(values[values.abs().arg_max() or 0])
+    known = rows.with_columns(_known_before()).with_columns(_bounds())
+    values = known.select(_difference()).to_series()
+    ends = _ends(values)
+    if not all(map(math.isfinite, ends)):
+        ends = _ends(values.filter(values.is_finite()))
+    return max(ends, key=abs, default=None)
+
+
+def _ends(values: pl.Series) -> list[float]:
+    """Returns the smallest and the largest value, if there is one."""
+    return [float(end) for end in (values.min(), values.max()) if end is not None]  # type: ignore[arg-type]  # numbers
 
 
 @cache
@@ -190,22 +193,36 @@ def _reconstructed(*, one: bool) -> list[pl.Expr]:
 
 
 @cache
-def _bounds() -> list[pl.Expr]:
-    """Returns the printed percentage, and the range that the reconstructed one is in."""
+def _known_before() -> list[pl.Expr]:
+    """Returns the CPU time before the log, that in all, and the GC CPU before the log."""
     # If the beginning of the log is missing, the GC CPU of that part is known to half a point.
     before_s = pl.when("complete").then(0.0).otherwise("before_s")
-    total_s = before_s + pl.col("capacity_s")
     earlier_s = before_s * (pl.col("first_printed") + 0.5) / 100
-    most = 100 * (earlier_s + pl.col("most_s")) / total_s + 50 * before_s / total_s
-    least = 100 * (earlier_s + pl.col("least_s")) / total_s - 50 * before_s / total_s
-    return [pl.col("printed"), most.alias("most"), least.alias("least")]
+    return [
+        before_s.alias("unseen_s"),
+        (before_s + pl.col("capacity_s")).alias("total_s"),
+        earlier_s.alias("earlier_s"),
+    ]
+
+
+@cache
+def _bounds() -> list[pl.Expr]:
+    """Returns the range that the reconstructed percentage is in."""
+    unseen_s, total_s, earlier_s = (
+        pl.col(f"{name}_s") for name in ("unseen", "total", "earlier")
+    )
+    most = 100 * (earlier_s + pl.col("most_s")) / total_s + 50 * unseen_s / total_s
+    least = 100 * (earlier_s + pl.col("least_s")) / total_s - 50 * unseen_s / total_s
+    return [most.alias("most"), least.alias("least")]
 
 
 @cache
 def _difference() -> pl.Expr:
     printed, most, least = pl.col("printed"), pl.col("most"), pl.col("least")
     return (
-        pl.when(least > printed + 1)
+        pl.when(~(pl.col("end_s") >= _CHECK_FROM_S).fill_null(value=False))
+        .then(None)
+        .when(least > printed + 1)
         .then(least - printed - 1)
         .when(most < printed)
         .then(most - printed)

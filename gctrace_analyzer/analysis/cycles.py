@@ -5,13 +5,21 @@ All are Polars expressions, so they work on eager and lazy frames.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.goals.setters import with_goal_set_by
-from gctrace_analyzer.analysis.neighbours import after, before, each_process, within_process
+from gctrace_analyzer.analysis.goals.setters import goal_setter_of_each
+from gctrace_analyzer.analysis.neighbours import (
+    after,
+    before,
+    each_process,
+    follows,
+    precedes,
+    within_process,
+)
 from gctrace_analyzer.errors import MissingColumnsError
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
 from gctrace_analyzer.ingest.rows import without
@@ -84,11 +92,19 @@ def share_of_cpu(
 
     Source: gcAssistAlloc in runtime/mgcmark.go takes the time by the clock.
     """
+    return share_of_capacity(spent_ms, capacity_s(cpus, elapsed_s, within))
+
+
+def capacity_s(cpus: pl.Expr, elapsed_s: pl.Expr, within: Within = each_process) -> pl.Expr:
+    """Returns the CPU time of which `share_of_cpu` is a share; the arguments are the same."""
     own_s = pl.max_horizontal(elapsed_s, wall_ms() / 1000)
     # A cycle before it, of the same process: quicker than to look for the first of each.
-    follows = (pl.col("gc_num") == 1) | within(pl.col("gc_num").shift()).is_not_null()
-    is_known = elapsed_s.is_not_null() & follows
-    capacity_s = cpus * pl.when(is_known).then(own_s)
+    is_later = (pl.col("gc_num") == 1) | within(pl.col("gc_num").shift()).is_not_null()
+    return cpus * pl.when(elapsed_s.is_not_null() & is_later).then(own_s)
+
+
+def share_of_capacity(spent_ms: pl.Expr, capacity_s: pl.Expr) -> pl.Expr:
+    """Returns what `share_of_cpu` does, if a column has the capacity already."""
     return ratio(spent_ms / 1000, capacity_s).clip(upper_bound=1.0)
 
 
@@ -104,6 +120,25 @@ def gc_cpu_ms() -> pl.Expr:
     return (
         pauses + pl.col("assist_cpu_ms").fill_null(0) + pl.col("background_cpu_ms").fill_null(0)
     )
+
+
+def gc_cpu(corrected: pl.DataFrame) -> pl.DataFrame:
+    """Returns `gc_cpu_ms`, and `gc_cpu_share` of the CPUs that there are.
+
+    Args:
+        corrected: what `durations.on_real_cpus` returns.
+    """
+    spent, share = _gc_cpu(within_process(corrected))
+    return corrected.select(spent).with_columns(share)[["gc_cpu_ms", "gc_cpu_share"]]
+
+
+@cache
+def _gc_cpu(within: Within) -> tuple[list[pl.Expr], pl.Expr]:
+    """Returns the GC CPU time and all CPU time, and the share that needs both as columns."""
+    capacity = capacity_s(pl.col("cpus"), pl.col("elapsed_s"), within)
+    share = share_of_capacity(pl.col("gc_cpu_ms"), pl.col("_capacity_s"))
+    spent = [gc_cpu_ms().alias("gc_cpu_ms"), capacity.alias("_capacity_s")]
+    return spent, share.alias("gc_cpu_share")
 
 
 def effective_gogc(
@@ -122,11 +157,24 @@ def effective_gogc(
 
     Source: gcControllerState.commit, runtime/mgcpacer.go.
     """
-    stacks, globals_ = (
-        before(name, within).fill_null(0) for name in ("stacks_mib", "globals_mib")
-    )
-    truncated = 0.5 + pl.when(stacks > 0).then(0.5).otherwise(0.0)
     live = before("heap_live_mib", within) if live_before is None else live_before
+    return gogc_of_goal(live, *roots_before(within))
+
+
+def roots_before(
+    within: Within = each_process, known_follows: pl.Expr | None = None
+) -> tuple[pl.Expr, pl.Expr]:
+    """Returns stacks and globals of the cycle before; 0 if unknown, as before Go 1.18."""
+    stacks, globals_ = (
+        before(name, within, known_follows).fill_null(0)
+        for name in ("stacks_mib", "globals_mib")
+    )
+    return stacks, globals_
+
+
+def gogc_of_goal(live: pl.Expr, stacks: pl.Expr, globals_: pl.Expr) -> pl.Expr:
+    """Returns what `effective_gogc` does, from the sizes of the cycle before."""
+    truncated = 0.5 + pl.when(stacks > 0).then(0.5).otherwise(0.0)
     scannable = live + stacks + globals_ + truncated
     gogc = 100 * (pl.col("heap_goal_mib") - live) / scannable
     return pl.when(~_goal_was_raised(live)).then(gogc)
@@ -207,29 +255,79 @@ def true_live_mib() -> pl.Expr:
     return pl.col("heap_live_mib") + 0.5 - alloc_while_marking_mib()
 
 
-def metrics(within: Within) -> dict[str, pl.Expr]:
-    """Returns the derived columns except `goal_set_by`.
+def since_before(cycles: pl.DataFrame) -> pl.DataFrame:
+    """Returns what summaries and derived columns both need of each cycle and the one before.
 
-    They need `end_s` in the frame, and `_live`: the live heap of the cycle before.
+    Returns:
+        `interval_s` and `effective_gogc` of `schema.METRICS`, `_live` (the live heap of the cycle
+        before) and `_follows` (whether the line before is of that cycle).
     """
-    live = pl.col("_live")
-    room = pl.col("heap_goal_mib") - live
-    gc_cpu = gc_cpu_ms()
+    within = within_process(cycles)
+    first, gogc = _of_before(within)
+    rows = cycles.select(*_OF_BEFORE, _follows=follows(within))
+    rows = rows.with_columns(first).rechunk().with_columns(gogc)
+    return rows[["_follows", "_live", "interval_s", "effective_gogc"]]
+
+
+_OF_BEFORE = (
+    *("process", "gc_num", "start_s", "heap_start_mib", "heap_live_mib", "heap_goal_mib"),
+    *("stacks_mib", "globals_mib"),
+)
+
+
+@cache
+def _of_before(within: Within) -> tuple[list[pl.Expr], pl.Expr]:
+    """Returns the columns of the cycle before, and the effective GOGC that follows from them.
+
+    As columns, because several others need each of them, and Polars takes time with the square
+    of the depth of an expression.
+    """
+    known = pl.col("_follows")
+    stacks, globals_ = roots_before(within, known)
+    interval_s = pl.col("start_s") - before("start_s", within, known)
+    first = [
+        before("heap_live_mib", within, known).alias("_live"),
+        interval_s.alias("interval_s"),
+        stacks.alias("_stacks"),
+        globals_.alias("_globals"),
+    ]
+    gogc = gogc_of_goal(pl.col("_live"), pl.col("_stacks"), pl.col("_globals"))
+    return first, gogc.alias("effective_gogc")
+
+
+@cache
+def _steps(within: Within) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
+    """Returns what `metrics` needs as columns, in two steps, for the same reason."""
+    first = {
+        "end_s": end_s(),
+        "stw_total_ms": pauses_ms(),
+        "gc_cpu_ms": gc_cpu_ms(),
+        "_precedes": precedes(within),
+    }
+    is_next = pl.col("_precedes")
     while_marking = pl.col("heap_end_mib") - pl.col("heap_start_mib")
-    until_next = after("heap_start_mib", within) - pl.col("heap_live_mib")
+    until_next = after("heap_start_mib", within, is_next) - pl.col("heap_live_mib")
     # Up to Go 1.4 the sizes have other meanings, and there are no times.
     alloc = pl.when(pl.col("start_s").is_not_null()).then(while_marking + until_next)
-    overshoot = ratio(pl.col("heap_end_mib"), pl.col("heap_goal_mib")) - 1
-    return {
-        "stw_total_ms": pauses_ms(),
-        "interval_s": pl.col("start_s") - before("start_s", within),
-        "gc_cpu_ms": gc_cpu,
-        "gc_cpu_share": share_of_cpu(gc_cpu, pl.col("procs"), elapsed_s(within), within),
+    second = {
         "alloc_mib": alloc.cast(pl.Float64),
-        "alloc_mib_per_s": ratio(alloc, after("start_s", within) - pl.col("start_s")),
-        "assist_share": ratio(pl.col("assist_cpu_ms"), gc_cpu),
-        "effective_gogc": effective_gogc(live, within),
-        "trigger_share": ratio(pl.col("heap_start_mib") - live, room),
+        "_next_s": after("start_s", within, is_next) - pl.col("start_s"),
+        "_elapsed_s": elapsed_s(within),
+    }
+    return first, second
+
+
+@cache
+def metrics(within: Within) -> dict[str, pl.Expr]:
+    """Returns the derived columns that need those of `_steps` and `since_before`."""
+    live, goal = pl.col("_live"), pl.col("heap_goal_mib")
+    capacity = capacity_s(pl.col("procs"), pl.col("_elapsed_s"), within)
+    overshoot = ratio(pl.col("heap_end_mib"), goal) - 1
+    return {
+        "gc_cpu_share": share_of_capacity(pl.col("gc_cpu_ms"), capacity),
+        "alloc_mib_per_s": ratio(pl.col("alloc_mib"), pl.col("_next_s")),
+        "assist_share": ratio(pl.col("assist_cpu_ms"), pl.col("gc_cpu_ms")),
+        "trigger_share": ratio(pl.col("heap_start_mib") - live, goal - live),
         "overshoot_share": overshoot.clip(0),
         "survival_share": ratio(pl.col("heap_live_mib"), pl.col("heap_end_mib")),
     }
@@ -240,17 +338,25 @@ def ratio(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
     return pl.when(whole > 0).then(part / whole)
 
 
-def with_metrics(cycles: pl.DataFrame) -> pl.DataFrame:
+def with_metrics(cycles: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
     """Returns the cycles with the derived columns appended, replacing any that exist.
+
+    Args:
+        cycles: with the columns in `NEEDED`.
+        known: what `since_before` returns for these cycles, if it is known already.
 
     Raises:
         MissingColumnsError: `cycles` has no column of a name in `NEEDED`.
     """
-    missing = tuple(name for name in NEEDED if name not in cycles.columns)
+    columns = tuple(cycles.columns)
+    missing = tuple(name for name in NEEDED if name not in columns)
     if missing:
-        raise MissingColumnsError(missing, tuple(cycles.columns))
-    own = without(cycles, *schema.names("metrics"))
+        raise MissingColumnsError(missing, columns)
+    names = schema.names("metrics")
+    own = without(cycles, *names)
     within = within_process(own)
-    known = own.with_columns(end_s=end_s(), _live=before("heap_live_mib", within)).rechunk()
-    found = known.with_columns(**metrics(within)).rechunk()
-    return with_goal_set_by(without(found, "end_s", "_live"))
+    first, second = _steps(within)
+    of_before = since_before(own) if known is None else known
+    rows = own.with_columns(*of_before, **first).with_columns(**second).rechunk()
+    found = rows.with_columns(**metrics(within)).rechunk()
+    return found.with_columns(goal_setter_of_each(found))[[*own.columns, *names]]

@@ -10,7 +10,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis import limiter
-from gctrace_analyzer.analysis.cycles import gc_cpu_ms, share_of_cpu, wall_ms
+from gctrace_analyzer.analysis.cycles import gc_cpu, wall_ms
 from gctrace_analyzer.analysis.neighbours import before, the_process, within_process
 from gctrace_analyzer.analysis.segments import idle_gap, may_idle
 from gctrace_analyzer.analysis.thresholds import Thresholds
@@ -46,6 +46,8 @@ def found_in(enriched: pl.DataFrame, thresholds: Thresholds) -> list[Row]:
 
 def as_table(rows: list[Row]) -> pl.DataFrame:
     """Returns episodes as `schema.EPISODES`, ordered by process and start."""
+    if not rows:
+        return schema.empty("episodes")
     frame = pl.DataFrame(rows, schema=schema.polars_schema("episodes"))
     return frame.sort("process", "start_s", "kind")
 
@@ -83,19 +85,10 @@ def enrich(
             printed ones; `cpus`, `end_s`, `elapsed_s` and `limiter_fill` are added.
     """
     replaced = [name for name in corrected.columns if name.endswith("_ms")]
-    return (
-        metrics.with_columns(
-            corrected[name] for name in (*replaced, "cpus", "end_s", "elapsed_s")
-        )
-        .with_columns(limiter.fills(durations), gc_cpu_ms=gc_cpu_ms())
-        .with_columns(
-            gc_cpu_share=share_of_cpu(
-                pl.col("gc_cpu_ms"),
-                pl.col("cpus"),
-                pl.col("elapsed_s"),
-                within_process(metrics),
-            )
-        )
+    return metrics.with_columns(
+        *(corrected[name] for name in (*replaced, "cpus", "end_s", "elapsed_s")),
+        limiter.fills(durations),
+        *gc_cpu(corrected),
     )
 
 
@@ -113,13 +106,17 @@ def runs(flags: pl.Series, *, min_count: int, gap: int = 0) -> list[tuple[int, i
     if flags.sum() < min_count:
         return []
     at = flags.arg_true()
-    if not (at[1:] - at[:-1] > gap + 1).any():
+    # In most logs no run is long enough, which is quick to see.
+    steps = min_count - 1
+    if not (at[steps:] - at[: len(at) - steps] <= steps * (gap + 1)).any():
+        return []
+    far = at[1:] - at[:-1] > gap + 1
+    if not far.any():
         return [(int(at[0]), int(at[-1]))]
-    run = (at.cast(pl.Int64).diff().fill_null(1) > gap + 1).cum_sum()
-    table = pl.DataFrame({"at": at, "run": run}).group_by("run", maintain_order=True)
-    ends = table.agg(first=pl.col("at").first(), last=pl.col("at").last(), count=pl.len())
-    long = ends.filter(pl.col("count") >= min_count).select("first", "last")
-    return [(int(first), int(last)) for first, last in long.iter_rows()]
+    last = far.arg_true().append(pl.Series([len(at) - 1], dtype=pl.UInt32))
+    first = pl.Series([0], dtype=pl.UInt32).append(last[:-1] + 1)
+    long = last - first + 1 >= min_count
+    return list(zip(at[first.filter(long)], at[last.filter(long)], strict=True))
 
 
 _NEARLY_ALL = 0.95
@@ -221,12 +218,14 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     cent above the live heap and GC is running most of the time.
     """
     live = cycles.select(before("heap_live_mib", the_process)).to_series()
-    newer = cycles["stacks_mib"].is_not_null()
-    below = (cycles["heap_goal_mib"] <= live) & (live >= t.thrash_min_live_mib) & newer
-    below = (below & ~cycles["forced"]).fill_null(value=False)
+    below = (cycles["heap_goal_mib"] <= live) & (live >= t.thrash_min_live_mib)
+    if below.any():
+        newer = cycles["stacks_mib"].is_not_null()
+        below &= newer & ~cycles["forced"]
     spans = runs(below, min_count=t.thrash_min_cycles, gap=t.thrash_gap_cycles)
     spans += _tight_windows(cycles, t)
     if spans:
+        below = below.fill_null(value=False)
         for found in parts(cycles.with_columns(below=below), spans, t):
             yield _thrash(found, t)
 
@@ -360,7 +359,7 @@ def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         ("stw_mark_term_ms", "Mark termination"),
     ):
         few = len(cycles) < t.short_log_cycles
-        if few or not cycles.select((pl.col(name) > t.stw_warn_ms).any()).item():
+        if few or not (cycles[name] > t.stw_warn_ms).any():
             continue
         typical = float(not_null(cycles[name]).median() or 0.0)  # type: ignore[arg-type]  # not null
         far = cycles.select(_is_far(pl.col(name), typical, t)).to_series()

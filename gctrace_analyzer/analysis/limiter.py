@@ -10,12 +10,16 @@ Source: gcCPULimiterState in runtime/mgclimit.go (Go 1.19 and later).
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import cache
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
 from gctrace_analyzer.analysis.neighbours import within_process
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.analysis.neighbours import Within
 
 Verdict = Literal["certain", "likely", "unlikely"]
 
@@ -32,57 +36,73 @@ def fills(corrected: pl.DataFrame) -> pl.Series:
     Args:
         corrected: what `correct_durations` returns.
     """
-    known = corrected["assist_cpu_ms"].is_not_null() & corrected["stacks_mib"].is_not_null()
-    if not known.any():
+    steps = corrected.select(_steps())
+    if not steps["known"].any():
         # Up to Go 1.17 there was no limiter.
-        return pl.repeat(None, len(known), dtype=pl.Float64, eager=True).alias("limiter_fill")
+        return pl.repeat(None, len(steps), dtype=pl.Float64, eager=True).alias("limiter_fill")
+    filled = _unbounded(steps)
+    if (filled["most"] > steps["procs"]).any():
+        filled = steps.with_columns(_bounded(steps).alias("fill")).select(_share())
+    return filled["limiter_fill"]
+
+
+@cache
+def _share() -> pl.Expr:
+    """Returns how full the bucket is, from its `fill` in CPU seconds."""
+    share = pl.col("fill") / pl.col("procs")
+    is_known = pl.col("known") & (pl.col("procs") > 0)
+    return pl.when(is_known).then(share).alias("limiter_fill")
+
+
+@cache
+def _steps() -> list[pl.Expr]:
+    """Returns what fills the bucket or drains it, in CPU seconds, and whether that is known.
+
+    From one cycle to the next the bucket drains; pauses fill it, and marking may do either.
+    """
     procs = pl.col("procs")
     mark_s = pl.col("concurrent_mark_ms") / 1000
     assist_s, idle_s = pl.col("assist_cpu_ms") / 1000, pl.col("idle_cpu_ms") / 1000
     pause_s = [pl.col(f"stw_{name}_ms") / 1000 for name in ("sweep_term", "mark_term")]
     gap_s = pl.col("start_s") - (pl.col("end_s") - pl.col("elapsed_s"))
-    # From one cycle to the next the bucket drains; pauses fill it, and marking may do either.
-    steps = corrected.select(
-        "process",
-        "procs",
-        gap=-gap_s.clip(0) * procs,
-        first_pause=pause_s[0] * procs,
-        mark=2 * assist_s + idle_s - (1 - 2 * _BACKGROUND) * mark_s * procs,
-        second_pause=pause_s[1] * procs,
-    ).with_columns(pl.col(_STEPS).fill_null(0.0))
-    fill, most = _unbounded(steps)
-    if (most > steps["procs"]).any():
-        fill = _bounded(steps)
-    share = pl.when(known & (steps["procs"] > 0)).then(fill / steps["procs"])
-    return pl.select(share.alias("limiter_fill")).to_series()
+    steps = {
+        "gap": -gap_s.clip(0) * procs,
+        "first_pause": pause_s[0] * procs,
+        "mark": 2 * assist_s + idle_s - (1 - 2 * _BACKGROUND) * mark_s * procs,
+        "second_pause": pause_s[1] * procs,
+    }
+    known = pl.col("assist_cpu_ms").is_not_null() & pl.col("stacks_mib").is_not_null()
+    filled = (step.fill_null(0.0).alias(name) for name, step in steps.items())
+    return [pl.col("process"), procs, known.alias("known"), *filled]
 
 
-def _unbounded(steps: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """Returns the fill at the end of each cycle and the largest within it, in CPU seconds.
+def _unbounded(steps: pl.DataFrame) -> pl.DataFrame:
+    """Returns `limiter_fill`, and the `most` within each cycle in CPU seconds.
 
     Here the bucket is never less than empty, but may be more than full: its fill is the sum of
     all steps minus the lowest sum so far.
     """
+    end, lowest, fills = _fills_of_sums(within_process(steps))
+    sums = steps.with_columns(end).with_columns(lowest).with_columns(fills)
+    return sums.select("most", _share())
+
+
+@cache
+def _fills_of_sums(within: Within) -> tuple[pl.Expr, pl.Expr, list[pl.Expr]]:
+    """Returns the sum at the end of each cycle, the lowest so far, and `fill` and `most`."""
     gap, first, mark, second = (pl.col(name) for name in _STEPS)
-    whole = (gap + first + mark + second).alias("whole")
-    within = within_process(steps)
-    sums = steps.select("process", *_STEPS, end=within(whole.cum_sum())).select(
-        "process",
-        "end",
-        drained=pl.col("end") - second - mark - first,
-        paused=pl.col("end") - second - mark,
-        marked=pl.col("end") - second,
+    end, lowest = pl.col("end"), pl.col("lowest")
+    marked = end - second
+    paused = marked - mark
+    drained = paused - first
+    before = within(lowest.shift()).fill_null(0.0)
+    fill = end - lowest
+    most = pl.max_horizontal(fill, paused - pl.min_horizontal(drained, before))
+    return (
+        within((gap + first + mark + second).cum_sum()).alias("end"),
+        within(pl.min_horizontal(drained, marked, pl.lit(0.0)).cum_min()).alias("lowest"),
+        [fill.alias("fill"), most.alias("most")],
     )
-    lowest = pl.min_horizontal("drained", "marked", pl.lit(0.0)).cum_min()
-    found = sums.with_columns(lowest=within(lowest)).select(
-        fill=pl.col("end") - pl.col("lowest"),
-        most=pl.max_horizontal(
-            pl.col("end") - pl.col("lowest"),
-            pl.col("paused")
-            - pl.min_horizontal("drained", within(pl.col("lowest").shift()).fill_null(0.0)),
-        ),
-    )
-    return found["fill"], found["most"]
 
 
 def _bounded(steps: pl.DataFrame) -> pl.Series:

@@ -35,13 +35,39 @@ def within_process(cycles: pl.DataFrame) -> Within:
     return the_process if is_one_process(cycles) else each_process
 
 
-def before(name: str, within: Within = each_process) -> pl.Expr:
-    """Returns the column's value in the previous cycle; null if that line is missing."""
-    consecutive = pl.col("gc_num") == within(pl.col("gc_num").shift()) + 1
+def follows(within: Within = each_process) -> pl.Expr:
+    """Returns whether the line before is of the previous cycle."""
+    return pl.col("gc_num") == within(pl.col("gc_num").shift()) + 1
+
+
+def precedes(within: Within = each_process) -> pl.Expr:
+    """Returns whether the line after is of the next cycle."""
+    return pl.col("gc_num") == within(pl.col("gc_num").shift(-1)) - 1
+
+
+def before(
+    name: str, within: Within = each_process, known_follows: pl.Expr | None = None
+) -> pl.Expr:
+    """Returns the column's value in the previous cycle; null if that line is missing.
+
+    Args:
+        name: the column.
+        within: what `within_process` returns.
+        known_follows: what `follows` returns, if a column has it already.
+    """
+    consecutive = follows(within) if known_follows is None else known_follows
     return pl.when(consecutive).then(within(pl.col(name).shift()))
 
 
-def after(name: str, within: Within = each_process) -> pl.Expr:
-    """Returns the column's value in the next cycle; null if that line is missing."""
-    consecutive = pl.col("gc_num") == within(pl.col("gc_num").shift(-1)) - 1
+def after(
+    name: str, within: Within = each_process, known_precedes: pl.Expr | None = None
+) -> pl.Expr:
+    """Returns the column's value in the next cycle; null if that line is missing.
+
+    Args:
+        name: the column.
+        within: what `within_process` returns.
+        known_precedes: what `precedes` returns, if a column has it already.
+    """
+    consecutive = precedes(within) if known_precedes is None else known_precedes
     return pl.when(consecutive).then(within(pl.col(name).shift(-1)))

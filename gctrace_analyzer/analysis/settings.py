@@ -14,7 +14,7 @@ from gctrace_analyzer import units
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.processes import longest_process
-from gctrace_analyzer.ingest.rows import of_process
+from gctrace_analyzer.ingest.rows import complete, of_process
 from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ def _container(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str, A
     A container with the program's name comes first, then one that was OOM-killed, then the one
     with the most known settings.
     """
+    if containers.is_empty():
+        return None
     rows = containers.to_dicts()
     names = {
         name
@@ -417,7 +419,7 @@ def _of_kill(
 
 def _off_heap(memstats: pl.DataFrame) -> dict[str, Known]:
     """Returns the resident memory beyond what Go has mapped and not returned: cgo, mmap."""
-    both = memstats.drop_nulls(["rss_bytes", "sys_bytes"])
+    both = complete(memstats, "rss_bytes", "sys_bytes")
     if both.is_empty():
         return {}
     mapped = both["sys_bytes"] - both["heap_released_bytes"].fill_null(0)

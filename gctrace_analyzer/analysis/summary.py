@@ -13,17 +13,17 @@ from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     alloc_while_marking_mib,
     counted_alloc_mib,
-    effective_gogc,
     gc_cpu_ms,
     pauses_ms,
+    since_before,
     true_live_mib,
 )
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
-from gctrace_analyzer.analysis.neighbours import before, within_process
+from gctrace_analyzer.analysis.neighbours import within_process
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
-from gctrace_analyzer.ingest.rows import not_null
+from gctrace_analyzer.ingest.rows import not_null, since
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,6 +114,7 @@ def summarize(
     *,
     durations: pl.DataFrame | None = None,
     corrected: pl.DataFrame | None = None,
+    known: pl.DataFrame | None = None,
     cpu_limit: float | None = None,
     impossible: Mapping[str, int] | None = None,
     notes: Sequence[str] = (),
@@ -125,6 +126,7 @@ def summarize(
         processes: `schema.PROCESSES` of these cycles.
         durations: what `correct_durations` returns for these cycles, if it is known already.
         corrected: what `on_real_cpus` returns for them, if it is known already.
+        known: what `since_before` returns for them, if it is known already.
         cpu_limit: the CPUs that the program may use, if known.
         impossible: number of values that were dropped as impossible, by column.
         notes: sentences from reading the log, which are appended to the warnings.
@@ -133,16 +135,16 @@ def summarize(
         durations = correct_durations(cycles)
     if corrected is None:
         corrected = on_real_cpus(durations, cpu_limit)
+    if known is None:
+        known = since_before(cycles)
     check = log_check_points(durations)
     within = within_process(corrected)
-    known = corrected.with_columns(_since_before(within)).rechunk()
     figures = {
         "cycles": len(cycles),
         "forced_cycles": int(cycles["forced"].sum()),
         "missing_cycles": int(processes["missing_cycles"].sum()),
-        **_time_and_cpu(known, within),
+        **_sums_and_medians(corrected, known, DEFAULT, within),
         **_single_pauses(corrected),
-        **_heap(known, DEFAULT, within),
         **growth_figures(cycles, DEFAULT),
         "log_check_points": check,
     }
@@ -173,12 +175,11 @@ def _sums(within: Within) -> dict[str, pl.Expr]:
         "active_s": _total(pauses_ms() + pl.col("concurrent_mark_ms")) / 1000,
         "steps": _total(next(steps)),
         "steps_s": _total(next(steps)),
-        "gc_interval_p50_ms": not_null(pl.col("_interval_s")).median() * 1000,
+        "gc_interval_p50_ms": not_null(pl.col("interval_s")).median() * 1000,
     }
 
 
-def _time_and_cpu(known: pl.DataFrame, within: Within) -> dict[str, Any]:
-    sums = known.select(**_sums(within)).row(0, named=True)
+def _time_and_cpu(sums: dict[str, Any]) -> dict[str, Any]:
     span, capacity, gc_cpu = sums["span_s"], sums["capacity_s"], sums["gc_cpu_s"]
     idle = sums["idle_s"] or 0.0
     return {
@@ -214,11 +215,11 @@ def _single_pauses(corrected: pl.DataFrame) -> dict[str, Any]:
 
 
 @cache
-def _sizes(thresholds: Thresholds, within: Within) -> dict[str, pl.Expr]:
-    """Returns the figures of the heap; they need `_live` and `_between`."""
+def _sizes(thresholds: Thresholds) -> dict[str, pl.Expr]:
+    """Returns the figures of the heap; they need `_between` and what `since_before` returns."""
     steady = (pl.col("start_s") >= thresholds.warm_up_s) & ~pl.col("forced")
-    live, between = pl.col("_live"), pl.col("_between")
-    large_enough = live >= thresholds.gogc_min_live_mib
+    between, gogc = pl.col("_between"), pl.col("effective_gogc")
+    large_enough = pl.col("_live") >= thresholds.gogc_min_live_mib
     return {
         "alloc_total_mib": _total(alloc_while_marking_mib()) + between.sum(),
         # What the first cycle of a log allocated while it marked has no time of its own.
@@ -229,17 +230,8 @@ def _sizes(thresholds: Thresholds, within: Within) -> dict[str, pl.Expr]:
         "live_heap_max_mib": pl.col("heap_live_mib").max().cast(pl.Float64),
         "heap_peak_mib": pl.col("heap_end_mib").max().cast(pl.Float64),
         "heap_goal_p50_mib": not_null(pl.col("heap_goal_mib")).median(),
-        "effective_gogc_p50": not_null(
-            effective_gogc(live, within).filter(large_enough)
-        ).median(),
+        "effective_gogc_p50": not_null(gogc.filter(large_enough)).median(),
     }
-
-
-@cache
-def _since_before(within: Within) -> tuple[pl.Expr, pl.Expr]:
-    """Returns the live heap of the cycle before, and the time since it started."""
-    interval_s = pl.col("start_s") - before("start_s", within)
-    return before("heap_live_mib", within).alias("_live"), interval_s.alias("_interval_s")
 
 
 @cache
@@ -248,11 +240,15 @@ def _between(within: Within) -> pl.Expr:
     return alloc_before_mib(pl.col("_live"), within).alias("_between")
 
 
-def _heap(known: pl.DataFrame, thresholds: Thresholds, within: Within) -> dict[str, Any]:
-    known = known.with_columns(_between(within))
-    row = known.select(**_sizes(thresholds, within)).row(0, named=True)
-    counted, covered = row.pop("counted_mib"), row.pop("covered_s")
-    return {**row, "alloc_mib_per_s": ratio(counted, covered)}
+def _sums_and_medians(
+    corrected: pl.DataFrame, known: pl.DataFrame, thresholds: Thresholds, within: Within
+) -> dict[str, Any]:
+    rows = corrected.with_columns(*known).with_columns(_between(within)).rechunk()
+    sizes = _sizes(thresholds)
+    row = rows.select(**_sums(within), **sizes).row(0, named=True)
+    heap = {name: row[name] for name in sizes}
+    counted, covered = heap.pop("counted_mib"), heap.pop("covered_s")
+    return {**_time_and_cpu(row), **heap, "alloc_mib_per_s": ratio(counted, covered)}
 
 
 def growth_figures(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
@@ -260,8 +256,7 @@ def growth_figures(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, An
     name = "live_heap_growth_mib_per_h"
     trend = None
     if len(cycles) >= MIN_POINTS and cycles["process"].n_unique() == 1:
-        series = cycles.select("start_s", "heap_live_mib")
-        steady = series.filter(pl.col("start_s") >= thresholds.warm_up_s)
+        steady = since(cycles[["start_s", "heap_live_mib"]], thresholds.warm_up_s)
         trend = slope(steady, x="start_s", y="heap_live_mib")
     if trend is None:
         return dict.fromkeys((name, f"{name}_low", f"{name}_high"))

@@ -9,7 +9,7 @@ from functools import lru_cache
 import polars as pl
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.ingest.rows import complete, not_null
+from gctrace_analyzer.ingest.rows import complete, grouped, not_null, since
 from gctrace_analyzer.units import size_text
 
 POINTS = 200
@@ -54,13 +54,15 @@ def slope(series: pl.DataFrame, *, x: str, y: str) -> Slope | None:
     the lag-1 autocorrelation of the residuals, because successive live heaps are not
     independent.
     """
-    points = _thinned(series.select(x=pl.col(x).cast(pl.Float64), y=pl.col(y).cast(pl.Float64)))
+    columns = (series[name].cast(pl.Float64).alias(new) for name, new in ((x, "x"), (y, "y")))
+    points = _thinned(pl.DataFrame(columns))
     n = len(points)
     if n < MIN_POINTS:
         return None
     first, second = _pairs(n)
     run, rise = (points[name][second] - points[name][first] for name in "xy")
-    slopes = (rise.filter(run > 0) / run.filter(run > 0)).sort()
+    later = run > 0
+    slopes = rise.filter(later) / run.filter(later)
     if slopes.is_empty():
         return None
     median = _quantile(slopes, 0.5)
@@ -87,10 +89,19 @@ def _thinned(series: pl.DataFrame) -> pl.DataFrame:
         series = series.sort("x", maintain_order=True)
     if len(series) <= POINTS:
         return series
-    x = pl.col("x")
-    part = ((x - x.min()) / (x.max() - x.min()) * POINTS).floor().clip(upper_bound=POINTS - 1)
-    parts = series.group_by(part.alias("part"), maintain_order=True)
-    return parts.agg(not_null(pl.col("x", "y")).median())[["x", "y"]]
+    return _medians(series, "x", "y", parts=POINTS)
+
+
+def _medians(series: pl.DataFrame, x: str, y: str, *, parts: int) -> pl.DataFrame:
+    """Returns the medians of equal ranges of `x`, which is in order; not those of empty ranges."""
+    passed = series[x] - series[x][0]
+    place = passed / max(passed[-1], 1e-9) * parts
+    # A cast rounds times before the first one up; `floor` is a query.
+    part = (place if passed.min() == 0 else place.floor()).cast(pl.Int64).alias("part")
+    # The last point is where another range would begin.
+    part = part.set(part > parts - 1, parts - 1)
+    numbered = series[[x, y]].hstack([part])
+    return grouped(numbered, "part").agg(not_null(pl.col(x, y)).median())[[x, y]]
 
 
 def _inflation(points: pl.DataFrame, per_s: float) -> float:
@@ -106,11 +117,9 @@ def _inflation(points: pl.DataFrame, per_s: float) -> float:
     return (1 + r) / (1 - r)
 
 
-def _quantile(sorted_values: pl.Series, q: float) -> float:
-    position = min(max(q, 0.0), 1.0) * (len(sorted_values) - 1)
-    low, high = sorted_values[math.floor(position)], sorted_values[math.ceil(position)]
-    value: float = low + (high - low) * (position - math.floor(position))
-    return value
+def _quantile(values: pl.Series, q: float) -> float:
+    # Polars looks for one place, which is quicker than to sort all pairs.
+    return float(values.quantile(min(max(q, 0.0), 1.0), "linear") or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +181,12 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
     begin, end = timed["start_s"][0], timed["end_s"][-1]
     # The start-up is skipped: the first quarter of the time or the first quarter of the cycles,
     # whichever leaves more cycles.
-    by_time = timed.filter(pl.col("start_s") >= begin + (end - begin) / 4)
+    by_time = since(timed, begin + (end - begin) / 4)
     by_count = timed[len(timed) // 4 :]
     later = by_time if len(by_time) >= len(by_count) else by_count
     trend = slope(_evenly_spaced(later), x="start_s", y="heap_live_mib")
     median = _median(later["heap_live_mib"])
-    if trend is None or median <= 0:
+    if trend is None or trend.low <= 0 or median <= 0:
         return None
     ends = max(min(_END_CYCLES, len(later) // 5), 1)
     growth = LiveGrowth(
@@ -192,19 +201,19 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
         recent_mib=_recent_mib(later),
     )
     enough = max(t.growth_min_share * median, t.growth_min_mib)
-    return growth if growth.low > 0 and growth.gained_mib >= enough else None
+    return growth if growth.gained_mib >= enough else None
 
 
 def _recent_mib(later: pl.DataFrame) -> float:
     """Returns the growth of the live heap over the last third of the time."""
-    begin, end = later["start_s"][0], later["start_s"][-1]
-    is_recent = pl.col("start_s") >= begin + 2 * (end - begin) / 3
-    since = later.filter(is_recent)["heap_live_mib"]
-    if len(since) < _FEWEST_RECENT:
-        return float(since[-1] - later.filter(~is_recent)["heap_live_mib"][-1])
-    half = max(len(since) // 2, 1)
+    times, live = later["start_s"], later["heap_live_mib"]
+    is_recent = times >= times[0] + 2 * (times[-1] - times[0]) / 3
+    recent = live.filter(is_recent)
+    if len(recent) < _FEWEST_RECENT:
+        return float(recent[-1] - live.filter(~is_recent)[-1])
+    half = max(len(recent) // 2, 1)
     # The medians of the halves lie half of the time apart.
-    return 2 * (_median(since.tail(half)) - _median(since.head(half)))
+    return 2 * (_median(recent.tail(half)) - _median(recent.head(half)))
 
 
 def _median(values: pl.Series) -> float:
@@ -215,12 +224,7 @@ def _evenly_spaced(cycles: pl.DataFrame) -> pl.DataFrame:
     """Returns the medians of equal time ranges, so that a burst of cycles counts once."""
     if len(cycles) < _RANGES:
         return cycles
-    since = pl.col("start_s") - cycles["start_s"][0]
-    span = max(cycles["start_s"][-1] - cycles["start_s"][0], 1e-9)
-    part = (since / span * _RANGES).floor().clip(upper_bound=_RANGES - 1)
-    medians = cycles.group_by(part.alias("part"), maintain_order=True).agg(
-        not_null(pl.col("start_s", "heap_live_mib")).median()
-    )
+    medians = _medians(cycles, "start_s", "heap_live_mib", parts=_RANGES)
     return medians if len(medians) >= _RANGES // 2 else cycles
 
 

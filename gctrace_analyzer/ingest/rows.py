@@ -6,9 +6,12 @@ few lines need attention, consist of little else.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
+
+if TYPE_CHECKING:
+    from polars.dataframe.group_by import GroupBy
 
 
 def parted(rows: pl.DataFrame, chosen: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -51,8 +54,10 @@ def not_null(values: Values) -> Values:
     Polars sorts all values for it, which takes fifteen times as long, if some are null, or if they
     are in several pieces. Expressions need frames in one piece (`DataFrame.rechunk`).
     """
-    found = values.drop_nulls()
-    return found.rechunk() if isinstance(found, pl.Series) else found
+    if isinstance(values, pl.Expr):
+        return values.drop_nulls()
+    # `drop_nulls` is a query even if there are none.
+    return (values.drop_nulls() if values.null_count() else values).rechunk()
 
 
 def without(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
@@ -71,17 +76,31 @@ def constant(value: pl.Series, count: int) -> pl.Series:
     return value.new_from_index(0, count)
 
 
+def distinct(values: pl.Series) -> set[Any]:
+    """Returns the values that occur, null included; `unique` is a query."""
+    return set(values.value_counts().to_series())
+
+
 def largest(values: pl.Series, most: int) -> pl.Series:
     """Returns the rows of the largest values, the largest first, of equal ones the first.
 
-    Only those that may be among them are sorted, which is much quicker than to sort all. Nulls are
-    among them only if there are too few other values.
+    Nulls are among them only if there are too few other values.
     """
     rows = values.alias("value").to_frame().with_row_index("row")
+    return with_largest(rows, "value", most)["row"]
+
+
+def with_largest(rows: pl.DataFrame, name: str, most: int) -> pl.DataFrame:
+    """Returns the rows with the largest values of a column, in the order of `largest`.
+
+    Only those that may be among them are sorted, which is much quicker than to sort all.
+    """
+    values = rows[name]
     if values.count() > most:
-        rows = rows.filter(pl.col("value") >= values.top_k(most).min())
-    ordered = rows.sort("value", descending=True, nulls_last=True, maintain_order=True)
-    return ordered["row"].head(most)
+        known = not_null(values)
+        rows = where(rows, values >= known.quantile(1 - most / len(known), "lower"))
+    ordered = rows.sort(name, descending=True, nulls_last=True, maintain_order=True)
+    return ordered.head(most)
 
 
 def by_process(frame: pl.DataFrame) -> list[pl.DataFrame]:
@@ -97,11 +116,7 @@ def by_number(rows: pl.DataFrame, number: str, *figures: pl.Expr) -> pl.DataFram
     They are in order if the rows are, and of a single process.
     """
     if is_one_process(rows) and rows[number].is_sorted():
-        # Then groups are slices, which are far quicker than groups of scattered rows.
-        in_order = rows.with_columns(pl.col(number).set_sorted())
-        return in_order.group_by(number, maintain_order=True).agg(
-            pl.col("process").first(), *figures
-        )
+        return grouped(rows, number).agg(pl.col("process").first(), *figures)
     return rows.group_by("process", number).agg(*figures)
 
 
@@ -112,9 +127,22 @@ def of_each_process(rows: pl.DataFrame, *figures: pl.Expr) -> pl.DataFrame:
     return rows.group_by("process").agg(*figures)
 
 
+def grouped(rows: pl.DataFrame, number: str) -> GroupBy:
+    """Returns the rows of each number, in the order of their first ones.
+
+    If all are in order, groups are slices, which are far quicker than groups of scattered rows.
+    """
+    numbers = rows[number]
+    if numbers.is_sorted():
+        rows = with_replaced(rows, numbers.set_sorted())
+    return rows.group_by(number, maintain_order=True)
+
+
 def of_process(frame: pl.DataFrame, process: int) -> pl.DataFrame:
     """Returns the rows of a process; no copy if they are in a row, as in a crash loop."""
     processes = frame["process"]
+    if frame.is_empty():
+        return frame
     if is_one_process(frame):
         return frame if processes[0] == process else frame.clear()
     if processes.null_count() or not processes.is_sorted():

@@ -263,15 +263,17 @@ def steady(cycles: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     usable = (
         (pl.col("heap_live_mib") >= t.gogc_min_live_mib)
         & ~pl.col("forced")
-        & (pl.col("goal_set_by") != "memory-limit").fill_null(value=True)
+        & pl.col("goal_set_by").ne_missing("memory-limit")
         & pl.col("effective_gogc").is_not_null()
     )
+    are_usable = cycles.select(usable).to_series()
+    gogc_of_each = cycles["effective_gogc"].filter(are_usable)
+    if len(gogc_of_each) < 2 * FEW_CYCLES or _are_near(gogc_of_each, t):
+        return pl.DataFrame()
     columns = cycles.select(
         "goal_set_by", "gc_num", gogc="effective_gogc", live_mib="heap_live_mib"
     )
-    known = where(columns, cycles.select(usable).to_series())
-    if len(known) < 2 * FEW_CYCLES or _are_near(known["gogc"], t):
-        return pl.DataFrame()
+    known = where(columns, are_usable)
     rows, gogc, outlier = numbered(known, t), pl.col("gogc"), pl.col("is_outlier")
     if not rows["level"].max():
         return pl.DataFrame()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -37,6 +38,10 @@ _GOGC_TOLERANCE = 0.02
 """Relative difference from GOGC that a goal set by GOGC may have, beyond rounding."""
 
 
+_NEEDED = ("process", "heap_goal_mib", "stacks_mib", "forced", "effective_gogc")
+"""Columns from which follows what set a goal, besides the live heap of the cycle before."""
+
+
 def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
     """Returns the cycles with `goal_set_by`: `gogc`, `memory-limit`, `heap-minimum` or null.
 
@@ -45,32 +50,48 @@ def with_goal_set_by(frame: pl.DataFrame) -> pl.DataFrame:
     that is a constant multiple of the live heap comes from GOGC, which the program may change
     while it runs (`levels`). Needs `effective_gogc`.
     """
-    usable = pl.col("_live") >= DEFAULT.gogc_min_live_mib
     live = before("heap_live_mib", within_process(frame))
-    known = (
-        frame.with_columns(_live=live)
-        .rechunk()
-        .with_columns(
-            _usable_gogc=pl.when(usable).then(pl.col("effective_gogc")),
-            _any_gogc=pl.when((pl.col("_live") >= FIT_MIN_LIVE_MIB) & ~pl.col("forced")).then(
-                pl.col("effective_gogc")
-            ),
-        )
-    )
+    return frame.with_columns(goal_setter_of_each(frame.select(*_NEEDED, _live=live)))
+
+
+def goal_setter_of_each(cycles: pl.DataFrame) -> pl.Series:
+    """Returns `goal_set_by` as `with_goal_set_by` does; needs `_live` too."""
+    known = cycles[[*_NEEDED, "_live"]].with_columns(_known_gogc()).rechunk()
     inferred = _joined(known, _inferred_gogc(known, DEFAULT))
-    setter = inferred.with_columns(_setter(DEFAULT))
-    added = [name for name in inferred.columns if name not in frame.columns]
-    if setter.select(_perhaps_changed(setter, DEFAULT).any()).item():
+    setter = inferred.with_columns(_rounding()).with_columns(_setter(DEFAULT))
+    several = setter.select(_unexplained().sum()).item() >= levels.FEW_CYCLES
+    if several and setter.select(_perhaps_changed(setter, DEFAULT).any()).item():
         setter = _with_changed_gogc(setter, DEFAULT)
-    return without(setter, *added)
+    return setter["goal_set_by"]
+
+
+@cache
+def _known_gogc() -> tuple[pl.Expr, pl.Expr]:
+    """Returns the effective GOGC of large heaps, and of all but the smallest ones."""
+    live, effective = pl.col("_live"), pl.col("effective_gogc")
+    large = live >= DEFAULT.gogc_min_live_mib
+    usable = (live >= FIT_MIN_LIVE_MIB) & ~pl.col("forced")
+    return (
+        pl.when(large).then(effective).alias("_usable_gogc"),
+        pl.when(usable).then(effective).alias("_any_gogc"),
+    )
+
+
+@cache
+def _rounding() -> pl.Expr:
+    return levels.rounding(pl.col("_gogc"), pl.col("_live")).alias("_rounding")
 
 
 def _perhaps_changed(found: pl.DataFrame, thresholds: Thresholds) -> pl.Expr:
     """Returns whether one GOGC leaves several goals of a stretch of the process unexplained."""
-    unexplained = pl.col("_any_gogc").is_not_null() & pl.col("goal_set_by").ne_missing("gogc")
     stretch = thresholds.level_cycles
-    most = unexplained.cast(pl.Int64).rolling_sum(stretch, min_samples=1).max()
+    most = _unexplained().cast(pl.Int64).rolling_sum(stretch, min_samples=1).max()
     return within_process(found)(most) >= levels.FEW_CYCLES
+
+
+def _unexplained() -> pl.Expr:
+    """Returns which goals show a GOGC, but not the one that was inferred."""
+    return pl.col("_any_gogc").is_not_null() & pl.col("goal_set_by").ne_missing("gogc")
 
 
 def _with_changed_gogc(found: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
@@ -111,12 +132,15 @@ def _of_each(frame: pl.DataFrame, *figures: pl.Expr) -> pl.DataFrame:
 def _joined(frame: pl.DataFrame, of_each: pl.DataFrame) -> pl.DataFrame:
     """Returns the cycles with figures of their process in each row."""
     if is_one_process(frame):
-        return frame.with_columns(pl.lit(each).first() for each in of_each.drop("process"))
+        return frame.with_columns(
+            pl.lit(each[0], each.dtype).alias(each.name) for each in without(of_each, "process")
+        )
     return frame.join(
         of_each, on="process", how="left", nulls_equal=True, maintain_order="left"
     )
 
 
+@cache
 def _levels() -> list[pl.Expr]:
     """Returns the levels that the goals of a process are compared with."""
     goal = pl.col("heap_goal_mib").filter(pl.col("_any_gogc").is_not_null())
@@ -142,24 +166,25 @@ def _inferred_gogc(known: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
         `process`, `_gogc` and `_gogc_known`, one row per process.
     """
     found = _of_each(known, *_levels())
-    rows = _joined(known, found).with_columns(_miss=levels.miss())
+    rows = _joined(known, found).with_columns(_misses())
 
     def add(**signs: pl.Expr) -> None:
         nonlocal found
-        each = _of_each(rows, *(sign.alias(name) for name, sign in signs.items()))
-        found = found.with_columns(each[name].fill_null(value=False) for name in signs)
+        known = (sign.fill_null(value=False).alias(name) for name, sign in signs.items())
+        each = _of_each(rows, *known)
+        found = found.with_columns(each[name] for name in signs)
 
-    none = dict.fromkeys(
-        ("constant", "stepped", "contradicted", "may_be_capped"), pl.lit(value=False)
-    )
-    found = found.with_columns(**none, capped=pl.lit(None, pl.Float64))
     add(fits=_fits(thresholds))
-    if not found["fits"].all():
-        add(
-            constant=_hardly_varies(thresholds),
-            stepped=_is_step(thresholds),
-            may_be_capped=levels.may_be_capped(thresholds),
-        )
+    of_all = pl.coalesce("_median", "_any_median")
+    if found["fits"].all():
+        return found.select("process", _gogc=of_all, _gogc_known="fits")
+    none = pl.lit(value=False)
+    found = found.with_columns(contradicted=none, capped=pl.lit(None, pl.Float64))
+    add(
+        constant=_hardly_varies(thresholds),
+        stepped=_is_step(thresholds),
+        may_be_capped=levels.may_be_capped(thresholds),
+    )
     if (found["constant"] & ~found["fits"]).any():
         rows = rows.with_columns(_near_miss=levels.near_miss())
         add(contradicted=levels.contradict_gogc() & _has_limits())
@@ -172,7 +197,7 @@ def _inferred_gogc(known: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     stepped = pl.col("stepped") & ~constant
     gogc = (
         pl.when("fits")
-        .then(pl.coalesce("_median", "_any_median"))
+        .then(of_all)
         .when(pl.col("capped").is_not_null())
         .then("capped")
         .when(stepped)
@@ -181,6 +206,17 @@ def _inferred_gogc(known: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     )
     is_known = pl.col("fits") | pl.col("capped").is_not_null() | constant | stepped
     return found.select("process", _gogc=gogc, _gogc_known=is_known)
+
+
+@cache
+def _misses() -> tuple[pl.Expr, pl.Expr]:
+    """Returns by how many MiB each goal misses that of one GOGC, and a constant one."""
+    constant_miss = (pl.col("heap_goal_mib") - pl.col("_goal_median")).abs()
+    is_known = pl.col("_any_gogc").is_not_null()
+    return (
+        levels.miss().alias("_miss"),
+        pl.when(is_known).then(constant_miss).alias("_constant_miss"),
+    )
 
 
 def _has_limits() -> pl.Expr:
@@ -209,26 +245,29 @@ def _is_step(thresholds: Thresholds) -> pl.Expr:
     return (top.first() >= thresholds.limit_gogc_bad) & (at_top >= needed)
 
 
+@cache
 def _fits(thresholds: Thresholds) -> pl.Expr:
     """Returns whether one GOGC explains the goals of a process to the printed MiB.
 
     The goals then follow the live heap, and a constant goal, as a limit sets it, does not
     explain them. This also holds for small heaps and a low GOGC, where the rounding to MiB
-    makes the effective GOGC vary. Needs the columns of `_levels`, and `_miss`.
+    makes the effective GOGC vary. Needs the columns of `_levels`, `_miss` and `_constant_miss`.
     """
-    known, miss = pl.col("_any_gogc").is_not_null(), pl.col("_miss")
-    constant_miss = (pl.col("heap_goal_mib") - pl.col("_goal_median")).abs().filter(known)
+    miss = pl.col("_miss")
     return (
-        (known.sum() >= thresholds.level_cycles)
+        (pl.col("_any_gogc").count() >= thresholds.level_cycles)
         & levels.explains_goals(pl.col("_any_median").first(), miss)
-        & levels.is_better(miss, constant_miss)
+        & levels.is_better(miss, pl.col("_constant_miss"))
     )
 
 
+@cache
 def _setter(thresholds: Thresholds) -> pl.Expr:
+    """Returns `goal_set_by`; needs what `_inferred_gogc` returns, and `_rounding` of that GOGC."""
     effective, live = pl.col("effective_gogc"), pl.col("_live")
-    gogc, gogc_known = pl.col("_gogc"), pl.col("_gogc_known")
-    rounding = levels.rounding(gogc, live)
+    gogc, gogc_known, rounding = (
+        pl.col(name) for name in ("_gogc", "_gogc_known", "_rounding")
+    )
     tolerance = rounding.clip(lower_bound=_GOGC_TOLERANCE * gogc)
     limited = (effective <= 0) & (live >= thresholds.thrash_min_live_mib)
     newer = pl.col("stacks_mib").is_not_null()  # there was no memory limit before Go 1.19
@@ -236,17 +275,20 @@ def _setter(thresholds: Thresholds) -> pl.Expr:
     lowered = ~gogc_known | (effective < gogc - rounding)
     return (
         pl.when(limited & newer)
-        .then(pl.lit("memory-limit"))
+        .then(_category("memory-limit"))
         .when(minimum)
-        .then(pl.lit("heap-minimum"))
+        .then(_category("heap-minimum"))
         .when(gogc_known & (effective - gogc).abs().le(tolerance))
-        .then(pl.lit("gogc"))
+        .then(_category("gogc"))
         .when(newer & pl.col("_usable_gogc").is_not_null() & lowered)
-        .then(pl.lit("memory-limit"))
-        .otherwise(None)
-        .cast(pl.Categorical)
+        .then(_category("memory-limit"))
         .alias("goal_set_by")
     )
+
+
+def _category(name: str) -> pl.Expr:
+    """Returns a category; to find those of text afterwards takes longer than everything else."""
+    return pl.lit(name, dtype=pl.Categorical)
 
 
 def goal_setters(metrics: pl.DataFrame) -> dict[str, int]:
@@ -261,6 +303,8 @@ def limit_sets_most_goals(metrics: pl.DataFrame) -> bool:
 
     While a heap fills, GOGC may set many goals in a moment.
     """
+    if not (metrics["goal_set_by"] == "memory-limit").any():
+        return False
     # Times of the next process begin again.
     setter, time = pl.col("goal_set_by"), pl.col("start_s").diff().clip(lower_bound=0)
     of_limit, timed = setter == "memory-limit", time.filter(setter.is_not_null())

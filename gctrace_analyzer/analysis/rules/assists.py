@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
     Evidence,
@@ -19,24 +17,6 @@ from gctrace_analyzer.ingest.rows import not_null, where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-def _long_cycles(facts: ProcessFacts) -> pl.DataFrame:
-    """Returns the cycles whose marking is long enough to calculate reliable shares.
-
-    `pressure` is the share of the CPUs that marked; `assisted` is the part of this share
-    that assists account for.
-    """
-    processor_ms = pl.col("concurrent_mark_ms") * pl.col("cpus")
-    marking = pl.col("assist_cpu_ms") + pl.col("background_cpu_ms")
-    long = facts.cycles["concurrent_mark_ms"] >= facts.thresholds.mark_min_ms
-    shares = facts.cycles.select(
-        "source",
-        "line_no",
-        pressure=marking / processor_ms,
-        assisted=pl.col("assist_cpu_ms") / processor_ms,
-    )
-    return where(shares, long)
 
 
 @rule(
@@ -60,7 +40,7 @@ def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
     if share is None or share <= (t.assist_warn if facts.new_pacer else t.assist_warn_old):
         return
     of_all_cpu = summary.assist_share_of_cpu or 0.0
-    pressure = not_null(_long_cycles(facts)["pressure"]).median()
+    pressure = not_null(facts.long_marks["pressure"]).median()
     text = f"Goroutines do {percent(share)} of the GC work in mark assists"
     if isinstance(pressure, float):
         text += f", and marking takes {percent(pressure)} of the CPUs while it runs"
@@ -90,7 +70,8 @@ def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
 def assist_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     """Looks for cycles in which assists take most of the processors."""
     limit = facts.thresholds.assist_spike
-    spikes = _long_cycles(facts).filter(pl.col("assisted") > limit)
+    long = facts.long_marks
+    spikes = where(long, long["assisted"] > limit)
     if len(spikes):
         yield Evidence(
             "info",

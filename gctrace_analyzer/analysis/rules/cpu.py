@@ -106,16 +106,15 @@ def _why_often(facts: ProcessFacts) -> str:
 def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares the number of processors that a pause stopped with GOMAXPROCS."""
     t = facts.thresholds
-    long = facts.cycles.select("stw_sweep_term_ms", "stw_sweep_term_cpu_ms", "procs").filter(
-        pl.col("stw_sweep_term_ms") >= t.stopped_min_ms
-    )
-    each = long.select(
-        pl.col("stw_sweep_term_cpu_ms") / pl.col("stw_sweep_term_ms") / pl.col("procs")
-    )
-    stopped = not_null(each.to_series()).median()
-    if each.select(varies(pl.first())).item():
+    pauses = facts.cycles[["stw_sweep_term_ms", "stw_sweep_term_cpu_ms", "procs"]]
+    long = where(pauses, pauses["stw_sweep_term_ms"] >= t.stopped_min_ms)
+    if len(long) < t.min_cycles:
         return
-    if isinstance(stopped, float) and len(long) >= t.min_cycles and stopped < t.stopped_share:
+    each = long["stw_sweep_term_cpu_ms"] / long["stw_sweep_term_ms"] / long["procs"]
+    stopped = not_null(each).median()
+    if not isinstance(stopped, float) or stopped >= t.stopped_share:
+        return
+    if not each.to_frame().select(varies(pl.first())).item():
         procs = median(long["procs"])
         cpus = max(round(stopped * procs), 1)
         yield Evidence(

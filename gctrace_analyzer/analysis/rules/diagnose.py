@@ -28,7 +28,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     ProcessFacts,
 )
 from gctrace_analyzer.analysis.settings import go_version
-from gctrace_analyzer.ingest.rows import by_process
+from gctrace_analyzer.ingest.rows import by_process, of_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -172,7 +172,7 @@ def diagnose(
             process=process,
             cycles=cycles,
             summary=summaries[process],
-            episodes=episodes.filter(process=process),
+            episodes=of_process(episodes, process),
             thresholds=thresholds,
             settings=settings,
             missing_cycles=rows.get(process, {}).get("missing_cycles", 0),

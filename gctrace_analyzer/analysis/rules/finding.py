@@ -13,7 +13,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.goals import levels
 from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
-from gctrace_analyzer.ingest.rows import complete, largest, not_null, since, where
+from gctrace_analyzer.ingest.rows import complete, not_null, since, where, with_largest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,8 +107,34 @@ class ProcessFacts:
 
     @cached_property
     def limited_cycles(self) -> pl.DataFrame:
-        """The cycles whose goal was set by the memory limit."""
-        return where(self.cycles, self.goal_set_by == "memory-limit")
+        """The cycles whose goal was set by the memory limit: what rules need of them."""
+        goals = ("gc_num", "end_s", "heap_live_mib", "heap_goal_mib", "effective_gogc")
+        needed = self.cycles[[*goals, "source", "line_no"]]
+        return where(needed, self.goal_set_by == "memory-limit")
+
+    @cached_property
+    def long_marks(self) -> pl.DataFrame:
+        """The cycles whose marking is long enough to calculate reliable shares.
+
+        `pressure` is the share of the CPUs that marked; `assisted` is the part of this share
+        that assists account for.
+        """
+        times = ("concurrent_mark_ms", "cpus", "assist_cpu_ms", "background_cpu_ms")
+        is_long = self.cycles["concurrent_mark_ms"] >= self.thresholds.mark_min_ms
+        long = where(self.cycles[["source", "line_no", *times]], is_long)
+        mark_ms, cpus, assist_ms, background_ms = (long[name] for name in times)
+        processor_ms = mark_ms * cpus
+        return long[["source", "line_no"]].hstack(
+            [
+                ((assist_ms + background_ms) / processor_ms).alias("pressure"),
+                (assist_ms / processor_ms).alias("assisted"),
+            ]
+        )
+
+    @cached_property
+    def thrashing(self) -> pl.DataFrame:
+        """The episodes of thrashing under the memory limit."""
+        return where(self.episodes, self.episodes["kind"] == "limit-thrash")
 
     @cached_property
     def timed_live_heaps(self) -> pl.DataFrame:
@@ -125,8 +151,7 @@ class ProcessFacts:
     def grew_into_limit(self) -> bool:
         """True if the live heap grew until it no longer fitted under the limit."""
         t, live = self.thresholds, self.warmed_up["heap_live_mib"].drop_nulls()
-        thrashes = bool((self.episodes["kind"] == "limit-thrash").any())
-        if not thrashes or self.growth is None or len(live) < 2 * t.min_cycles:
+        if self.thrashing.is_empty() or self.growth is None or len(live) < 2 * t.min_cycles:
             return False
         first, peak, _ = self.growth_ends
         if peak < t.grown_times * first:
@@ -286,11 +311,11 @@ def frame(findings: Sequence[Finding]) -> pl.DataFrame:
 
 def example_lines(cycles: pl.DataFrame, by: str | None = None) -> tuple[str, ...]:
     """Returns `file:line` of a few cycles, those with the largest `by` first."""
-    needed = ("line_no",) if by is None else ("line_no", by)
-    known = complete(cycles[["source", *needed]], *needed)
+    names = ["source", "line_no"]
+    known = complete(cycles[names if by is None else [*names, by]], "line_no")
     if by is not None:
-        known = known[largest(known[by], MOST_EXAMPLES)]
-    rows = known.head(MOST_EXAMPLES).select("source", "line_no").iter_rows()
+        known = complete(with_largest(known, by, MOST_EXAMPLES), by)
+    rows = known[names].head(MOST_EXAMPLES).iter_rows()
     return tuple(f"{PurePath(str(source)).name}:{line}" for source, line in rows)
 
 

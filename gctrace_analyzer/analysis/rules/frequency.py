@@ -147,8 +147,8 @@ _CHEAP = 0.01
 def periodic_only(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks whether nearly all intervals between cycles last two minutes."""
     t = facts.thresholds
-    intervals = since(facts.cycles, t.warm_up_s)["interval_s"].drop_nulls()
-    periodic = intervals.is_between(*t.periodic_s).mean() if len(intervals) >= 2 else None
+    intervals = since(facts.cycles, t.warm_up_s)["interval_s"]
+    periodic = intervals.is_between(*t.periodic_s).mean() if intervals.count() >= 2 else None
     if isinstance(periodic, float) and periodic > t.periodic_share:
         yield Evidence(
             "info",

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 )
 def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks how many goals are the heap minimum."""
-    t, known = facts.thresholds, facts.goal_set_by.drop_nulls()
-    at_minimum = int((known == "heap-minimum").sum())
-    if len(known) >= t.min_cycles and at_minimum > t.heap_minimum_share * len(known):
+    t, known = facts.thresholds, facts.goal_set_by.count()
+    at_minimum = int((facts.goal_set_by == "heap-minimum").sum())
+    if known >= t.min_cycles and at_minimum > t.heap_minimum_share * known:
         costly = (facts.summary.gc_cpu_share or 0) > t.gc_cpu_warn
         yield Evidence(
             "warn" if costly else "info",
@@ -74,7 +74,7 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     short = summary.cycles < t.short_log_cycles or (summary.span_s or 0) < t.min_span_s
     if short or facts.live_heap_mib < t.thrash_min_live_mib or facts.limit_sets_most_goals:
         return
-    is_own = (facts.goal_set_by != "memory-limit").fill_null(value=True)
+    is_own = facts.goal_set_by.ne_missing("memory-limit")
     effective = facts.cycles["effective_gogc"]
     gogc = not_null(effective.filter(is_own & (effective > 0))).median()
     if not isinstance(gogc, float) or gogc >= t.low_gogc:
@@ -148,9 +148,11 @@ def goal_overshoot(facts: ProcessFacts) -> Iterator[Evidence]:
 )
 def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
     """Counts the cycles without a heap goal."""
-    t = facts.thresholds
+    t, goals = facts.thresholds, facts.cycles["heap_goal_mib"]
+    if not goals.null_count():
+        return
     # A frame that someone made may have no goals at all, and then no format either.
-    without = where(facts.cycles, facts.cycles["heap_goal_mib"].is_null())
+    without = where(facts.cycles, goals.is_null())
     count = len(complete(without, "start_s", "format"))
     if count > t.no_goal_share * len(facts.cycles) and count >= t.min_cycles:
         yield Evidence(

@@ -19,7 +19,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.rows import not_null, where
+from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.units import digits, duration_text
 
 if TYPE_CHECKING:
@@ -57,11 +57,9 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
         "limiter_fill_max",
         "gc_cpu_nonidle_share",
     )
-    episodes = facts.episodes.filter(kind="limit-thrash").with_columns(
-        length_s=pl.col("end_s") - pl.col("start_s")
-    )
-    if episodes.is_empty():
+    if facts.thrashing.is_empty():
         return
+    episodes = facts.thrashing.with_columns(length_s=pl.col("end_s") - pl.col("start_s"))
     worst = episodes.sort("length_s", descending=True).row(0, named=True)
     text = worst["reason"]
     if len(episodes) > 1:
@@ -87,7 +85,7 @@ def _causes(facts: ProcessFacts, otherwise: tuple[str, ...]) -> tuple[str, ...] 
 
 def _thrashed_in_passing(facts: ProcessFacts) -> bool:
     """Returns whether all thrashing was short, and over well before the end of the run."""
-    episodes = facts.episodes.filter(kind="limit-thrash")
+    episodes = facts.thrashing
     short_s = _IN_PASSING * (facts.summary.span_s or 0.0)
     length_s = total(episodes["end_s"] - episodes["start_s"])
     return (
@@ -133,7 +131,7 @@ def cpu_limiter_likely(facts: ProcessFacts) -> Iterator[Evidence]:
     t, fill = facts.thresholds, facts.cycles["limiter_fill"].max()
     if not isinstance(fill, float) or fill < t.limiter_likely:
         return
-    if len(facts.episodes.filter(kind="limit-thrash")) or len(facts.limited_cycles):
+    if len(facts.thrashing) or len(facts.limited_cycles):
         word = "was" if verdict(fill, t) == "certain" else "was probably"
         yield Evidence(
             "bad",
@@ -238,8 +236,7 @@ def _raised_s(facts: ProcessFacts) -> float | None:
     if last is None:  # samples of metrics, not cycles
         return None
     later = facts.cycles.filter((pl.col("gc_num") > last) & (pl.col("goal_set_by") == "gogc"))
-    thrashed = bool((facts.episodes["kind"] == "limit-thrash").any())
-    if thrashed or len(later) < facts.thresholds.level_cycles:
+    if len(facts.thrashing) or len(later) < facts.thresholds.level_cycles:
         return None
     live, before = (median(each["heap_live_mib"].drop_nulls()) for each in (later, limited))
     end = limited["end_s"].max()
@@ -263,10 +260,11 @@ _SAME_LIVE = 0.9
 )
 def gogc_off_idle(facts: ProcessFacts) -> Iterator[Evidence]:
     """Looks for long times without a cycle under a memory limit."""
-    long = where(facts.cycles, facts.cycles["interval_s"] > facts.thresholds.periodic_s[1])
+    longest = maximum(facts.cycles["interval_s"])
+    if longest <= facts.thresholds.periodic_s[1]:
+        return
     is_off = facts.settings.value("gogc") == "off"
-    if (facts.limit_sets_most_goals or is_off) and len(long):
-        longest = maximum(long["interval_s"])
+    if facts.limit_sets_most_goals or is_off:
         off = "because GOGC is off" if is_off else "so GOGC is probably off"
         yield Evidence(
             "info",

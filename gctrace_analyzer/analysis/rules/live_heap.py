@@ -77,7 +77,7 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
         if stacks is not None:
             advice = f"Record a longer log. If the live heap still grows, {_GOROUTINES}"
     if facts.grew_into_limit:
-        thrash = facts.episodes.filter(kind="limit-thrash").sort("start_s")
+        thrash = facts.thrashing.sort("start_s")
         since = duration_text(thrash["start_s"][0])
         reason = thrash["reason"][0].rstrip(".")
         text += f". From {since} on, {reason[0].lower()}{reason[1:]}"
@@ -108,7 +108,7 @@ def _grown(facts: ProcessFacts, growth: LiveGrowth, stacks: tuple[float, float] 
 def _headline(facts: ProcessFacts, grown: str, *, leak: bool) -> str:
     if not facts.grew_into_limit:
         return f"{grown}: this is probably a leak."
-    thrash = facts.episodes.filter(kind="limit-thrash")
+    thrash = facts.thrashing
     known = thrash["gc_cpu_share"].drop_nulls()
     cost = f"GC runs {digits(maximum(thrash['gc_per_s']), 2)} times a second"
     if len(known):
@@ -265,8 +265,8 @@ def low_reclaim(facts: ProcessFacts) -> Iterator[Evidence]:
 )
 def ballast_present(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks whether the live heap is large and constant from the start."""
-    t, live = facts.thresholds, facts.cycles["heap_live_mib"].drop_nulls()
-    if len(live) < t.min_cycles or not facts.cycles["start_s"].count():
+    t, live = facts.thresholds, facts.cycles["heap_live_mib"]
+    if live.count() < t.min_cycles or not facts.cycles["start_s"].count():
         return
     low, high = minimum(live), maximum(live)
     # A ballast is allocated before the program does anything else.

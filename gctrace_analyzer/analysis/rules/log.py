@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
+from gctrace_analyzer.ingest.rows import distinct
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
         if newest is None or (major, minor) > newest
     ]
     advice = f"Upgrade Go: {'; '.join(better)}."
-    shapes = {str(shape) for shape in facts.cycles["format"].unique()}
+    shapes = {str(shape) for shape in distinct(facts.cycles["format"])}
     # `matched` is a set, but the text lists the rules in the order of their ids.
     helped = [rule_id for rule_id in ("GC005", "GC009", "GC010") if rule_id in facts.matched]
     if shapes.intersection(shapes_before("1.6")):

@@ -101,6 +101,13 @@ def idle_mark_heavy(facts: ProcessFacts) -> Iterator[Evidence]:
         )
 
 
+_MARKED = (
+    *("concurrent_mark_ms", "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms"),
+    *("heap_live_mib", "stacks_mib", "globals_mib", "source", "line_no"),
+)
+"""Columns that show how much each cycle marked, and in how much time."""
+
+
 @rule(
     "GC032",
     "low-mark-throughput",
@@ -121,7 +128,9 @@ def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
     # The sizes are truncated to whole MiB; adding 1 MiB compensates for that.
     rate = (pl.col("heap_live_mib") + roots + 1) / spent_ms * 1000
     is_slow = (spent_ms > 0) & (rate < t.mark_mib_per_cpu_s)
-    long = where(facts.cycles, facts.cycles["concurrent_mark_ms"] >= t.slow_mark_ms)
+    long = where(facts.cycles[[*_MARKED]], facts.cycles["concurrent_mark_ms"] >= t.slow_mark_ms)
+    if long.is_empty():
+        return
     slow = long.filter(is_slow).with_columns(rate=rate)
     if len(slow):
         lowest = minimum(slow["rate"])

@@ -18,7 +18,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.rows import not_null
+from gctrace_analyzer.ingest.rows import not_null, where
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _ms(milliseconds: float) -> str:
 )
 def pause_outliers(facts: ProcessFacts) -> Iterator[Evidence]:
     """Reports the episodes in which pauses were far longer than the median."""
-    outliers = facts.episodes.filter(kind="pause-outlier")
+    outliers = where(facts.episodes, facts.episodes["kind"] == "pause-outlier")
     if outliers.is_empty():
         return
     longest = maximum(outliers["stw_max_ms"])
