@@ -56,7 +56,6 @@ LONGER_INTERVALS = 20
 """Metrics that cover this many times the time of gctrace, in this many intervals, show the load
 better than gctrace does."""
 
-
 _REPORTS_OF_DEATHS = ("oom_kills", "container_states", "unit_events", "runtime_fatal")
 """The tables that report deaths. Most logs have none, and need not load what explains them."""
 
@@ -469,12 +468,11 @@ class Analysis:
     @cached_property
     def memory(self) -> tuple[Memory, ...]:
         """How much heap each program obtained and needed, from MemStats dumps."""
-        memstats = self.log.tables["memstats"]
-        if memstats.is_empty():
+        if self.log.tables["memstats"].is_empty():
             return ()
         from gctrace_analyzer.analysis.postmortem.memory import memories
 
-        return tuple(memories(memstats))
+        return tuple(memories(self.log.tables["memstats"]))
 
     @cached_property
     def unit_cpu(self) -> tuple[Consumed, ...]:
@@ -497,9 +495,6 @@ class Analysis:
     @cached_property
     def rejected_reasons(self) -> list[tuple[str, int]]:
         """Why lines were rejected and how many for each reason, the most frequent first."""
-        counts = (
-            self.rejected.group_by("reason")
-            .len()
-            .sort("len", "reason", descending=[True, False])
-        )
+        counts = self.rejected["reason"].value_counts()
+        counts = counts.sort("count", "reason", descending=[True, False])
         return [(str(reason), int(number)) for reason, number in counts.iter_rows()]

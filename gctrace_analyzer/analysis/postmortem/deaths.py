@@ -28,18 +28,12 @@ NESTED_S = 2
 """Seconds. The manager of a user's units reports a kill in one of them at the same time."""
 
 
-_SOURCES = ("oom_kills", "container_states", "unit_events", "runtime_fatal")
-"""The tables that report deaths; most logs have none of them."""
-
-
 def deaths(tables: Mapping[str, pl.DataFrame]) -> list[Row]:
     """Returns every death with what all reports say about it.
 
     A row has the columns of the table it is from, and `kind` and `proven`. Kills come first, then
     containers, units and what the Go runtime reports, each in the order of the log.
     """
-    if all(tables[name].is_empty() for name in _SOURCES):
-        return []
     kills = _kills(tables["oom_kills"])
     states = list(_states(tables["container_states"], kills))
     incidents = list(_incidents(tables["unit_events"], states))
