@@ -79,8 +79,11 @@ def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     """Returns the cycles with the number of their segment in its process, and its kind."""
     within = within_process(cycles)
     label = _labels(cycles, t)
-    known = cycles.with_columns(
-        kind=label, allocated_mib=counted_alloc_mib(alloc_before_mib(within=within))
+    # One step after the other, because Polars takes time with the square of the depth.
+    known = (
+        cycles.with_columns(kind=label, _live=before("heap_live_mib", within))
+        .with_columns(_between=alloc_before_mib(pl.col("_live"), within))
+        .with_columns(allocated_mib=counted_alloc_mib(pl.col("_between")))
     )
     changes = [
         (pl.col(name) != within(pl.col(name).shift(1))).fill_null(value=False)

@@ -14,7 +14,7 @@ from gctrace_analyzer.analysis.cycles import (
     pauses_ms,
     ratio,
 )
-from gctrace_analyzer.analysis.neighbours import within_process
+from gctrace_analyzer.analysis.neighbours import before, within_process
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.rows import (
     by_number,
@@ -140,7 +140,8 @@ def _spent(timed: pl.DataFrame, origin_s: float) -> pl.DataFrame:
     """Returns what each cycle adds to windows; times count from the first window."""
     pauses_s = pauses_ms() / 1000
     end_s = pl.col("end_s") - origin_s
-    return timed.select(
+    within = within_process(timed)
+    return timed.with_columns(_live=before("heap_live_mib", within)).select(
         "process",
         pl.col("start_s") - origin_s,
         end_s,
@@ -153,7 +154,7 @@ def _spent(timed: pl.DataFrame, origin_s: float) -> pl.DataFrame:
         in_mark_mib=alloc_while_marking_mib().cast(pl.Float64),
         covered_s=pl.col("elapsed_s"),
         capacity_s=pl.col("elapsed_s") * pl.col("cpus"),
-        between_mib=alloc_before_mib(within=within_process(timed)),
+        between_mib=alloc_before_mib(pl.col("_live"), within),
         longest_ms=pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms"),
         heap_live_mib="heap_live_mib",
         heap_goal_mib="heap_goal_mib",
