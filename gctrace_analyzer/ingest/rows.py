@@ -51,8 +51,10 @@ def not_null(values: Values) -> Values:
     Polars sorts all values for it, which takes fifteen times as long, if some are null, or if they
     are in several pieces. Expressions need frames in one piece (`DataFrame.rechunk`).
     """
-    found = values.drop_nulls()
-    return found.rechunk() if isinstance(found, pl.Series) else found
+    if isinstance(values, pl.Expr):
+        return values.drop_nulls()
+    # `drop_nulls` is a query even if there are none.
+    return (values.drop_nulls() if values.null_count() else values).rechunk()
 
 
 def without(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
@@ -77,9 +79,11 @@ def largest(values: pl.Series, most: int) -> pl.Series:
     Only those that may be among them are sorted, which is much quicker than to sort all. Nulls are
     among them only if there are too few other values.
     """
-    rows = values.alias("value").to_frame().with_row_index("row")
     if values.count() > most:
-        rows = rows.filter(pl.col("value") >= values.top_k(most).min())
+        row = (values >= values.top_k(most).min()).arg_true()
+        rows = pl.DataFrame({"row": row, "value": values[row]})
+    else:
+        rows = values.alias("value").to_frame().with_row_index("row")
     ordered = rows.sort("value", descending=True, nulls_last=True, maintain_order=True)
     return ordered["row"].head(most)
 
