@@ -71,7 +71,7 @@ class Walker(Protocol):
 
         `rules` and `costs` have the attributes of `Rules` and `Costs` (`replay.py`). `change` is
         what is added to the live heap in MiB, a factor on it and one on what is allocated during
-        marking. Returns of each stretch the number of cycles, the sums in the order of `_Walk`
+        marking. Returns of each stretch the number of cycles, the sums in the order of `_Walks`
         there, and the goals.
         """
 
