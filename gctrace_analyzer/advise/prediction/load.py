@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import polars as pl
 
@@ -30,7 +30,7 @@ from gctrace_analyzer.analysis.goals.levels import near
 from gctrace_analyzer.analysis.neighbours import the_process
 from gctrace_analyzer.analysis.pauses import CONTENDED_STOP_MS
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.rows import complete, not_null, since, unforced, where
+from gctrace_analyzer.ingest.rows import complete, constant, not_null, since, unforced, where
 
 FEWEST = 3
 ROUNDING = 0.05
@@ -371,7 +371,7 @@ def _next_gogc(cycles: pl.DataFrame, timed: pl.DataFrame) -> pl.Series:
         known = cycles["effective_gogc"]
     else:
         known = timed.select_seq(effective_gogc(within=the_process)).to_series()
-    return known.shift(-1).alias("gogc")
+    return known[1:].append(pl.Series([None], dtype=pl.Float64)).rechunk().alias("gogc")
 
 
 def with_hidden_roots(load: Load, cycles: pl.DataFrame, gogc: float) -> Load:
@@ -462,10 +462,16 @@ def _inferred_gogc(gogc: pl.Series, live_mib: pl.Series) -> float:
     # Where the heap grows, its first sizes hide most.
     large = live >= _LARGE_SHARE * mean_of(live)
     known = pl.DataFrame({"gogc": gogc.filter(large), "live": live.filter(large)})
-    median = pl.lit(known["gogc"].median(), pl.Float64)
-    is_near = known.select_seq(near(pl.col("gogc"), median, pl.col("live"))).to_series()
-    used = where(known, is_near)
+    median = pl.Series("median", [known["gogc"].median()], pl.Float64)
+    compared = known.hstack([constant(median, len(known))])
+    used = where(known, compared.select_seq(_is_near()).to_series())
     return float((used["gogc"] * used["live"]).sum()) / max(float(used["live"].sum()), 1.0)
+
+
+@cache
+def _is_near() -> pl.Expr:
+    """Returns the expression, which for a short log takes longer to make than to evaluate."""
+    return near(pl.col("gogc"), pl.col("median"), pl.col("live"))
 
 
 def _spread(values: pl.Series, least: float = 1.0) -> float:

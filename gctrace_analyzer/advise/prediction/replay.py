@@ -208,7 +208,8 @@ def gap_and_work(
     usual = _usual_gap(path, rules, costs, times)
     walks, _ = _walks(path, rules, costs, times, usual, steps)
     rates = _rates(walks)
-    return len(rates) / sum(rates), _mean(walks.work, walks, rates)
+    total = sum(rates)
+    return len(rates) / total, _mean(walks.work, walks, rates, total)
 
 
 def _walks(
@@ -241,14 +242,15 @@ def _walks(
 
 def _figures(walks: _Walks, peaks: Sequence[float], largest: float, spread: float) -> Replay:
     rates = _rates(walks)
+    total = sum(rates)
     goals = sorted(chain.from_iterable(walks.goals))
     logs = [math.log(max(peak, 0.5)) for peak in peaks]
 
     def mean(sums: Sequence[float]) -> float:
-        return _mean(sums, walks, rates)
+        return _mean(sums, walks, rates, total)
 
     return Replay(
-        gap=len(rates) / sum(rates),
+        gap=len(rates) / total,
         work=mean(walks.work),
         peak=math.exp(fmean(logs)),
         goal=goals[len(goals) // 2],
@@ -282,9 +284,9 @@ def _rates(walks: _Walks) -> list[float]:
     ]
 
 
-def _mean(sums: Sequence[float], walks: _Walks, rates: list[float]) -> float:
+def _mean(sums: Sequence[float], walks: _Walks, rates: list[float], total: float) -> float:
     """Returns the mean over all cycles of what the walks have summed."""
-    return float(sum(map(truediv, map(mul, rates, sums), walks.cycles))) / sum(rates)
+    return float(sum(map(truediv, map(mul, rates, sums), walks.cycles))) / total
 
 
 def first_times(path: Path, rules: Rules, free_times: float) -> float:
