@@ -1,6 +1,7 @@
 """Whether the compiled core is there, which does what takes Python and Polars longest.
 
-It reads records, replays logs, and finds the windows that leave least to the program.
+It reads records, replays logs, finds the windows that leave least to the program, and the processes
+of a stream that several programs share.
 
 The core is built while the package is installed, if Rust is there (`core/`). Every result is the
 same without it. With `GCTRACE_ANALYZER_CORE=off` in the environment, a core that is there is not
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "GCTRACE_ANALYZER_CORE"
 
-INTERFACE = 5
+INTERFACE = 6
 """The core must have the same number; an older build in a checkout counts as none."""
 
 _paused = 0
@@ -124,6 +125,15 @@ class Core(Protocol):
         """Returns windows with the most milliseconds lost in one, as `_worst` does (`mmu.py`).
 
         The phases are the columns that `_phases` makes there, as `packed` returns them.
+        """
+
+    def concurrent_processes(
+        self, facts: bytes, *, slack_s: float, open: int, lookahead: int
+    ) -> Table:
+        """Returns the process of each cycle (`process`, int64), as `_concurrent` (`chains.py`).
+
+        The facts are those of `_Cycle` there, column after column, each as `packed` returns it;
+        what is unknown is not a number (NaN).
         """
 
     def is_plain(self, data: bytes) -> bool:

@@ -15,6 +15,7 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::{PyBytes, PyCapsule};
 
+    use crate::chains::{self, Limits};
     use crate::columns::{Columns, SIZE};
     use crate::mmu::{self, Phases};
     use crate::records::{self, BadTemplate, Chunk, Filter, Kind, Template};
@@ -22,7 +23,7 @@ mod _core {
 
     /// Raised with every change of what Python calls, so that no old build is used by accident.
     #[pymodule_export]
-    const INTERFACE: u32 = 5;
+    const INTERFACE: u32 = 6;
 
     /// Reads records of some line formats.
     #[pyclass(frozen)]
@@ -182,6 +183,28 @@ mod _core {
             )
         };
         Ok(found.into_iter().map(values).collect())
+    }
+
+    /// Returns the process of each cycle of a stream that several programs share.
+    #[pyfunction]
+    #[pyo3(signature = (facts, *, slack_s, open, lookahead))]
+    fn concurrent_processes(
+        py: Python<'_>,
+        facts: &[u8],
+        slack_s: f64,
+        open: usize,
+        lookahead: usize,
+    ) -> PyResult<Table> {
+        let limits = Limits {
+            slack_s,
+            open,
+            lookahead,
+        };
+        let columns = numbers(facts);
+        let found = py
+            .detach(move || chains::processes(&columns, limits))
+            .ok_or_else(|| PyValueError::new_err("the columns of cycles must be of one length"))?;
+        table(vec![("process", DataType::Int64, Buffer::from(found))])
     }
 
     /// Walks the path of a program under other settings.
