@@ -24,7 +24,7 @@ FREE_RATE = 0.8
 to the program: 0.65 to 1.0 measured on eight programs whose assists ended with a higher GOGC."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # without slots, so that properties are calculated once
 class Assists:
     """What mark assists did to the program of a load."""
 

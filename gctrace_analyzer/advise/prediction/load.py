@@ -70,7 +70,7 @@ SPARE_SHARE = 0.05
 got had 0.00, and those of a constant load 0.12 to 0.30."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # without slots, so that properties are calculated once
 class Load:
     """What a program does to its heap, as means over the steady cycles of a log.
 
@@ -273,7 +273,8 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
     """Returns the load of one process; None if it has fewer than three steady cycles.
 
     Args:
-        cycles: the cycles of the process (`schema.CYCLES`), in order.
+        cycles: the cycles of the process (`schema.CYCLES`), in order. Their `effective_gogc` is
+            calculated if it is not among the columns.
         cpu_limit: the CPUs that the program may use, if known.
     """
     timed = complete(cycles[[*_NEEDED, *_ALSO_USED]], *_NEEDED)
