@@ -67,13 +67,13 @@ class Walker(Protocol):
         costs: object,
         change: tuple[float, float, float],
         stretches: Sequence[tuple[float, float, float, int]],
-    ) -> list[tuple[int, Sums, list[float]]]:
+    ) -> tuple[list[tuple[int, Sums]], float]:
         """Walks stretches of the path: begin, stop, phase and most cycles of each.
 
         `rules` and `costs` have the attributes of `Rules` and `Costs` (`replay.py`). `change` is
         what is added to the live heap in MiB, a factor on it and one on what is allocated during
-        marking. Returns of each stretch the number of cycles, the sums in the order of `_Walks`
-        there, and the goals.
+        marking. Returns of each stretch the number of cycles and the sums in the order of `_Walks`
+        there, and the median of all goals.
         """
 
 

@@ -214,8 +214,8 @@ mod _core {
         constants: Constants,
     }
 
-    /// The number of cycles of a walk, its other sums in the order of `_Walk`, and its goals.
-    type Sums = (u32, Twelve, Vec<f64>);
+    /// The number of cycles of a walk, and its other sums in the order of `_Walks`.
+    type Sums = (u32, Twelve);
     type Twelve = (f64, f64, f64, f64, f64, f64, f64, f64, f64, f64, f64, f64);
 
     #[pymethods]
@@ -250,6 +250,7 @@ mod _core {
 
         /// Walks stretches of the path: begin, stop, phase and most cycles of each. `change` is
         /// what is added to the live heap, and factors on it and on what is allocated in marking.
+        /// Returns the sums of each, and the median of all goals.
         #[allow(clippy::needless_pass_by_value)]
         fn walk(
             &self,
@@ -258,13 +259,14 @@ mod _core {
             costs: Costs,
             change: (f64, f64, f64),
             stretches: Vec<(f64, f64, f64, u32)>,
-        ) -> Vec<Sums> {
+        ) -> (Vec<Sums>, f64) {
             let change = Change {
                 offset: change.0,
                 live_times: change.1,
                 in_mark_times: change.2,
             };
             py.detach(|| {
+                let mut goals = Vec::new();
                 let walk = |(begin, stop, phase, most)| {
                     let stretch = Stretch {
                         begin,
@@ -272,12 +274,20 @@ mod _core {
                         phase,
                         most,
                     };
-                    sums(
-                        self.path
-                            .walk(&self.constants, &rules, &costs, change, stretch),
-                    )
+                    let mut walk = self
+                        .path
+                        .walk(&self.constants, &rules, &costs, change, stretch);
+                    goals.append(&mut walk.goals);
+                    sums(&walk)
                 };
-                stretches.into_iter().map(walk).collect()
+                let found = stretches.into_iter().map(walk).collect();
+                let middle = goals.len() / 2;
+                let median = if goals.is_empty() {
+                    f64::NAN
+                } else {
+                    *goals.select_nth_unstable_by(middle, f64::total_cmp).1
+                };
+                (found, median)
             })
         }
     }
@@ -291,7 +301,7 @@ mod _core {
             .collect()
     }
 
-    fn sums(walk: Walk) -> Sums {
+    fn sums(walk: &Walk) -> Sums {
         let others = (
             walk.mib,
             walk.work,
@@ -306,7 +316,7 @@ mod _core {
             walk.seconds,
             walk.no_room_s,
         );
-        (walk.cycles, others, walk.goals)
+        (walk.cycles, others)
     }
 
     fn records_of(records: Columns, columns: &[(String, DataType)]) -> PyResult<Table> {

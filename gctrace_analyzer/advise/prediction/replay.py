@@ -135,7 +135,7 @@ _MOST = 4 * STEPS
 
 
 class _Walks(NamedTuple):
-    """The sums over the cycles of each walk, one entry per walk."""
+    """The sums over the cycles of each walk, one entry per walk, and the median of all goals."""
 
     cycles: tuple[int, ...]
     mib: tuple[float, ...]
@@ -150,7 +150,7 @@ class _Walks(NamedTuple):
     no_room: tuple[float, ...]
     seconds: tuple[float, ...]
     no_room_s: tuple[float, ...]
-    goals: tuple[list[float], ...]
+    goal: float
 
 
 def replay(
@@ -243,7 +243,6 @@ def _walks(
 def _figures(walks: _Walks, peaks: Sequence[float], largest: float, spread: float) -> Replay:
     rates = _rates(walks)
     total = sum(rates)
-    goals = sorted(chain.from_iterable(walks.goals))
     logs = [math.log(max(peak, 0.5)) for peak in peaks]
 
     def mean(sums: Sequence[float]) -> float:
@@ -253,7 +252,7 @@ def _figures(walks: _Walks, peaks: Sequence[float], largest: float, spread: floa
         gap=len(rates) / total,
         work=mean(walks.work),
         peak=math.exp(fmean(logs)),
-        goal=goals[len(goals) // 2],
+        goal=walks.goal,
         marked=mean(walks.marked),
         marked_max=max(largest, *walks.marked_max),
         in_mark=mean(walks.in_mark),
@@ -332,13 +331,15 @@ def _walked(
     if path.walker is None:
         assert path.lists is not None
         lists, offset = path.lists, path.offset
-        found = [_walk(lists, offset, rules, costs, times, stretch) for stretch in stretches]
+        walks = [_walk(lists, offset, rules, costs, times, stretch) for stretch in stretches]
+        goals = sorted(chain.from_iterable(goals for _, _, goals in walks))
+        found, goal = [(cycles, sums) for cycles, sums, _ in walks], goals[len(goals) // 2]
     else:
         in_mark_times, live_times = times
         change = (path.offset, live_times, in_mark_times)
-        found = path.walker.walk(rules, costs, change, stretches)
-    cycles, sums, goals = zip(*found, strict=True)
-    return _Walks._make((cycles, *zip(*sums, strict=True), goals))
+        found, goal = path.walker.walk(rules, costs, change, stretches)
+    cycles, sums = zip(*found, strict=True)
+    return _Walks._make((cycles, *zip(*sums, strict=True), goal))
 
 
 def _walk(  # noqa: C901  one loop without calls, because it is the innermost one
