@@ -1,6 +1,7 @@
 """Whether the compiled core is there, which does what takes Python and Polars longest.
 
-It reads records, replays logs, and finds the windows that leave least to the program.
+It reads records, replays logs, finds the windows that leave least to the program, and the processes
+of a stream that several programs share.
 
 The core is built while the package is installed, if Rust is there (`core/`). Every result is the
 same without it. With `GCTRACE_ANALYZER_CORE=off` in the environment, a core that is there is not
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "GCTRACE_ANALYZER_CORE"
 
-INTERFACE = 5
+INTERFACE = 6
 """The core must have the same number; an older build in a checkout counts as none."""
 
 _paused = 0
@@ -66,13 +67,13 @@ class Walker(Protocol):
         costs: object,
         change: tuple[float, float, float],
         stretches: Sequence[tuple[float, float, float, int]],
-    ) -> list[tuple[int, Sums, list[float]]]:
+    ) -> tuple[list[tuple[int, Sums]], float]:
         """Walks stretches of the path: begin, stop, phase and most cycles of each.
 
         `rules` and `costs` have the attributes of `Rules` and `Costs` (`replay.py`). `change` is
         what is added to the live heap in MiB, a factor on it and one on what is allocated during
-        marking. Returns of each stretch the number of cycles, the sums in the order of `_Walk`
-        there, and the goals.
+        marking. Returns of each stretch the number of cycles and the sums in the order of `_Walks`
+        there, and the median of all goals.
         """
 
 
@@ -124,6 +125,15 @@ class Core(Protocol):
         """Returns windows with the most milliseconds lost in one, as `_worst` does (`mmu.py`).
 
         The phases are the columns that `_phases` makes there, as `packed` returns them.
+        """
+
+    def concurrent_processes(
+        self, facts: bytes, *, slack_s: float, open: int, lookahead: int
+    ) -> Table:
+        """Returns the process of each cycle (`process`, int64), as `_concurrent` (`chains.py`).
+
+        The facts are those of `_Cycle` there, column after column, each as `packed` returns it;
+        what is unknown is not a number (NaN).
         """
 
     def is_plain(self, data: bytes) -> bool:

@@ -4,12 +4,14 @@
 //! for nearly every record, with the same result, and leaves every other line to Python; `columns`
 //! is where the numbers go. `replay`
 //! walks a program's path under other settings, as `replay.py` does, and `mmu` finds the windows
-//! that leave least to the program, as `mmu.py` does, both with the same result. `python` is what
-//! Python sees of all.
+//! that leave least to the program, as `mmu.py` does, both with the same result. `chains` finds the
+//! processes of a stream that several programs share, as `chains.py` does. `python` is what Python
+//! sees of all.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::pedantic)]
 
+pub mod chains;
 pub mod columns;
 pub mod mmu;
 #[cfg(feature = "python")]

@@ -15,6 +15,7 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::{PyBytes, PyCapsule};
 
+    use crate::chains::{self, Limits};
     use crate::columns::{Columns, SIZE};
     use crate::mmu::{self, Phases};
     use crate::records::{self, BadTemplate, Chunk, Filter, Kind, Template};
@@ -22,7 +23,7 @@ mod _core {
 
     /// Raised with every change of what Python calls, so that no old build is used by accident.
     #[pymodule_export]
-    const INTERFACE: u32 = 5;
+    const INTERFACE: u32 = 6;
 
     /// Reads records of some line formats.
     #[pyclass(frozen)]
@@ -184,6 +185,28 @@ mod _core {
         Ok(found.into_iter().map(values).collect())
     }
 
+    /// Returns the process of each cycle of a stream that several programs share.
+    #[pyfunction]
+    #[pyo3(signature = (facts, *, slack_s, open, lookahead))]
+    fn concurrent_processes(
+        py: Python<'_>,
+        facts: &[u8],
+        slack_s: f64,
+        open: usize,
+        lookahead: usize,
+    ) -> PyResult<Table> {
+        let limits = Limits {
+            slack_s,
+            open,
+            lookahead,
+        };
+        let columns = numbers(facts);
+        let found = py
+            .detach(move || chains::processes(&columns, limits))
+            .ok_or_else(|| PyValueError::new_err("the columns of cycles must be of one length"))?;
+        table(vec![("process", DataType::Int64, Buffer::from(found))])
+    }
+
     /// Walks the path of a program under other settings.
     #[pyclass(frozen)]
     struct Walker {
@@ -191,8 +214,8 @@ mod _core {
         constants: Constants,
     }
 
-    /// The number of cycles of a walk, its other sums in the order of `_Walk`, and its goals.
-    type Sums = (u32, Twelve, Vec<f64>);
+    /// The number of cycles of a walk, and its other sums in the order of `_Walks`.
+    type Sums = (u32, Twelve);
     type Twelve = (f64, f64, f64, f64, f64, f64, f64, f64, f64, f64, f64, f64);
 
     #[pymethods]
@@ -227,6 +250,7 @@ mod _core {
 
         /// Walks stretches of the path: begin, stop, phase and most cycles of each. `change` is
         /// what is added to the live heap, and factors on it and on what is allocated in marking.
+        /// Returns the sums of each, and the median of all goals.
         #[allow(clippy::needless_pass_by_value)]
         fn walk(
             &self,
@@ -235,13 +259,14 @@ mod _core {
             costs: Costs,
             change: (f64, f64, f64),
             stretches: Vec<(f64, f64, f64, u32)>,
-        ) -> Vec<Sums> {
+        ) -> (Vec<Sums>, f64) {
             let change = Change {
                 offset: change.0,
                 live_times: change.1,
                 in_mark_times: change.2,
             };
             py.detach(|| {
+                let mut goals = Vec::new();
                 let walk = |(begin, stop, phase, most)| {
                     let stretch = Stretch {
                         begin,
@@ -249,12 +274,20 @@ mod _core {
                         phase,
                         most,
                     };
-                    sums(
-                        self.path
-                            .walk(&self.constants, &rules, &costs, change, stretch),
-                    )
+                    let mut walk = self
+                        .path
+                        .walk(&self.constants, &rules, &costs, change, stretch);
+                    goals.append(&mut walk.goals);
+                    sums(&walk)
                 };
-                stretches.into_iter().map(walk).collect()
+                let found = stretches.into_iter().map(walk).collect();
+                let middle = goals.len() / 2;
+                let median = if goals.is_empty() {
+                    f64::NAN
+                } else {
+                    *goals.select_nth_unstable_by(middle, f64::total_cmp).1
+                };
+                (found, median)
             })
         }
     }
@@ -268,7 +301,7 @@ mod _core {
             .collect()
     }
 
-    fn sums(walk: Walk) -> Sums {
+    fn sums(walk: &Walk) -> Sums {
         let others = (
             walk.mib,
             walk.work,
@@ -283,7 +316,7 @@ mod _core {
             walk.seconds,
             walk.no_room_s,
         );
-        (walk.cycles, others, walk.goals)
+        (walk.cycles, others)
     }
 
     fn records_of(records: Columns, columns: &[(String, DataType)]) -> PyResult<Table> {

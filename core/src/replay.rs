@@ -65,7 +65,7 @@ pub struct Path {
     in_mark: Vec<f64>,
 }
 
-/// The sums over the cycles of one walk: `_Walk` in Python.
+/// The sums over the cycles of one walk: an entry of `_Walks` in Python.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Walk {
     pub cycles: u32,

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import CONSTANTS, Setting
-from gctrace_analyzer.analysis.goals.levels import contradict_gogc, miss, near_miss
+from gctrace_analyzer.analysis.goals.levels import (
+    contradict_gogc,
+    explains_goals,
+    miss,
+    near_miss,
+)
 from gctrace_analyzer.analysis.goals.setters import FIT_MIN_LIVE_MIB
 from gctrace_analyzer.analysis.neighbours import before, the_process
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.rows import not_null
+from gctrace_analyzer.ingest.rows import constant
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.load import Load
@@ -54,14 +60,44 @@ def show_no_gogc(metrics: pl.DataFrame) -> bool:
     if not metrics["stacks_mib"].count():
         # There was no memory limit before Go 1.19.
         return False
-    live = before("heap_live_mib", the_process)
-    used = (live >= FIT_MIN_LIVE_MIB) & ~pl.col("forced")
-    cycles = metrics.select(
-        "heap_goal_mib", _live=live, _any_gogc=pl.when(used).then(pl.col("effective_gogc"))
+    test = _test()
+    # In sequence: for a short log, threads take longer than any of the expressions.
+    live = metrics[["gc_num", "heap_live_mib"]].select_seq(test.live).to_series()
+    gogc = metrics["effective_gogc"]
+    used = (live >= FIT_MIN_LIVE_MIB) & ~metrics["forced"] & gogc.is_not_null()
+    columns = {"heap_goal_mib": metrics["heap_goal_mib"], "_live": live, "_any_gogc": gogc}
+    cycles = pl.DataFrame({name: column.filter(used) for name, column in columns.items()})
+    if cycles.is_empty():
+        return False
+    median = pl.Series("_any_median", [cycles["_any_gogc"].median()])
+    missed = cycles.hstack([constant(median, len(cycles))]).with_columns_seq(_miss=test.miss)
+    # What one GOGC explains does not contradict it, and this is quicker to see.
+    if missed.select_seq(test.explained).item():
+        return False
+    near = missed.with_columns_seq(_near_miss=test.near_miss)
+    return bool(near.select_seq(test.contradicted).item())
+
+
+class _Test(NamedTuple):
+    """The expressions of `show_no_gogc`."""
+
+    live: pl.Expr
+    miss: pl.Expr
+    near_miss: pl.Expr
+    explained: pl.Expr
+    contradicted: pl.Expr
+
+
+@cache
+def _test() -> _Test:
+    """Returns the expressions, which for a short log take longer to make than to evaluate."""
+    return _Test(
+        before("heap_live_mib", the_process),
+        miss(),
+        near_miss(),
+        explains_goals(pl.col("_any_median").first(), near_miss()),
+        contradict_gogc(),
     )
-    compared = cycles.with_columns(_any_median=not_null(pl.col("_any_gogc")).median())
-    missed = compared.with_columns(_miss=miss()).with_columns(_near_miss=near_miss())
-    return bool(missed.select(contradict_gogc()).item())
 
 
 def can_set_goal(load: Load, limit: float) -> bool:

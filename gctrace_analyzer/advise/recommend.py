@@ -383,9 +383,11 @@ def _gains(baseline: Baseline, whole: Outcome, present: Row | None) -> Row:
             whole.others,
         )  # fmt: skip
 
-    low, middle, high = of("gc_cpu_with_idle_share").saved(present["gc_cpu_with_idle_share"])
+    gains = {quantity: of(quantity) for quantity in dict.fromkeys(QUANTITY.values())}
+    cpu = "gc_cpu_with_idle_share"
+    low, middle, high = gains[cpu].saved(present[cpu])
     return {
-        "gains": {quantity: of(quantity) for quantity in QUANTITY.values()},
+        "gains": gains,
         "gain_gc_cpu_share": middle,
         "gain_gc_cpu_share_low": low,
         "gain_gc_cpu_share_high": high,

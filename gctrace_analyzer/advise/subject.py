@@ -6,6 +6,8 @@ for another process than the one with the problem would contradict the verdict.
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -17,6 +19,8 @@ from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    import polars as pl
 
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.rules.finding import Finding
@@ -135,17 +139,20 @@ def changing_load(own: pl.DataFrame) -> Iterator[str]:
     Args:
         own: the cycles of the process, with `alloc_mib`.
     """
-    steady = since(own, DEFAULT.warm_up_s)
+    steady = since(own[["start_s", "alloc_mib"]], DEFAULT.warm_up_s)
     if len(steady) < _FEWEST:
         return
-    start = pl.col("start_s")
-    span = start.max() - start.min()
-    part = ((start - start.min()) / span * _PARTS).floor().clip(upper_bound=_PARTS - 1)
-    sums = steady.group_by(part.alias("part")).agg(pl.col("alloc_mib").sum())
-    seconds = float(steady.select(span).item()) / _PARTS
-    if len(sums) < _PARTS or not seconds:
+    start, alloc = steady["start_s"], steady["alloc_mib"]
+    first = float(start.min())  # type: ignore[arg-type]  # a numeric column
+    seconds = (float(start.max()) - first) / _PARTS  # type: ignore[arg-type]
+    if not seconds:
         return
-    rates = sorted(float(each) / seconds for each in sums["alloc_mib"])
+    part = (start - first) / seconds
+    ends = pairwise((*range(_PARTS), math.inf))
+    rates = sorted(
+        float(alloc.filter((part >= begin) & (part < end)).sum()) / seconds
+        for begin, end in ends
+    )
     low, high = rates[0], rates[-1]
     if low > 0 and high > _OTHER_RATE * low:
         yield (

@@ -14,7 +14,7 @@ import polars as pl
 from gctrace_analyzer import schema, units
 from gctrace_analyzer.advise import horizon
 from gctrace_analyzer.advise.baseline import FEW_CYCLES
-from gctrace_analyzer.advise.prediction.intervals import QUANTITIES, interval
+from gctrace_analyzer.advise.prediction.intervals import QUANTITIES, interval, terms_of
 from gctrace_analyzer.advise.prediction.model import SOMETIMES, Prediction, Setting
 
 if TYPE_CHECKING:
@@ -165,10 +165,13 @@ def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcom
         "goal_set_by": center.set_by,
         "true_live_heap_mib": center.true_live,
     }
+    terms = terms_of(baseline.load, center)
     for name in QUANTITIES:
         if found["refused"] and name not in ("heap_peak_mib", "live_heap_mib"):
             continue
-        low, middle, high = interval(name, baseline.load, center, others, baseline.factors)
+        low, middle, high = interval(
+            name, baseline.load, center, others, baseline.factors, terms
+        )
         found |= {name: middle, f"{name}_low": low, f"{name}_high": high}
     if not horizon_s:
         _keep_possible(found, baseline, setting)

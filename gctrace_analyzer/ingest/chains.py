@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from gctrace_analyzer import core
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
 from gctrace_analyzer.ingest.rows import constant
 
@@ -42,6 +43,9 @@ def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
         return only_process(frames)
     chains = _sequential(_ends_of_runs(frames, links))
     if chains is None:
+        compiled = core.compiled()
+        if compiled is not None:
+            return _concurrent_by_core(compiled, frames)
         return [pl.Series(numbers, dtype=pl.Int64) for numbers in _concurrent(frames)]
     process = pl.Series(chains, dtype=pl.Int64)
     found, before = [], -1
@@ -304,6 +308,18 @@ def _sequential(runs: Iterable[tuple[_Cycle, _Cycle]]) -> list[int] | None:
         chains[-1].last = last
         process.append(chains[-1].process)
     return process
+
+
+def _concurrent_by_core(compiled: core.Core, frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
+    """Returns what `_concurrent` does, in a twentieth of the time."""
+    facts = pl.concat([_facts(frame) for frame in frames])
+    columns = (core.packed(each.cast(pl.Float64).fill_null(math.nan)) for each in facts)
+    found = compiled.concurrent_processes(
+        b"".join(columns), slack_s=CLOCK_SLACK_S, open=OPEN_CHAINS, lookahead=LOOKAHEAD
+    )
+    process = pl.DataFrame(found)["process"]
+    ends = list(accumulate(map(len, frames), initial=0))
+    return [process[begin:end] for begin, end in pairwise(ends)]
 
 
 def _concurrent(frames: Sequence[pl.DataFrame]) -> Iterator[list[int]]:

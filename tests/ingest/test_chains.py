@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import random
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 import pytest
 
+from gctrace_analyzer import core
 from gctrace_analyzer.ingest import chains
 from gctrace_analyzer.testing import read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True, params=["compiled", "pure Python"])
+def implementation(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Runs each test with and without the compiled core."""
+    with core.pure_python() if request.param == "pure Python" else nullcontext():
+        yield
 
 
 def cycle(
@@ -177,3 +190,36 @@ def test_a_number_is_left_to_the_process_whose_next_one_follows_soon(
     found = processes(*lines)
     assert found[:3] == [0, 1, 0]
     assert (found[3] != 0) is own
+
+
+def lines_of_one_program(rng: random.Random) -> list[str]:
+    """Returns cycles of a program, with lost lines, restarts, and sizes of any kind."""
+    num, start_s, live = rng.randint(1, 3), rng.random(), rng.choice([0, 4, 100, 1000])
+    procs, found = rng.choice([2, 8]), []
+    for _ in range(rng.randint(1, 40)):
+        length_ms = rng.choice([1.0, 12.5, 100.0])
+        found.append(
+            cycle(
+                num, start_s, live=live, grown=rng.choice([0, 7, 100]), procs=procs,
+                stacks=rng.choice([0, 0, 5]), pct=rng.choice([0, 1, 9]), length_ms=length_ms,
+                begin=max(live + rng.randint(-3, 9), 0), cpu_ms=round(9 * rng.random(), 2),
+            )
+        )  # fmt: skip
+        num += rng.choice([1] * 12 + [2, 3])
+        start_s += length_ms / 1000 + rng.choice([0.0005, 0.1]) * rng.random()
+        live = max(live + rng.randint(-2, 3), 0)
+        if rng.random() < 0.05:
+            num, start_s, procs = 1, 0.0, rng.choice([2, 8])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_core_finds_the_processes_that_python_finds(seed: int) -> None:
+    rng = random.Random(seed)
+    programs = [lines_of_one_program(rng) for _ in range(rng.choice([2, 3, 5, 80]))]
+    lines = []
+    while programs := [each for each in programs if each]:
+        lines.append(rng.choice(programs).pop(0))
+    found = processes(*lines)
+    with core.pure_python():
+        assert processes(*lines) == found

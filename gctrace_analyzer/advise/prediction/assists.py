@@ -9,6 +9,7 @@ without this, the heap peak under GOGC=400 was predicted to be half of what it w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.load import Load, passed
@@ -23,20 +24,20 @@ FREE_RATE = 0.8
 to the program: 0.65 to 1.0 measured on eight programs whose assists ended with a higher GOGC."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, so that properties are calculated once
 class Assists:
     """What mark assists did to the program of a load."""
 
     load: Load
 
-    @property
+    @cached_property
     def hold_back(self) -> float:
         """1 if assists hold the allocation back to end at the goal, 0 if they do not."""
         load = self.load
         share = load.assist_ms / load.work_ms
         return passed(load.room_used, FULL_ROOM) * passed(share, MUCH_ASSIST)
 
-    @property
+    @cached_property
     def free_in_mark_times(self) -> float:
         """How many times as much would be allocated during marking if nothing held it back."""
         hold_back = self.hold_back

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ WIDTHS = {
 }  # fmt: skip
 """The standard deviation of the logarithm of the error of each quantity."""
 
+_SQUARES = {name: tuple(each**2 for each in width) for name, width in WIDTHS.items()}
+
 FACTORS: dict[str, float] = {
     "gc_per_s": 0.85,
     "gc_cpu_share": 1.25,
@@ -94,6 +97,7 @@ def interval(
     center: Prediction,
     others: Sequence[Prediction],
     factors: Mapping[str, float] = FACTORS,
+    terms: Width | None = None,
 ) -> tuple[float, float, float]:
     """Returns the lower end, the value and the upper end of a predicted quantity.
 
@@ -103,52 +107,63 @@ def interval(
         center: the prediction.
         others: predictions under other plausible assumptions; the interval covers them.
         factors: factor on the standard deviation, by quantity.
+        terms: what `terms_of` returns, if it is known.
     """
     value = value_of(quantity, center)
-    by = factors[quantity] * deviation(quantity, load, center)
+    by = factors[quantity] * deviation(quantity, load, center, terms)
     below, above = apart(quantity, center, others)
-    low, high = (min(math.hypot(by, each), _MOST) for each in (below, above))
+    low, high = min(math.hypot(by, below), _MOST), min(math.hypot(by, above), _MOST)
     truncation = _TRUNCATION_MIB if quantity.endswith("_mib") else 0.0
     most = 1.0 if quantity in _SHARES else math.inf
-    ends = (value * math.exp(-low) - truncation, value, value * math.exp(high) + truncation)
-    low, value, high = (min(max(each, 0.0), most) for each in ends)
-    return low, value, high
+    low, high = value * math.exp(-low) - truncation, value * math.exp(high) + truncation
+    return min(max(low, 0.0), most), min(value, most), min(max(high, 0.0), most)
 
 
 def apart(
     quantity: str, center: Prediction, others: Sequence[Prediction]
 ) -> tuple[float, float]:
     """Returns how far the other predictions lie below and above, as logarithms of the ratio."""
+    if not others:
+        return 0.0, 0.0
     value = value_of(quantity, center)
     ratios = [0.0, *(math.log(value_of(quantity, other) / value) for other in others)]
     return min(ratios), max(ratios)
 
 
-def deviation(quantity: str, load: Load, center: Prediction) -> float:
+def deviation(
+    quantity: str, load: Load, center: Prediction, terms: Width | None = None
+) -> float:
     """Returns the standard deviation of the logarithm of the error, without `apart`."""
-    width = WIDTHS[quantity]
-    target_cycles = max(center.gc_per_s * load.span_s, 1.5)
-    distance = abs(math.log(center.gap / load.gap_mib))
-    spread = center.peak_spread if quantity == "heap_peak_mib" else center.gap_spread
-    found = math.sqrt(
-        width.always**2
-        + (width.distance * distance) ** 2
-        + width.cycles**2 / load.cycles
-        + width.target**2 / target_cycles
-        + (width.work * load.work_variation) ** 2 * (1 / load.cycles + 1 / target_cycles)
-        + (width.ends * load.period_variation) ** 2
-        * (1 / load.cycles**2 + 1 / target_cycles**2)
-        + (width.bound * load.cpu_bound) ** 2
-        + (width.variation * load.variation) ** 2
-        + (width.phases * spread) ** 2
-        + (width.rounding / load.gap_mib) ** 2
-        + (width.rounding / center.gap) ** 2
-        + (width.contended * load.is_contended) ** 2
-        + (0.0 if load.new_pacer else width.old_pacer * load.cpu_bound) ** 2
-    )
+    terms = terms or terms_of(load, center)
+    if quantity == "heap_peak_mib":
+        terms = terms._replace(phases=center.peak_spread**2)
+    found = math.sqrt(sum(map(mul, _SQUARES[quantity], terms)))
     # Heap sizes stay bounded even then.
     thrashes = center.thrash != "no" and not quantity.endswith("_mib")
     return found + (_THRASHING if thrashes else 0.0)
+
+
+def terms_of(load: Load, center: Prediction) -> Width:
+    """Returns the squares of what the coefficients are multiplied by.
+
+    They are the same for every quantity, except the phases of the heap peak.
+    """
+    target_cycles = max(center.gc_per_s * load.span_s, 1.5)
+    bound = load.cpu_bound**2
+    return Width(
+        always=1.0,
+        distance=math.log(center.gap / load.gap_mib) ** 2,
+        cycles=1 / load.cycles,
+        target=1 / target_cycles,
+        work=load.work_variation**2 * (1 / load.cycles + 1 / target_cycles),
+        ends=load.period_variation**2 * (1 / load.cycles**2 + 1 / target_cycles**2),
+        bound=bound,
+        variation=load.variation**2,
+        phases=center.gap_spread**2,
+        rounding=1 / load.gap_mib**2 + 1 / center.gap**2,
+        contended=float(load.is_contended),
+        old_pacer=0.0 if load.new_pacer else bound,
+    )
 
 
 def value_of(quantity: str, prediction: Prediction) -> float:

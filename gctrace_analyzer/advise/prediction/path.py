@@ -105,6 +105,21 @@ def mean_of(values: pl.Series) -> float:
     return float(values.mean() or 0.0)  # type: ignore[arg-type]  # a numeric column
 
 
+def at_least(values: pl.Series, least: float) -> pl.Series:
+    """Returns the values, raised to the least one; without a query if none is below it."""
+    return values.clip(lower_bound=least) if (values < least).any() else values
+
+
+def at_most(values: pl.Series, most: float) -> pl.Series:
+    """Returns the values, lowered to the highest one; without a query if none is above it."""
+    return values.clip(upper_bound=most) if (values > most).any() else values
+
+
+def or_zero(values: pl.Series) -> pl.Series:
+    """Returns the values with 0 in place of nulls; without a query if there are none."""
+    return values.fill_null(0) if values.null_count() else values
+
+
 def _walker(columns: pl.DataFrame) -> Walker | None:
     compiled = core.compiled()
     if compiled is None:
@@ -122,19 +137,16 @@ def _walker(columns: pl.DataFrame) -> Walker | None:
 
 def path_of(steady: pl.DataFrame) -> Path:
     """Returns the path of the steady cycles of one process, in order (at least two)."""
-    grown = (pl.col("heap_end_mib") - pl.col("heap_start_mib")).cast(pl.Float64).clip(0)
-    sizes = steady.select(
-        num="gc_num",
-        live=(pl.col("heap_live_mib") + HALF - grown).clip(LEAST_LIVE_MIB),
-        in_mark=grown,
-        start=pl.col("heap_start_mib") + HALF,
-    )
-    gaps = sizes.select(
-        cycles=pl.col("num").shift(-1) - pl.col("num"),
-        mib=(pl.col("start").shift(-1) - pl.col("live")).clip(LEAST_GAP_MIB),
-    ).head(-1)
+    start, end, live = (steady[f"heap_{name}_mib"] for name in ("start", "end", "live"))
+    grown = at_least((end - start).cast(pl.Float64), 0)
+    true_live = at_least(live + HALF - grown, LEAST_LIVE_MIB)
+    numbers = steady["gc_num"]
+    cycles = numbers[1:] - numbers[:-1]
+    mib = at_least(start[1:] + HALF - true_live[:-1], LEAST_GAP_MIB)
     # A cycle that is missing, or left out because it was forced, counts as a usual one.
-    usual = gaps.filter(pl.col("cycles") == 1)["mib"].mean() or gaps["mib"].mean()
-    mib = pl.when(pl.col("cycles") == 1).then("mib").otherwise(pl.col("cycles") * usual)
-    at = pl.concat([pl.Series([0.0]), gaps.select(mib.cum_sum()).to_series()])
-    return Path.of(sizes.select(at.alias("at"), "live", "in_mark"))
+    is_next = cycles == 1
+    if not is_next.all():
+        usual = mib.filter(is_next).mean() or mib.mean()
+        mib = mib.zip_with(is_next, cycles * usual)
+    at = pl.Series([0.0]).append(mib.cum_sum()).rechunk()
+    return Path.of(pl.DataFrame({"at": at, "live": true_live, "in_mark": grown}))

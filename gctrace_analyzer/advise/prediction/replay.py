@@ -11,15 +11,19 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
-from operator import attrgetter, mul, truediv
+from itertools import chain
+from operator import mul, truediv
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.path import NO_ROOM
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gctrace_analyzer.advise.prediction.path import Path
+    from gctrace_analyzer.core import Sums
 
 PHASES = 8
 """How often a short path is walked, each time with a different first trigger."""
@@ -121,40 +125,32 @@ class Replay:
     peak_spread: float
 
 
-class Stretch(NamedTuple):
-    """What is walked at once.
+Stretch: TypeAlias = tuple[float, float, float, int]
+"""What is walked at once: the point of the path where it begins, the point after which no further
+cycle is walked, how much earlier than usual the first cycle starts, relative, and the most cycles
+that are walked."""
 
-    Attributes:
-        begin: the point of the path where it begins.
-        stop: the point after which no further cycle is walked.
-        phase: how much earlier than usual the first cycle starts, relative.
-        most: the most cycles that are walked.
-    """
-
-    begin: float
-    stop: float = math.inf
-    phase: float = 0.0
-    most: int = 4 * STEPS
+_MOST = 4 * STEPS
+"""Far more cycles than are walked in all."""
 
 
-@dataclass(slots=True)
-class _Walk:
-    """The sums over the cycles of one walk."""
+class _Walks(NamedTuple):
+    """The sums over the cycles of each walk, one entry per walk, and the median of all goals."""
 
-    cycles: int
-    mib: float
-    work: float
-    peak: float
-    marked: float
-    marked_max: float
-    in_mark: float
-    trigger: float
-    room: float
-    by_limit: float
-    no_room: float
-    seconds: float
-    no_room_s: float
-    goals: list[float]
+    cycles: tuple[int, ...]
+    mib: tuple[float, ...]
+    work: tuple[float, ...]
+    peak: tuple[float, ...]
+    marked: tuple[float, ...]
+    marked_max: tuple[float, ...]
+    in_mark: tuple[float, ...]
+    trigger: tuple[float, ...]
+    room: tuple[float, ...]
+    by_limit: tuple[float, ...]
+    no_room: tuple[float, ...]
+    seconds: tuple[float, ...]
+    no_room_s: tuple[float, ...]
+    goal: float
 
 
 def replay(
@@ -180,20 +176,19 @@ def replay(
     usual = _usual_gap(path, rules, costs, times)
     walks, is_whole = _walks(path, rules, costs, times, usual, steps)
     if is_whole:
-        return _figures(walks, [walk.peak for walk in walks], 0.0, 1.0)
+        return _figures(walks, walks.peak, 0.0, 1.0)
     begins = [max(at - 1.5 * usual, 0.0) for at in path.largest]
     stretches = [
-        Stretch(begin, phase=number / BLOCK_PHASES, most=3)
+        (begin, math.inf, number / BLOCK_PHASES, 3)
         for begin in begins
         for number in range(BLOCK_PHASES)
     ]
     tops = _walked(path, rules, costs, times, stretches)
     peaks = [
-        max(walk.peak for walk in (*tops[number::BLOCK_PHASES], *walks[number::BLOCK_PHASES]))
+        max(*tops.peak[number::BLOCK_PHASES], *walks.peak[number::BLOCK_PHASES])
         for number in range(BLOCK_PHASES)
     ]
-    largest = max(walk.marked_max for walk in tops)
-    return _figures(walks, peaks, largest, 1 / math.sqrt(len(walks)))
+    return _figures(walks, peaks, max(tops.marked_max), 1 / math.sqrt(len(walks.cycles)))
 
 
 def gap_and_work(
@@ -213,7 +208,8 @@ def gap_and_work(
     usual = _usual_gap(path, rules, costs, times)
     walks, _ = _walks(path, rules, costs, times, usual, steps)
     rates = _rates(walks)
-    return len(walks) / sum(rates), _mean(walks, rates, "work")
+    total = sum(rates)
+    return len(rates) / total, _mean(walks.work, walks, rates, total)
 
 
 def _walks(
@@ -223,7 +219,7 @@ def _walks(
     times: tuple[float, float],
     usual: float,
     steps: int,
-) -> tuple[list[_Walk], bool]:
+) -> tuple[_Walks, bool]:
     """Returns the walks that give the means, and whether each is of the whole path.
 
     A short path is walked as a whole, once per phase; of a longer one, blocks are walked.
@@ -231,41 +227,41 @@ def _walks(
     expected = max(path.length_mib / usual, 1.0)
     if expected * 2 <= steps:
         phases = int(min(PHASES, max(2, steps // expected)))
-        stretches = [Stretch(0.0, phase=number / phases) for number in range(phases)]
-        return _walked(path, rules, costs, times, stretches), True
+        whole = [(0.0, math.inf, number / phases, _MOST) for number in range(phases)]
+        return _walked(path, rules, costs, times, whole), True
     blocks = max(steps // BLOCK, BLOCK_PHASES)
     # In all, the blocks cover about as many cycles as there are steps.
     length = path.length_mib / blocks * min(steps / expected, 1.0)
     begins = [path.length_mib * number / blocks for number in range(blocks)]
     stretches = [
-        Stretch(begin, begin + length, number % BLOCK_PHASES / BLOCK_PHASES)
+        (begin, begin + length, number % BLOCK_PHASES / BLOCK_PHASES, _MOST)
         for number, begin in enumerate(begins)
     ]
     return _walked(path, rules, costs, times, stretches), False
 
 
-def _figures(walks: list[_Walk], peaks: list[float], largest: float, spread: float) -> Replay:
+def _figures(walks: _Walks, peaks: Sequence[float], largest: float, spread: float) -> Replay:
     rates = _rates(walks)
-    goals = sorted(goal for walk in walks for goal in walk.goals)
+    total = sum(rates)
     logs = [math.log(max(peak, 0.5)) for peak in peaks]
 
-    def mean(name: str) -> float:
-        return _mean(walks, rates, name)
+    def mean(sums: Sequence[float]) -> float:
+        return _mean(sums, walks, rates, total)
 
     return Replay(
-        gap=len(walks) / sum(rates),
-        work=mean("work"),
+        gap=len(rates) / total,
+        work=mean(walks.work),
         peak=math.exp(fmean(logs)),
-        goal=goals[len(goals) // 2],
-        marked=mean("marked"),
-        marked_max=max(largest, *(walk.marked_max for walk in walks)),
-        in_mark=mean("in_mark"),
-        trigger=mean("trigger"),
-        room=mean("room"),
-        by_limit=mean("by_limit"),
-        no_room=mean("no_room"),
-        no_room_time=mean("no_room_s") / max(mean("seconds"), 1e-9),
-        gap_spread=_spread([math.log(rate) for rate in rates]) * spread,
+        goal=walks.goal,
+        marked=mean(walks.marked),
+        marked_max=max(largest, *walks.marked_max),
+        in_mark=mean(walks.in_mark),
+        trigger=mean(walks.trigger),
+        room=mean(walks.room),
+        by_limit=mean(walks.by_limit),
+        no_room=mean(walks.no_room),
+        no_room_time=mean(walks.no_room_s) / max(mean(walks.seconds), 1e-9),
+        gap_spread=_spread(list(map(math.log, rates))) * spread,
         peak_spread=_spread(logs),
     )
 
@@ -276,21 +272,20 @@ def _spread(logs: list[float]) -> float:
     return math.sqrt(fmean([(each - mean) ** 2 for each in logs]))
 
 
-_CYCLES = attrgetter("cycles")
-
-
-def _rates(walks: list[_Walk]) -> list[float]:
+def _rates(walks: _Walks) -> list[float]:
     """Returns the cycles per MiB of each walk.
 
     Walks begin at equal distances, so each counts alike in cycles per MiB.
     """
-    return [walk.cycles / max(walk.mib, 1e-9) for walk in walks]
+    return [
+        cycles / (mib if mib > 1e-9 else 1e-9)
+        for cycles, mib in zip(walks.cycles, walks.mib, strict=True)
+    ]
 
 
-def _mean(walks: list[_Walk], rates: list[float], name: str) -> float:
+def _mean(sums: Sequence[float], walks: _Walks, rates: list[float], total: float) -> float:
     """Returns the mean over all cycles of what the walks have summed."""
-    cycles, values = map(_CYCLES, walks), map(attrgetter(name), walks)
-    return float(sum(map(truediv, map(mul, rates, values), cycles))) / sum(rates)
+    return float(sum(map(truediv, map(mul, rates, sums), walks.cycles))) / total
 
 
 def first_times(path: Path, rules: Rules, free_times: float) -> float:
@@ -331,16 +326,20 @@ def _walked(
     costs: Costs,
     times: tuple[float, float],
     stretches: list[Stretch],
-) -> list[_Walk]:
+) -> _Walks:
     """Walks stretches of the path, in the compiled core if it is there."""
     if path.walker is None:
         assert path.lists is not None
         lists, offset = path.lists, path.offset
-        return [_walk(lists, offset, rules, costs, times, stretch) for stretch in stretches]
-    in_mark_times, live_times = times
-    change = (path.offset, live_times, in_mark_times)
-    found = path.walker.walk(rules, costs, change, stretches)
-    return [_Walk(cycles, *sums, goals) for cycles, sums, goals in found]
+        walks = [_walk(lists, offset, rules, costs, times, stretch) for stretch in stretches]
+        goals = sorted(chain.from_iterable(goals for _, _, goals in walks))
+        found, goal = [(cycles, sums) for cycles, sums, _ in walks], goals[len(goals) // 2]
+    else:
+        in_mark_times, live_times = times
+        change = (path.offset, live_times, in_mark_times)
+        found, goal = path.walker.walk(rules, costs, change, stretches)
+    cycles, sums = zip(*found, strict=True)
+    return _Walks._make((cycles, *zip(*sums, strict=True), goal))
 
 
 def _walk(  # noqa: C901  one loop without calls, because it is the innermost one
@@ -350,10 +349,11 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
     costs: Costs,
     times: tuple[float, float],
     stretch: Stretch,
-) -> _Walk:
+) -> tuple[int, Sums, list[float]]:
     """Walks a stretch of a path, which ends with the path at the latest.
 
-    At least one cycle is walked whole, even beyond the stretch.
+    At least one cycle is walked whole, even beyond the stretch. Returns how many were walked, the
+    sums over them in the order of `_Walks`, and their goals.
 
     This is the innermost loop of every prediction: it uses local names and hardly any functions.
     The compiled core does the same, in the same order (`core/src/replay.rs`).
@@ -462,14 +462,14 @@ def _walk(  # noqa: C901  one loop without calls, because it is the innermost on
         if cycles >= most or v >= end or (v >= stop and cycles > 0):
             break
     if cycles:
-        return _Walk(
-            cycles, previous - first, work, peak, marked_sum, most_marked, in_mark_sum,
-            trigger_sum, room_sum, by_limit, no_room, seconds, no_room_s, goals,
-        )  # fmt: skip
+        return cycles, (
+            previous - first, work, peak, marked_sum, most_marked, in_mark_sum, trigger_sum,
+            room_sum, by_limit, no_room, seconds, no_room_s,
+        ), goals  # fmt: skip
     # A path that is shorter than a cycle shows at most one: its length is the least gap.
     marks, after, inside, start, goal, period, limited = alone
     tight = limited and goal - marked_0 <= NO_ROOM * (marked_0 + roots)
-    return _Walk(
-        1, max(end - begin, off), max(marks, 0.5), peak, after, after, inside, start,
-        max(goal - start, 0.5), float(limited), float(tight), period, period * tight, [goal],
-    )  # fmt: skip
+    return 1, (
+        max(end - begin, off), max(marks, 0.5), peak, after, after, inside, start,
+        max(goal - start, 0.5), float(limited), float(tight), period, period * tight,
+    ), [goal]  # fmt: skip

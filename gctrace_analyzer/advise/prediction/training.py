@@ -21,7 +21,9 @@ def longest_calm_part(
         episodes: the episodes of the run (`schema.EPISODES`).
     """
     process = cycles["process"][0] if len(cycles) else None
-    thrash = episodes.filter(kind="limit-thrash", process=process)
+    # Most logs have none, which is known without a query.
+    of_limit = episodes["kind"] == "limit-thrash"
+    thrash = episodes.filter(of_limit, process=process) if of_limit.any() else episodes.clear()
     if thrash.is_empty():
         return cycles, False
     spans = thrash.select("start_s", "end_s").rows()
