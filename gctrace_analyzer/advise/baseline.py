@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -36,6 +36,7 @@ from gctrace_analyzer.analysis.goals.levels import last_level
 from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import of_process, since, unforced, without
 from gctrace_analyzer.units import duration_text
 
@@ -73,7 +74,7 @@ FEW_CYCLES = 12
 _MIB = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Baseline:
     """What predictions start from.
 

@@ -8,11 +8,11 @@ quarter above the live heap. Part of the container is left to memory that Go doe
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ STEP = "{step}"
 NEAR_LIMIT = "near the limit, GC cycles become frequent"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """A setting to consider, and why."""
 
@@ -47,7 +47,7 @@ class Candidate:
     rule: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """Settings to try if a condition holds; `why` may use figures of the baseline.
 

@@ -23,6 +23,7 @@ from gctrace_analyzer.analysis.metrics.compare import measured as measured_by_me
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.units import digits, duration_text, size_text
 
@@ -214,7 +215,7 @@ def _figures_of(cycles: pl.DataFrame, cpu_limit: float | None) -> dict[str, floa
     return figures(summary, on_real_cpus(correct_durations(cycles), cpu_limit))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """One metric before and after.
 

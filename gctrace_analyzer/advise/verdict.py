@@ -7,7 +7,7 @@ which knows the setting.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.advise.baseline import ROOMY_LIMIT, SAFE_LIMIT, more_limit_mib
@@ -22,6 +22,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.pauses import FOR_P99
 from gctrace_analyzer.analysis.trend import changes_at
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, cores_text, digits, duration_text, size_text
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ _PAUSES = 2
 """Pauses of a cycle: sweep termination and mark termination."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """The first lines of a report.
 

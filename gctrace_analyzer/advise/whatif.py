@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -16,6 +15,7 @@ from gctrace_analyzer.advise import horizon
 from gctrace_analyzer.advise.baseline import FEW_CYCLES
 from gctrace_analyzer.advise.prediction.intervals import QUANTITIES, interval, terms_of
 from gctrace_analyzer.advise.prediction.model import SOMETIMES, Prediction, Setting
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.baseline import Baseline
@@ -97,7 +97,7 @@ def row(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> Row:
     return outcome(baseline, setting, horizon_s).row
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """What a setting would do.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import units
@@ -22,6 +22,7 @@ from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
 from gctrace_analyzer.analysis.windows import windows
 from gctrace_analyzer.errors import BadSettingError, nearest
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,7 +49,7 @@ _PROBLEMS = SEVERITIES[:0:-1]
 _VERDICTS = ("better", "worse")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """What conditions are checked against.
 
@@ -63,7 +64,7 @@ class Facts:
     changes: Mapping[str, Mapping[str, Any]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """A condition and whether it is met (`held`; None if unknown), with the reason.
 
@@ -80,7 +81,7 @@ class Check:
         return f"{self.text}: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FigureCondition:
     """The condition that a figure is above, below or equal to a limit in its own unit."""
 
@@ -101,7 +102,7 @@ class FigureCondition:
         return Check(self.text, held, f"{self.figure} is {value:.6g}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangeCondition:
     """The condition that the change from before to after exceeds a limit.
 
@@ -147,7 +148,7 @@ class ChangeCondition:
         return math.copysign(math.inf, delta) if delta else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FindingCondition:
     """The condition that there is a finding of a severity (or a worse one), id or name."""
 
@@ -175,7 +176,7 @@ class FindingCondition:
         return Check(self.text, held=True, reason=f"{', '.join(names)}: {matching[0].evidence}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VerdictCondition:
     """The condition that a figure has a verdict; any figure if `figure` is None."""
 
@@ -320,7 +321,7 @@ WINDOW_S = 10.0
 """GC CPU is compared in windows of this length."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServiceLevel:
     """A promise and how far it was kept.
 

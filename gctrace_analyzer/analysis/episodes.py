@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -14,6 +13,7 @@ from gctrace_analyzer.analysis.cycles import gc_cpu, wall_ms
 from gctrace_analyzer.analysis.neighbours import before, the_process, within_process
 from gctrace_analyzer.analysis.segments import idle_gap, may_idle
 from gctrace_analyzer.analysis.thresholds import Thresholds
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES
 from gctrace_analyzer.ingest.rows import by_process, complete, is_one_process, not_null
 from gctrace_analyzer.units import duration_text
@@ -123,7 +123,7 @@ _NEARLY_ALL = 0.95
 """Share of an episode's time. A state that lasts longer needs no mention of its interruptions."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """The cycles of an episode, and the share of its time in which its state lasted.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import polars as pl
 
 from gctrace_analyzer import units
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.processes import longest_process
 from gctrace_analyzer.ingest.rows import complete, of_process
@@ -34,7 +35,7 @@ MEMORY_LIMITS = {"memory_limit_mib": "GOMEMLIMIT", "container_limit_mib": "conta
 """The settings that limit the heap, and their names in a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Known:
     """A setting's value and its source."""
 
@@ -42,7 +43,7 @@ class Known:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """The settings, None where unknown: GOGC in percent (or `off`), limits in MiB, CPUs.
 
@@ -108,7 +109,7 @@ def _container(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str, A
     return max(rows, key=rank, default=None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemoryLimit:
     """A known memory limit, its name, and how far the live heap is below it."""
 

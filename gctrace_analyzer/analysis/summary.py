@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from gctrace_analyzer.analysis.neighbours import within_process
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import not_null, since
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.neighbours import Within
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """What the garbage collector did, in numbers; None where the log has no such figure.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from gctrace_analyzer import units
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +17,7 @@ QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
 """What a service may promise: the length of pauses, or the share of GC CPU."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Thresholds:
     """The limits that findings, episodes and caveats depend on.
 

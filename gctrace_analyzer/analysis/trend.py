@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import polars as pl
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import complete, grouped, not_null, since
 from gctrace_analyzer.units import size_text
 
@@ -38,7 +38,7 @@ _FEWEST_RECENT = 4
 """Cycles. With fewer in the last third of the time, each half would be one of them, or the same."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slope:
     """The change per second, with its 95 % interval."""
 
@@ -122,7 +122,7 @@ def _quantile(values: pl.Series, q: float) -> float:
     return float(values.quantile(min(max(q, 0.0), 1.0), "linear") or 0.0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LiveGrowth:
     """Growth of the marked live heap in MiB per hour, with its 95 % interval and time range."""
 

@@ -78,13 +78,13 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     others = [name for name in started.columns if name not in ("process", "window")]
     covered, gc_cpu, capacity = map(pl.col, ("covered_s", "gc_cpu_s", "capacity_s"))
     enough = (covered >= LEAST_COVERED * length_s) | (pl.len().over("process") == 1)
-    shown = pl.when(enough)
+    shown = pl.when("_enough")
     figures = (
         pl.concat([pieces, started], how="diagonal")
-        .lazy()
         .group_by("process", "window")
         .agg(pl.col(sums).sum(), pl.col(others).max())
         .filter(covered > 0)
+        .with_columns(_enough=enough)
         .with_columns(
             cycles=pl.col("cycles").fill_null(0).cast(pl.Int64),
             gc_per_s=shown.then(pl.col("cycles").fill_null(0) / covered),
@@ -106,7 +106,7 @@ def zero(moment: str, seconds: str) -> pl.Expr:
 
 
 def placed(
-    figures: pl.DataFrame | pl.LazyFrame, zeros: pl.DataFrame, length_s: float, origin_s: float
+    figures: pl.DataFrame, zeros: pl.DataFrame, length_s: float, origin_s: float
 ) -> pl.DataFrame:
     """Returns figures of windows in order, with the time of each (`schema.WINDOWS`).
 
@@ -118,8 +118,7 @@ def placed(
     """
     start = origin_s + pl.col("window") * length_s
     return (
-        figures.lazy()
-        .join(zeros.lazy(), on="process", how="left", nulls_equal=True)
+        figures.join(zeros, on="process", how="left", nulls_equal=True)
         .with_columns(
             start_s=start,
             end_s=start + length_s,
@@ -127,7 +126,6 @@ def placed(
         )
         .sort("process", "window")
         .select(schema.names("windows"))
-        .collect()
     )
 
 
@@ -213,13 +211,11 @@ def divided(ranges: pl.DataFrame, length_s: float) -> pl.DataFrame:
     part = (end - begin) / (pl.col("to_s") - pl.col("from_s"))
     weight = pl.when(pl.col("is_inside")).then(1.0).otherwise(part)
     return (
-        ranges.lazy()
-        .drop_nulls(["from_s", "to_s"])
+        ranges.drop_nulls(["from_s", "to_s"])
         .with_columns(window=pl.int_ranges(first, last + 1), is_inside=first == last)
         .explode("window")
         .group_by("process", "window")
         .agg((pl.col(sums) * weight).sum())
-        .collect()
     )
 
 

@@ -12,7 +12,7 @@ other recordings, within 29 and 100 %.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -32,6 +32,7 @@ from gctrace_analyzer.analysis.metrics.intervals import observed_pauses
 from gctrace_analyzer.analysis.metrics.summary import summarize
 from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ NON_HEAP_MIB = 12.0
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetricsBaseline:
     """What predictions from metrics start from.
 

@@ -7,11 +7,11 @@ The present figure is measured and the other one predicted from the same log, so
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.prediction.intervals import apart
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ _CONTENDED = 1.5
 """Factor on it if other work seems to compete for the CPUs."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gain:
     """The ratio of a present figure to the predicted one: above 1, the setting is better.
 

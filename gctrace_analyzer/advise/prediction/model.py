@@ -10,7 +10,7 @@ contains is in `Constants`, with the programs it was measured on in docs/predict
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -26,6 +26,7 @@ from gctrace_analyzer.advise.prediction.replay import (
     gap_and_work,
     replay,
 )
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.load import Load
@@ -44,7 +45,7 @@ SOMETIMES, MOSTLY = 0.1, 0.5
 Thrash = Literal["no", "risk", "certain"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """GOGC in percent (None: off), the memory limit in MiB (None: off), the ballast in MiB."""
 
@@ -53,7 +54,7 @@ class Setting:
     ballast: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Constants:
     """What neither the log nor the runtime's source contains.
 
@@ -108,7 +109,7 @@ class Constants:
 CONSTANTS = Constants()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prediction:
     """The predicted figures of a setting: shares of all CPUs × time, sizes in MiB.
 

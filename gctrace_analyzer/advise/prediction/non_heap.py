@@ -6,9 +6,10 @@ set by a memory limit shows it; otherwise a prior from real programs is used, wi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gctrace_analyzer.advise.prediction import pacer
+from gctrace_analyzer.frozen import frozen
 
 PRIOR_LOW = (-4.0, -0.03)
 PRIOR_HIGH = (5.0, 0.04)
@@ -31,7 +32,7 @@ OWN_LIMIT_HIGH = (1.5, 0.02)
 """The same for a log whose own limit shows the non-heap memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NonHeap:
     """Non-heap memory: a fixed part (MiB) and a part that grows with the goal.
 

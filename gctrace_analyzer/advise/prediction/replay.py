@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from dataclasses import dataclass
 from itertools import chain
 from operator import mul, truediv
 from statistics import fmean
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.path import NO_ROOM
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ _ANY_TIMES = 1e9
 """A factor above all others."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rules:
     """What decides goal and trigger of each cycle, in MiB.
 
@@ -64,7 +64,7 @@ class Rules:
     lowest_trigger: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Costs:
     """What a cycle costs on the way: sizes in MiB, times in seconds.
 
@@ -88,7 +88,7 @@ class Costs:
     first_times: float = _ANY_TIMES
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Replay:
     """The figures of a replay: means over its cycles, in MiB, unless stated otherwise.
 

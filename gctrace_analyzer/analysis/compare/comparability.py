@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,6 +9,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.compare.compare import OTHER_LOAD, other_load
 from gctrace_analyzer.analysis.pauses import CONTENDED_STOP_MS
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ DRIFT_SHARE = 0.15
 leaks."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """A difference between the sides, other than in their figures.
 
@@ -58,7 +58,7 @@ class Difference:
         return {"kind": self.kind, "what": self.what, "sentence": self.sentence}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Circumstances:
     """The settings of a side, None where unknown; `gogc` in percent or `off`.
 

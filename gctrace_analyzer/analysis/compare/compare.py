@@ -10,7 +10,6 @@ Method and calibration: docs/comparison.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from statistics import NormalDist, fmean
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from gctrace_analyzer.analysis.compare.metrics import (
     figures,
     ratios,
 )
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,7 @@ _REVERSED = {"better": "worse", "worse": "better"}
 """Verdicts for a program that allocates as fast as it can, where more is better."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measured:
     """A run with its figures.
 
@@ -98,7 +98,7 @@ class Measured:
         return self.evidence >= MIN_CYCLES
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Estimate:
     """The value of a metric for a side: the geometric mean of its runs.
 

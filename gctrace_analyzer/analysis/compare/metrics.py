@@ -7,7 +7,6 @@ the floor do not differ from zero in practice.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import polars as pl
@@ -21,6 +20,7 @@ from gctrace_analyzer.analysis.cycles import (
 )
 from gctrace_analyzer.analysis.pauses import PHASES, pauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.summary import Summary
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Better = Literal["lower", "by load"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Metric:
     """A figure that is compared.
 

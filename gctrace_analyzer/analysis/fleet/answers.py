@@ -9,7 +9,7 @@ file, because only its settings can still be changed.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -19,6 +19,7 @@ from gctrace_analyzer.analysis.fleet.changes import Changes, by_service, changes
 from gctrace_analyzer.analysis.fleet.history import History, history
 from gctrace_analyzer.analysis.settings import MEMORY_LIMITS
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +39,7 @@ _MAD_OF_NORMAL = 0.6745
 _ENDS = ("", "_low", "_high")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Totals:
     """Counts and sums over the whole fleet; None if no file has the figure.
 
@@ -70,7 +71,7 @@ class Totals:
     saved_heap_mib_high: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answers:
     """The answers, each a table with the worst rows first.
 

@@ -5,10 +5,11 @@ Files and pods have other names on another day, so services are compared, not pr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+
+from gctrace_analyzer.frozen import frozen
 
 CHANGED = {"gc_cores": 0.01, "gc_cpu_share": 0.002, "live_heap_p50_mib": 1.0}
 """The figures that are compared, and the least difference that counts, in cores, 0–1 and MiB:
@@ -19,7 +20,7 @@ LEAST_CHANGE = 0.10
 `OTHER_LOAD` of `compare`), and a row of a fleet has no interval that would show chance."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Changes:
     """The changes since an earlier run.
 

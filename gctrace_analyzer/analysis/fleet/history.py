@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +15,7 @@ FIGURES = ("gc_cores", "live_heap_p50_mib")
 """The figures that have a history."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class History:
     """The figures of each service in several runs.
 

@@ -15,11 +15,11 @@ the limit, and the log does not show which.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import not_null, where, without
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ _LOWERED = 0.8
 """Share of GOGC. A goal with a lower effective GOGC is not set by that GOGC."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LastLevel:
     """The last of several levels of GOGC: the setting of a program that changed it.
 

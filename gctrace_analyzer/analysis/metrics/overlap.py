@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import (
@@ -12,6 +10,7 @@ from gctrace_analyzer.analysis.cycles import (
     gc_cpu_ms,
     pauses_ms,
 )
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import duration_text
 
 FEWEST = 5
@@ -24,7 +23,7 @@ DIFFERENT = 0.10
 """Relative difference that is mentioned; gctrace shows 2 to 8 % too much allocation."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overlap:
     """The same cycles in both sources.
 

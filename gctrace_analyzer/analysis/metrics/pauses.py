@@ -10,18 +10,18 @@ two took over 5 ms by itself.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import polars as pl
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.memstats.fields import RING
 
 _MOST_SHARED = 1000
 """Pauses of one interval that its total is shared among; more of them only fit a short pause."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CyclePauses:
     """What is known of the pauses of a process, both pauses of each cycle added.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.cycles import gc_cpu_ms
 from gctrace_analyzer.analysis.postmortem.match import Row, match_process
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.read import Log
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Consumed:
     """One run of a unit: its CPU time and, if its cycles are known, the part spent on GC.
 

@@ -9,11 +9,12 @@ those of the kernel, so these two kinds of process ids never match.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
+
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,7 @@ _COMM_BYTES = 15
 _CERTAINTY = ("pid", "unit", "container", "pod", "comm")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Match:
     """The process that was killed; `match_by` names what agrees, the most certain first."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.processes import distinct_names
 from gctrace_analyzer.schema import IDENTITY
 from gctrace_analyzer.units import MIB
@@ -21,7 +22,7 @@ _IDENTITY = ("source", "host", *_NAMES)
 """The columns that distinguish programs; a restarted program still counts as the same."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Memory:
     """The dumps of one program: sizes in MiB, from the last dump unless named `_max`.
 

@@ -7,7 +7,7 @@ Proof of an OOM kill is a record of the kernel or of systemd-oomd, a container s
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -19,6 +19,7 @@ from gctrace_analyzer.analysis.postmortem.match import Match, listed_tasks, matc
 from gctrace_analyzer.analysis.postmortem.verdict import LAST_S, explain_death
 from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.units import MIB
 
@@ -41,7 +42,7 @@ that nine of ten cycles in the first half of the last minute did not exceed, the
 it, whether a memory limit set most goals, and whether the Go version is older than GOMEMLIMIT."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PostMortem:
     """One death with all known facts; sizes in MiB, None where unknown."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -21,6 +20,7 @@ from gctrace_analyzer.analysis.postmortem.unseen import (
     reading_of_unseen,
     without_limits,
 )
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import MIB, duration_text, size_text
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ _COMPARE_TOTAL = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explanation:
     """What the facts mean (`reading`), what to do, and whether Go could have prevented it.
 

@@ -13,6 +13,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.goals import levels
 from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import complete, not_null, since, where, with_largest
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ class ProcessFacts:
         return newest is None or newest >= (major, minor)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemoryFacts:
     """The MemStats dumps of one program."""
 
@@ -198,7 +199,7 @@ class MemoryFacts:
     thresholds: Thresholds
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeathFacts:
     """The post-mortem of one process that was killed."""
 
@@ -206,7 +207,7 @@ class DeathFacts:
     thresholds: Thresholds
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OverallFacts:
     """All processes of the input, and what the other rules found in them."""
 
@@ -215,7 +216,7 @@ class OverallFacts:
     thresholds: Thresholds
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evidence:
     """One match of a rule.
 
@@ -238,7 +239,7 @@ class Evidence:
     explained_by: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """A rule that matched, with its evidence; `because_of` is the finding that explains it.
 

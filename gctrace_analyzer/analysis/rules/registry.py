@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gctrace_analyzer.analysis.rules.finding import Evidence, Finding, page_of
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +16,7 @@ Facts = TypeVar("Facts")
 """What a rule looks at: `ProcessFacts`, `MemoryFacts`, `DeathFacts` or `OverallFacts`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule(Generic[Facts]):
     """A rule: when it matches, what that means and what to do.
 

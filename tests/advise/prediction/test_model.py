@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -338,7 +338,7 @@ def test_assists_are_a_share_of_little_gc_cpu_too() -> None:
     )
 
 
-@pytest.mark.parametrize("name", list(Constants.__slots__))
+@pytest.mark.parametrize("name", [each.name for each in fields(Constants)])
 def test_each_constant_has_an_effect(name: str) -> None:
     """Somewhere: on programs that are idle or busy, steady or not, limited or not."""
     value = getattr(CONSTANTS, name)
