@@ -138,9 +138,7 @@ class Baseline:
             return cls(None, given_setting(settings), non_heap, why, (), settings)
         if not load.is_possible:
             return cls(None, given_setting(settings), non_heap, IMPOSSIBLE, (), settings)
-        # Most programs have no limit, and that it sets no goal is quick to see.
-        has_limited = bool((own["goal_set_by"] == "memory-limit").any())
-        by_limit = (has_limited and limit_sets_most_goals(own)) or (
+        by_limit = limit_sets_most_goals(own) or (
             settings.value("gogc") is None and show_no_gogc(own)
         )
         rows = analysis.tables["processes"]
