@@ -24,7 +24,7 @@ def test_a_column_is_packed_as_the_numbers_of_this_machine(
     assert core.packed(numbers) == array("d", [*first, *second][skipped:]).tobytes()
 
 
-@pytest.mark.parametrize("count", [63, 64, 65, 4096, 100_003])
+@pytest.mark.parametrize("count", [63, 64, 65, 4096, 100_003, 600_001])
 def test_a_long_column_is_packed_whole(count: int) -> None:
     numbers = pl.select(pl.int_range(count).cast(pl.Float64).sqrt()).to_series()
     found = array("d", core.packed(numbers))

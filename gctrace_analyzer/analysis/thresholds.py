@@ -486,9 +486,8 @@ def thresholds_from(values: Mapping[str, Any]) -> Thresholds:
     changed: dict[str, Any] = {}
     for name, value in values.items():
         if name not in _KINDS:
-            raise BadSettingError.unknown(
-                argument="thresholds", value=name, valid=tuple(_KINDS)
-            )
+            valid = tuple(_KINDS)
+            raise BadSettingError.unknown(argument="thresholds", value=name, valid=valid)
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
             raise BadSettingError(
                 argument="thresholds", value=f"{name}={value}", expected="a number, 0 or more"
