@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -32,6 +33,10 @@ MOST_WINDOWS = 1_000_000
 
 LEAST_COVERED = 0.5
 """Share of a window. If the log covers less, rates in it say nothing about the window."""
+
+
+_ROWS_AT_ONCE = 1 << 16
+"""So many cycles are copied at a time, to keep memory small."""
 
 
 def check_length(length_s: float, span_s: float, span: str) -> None:
@@ -71,7 +76,10 @@ def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) 
     cycles = _spent(complete(corrected, "start_s"), origin_s)
     span = _span_s(cycles)
     check_length(length_s, span, f"the log's {span:g} s")
-    pieces = pl.concat(_pieces(cycles, length_s), how="diagonal")
+    slices = cycles.iter_slices(_ROWS_AT_ONCE) if len(cycles) else (cycles,)
+    pieces = pl.concat(
+        chain.from_iterable(_pieces(rows, length_s) for rows in slices), how="diagonal"
+    )
     sums = [name for name in pieces.columns if name not in ("process", "window")]
     # Of these, there is one value for each window.
     started = _started(cycles, length_s)
