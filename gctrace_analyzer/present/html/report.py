@@ -24,6 +24,7 @@ from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
 
     from gctrace_analyzer.present.html.chart import Chart
     from gctrace_analyzer.present.plots.axis import Axis
@@ -93,11 +94,14 @@ def dumps(
         theme: the colours that the page opens with; `auto` are those of the reader's system.
         on_drawing: called when everything is analysed, before anything is drawn.
     """
-    _analyse(report)
-    if on_drawing:
-        on_drawing()
-    axis = axis_of(report, bins=_LIGHT_BINS if light else BINS)
-    plots = _plots(axis, report)
+    # The core finds the worst windows, which takes longest, beside all else.
+    with ThreadPoolExecutor(1) as pool:
+        worst = pool.submit(_worst_windows(report))
+        verdict.shown(report)
+        if on_drawing:
+            on_drawing()
+        axis = axis_of(report, bins=_LIGHT_BINS if light else BINS)
+        plots = _plots(axis, report, worst)
     charts = _charts(plots, report, axis.processes)
     records = tables.records(report, axis, _LIGHT_ROWS if light else tables.MOST_ROWS)
     zero = axis.zero if isinstance(axis.zero, datetime) else None
@@ -141,10 +145,12 @@ def dumps(
     return environment().get_template("report.html.j2").render(**shown)
 
 
-def _plots(axis: Axis, report: Report) -> dict[str, Figure]:
+def _plots(axis: Axis, report: Report, worst: Future[object]) -> dict[str, Figure]:
     """Returns the plots that have a chart on the page; those over time share one axis."""
     names = ("timeline", "trade_off", "pauses", "frequency", "goal", "assist", "mmu", "memory")
-    plots = {name: on(axis, report, name) for name in names}
+    plots = {name: on(axis, report, name) for name in names if name != "mmu"}
+    worst.result()
+    plots = {name: plots.get(name) or on(axis, report, name) for name in names}
     shared = plots["timeline"]
     for name, figure in plots.items():
         own = figure.x_range
@@ -196,16 +202,12 @@ def _advice(report: Report) -> dict[str, Any]:
     }
 
 
-def _analyse(report: Report) -> None:
-    """Calculates what takes longest: the core finds the worst windows beside the analysis."""
+def _worst_windows(report: Report) -> Callable[[], object]:
+    """Returns a function that finds the worst windows, if the page shows those of all cycles."""
     analysis = report.analysis
-    if not len(analysis.corrected) or len(analysis.tables["processes"]) > 1:
-        verdict.shown(report)
-        return
-    with ThreadPoolExecutor(1) as pool:
-        worst = pool.submit(lambda: analysis.mmu)
-        verdict.shown(report)
-        worst.result()
+    # What it shares with the rest of the analysis is calculated here, and so only once.
+    is_shown = len(analysis.corrected) and len(analysis.tables["processes"]) <= 1
+    return lambda: analysis.mmu if is_shown else None
 
 
 def _state(report: Report) -> list[tuple[overview.Figure, str]]:
