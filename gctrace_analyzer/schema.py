@@ -1029,7 +1029,7 @@ def conform(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     if list(given.items()) == list(types.items()):
         return frame
     if not any(name in given for name in types):
-        return pl.DataFrame(schema=types).clear(len(frame))
+        return empty(table).clear(len(frame))
     columns = []
     for name, dtype in types.items():
         if name not in given:

@@ -198,6 +198,7 @@ def test_a_report_of_gctrace_loads_no_reader_of_anything_else() -> None:
     assert not loaded & {
         "gctrace_analyzer.advise.metrics.model",
         "gctrace_analyzer.analysis.checks",
+        "gctrace_analyzer.analysis.metrics.dumps",
         "gctrace_analyzer.analysis.postmortem.report",
         "gctrace_analyzer.ingest.evidence.dispatch",
         "gctrace_analyzer.ingest.gctrace.torn",

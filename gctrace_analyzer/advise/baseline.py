@@ -37,7 +37,7 @@ from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import of_process, since, unforced, without
+from gctrace_analyzer.ingest.rows import complete, of_process, since, unforced, without
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -265,12 +265,10 @@ def _span_s(steady: pl.DataFrame) -> float:
 
 def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
     """Returns all memory except heap objects, as GOMEMLIMIT counts it (memoryLimitHeapGoal)."""
-    if memstats.is_empty():
+    known = complete(memstats, "sys_bytes", "heap_idle_bytes", "heap_alloc_bytes")
+    if known.is_empty():
         return None
-    complete = memstats.drop_nulls(["sys_bytes", "heap_idle_bytes", "heap_alloc_bytes"])
-    if complete.is_empty():
-        return None
-    rest = complete["sys_bytes"] - complete["heap_idle_bytes"] - complete["heap_alloc_bytes"]
+    rest = known["sys_bytes"] - known["heap_idle_bytes"] - known["heap_alloc_bytes"]
     return float(rest.median() or 0) / _MIB  # type: ignore[arg-type]  # an integer column
 
 

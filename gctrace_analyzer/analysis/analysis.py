@@ -20,14 +20,8 @@ from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.goals.levels import steady, with_known_limit
 from gctrace_analyzer.analysis.goals.setters import goal_setters
 from gctrace_analyzer.analysis.metrics import findings as metrics_findings
-from gctrace_analyzer.analysis.metrics.dumps import Dumps
 from gctrace_analyzer.analysis.rules import diagnose, levels
-from gctrace_analyzer.analysis.settings import (
-    Settings,
-    contradicted_version,
-    known,
-    versions_of,
-)
+from gctrace_analyzer.analysis.settings import Settings, contradicted_version, known, versions
 from gctrace_analyzer.analysis.summary import Summary, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
@@ -39,6 +33,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gctrace_analyzer.analysis.checks import ServiceLevel
+    from gctrace_analyzer.analysis.metrics.dumps import Dumps
     from gctrace_analyzer.analysis.metrics.overlap import Overlap
     from gctrace_analyzer.analysis.postmortem.cpu import Consumed
     from gctrace_analyzer.analysis.postmortem.memory import Memory
@@ -124,19 +119,25 @@ class Analysis:
 
     @cached_property
     def dumps(self) -> Dumps:
-        """What follows from MemStats dumps and metrics."""
+        """What follows from MemStats dumps and metrics; only loaded for logs that have any."""
+        from gctrace_analyzer.analysis.metrics.dumps import Dumps
+
         return Dumps(self.log, self.settings, self.thresholds)
 
     @cached_property
     def by_dumps(self) -> bool:
         """Whether the figures come from dumps, because there is no gctrace."""
-        return self.cycles.is_empty() and self.dumps.are_enough
+        return self.cycles.is_empty() and self._dumps_are_enough
+
+    @property
+    def _dumps_are_enough(self) -> bool:
+        return len(self.log.tables["memstats"]) > 0 and self.dumps.are_enough
 
     @cached_property
     def overlap(self) -> Overlap | None:
         """The cycles that both gctrace and metrics of the longest process have, if any."""
         process = self.longest_process
-        if process is None or self.cycles.is_empty() or not self.dumps.are_enough:
+        if process is None or self.cycles.is_empty() or not self._dumps_are_enough:
             return None
         from gctrace_analyzer.analysis.metrics.overlap import overlap
 
@@ -145,7 +146,7 @@ class Analysis:
     @cached_property
     def has_longer_metrics(self) -> bool:
         """Whether metrics of the program cover far more time than its gctrace."""
-        if self.cycles.is_empty() or not self.dumps.are_enough:
+        if self.cycles.is_empty() or not self._dumps_are_enough:
             return False
         if self.overlap is not None and not self.overlap.is_one_process:
             return False
@@ -408,7 +409,7 @@ class Analysis:
     @property
     def go_versions(self) -> str | None:
         """The Go versions that print lines of these formats, such as `go1.18+`."""
-        return versions_of(self.log.tables["processes"].iter_rows(named=True))
+        return versions(self.log.tables["processes"].iter_rows(named=True))
 
     @cached_property
     def goal_set_by(self) -> dict[str, int]:
@@ -459,11 +460,10 @@ class Analysis:
         """An explanation of every process killed for memory."""
         if all(self.log.tables[name].is_empty() for name in _REPORTS_OF_DEATHS):
             return ()
-        from gctrace_analyzer.analysis.postmortem import report
+        from gctrace_analyzer.analysis.postmortem.report import post_mortems
 
-        return tuple(
-            report.post_mortems(self.log, self.settings, lambda: self.metrics, self.dumps.of)
-        )
+        found = post_mortems(self.log, self.settings, lambda: self.metrics, self.dumps.of)
+        return tuple(found)
 
     @cached_property
     def memory(self) -> tuple[Memory, ...]:

@@ -67,7 +67,7 @@ def segments(enriched: pl.DataFrame) -> pl.DataFrame:
     timed = complete(enriched, "start_s")
     types = schema.polars_schema("segments")
     if timed.is_empty():
-        return pl.DataFrame(schema=types)
+        return schema.empty("segments")
     numbered = _numbered(timed, DEFAULT)
     rows = by_number(numbered, "segment", *_figures())
     if not is_one_process(timed):

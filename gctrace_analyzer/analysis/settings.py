@@ -434,7 +434,7 @@ def _mib(size: float | None) -> float | None:
     return None if size is None else size / MIB
 
 
-def versions_of(processes: Iterable[Mapping[str, Any]]) -> str | None:
+def versions(processes: Iterable[Mapping[str, Any]]) -> str | None:
     """Returns the Go versions that print the line formats of these processes: `go1.18+`.
 
     If the formats differ, returns how many there are; None if no version is known.

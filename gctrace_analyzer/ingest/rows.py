@@ -121,10 +121,10 @@ def by_number(rows: pl.DataFrame, number: str, *figures: pl.Expr) -> pl.DataFram
 
 
 def of_each_process(rows: pl.DataFrame, *figures: pl.Expr) -> pl.DataFrame:
-    """Returns figures of the rows of each process, in no order."""
+    """Returns figures of each process, one row each, in the order of their first rows."""
     if is_one_process(rows):
         return rows.select(pl.col("process").first(), *figures)
-    return rows.group_by("process").agg(*figures)
+    return rows.group_by("process", maintain_order=True).agg(*figures)
 
 
 def grouped(rows: pl.DataFrame, number: str) -> GroupBy:

@@ -82,7 +82,7 @@ def sniff(raw: bytes, text: str) -> str:
         return "json"
     if words.YAML.match(text):
         return "yaml"
-    if any(word in text for word in words.OF_DESCRIBED_PODS) and _is_described(text):
+    if words.may_be_described(text) and _is_described(text):
         return "describe"
     if csv.is_table(text):
         return "memstats-csv"

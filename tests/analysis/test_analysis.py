@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gctrace_analyzer.analysis.settings import versions_of
+from gctrace_analyzer.analysis.settings import versions
 from gctrace_analyzer.testing import read_text
 from tests.helpers.facts import log_of
 
@@ -21,11 +21,11 @@ from tests.helpers.facts import log_of
         ([("1.18", None), ("1.6", "1.17")], "2 Go line formats"),
     ],
 )
-def test_the_go_versions_of_all_processes(
+def test_the_go_versions_all_processes(
     spans: list[tuple[str | None, str | None]], text: str | None
 ) -> None:
     rows = [{"go_version_min": low, "go_version_max": high} for low, high in spans]
-    assert versions_of(rows) == text
+    assert versions(rows) == text
 
 
 def test_the_most_frequent_reason_for_rejecting_lines_comes_first() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from gctrace_analyzer.ingest.rows import of_process, where
+
 FEWEST_CYCLES = 12
 """With fewer cycles GC CPU is only a rough estimate."""
 
@@ -20,10 +22,10 @@ def longest_calm_part(
         cycles: the cycles of one process (`schema.CYCLES`), in order.
         episodes: the episodes of the run (`schema.EPISODES`).
     """
-    process = cycles["process"][0] if len(cycles) else None
-    # Most logs have none, which is known without a query.
-    of_limit = episodes["kind"] == "limit-thrash"
-    thrash = episodes.filter(of_limit, process=process) if of_limit.any() else episodes.clear()
+    if cycles.is_empty():
+        return cycles, False
+    thrash = where(episodes, episodes["kind"] == "limit-thrash")
+    thrash = of_process(thrash, cycles["process"][0])
     if thrash.is_empty():
         return cycles, False
     spans = thrash.select("start_s", "end_s").rows()

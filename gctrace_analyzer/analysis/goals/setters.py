@@ -10,7 +10,7 @@ import polars as pl
 from gctrace_analyzer.analysis.goals import levels
 from gctrace_analyzer.analysis.neighbours import before, within_process
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.rows import is_one_process, not_null, without
+from gctrace_analyzer.ingest.rows import is_one_process, not_null, of_each_process, without
 
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.thresholds import Thresholds
@@ -122,13 +122,6 @@ def _with_changed_gogc(found: pl.DataFrame, thresholds: Thresholds) -> pl.DataFr
     return joined.with_columns(goal_set_by=corrected).select(found.columns)
 
 
-def _of_each(frame: pl.DataFrame, *figures: pl.Expr) -> pl.DataFrame:
-    """Returns figures of each process, one row each, in the order of their first cycles."""
-    if is_one_process(frame):
-        return frame.select(pl.col("process").first(), *figures)
-    return frame.group_by("process", maintain_order=True).agg(figures)
-
-
 def _joined(frame: pl.DataFrame, of_each: pl.DataFrame) -> pl.DataFrame:
     """Returns the cycles with figures of their process in each row."""
     if is_one_process(frame):
@@ -165,13 +158,13 @@ def _inferred_gogc(known: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
     Returns:
         `process`, `_gogc` and `_gogc_known`, one row per process.
     """
-    found = _of_each(known, *_levels())
+    found = of_each_process(known, *_levels())
     rows = _joined(known, found).with_columns(_misses())
 
     def add(**signs: pl.Expr) -> None:
         nonlocal found
         known = (sign.fill_null(value=False).alias(name) for name, sign in signs.items())
-        each = _of_each(rows, *known)
+        each = of_each_process(rows, *known)
         found = found.with_columns(each[name] for name in signs)
 
     add(fits=_fits(thresholds))
@@ -189,7 +182,7 @@ def _inferred_gogc(known: pl.DataFrame, thresholds: Thresholds) -> pl.DataFrame:
         rows = rows.with_columns(_near_miss=levels.near_miss())
         add(contradicted=levels.contradict_gogc() & _has_limits())
     if (found["may_be_capped"] & ~found["fits"]).any():
-        capped = _of_each(rows, levels.capped_gogc().alias("capped"))
+        capped = of_each_process(rows, levels.capped_gogc().alias("capped"))
         found = found.with_columns(
             pl.when("may_be_capped").then(capped["capped"]).alias("capped")
         )

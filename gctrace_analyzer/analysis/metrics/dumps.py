@@ -1,7 +1,4 @@
-"""Everything derived from dumps and scrapes, each computed once, when it is first used.
-
-What computes them is imported only then, because most logs have no dumps.
-"""
+"""Everything derived from dumps and scrapes, each computed once, when it is first used."""
 
 from __future__ import annotations
 
@@ -12,6 +9,15 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.caveats import ignored
+from gctrace_analyzer.analysis.metrics import (
+    episodes,
+    findings,
+    intervals,
+    pauses,
+    segments,
+    windows,
+)
+from gctrace_analyzer.analysis.metrics.summary import summarize
 from gctrace_analyzer.analysis.pauses import BOTH
 
 if TYPE_CHECKING:
@@ -46,8 +52,6 @@ class Dumps:
         tables = self._log.tables
         if tables["memstats"].is_empty():
             return pl.DataFrame()
-        from gctrace_analyzer.analysis.metrics import intervals
-
         return intervals.intervals(
             tables["memstats"], tables["cycle_pauses"], self._settings, self._kinds
         )
@@ -72,28 +76,20 @@ class Dumps:
     @cached_property
     def summary(self) -> Summary:
         """The figures of all processes."""
-        from gctrace_analyzer.analysis.metrics.summary import summarize
-
         notes = (*self._log.notes, *ignored(self._log.impossible))
         return summarize(self.detailed, self._pauses, notes)
 
     @cached_property
     def _pauses(self) -> pl.DataFrame:
         """The single pauses in the time of the intervals (`schema.CYCLE_PAUSES`)."""
-        from gctrace_analyzer.analysis.metrics import intervals
-
         return intervals.observed_pauses(self._log.tables["cycle_pauses"], self.detailed)
 
     def summary_of(self, process: int) -> Summary:
         """Returns the figures of one process."""
-        from gctrace_analyzer.analysis.metrics.summary import summarize
-
         return summarize(self.of(process), self._pauses.filter(process=process))
 
     def cycle_pauses(self, process: int) -> CyclePauses | None:
         """Returns what is known of the pauses of one process's cycles."""
-        from gctrace_analyzer.analysis.metrics import intervals, pauses
-
         if process not in self._cycle_pauses:
             own = self.of(process)
             if own.width:
@@ -113,15 +109,11 @@ class Dumps:
 
     def windows(self, length_s: float, process: int | None = None) -> pl.DataFrame:
         """Returns windows of equal length, of one process or of all."""
-        from gctrace_analyzer.analysis.metrics import windows
-
         own = self.detailed if process is None else self.of(process)
         return windows.windows(own, length_s)
 
     def trend(self, process: int, points: int) -> pl.DataFrame:
         """Returns equal windows over the time of a process."""
-        from gctrace_analyzer.analysis.metrics import windows
-
         own = self.of(process)
         if not own.width or own.is_empty():
             return schema.empty("windows")
@@ -131,15 +123,11 @@ class Dumps:
     @cached_property
     def episodes(self) -> pl.DataFrame:
         """Time ranges in which something unusual happened (`schema.EPISODES`)."""
-        from gctrace_analyzer.analysis.metrics import episodes
-
         return episodes.episodes(self.detailed, self._thresholds)
 
     @cached_property
     def segments(self) -> pl.DataFrame:
         """Phases of load and idle times (`schema.SEGMENTS`)."""
-        from gctrace_analyzer.analysis.metrics import segments
-
         return segments.segments(self.detailed, self._thresholds)
 
     @cached_property
@@ -173,6 +161,4 @@ class Dumps:
         """Returns one row per interval in the columns of cycles, for rules and trends."""
         if not self.detailed.width:
             return like.clear()
-        from gctrace_analyzer.analysis.metrics import findings
-
         return findings.points(self.detailed, like)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence.docker import go_settings, with_signal
-from gctrace_analyzer.ingest.evidence.words import OF_DESCRIBED_PODS
+from gctrace_analyzer.ingest.evidence.words import may_be_described
 from gctrace_analyzer.ingest.json_values import iso_utc, plausible
 
 if TYPE_CHECKING:
@@ -334,7 +334,7 @@ _ENDED = re.compile(
 
 def is_described(text: str) -> bool:
     """Returns whether a text looks like `kubectl describe pod`, or part of it."""
-    if not any(word in text for word in OF_DESCRIBED_PODS):
+    if not may_be_described(text):
         return False
     return len(_DESCRIBES.findall(text)) >= 2 or _ENDED.search(text) is not None
 

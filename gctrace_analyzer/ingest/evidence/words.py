@@ -26,8 +26,14 @@ OF_DOCUMENTS = (
 )
 """Every document that is looked for in a log contains one of these; few, as each takes time."""
 
-OF_DESCRIBED_PODS = ("State:", "Restart Count:")
+_OF_DESCRIBED_PODS = ("State:", "Restart Count:")
 """What `kubectl describe pod` prints contains one of these."""
+
+
+def may_be_described(text: str) -> bool:
+    """Returns whether a text may be `kubectl describe pod`; a quick look."""
+    return any(word in text for word in _OF_DESCRIBED_PODS)
+
 
 _OBJECT = r"\{\s*(?:[\"}]|\Z)"
 # Go prints values in brackets and braces too, `[{api {nil …`, but without quotes.
