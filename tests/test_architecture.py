@@ -13,6 +13,10 @@ import pytest
 import gctrace_analyzer
 from tests.conftest import ROOT
 
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import ceilings
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -120,6 +124,33 @@ def test_no_test_imports_another_test() -> None:
 def test_a_module_is_one_job(path: Path) -> None:
     lines = len(path.read_text().splitlines())
     assert lines <= MOST_LINES or named(path) in TABLES, f"{lines} lines"
+
+
+@pytest.mark.parametrize("name", ceilings.COUNTS)
+def test_a_count_is_at_most_its_ceiling(name: str) -> None:
+    assert ceilings.COUNTS[name]() <= ceilings.ceilings()[name]
+
+
+def test_every_ceiling_has_a_count() -> None:
+    assert ceilings.ceilings().keys() == ceilings.COUNTS.keys()
+
+
+def test_only_lines_with_code_count() -> None:
+    source = '"""Of a module."""\n\nA = """two\nlines"""\n"""A note."""\n# A comment.\n\n'
+    assert ceilings.code_lines(source) == 2
+    function = 'def f(x: int,\n) -> int:\n    """One.\n\n    More.\n    """\n    return x  # as it is\n'
+    assert ceilings.code_lines(function) == 3
+
+
+def test_repeated_module_names_are_known() -> None:
+    """A command, a section and a plot may be named after what they show."""
+    repeated = ceilings.repeated_module_names()
+    assert len(repeated) <= ceilings.ceilings()["repeated-module-names"], repeated
+
+
+def test_no_public_function_is_hidden_by_a_module() -> None:
+    top = {path.stem for path in PACKAGE.iterdir()}
+    assert not top & set(gctrace_analyzer.__all__)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=named)
