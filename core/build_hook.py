@@ -37,6 +37,9 @@ class CoreBuildHook(BuildHookInterface[Any]):
         """
         setting = os.environ.get(VARIABLE, "")
         package = Path(self.root) / "gctrace_analyzer"
+        if version == "editable":
+            # If it is not built again, an older one must not stay: its results may differ.
+            (package / MODULE).unlink(missing_ok=True)
         if setting == "off":
             return
         try:
@@ -47,7 +50,7 @@ class CoreBuildHook(BuildHookInterface[Any]):
             self.app.display_info(f"without the compiled core: {err}")
             return
         if version == "editable":
-            # Under a new name first: a process that uses the old file keeps it.
+            # Under a new name first: nobody loads half a file.
             shutil.copyfile(library, package / f"{MODULE}.new")
             (package / f"{MODULE}.new").replace(package / MODULE)
             return

@@ -15,17 +15,25 @@ HOME = ROOT / ".venv"
 BIN = HOME / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 
+_GET_RUST = "Install it from https://rustup.rs; plain `scripts/test` tests without the core."
 
-def ensure(extra: str = "") -> None:
-    """Installs the package in editable mode with an extra, unless that is done already."""
+
+def ensure(extra: str = "", *, core: bool = False) -> None:
+    """Installs the package in editable mode with an extra, unless that is done already.
+
+    Args:
+        extra: optional dependencies, as pyproject.toml names them.
+        core: exit if the compiled core cannot be built; otherwise it is built if Rust is there.
+    """
     if sys.version_info < (3, 11):  # noqa: UP036  # pyproject.toml was not checked yet
         sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}.")
-    # The compiled core is built during the installation.
-    core = sorted(path for path in (ROOT / "core").glob("src/*") if path.is_file())
-    parts = (ROOT / "pyproject.toml", *sorted((ROOT / "core").glob("*.*")), *core)
+    sources = [path for path in (ROOT / "core").glob("src/*") if path.is_file()]
+    parts = (ROOT / "pyproject.toml", *sorted((ROOT / "core").glob("*.*")), *sorted(sources))
     wanted = hashlib.sha256(b"".join(path.read_bytes() for path in parts)).hexdigest()
     marker = HOME / f"installed-{extra or 'plain'}"
-    if marker.exists() and marker.read_text() == wanted:
+    is_installed = marker.exists() and marker.read_text() == wanted
+    # An installation without the core removes an older one.
+    if is_installed and (not core or has_core()):
         return
     say(f"creating the environment in {HOME.relative_to(ROOT)} (once) …")
     if not PYTHON.exists():
@@ -35,10 +43,32 @@ def ensure(extra: str = "") -> None:
             sys.exit(
                 "This Python has no pip to install with (Debian: apt install python3-venv)."
             )
-    target = f"{ROOT}[{extra}]" if extra else str(ROOT)
-    run(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", target)
+    _install(f"{ROOT}[{extra}]" if extra else str(ROOT), core=core)
     for done in {marker, HOME / "installed-plain"}:
         done.write_text(wanted)
+
+
+def has_core() -> bool:
+    """Returns whether the compiled core was built in this checkout."""
+    return any((ROOT / "gctrace_analyzer").glob("_core.*"))
+
+
+def _install(target: str, *, core: bool) -> None:
+    environment = dict(os.environ)
+    if not shutil.which("cargo"):
+        # Where rustup installs it, for shells that were not started since.
+        environment["PATH"] += os.pathsep + str(Path.home() / ".cargo" / "bin")
+    if core:
+        environment["GCTRACE_ANALYZER_CORE"] = "require"
+        if not shutil.which("cargo", path=environment["PATH"]):
+            sys.exit(f"The compiled core is needed here, and there is no Rust. {_GET_RUST}")
+    pip = (PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    try:
+        run(*pip, "-e", target, env=environment)
+    except SystemExit:
+        if core:
+            say(f"Was it the compiled core? It needs the Rust of core/Cargo.toml. {_GET_RUST}")
+        raise
 
 
 def inside(extra: str = "") -> None:

@@ -14,6 +14,7 @@ from gctrace_analyzer import core
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.mmu import WINDOWS_MS, mmu
 from gctrace_analyzer.testing import read_text
+from tests.helpers.core import needs_core
 from tests.helpers.lines import LINES
 from tests.helpers.tables import cycle_tables, few
 
@@ -163,12 +164,14 @@ def test_cycles_in_which_nothing_is_lost_have_no_worst_window() -> None:
             assert mmu(cycles).is_empty()
 
 
+@needs_core
 @few
 @given(cycle_tables())
 def test_the_core_finds_the_same_windows(cycles: pl.DataFrame) -> None:
     _is_the_same_without_the_core(on_real_cpus(correct_durations(cycles)))
 
 
+@needs_core
 def test_the_core_finds_the_same_windows_of_a_long_log() -> None:
     """Of so many cycles, it looks at windows of different lengths at the same time."""
     spread = random.Random(1)

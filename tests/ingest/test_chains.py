@@ -11,12 +11,15 @@ import pytest
 from gctrace_analyzer import core
 from gctrace_analyzer.ingest import chains
 from gctrace_analyzer.testing import read_text
+from tests.helpers.core import needs_core
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@pytest.fixture(autouse=True, params=["compiled", "pure Python"])
+@pytest.fixture(
+    autouse=True, params=[pytest.param("compiled", marks=needs_core), "pure Python"]
+)
 def implementation(request: pytest.FixtureRequest) -> Iterator[None]:
     """Runs each test with and without the compiled core."""
     with core.pure_python() if request.param == "pure Python" else nullcontext():
@@ -213,6 +216,7 @@ def lines_of_one_program(rng: random.Random) -> list[str]:
     return found
 
 
+@needs_core
 @pytest.mark.parametrize("seed", range(20))
 def test_the_core_finds_the_processes_that_python_finds(seed: int) -> None:
     rng = random.Random(seed)

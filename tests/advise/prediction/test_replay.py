@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import accumulate
@@ -23,6 +22,7 @@ from gctrace_analyzer.advise.prediction.replay import (
     gap_and_work,
     replay,
 )
+from tests.helpers.core import needs_core
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -250,10 +250,7 @@ def test_what_is_allocated_at_first_is_what_the_setting_allows() -> None:
     assert first_times(path, rules(None), 9.0) == 9.0
 
 
-@pytest.mark.skipif(
-    core.compiled() is None and os.environ.get(core.VARIABLE) != "require",
-    reason="the compiled core is not installed (cargo was missing, or it is switched off)",
-)
+@needs_core
 @settings(max_examples=200, deadline=None)
 @given(
     steps=st.lists(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from gctrace_analyzer.ingest.gctrace import bare, parse
 from gctrace_analyzer.ingest.read import read_log
 from gctrace_analyzer.testing import cycles, format_cycle, read_text
 from tests.conftest import CORPUS, ROOT, SAMPLES
+from tests.helpers.core import needs_core
 from tests.helpers.lines import LINES
 from tests.helpers.wrappers import WRAPPERS
 
@@ -47,11 +47,7 @@ NUMBERS = [
 ]  # fmt: skip
 SEPARATORS = ["\n", "\n", "\n", "\n\n", "", " ", "x\n", "\r\n", "\x01", "\ttext\n", "é\n"]
 
-# An installation for which the core was required must not skip these tests.
-pytestmark = pytest.mark.skipif(
-    core.compiled() is None and os.environ.get(core.VARIABLE) != "require",
-    reason="the compiled core is not installed (cargo was missing, or it is switched off)",
-)
+pytestmark = needs_core
 
 
 def test_the_core_is_there() -> None:
