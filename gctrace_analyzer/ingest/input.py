@@ -43,8 +43,8 @@ class Part:
     `companions` has the lines of other traces (scavenger, pacer, scans), and `messages` all
     other lines that may matter. They and `cycles` have the metadata of their log prefixes.
     `rows` are rows of other tables. `line_numbers` has the line of each message of a document,
-    `command` is the command line of the program whose expvar it is, and `notes` are sentences
-    about what the input lacks, `undated` about its timestamps.
+    `command` is the command line of the program whose expvar it is, and `undated` are sentences
+    about its timestamps.
     """
 
     facts: SourceFacts
@@ -54,7 +54,6 @@ class Part:
     memstats: pl.DataFrame | None = None
     cycle_pauses: pl.DataFrame | None = None
     command: str | None = None
-    notes: list[str] = field(default_factory=list)
     undated: list[str] = field(default_factory=list)
     rows: Rows = field(default_factory=dict)
     rejected: list[Reject] = field(default_factory=list)
@@ -113,7 +112,6 @@ class Part:
         for table, rows in other.rows.items():
             self.rows.setdefault(table, []).extend(rows)
         self.messages += other.messages
-        self.notes += other.notes
         self.undated += other.undated
         self.rejected = sorted(self.rejected + other.rejected)
         self.impossible += other.impossible
@@ -395,7 +393,6 @@ def _add_metrics(part: Part, text: str) -> None:
     part.memstats = found.memstats if len(found.memstats) else None
     part.cycle_pauses = found.pauses if len(found.pauses) else None
     part.rows |= found.containers
-    part.notes += found.notes
     part.rejected += [Reject(number, why, line[:500]) for number, why, line in found.rejected]
 
 

@@ -284,7 +284,7 @@ def complete_part(part: Part, clock: Clock) -> list[str]:
     part.undated = _add_times(part, clock)
     _add_rows_of_messages(part)
     part.facts.wrappers, part.facts.found = dict(part.wrappers), part.counts()
-    return [*part.notes, *part.undated]
+    return part.undated
 
 
 def _add_times(part: Part, clock: Clock) -> list[str]:

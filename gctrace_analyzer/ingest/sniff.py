@@ -44,8 +44,8 @@ KINDS = {
     "memstats-csv": "MemStats as a table",
     "pprof": "a heap profile with debug=1",
     "metrics": "Go metrics: Prometheus API JSON, Prometheus or OpenMetrics text, promtool output, "
-    "VictoriaMetrics export, Grafana CSV, OTLP JSON, Influx line protocol, answers of InfluxDB, "
-    "Graphite, StatsD, Datadog JSON, go-metrics, lines of expvar or runtime/metrics JSON",
+    "VictoriaMetrics export, Grafana CSV, OTLP JSON, Influx line protocol, "
+    "go-metrics, lines of expvar or runtime/metrics JSON",
     "describe": "kubectl describe pod",
     "csv-export": "CSV of a log service, with a log line in one column of each row",
     "yaml": "YAML documents: kubectl get pod -o yaml, gcloud logging read",

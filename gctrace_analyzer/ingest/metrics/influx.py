@@ -10,7 +10,8 @@ fields of MemStats are those of InfluxDB's own monitoring (`runtime`), of Telegr
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections import Counter
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -20,12 +21,7 @@ from gctrace_analyzer.ingest.metrics.exposition import numbered
 from gctrace_analyzer.ingest.metrics.samples import unix_us
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
-
-Heads: TypeAlias = "Mapping[Any, tuple[str, Mapping[str, str]]]"
-"""Measurements with their tags, by any key."""
 
 LINE = (
     r'^(?:> )?(?P<head>(?:[^\s"\\#=,]|\\.)(?:[^\s"\\]|\\.)*)'
@@ -95,34 +91,18 @@ def read(text: str, samples: Samples) -> list[Rejected]:
     meant = line.str.contains_any([*names.HINTS, "memstats"])
     rejected += _damaged(parts.filter(pl.col("head").is_null() & meant), "not line protocol")
     long = _fields(parts.drop_nulls("head"))
-    heads = {head: _parsed(head) for head in long["head"].unique()}
-    add(
-        long.with_columns(at_us=unix_us(long["at"]), has_time=long["at"].is_not_null()),
-        heads,
-        samples,
-    )
-    return rejected
-
-
-def add(long: pl.DataFrame, heads: Heads, samples: Samples) -> None:
-    """Adds the fields that are read.
-
-    Args:
-        long: `head` (a key of `heads`), `field`, `value` (text), `at_us`, `has_time`, `line_no`.
-        heads: measurements with their tags.
-        samples: where they go.
-    """
     pairs = long.select("head", "field").unique(maintain_order=True)
-    numbers = pl.Series("number", _numbers(pairs, heads, samples), dtype=pl.Int64)
+    numbers = pl.Series("number", _numbers(pairs, samples), dtype=pl.Int64)
     long = long.join(
         pairs.with_columns(numbers), on=["head", "field"], how="left", maintain_order="left"
     ).drop_nulls("number")
-    if long.is_empty():
-        return
-    value = long["value"].str.replace("[iu]$", "").cast(pl.Float64, strict=False)
-    samples.add(
-        long["number"], long["at_us"], value, long["line_no"], has_time=long["has_time"]
-    )
+    if len(long):
+        value = long["value"].str.replace("[iu]$", "").cast(pl.Float64, strict=False)
+        at = long["at"]
+        samples.add(
+            long["number"], unix_us(at), value, long["line_no"], has_time=at.is_not_null()
+        )
+    return rejected
 
 
 def _damaged(lines: pl.DataFrame, reason: str) -> list[Rejected]:
@@ -151,17 +131,16 @@ def _fields(parts: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _numbers(pairs: pl.DataFrame, heads: Heads, samples: Samples) -> list[int | None]:
+def _numbers(pairs: pl.DataFrame, samples: Samples) -> list[int | None]:
     """Returns the number of the series of each field; None if it is not read."""
-    of_memstats: dict[Any, int] = {}
+    of_memstats = Counter(head for head, field in pairs.iter_rows() if is_of_memstats(field))
+    parsed = {head: _parsed(head) for head in pairs["head"].unique()}
+    numbers = []
     for head, field in pairs.iter_rows():
-        of_memstats[head] = of_memstats.get(head, 0) + is_of_memstats(field)
-    found = []
-    for head, field in pairs.iter_rows():
-        measurement, tags = heads[head]
+        measurement, tags = parsed[head]
         name, own = _named(measurement, field, is_dump=of_memstats[head] >= ENOUGH)
-        found.append(samples.series_of(name, {**tags, **own}) if name else None)
-    return found
+        numbers.append(samples.series_of(name, {**tags, **own}) if name else None)
+    return numbers
 
 
 def _named(measurement: str, field: str, *, is_dump: bool) -> tuple[str | None, dict[str, str]]:

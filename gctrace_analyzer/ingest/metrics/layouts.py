@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
 
 Layout = Literal[
-    "series", "exposition", "grafana", "go-json", "influx", "influxql", "flux", "otlp",
-    "graphite", "statsd", "go-metrics", "dotted-json",
+    "series", "exposition", "grafana", "go-json", "influx", "otlp", "go-metrics",
+    "go-metrics-json", "refused",
 ]  # fmt: skip
 
 NAMES: dict[Layout, str] = {
@@ -27,13 +27,9 @@ NAMES: dict[Layout, str] = {
     "grafana": "Grafana CSV",
     "go-json": "JSON lines of metrics",
     "influx": "Influx line protocol",
-    "influxql": "InfluxQL JSON",
-    "flux": "Flux CSV",
     "otlp": "OTLP JSON",
-    "graphite": "Graphite",
-    "statsd": "StatsD",
     "go-metrics": "go-metrics",
-    "dotted-json": "JSON of metrics",
+    "go-metrics-json": "JSON of metrics",
 }
 """The names of the layouts in a report."""
 
@@ -52,20 +48,40 @@ GO_SAMPLE = (
 """How the line of a sample of a Go metric begins."""
 
 _GO_SAMPLE = f"(?m)^(?:{GO_SAMPLE})"
+_NUMBER = r"[-+]?\d[\d.eE+-]*"
+_PATH = r"[^\s=|:,;\"{}\[\]]+\.[^\s=|:,;\"{}\[\]]+"
+_COLUMN = r"(?:[^\n]*,)?{}[,\r\n]"
+_REFUSED = {
+    "Graphite": rf"\s*{_PATH}(?:;\S+)? +{_NUMBER} +\d{{9,13}}\s*(?:\n|\Z)"
+    rf'|\s*"?{_PATH}(?:;[^\s,]+)?"?,\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d,(?:{_NUMBER})?\s*(?:\n|\Z)'
+    r'|\s*[\[{](?s:.{0,4000}?)"datapoints"\s*:\s*\[\s*[\[\]]',
+    "StatsD": rf"\s*[^\s:|\"{{}}]+:{_NUMBER}\|(?:g|c|ms|h|d|s)\b",
+    "a Datadog query result": r'\s*[\[{](?s:.{0,4000}?)"pointlist"\s*:\s*\[',
+    "an InfluxDB query result": r'\s*\{\s*"results"\s*:\s*\[\s*\{[^{}\[\]]*"series"\s*:\s*\[\s*\{'
+    rf"|(?:#[^\n]*\n|\s)*(?={_COLUMN.format('_time')})"
+    + _COLUMN.format("(?:table|_measurement|_start|_field)"),
+}
+"""How an input begins whose format is recognised, so that it can be refused, and not read."""
+
+_ARE_READ = (
+    "Metrics are read as Prometheus API JSON, Prometheus or OpenMetrics text, OTLP JSON, Influx\n"
+    "  line protocol, exports of Grafana (CSV) and VictoriaMetrics, JSON lines of expvar or\n"
+    "  runtime/metrics, and MemStats."
+)
+
 _GCTRACE = re.compile(r"^gc #?\d+ @", re.MULTILINE)
 _MOST_LINES = 5
 
 
 @dataclass(slots=True)
 class Metrics:
-    """What a file of metrics contains: rows of `memstats`, single pauses, damaged parts, notes."""
+    """What a file of metrics contains: rows of `memstats`, single pauses, damaged parts."""
 
     layout: Layout
     memstats: pl.DataFrame = field(default_factory=pl.DataFrame)
     pauses: pl.DataFrame = field(default_factory=pl.DataFrame)
     containers: dict[str, list[Row]] = field(default_factory=dict)
     rejected: Sequence[tuple[int, str, str]] = ()
-    notes: Sequence[str] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -84,8 +100,7 @@ def layout_of(head: str) -> Layout | None:
 
 def _layout_of_metrics(head: str) -> Layout | None:
     # Loading the readers takes longer than reading a short log.
-    from gctrace_analyzer.ingest.metrics import grafana, influx, influx_answers, otlp
-    from gctrace_analyzer.ingest.metrics.dotted import documents, lines
+    from gctrace_analyzer.ingest.metrics import go_metrics, grafana, influx, otlp
 
     if otlp.HEAD.search(head[:4096]) and head.lstrip()[:1] in ("{", "["):
         return "otlp"
@@ -93,15 +108,20 @@ def _layout_of_metrics(head: str) -> Layout | None:
         return "go-json"
     if grafana.is_table(head[: 1 << 16]):
         return "grafana"
-    if influx_answers.is_json(head):
-        return "influxql"
-    if influx_answers.is_flux(head):
-        return "flux"
-    if documents.is_dotted(head):
-        return "dotted-json"
+    if go_metrics.is_json(head):
+        return "go-metrics-json"
     if re.search(_COMMENT, head) or re.search(_GO_SAMPLE, head):
         return "exposition"
-    return "influx" if influx.is_influx(head) else lines.kind_of(head)
+    if influx.is_influx(head):
+        return "influx"
+    if go_metrics.is_log(head):
+        return "go-metrics"
+    return "refused" if _refused(head) else None
+
+
+def _refused(head: str) -> str | None:
+    """Returns the name of a format that is recognised, so that it can be refused, and not read."""
+    return next((name for name, pattern in _REFUSED.items() if re.match(pattern, head)), None)
 
 
 def _are_dumps(head: str) -> bool:
@@ -127,7 +147,12 @@ def read(text: str, name: str) -> Metrics:
     from gctrace_analyzer.ingest.metrics import go_json, series_json
     from gctrace_analyzer.ingest.metrics.samples import Samples, of_containers, rows
 
-    found = Metrics(layout_of(text.lstrip("\n")[: 1 << 16]) or "exposition")
+    head = text.lstrip("\n")[: 1 << 16]
+    found = Metrics(layout_of(head) or "exposition")
+    if found.layout == "refused":
+        raise UnreadableInputError(
+            name, f"this is {_refused(head)}, which is not read", _ARE_READ
+        )
     if found.layout == "go-json":
         numbered = enumerate(text.split("\n"), start=1)
         found.memstats, found.pauses, found.rejected = go_json.read(numbered)
@@ -137,7 +162,6 @@ def read(text: str, name: str) -> Metrics:
         raise UnreadableInputError(name, problem, "Correct the query and fetch it again.")
     samples = Samples()
     found.rejected = _readers()[found.layout](text, samples)
-    found.notes = samples.notes
     found.memstats, of_samples = rows(samples)
     found.rejected = sorted([*found.rejected, *of_samples])
     found.containers = of_containers(samples, found.memstats)
@@ -148,24 +172,19 @@ def _readers() -> dict[Layout, Callable[[str, Samples], Sequence[Rejected]]]:
     """Returns what adds the samples of a layout and returns what is damaged."""
     from gctrace_analyzer.ingest.metrics import (
         exposition,
+        go_metrics,
         grafana,
         influx,
-        influx_answers,
         otlp,
         series_json,
     )
-    from gctrace_analyzer.ingest.metrics.dotted import documents, lines
 
     return {
         "series": series_json.read,
         "exposition": exposition.read,
         "grafana": grafana.read,
         "influx": influx.read,
-        "influxql": influx_answers.read_json,
-        "flux": influx_answers.read_flux,
         "otlp": otlp.read,
-        "graphite": lines.read,
-        "statsd": lines.read,
-        "go-metrics": lines.read,
-        "dotted-json": documents.read,
+        "go-metrics": go_metrics.read_log,
+        "go-metrics-json": go_metrics.read_json,
     }

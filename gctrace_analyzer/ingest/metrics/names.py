@@ -121,7 +121,32 @@ _OTEL_USED = {"stack": "stack_inuse_bytes", "other": "other_used_bytes"}
 _OTEL_TRANSLATED = {name.replace(".", "_"): of for name, of in _OTEL.items()}
 """OpenTelemetry's names as Prometheus stores them, without the unit that it appends."""
 
+_OF_HASHICORP = {
+    "alloc_bytes": "alloc_bytes",
+    "sys_bytes": "sys_bytes",
+    "malloc_count": "mallocs",
+    "free_count": "frees",
+    "heap_objects": "heap_objects",
+    "total_gc_pause_ns": "pause_total_ns",
+    "total_gc_runs": "num_gc",
+}
+"""hashicorp/go-metrics (before: armon/go-metrics), which Consul, Nomad and Vault use."""
+
+_OF_DEBUG = {"NumGC": "num_gc", "PauseTotal": "pause_total_ns"}
+"""`debug.GCStats` of rcrowley/go-metrics."""
+
+_GO_METRICS = re.compile(
+    r"(?P<before>|.*[._])"
+    rf"(?:runtime[._](?P<hashicorp>{'|'.join(_OF_HASHICORP)})"
+    # These are what was added since the last time, not the total.
+    r"|runtime[._]MemStats[._](?P<memstats>(?!(?:NumGC|Mallocs|Frees|Lookups)$)\w+)"
+    rf"|debug[._]GCStats[._](?P<debug>{'|'.join(_OF_DEBUG)}))$"
+)
+"""The names of both libraries; underscores are those of their pages for Prometheus."""
+
 _RANK = {name: rank for rank, name in enumerate((*_PROMETHEUS, *RUNTIME, *_OTEL))}
+_GO_METRICS_RANK = 1 << 16
+"""Rank after all others: a gauge of hashicorp/go-metrics has seven digits."""
 
 HINTS = (
     "go_gc_", "go_memstats_", "go_cpu_classes_", "go_memory_", "go_sched_gomaxprocs",
@@ -129,6 +154,8 @@ HINTS = (
     "process_resident_memory_bytes",
     "process_cpu_seconds_total", "process_start_time_seconds", "process_runtime_go_",
     "go.memory.", "go.config.gogc", "go.processor.limit", "process.runtime.go.",
+    "runtime_alloc_bytes", "runtime_sys_bytes", "runtime_malloc_count", "runtime_free_count",
+    "runtime_heap_objects", "runtime_total_gc_", "runtime_MemStats_", "debug_GCStats_",
     *containers.HINTS,
 )  # fmt: skip
 """Every metric that is read has one of these in its name; lines without them are skipped."""
@@ -208,7 +235,29 @@ def _by_name(name: str) -> Metric | None:
     if inner and inner.start():
         found_inside = metric(inner[0], {})
         return found_inside and found_inside._replace(rank=len(_RANK) + len(name))
-    return None
+    return _of_go_metrics(name)
+
+
+def _of_go_metrics(name: str) -> Metric | None:
+    parts = _GO_METRICS.match(name)
+    if parts is None:
+        return None
+    if parts["debug"]:
+        # From another moment than MemStats.
+        return Metric(_OF_DEBUG[parts["debug"]], rank=_GO_METRICS_RANK + 1)
+    field = parts["memstats"] or ""
+    column = _OF_HASHICORP.get(parts["hashicorp"]) or fields.NAMES.get(fields.plain(field))
+    return Metric(column, rank=_GO_METRICS_RANK) if column in fields.KNOWN and column else None
+
+
+def service_of(name: str) -> str:
+    """Returns what a name of go-metrics begins with: the service, and the host or a prefix.
+
+    >>> service_of("consul.n1.runtime.alloc_bytes"), service_of("runtime.MemStats.Sys")
+    ('consul.n1', '')
+    """
+    parts = _GO_METRICS.match(name)
+    return parts["before"].rstrip("._") if parts else ""
 
 
 PER_METRIC = (

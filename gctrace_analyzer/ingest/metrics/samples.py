@@ -66,7 +66,6 @@ class Samples:
     series: list[tuple[int, Metric]] = field(default_factory=list)
     frames: list[pl.DataFrame] = field(default_factory=list)
     is_local: bool = False
-    notes: list[str] = field(default_factory=list)
     _target_of: dict[tuple[tuple[str, str], ...], int] = field(default_factory=dict)
     _series_of: dict[tuple[int, Metric], int] = field(default_factory=dict)
 

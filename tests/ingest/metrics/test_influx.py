@@ -63,6 +63,17 @@ def test_an_export_has_the_cycles_that_gctrace_counts() -> None:
     assert pauses_ms == pytest.approx(printed_ms.sum(), rel=0.05)
 
 
+def test_the_table_of_its_command_line_has_the_values_of_the_export() -> None:
+    tables = [gca.read(INFLUX / name).memstats for name in ("export.txt.gz", "answer.txt.gz")]
+    columns = ("logged_at", "alloc_bytes", "total_alloc_bytes", "num_gc", "pause_total_ns")
+    end = tables[0]["logged_at"].dt.offset_by("50s").min()
+    exported, printed = (
+        table.select(columns).filter(pl.col("logged_at") < end) for table in tables
+    )
+    assert len(exported) > 45
+    assert_frame_equal(printed, exported)
+
+
 def test_fields_of_memstats_are_a_dump() -> None:
     run = read_text(RUNTIME)
     assert run.memstats["num_gc"].to_list() == [3, 7, 11]

@@ -1,0 +1,179 @@
+"""Reads what the libraries called go-metrics log on a signal or a timer, and write as JSON.
+
+These are hashicorp/go-metrics (Consul, Nomad, Vault) and rcrowley/go-metrics; `names` has the
+names of their metrics, which their pages for Prometheus have too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.ingest import json_values, numbers
+from gctrace_analyzer.ingest.metrics import names
+from gctrace_analyzer.ingest.metrics.exposition import numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
+
+_JSON = re.compile(r'"Gauges"\s*:\s*\[\s*\{|"[\w.]+"\s*:\s*\{\s*"value"\s*:\s*[-+0-9]')
+_JSON_NAMES = re.compile(r'"Name"\s*:\s*"([^"\\]*)"|"([\w.]+)"\s*:\s*\{')
+_NOT_BLANK = re.compile(r"[^\s,]")
+_CUT = "the JSON is cut off or damaged here"
+
+_NUMBER = r"[+-]?[0-9][0-9.eE+-]*"
+_ON_SIGNAL = (
+    r"^\[(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*)\]\[G\] '(?P<name>[^';]+)(?P<labels>;[^']+)?"
+    rf"': (?P<value>{_NUMBER})\s*$"
+)
+_GAUGE = r"^(?P<before>.*?)gauge (?P<name>[^\s:]+)\s*$"
+_VALUE = rf"^.*?\bvalue: +(?P<value>{_NUMBER})\s*$"
+_LOGGED_AT = r"(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?)"
+_LINE = re.compile(
+    r"^\[\d{4}-\d\d-\d\d [^\]]*\]\[[A-Z]\] '"
+    r"|(?:^|\s)(?:gauge|counter|histogram|meter|timer|healthcheck) \S+$"
+    r"|(?:^|\s)[\w.%][\w.% -]{0,20}: +-?[0-9.]+(?:\.[0-9]+)?$"
+)
+_SAMPLE_LINES = 40
+_ONE_DUMP_US = 500_000
+"""Least time between two dumps: the lines of one are printed closer together."""
+
+
+def is_json(head: str) -> bool:
+    """Returns whether a text that begins like this is such JSON with Go metrics."""
+    if head.lstrip()[:1] not in ("{", "[") or not _JSON.search(head):
+        return False
+    return any(names.may_be_read(name or key) for name, key in _JSON_NAMES.findall(head))
+
+
+def is_log(head: str) -> bool:
+    """Returns whether a text that begins like this has such lines with Go metrics."""
+    lines = [line for line in head.split("\n") if line.strip()]
+    first = lines[:_SAMPLE_LINES]
+    if 2 * sum(_LINE.search(line) is not None for line in first) <= len(first):
+        return False
+    forms = (re.compile(_ON_SIGNAL), re.compile(_GAUGE))
+    metrics = (form.match(line) for line in lines for form in forms)
+    return any(names.may_be_read(metric["name"]) for metric in metrics if metric)
+
+
+def read_log(text: str, samples: Samples) -> list[Rejected]:
+    """Adds the samples of every gauge that is read; returns the damaged lines."""
+    lines = numbered(text.replace("\r\n", "\n"))
+    gauges = pl.concat([_on_signal(lines), _on_timer(lines)]).drop_nulls("name")
+    rejected = _rejected(lines.join(gauges, on="line_no", how="anti"))
+    series = gauges.select("name", "labels").unique(maintain_order=True)
+    numbers_ = [_series(name, _labels(labels), samples) for name, labels in series.iter_rows()]
+    series = series.with_columns(pl.Series("number", numbers_, dtype=pl.Int64))
+    gauges = gauges.join(series, on=["name", "labels"], how="left", nulls_equal=True)
+    gauges = gauges.drop_nulls("number").sort("line_no")
+    if len(gauges):
+        samples.add(
+            gauges["number"],
+            _at_us(gauges["at"], samples),
+            gauges["value"].str.strip_prefix("+").cast(pl.Float64, strict=False),
+            gauges["line_no"],
+            has_time=gauges["at"].is_not_null(),
+        )
+    return rejected
+
+
+def _on_signal(lines: pl.DataFrame) -> pl.DataFrame:
+    """Returns the gauges of hashicorp/go-metrics, one per line."""
+    groups = lines.select("line_no", pl.col("text").str.extract_groups(_ON_SIGNAL))
+    return groups.unnest("text").select("line_no", "name", "labels", "value", "at")
+
+
+def _on_timer(lines: pl.DataFrame) -> pl.DataFrame:
+    """Returns the gauges of rcrowley/go-metrics: a line with the name, and one with the value."""
+    text = pl.col("text")
+    gauge = text.str.extract_groups(_GAUGE).struct
+    return lines.select(
+        "line_no",
+        gauge.field("name"),
+        labels=pl.lit(None, pl.String),
+        value=text.shift(-1).str.extract(_VALUE),
+        at=gauge.field("before").str.extract(_LOGGED_AT),
+    )
+
+
+def _labels(text: str | None) -> dict[str, str]:
+    pairs = (label.split("=", 1) for label in (text or "").split(";") if label)
+    return {key: "".join(value) for key, *value in pairs}
+
+
+def _series(name: str, labels: dict[str, str], samples: Samples) -> int | None:
+    """Returns the number of a series, whose name begins with that of the service and the host."""
+    service = names.service_of(name) or labels.pop("service", "")
+    return samples.series_of(name, {**labels, **({"app": service} if service else {})})
+
+
+def _at_us(texts: pl.Series, samples: Samples) -> pl.Series:
+    """Returns the times of lines: that of the first line of each dump."""
+    if texts.null_count() == len(texts):
+        return pl.Series([None] * len(texts), dtype=pl.Int64)
+    at = pl.col("at_us")
+    begins = (at.diff().abs() >= _ONE_DUMP_US).fill_null(value=True)
+    return samples.times(texts).to_frame().select(at.first().over(begins.cum_sum())).to_series()
+
+
+def _rejected(others: pl.DataFrame) -> list[Rejected]:
+    """Returns lines that begin with the name of a metric that is read, but are damaged."""
+    name = pl.col("text").str.extract(r"""^\[[^\]]*\]\[G\] '([^\s:|,;"']+)""")
+    named = others.with_columns(name=name).drop_nulls("name")
+    return [
+        (line_no, "not a line of go-metrics", text)
+        for line_no, text, name in named.select("line_no", "text", "name").iter_rows()
+        if names.may_be_read(name)
+    ]
+
+
+def read_json(text: str, samples: Samples) -> list[Rejected]:
+    """Adds the gauges of every document; returns the one that is damaged."""
+    rejected: list[Rejected] = []
+    for line_no, document in json_values.documents(text, _NOT_BLANK, rejected, _CUT):
+        for value in document if isinstance(document, list) else [document]:
+            if not isinstance(value, dict):
+                continue
+            at = value.get("Timestamp")
+            at_us = samples.times(
+                pl.Series([at if isinstance(at, str) else None], dtype=pl.String)
+            )
+            for name, labels, number in _gauges(value):
+                series = _series(name, labels, samples)
+                if series is not None:
+                    values = pl.Series([_exported(number)], dtype=pl.Float64)
+                    has_time = bool(at_us.count())
+                    samples.add(series, at_us, values, line_no, has_time=has_time)
+    return rejected
+
+
+def _gauges(value: dict[str, Any]) -> Iterator[tuple[str, dict[str, str], Any]]:
+    """Yields name, labels and value of the gauges of one moment.
+
+    hashicorp/go-metrics shows `{"Gauges": [{"Name": …, "Value": …}]}` at /v1/metrics,
+    /v1/agent/metrics or /v1/sys/metrics; rcrowley/go-metrics writes
+    `{"runtime.MemStats.Sys": {"value": 7}}`.
+    """
+    gauges = value.get("Gauges")
+    if not isinstance(gauges, list):
+        for name, gauge in value.items():
+            if isinstance(gauge, dict) and "value" in gauge:
+                yield name, {}, gauge["value"]
+        return
+    for gauge in gauges:
+        if isinstance(gauge, dict):
+            labels = gauge.get("Labels")
+            texts = {k: str(v) for k, v in labels.items()} if isinstance(labels, dict) else {}
+            yield str(gauge.get("Name")), texts, gauge.get("Value")
+
+
+def _exported(value: Any) -> float | None:
+    """Returns a number as metrics may have it; None for all else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) <= numbers.LARGEST_EXPORTED else None
