@@ -17,18 +17,17 @@ from gctrace_analyzer.advise.comparison import (
 from gctrace_analyzer.analysis.checks import Facts, condition
 from gctrace_analyzer.analysis.compare.metrics import METRICS
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.present import comparison as text
-from gctrace_analyzer.present.json import written
-from gctrace_analyzer.present.table import joined
+from gctrace_analyzer.present import json, markdown, text
+from gctrace_analyzer.present.sections import comparison as sections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
 
     from gctrace_analyzer.analysis.checks import Check
+    from gctrace_analyzer.present.document import Document
     from gctrace_analyzer.present.plots.palette import Theme
-    from gctrace_analyzer.present.table import Line
     from gctrace_analyzer.run import Run
 
 
@@ -69,15 +68,15 @@ class Comparison(TwoSides):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as plain values, ready for JSON."""
-        return text.document(self)
+        return json.of_two_sides(self)
 
     def to_json(self) -> str:
         """Returns everything as JSON text."""
-        return written(self.to_dict())
+        return json.written(self.to_dict())
 
     def to_markdown(self) -> str:
         """Returns Markdown for a pull request."""
-        return text.markdown(self)
+        return markdown.dumps(self.document())
 
     def to_html(self, *, theme: Theme = "auto") -> str:
         """Returns one HTML file that opens without a network, with charts of all runs.
@@ -90,9 +89,9 @@ class Comparison(TwoSides):
 
         return comparison.dumps(self, theme)
 
-    def lines(self) -> Iterator[Line]:
-        """Yields the text line by line, with styles."""
-        return text.lines(self)
+    def document(self) -> Document:
+        """Returns what text and Markdown show."""
+        return sections.two_sides(self)
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns the frame as pandas.
@@ -108,7 +107,7 @@ class Comparison(TwoSides):
         return f"<Comparison of {self.before.label} and {self.after.label}: {verdicts}>"
 
     def __str__(self) -> str:
-        return joined(self.lines())
+        return text.plain(self.document())
 
     def _repr_html_(self) -> str:
         from gctrace_analyzer.present.html import comparison
@@ -136,15 +135,15 @@ class Sweep(SeveralSides):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as plain values, ready for JSON."""
-        return text.sweep_document(self)
+        return json.of_several_sides(self)
 
     def to_json(self) -> str:
         """Returns everything as JSON text."""
-        return written(self.to_dict())
+        return json.written(self.to_dict())
 
     def to_markdown(self) -> str:
         """Returns Markdown for a pull request."""
-        return text.sweep_markdown(self)
+        return markdown.dumps(self.document())
 
     def to_html(self, *, theme: Theme = "auto") -> str:
         """Returns one HTML file that opens without a network, with charts of all runs.
@@ -165,15 +164,15 @@ class Sweep(SeveralSides):
         """
         return frames.to_pandas(self.frame)
 
-    def lines(self) -> Iterator[Line]:
-        """Yields the text line by line, with styles."""
-        return text.sweep_lines(self)
+    def document(self) -> Document:
+        """Returns what text and Markdown show."""
+        return sections.several_sides(self)
 
     def __repr__(self) -> str:
         return f"<Sweep over {', '.join(side.label for side in self.sides)}>"
 
     def __str__(self) -> str:
-        return joined(self.lines())
+        return text.plain(self.document())
 
     def _repr_html_(self) -> str:
         from gctrace_analyzer.present.html import comparison

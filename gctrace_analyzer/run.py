@@ -22,7 +22,6 @@ from gctrace_analyzer.analysis.summary import FIGURES, Summary
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.present import text
 from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.report import Report
 
@@ -56,7 +55,9 @@ class RunSummary(Summary):
         return self.report.analysis.summary.to_dict()
 
     def __str__(self) -> str:
-        return text.plain(self.report)
+        from gctrace_analyzer.present import text
+
+        return text.plain(self.report.document())
 
     def _repr_html_(self) -> str:
         return _notebook_cell(self.report)

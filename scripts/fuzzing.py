@@ -30,7 +30,8 @@ from environment import ROOT
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.objective import AIMS
 from gctrace_analyzer.api import live
-from gctrace_analyzer.cli.report import write
+from gctrace_analyzer.cli.deliver import write
+from gctrace_analyzer.cli.report import of_run
 from gctrace_analyzer.cli.screen import Colors
 from gctrace_analyzer.cli.watch.views import ViewOptions, create_view
 from gctrace_analyzer.errors import GctraceError, GctraceWarning
@@ -275,7 +276,7 @@ def _summary(run: Run) -> None:
 
 
 def _written(kind: str, run: Run, name: str = "cycles") -> None:
-    write(run, kind, name, io.BytesIO())
+    write(of_run(run, table=name, plot=name), kind, io.BytesIO())
 
 
 def _advice(run: Run) -> None:

@@ -18,7 +18,8 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.api import live
-from gctrace_analyzer.cli.report import write
+from gctrace_analyzer.cli.deliver import write
+from gctrace_analyzer.cli.report import of_run
 from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.ingest.follow import Followed, Stop
 from tests.conftest import ROOT, SAMPLES
@@ -50,7 +51,7 @@ class FullDisk(io.BytesIO):
 
 def content(kind: str) -> bytes:
     file = io.BytesIO()
-    write(gca.read(STEADY), kind, "timeline" if kind in ("png", "svg") else "cycles", file)
+    write(of_run(gca.read(STEADY)), kind, file)
     return file.getvalue()
 
 
@@ -66,7 +67,7 @@ def test_every_output_that_does_not_fit_leaves_the_old_file(kind: str, tmp_path:
 
         def fill(file: object, room: int = room) -> None:
             del file
-            write(run, kind, table, FullDisk(room))
+            write(of_run(run, table=table), kind, FullDisk(room))
 
         with pytest.raises(gca.UnwritableOutputError, match="No space left") as caught:
             write_atomically(path, fill)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import fail_on
+from gctrace_analyzer.cli.deliver import Result, row_writers, text_writer
 from gctrace_analyzer.cli.options import (
     Parser,
     add_facts,
@@ -16,23 +16,16 @@ from gctrace_analyzer.cli.options import (
     add_reading,
     read_options,
 )
-from gctrace_analyzer.cli.output import format_of, parquet_bytes
 from gctrace_analyzer.cli.progress import reading, say_damage
-from gctrace_analyzer.cli.screen import Colors, to_a_reader, working
+from gctrace_analyzer.cli.screen import working
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.files import write_atomically
 
 if TYPE_CHECKING:
     import argparse
 
     from gctrace_analyzer.comparison import Comparison, Sweep
-    from gctrace_analyzer.present.plots.palette import Theme
 
-FORMATS = ("text", "md", "json", "csv", "html")
-SUFFIXES = {
-    ".txt": "text", ".md": "md", ".json": "json", ".csv": "csv", ".parquet": "parquet",
-    ".html": "html",
-}  # fmt: skip
+FORMATS = ("text", "md", "json", "csv", "html", "parquet")
 _PER_SIDE = ("gogc", "memory_limit", "go_version")
 
 _DESCRIPTION = """\
@@ -72,37 +65,23 @@ exit codes: 0 compared, 1 a --fail-on condition is true, 2 wrong usage,
 3 no usable input, 70 internal error, 130 interrupted"""
 
 
-def run(words: list[str]) -> int:
-    """Runs the command and returns its exit code."""
-    args = command_parser().parse_args(words)
-    outputs = validated(args)
-    return deliver(_compare(_logs_by_side(args.sides), args), args, outputs)
+def run(args: argparse.Namespace) -> Result:
+    """Compares the sides."""
+    validate(args)
+    return result(_compare(_logs_by_side(args.sides), args), args)
 
 
-def validated(args: argparse.Namespace) -> list[tuple[Path, str]]:
-    """Returns the output files with their formats.
-
-    Raises:
-        BadSettingError: a condition or an output file is not valid.
-    """
-    outputs = [(path, format_of(path, SUFFIXES)) for path in args.output]
-    _validate_conditions(args)
-    return outputs
-
-
-def deliver(
-    comparison: Comparison | Sweep, args: argparse.Namespace, outputs: list[tuple[Path, str]]
-) -> int:
-    """Checks, writes and shows a comparison, and returns the exit code."""
-    code = 0
-    if args.fail_on or args.junit:
-        code = fail_on.report_checks(args, comparison.check(*args.fail_on))
-    for path, kind in outputs:
-        write_atomically(path, partial(_write, comparison, kind, args.theme))
-    if args.format or not outputs:
-        with to_a_reader():
-            _print(comparison, args.format or "text", Colors.of(args))
-    return code
+def result(comparison: Comparison | Sweep, args: argparse.Namespace) -> Result:
+    """Returns a comparison in every format."""
+    return Result(
+        document=comparison.document,
+        writers={
+            **row_writers(lambda: comparison.frame, safe=False),
+            "json": text_writer(comparison.to_json),
+            "html": text_writer(partial(comparison.to_html, theme=args.theme)),
+        },
+        check=comparison.check,
+    )
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -131,15 +110,14 @@ def command_parser() -> argparse.ArgumentParser:
 
 def add_delivery(parser: Parser) -> None:
     """Adds the options for output and checks."""
-    add_output(parser, FORMATS, SUFFIXES)
+    add_output(parser, FORMATS)
     fail_on.add_checks(
         parser, "'gc_cpu_share>+10%%', 'stw_p99_ms>2', verdict:worse or finding:bad"
     )
 
 
-def _validate_conditions(args: argparse.Namespace) -> None:
-    """Raises an error for invalid conditions and files before any log is read."""
-    fail_on.validate(args)
+def validate(args: argparse.Namespace) -> None:
+    """Refuses invalid conditions before any log is read."""
     from gctrace_analyzer.analysis.checks import condition
     from gctrace_analyzer.analysis.compare.metrics import NAMED
 
@@ -234,31 +212,3 @@ def options_per_side(options: dict[str, Any], sides: int) -> list[dict[str, Any]
         for index, each in enumerate(found):
             each[name] = values[index % len(values)] or None
     return found
-
-
-def _print(comparison: Comparison | Sweep, kind: str, colors: Colors) -> None:
-    if kind == "text":
-        from gctrace_analyzer.cli.screen import show
-
-        show(comparison.lines(), colors)
-    else:
-        _write(comparison, kind, colors.theme, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-
-
-def _write(comparison: Comparison | Sweep, kind: str, theme: Theme, file: IO[bytes]) -> None:
-    if kind == "parquet":
-        file.write(parquet_bytes(comparison.frame))
-        return
-    match kind:
-        case "md":
-            text = comparison.to_markdown()
-        case "json":
-            text = comparison.to_json()
-        case "csv":
-            text = comparison.frame.write_csv()
-        case "html":
-            text = comparison.to_html(theme=theme)
-        case _:
-            text = f"{comparison}\n"
-    file.write(text.encode("utf-8", "replace"))

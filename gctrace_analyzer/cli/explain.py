@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.cli.deliver import Result
 from gctrace_analyzer.cli.options import Parser, add_general
 from gctrace_analyzer.errors import NoDataError, nearest
 from gctrace_analyzer.present.format import wrap
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.present.explain import Explanation
-    from gctrace_analyzer.present.table import Line
+    from gctrace_analyzer.present.text import Line
 
 _DESCRIPTION = """\
 Explains one line of gctrace field by field: what each number means, its unit,
@@ -39,13 +40,12 @@ _RULE_NAME = re.compile(r"[a-z]+(?:-[a-z]+)*", re.IGNORECASE)
 _PLACE = re.compile(r"(?P<file>.+):(?P<line>[1-9]\d*)")
 
 
-def run(words: list[str]) -> int:
-    """Runs the command and returns its exit code."""
-    args = command_parser().parse_args(words)
+def run(args: argparse.Namespace) -> Result:
+    """Shows what a line or a finding means."""
     from gctrace_analyzer.cli.screen import Colors, show
 
     show(_lines(" ".join(args.line)), Colors.of(args))
-    return 0
+    return Result()
 
 
 def command_parser() -> argparse.ArgumentParser:

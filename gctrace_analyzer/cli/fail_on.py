@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from gctrace_analyzer.cli import exit_codes
-from gctrace_analyzer.cli.output import format_of
 from gctrace_analyzer.cli.screen import say
 from gctrace_analyzer.files import write_atomically
 
@@ -35,16 +34,6 @@ def add_checks(parser: argparse.ArgumentParser, examples: str) -> None:
         metavar="FILE",
         help="write the results of --fail-on to FILE as JUnit XML (.xml)",
     )
-
-
-def validate(args: argparse.Namespace) -> None:
-    """Refuses a `--junit` file that cannot be written, before any work is done.
-
-    Raises:
-        BadSettingError: wrong suffix, or no such folder.
-    """
-    if args.junit:
-        format_of(args.junit, {".xml": "junit"}, "junit")
 
 
 def report_checks(args: argparse.Namespace, checks: Sequence[Check]) -> int:

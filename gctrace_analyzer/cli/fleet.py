@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from operator import methodcaller
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from gctrace_analyzer.cli import exit_codes
+from gctrace_analyzer.cli.deliver import Result, row_writers, suffixes_of, text_writer, validate
 from gctrace_analyzer.cli.options import (
     OneOf,
     Parser,
@@ -19,10 +18,8 @@ from gctrace_analyzer.cli.options import (
     read_options,
     whole_number,
 )
-from gctrace_analyzer.cli.output import csv_text, format_of
-from gctrace_analyzer.cli.screen import Colors, drawing, say, show
+from gctrace_analyzer.cli.screen import drawing, say
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.files import write_atomically
 
 if TYPE_CHECKING:
     import argparse
@@ -31,13 +28,10 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.analysis.fleet.answers import Answers
+    from gctrace_analyzer.cli.deliver import Target
     from gctrace_analyzer.fleets.scheduler import Progress
 
 FORMATS = ("text", "md", "html", "json", "csv", "jsonl")
-SUFFIXES = {
-    ".md": "md", ".html": "html", ".json": "json", ".csv": "csv", ".jsonl": "jsonl",
-    ".txt": "text",
-}  # fmt: skip
 _REPORTS = 10
 
 _DESCRIPTION = """\
@@ -87,35 +81,48 @@ exit codes: 0 analysed, 2 wrong usage, 3 no input could be read, or the
 scheduler or store was lost, 70 internal error, 130 interrupted"""
 
 
-def run(words: list[str]) -> int:
-    """Runs the command and returns its exit code."""
-    args = command_parser().parse_args(words)
-    folder, reports = _outputs(args.output)
+def run(args: argparse.Namespace) -> Result:
+    """Reads the logs, or the rows of an earlier run, and answers what they show together."""
+    folder = _split_outputs(args)
     from gctrace_analyzer.analysis.fleet.answers import after_all, answers
-    from gctrace_analyzer.fleets.reports import links
 
     earlier = _earlier(args.compare_with)
     inputs = _inputs(args.inputs)
     # The next run finds them in the folder of the logs.
-    written = [path for path, _ in reports] + [args.reports] * (args.reports is not None)
+    written = [*args.output, *([args.reports] if args.reports else [])]
     rows = _rows(args, inputs, folder, [*written, *args.compare_with])
     if rows is None:
-        return exit_codes.INTERRUPTED
+        return Result(exit_codes.INTERRUPTED)
     table = rows.collect()
     found = after_all(answers(table), [(name, answers(each)) for name, each in earlier])
     pages = {} if args.reports is None else _reports(args, inputs, found)
-    for path, kind in reports:
-        content = _dumped(table, found, kind, args, links(pages, path))
-        write_atomically(path, methodcaller("write", content))
-    if args.format in (None, "text") and (not reports or args.format):
-        from gctrace_analyzer.present.fleet import lines
+    return _result(args, table, found, pages)
 
-        show(lines(found, args.top), Colors.of(args))
-    elif args.format:
-        content = _dumped(table, found, args.format, args, links(pages, None))
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-    return exit_codes.INPUT if found.totals.files == found.totals.unread else 0
+
+def _result(
+    args: argparse.Namespace,
+    rows: pl.DataFrame,
+    found: Answers,
+    pages: Mapping[tuple[str, int], Path],
+) -> Result:
+    from gctrace_analyzer.fleets.reports import links
+    from gctrace_analyzer.present import fleet
+
+    def write_page(file: IO[bytes], target: Target) -> None:
+        from gctrace_analyzer.present.html.fleet import dumps
+
+        text = dumps(found, args.top, links(pages, target.path), theme=args.theme)
+        file.write(text.encode("utf-8", "replace"))
+
+    return Result(
+        code=exit_codes.INPUT if found.totals.files == found.totals.unread else 0,
+        document=lambda: fleet.document(found, args.top),
+        writers={
+            **row_writers(lambda: rows, safe=args.csv_safe),
+            "json": text_writer(lambda: fleet.to_json(found)),
+            "html": write_page,
+        },
+    )
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -168,7 +175,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="OUTPUT",
         help="folder for the rows, OUTPUT.parquet, local or in an object store; or a report, "
-        f"by its suffix: {' '.join(SUFFIXES)} (repeatable)",
+        f"by its suffix: {' '.join(suffixes_of(FORMATS))} (repeatable)",
     )
     group.add_argument(
         "-f",
@@ -214,20 +221,26 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _outputs(names: list[str]) -> tuple[str | None, list[tuple[Path, str]]]:
-    """Returns the folder for the rows, and the reports with their formats."""
-    reports = [Path(name) for name in names if Path(name).suffix.lower() in SUFFIXES]
-    folders = [name for name in names if Path(name).suffix.lower() not in SUFFIXES]
+def _split_outputs(args: argparse.Namespace) -> str | None:
+    """Returns the folder for the rows; the reports stay in `args.output`.
+
+    Raises:
+        BadSettingError: a suffix is unknown, there is no such folder, or there are two for rows.
+    """
+    suffixes = suffixes_of(FORMATS)
+    folders = [name for name in args.output if Path(name).suffix.lower() not in suffixes]
     wrong = [name for name in folders if Path(name.rstrip("/")).suffix not in ("", ".parquet")]
     if len(folders) > 1 or wrong:
         raise BadSettingError(
             argument="output",
             value=" ".join(wrong or folders),
             expected="one folder for the rows such as fleet.parquet, and reports ending in "
-            + ", ".join(SUFFIXES),
+            + ", ".join(suffixes),
         )
-    folder = folders[0] if folders else None
-    return folder, [(path, format_of(path, SUFFIXES)) for path in reports]
+    args.formats = FORMATS
+    args.output = [Path(name) for name in args.output if name not in folders]
+    validate(args)
+    return folders[0] if folders else None
 
 
 def _earlier(places: list[str]) -> list[tuple[str, pl.DataFrame]]:
@@ -334,29 +347,3 @@ def _progress_line(now: Progress) -> str:
         count(now.workers, "worker"),
     ]
     return " · ".join(parts)
-
-
-def _dumped(
-    rows: pl.DataFrame,
-    found: Answers,
-    kind: str,
-    args: argparse.Namespace,
-    links: Mapping[tuple[str, int], str],
-) -> bytes:
-    """Returns the report, or the rows, in a format."""
-    from gctrace_analyzer.present import fleet
-    from gctrace_analyzer.present.table import joined
-
-    if kind == "md":
-        return fleet.dumps(found, args.top).encode()
-    if kind == "html":
-        from gctrace_analyzer.present.html.fleet import dumps
-
-        return dumps(found, args.top, links, theme=args.theme).encode("utf-8", "replace")
-    if kind == "json":
-        return fleet.to_json(found).encode()
-    if kind == "text":
-        return f"{joined(fleet.lines(found, args.top))}\n".encode()
-    if kind == "jsonl":
-        return rows.write_ndjson().encode()
-    return csv_text(rows, safe=args.csv_safe).encode()

@@ -7,6 +7,7 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from gctrace_analyzer.cli import exit_codes
 from gctrace_analyzer.cli.options import as_option, wrapped
@@ -19,6 +20,11 @@ from gctrace_analyzer.errors import (
     UnwritableOutputError,
     nearest,
 )
+
+if TYPE_CHECKING:
+    import argparse
+
+    from gctrace_analyzer.cli.deliver import Result
 
 VERBS = {
     "recommend": ("FILE...", "which GOGC and GOMEMLIMIT to set"),
@@ -44,6 +50,16 @@ _WITH_PROCESSES = ("watch", "fleet", "prometheus")
 """The commands that run other processes, or have threads that a server answers."""
 
 _USAGE_ERRORS = (BadSettingError, MissingExtraError, UnwritableOutputError)
+
+
+class Command(Protocol):
+    """What the module of each command has."""
+
+    def command_parser(self) -> argparse.ArgumentParser:
+        """Returns the parser of its arguments."""
+
+    def run(self, args: argparse.Namespace) -> Result:
+        """Does the work; `deliver` prints and writes the result."""
 
 
 _NEW_OBJECTS, _NEW_OBJECTS_OF_A_REPORT = 20_000, 100_000
@@ -151,9 +167,14 @@ def run_command(name: str, words: list[str]) -> int:
     """Runs one of `VERBS`, or `report`, the command that users call without a name."""
     if name in _ON_FILES:
         _refuse_servers(words)
-    # Imported only now, so that `--help` does not wait for the frame library.
-    code: int = import_module(module_of(name, words)).run(words)
-    return code
+    # Imported only now, so that a command does not wait for what others need.
+    from gctrace_analyzer.cli.deliver import deliver, validate
+
+    command: Command = import_module(module_of(name, words))
+    args = command.command_parser().parse_args(words)
+    args.words = words if name == "report" else [name, *words]
+    validate(args)
+    return deliver(command.run(args), args)
 
 
 def _refuse_servers(words: list[str]) -> None:

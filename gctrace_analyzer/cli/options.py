@@ -11,7 +11,7 @@ from gctrace_analyzer import __version__, core
 from gctrace_analyzer.errors import BadSettingError, UnreadableInputError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
 THEMES = ("auto", "light", "dark")
 
@@ -72,7 +72,12 @@ def wrapped(message: str) -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser with plain error messages and no abbreviated options."""
+    """An argument parser with plain error messages and no abbreviated options.
+
+    With `takes_program`, all words after `--` are the attribute `program` of the result.
+    """
+
+    takes_program = False
 
     def __init__(self, prog: str, usage: str, description: str, epilog: str) -> None:
         super().__init__(
@@ -84,6 +89,15 @@ class Parser(argparse.ArgumentParser):
             add_help=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Returns the parsed words, with the program that follows `--` apart."""
+        words = list(args or ())
+        at = words.index("--") if self.takes_program and "--" in words else len(words)
+        parsed = super().parse_args(words[:at], namespace)
+        if self.takes_program:
+            parsed.program = words[at + 1 :]
+        return parsed
 
     def error(self, message: str) -> NoReturn:
         """Prints one message that says what to change, and exits with code 2."""
@@ -167,11 +181,18 @@ def add_general(parser: argparse.ArgumentParser) -> None:
 
 
 def add_output(
-    parser: argparse.ArgumentParser, formats: Sequence[str], suffixes: Iterable[str]
+    parser: argparse.ArgumentParser, formats: Sequence[str]
 ) -> argparse._ArgumentGroup:
-    """Adds the options for what is printed and which files are written."""
+    """Adds the options for what is printed and which files are written.
+
+    Args:
+        parser: where to add them.
+        formats: what the command can write, the default first.
+    """
+    from gctrace_analyzer.cli.deliver import FILES_ONLY, suffixes_of
+
     group = parser.add_argument_group("output")
-    add_format(group, formats)
+    add_format(group, [kind for kind in formats if kind not in FILES_ONLY])
     group.add_argument(
         "-o",
         "--output",
@@ -180,8 +201,9 @@ def add_output(
         metavar="FILE",
         type=Path,
         help="write to FILE instead of standard output; the suffix sets the format: "
-        f"{' '.join(suffixes)} (repeatable)",
+        f"{' '.join(suffixes_of(formats))} (repeatable)",
     )
+    parser.set_defaults(formats=tuple(formats))
     return group
 
 

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
+from gctrace_analyzer.cli import exit_codes
+from gctrace_analyzer.cli.deliver import Result, row_writers
 from gctrace_analyzer.cli.progress import reading, say_damage
-from gctrace_analyzer.present.format import wrap
-from gctrace_analyzer.present.table import width
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     import polars as pl
 
-    from gctrace_analyzer.advise.baseline import Baseline
-    from gctrace_analyzer.present.table import Line
+    from gctrace_analyzer.cli.deliver import Target
+    from gctrace_analyzer.present.document import Document
+    from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.run import Run
 
-FORMATS = ("text", "csv", "json", "jsonl")
-
-_LABEL = 12
-_LOADS = {
-    "fixed-rate": "a fixed-rate load",
-    "cpu-bound": "a CPU-bound load",
-    "between": "a load between fixed-rate and CPU-bound",
-}
+FORMATS = ("text", "csv", "json", "jsonl", "md", "parquet")
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
@@ -61,75 +54,21 @@ def read_separately(args: argparse.Namespace, options: dict[str, Any]) -> tuple[
     return run, evidence
 
 
-def missing(run: Run) -> tuple[str, str] | None:
-    """Returns what an input without cycles shows, and what to add to it; None if it has some."""
-    from gctrace_analyzer.present.sections import verdict
+def prediction(
+    run: Run,
+    others: Sequence[Run],
+    args: argparse.Namespace,
+    rows: pl.DataFrame,
+    document: Callable[[Report, pl.DataFrame, Sequence[Report]], Document],
+) -> Result:
+    """Returns predicted rows in every format; `document` makes the text."""
 
-    found = verdict.shown(run.report())
-    return (found.sentence, found.action) if found.level == "none" and found.action else None
+    def write_json(file: IO[bytes], _: Target) -> None:
+        file.write(f"{rows.write_json()}\n".encode())
 
-
-def write_rows(rows: pl.DataFrame, kind: str) -> None:
-    """Prints rows as csv, json (one array) or jsonl."""
-    if kind == "csv":
-        sys.stdout.write(rows.write_csv())
-    elif kind == "json":
-        sys.stdout.write(rows.write_json() + "\n")
-    else:
-        sys.stdout.write(rows.write_ndjson())
-
-
-def labelled(sentences: Iterable[tuple[str, str]]) -> Iterator[Line]:
-    """Yields lines of sentences, each with a label in bold."""
-    for label, sentence in sentences:
-        for index, text in enumerate(wrap(sentence, width() - 4 - _LABEL)):
-            yield ((f"  {'' if index else label:<{_LABEL}}", "bold"), (text, ""))
-
-
-def notes(run: Run) -> Iterator[tuple[str, str]]:
-    """Yields labelled sentences on options that do not fit the input."""
-    if (ignored := run.analysis.ignored_version) is not None:
-        yield "Note", ignored
-
-
-def basis(run: Run, rows: pl.DataFrame, evidence: Sequence[Run] = ()) -> Iterator[Line]:
-    """Yields lines that say which measurements the predictions start from."""
-    from gctrace_analyzer.present.sections import advice
-
-    baseline = run.advice.baseline
-    if baseline.load is None:
-        return
-    # Without a prediction of GC CPU, the load does not matter.
-    load = "" if baseline.refused else f"{_load(baseline)}, "
-    text = (
-        f"Predicted from {advice.as_text(baseline.now)}, {load}"
-        f"{baseline.load.cycles} steady cycles{_also(evidence)}; 80 % intervals"
-        f"{advice.horizon_text(rows)}."
+    reports = [other.report() for other in others]
+    return Result(
+        code=exit_codes.INPUT if run.is_empty else 0,
+        document=lambda: document(run.report(), rows, reports),
+        writers={"json": write_json, **row_writers(lambda: rows, safe=False)},
     )
-    for line in wrap(text, width() - 4):
-        yield ((f"  {line}", "dim"),)
-
-
-def _load(baseline: Baseline) -> str:
-    """Returns the kind of the load; that the CPU limits a program is certain only if proven."""
-    load = baseline.load
-    if baseline.load_model == "cpu-bound" and load is not None and not load.is_surely_bound:
-        return "a load that seems to be CPU-bound"
-    return _LOADS[baseline.load_model]
-
-
-def _also(evidence: Sequence[Run]) -> str:
-    """Returns the settings of the other runs; those that cannot be used, with the reason."""
-    from gctrace_analyzer.present.sections import advice
-
-    parts = []
-    for run in evidence:
-        baseline = run.advice.baseline
-        if baseline.load is None or baseline.no_evidence:
-            name = run.sources[0].name
-            parts.append(f" ({name} is not used: {baseline.no_evidence})")
-        else:
-            parts.append(
-                f" and from {advice.as_text(baseline.now)}, {baseline.load.cycles} steady cycles"
-            )
-    return "".join(parts)

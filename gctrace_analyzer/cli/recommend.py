@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.objective import AIMS
-from gctrace_analyzer.cli import exit_codes
 from gctrace_analyzer.cli.options import (
     OneOf,
     Parser,
     add_facts,
-    add_format,
     add_general,
+    add_output,
     add_reading,
     read_options,
 )
-from gctrace_analyzer.cli.predictions import (
-    FORMATS,
-    add_inputs,
-    basis,
-    labelled,
-    missing,
-    notes,
-    read_separately,
-    write_rows,
-)
-from gctrace_analyzer.cli.screen import Colors, show, working
-from gctrace_analyzer.present.format import wrap
+from gctrace_analyzer.cli.predictions import FORMATS, add_inputs, prediction, read_separately
+from gctrace_analyzer.cli.screen import working
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
-    import polars as pl
-
-    from gctrace_analyzer.present.table import Line
-    from gctrace_analyzer.run import Run
+    from gctrace_analyzer.cli.deliver import Result
 
 _DESCRIPTION = """\
 Recommends GOGC and GOMEMLIMIT for the program that wrote this log, with the
@@ -68,17 +52,14 @@ exit codes: 0 analysed, 2 wrong usage, 3 no usable input, 70 internal error,
 130 interrupted"""
 
 
-def run(words: list[str]) -> int:
-    """Runs the command and returns its exit code."""
-    args = command_parser().parse_args(words)
+def run(args: argparse.Namespace) -> Result:
+    """Ranks the settings that the aim asks for."""
     log, others = read_separately(args, read_options(args))
+    from gctrace_analyzer.present.sections.predictions import recommend as document
+
     with working("trying settings"):
         rows = log.recommend(aim=args.aim, gc_cpu_target=args.gc_cpu_target, evidence=others)
-    if args.format in (None, "text"):
-        show(_lines(log, rows, others), Colors.of(args), sys.stdout)
-    else:
-        write_rows(rows, args.format)
-    return 0 if not log.is_empty else exit_codes.INPUT
+    return prediction(log, others, args, rows, document)
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -103,46 +84,8 @@ def command_parser() -> argparse.ArgumentParser:
         metavar="SHARE",
         help="share of CPU that GC may use, for example 3%% or 0.03",
     )
-    add_format(parser.add_argument_group("output"), FORMATS)
+    add_output(parser, FORMATS)
     add_facts(parser)
     add_reading(parser)
     add_general(parser)
     return parser
-
-
-def _refusal(log: Run) -> list[str]:
-    """Returns lines that say why there is no recommendation, and what to add to the input."""
-    from gctrace_analyzer.present.table import width
-
-    found = missing(log)
-    if found is None:
-        return wrap(f"No recommendation: {log.advice.baseline.refused}.", width())
-    sentence, action = found
-    return [
-        *wrap(f"No recommendation. {sentence}", width()),
-        *wrap(f"▸ {action}", width(), subsequent_indent="  "),
-    ]
-
-
-def _lines(log: Run, rows: pl.DataFrame, evidence: list[Run]) -> Iterator[Line]:
-    from gctrace_analyzer.present.sections import advice
-    from gctrace_analyzer.present.table import table
-    from gctrace_analyzer.present.text import fact_lines
-
-    for text in fact_lines(log.report().facts):
-        yield ((text, "bold"),)
-    baseline = log.advice.baseline
-    if not log.advice.is_available:
-        yield ()
-        for text in _refusal(log):
-            yield ((text, ""),)
-        yield from labelled(notes(log))
-        return
-    shown = advice.advice(rows)
-    yield from table(shown)
-    yield from labelled(advice.reasons(rows, baseline.warnings))
-    yield from labelled(notes(log))
-    yield from labelled(("Ballast", text) for text in advice.ballast_notes(baseline, rows))
-    yield from basis(log, rows, evidence)
-    if shown is not None and (signs := advice.legend(shown)):
-        yield ((f"  {signs}", "dim"),)

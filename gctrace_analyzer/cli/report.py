@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain
 from typing import IO, TYPE_CHECKING, cast, get_args
 
 from gctrace_analyzer.cli import exit_codes, fail_on
+from gctrace_analyzer.cli.deliver import PICTURES, ROWS, Result, refuse_ignored, row_writers
 from gctrace_analyzer.cli.options import (
     OneOf,
     Parser,
@@ -25,37 +25,36 @@ from gctrace_analyzer.cli.options import (
     whole_number,
     with_options,
 )
-from gctrace_analyzer.cli.output import csv_text, format_of, parquet_bytes
 from gctrace_analyzer.cli.progress import reading, say_damage
-from gctrace_analyzer.cli.screen import Colors, to_a_reader, working
-from gctrace_analyzer.errors import BadSettingError, NoDataError
-from gctrace_analyzer.files import write_atomically
+from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.present.document import Gap, Sentence, Sentences
 from gctrace_analyzer.schema import PlotName, TableName
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator
 
-    import polars as pl
-
+    from gctrace_analyzer.cli.deliver import Target, Writer
     from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.run import Run
 
-FORMATS = ("text", "json", "jsonl", "csv", "md", "html")
-SUFFIXES = {
-    ".txt": "text", ".md": "md", ".json": "json", ".jsonl": "jsonl", ".csv": "csv",
-    ".parquet": "parquet", ".html": "html", ".png": "png", ".svg": "svg",
-}  # fmt: skip
+FORMATS = ("text", "json", "jsonl", "csv", "md", "html", "parquet", "png", "svg")
 PLOTS: tuple[str, ...] = get_args(PlotName)
 TABLES: tuple[str, ...] = get_args(TableName)
-PICTURES = ("png", "svg")
-ROWS = ("csv", "jsonl", "parquet")
-_ROWS_PER_WRITE = 65_536
 _NEXT = (
-    ("Next: ", "bold"),
-    ("-o report.html · recommend · whatif · compare before.log after.log", ""),
+    Gap(),
+    Sentences(
+        [
+            Sentence(
+                "Next:",
+                "-o report.html · recommend · whatif · compare before.log after.log",
+                "bold",
+            )
+        ],
+        width=6,
+        indent=0,
+    ),
 )
 
 _DESCRIPTION = """\
@@ -88,9 +87,31 @@ exit codes: 0 analysed, 1 a --fail-on condition is true, 2 wrong usage,
 3 no usable input, 70 internal error, 130 interrupted"""
 
 
+def run(args: argparse.Namespace) -> Result:
+    """Reads the inputs and analyses what is selected of them."""
+    validate(args)
+    return result(_read(args), args)
+
+
+def validate(args: argparse.Namespace) -> None:
+    """Refuses options that cannot work before anything is read.
+
+    Raises:
+        BadSettingError: no format takes the table or plot, or a condition is not valid.
+    """
+    refuse_ignored("table", args, ROWS)
+    refuse_ignored("plot", args, PICTURES)
+    if args.fail_on:
+        from gctrace_analyzer.analysis.checks import condition
+        from gctrace_analyzer.analysis.summary import FIGURES
+
+        for text in args.fail_on:
+            condition(text, FIGURES)
+
+
 @frozen
 class Page:
-    """How files are written: the command that a page names, whether it is small, its colours."""
+    """How pages are written: the command that they name, whether they are small, their colours."""
 
     command: str = ""
     light: bool = False
@@ -100,74 +121,80 @@ class Page:
 _PLAIN = Page()
 
 
-def run(words: list[str]) -> int:
-    """Prints or writes the report and returns the exit code."""
-    args = command_parser().parse_args(words)
-    args.words = words
-    outputs = validated(args)
-    return deliver(_read(args), args, outputs)
-
-
-def validated(args: argparse.Namespace) -> list[tuple[Path, str]]:
-    """Returns the files to write with their formats.
-
-    Invalid conditions and files raise an error before anything is read.
-    """
-    outputs = [(path, format_of(path, SUFFIXES)) for path in args.output]
-    kinds = {kind for _, kind in outputs}
-    if printed := _printed(args):
-        kinds.add(printed)
-    _refuse_ignored("table", args.table, kinds, ROWS)
-    _refuse_ignored("plot", args.plot, kinds, PICTURES)
-    _validate_conditions(args)
-    return outputs
-
-
-def _printed(args: argparse.Namespace) -> str | None:
-    """Returns the format to print; None if the result only goes to files."""
-    if args.output and not args.format:
-        return None
-    return args.format or ("csv" if args.table else "text")
-
-
-def _refuse_ignored(
-    option: str, name: str | None, kinds: set[str], takes: Sequence[str]
-) -> None:
-    """Refuses an option that none of the formats uses, which would give something else."""
-    if name is None or kinds & set(takes):
-        return
-    formats = [f"-f {kind}" for kind in takes if kind in FORMATS]
-    files = [f"-o FILE{suffix}" for suffix, kind in SUFFIXES.items() if kind in takes]
-    *others, last = [*formats, *files]
-    raise BadSettingError(
-        argument=option,
-        value=name,
-        expected=f"also a format that can be one {option}: {', '.join(others)} or {last}",
-    )
-
-
-def deliver(whole: Run, args: argparse.Namespace, outputs: list[tuple[Path, str]]) -> int:
-    """Prints or writes the report of a run and returns the exit code."""
-    table = args.table or "cycles"
-    code = 0 if not whole.is_empty else exit_codes.INPUT
-    view = _selected(whole, args)
-    if args.fail_on or args.junit:
-        code = fail_on.report_checks(args, view.check(*args.fail_on)) or code
+def result(whole: Run, args: argparse.Namespace) -> Result:
+    """Returns the report on a run, or on the part of it that is selected."""
     page = Page(_command(args.words), light=args.light, theme=args.theme)
-    for path, kind in outputs:
-        name = args.plot or PLOTS[0] if kind in PICTURES else table
-        with working("analysing") as say_what:
-            drawing = partial(say_what, "drawing")
-            write_atomically(
-                path,
-                partial(
-                    write, view, kind, name, page=page, safe=args.csv_safe, on_drawing=drawing
-                ),
-            )
-    if printed := _printed(args):
-        with to_a_reader():
-            _print(view, printed, table, Colors.of(args), page, safe=args.csv_safe)
-    return code
+    view = of_run(
+        _selected(whole, args),
+        page,
+        table=args.table or "cycles",
+        plot=args.plot or PLOTS[0],
+        safe=args.csv_safe,
+    )
+    return replace(view, code=exit_codes.INPUT if whole.is_empty else 0, closing=_NEXT)
+
+
+def of_run(
+    view: Run,
+    page: Page = _PLAIN,
+    *,
+    table: str = "cycles",
+    plot: str = PLOTS[0],
+    safe: bool = False,
+) -> Result:
+    """Returns the report on a run in every format.
+
+    Args:
+        view: what is shown.
+        page: how pages are written.
+        table: what csv, jsonl and parquet hold.
+        plot: what png and svg show.
+        safe: no text in CSV is a formula for a spreadsheet.
+    """
+
+    def write_json(file: IO[bytes], _: Target) -> None:
+        from gctrace_analyzer.present import json
+
+        file.write(json.dumps(view.report()).encode())
+
+    def write_page(file: IO[bytes], target: Target) -> None:
+        from gctrace_analyzer.present.html import report
+
+        text = report.dumps(
+            view.report(),
+            light=page.light,
+            command=page.command or None,
+            other_process="`--process N` draws process N; see the table of processes.",
+            made_at=datetime.now(UTC),
+            theme=page.theme,
+            on_drawing=partial(target.say, "drawing"),
+        )
+        file.write(text.encode("utf-8", "replace"))
+
+    writers: dict[str, Writer] = {
+        "json": write_json,
+        "html": write_page,
+        **{kind: partial(_write_plot, view, kind, plot, page.theme) for kind in PICTURES},
+        **row_writers(lambda: view.table(cast("TableName", table)), safe=safe),
+    }
+    return Result(document=lambda: view.report().document(), writers=writers, check=view.check)
+
+
+def _write_plot(
+    view: Run, kind: str, name: str, theme: Theme, file: IO[bytes], target: Target
+) -> None:
+    from gctrace_analyzer.present.plots.accessor import described
+    from gctrace_analyzer.present.plots.matplotlib_backend import image
+
+    figure = described(view.report(), name)
+    if not figure.drawn:
+        problem = " ".join(["this input has no data for it.", *figure.notes])
+        others = ", ".join(plot for plot in PLOTS if plot != name)
+        raise NoDataError(
+            path=f"plot {name}", problem=problem.rstrip("."), hint=f"Other plots: {others}."
+        )
+    target.say("drawing")
+    file.write(image(figure, kind, theme))
 
 
 def _commands() -> Iterator[str]:
@@ -230,7 +257,7 @@ def command_parser() -> argparse.ArgumentParser:
 
 def add_report(parser: Parser) -> None:
     """Adds the options for what is shown of a run, and how."""
-    output = add_output(parser, FORMATS, SUFFIXES)
+    output = add_output(parser, FORMATS)
     add_csv_safe(output)
     output.add_argument(
         "--table",
@@ -267,18 +294,6 @@ def add_report(parser: Parser) -> None:
     )
 
 
-def _validate_conditions(args: argparse.Namespace) -> None:
-    """Raises an error for invalid conditions and files before any log is read."""
-    fail_on.validate(args)
-    if not args.fail_on:
-        return
-    from gctrace_analyzer.analysis.checks import condition
-    from gctrace_analyzer.analysis.summary import FIGURES
-
-    for text in args.fail_on:
-        condition(text, FIGURES)
-
-
 def _read(args: argparse.Namespace) -> Run:
     from gctrace_analyzer.api import read
 
@@ -304,99 +319,3 @@ def _selected(whole: Run, args: argparse.Namespace) -> Run:
 
         view = view.between(*span_s(args.between, argument="between"))
     return view
-
-
-def _print(view: Run, kind: str, table: str, colors: Colors, page: Page, *, safe: bool) -> None:
-    if kind == "text":
-        from gctrace_analyzer.cli.screen import show
-        from gctrace_analyzer.present.text import lines
-
-        show(chain(lines(view.report()), [(), _NEXT]), colors)
-    else:
-        write(view, kind, table, sys.stdout.buffer, page, safe=safe)
-        sys.stdout.buffer.flush()
-
-
-def write(
-    view: Run,
-    kind: str,
-    name: str,
-    file: IO[bytes],
-    page: Page = _PLAIN,
-    *,
-    safe: bool = False,
-    on_drawing: Callable[[], object] | None = None,
-) -> None:
-    """Writes the run in a format: as a report, or the table or plot called `name`.
-
-    If `safe`, no text in CSV is a formula for a spreadsheet. `on_drawing` is called when everything
-    is analysed, before anything is drawn.
-    """
-    if kind == "text":
-        from gctrace_analyzer.present import text as plain_text
-
-        file.write((plain_text.plain(view.report()) + "\n").encode())
-    elif kind == "json":
-        from gctrace_analyzer.present import json
-
-        file.write(json.dumps(view.report()).encode())
-    elif kind == "md":
-        from gctrace_analyzer.present import markdown
-
-        file.write(markdown.dumps(view.report()).encode())
-    elif kind == "html":
-        from gctrace_analyzer.present.html import report
-
-        text = report.dumps(
-            view.report(),
-            light=page.light,
-            command=page.command or None,
-            other_process="`--process N` draws process N; see the table of processes.",
-            made_at=datetime.now(UTC),
-            theme=page.theme,
-            on_drawing=on_drawing,
-        )
-        file.write(text.encode("utf-8", "replace"))
-    elif kind in PICTURES:
-        _write_plot(view, kind, name, page.theme, file, on_drawing)
-    else:
-        _write_table(view.table(cast("TableName", name)), kind, file, safe=safe)
-
-
-def _write_plot(
-    view: Run,
-    kind: str,
-    name: str,
-    theme: Theme,
-    file: IO[bytes],
-    on_drawing: Callable[[], object] | None,
-) -> None:
-    from gctrace_analyzer.present.plots.accessor import described
-    from gctrace_analyzer.present.plots.matplotlib_backend import image
-
-    figure = described(view.report(), name)
-    if not figure.drawn:
-        problem = " ".join(["this input has no data for it.", *figure.notes])
-        others = ", ".join(plot for plot in PLOTS if plot != name)
-        raise NoDataError(
-            path=f"plot {name}", problem=problem.rstrip("."), hint=f"Other plots: {others}."
-        )
-    if on_drawing:
-        on_drawing()
-    file.write(image(figure, kind, theme))
-
-
-def _write_table(frame: pl.DataFrame, kind: str, file: IO[bytes], *, safe: bool) -> None:
-    if kind == "parquet":
-        file.write(parquet_bytes(frame))
-        return
-    # Written in pieces by Python itself rather than by the library, because only Python's
-    # error shows that the pipe was closed.
-    for begin in range(0, max(len(frame), 1), _ROWS_PER_WRITE):
-        part = frame.slice(begin, _ROWS_PER_WRITE)
-        text = (
-            csv_text(part, safe=safe, header=not begin)
-            if kind == "csv"
-            else part.write_ndjson()
-        )
-        file.write(text.encode())

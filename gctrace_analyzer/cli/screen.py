@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from gctrace_analyzer.present.table import WIDTH, as_wide_as
+from gctrace_analyzer.present.text import WIDTH, as_wide_as
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from gctrace_analyzer.present.plots.palette import Theme
-    from gctrace_analyzer.present.table import Line
+    from gctrace_analyzer.present.text import Line
 
 _ASCII = str.maketrans(
     {

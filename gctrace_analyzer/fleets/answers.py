@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.fleet.answers import Answers, after_all, answers
-from gctrace_analyzer.present import fleet
+from gctrace_analyzer.present import fleet, markdown, text
 from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.html import fleet as html
-from gctrace_analyzer.present.table import joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,10 +30,10 @@ class FleetAnswers(Answers):
         return f"<FleetAnswers: {', '.join(parts)}>"
 
     def __str__(self) -> str:
-        return joined(fleet.lines(self))
+        return text.plain(fleet.document(self))
 
     def _repr_markdown_(self) -> str:
-        return fleet.dumps(self)
+        return markdown.dumps(fleet.document(self))
 
     def _repr_html_(self) -> str:
         return html.cell(self)

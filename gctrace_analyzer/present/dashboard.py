@@ -12,18 +12,18 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present import format, text
 from gctrace_analyzer.present.format import wrap
 from gctrace_analyzer.present.sections import findings, overview
+from gctrace_analyzer.present.sections.report import settings
+from gctrace_analyzer.present.text import LEVEL_STYLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gctrace_analyzer.present.document import KeyFigure
     from gctrace_analyzer.present.report import Report
-    from gctrace_analyzer.present.table import Line
+    from gctrace_analyzer.present.text import Line
 
-_STYLE = {"ok": "green", "info": "", "warn": "yellow", "bad": "bold red"}
 _TREND = {
-    "GC CPU": "gc_cpu_share", "Frequency": "gc_per_s", "Mark assist": "assist_share_of_gc_cpu",
-    "Pauses": "stw_max_ms", "Live heap": "heap_live_mib", "Heap goal": "heap_goal_mib",
-    "Allocation": "alloc_mib_per_s",
+    **overview.TRENDS, "Heap goal": "heap_goal_mib", "Allocation": "alloc_mib_per_s",
 }  # fmt: skip
 
 _BAR_S = (0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
@@ -109,7 +109,7 @@ def dashboard(
         shown.append(_figure(figure, values, width))
     shown += [(), *_now(report, progress, width), *_findings(report, width)]
     if advise:
-        shown += text.advice_lines(report)
+        shown += text.lines(settings(report))
     return shown
 
 
@@ -165,7 +165,7 @@ def _points(
     return {name: table[name].to_list() for name in _TREND.values()}
 
 
-def _figure(figure: overview.Figure, values: list[float | None], width: int) -> Line:
+def _figure(figure: KeyFigure, values: list[float | None], width: int) -> Line:
     room = width - _LEFT - _LEVEL
     spark = f"{format.sparkline(values):<{bars(width)}}  " if values else ""
     if len(spark) > room:
@@ -176,7 +176,7 @@ def _figure(figure: overview.Figure, values: list[float | None], width: int) -> 
         (f"{figure.value:>10}  ", "bold"),
         (spark, "cyan"),
         (f"{note:<{room - len(spark)}}", "dim"),
-        (f"{figure.level:>{_LEVEL - 1}}", _STYLE.get(figure.level, "")),
+        (f"{figure.level:>{_LEVEL - 1}}", LEVEL_STYLES.get(figure.level, "")),
     )
 
 
@@ -200,7 +200,7 @@ def current_episodes(report: Report, gc_num: int) -> list[dict[str, Any]]:
 def _now(report: Report, progress: Progress, width: int) -> Iterator[Line]:
     present = current_episodes(report, int(progress.newest["gc_num"]) if progress.newest else 0)
     for each in present[:1]:
-        style = _STYLE.get(each["severity"], "")
+        style = LEVEL_STYLES.get(each["severity"], "")
         lasts = format.duration(each["end_s"] - each["start_s"])
         yield (("Now    ", "bold"), (each["kind"], style or "bold"), (f"  for {lasts}", "dim"))
         for line in wrap(format.printable(each["reason"]), width - 9)[:_EVIDENCE_LINES]:
@@ -219,7 +219,11 @@ def _findings(report: Report, width: int) -> Iterator[Line]:
         return
     for index, each in enumerate(problems[:_MOST_FINDINGS]):
         label = "Found  " if not index else "       "
-        yield ((label, "bold"), (each.name, _STYLE[each.severity]), (f"  {each.id}", "dim"))
+        yield (
+            (label, "bold"),
+            (each.name, LEVEL_STYLES[each.severity]),
+            (f"  {each.id}", "dim"),
+        )
         if each.name in present and index == 0:
             continue
         for line in wrap(each.evidence, width - 9)[:_EVIDENCE_LINES]:

@@ -6,57 +6,45 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.present import markdown, text
+from gctrace_analyzer.present.document import (
+    Figures,
+    Gap,
+    Heading,
+    KeyFigure,
+    Paragraphs,
+    Title,
+)
 from gctrace_analyzer.present.fleet_tables import cores, rankings, size_unit
-from gctrace_analyzer.present.format import count, printable, share, wrap
-from gctrace_analyzer.present.sections.overview import Table
-from gctrace_analyzer.present.table import table as text_table
-from gctrace_analyzer.present.table import width
+from gctrace_analyzer.present.format import count, printable, share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from gctrace_analyzer.analysis.fleet.answers import Answers
     from gctrace_analyzer.analysis.fleet.changes import Changes
-    from gctrace_analyzer.present.table import Line
+    from gctrace_analyzer.present.document import Block, Document
 
 SCHEMA_VERSION = 1
 MOST_ROWS = 10
 
 
-def lines(answers: Answers, most: int = MOST_ROWS) -> Iterator[Line]:
-    """Yields the summary for a terminal line by line."""
-    for index, sentence in enumerate(facts(answers)):
-        yield ((sentence, "bold" if index == 0 else ""),)
-    yield ()
-    for label, value, note in state(answers):
-        first, *others = wrap(note, width() - 28)
-        yield ((f"  {label:<12}", ""), (f"{value:>12}", "bold"), (f"  {first}", ""))
-        yield from (((f"{'':28}{line}", ""),) for line in others)
-    if answers.changes is not None:
-        yield ()
-        for line in text.wrapped(since(answers.changes)):
-            yield ((line, "bold"),)
-    for each in rankings(answers, most):
-        yield from text_table(each.table(narrow=True))
-    yield ()
-    for sentence in notes(answers):
-        for line in text.wrapped(sentence):
-            yield ((f"  {line}", "dim"),)
-
-
-def dumps(answers: Answers, most: int = MOST_ROWS) -> str:
-    """Returns the summary as Markdown text."""
+def document(answers: Answers, most: int = MOST_ROWS) -> Document:
+    """Returns the summary: what was read, headline figures, changes, ranked tables, notes."""
     first, *others = facts(answers)
-    body = ["## Go garbage collection of a fleet", "", first, *(f"\n{each}" for each in others)]
-    head = Table(("Figure", "value", ""), "lrl", state(answers))
-    body += markdown.table(head)
-    if answers.changes is not None:
-        body += ["", markdown.escaped(since(answers.changes))]
-    for each in rankings(answers, most):
-        body += markdown.table(each.table(narrow=False))
-    body += [f"\n> {markdown.escaped(each)}" for each in notes(answers)]
-    return "\n".join(body) + "\n"
+    changes: list[Block] = (
+        [] if answers.changes is None else [Gap(), Heading(since(answers.changes))]
+    )
+    return [
+        Title("Go garbage collection of a fleet"),
+        Paragraphs([first], "bold"),
+        *(Paragraphs([text.strip()], indent=2) for text in others),
+        Gap(),
+        Figures([KeyFigure(*figure) for figure in state(answers)], wide=True),
+        *changes,
+        *(ranked.table() for ranked in rankings(answers, most)),
+        Gap(),
+        Paragraphs(notes(answers), "dim", indent=2),
+    ]
 
 
 def to_json(answers: Answers) -> str:

@@ -183,6 +183,30 @@ def short_paths(paths: Sequence[str]) -> list[str]:
     return list(paths)
 
 
+def shortened(names: Sequence[str], room: int) -> list[str]:
+    """Shortens names so that they stay distinct: in front, at the end or in the middle.
+
+    >>> shortened(["before-1.26.log", "after-1.26.log"], 9), shortened(["a/run-1.log"], 7)
+    (['before-1…', 'after-1.…'], ['…-1.log'])
+    >>> shortened(["a-with-go1.26.log", "a-with-go1.9.log", "b-with-go1.26.log"], 8)
+    ['a-wit…6.log', 'a-wit…9.log', 'b-wit…6.log']
+    """
+    shown = [printable(name) for name in names]
+    for size in range(room, max(map(len, shown), default=0)):
+        for kept in (0, size - 1, size // 2):
+            cut = [_cut(name, size, kept) for name in shown]
+            if len(set(cut)) == len(set(shown)):
+                return cut
+    return shown
+
+
+def _cut(name: str, size: int, kept: int) -> str:
+    """Returns a name of at most `size` characters, of which `kept` are those of its beginning."""
+    if len(name) <= size:
+        return name
+    return f"{name[:kept]}…{name[len(name) - (size - 1 - kept) :]}"
+
+
 _BEFORE_UNIT = re.compile(
     r"(?<=\d) (?=(?:%|ms|s|[KMGT]iB|MB|CPUs?|cycles?|GCs?)(?!\w))|(?<=\d[dhm]) (?=\d)"
 )

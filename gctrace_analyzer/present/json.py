@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.present.sections.overview import MOST_REJECTED
 
 if TYPE_CHECKING:
+    from gctrace_analyzer.advise.comparison import SeveralSides, Side, TwoSides
     from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.present.report import Report
 
@@ -111,3 +112,45 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value
+
+
+def of_two_sides(found: TwoSides) -> dict[str, Any]:
+    """Returns the comparison of two sides as plain values."""
+    from gctrace_analyzer.present.sections.comparison import verdict
+
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "verdict": verdict(found),
+        "before": _side(found.before),
+        "after": _side(found.after),
+        "comparable": found.comparable,
+        "load_is_given": found.load_is_given,
+        "differences": [each.to_dict() for each in found.differences],
+        "metrics": found.frame.to_dicts(),
+        "no_expectation_because": found.no_expectation,
+    }
+
+
+def of_several_sides(found: SeveralSides) -> dict[str, Any]:
+    """Returns the comparison of several sides as plain values."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "settings": [_side(side) for side in found.sides],
+        "differences": [each.to_dict() for each in found.differences],
+        "metrics": found.frame.to_dicts(),
+    }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    where = side.circumstances
+    return {
+        "label": side.label,
+        "sources": side.names,
+        "runs": len(side.measured),
+        "seconds": side.seconds,
+        "cycles": side.cycles,
+        "go_version": where.go,
+        "gogc": where.gogc,
+        "memory_limit": where.memory_limit,
+        "by_run": [part.values for part in side.measured],
+    }

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import NONE, printable
-from gctrace_analyzer.present.sections.overview import Table
-from gctrace_analyzer.present.table import width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -61,24 +60,15 @@ class Ranking:
         """Yields the whole text of each column of a row."""
         yield from ((each, printable(each.text(row))) for each in self.columns)
 
-    def table(self, *, narrow: bool) -> Table:
-        """Returns the rows as text; `narrow`: names are cut to the width of a terminal."""
-        first, *others = self.columns
+    def table(self) -> Table:
+        """Returns the rows as text."""
         left = self.total - len(self.rows)
-        names = [printable(first.text(row)) for row in self.rows]
-        rest = [[_cell(each, row, narrow=narrow) for each in others] for row in self.rows]
-        if narrow and first.most:
-            taken = sum(
-                2 + max([len(each.head), *(len(cells[at]) for cells in rest)])
-                for at, each in enumerate(others)
-            )
-            room = max(width() - 2 - taken, first.most)
-            names = [short_name(name, room) for name in names]
         return Table(
-            (self.title, *(each.head for each in others)),
-            "".join(each.align for each in self.columns),
-            [(name, *cells) for name, cells in zip(names, rest, strict=True)],
+            (self.title, *(column.head for column in self.columns[1:])),
+            "".join(column.align for column in self.columns),
+            [tuple(text for _, text in self.cells(row)) for row in self.rows],
             f"… and {left:,} more" if left > 0 else "",
+            tuple(column.most for column in self.columns),
         )
 
 
@@ -88,18 +78,3 @@ def ranking(title: str, frame: pl.DataFrame, columns: Sequence[Column], most: in
     first, *others = columns
     known = [each for each in others if any(each.text(row) not in ("", NONE) for row in rows)]
     return Ranking(title, (first, *known), rows, len(frame))
-
-
-def short_name(name: str, most: int = NAME_CHARS) -> str:
-    """Shortens a name for a terminal; its end is the most useful part.
-
-    >>> short_name("logs/eu-west-1/checkout/checkout-7d9f8c-x2k9v.log")
-    '…checkout-7d9f8c-x2k9v.log'
-    """
-    shown = printable(name)
-    return shown if len(shown) <= most else "…" + shown[1 - most :]
-
-
-def _cell(column: Column, row: Row, *, narrow: bool) -> str:
-    text = column.text(row)
-    return short_name(text, column.most) if narrow and column.most else printable(text)

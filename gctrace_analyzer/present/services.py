@@ -6,7 +6,14 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.present import markdown, text
+from gctrace_analyzer.present.document import (
+    Code,
+    Gap,
+    Heading,
+    Paragraphs,
+    Statement,
+    Title,
+)
 from gctrace_analyzer.present.fleet import MOST_ROWS, finite
 from gctrace_analyzer.present.fleet_tables import cores
 from gctrace_analyzer.present.format import (
@@ -21,15 +28,15 @@ from gctrace_analyzer.present.format import (
 )
 from gctrace_analyzer.present.format import milliseconds as ms
 from gctrace_analyzer.present.ranking import Column, Ranking, ranking
-from gctrace_analyzer.present.table import table as text_table
+from gctrace_analyzer.present.sections.verdict import WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import polars as pl
 
+    from gctrace_analyzer.present.document import Block, Document
     from gctrace_analyzer.present.plots.palette import Theme
-    from gctrace_analyzer.present.table import Line
 
 SCHEMA_VERSION = 1
 _NAME_CHARS = 22
@@ -104,50 +111,24 @@ class Services:
         return "ok", "no process is thrashing or close to its memory limit"
 
 
-def lines(found: Services, most: int = MOST_ROWS) -> Iterator[Line]:
-    """Yields the tables for a terminal line by line."""
-    for sentence in found.facts:
-        yield ((sentence, "bold"),)
-    yield ()
+def document(found: Services, most: int = MOST_ROWS) -> Document:
+    """Returns the verdict, the ranked tables, the advice for the worst, and notes."""
     severity, verdict = found.verdict
-    style = {"bad": "bold red", "warn": "yellow"}.get(severity, "")
-    for line in text.wrapped(f"{verdict[0].upper()}{verdict[1:]}."):
-        yield ((line, style),)
-    for ranked in rankings(found, most):
-        yield from text_table(ranked.table(narrow=True))
-    for each in found.advised:
-        yield ()
-        yield ((f"{printable(each.instance)}: {each.headline}", "bold"),)
-        if each.settings:
-            yield ((f"▸ {each.settings}", "bold green"),)
-        for line in text.wrapped(each.why):
-            yield ((f"  {line}", ""),)
-    yield ()
-    for sentence in notes(found):
-        for line in text.wrapped(sentence):
-            yield ((f"  {line}", "dim"),)
-    if _unknown(found):
-        yield ((f"  {_GO_LINE}", ""),)
-
-
-def dumps(found: Services, most: int = MOST_ROWS) -> str:
-    """Returns the tables as Markdown text."""
-    body = ["## Go garbage collection of services", "", *map(markdown.escaped, found.facts)]
-    body += ["", f"**{markdown.escaped(found.verdict[1])}**"]
-    for ranked in rankings(found, most):
-        body += markdown.table(ranked.table(narrow=False))
-    for each in found.advised:
-        body += [
-            "",
-            f"### {markdown.escaped(each.instance)}",
-            "",
-            markdown.escaped(each.headline),
-        ]
-        body += [f"\n**{markdown.escaped(each.settings)}**"] if each.settings else []
-        body += [f"\n{markdown.escaped(each.why)}"] if each.why else []
-    body += [f"\n> {markdown.escaped(each)}" for each in notes(found)]
-    body += ["", markdown.code(_GO_LINE)] if _unknown(found) else []
-    return "\n".join(body) + "\n"
+    blocks: list[Block] = [
+        Title("Go garbage collection of services"),
+        Paragraphs(found.facts, "bold"),
+        Gap(),
+        Statement(severity, WORDS[severity], f"{verdict[0].upper()}{verdict[1:]}."),
+        *(ranked.table() for ranked in rankings(found, most)),
+    ]
+    for advised in found.advised:
+        blocks += [Gap(), Heading(f"{printable(advised.instance)}: {advised.headline}")]
+        blocks += (
+            [Paragraphs([f"▸ {advised.settings}"], "bold green")] if advised.settings else []
+        )
+        blocks += [Paragraphs([advised.why], indent=2)] if advised.why else []
+    blocks += [Gap(), Paragraphs(notes(found), "dim", indent=2)]
+    return [*blocks, Code(_GO_LINE, in_terminal=True)] if _unknown(found) else blocks
 
 
 def to_json(found: Services) -> str:

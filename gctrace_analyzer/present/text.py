@@ -1,200 +1,260 @@
-"""The terminal report, 80 columns wide; the caller applies the colours."""
+"""Documents as text, 80 to 120 columns wide; the caller applies the colours."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, TypeAlias
 
-from gctrace_analyzer.present.format import sparkline, wrap
-from gctrace_analyzer.present.sections import advice, evidence, findings, overview, verdict
-from gctrace_analyzer.present.table import joined, table, width
+from gctrace_analyzer.present.document import (
+    Code,
+    Excerpts,
+    Figures,
+    Folded,
+    Gap,
+    Heading,
+    KeyFigure,
+    Paragraphs,
+    Problem,
+    Sentences,
+    Statement,
+    Table,
+    Title,
+)
+from gctrace_analyzer.present.format import NONE, shortened, sparkline, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from gctrace_analyzer.present.report import Report
-    from gctrace_analyzer.present.table import Line
+    from gctrace_analyzer.present.document import Block
+
+WIDTH, WIDEST = 80, 120
+"""Columns: what the reports are designed for, and what they use at most on a wide terminal."""
+
+_WIDTH = ContextVar("width", default=WIDTH)
 
 _LEAST_PLACE = 8
-"""Columns. Less of a position in a file is of no use."""
+"""Columns below which a position in a file is left out."""
 
-_VERDICT = {"ok": "green", "warn": "yellow", "bad": "bold red"}
+_LABEL = 28
+"""Columns of a figure's label and value where its note is a sentence."""
 
+Line: TypeAlias = tuple[tuple[str, str], ...]
+"""A line of text: its parts, each with its style."""
 
-def lines(report: Report) -> Iterator[Line]:
-    """Yields the whole report line by line."""
-    yield from _head(report)
-    yield from verdict_lines(report)
-    if report.analysis.summary.cycles or report.analysis.by_dumps:
-        yield ()
-        if of_all := overview.of_all(report):
-            yield ((f"{of_all}", "bold"),)
-        for figure in overview.state(report):
-            yield _figure(report, figure)
-    yield from _findings(report)
-    yield from advice_lines(report)
-    for each in overview.about_cycles(report):
-        yield from table(each)
-    yield from _evidence(report)
-    yield from _skipped(report)
-    notes = [("Note", sentence) for sentence in report.analysis.summary.warnings]
-    notes += [("Check", check)] if (check := overview.self_check(report)) else []
-    yield from ((),) if notes else ()
-    last = ""
-    for label, sentence in notes:
-        for text in wrap(sentence, width() - 7):
-            yield ((f"{'' if label == last else label:<7}", "bold"), (text, ""))
-            last = label
+LEVEL_STYLES = {"ok": "green", "info": "", "warn": "yellow", "bad": "bold red"}
+VERDICT_STYLES = {"better": "green", "worse": "bold red", "~": "dim", NONE: "dim"}
 
 
-def _head(report: Report) -> Iterator[Line]:
-    """Yields the inputs, and the known settings."""
-    for text in fact_lines(report.facts):
-        yield ((text, "bold"),)
-    if known := evidence.settings(report):
-        indent = "  "
-        for text in wrap(known, width(), initial_indent=indent, subsequent_indent=indent):
-            yield ((text, ""),)
-    for name, what in evidence.inputs(report):
-        for index, text in enumerate(wrap(what, width() - 28)):
-            yield ((f"  {'' if index else name:<26}", ""), (text, "dim"))
+def width() -> int:
+    """Returns how many columns a text may use."""
+    return _WIDTH.get()
 
 
-def verdict_lines(report: Report) -> Iterator[Line]:
-    """Yields the verdict: consequence and cause, what changed when it began, what to do."""
-    found = verdict.shown(report)
-    yield ()
-    for text in wrap(found.sentence, width()):
-        yield ((text, _VERDICT.get(found.level, "bold")),)
-    for index, text in enumerate(wrap(found.action, width() - 2)):
-        yield (("  " if index else "▸ ", "bold"), (text, "bold"))
+@contextmanager
+def as_wide_as(columns: int) -> Iterator[None]:
+    """Lets texts use so many columns, within limits, for as long as the context lasts."""
+    token = _WIDTH.set(min(max(columns, WIDTH), WIDEST))
+    try:
+        yield
+    finally:
+        _WIDTH.reset(token)
 
 
-def _findings(report: Report) -> Iterator[Line]:
-    """Yields what happened: each problem with its evidence, further effects and advice."""
-    problems, minor = findings.problems(report), findings.minor(report)
-    if not (problems or minor):
+def plain(blocks: Iterable[Block]) -> str:
+    """Returns a document as one string without styles."""
+    styled = lines(blocks)
+    return "\n".join("".join(text for text, _ in line).rstrip() for line in styled)
+
+
+def lines(blocks: Iterable[Block]) -> Iterator[Line]:
+    """Yields a document line by line."""
+    for block in blocks:
+        yield from _rendered(block)
+
+
+def _rendered(block: Block) -> Iterator[Line]:  # noqa: C901  # one case for each block
+    match block:
+        case Title():
+            yield from _title(block)
+        case Gap():
+            yield ()
+        case Heading():
+            style = LEVEL_STYLES.get(block.severity, "bold")
+            yield from (((text, style),) for text in wrap(block.text, width()))
+        case Statement():
+            yield from _statement(block)
+        case Figures():
+            yield from _figures(block)
+        case Sentences():
+            yield from _sentences(block)
+        case Paragraphs():
+            yield from _paragraphs(block)
+        case Problem():
+            yield from _problem(block)
+        case Table():
+            yield from _table(block)
+        case Excerpts():
+            yield from _excerpts(block)
+        case Code():
+            if block.in_terminal:
+                yield ((f"  {block.text}", ""),)
+        case Folded():
+            yield from lines(block.blocks)
+
+
+def _title(title: Title) -> Iterator[Line]:
+    """Yields the name and the facts separated by dots, in lines that fit."""
+    if not title.name:
         return
-    yield ()
-    yield (("What happened", "bold"),)
-    given: set[str] = set()
-    for each in problems:
-        yield from _problem(each, advises=each.advice not in given)
-        given.add(each.advice)
-    if minor:
-        for text in wrap(f"Minor: {minor}.", width() - 2, subsequent_indent="  "):
-            yield ((f"  {text}", "dim"),)
-
-
-def advice_lines(report: Report) -> Iterator[Line]:
-    """Yields the recommended settings, if the log has cycles."""
-    if not report.analysis.summary.cycles:
-        return
-    if not report.advice.is_available:
-        yield ()
-        yield (("Recommended settings", "bold"),)
-        for text in wrap(
-            f"No setting can be predicted: {report.advice.baseline.refused}.", width() - 2
-        ):
-            yield ((f"  {text}", ""),)
-        return
-    shown = advice.advice(report.advice.recommendations)
-    yield from table(shown)
-    for label, sentence in advice.reasons(
-        report.advice.recommendations, report.advice.baseline.warnings
-    ):
-        for index, text in enumerate(wrap(sentence, width() - 14)):
-            yield ((f"  {'' if index else label:<12}", ""), (text, ""))
-    if shown is not None and (signs := advice.legend(shown)):
-        yield ((f"  {signs}", "dim"),)
-
-
-def _problem(each: findings.Problem, *, advises: bool) -> Iterator[Line]:
-    head = f"  {each.name}"
-    style = _VERDICT[each.severity]
-    room = width() - len(head) - len(each.id) - len(each.when) - 6
-    place = each.place
-    if len(place) > room:
-        place = "…" + place[1 - room :] if room > _LEAST_PLACE else ""
-    right = f"{each.when}  {place}".rstrip()
-    yield (
-        (head, style),
-        (f"  {each.id}", "dim"),
-        (f"  {right:>{max(width() - len(head) - 9, 0)}}", "dim"),
-    )
-    parts = [f"{each.meaning} {each.evidence}".lstrip()]
-    if each.also_causes:
-        parts.append(f"Also caused by this: {each.also_causes}.")
-    for part in parts:
-        for text in wrap(part, width() - 4):
-            yield ((f"    {text}", ""),)
-    for index, text in enumerate(wrap(each.advice if advises else "", width() - 6)):
-        yield (("    " if index else "  ▸ ", style), (text, ""))
-
-
-def _evidence(report: Report) -> Iterator[Line]:
-    """Yields deaths, memory from MemStats, and the CPU time of systemd units."""
-    for title, sentences in evidence.deaths(report):
-        yield ()
-        for text in wrap(title, width()):
-            yield ((text, "bold red"),)
-        for label, sentence in sentences:
-            for index, text in enumerate(wrap(sentence, width() - 15)):
-                yield ((f"  {'' if index else label:<13}", ""), (text, ""))
-    yield from table(evidence.memory(report))
-    for sentence in evidence.memory_notes(report):
-        for text in wrap(sentence, width(), initial_indent="  ", subsequent_indent="  "):
-            yield ((text, ""),)
-    yield from table(evidence.units(report))
-
-
-def plain(report: Report) -> str:
-    """Returns the report as one string without styles."""
-    return joined(lines(report))
-
-
-def fact_lines(facts: list[str]) -> Iterator[str]:
-    """Yields the facts separated by dots, in lines of at most 80 columns."""
-    line = facts[0]
-    for fact in facts[1:]:
+    line = title.name
+    for fact in title.facts:
         if len(line) + 3 + len(fact) > width():
-            yield line
+            yield ((line, "bold"),)
             line = "  " + fact
         else:
             line += " · " + fact
-    yield line
+    yield ((line, "bold"),)
 
 
-def _figure(report: Report, figure: overview.Figure) -> Line:
-    trend = (
-        report.analysis.trend[figure.trend].to_list()
-        if figure.trend and len(report.analysis.trend)
-        else []
-    )
+def _statement(statement: Statement) -> Iterator[Line]:
+    """Yields the verdict: consequence and cause, what changed when it began, what to do."""
+    for text in wrap(statement.sentence, width()):
+        yield ((text, LEVEL_STYLES.get(statement.level, "bold") or "bold"),)
+    for index, text in enumerate(wrap(statement.action, width() - 2)):
+        yield (("  " if index else "▸ ", "bold"), (text, "bold"))
+
+
+def _figures(block: Figures) -> Iterator[Line]:
+    if block.of:
+        yield ((block.of, "bold"),)
+    for figure in block.figures:
+        if block.wide:
+            first, *others = wrap(figure.note, width() - _LABEL)
+            yield (
+                (f"  {figure.label:<12}", ""),
+                (f"{figure.value:>12}", "bold"),
+                (f"  {first}", ""),
+            )
+            yield from (((f"{'':{_LABEL}}{text}", ""),) for text in others)
+        else:
+            yield _figure(figure)
+
+
+def _figure(figure: KeyFigure) -> Line:
     left = f"  {figure.label:<11}"
     value = f"{figure.value:>9}  "
     room = width() - len(left) - len(value) - 5
-    note = f"{sparkline(trend)}  {figure.note}" if trend else figure.note
+    note = f"{sparkline(figure.trend)}  {figure.note}" if figure.trend else figure.note
     if len(note) > room:
         note = figure.note
     return (
         (left, ""),
         (value, "bold"),
         (f"{note:<{room}}", ""),
-        (f"{figure.level:>5}", _VERDICT.get(figure.level, "")),
+        (f"{figure.level:>5}", LEVEL_STYLES.get(figure.level, "")),
     )
 
 
-def wrapped(sentence: str) -> list[str]:
-    """Wraps a sentence so that an indent of two columns fits."""
-    return wrap(sentence, width() - 2)
+def _sentences(block: Sentences) -> Iterator[Line]:
+    indent = " " * block.indent
+    for row in block.rows:
+        label = row.label
+        for text in wrap(row.text, width() - block.indent - block.width):
+            yield ((f"{indent}{label:<{block.width}}", row.style), (text, block.style))
+            label = ""
 
 
-def _skipped(report: Report) -> Iterator[Line]:
-    yield from table(overview.rejected(report))
-    for where, text in overview.rejected_examples(report):
+def _paragraphs(block: Paragraphs) -> Iterator[Line]:
+    indent, hanging = " " * block.indent, " " * (block.indent + block.hanging)
+    for paragraph in block.texts:
+        for text in wrap(paragraph, width(), indent, hanging):
+            yield ((text, block.style),)
+
+
+def _problem(problem: Problem) -> Iterator[Line]:
+    head = f"  {problem.name}"
+    style = LEVEL_STYLES[problem.severity]
+    room = width() - len(head) - len(problem.id) - len(problem.when) - 6
+    place = problem.place
+    if len(place) > room:
+        place = "…" + place[1 - room :] if room > _LEAST_PLACE else ""
+    right = f"{problem.when}  {place}".rstrip()
+    yield (
+        (head, style),
+        (f"  {problem.id}", "dim"),
+        (f"  {right:>{max(width() - len(head) - 9, 0)}}", "dim"),
+    )
+    parts = [f"{problem.meaning} {problem.evidence}".lstrip()]
+    if problem.also_causes:
+        parts.append(f"Also caused by this: {problem.also_causes}.")
+    for part in parts:
+        yield from (((f"    {text}", ""),) for text in wrap(part, width() - 4))
+    for index, text in enumerate(wrap(problem.advice, width() - 6)):
+        yield (("    " if index else "  ▸ ", style), (text, ""))
+
+
+def _table(shown: Table) -> Iterator[Line]:
+    """Yields a table line by line; nothing if it has no rows.
+
+    Columns are as wide as their cells. The last column is shortened to the width of the
+    terminal if it holds positions in files, whose ends are the most useful part. Where a name in
+    the first column leaves no room for the others, they follow on the next line.
+    """
+    if not shown.rows:
+        return
+    rows = _cut(shown)
+    cells = [shown.head, *rows]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(shown.head))]
+    widths[0] = max(len(shown.head[0]), max(len(row[0]) + 2 for row in rows))
+    room = width() - sum(widths[:-1]) - 2 * len(widths[:-1])
+    has_positions = ":" in rows[0][-1]
+    widths[-1] = min(widths[-1], room) if has_positions else widths[-1]
+    gap = "  " if widths[-1] <= room else " "
+    rest = sum(widths[1:]) + len(gap) * len(widths[1:])
+    widths[0] = min(widths[0], max(width() - rest, len(shown.head[0])))
+    yield ()
+    yield (("".join(_cells(shown.head, widths, shown.align, gap)), "bold"),)
+    for row in rows:
+        name = "  " + row[0]
+        if len(name) > widths[0]:
+            yield ((name, ""),)
+            name = ""
+        fitted = _cells((name, *row[1:]), widths, shown.align, gap)
+        yield tuple(
+            (cell, VERDICT_STYLES.get(row[column], "") if column == shown.verdict else "")
+            for column, cell in enumerate(fitted)
+        )
+    if shown.more:
+        yield (("  " + shown.more, ""),)
+
+
+def _cut(shown: Table) -> list[tuple[str, ...]]:
+    """Returns the rows with the cells shortened that a terminal has no room for."""
+    least = [*shown.least, *[0] * (len(shown.head) - len(shown.least))]
+    columns = list(zip(*shown.rows, strict=True))
+    for at, most in enumerate(least[1:], start=1):
+        if most:
+            columns[at] = tuple(
+                cell if len(cell) <= most else "…" + cell[1 - most :] for cell in columns[at]
+            )
+    if least[0]:
+        others = zip(shown.head[1:], columns[1:], strict=True)
+        taken = sum(2 + max(len(head), *map(len, cells)) for head, cells in others)
+        columns[0] = tuple(shortened(columns[0], max(width() - 2 - taken, least[0])))
+    return list(zip(*columns, strict=True))
+
+
+def _cells(row: tuple[str, ...], width: list[int], align: str, gap: str) -> Iterator[str]:
+    for column, (cell, size, side) in enumerate(zip(row, width, align, strict=True)):
+        fitted = cell if len(cell) <= size else "…" + cell[1 - size :]
+        yield (gap if column else "") + (
+            fitted.ljust(size) if side == "l" else fitted.rjust(size)
+        )
+
+
+def _excerpts(block: Excerpts) -> Iterator[Line]:
+    for where, text in block.rows:
         room = width() - len(where) - 4
         cut = text if len(text) <= room else text[: room - 1] + "…"
         yield (("  ", ""), (where, "cyan"), (f"  {cut}", "dim"))
-    for index, text in enumerate(overview.damage(report)):
-        yield from () if index else ((),)
-        yield from (((line, "yellow"),) for line in wrap(text, width()))

@@ -122,7 +122,7 @@ def test_the_setting_that_most_processes_of_a_service_should_have_is_named() -> 
     (table,) = (
         each for each in fleet_tables.rankings(found, 10) if each.title == "Setting, by service"
     )
-    assert table.table(narrow=True).rows == [("api", "3", "GOGC=150 and 1 more")]
+    assert table.table().rows == [("api", "3", "GOGC=150 and 1 more")]
     off = answers(rows({**advised, "advice_memory_limit_mib": 460.0}))
     assert off.services["advised_setting"].to_list() == ["GOGC=off GOMEMLIMIT=460MiB"]
 

@@ -24,8 +24,9 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.checks import FigureCondition, condition
 from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.cli import main
+from gctrace_analyzer.cli.deliver import SUFFIXES
 from gctrace_analyzer.cli.main import VERBS, is_debugging
-from gctrace_analyzer.cli.report import SUFFIXES, TABLES
+from gctrace_analyzer.cli.report import TABLES
 from gctrace_analyzer.cli.screen import to_ascii
 from gctrace_analyzer.ingest.sniff import KINDS
 from gctrace_analyzer.present.plots.palette import PAGE

@@ -13,6 +13,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.fleet.answers import answers
 from gctrace_analyzer.present import fleet as shown
+from gctrace_analyzer.present import markdown
 from gctrace_analyzer.present.html import fleet as page_of
 from tests.helpers.fleet import row
 
@@ -121,7 +122,7 @@ def test_the_answers_fit_a_terminal_and_are_markdown_and_json() -> None:
     text = str(gca.fleet_answers(fleet_of(*many).lazy())).split("\n")
     assert max(map(len, text)) <= 80, max(text, key=len)
     assert "11 files · 10 processes of 1 service · 1,000 cycles" in text[0]
-    page = shown.dumps(found)
+    page = markdown.dumps(shown.document(found))
     assert "| api-9.log | thrashing |" in page
     assert "long\\|\\<b\\>.log | Access Denied |" in page
     assert "<b>" not in page_of.dumps(found)

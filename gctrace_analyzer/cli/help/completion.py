@@ -7,6 +7,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
+from gctrace_analyzer.cli.deliver import Result
 from gctrace_analyzer.cli.main import VERBS, module_of
 from gctrace_analyzer.cli.options import OneOf, Parser, add_general
 
@@ -40,11 +41,10 @@ Completion works in the next shell. Repeat the command after an upgrade.
 exit codes: 0 printed, 2 wrong usage, 70 internal error"""
 
 
-def run(words: list[str]) -> int:
-    """Runs the command and returns its exit code."""
-    args = command_parser().parse_args(words)
+def run(args: argparse.Namespace) -> Result:
+    """Prints the script."""
     sys.stdout.write(script(args.shell))
-    return 0
+    return Result()
 
 
 def command_parser() -> argparse.ArgumentParser:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli import report
+from gctrace_analyzer.cli.deliver import validate
 from gctrace_analyzer.cli.options import Parser, add_facts, add_general, read_options
-from gctrace_analyzer.cli.output import format_of
 from gctrace_analyzer.cli.progress import reading
+from gctrace_analyzer.cli.prometheus import table
 from gctrace_analyzer.cli.prometheus.access import (
     add_access,
     add_sampling,
@@ -16,13 +17,15 @@ from gctrace_analyzer.cli.prometheus.access import (
     asked_for,
     downloading,
 )
-from gctrace_analyzer.cli.prometheus.table import SUFFIXES, show_or_write
-from gctrace_analyzer.cli.screen import Colors, drawing, say
+from gctrace_analyzer.cli.screen import drawing
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.present.document import Gap, Paragraphs
 
 if TYPE_CHECKING:
     import argparse
 
+    from gctrace_analyzer.cli.deliver import Result
+    from gctrace_analyzer.present.document import Block
     from gctrace_analyzer.prometheus.read import Question
 
 _SINCE = "1h"
@@ -55,11 +58,9 @@ _OF_ONE = ("table", "between", "process", "fail_on", "junit")
 """Options that only make sense for one process."""
 
 
-def run(words: list[str]) -> int:
-    """Runs the command and returns its exit code."""
-    args = command_parser().parse_args(words)
-    args.words = ["prometheus", *words]
-    outputs = report.validated(args)
+def run(args: argparse.Namespace) -> Result:
+    """Reports on one process, or ranks several."""
+    report.validate(args)
     if args.save is not None:
         _validate_file(args.save)
     from gctrace_analyzer.prometheus.read import question, record, run_of
@@ -76,7 +77,7 @@ def run(words: list[str]) -> int:
             answers.save(args.save)
         with reading():
             found = run_of(answers, **read_options(args))
-    return report.deliver(found, args, outputs)
+    return report.result(found, args)
 
 
 def command_parser() -> Parser:
@@ -113,7 +114,7 @@ def _validate_file(path: Path) -> None:
         )
 
 
-def _table(args: argparse.Namespace, asked: Question) -> int:
+def _table(args: argparse.Namespace, asked: Question) -> Result:
     """Shows all processes of a selector; saves their samples if asked to."""
     given = [name for name in _OF_ONE if getattr(args, name, None) not in (None, [])]
     if given:
@@ -125,8 +126,8 @@ def _table(args: argparse.Namespace, asked: Question) -> int:
             f"one process, but {len(asked.targets)} fit: {names}{more}",
             remedy="instance",
         )
-    for path in args.output:
-        format_of(path, SUFFIXES)
+    args.formats = table.FORMATS
+    validate(args)
     from gctrace_analyzer.present.services import Services
     from gctrace_analyzer.prometheus.read import record
     from gctrace_analyzer.prometheus.recording import Recording
@@ -140,7 +141,8 @@ def _table(args: argparse.Namespace, asked: Question) -> int:
                 record(answers, asked, progress)
             answers.save(args.save)
     found = Services(asked.name, asked.span.seconds, rows, by_service(rows))
-    show_or_write(found, args.format, args.output, Colors.of(args), safe=args.csv_safe)
-    if not args.output and args.format in (None, "text"):
-        say(f"\nFor the report of one process: --instance {rows['instance'][0]}")
-    return 0
+    closing: list[Block] = [
+        Gap(),
+        Paragraphs([f"For the report of one process: --instance {rows['instance'][0]}"]),
+    ]
+    return table.result(found, args, closing=closing)

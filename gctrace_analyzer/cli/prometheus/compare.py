@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.cli.compare import add_delivery, deliver, options_per_side, validated
+from gctrace_analyzer.cli.compare import add_delivery, options_per_side, result, validate
 from gctrace_analyzer.cli.options import Parser, add_facts, add_general, read_options
 from gctrace_analyzer.cli.progress import reading
 from gctrace_analyzer.cli.prometheus.access import (
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import argparse
 
     from gctrace_analyzer.advise.comparison import Side
+    from gctrace_analyzer.cli.deliver import Result
     from gctrace_analyzer.prometheus.read import ReadKwargs
 
 _DESCRIPTION = """\
@@ -46,10 +47,9 @@ exit codes: 0 compared, 1 a --fail-on condition is true, 2 wrong usage,
 130 interrupted"""
 
 
-def run(words: list[str]) -> int:
-    """Runs the command and returns its exit code."""
-    args = command_parser().parse_args(words)
-    outputs = validated(args)
+def run(args: argparse.Namespace) -> Result:
+    """Compares the time ranges."""
+    validate(args)
     from gctrace_analyzer.comparison import compared
     from gctrace_analyzer.prometheus.read import time_range
 
@@ -62,7 +62,7 @@ def run(words: list[str]) -> int:
         _side(name, args.url, how, settings)
         for (name, how), settings in zip(asked.items(), facts, strict=True)
     ]
-    return deliver(compared(*sides), args, outputs)
+    return result(compared(*sides), args)
 
 
 def _side(name: str, url: str, how: ReadKwargs, settings: dict[str, object]) -> Side:

@@ -14,7 +14,6 @@ from gctrace_analyzer.cli.options import (
     read_options,
     whole_number,
 )
-from gctrace_analyzer.cli.output import format_of
 from gctrace_analyzer.cli.progress import reading
 from gctrace_analyzer.cli.prometheus.access import (
     add_access,
@@ -22,8 +21,8 @@ from gctrace_analyzer.cli.prometheus.access import (
     asked_for,
     downloading,
 )
-from gctrace_analyzer.cli.prometheus.table import FORMATS, SUFFIXES, show_or_write
-from gctrace_analyzer.cli.screen import Colors, drawing
+from gctrace_analyzer.cli.prometheus.table import FORMATS, result
+from gctrace_analyzer.cli.screen import drawing
 
 if TYPE_CHECKING:
     import argparse
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.cli.deliver import Result
     from gctrace_analyzer.present.services import Advised
     from gctrace_analyzer.prometheus.kept import Kept
     from gctrace_analyzer.prometheus.read import Question
@@ -57,11 +57,8 @@ exit codes: 0 analysed, 2 wrong usage, 3 the server does not answer or knows no
 Go process, 70 internal error, 130 interrupted"""
 
 
-def run(words: list[str]) -> int:
-    """Runs the command and returns its exit code."""
-    args = command_parser().parse_args(words)
-    for path in args.output:
-        format_of(path, SUFFIXES)
+def run(args: argparse.Namespace) -> Result:
+    """Lets the server compare its services, and advises for the worst processes."""
     from gctrace_analyzer.present.services import Services
     from gctrace_analyzer.prometheus.read import question
     from gctrace_analyzer.prometheus.services import by_service, figures
@@ -78,12 +75,7 @@ def run(words: list[str]) -> int:
         )
     advised = list(_advised(asked, rows.head(args.worst), args))
     found = Services(asked.name, asked.span.seconds, rows, by_service(rows), advised)
-    show_or_write(
-        found, args.format, args.output, Colors.of(args), args.top, safe=args.csv_safe
-    )
-    if kept is not None:
-        kept.discard()
-    return 0
+    return result(found, args, args.top, done=None if kept is None else kept.discard)
 
 
 def command_parser() -> Parser:
@@ -101,7 +93,7 @@ def command_parser() -> Parser:
     )
     add_which(parser, _SINCE)
     add_access(parser)
-    output = add_output(parser, FORMATS, SUFFIXES)
+    output = add_output(parser, FORMATS)
     add_csv_safe(output)
     add_top(output)
     output.add_argument(

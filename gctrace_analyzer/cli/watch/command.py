@@ -7,12 +7,11 @@ import shlex
 import signal
 import sys
 from contextlib import ExitStack
-from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli import exit_codes
+from gctrace_analyzer.cli.deliver import Result, suffixes_of, write_files
 from gctrace_analyzer.cli.options import (
     OneOf,
     Parser,
@@ -22,11 +21,10 @@ from gctrace_analyzer.cli.options import (
     read_options,
     with_options,
 )
-from gctrace_analyzer.cli.output import format_of
-from gctrace_analyzer.cli.report import PICTURES, SUFFIXES, Page, write
+from gctrace_analyzer.cli.report import FORMATS as REPORT_FORMATS
+from gctrace_analyzer.cli.report import Page, of_run
 from gctrace_analyzer.cli.screen import Colors, say
 from gctrace_analyzer.errors import BadSettingError, UnwritableOutputError
-from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.units import duration_s
 
 if TYPE_CHECKING:
@@ -68,13 +66,10 @@ not exist, 126 if it cannot be executed). For a log or pipe: 0 analysed, also
 after Ctrl-C, 2 wrong usage, 3 no usable input"""
 
 
-def run(words: list[str]) -> int:
-    """Runs the command and returns its exit code."""
-    own, command = _split(words)
-    parser = command_parser()
-    args = parser.parse_args(own)
-    _validate(parser, args, command)
-    outputs = [(path, format_of(path, SUFFIXES)) for path in args.output]
+def run(args: argparse.Namespace) -> Result:
+    """Watches to the end, and shows the report."""
+    command: list[str] = args.program
+    _validate(command_parser(), args)
     if sys.stderr is None:
         # The parent process closed standard error; the program must run nevertheless.
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # until the process ends
@@ -89,17 +84,14 @@ def run(words: list[str]) -> int:
     has_data = whole is not None and not whole.is_empty
     if whole is not None and has_data:
         _print_report(args, whole, out)
-        for path, kind in outputs:
-            name = "timeline" if kind in PICTURES else "cycles"
-            page = Page(theme=args.theme)
-            write_atomically(path, partial(write, whole, kind, name, page=page))
+        write_files(of_run(whole, Page(theme=args.theme)), args)
     else:
         _print_nothing_found(outcome, command, args)
     if outcome.signal:
         _die_by_signal(outcome.signal)
     if command:
-        return outcome.code or 0
-    return 0 if has_data else exit_codes.INPUT
+        return Result(outcome.code or 0)
+    return Result(0 if has_data else exit_codes.INPUT)
 
 
 def command_parser() -> Parser:
@@ -112,6 +104,7 @@ def command_parser() -> Parser:
         description=_DESCRIPTION,
         epilog=_EPILOG,
     )
+    parser.takes_program = True
     parser.add_argument_group("input").add_argument(
         "input",
         nargs="?",
@@ -166,8 +159,9 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         help="write the final report to FILE; the suffix sets the format: "
-        f"{' '.join(SUFFIXES)} (repeatable)",
+        f"{' '.join(suffixes_of(REPORT_FORMATS))} (repeatable)",
     )
+    parser.set_defaults(formats=REPORT_FORMATS)
     files.add_argument(
         "--intervals",
         metavar="FILE",
@@ -182,21 +176,13 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """Returns our own options, and the program with its arguments, which follow `--`."""
-    if "--" not in words:
-        return words, []
-    at = words.index("--")
-    return words[:at], words[at + 1 :]
-
-
-def _validate(parser: Parser, args: argparse.Namespace, command: list[str]) -> None:
+def _validate(parser: Parser, args: argparse.Namespace) -> None:
     """Refuses options that cannot work, and converts durations to seconds."""
     if os.name == "nt":
         parser.error("watch needs the signals and terminals of Unix; on Windows, use WSL")
-    if bool(args.input) == bool(command):
+    if bool(args.input) == bool(args.program):
         parser.error("name a log, or - for standard input, or a program after --")
-    if args.log and not command:
+    if args.log and not args.program:
         parser.error("--log is for a program after --; for a pipe, use tee")
     args.every_s = _positive_s(args.every, "every")
     args.window_s = _positive_s(args.window, "window")
@@ -323,9 +309,10 @@ def _print_report(args: argparse.Namespace, whole: Run, out: TextIO) -> None:
             out.write(json.line("report", json.document(report)))
         else:
             from gctrace_analyzer.cli.screen import show
+            from gctrace_analyzer.present.document import Gap
             from gctrace_analyzer.present.text import lines
 
-            show(chain([()], lines(report)), Colors.of(args), out)
+            show(lines([Gap(), *report.document()]), Colors.of(args), out)
         out.flush()
     except OSError:
         if out is sys.stdout:

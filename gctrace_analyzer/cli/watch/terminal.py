@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import ConsoleOptions, RenderResult
 
     from gctrace_analyzer.cli.screen import Colors
-    from gctrace_analyzer.present.table import Line
+    from gctrace_analyzer.present.text import Line
 
 _PARTIAL_LINE_S = 0.3
 """How long the beginning of a line waits for its end before it is printed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.present.html.parts import environment, spark
+from gctrace_analyzer.present.html.parts import environment
 from gctrace_analyzer.present.sections import advice, findings, overview, verdict
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def dumps(report: Report) -> str:
             report=report,
             verdict=verdict.shown(report),
             of_all=overview.of_all(report),
-            state=[(each, spark(report, each)) for each in overview.state(report)]
+            state=overview.with_trends(report, overview.state(report))
             if report.analysis.summary.cycles
             else [],
             problems=problems[:_MOST_PROBLEMS],

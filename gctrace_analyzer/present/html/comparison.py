@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.present import comparison
+from gctrace_analyzer.present.document import Sentence
 from gctrace_analyzer.present.html import intervals
 from gctrace_analyzer.present.html.chart import charts_of
 from gctrace_analyzer.present.html.embed import embedded
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.comparison import SeveralSides, Side, TwoSides
     from gctrace_analyzer.present.plots.figure import Figure
     from gctrace_analyzer.present.plots.palette import Theme
-    from gctrace_analyzer.present.sections.overview import Table
 
 BINS = 500
 _MOST_RUNS = 3
@@ -42,12 +41,12 @@ def dumps(found: TwoSides, theme: Theme = "auto") -> str:
         else "ok"
         if "better" in verdicts
         else "none",
-        statements=[*_circumstances(found), *rows.conclusion(found.frame)],
+        statements=_statements(found),
         plots=[each] if (each := intervals.of_changes(found.frame)) else [],
         tables=[rows.figures(found.frame)],
         method=rows.METHOD,
-        more=list(_more(found)),
-        notes_on_input=list(comparison.further_notes(found)),
+        more=list(rows.further_tables(found)),
+        notes_on_input=list(rows.further_notes(found)),
     )
 
 
@@ -61,12 +60,12 @@ def dumps_sweep(found: SeveralSides, theme: Theme = "auto") -> str:
         title=_list(found),
         heading=rows.best(found.frame) or "One row per setting",
         level="warn" if broken else "none",
-        statements=[("Note", sentence) for sentence in broken],
+        statements=[Sentence("Note", sentence) for sentence in broken],
         plots=list(intervals.of_settings(found.frame)),
-        tables=rows.settings(found.frame, whole=True),
+        tables=rows.settings(found.frame),
         method=rows.SWEEP_METHOD,
         more=[],
-        notes_on_input=[*others, *comparison.notes(found.sides)],
+        notes_on_input=[*others, *rows.notes(found.sides)],
     )
 
 
@@ -74,7 +73,7 @@ def cell(found: TwoSides) -> str:
     """Returns two sides as an HTML fragment without scripts, for a notebook."""
     return _cell(
         title=_arrow(found),
-        statements=[*_circumstances(found), *rows.conclusion(found.frame)],
+        statements=_statements(found),
         tables=[rows.figures(found.frame)],
         method=rows.METHOD,
     )
@@ -82,11 +81,11 @@ def cell(found: TwoSides) -> str:
 
 def cell_of_sweep(found: SeveralSides) -> str:
     """Returns several settings as an HTML fragment for a notebook."""
-    statements = [("Note", each.sentence) for each in found.differences]
+    statements = [Sentence("Note", each.sentence) for each in found.differences]
     return _cell(
         title=_list(found),
         statements=statements,
-        tables=rows.settings(found.frame, whole=True),
+        tables=rows.settings(found.frame),
         method=rows.SWEEP_METHOD,
     )
 
@@ -103,15 +102,8 @@ def _list(found: SeveralSides) -> str:
     return ", ".join(side.label for side in found.sides)
 
 
-def _circumstances(found: TwoSides) -> list[tuple[str, str]]:
-    return [(word, sentence) for word, sentence, _ in comparison.circumstances(found)]
-
-
-def _more(found: TwoSides) -> Iterator[tuple[Table, str]]:
-    if (load := rows.of_load(found.frame)) is not None:
-        yield load, rows.LOAD_NOTE
-    if (table := rows.expectation(found.frame)) is not None:
-        yield table, rows.expectation_note(found)
+def _statements(found: TwoSides) -> list[Sentence]:
+    return [*rows.circumstances(found), *rows.conclusion(found.frame)]
 
 
 def _page(sides: Sequence[Side], theme: Theme, **values: object) -> str:
@@ -119,7 +111,7 @@ def _page(sides: Sequence[Side], theme: Theme, **values: object) -> str:
     charts = list(charts_of(figure, {}, linked=figure.x_range is not None))
     page = environment().get_template("comparison.html.j2")
     return page.render(
-        sources=[comparison.source(side, label=True) for side in sides],
+        sources=[rows.source(side, label=True) for side in sides],
         charts=charts,
         notes=[*figure.notes, *_left_out(sides)],
         **values,

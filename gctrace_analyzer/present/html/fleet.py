@@ -100,10 +100,7 @@ def cell(answers: Answers) -> str:
         .render(
             facts=facts,
             state=fleet.state(answers),
-            tables=[
-                each.table(narrow=False)
-                for each in fleet_tables.rankings(answers, fleet.MOST_ROWS)
-            ],
+            tables=[each.table() for each in fleet_tables.rankings(answers, fleet.MOST_ROWS)],
             notes=fleet.notes(answers),
         )
     )

@@ -15,8 +15,7 @@ from markupsafe import Markup, escape
 if TYPE_CHECKING:
     from jinja2.bccache import Bucket
 
-    from gctrace_analyzer.present.report import Report
-    from gctrace_analyzer.present.sections import overview
+    from gctrace_analyzer.present.document import KeyFigure
 
 
 class _Compiled(FileSystemBytecodeCache):
@@ -46,6 +45,7 @@ def environment() -> Environment:
         bytecode_cache=None if sys.dont_write_bytecode else _Compiled(),
     )
     found.filters["code"] = code
+    found.filters["spark"] = spark
     return found
 
 
@@ -58,21 +58,15 @@ def code(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
-def spark(report: Report, figure: overview.Figure) -> str:
+def spark(figure: KeyFigure) -> str:
     """Returns the trend of a figure as SVG points in a box of 100 × 24."""
-    trend = (
-        report.analysis.trend[figure.trend].to_list()
-        if figure.trend and len(report.analysis.trend)
-        else []
-    )
-    values = [value for value in trend if value is not None]
+    values = [value for value in figure.trend if value is not None]
     top = max(values, default=0.0)
-    single = report.analysis.by_dumps and len(report.analysis.intervals) < 2
-    if len(values) < 2 or top <= 0 or single:
+    if len(values) < 2 or top <= 0:
         return ""
-    step = 100 / (len(trend) - 1)
+    step = 100 / (len(figure.trend) - 1)
     return " ".join(
         f"{step * index:.1f},{22 - 20 * value / top:.1f}"
-        for index, value in enumerate(trend)
+        for index, value in enumerate(figure.trend)
         if value is not None
     )

@@ -15,7 +15,7 @@ from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.chart import charts_of
 from gctrace_analyzer.present.html.embed import embedded, without_script
 from gctrace_analyzer.present.html.methodology import methodology
-from gctrace_analyzer.present.html.parts import environment, spark
+from gctrace_analyzer.present.html.parts import environment
 from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.sections import advice, evidence, findings, overview, verdict
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Future
 
+    from gctrace_analyzer.present.document import KeyFigure, Problem, Table
     from gctrace_analyzer.present.html.chart import Chart
     from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.plots.figure import Figure
@@ -62,7 +63,7 @@ _TABS = {
 class LinkedProblem:
     """A finding with its range of the time axis."""
 
-    problem: findings.Problem
+    problem: Problem
     begin_s: float | None
     end_s: float | None
 
@@ -210,11 +211,12 @@ def _worst_windows(report: Report) -> Callable[[], object]:
     return lambda: analysis.mmu if is_shown else None
 
 
-def _state(report: Report) -> list[tuple[overview.Figure, str]]:
+def _state(report: Report) -> list[KeyFigure]:
     """Returns the headline figures with their trends: pauses, which users notice, first."""
     if not (report.analysis.summary.cycles or report.analysis.by_dumps):
-        return [(each, "") for each in figures_of_deaths(report)]
-    figures = sorted(overview.state(report), key=lambda each: each.label != "Pauses")
+        return figures_of_deaths(report)
+    figures = overview.with_trends(report, overview.state(report))
+    figures.sort(key=lambda figure: figure.label != "Pauses")
     s = report.analysis.summary
     if figures and figures[0].label == "Pauses" and None not in (s.stw_p99_ms, s.stw_max_ms):
         figures[0] = replace(
@@ -223,7 +225,7 @@ def _state(report: Report) -> list[tuple[overview.Figure, str]]:
             value=_both(milliseconds(s.stw_p99_ms), milliseconds(s.stw_max_ms)),
             note="" if s.stw_share is None else f"{share(s.stw_share)} of time",
         )
-    return [(each, spark(report, each)) for each in figures]
+    return figures
 
 
 def _both(one: str, other: str) -> str:
@@ -308,7 +310,7 @@ def _marks(figure: Figure) -> Iterator[tuple[str, str, str]]:
         yield moment.name, "moment", moment.severity
 
 
-def _linked(each: findings.Problem, axis: Axis) -> LinkedProblem:
+def _linked(each: Problem, axis: Axis) -> LinkedProblem:
     found = ranges.span(axis, each.process, each.start_s, each.end_s)
     return LinkedProblem(each, *(found or (None, None)))
 
@@ -318,7 +320,7 @@ def _lists(report: Report, axis: Axis) -> Iterator[ranges.Ranges]:
     yield ranges.phases(report, axis)
 
 
-def _tables(report: Report) -> Iterator[overview.Table]:
+def _tables(report: Report) -> Iterator[Table]:
     about = (
         overview.service_levels(report),
         overview.pauses(report),

@@ -9,9 +9,9 @@ import polars as pl
 from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.whatif import is_measured
+from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import NONE, duration, mib
 from gctrace_analyzer.present.sections.deployment import environment
-from gctrace_analyzer.present.sections.overview import Table
 from gctrace_analyzer.units import IN_GIB_FROM_MIB
 
 if TYPE_CHECKING:

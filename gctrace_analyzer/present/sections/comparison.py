@@ -1,4 +1,4 @@
-"""A comparison as rows of text: figures, the effect of the load, the prediction."""
+"""Comparisons as documents: whether they are fair, figures, effect of the load, prediction."""
 
 from __future__ import annotations
 
@@ -6,22 +6,36 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.analysis.compare.compare import MIN_CYCLES
+from gctrace_analyzer.present.document import (
+    Folded,
+    Gap,
+    Paragraphs,
+    Sentence,
+    Sentences,
+    Statement,
+    Table,
+    Title,
+)
 from gctrace_analyzer.present.format import (
     NONE,
+    count,
+    duration,
     mib,
     mib_per_s,
     milliseconds,
     printable,
     rate,
     share,
+    short_paths,
 )
-from gctrace_analyzer.present.sections.overview import Table
-from gctrace_analyzer.present.table import width
+from gctrace_analyzer.present.report import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from gctrace_analyzer.advise.comparison import TwoSides
+    from gctrace_analyzer.advise.comparison import SeveralSides, Side, TwoSides
+    from gctrace_analyzer.present.document import Block, Document
 
 LABELS = {
     "gc_cpu_share": "GC CPU",
@@ -93,6 +107,146 @@ LOAD_NOTE = (
 _EXPECTED_NOTE = 'Predicted from the "before" run for the same load; 80 % interval.'
 
 
+_FIRST = ("other_gogc", "changed_gogc", "live_heap", "unclear_load")
+"""Differences that are shown first: several settings of one side have no common figure, and with a
+different live heap, the load is not the same."""
+_STYLES = {"Improved": "green", "Regressed": "bold red", "Same": "dim"}
+_KINDS = {"incomparable": "bold yellow", "changed": "bold", "note": ""}
+
+
+def two_sides(found: TwoSides) -> Document:
+    """Returns the comparison of two sides: whether it is fair, the verdict, the figures."""
+    return [*_two_sides(found)]
+
+
+def _two_sides(found: TwoSides) -> Iterator[Block]:
+    yield Title("Go garbage collection, before and after")
+    sides = ((found.before, "before"), (found.after, "after"))
+    yield _labelled(Sentence(word, source(side), "bold") for side, word in sides)
+    yield Gap()
+    yield Statement("none", "", verdict(found))
+    yield Gap()
+    yield _labelled([*circumstances(found), *conclusion(found.frame)])
+    yield Folded("All figures", [figures(found.frame)], [figures(found.frame, headline=True)])
+    for table, note in further_tables(found):
+        yield table
+        yield _remark(note)
+    if expectation(found.frame) is None and found.no_expectation:
+        yield Gap()
+        yield _remark(f"The new setting was not predicted: {found.no_expectation}.")
+    yield Gap()
+    yield _labelled(Sentence("Note", text, "bold") for text in further_notes(found))
+    yield _remark(METHOD)
+
+
+def several_sides(found: SeveralSides) -> Document:
+    """Returns the comparison of several settings: one row for each, with the best marked."""
+    return [*_several_sides(found)]
+
+
+def _several_sides(found: SeveralSides) -> Iterator[Block]:
+    yield Title("Go garbage collection by setting")
+    yield Paragraphs([source(side, label=True) for side in found.sides], "bold", hanging=2)
+    if (text := best(found.frame)) is not None:
+        yield Gap()
+        yield Statement("none", "", text)
+    if found.differences:
+        yield Gap()
+        yield _labelled(
+            Sentence(
+                "Load" if each.what == "load" else "Note", each.sentence, _KINDS[each.kind]
+            )
+            for each in found.differences
+        )
+    yield from settings(found.frame)
+    yield Gap()
+    yield _labelled(Sentence("Note", text, "bold") for text in notes(found.sides))
+    yield _remark(SWEEP_METHOD)
+
+
+def _labelled(sentences: Iterable[Sentence]) -> Sentences:
+    return Sentences([*sentences], width=11, indent=0)
+
+
+def _remark(text: str) -> Paragraphs:
+    return Paragraphs([text], "dim", indent=2)
+
+
+def further_tables(found: TwoSides) -> Iterator[tuple[Table, str]]:
+    """Yields the tables about the load and the prediction, each with its note."""
+    if (load := of_load(found.frame)) is not None:
+        yield load, LOAD_NOTE
+    if (predicted := expectation(found.frame)) is not None:
+        yield predicted, expectation_note(found)
+
+
+def source(side: Side, *, label: bool = False) -> str:
+    """Returns the inputs, runs, time and cycles of a side."""
+    names = short_paths([printable(name) for name in side.names])
+    shown = printable(side.names[0]) if len(names) == 1 else ", ".join(names[:3])
+    shown += f" and {len(names) - 3} more" if len(names) > 3 else ""
+    parts = [shown if names else Report(side.analyses[0], side.advices[0]).title]
+    if len(side.measured) > 1:
+        parts.append(count(len(side.measured), "run"))
+    parts += [
+        duration(side.seconds) if side.seconds else "no times",
+        count(side.cycles, "cycle"),
+    ]
+    title = printable(side.label)
+    if label and (len(names) != 1 or title not in (names[0], shown)):
+        parts.insert(0, title)
+    return " · ".join(parts)
+
+
+def notes(sides: Sequence[Side]) -> Iterator[str]:
+    """Yields sentences about what limits the figures of the sides."""
+    for side in sides:
+        few = [part for part in side.measured if not part.long_enough]
+        if few:
+            least = min(few, key=lambda part: part.evidence)
+            what = "cycle" if least.summary.cycles < MIN_CYCLES else "interval"
+            yield (
+                f"{side.label}: a run has only {count(least.evidence, what)}; a comparison needs "
+                f"at least {MIN_CYCLES}."
+            )
+        if side.processes > len(side.measured):
+            runs = count(len(side.measured), "run")
+            yield (
+                f"{side.label}: {side.processes} processes in {runs}: the figures cover all of "
+                "them together."
+            )
+    if any(len(side.measured) < 2 for side in sides):
+        yield (
+            "Only one run per side: the variation between runs is estimated from other programs "
+            "(docs/comparison.md). Compare three runs per side to measure it."
+        )
+
+
+def further_notes(found: TwoSides) -> Iterator[str]:
+    """Yields the notes about the inputs, except those shown first."""
+    for each in found.differences:
+        if each.kind == "note" and each.what not in _FIRST:
+            yield each.sentence
+    yield from notes((found.before, found.after))
+
+
+def circumstances(found: TwoSides) -> Iterator[Sentence]:
+    """Yields whether a comparison is fair, which settings changed, and what was predicted."""
+    broken = [each for each in found.differences if each.kind == "incomparable"]
+    other = [each for each in found.differences if each.what in _FIRST]
+    changed = [each.sentence for each in found.differences if each.kind == "changed"]
+    for each in (*broken, *other):
+        yield Sentence("Note", each.sentence, _KINDS["incomparable"])
+    if not broken:
+        yield Sentence("Same", "; ".join(same(found)), "green")
+    if changed:
+        yield Sentence("Changed", ", ".join(changed), "bold")
+    if (text := expected_and_measured(found.frame)) is not None:
+        yield Sentence(
+            "Predicted", f"{', '.join(changed) or 'the new setting'}: {text}", "bold"
+        )
+
+
 def figures(frame: pl.DataFrame, *, headline: bool = False) -> Table:
     """Returns every figure that the logs provide, with its change."""
     body = []
@@ -111,7 +265,9 @@ def figures(frame: pl.DataFrame, *, headline: bool = False) -> Table:
                 NONE if row["delta_low"] is None else row["verdict"],
             )
         )
-    return Table(("", "before", "after", "change", "95 % interval", ""), "lrrrrl", body)
+    return Table(
+        ("", "before", "after", "change", "95 % interval", ""), "lrrrrl", body, verdict=5
+    )
 
 
 _CHANGES = {
@@ -184,17 +340,21 @@ def best(frame: pl.DataFrame) -> str | None:
     return f"{', '.join(parts)}." if parts else None
 
 
-def conclusion(frame: pl.DataFrame) -> Iterator[tuple[str, str]]:
+def conclusion(frame: pl.DataFrame) -> Iterator[Sentence]:
     """Yields which figures improved and which regressed."""
     rows = list(frame.iter_rows(named=True))
     for verdict in ("better", "worse"):
         named = [LABELS[row["metric"]] for row in rows if row["verdict"] == verdict]
         if named:
-            yield _VERDICTS[verdict], "; ".join(named)
+            yield _concluded(_VERDICTS[verdict], "; ".join(named))
     if all(row["delta_low"] is None for row in rows):
-        yield "Unclear", "there is too little evidence to tell changes from chance"
+        yield _concluded("Unclear", "there is too little evidence to tell changes from chance")
     elif not any(row["verdict"] in ("better", "worse") for row in rows):
-        yield "Same", "no figure changed significantly"
+        yield _concluded("Same", "no figure changed significantly")
+
+
+def _concluded(word: str, sentence: str) -> Sentence:
+    return Sentence(word, sentence, _STYLES.get(word, "bold"))
 
 
 def same(found: TwoSides) -> Iterator[str]:
@@ -282,11 +442,8 @@ def expected_and_measured(frame: pl.DataFrame) -> str | None:
     return "; ".join(parts) or None
 
 
-def settings(frame: pl.DataFrame, *, whole: bool = False) -> list[Table]:
-    """Returns tables with one row per setting: first the main figures, then the others.
-
-    Names of settings are shortened to the width of the text, unless they are shown `whole`.
-    """
+def settings(frame: pl.DataFrame) -> list[Table]:
+    """Returns tables with one row per setting: first the main figures, then the others."""
     names = frame["setting"].unique(maintain_order=True).to_list()
     rows = {(row["setting"], row["metric"]): row for row in frame.iter_rows(named=True)}
     tables = []
@@ -302,19 +459,9 @@ def settings(frame: pl.DataFrame, *, whole: bool = False) -> list[Table]:
         cells = [
             [_cell(rows[name, metric], times) for metric, _, times in shown] for name in names
         ]
-        taken = sum(
-            2 + max(len(head), *(len(row[at]) for row in cells))
-            for at, (_, head, _) in enumerate(shown)
-        )
-        shown_names = (
-            [printable(name) for name in names]
-            if whole
-            else _short(names, max(width() - 2 - taken, LEAST_SETTING))
-        )
-        body = [(name, *row) for name, row in zip(shown_names, cells, strict=True)]
-        tables.append(
-            Table((title, *(head for _, head, _ in shown)), "l" + "r" * len(shown), body)
-        )
+        body = [(printable(name), *row) for name, row in zip(names, cells, strict=True)]
+        head = (title, *(head for _, head, _ in shown))
+        tables.append(Table(head, "l" + "r" * len(shown), body, least=(LEAST_SETTING,)))
     return [table for table in tables if len(table.head) > 1]
 
 
@@ -408,30 +555,6 @@ def _cell(row: dict[str, Any], times: float) -> str:
     decimals = len(number.partition(".")[2])
     least = 0.1**decimals
     return f"{mark}{number} ±{max(half, least):.{decimals}f}"
-
-
-def _short(names: list[str], room: int) -> list[str]:
-    """Shortens names to the available width: at the end, in front or in the middle.
-
-    >>> _short(["before-1.26.log", "after-1.26.log"], 9), _short(["go1.9-a.log", "go1.9-b.log"], 7)
-    (['before-1…', 'after-1.…'], ['…-a.log', '…-b.log'])
-    >>> _short(["a-with-go1.26.log", "a-with-go1.9.log", "b-with-go1.26.log"], 8)
-    ['a-wit…6.log', 'a-wit…9.log', 'b-wit…6.log']
-    """
-    clean = [printable(name) for name in names]
-    for size in range(room, max(map(len, clean))):
-        for kept in (size - 1, 0, size // 2):
-            shown = [_cut(each, size, kept) for each in clean]
-            if len(set(shown)) == len(names):
-                return shown
-    return clean
-
-
-def _cut(name: str, size: int, kept: int) -> str:
-    """Returns a name of at most `size` characters, of which `kept` are those of its beginning."""
-    if len(name) <= size:
-        return name
-    return f"{name[:kept]}…{name[len(name) - (size - 1 - kept) :]}"
 
 
 def _number(number: float) -> str:

@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem.unseen import REFUSED
+from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
     count,
     duration,
@@ -15,7 +16,6 @@ from gctrace_analyzer.present.format import (
     printable,
     share,
 )
-from gctrace_analyzer.present.sections.overview import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

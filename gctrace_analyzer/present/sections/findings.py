@@ -7,34 +7,12 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.verdict import root_causes
 from gctrace_analyzer.analysis.rules.registry import RULES
-from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.present.document import Problem
 from gctrace_analyzer.present.format import printable
 
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.present.report import Report
-
-
-@frozen
-class Problem:
-    """A finding as it is shown: its consequence (`meaning`), evidence, effects and advice.
-
-    `start_s` and `end_s` count from the start of `process`.
-    """
-
-    process: int | None
-    start_s: float | None
-    end_s: float | None
-    when: str
-    id: str
-    name: str
-    severity: str
-    meaning: str
-    evidence: str
-    place: str
-    also_causes: str
-    advice: str
-    page: str
 
 
 _EVENTS = ("GC038", "GC039", "GC040")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.goals.levels import last_level
-from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.processes import distinct_names
 from gctrace_analyzer.ingest.rows import of_process
+from gctrace_analyzer.present.document import KeyFigure, Table
 from gctrace_analyzer.present.format import (
     NONE,
     count,
@@ -25,7 +26,7 @@ from gctrace_analyzer.present.format import (
 from gctrace_analyzer.units import cores_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.present.report import Report
@@ -50,38 +51,22 @@ _FEW = 0.2
 """Share of the goals. What sets fewer is not named with the other setter."""
 
 
-@frozen
-class Figure:
-    """A headline figure: `trend` is a column of the analysis's trend, `level` its verdict."""
-
-    label: str
-    value: str
-    note: str
-    trend: str = ""
-    level: str = ""
+TRENDS = {
+    "GC CPU": "gc_cpu_share", "Pauses": "stw_max_ms", "Frequency": "gc_per_s",
+    "Mark assist": "assist_share_of_gc_cpu", "Live heap": "heap_live_mib",
+}  # fmt: skip
+"""The figures that a report shows over time, with the column of the windows that has them."""
 
 
-@frozen
-class Table:
-    """A table. The head of the first column is its title; `align` has l or r per column."""
-
-    head: tuple[str, ...]
-    align: str
-    rows: Sequence[tuple[str, ...]]
-    more: str = ""
-
-
-def state(report: Report) -> list[Figure]:
+def state(report: Report) -> list[KeyFigure]:
     """Returns the headline figures that the log provides."""
     s = report.analysis.summary
-    figures = []
+    figures: list[KeyFigure] = []
     if s.gc_cpu_share is not None:
         note = _cores(s)
         if s.gc_cpu_with_idle_share is not None:
             note += f"; {share(s.gc_cpu_with_idle_share)} with idle"
-        figures.append(
-            _with_level(report, "GC CPU", share(s.gc_cpu_share), note, "gc_cpu_share", "gc_cpu")
-        )
+        figures.append(_with_level(report, "GC CPU", share(s.gc_cpu_share), note, "gc_cpu"))
     if s.stw_p99_ms is not None:
         value, note = milliseconds(s.stw_p99_ms), "p99"
     else:
@@ -94,29 +79,23 @@ def state(report: Report) -> list[Figure]:
     ]
     note = " · ".join(parts)
     if s.stw_total_ms is not None:
-        figures.append(_with_level(report, "Pauses", value, note, "stw_max_ms", "pauses"))
+        figures.append(_with_level(report, "Pauses", value, note, "pauses"))
     if s.gc_per_s is not None:
         forced = f"{s.forced_cycles:,} of {s.cycles:,} forced" if s.forced_cycles else ""
         note = "; ".join(filter(None, (interval(s), forced)))
-        figures.append(Figure("Frequency", rate(s.gc_per_s), note, "gc_per_s"))
+        figures.append(KeyFigure("Frequency", rate(s.gc_per_s), note))
     if s.assist_share_of_gc_cpu is not None:
         value = share(s.assist_share_of_gc_cpu)
         note = f"of GC CPU; {share(s.assist_share_of_cpu)} of all CPU"
-        figures.append(
-            _with_level(report, "Mark assist", value, note, "assist_share_of_gc_cpu", "assist")
-        )
+        figures.append(_with_level(report, "Mark assist", value, note, "assist"))
     if s.live_heap_p50_mib is not None:
         value = mib(s.live_heap_p50_mib)
-        figures.append(
-            _with_level(
-                report, "Live heap", value, _growth(report), "heap_live_mib", "live_heap"
-            )
-        )
+        figures.append(_with_level(report, "Live heap", value, _growth(report), "live_heap"))
     if s.heap_goal_p50_mib is not None:
-        figures.append(Figure("Heap goal", mib(s.heap_goal_p50_mib), _goal(report)))
+        figures.append(KeyFigure("Heap goal", mib(s.heap_goal_p50_mib), _goal(report)))
     if s.alloc_mib_per_s is not None:
         total = f"{mib(s.alloc_total_mib)} in total"
-        figures.append(Figure("Allocation", mib_per_s(s.alloc_mib_per_s), total))
+        figures.append(KeyFigure("Allocation", mib_per_s(s.alloc_mib_per_s), total))
     return figures
 
 
@@ -340,10 +319,21 @@ def damage(report: Report) -> list[str]:
     return sentences
 
 
-def _with_level(
-    report: Report, label: str, value: str, note: str, trend: str, level: str
-) -> Figure:
-    return Figure(label, value, note, trend, report.analysis.levels.get(level, ""))
+def with_trends(report: Report, figures: Iterable[KeyFigure]) -> list[KeyFigure]:
+    """Returns the figures with their values over time; one interval alone has no course."""
+    analysis = report.analysis
+    if not len(analysis.trend) or (analysis.by_dumps and len(analysis.intervals) < 2):
+        return list(figures)
+    return [
+        replace(figure, trend=analysis.trend[TRENDS[figure.label]].to_list())
+        if figure.label in TRENDS
+        else figure
+        for figure in figures
+    ]
+
+
+def _with_level(report: Report, label: str, value: str, note: str, level: str) -> KeyFigure:
+    return KeyFigure(label, value, note, level=report.analysis.levels.get(level, ""))
 
 
 def _cores(s: Summary) -> str:

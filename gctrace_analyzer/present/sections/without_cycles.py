@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import count, duration, mib, place
-from gctrace_analyzer.present.sections.overview import Figure
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -115,27 +115,31 @@ def _goals(dumps: pl.DataFrame) -> Iterator[str]:
     yield f"The heap goal was {ends}{when}."
 
 
-def figures_of_deaths(report: Report) -> list[Figure]:
+def figures_of_deaths(report: Report) -> list[KeyFigure]:
     """Returns the headline figures of kills without GC cycles; empty without a proven kill."""
     deaths = [each for each in report.analysis.post_mortems if each.proven]
     if not deaths or report.analysis.summary.cycles or report.analysis.by_dumps:
         return []
     victims = sorted({each.victim for each in deaths if each.victim})
     named = victims[0] if len(victims) == 1 else count(len(victims), "program")
-    figures = [Figure("OOM kills", f"{len(deaths):,}", named if victims else "", level="bad")]
+    figures = [
+        KeyFigure("OOM kills", f"{len(deaths):,}", named if victims else "", level="bad")
+    ]
     sizes = [each.resident_mib for each in deaths if each.resident_mib is not None]
     if sizes:
         least = "" if len(sizes) == 1 else f"; the smallest was {mib(min(sizes))}"
-        figures.append(Figure("Resident at the kill", mib(max(sizes)), f"RSS{least}"))
+        figures.append(KeyFigure("Resident at the kill", mib(max(sizes)), f"RSS{least}"))
     limits = {each.limit_mib for each in deaths}
     of = {each.limit_is for each in deaths}
     limit = limits.pop() if len(limits) == 1 else None
     if of == {"the host's memory"}:
-        figures.append(Figure("Memory limit", "none reached", "the host ran out of memory"))
+        figures.append(KeyFigure("Memory limit", "none reached", "the host ran out of memory"))
     elif len(limits) == 0:
         note = "add it to the input" if limit is None else next(iter(of)) or ""
-        figures.append(Figure("Memory limit", "unknown" if limit is None else mib(limit), note))
+        figures.append(
+            KeyFigure("Memory limit", "unknown" if limit is None else mib(limit), note)
+        )
     heaps = [each.alloc_mib for each in report.analysis.memory if each.alloc_mib is not None]
     if heaps:
-        figures.append(Figure("Heap allocated", mib(max(heaps)), "last MemStats dump"))
+        figures.append(KeyFigure("Heap allocated", mib(max(heaps)), "last MemStats dump"))
     return figures

@@ -89,7 +89,7 @@ def test_a_program_is_passed_through_and_reported(program: list[str], tmp_path: 
     assert all(f"{line}\n" in said for line in others)
     assert "MB goal" not in said
     report = said[said.index(str(kept)) :]
-    assert report.rstrip("\n") == text.plain(gca.read(kept).report())
+    assert report.rstrip("\n") == text.plain(gca.read(kept).report().document())
 
 
 def test_a_gctrace_setting_is_kept_and_its_lines_can_be_shown(program: list[str]) -> None:
@@ -405,7 +405,7 @@ def test_a_go_program_watched(load: Path, tmp_path: Path) -> None:
     said = done.stderr.decode()
     whole = gca.read(log)
     assert whole.summary().cycles > 0
-    assert said[said.index(str(log)) :].rstrip("\n") == text.plain(whole.report())
+    assert said[said.index(str(log)) :].rstrip("\n") == text.plain(whole.report().document())
     intervals = [line for line in said.splitlines() if " GC  " in line]
     assert len(intervals) == len(whole.windows("500ms"))
 

@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.cli.report import write
+from gctrace_analyzer.cli.deliver import write
+from gctrace_analyzer.cli.report import of_run
 from gctrace_analyzer.errors import GctraceError
 from tests.helpers.metrics import CORPUS
 
@@ -42,7 +43,7 @@ def read(data: bytes) -> gca.Run:
 
 def report_of(run: gca.Run) -> str:
     written = io.BytesIO()
-    write(run, "text", "cycles", written)
+    write(of_run(run), "text", written)
     return written.getvalue().decode()
 
 

@@ -74,9 +74,9 @@ def test_a_theme_has_a_colour_for_every_style_of_printed_lines() -> None:
     reports = [gca.read(path).report() for path in INPUTS]
     sides = [str(SAMPLES / f"{name}.log") for name in ("steady-go1.26", "thrash-go1.19")]
     printed = chain(
-        *map(lines, reports),
-        gca.compare(*sides).lines(),
-        gca.sweep(dict(zip("ab", sides, strict=True))).lines(),
+        *(lines(report.document()) for report in reports),
+        lines(gca.compare(*sides).document()),
+        lines(gca.sweep(dict(zip("ab", sides, strict=True))).document()),
     )
     styles = {style for line in printed for _, style in line}
     assert styles >= {"bold red", "yellow", "dim", "green"}

@@ -1,0 +1,268 @@
+"""Delivers what a command has found: which formats and files are written, and the exit code."""
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import field
+from functools import partial
+from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
+
+from gctrace_analyzer.cli import fail_on
+from gctrace_analyzer.cli.screen import Colors, show, to_a_reader, working
+from gctrace_analyzer.errors import BadSettingError, nearest
+from gctrace_analyzer.files import write_atomically
+from gctrace_analyzer.frozen import frozen
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import polars as pl
+
+    from gctrace_analyzer.analysis.checks import Check
+    from gctrace_analyzer.present.document import Document
+
+    Writer: TypeAlias = Callable[[IO[bytes], "Target"], object]
+
+SUFFIXES = {
+    ".txt": "text", ".md": "md", ".json": "json", ".jsonl": "jsonl", ".csv": "csv",
+    ".parquet": "parquet", ".html": "html", ".png": "png", ".svg": "svg",
+}  # fmt: skip
+"""The format that each suffix of a file name asks for."""
+
+PICTURES = ("png", "svg")
+ROWS = ("csv", "jsonl", "parquet")
+FILES_ONLY = ("parquet", *PICTURES)
+"""Formats that are written to files and never printed."""
+
+_ROWS_PER_WRITE = 65_536
+_FORMULA = r"^[=+\-@\t\r]"
+"""How a text begins that a spreadsheet takes for a formula."""
+
+
+class Target(NamedTuple):
+    """Where a format is written: the file (None: it is printed), and how to say what is done."""
+
+    path: Path | None = None
+    say: Callable[[str], object] = id
+
+
+_PRINTED = Target()
+
+
+@frozen
+class Result:
+    """What a command has found, ready to be printed or written in any of its formats.
+
+    Attributes:
+        code: the exit code, if no check of `--fail-on` decides it.
+        document: makes what `text` and `md` show; None if everything is printed already.
+        writers: how each of the other formats is written.
+        check: returns the results of conditions.
+        closing: what follows the document on standard output.
+        done: called when all is delivered.
+    """
+
+    code: int = 0
+    document: Callable[[], Document] | None = None
+    writers: Mapping[str, Writer] = field(default_factory=dict)
+    check: Callable[..., Sequence[Check]] | None = None
+    closing: Document = ()
+    done: Callable[[], object] | None = None
+
+
+def suffixes_of(formats: Sequence[str]) -> dict[str, str]:
+    """Returns the suffixes of files in these formats, with the formats."""
+    return {suffix: kind for suffix, kind in SUFFIXES.items() if kind in formats}
+
+
+def outputs(args: argparse.Namespace) -> list[tuple[Path, str]]:
+    """Returns the files to write with their formats.
+
+    Raises:
+        BadSettingError: unknown suffix, or no such folder.
+    """
+    if "formats" not in args:
+        return []
+    suffixes = suffixes_of(args.formats)
+    return [(path, format_of(path, suffixes)) for path in args.output]
+
+
+def validate(args: argparse.Namespace) -> None:
+    """Refuses files that cannot be written, before any work is done.
+
+    Raises:
+        BadSettingError: wrong suffix, or no such folder.
+    """
+    outputs(args)
+    if getattr(args, "junit", None):
+        format_of(args.junit, {".xml": "junit"}, "junit")
+
+
+def printed(args: argparse.Namespace) -> str | None:
+    """Returns the format to print; None if the result only goes to files."""
+    if args.output and not args.format:
+        return None
+    return args.format or ("csv" if getattr(args, "table", None) else "text")
+
+
+def deliver(result: Result, args: argparse.Namespace) -> int:
+    """Checks, writes and prints a result as the options ask for, and returns the exit code."""
+    if result.document is None:
+        return result.code
+    code = result.code
+    if result.check is not None and (args.fail_on or args.junit):
+        code = fail_on.report_checks(args, result.check(*args.fail_on)) or code
+    write_files(result, args)
+    if kind := printed(args):
+        with to_a_reader():
+            _print(result, kind, Colors.of(args))
+    if result.done is not None:
+        result.done()
+    return code
+
+
+def write_files(result: Result, args: argparse.Namespace) -> None:
+    """Writes the files that `-o` names."""
+    for path, kind in outputs(args):
+        with working("analysing") as say_what:
+            write_atomically(path, partial(write, result, kind, target=Target(path, say_what)))
+
+
+def _print(result: Result, kind: str, colors: Colors) -> None:
+    if kind == "text" and result.document is not None:
+        from gctrace_analyzer.present.text import lines
+
+        show(lines((*result.document(), *result.closing)), colors)
+        return
+    write(result, kind, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+
+
+def write(result: Result, kind: str, file: IO[bytes], target: Target = _PRINTED) -> None:
+    """Writes a result in one format."""
+    if kind in result.writers:
+        result.writers[kind](file, target)
+    elif result.document is not None:
+        file.write(_rendered(result.document(), kind).encode("utf-8", "replace"))
+
+
+def _rendered(document: Document, kind: str) -> str:
+    if kind == "md":
+        from gctrace_analyzer.present import markdown
+
+        return markdown.dumps(document)
+    from gctrace_analyzer.present.text import plain
+
+    return f"{plain(document)}\n"
+
+
+def text_writer(make: Callable[[], str]) -> Writer:
+    """Returns a writer of the text that a function returns."""
+    return lambda file, _: file.write(make().encode("utf-8", "replace"))
+
+
+def row_writers(frame: Callable[[], pl.DataFrame], *, safe: bool) -> dict[str, Writer]:
+    """Returns the writers of a table as rows; `safe`: no text in CSV is a formula."""
+
+    def writer(kind: str) -> Writer:
+        return lambda file, _: write_rows(frame(), kind, file, safe=safe)
+
+    return {kind: writer(kind) for kind in ROWS}
+
+
+def write_rows(frame: pl.DataFrame, kind: str, file: IO[bytes], *, safe: bool) -> None:
+    """Writes a table as csv, jsonl or parquet."""
+    if kind == "parquet":
+        # The library's own writing does not report a full disk.
+        whole = io.BytesIO()
+        frame.write_parquet(whole)
+        file.write(whole.getbuffer())
+        return
+    # Written in pieces by Python itself rather than by the library, because only Python's
+    # error shows that the pipe was closed.
+    for begin in range(0, max(len(frame), 1), _ROWS_PER_WRITE):
+        part = frame.slice(begin, _ROWS_PER_WRITE)
+        is_csv = kind == "csv"
+        text = csv_text(part, safe=safe, header=not begin) if is_csv else part.write_ndjson()
+        file.write(text.encode())
+
+
+def csv_text(frame: pl.DataFrame, *, safe: bool, header: bool = True) -> str:
+    """Returns a table as CSV.
+
+    Args:
+        frame: any table; its lists become text.
+        safe: put `'` before texts that a spreadsheet would run as a formula. Texts come from
+            logs, which others write.
+        header: whether the first line has the names of the columns.
+    """
+    import polars as pl
+    import polars.selectors as cs
+
+    frame = frame.with_columns(_lists_as_text(frame))
+    if safe:
+        texts = frame.select(cs.string() | cs.categorical()).columns
+        frame = frame.with_columns(pl.col(texts).cast(pl.String)).with_columns(
+            pl.when(pl.col(name).str.contains(_FORMULA))
+            .then("'" + pl.col(name))
+            .otherwise(name)
+            .alias(name)
+            for name in texts
+        )
+    return frame.write_csv(include_header=header)
+
+
+def _lists_as_text(frame: pl.DataFrame) -> Iterator[pl.Expr]:
+    """Yields the lists of a table as text, because a CSV field cannot hold a list."""
+    import polars as pl
+
+    for name, dtype in frame.schema.items():
+        if isinstance(dtype, pl.List):
+            records = isinstance(dtype.inner, pl.Struct)
+            as_json = pl.element().struct.json_encode()
+            values = pl.col(name).list.eval(as_json) if records else pl.col(name)
+            yield values.list.join("; ")
+
+
+def format_of(path: Path, suffixes: Mapping[str, str], argument: str = "output") -> str:
+    """Returns the format that the file name asks for by its suffix.
+
+    Raises:
+        BadSettingError: unknown suffix, or the folder does not exist.
+    """
+    kind = suffixes.get(path.suffix.lower())
+    if kind is None:
+        suffix = nearest(path.suffix, suffixes) if path.suffix else None
+        raise BadSettingError(
+            argument,
+            str(path),
+            "a file name ending in " + ", ".join(suffixes),
+            suffix and str(path.with_suffix(suffix)),
+        )
+    if not path.resolve().parent.is_dir():
+        raise BadSettingError(
+            argument, str(path), f"a file in an existing folder: {path.parent} does not exist"
+        )
+    return kind
+
+
+def refuse_ignored(option: str, args: argparse.Namespace, takes: Sequence[str]) -> None:
+    """Refuses an option that none of the formats uses, which would give something else.
+
+    Raises:
+        BadSettingError: no format that is printed or written takes the option.
+    """
+    kinds = {kind for _, kind in outputs(args)} | {printed(args)}
+    if getattr(args, option) is None or kinds & set(takes):
+        return
+    formats = [f"-f {kind}" for kind in takes if kind not in FILES_ONLY]
+    files = [f"-o FILE{suffix}" for suffix in suffixes_of(takes)]
+    *others, last = [*formats, *files]
+    raise BadSettingError(
+        argument=option,
+        value=getattr(args, option),
+        expected=f"also a format that can be one {option}: {', '.join(others)} or {last}",
+    )

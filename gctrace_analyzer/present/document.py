@@ -1,0 +1,170 @@
+"""What every output shows: a document of blocks, which text, Markdown and HTML each render.
+
+`sections/` makes the blocks; `text`, `markdown` and `html.parts` have one `match` over them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from gctrace_analyzer.frozen import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@frozen
+class Title:
+    """What the document is about: its kind, the name of the subject, and facts about it.
+
+    A terminal shows the name and the facts only: its user has typed what it is about.
+    """
+
+    kind: str
+    name: str = ""
+    facts: Sequence[str] = ()
+
+
+@frozen
+class Gap:
+    """An empty line of a terminal; Markdown and HTML have their own spacing."""
+
+
+@frozen
+class Heading:
+    """A title inside the document; `severity` is a key of `sections.verdict.WORDS`, or empty."""
+
+    text: str
+    severity: str = ""
+
+
+@frozen
+class Statement:
+    """The verdict: `level` is a key of `sections.verdict.WORDS`, `word` says it in words."""
+
+    level: str
+    word: str
+    sentence: str
+    action: str = ""
+
+
+@frozen
+class KeyFigure:
+    """A headline figure: `trend` are its values over time, `level` is its verdict."""
+
+    label: str
+    value: str
+    note: str
+    trend: Sequence[float | None] = ()
+    level: str = ""
+
+
+@frozen
+class Figures:
+    """Headline figures; `of` says what they cover, if that is not the only process."""
+
+    figures: Sequence[KeyFigure]
+    of: str = ""
+    wide: bool = False
+    """Whether notes are sentences, which take several lines of a terminal."""
+
+
+@frozen
+class Sentence:
+    """A sentence with its label, and the style of the label in a terminal."""
+
+    label: str
+    text: str
+    style: str = ""
+
+
+@frozen
+class Sentences:
+    """Labelled sentences. A terminal shows the labels in a column of `width` after `indent`."""
+
+    rows: Sequence[Sentence]
+    width: int = 12
+    indent: int = 2
+    style: str = ""
+    """Style of the sentences in a terminal."""
+
+
+@frozen
+class Paragraphs:
+    """Sentences without labels."""
+
+    texts: Sequence[str]
+    style: str = ""
+    indent: int = 0
+    hanging: int = 0
+
+
+@frozen
+class Problem:
+    """A finding as it is shown: its consequence (`meaning`), evidence, effects and advice.
+
+    `start_s` and `end_s` count from the start of `process`.
+    """
+
+    process: int | None
+    start_s: float | None
+    end_s: float | None
+    when: str
+    id: str
+    name: str
+    severity: str
+    meaning: str
+    evidence: str
+    place: str
+    also_causes: str
+    advice: str
+    page: str
+
+
+@frozen
+class Table:
+    """A table. The head of the first column is its title; `align` has l or r per column.
+
+    `least` has the characters of each column that a terminal shows at least where it has to cut
+    cells; 0 or nothing: they are not cut. `verdict` is the number of the column whose cells are
+    coloured by verdict.
+    """
+
+    head: tuple[str, ...]
+    align: str
+    rows: Sequence[tuple[str, ...]]
+    more: str = ""
+    least: tuple[int, ...] = ()
+    verdict: int | None = None
+
+
+@frozen
+class Excerpts:
+    """Lines of an input: the position of each, and its text."""
+
+    rows: Sequence[tuple[str, str]]
+
+
+@frozen
+class Code:
+    """Text to paste. A terminal leaves it out where the document has it in one line already."""
+
+    text: str
+    name: str = ""
+    in_terminal: bool = False
+
+
+@frozen
+class Folded:
+    """Blocks that Markdown folds, after those that stand for them; a terminal shows all."""
+
+    title: str
+    blocks: Sequence[Block]
+    brief: Sequence[Block] = ()
+
+
+Block: TypeAlias = (
+    "Title | Gap | Heading | Statement | Figures | Sentences | Paragraphs | Problem | Table | "
+    "Excerpts | Code | Folded"
+)
+Document: TypeAlias = "Sequence[Block]"

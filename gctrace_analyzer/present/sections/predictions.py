@@ -1,0 +1,139 @@
+"""What-if tables and recommendations as documents, with what they start from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.present.document import Gap, Paragraphs, Sentence, Sentences
+from gctrace_analyzer.present.sections import advice, verdict
+from gctrace_analyzer.present.sections.report import title
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import polars as pl
+
+    from gctrace_analyzer.advise.baseline import Baseline
+    from gctrace_analyzer.present.document import Block, Document
+    from gctrace_analyzer.present.report import Report
+
+_LOADS = {
+    "fixed-rate": "a fixed-rate load",
+    "cpu-bound": "a CPU-bound load",
+    "between": "a load between fixed-rate and CPU-bound",
+}
+
+
+def whatif(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = ()) -> Document:
+    """Returns the predictions of `rows` (`schema.WHATIF`), with their notes."""
+    table = advice.predictions(rows)
+    blocks: list[Block] = [table, _labelled(_notes_on_predictions(report, rows))]
+    if report.advice.baseline.load:
+        blocks += [*_basis(report, rows, evidence)]
+        if signs := advice.legend(table):
+            blocks.append(Paragraphs([signs], "dim", indent=2))
+    return blocks
+
+
+def recommend(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = ()) -> Document:
+    """Returns the recommendations of `rows` (`schema.RECOMMENDATIONS`), or why there are none."""
+    baseline = report.advice.baseline
+    if not report.advice.is_available:
+        return [title(report), Gap(), *_refusal(report), _labelled(_notes(report))]
+    table = advice.advice(rows)
+    blocks: list[Block] = [title(report), *([table] if table else [])]
+    blocks += [
+        _labelled(advice.reasons(rows, baseline.warnings)),
+        _labelled(_notes(report)),
+        _labelled(("Ballast", text) for text in advice.ballast_notes(baseline, rows)),
+        *_basis(report, rows, evidence),
+    ]
+    if table is not None and (signs := advice.legend(table)):
+        blocks.append(Paragraphs([signs], "dim", indent=2))
+    return blocks
+
+
+def _labelled(sentences: Iterable[tuple[str, str]]) -> Sentences:
+    return Sentences([Sentence(label, text, "bold") for label, text in sentences])
+
+
+def _missing(report: Report) -> tuple[str, str] | None:
+    """Returns what an input without cycles shows, and what to add to it; None if it has some."""
+    shown = verdict.shown(report)
+    return (shown.sentence, shown.action) if shown.level == "none" and shown.action else None
+
+
+def _refusal(report: Report) -> Iterator[Block]:
+    """Yields why there is no recommendation, and what to add to the input."""
+    missing = _missing(report)
+    if missing is None:
+        yield Paragraphs([f"No recommendation: {report.advice.baseline.refused}."])
+        return
+    sentence, action = missing
+    yield Paragraphs([f"No recommendation. {sentence}"])
+    yield Paragraphs([f"▸ {action}"], hanging=2)
+
+
+def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[str, str]]:
+    baseline = report.advice.baseline
+    needed = None if report.advice.is_available else _missing(report)
+    for text in dict.fromkeys(rows["refused"].drop_nulls()):
+        why = f"No prediction: {text}." if needed is None else f"No prediction. {needed[0]}"
+        yield "–", why
+    if needed is not None:
+        yield "▸", needed[1]
+    yield from _notes(report)
+    for text in baseline.warnings:
+        yield "Note", text
+    for setting in map(advice.setting_of, rows.iter_rows(named=True)):
+        if near := baseline.near_live_heap(setting):
+            yield "Note", f"{advice.as_text(setting)}: {near}"
+    if not baseline.refused:
+        for text in advice.ballast_notes(baseline, rows):
+            yield "Ballast", text
+    for text in advice.lasting(rows):
+        yield "Lasts", text
+
+
+def _notes(report: Report) -> Iterator[tuple[str, str]]:
+    """Yields labelled sentences on options that do not fit the input."""
+    if (ignored := report.analysis.ignored_version) is not None:
+        yield "Note", ignored
+
+
+def _basis(report: Report, rows: pl.DataFrame, evidence: Sequence[Report]) -> Iterator[Block]:
+    """Yields which measurements the predictions start from."""
+    baseline = report.advice.baseline
+    if baseline.load is None:
+        return
+    # Without a prediction of GC CPU, the load does not matter.
+    load = "" if baseline.refused else f"{_load(baseline)}, "
+    text = (
+        f"Predicted from {advice.as_text(baseline.now)}, {load}"
+        f"{baseline.load.cycles} steady cycles{_also(evidence)}; 80 % intervals"
+        f"{advice.horizon_text(rows)}."
+    )
+    yield Paragraphs([text], "dim", indent=2)
+
+
+def _load(baseline: Baseline) -> str:
+    """Returns the kind of the load; that the CPU limits a program is certain only if proven."""
+    load = baseline.load
+    if baseline.load_model == "cpu-bound" and load is not None and not load.is_surely_bound:
+        return "a load that seems to be CPU-bound"
+    return _LOADS[baseline.load_model]
+
+
+def _also(evidence: Sequence[Report]) -> str:
+    """Returns the settings of the other runs; those that cannot be used, with the reason."""
+    parts = []
+    for report in evidence:
+        baseline = report.advice.baseline
+        if baseline.load is None or baseline.no_evidence:
+            name = report.analysis.log.sources[0].name
+            parts.append(f" ({name} is not used: {baseline.no_evidence})")
+        else:
+            parts.append(
+                f" and from {advice.as_text(baseline.now)}, {baseline.load.cycles} steady cycles"
+            )
+    return "".join(parts)
