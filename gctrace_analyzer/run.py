@@ -56,8 +56,9 @@ class RunSummary(Summary):
 
     def __str__(self) -> str:
         from gctrace_analyzer.present import text
+        from gctrace_analyzer.present.sections.report import document
 
-        return text.plain(self.report.document())
+        return text.plain(document(self.report))
 
     def _repr_html_(self) -> str:
         return _notebook_cell(self.report)

@@ -151,6 +151,7 @@ def of_run(
         plot: what png and svg show.
         safe: no text in CSV is a formula for a spreadsheet.
     """
+    from gctrace_analyzer.present.sections.report import document
 
     def write_json(file: IO[bytes], _: Target) -> None:
         from gctrace_analyzer.present import json
@@ -177,7 +178,7 @@ def of_run(
         **{kind: partial(_write_plot, view, kind, plot, page.theme) for kind in PICTURES},
         **row_writers(lambda: view.table(cast("TableName", table)), safe=safe),
     }
-    return Result(document=lambda: view.report().document(), writers=writers, check=view.check)
+    return Result(document=lambda: document(view.report()), writers=writers, check=view.check)
 
 
 def _write_plot(

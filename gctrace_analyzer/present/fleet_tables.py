@@ -18,7 +18,7 @@ from gctrace_analyzer.present.format import (
 )
 from gctrace_analyzer.present.format import milliseconds as ms
 from gctrace_analyzer.present.ranking import NAME_CHARS, Column, Ranking, ranking
-from gctrace_analyzer.present.sections.comparison import percent
+from gctrace_analyzer.present.sections.changes import percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -184,7 +184,9 @@ def short_paths(paths: Sequence[str]) -> list[str]:
 
 
 def shortened(names: Sequence[str], room: int) -> list[str]:
-    """Shortens names so that they stay distinct: in front, at the end or in the middle.
+    """Shortens names so that they stay distinct: at the end, in front or in the middle.
+
+    Of paths, the end is the most useful part.
 
     >>> shortened(["before-1.26.log", "after-1.26.log"], 9), shortened(["a/run-1.log"], 7)
     (['before-1…', 'after-1.…'], ['…-1.log'])
@@ -192,8 +194,10 @@ def shortened(names: Sequence[str], room: int) -> list[str]:
     ['a-wit…6.log', 'a-wit…9.log', 'b-wit…6.log']
     """
     shown = [printable(name) for name in names]
+    are_paths = any("/" in name for name in shown)
     for size in range(room, max(map(len, shown), default=0)):
-        for kept in (0, size - 1, size // 2):
+        ends = (0, size - 1) if are_paths else (size - 1, 0)
+        for kept in (*ends, size // 2):
             cut = [_cut(name, size, kept) for name in shown]
             if len(set(cut)) == len(set(shown)):
                 return cut

@@ -47,7 +47,8 @@ def _parts(block: Block) -> Iterator[str]:  # noqa: C901  # one case for each bl
         case Heading():
             yield f"### {escaped(block.text)}"
         case Statement():
-            yield f"**{block.word}:** {escaped(block.sentence)}"
+            sentence = escaped(block.sentence)
+            yield f"**{block.word}:** {sentence}" if block.word else f"**{sentence}**"
             if block.action:
                 yield f"▸ **{escaped(block.action)}**"
         case Figures():

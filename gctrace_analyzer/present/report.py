@@ -15,7 +15,6 @@ from gctrace_analyzer.units import cpus_text
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.advice import Advice
     from gctrace_analyzer.analysis.analysis import Analysis
-    from gctrace_analyzer.present.document import Document
 
 
 _DAY_S = 86_400.0
@@ -27,12 +26,6 @@ class Report:
 
     analysis: Analysis
     advice: Advice
-
-    def document(self) -> Document:
-        """Returns what text and Markdown show."""
-        from gctrace_analyzer.present.sections.report import document
-
-        return document(self)
 
     @property
     def title(self) -> str:

@@ -20,6 +20,7 @@ from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.figure import Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
 from gctrace_analyzer.present.sections import advice, comparison, evidence, findings, overview
+from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
@@ -384,9 +385,9 @@ def test_a_long_setting_does_not_make_a_line_wider_than_80_columns() -> None:
 
 def test_the_place_of_a_kill_and_the_growth_of_the_live_heap_fit_80_columns() -> None:
     kill = gca.read(CORPUS / "inputs/kernel_oom/carrier-rfc3339-rsyslog.log").report()
-    text = plain(kill.document())
+    text = plain(document(kill))
     assert "carrier-rfc3339-rsyslog.log:1" in text
-    steady = plain(gca.read(CORPUS / "metrics/own/gogc100/run.log.gz").report().document())
+    steady = plain(document(gca.read(CORPUS / "metrics/own/gogc100/run.log.gz").report()))
     assert "max 87.0 MiB; no significant growth" in steady
     for lines in (text.splitlines(), steady.splitlines()):
         assert max(map(len, lines[1:])) <= 80
@@ -395,14 +396,14 @@ def test_the_place_of_a_kill_and_the_growth_of_the_live_heap_fit_80_columns() ->
 def test_figures_of_all_processes_say_so(small_problem: Run) -> None:
     """The verdict has 54 % of GC CPU of one process, the figures 3.5 % of both."""
     report = small_problem.report()
-    assert "54 % of the CPU" in plain(report.document())
-    assert "\nAll 2 processes together\n  GC CPU         3.5 %" in plain(report.document())
-    assert "| Figure (all 2 processes together) |" in markdown.dumps(report.document())
+    assert "54 % of the CPU" in plain(document(report))
+    assert "\nAll 2 processes together\n  GC CPU         3.5 %" in plain(document(report))
+    assert "| Figure (all 2 processes together) |" in markdown.dumps(document(report))
     assert ">All 2 processes together<" in page.dumps(report)
     assert ">All 2 processes together<" in small_problem._repr_html_()
     one = gca.read(STEADY).report()
     assert not any(
-        "processes together" in text for text in (plain(one.document()), page.dumps(one))
+        "processes together" in text for text in (plain(document(one)), page.dumps(one))
     )
 
 
@@ -427,7 +428,7 @@ def test_no_larger_heap_is_advised_after_a_kill_by_memory_outside_the_heap(
     refused = report.advice.baseline.refused
     assert refused is not None
     assert refused.startswith("820 of the 1,000 MiB resident at the OOM kill are not explained")
-    assert "GOMEMLIMIT=" not in plain(report.document())
+    assert "GOMEMLIMIT=" not in plain(document(report))
 
 
 def test_a_steady_program_that_was_killed_does_not_leak(tmp_path: Path) -> None:
@@ -492,7 +493,7 @@ def test_predictions_show_the_gc_cpu_that_memstats_have() -> None:
     shown = advice.predictions(run.whatif(gogc=[200]))
     assert shown.head == ("What if", "GC CPU %", "cycles/s", "peak MiB")
     assert shown.rows[0][1].startswith("2.1 (")
-    assert "GC CPU %" in plain(run.report().document())
+    assert "GC CPU %" in plain(document(run.report()))
     # The default collector of Prometheus has no CPU time of GC.
     rows = run.whatif(gogc=[200]).with_columns(gc_cpu_share=pl.lit(None, pl.Float64))
     assert advice.predictions(rows).head == ("What if", "cycles/s", "peak MiB")

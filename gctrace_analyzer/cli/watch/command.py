@@ -310,9 +310,10 @@ def _print_report(args: argparse.Namespace, whole: Run, out: TextIO) -> None:
         else:
             from gctrace_analyzer.cli.screen import show
             from gctrace_analyzer.present.document import Gap
+            from gctrace_analyzer.present.sections.report import document
             from gctrace_analyzer.present.text import lines
 
-            show(lines([Gap(), *report.document()]), Colors.of(args), out)
+            show(lines([Gap(), *document(report)]), Colors.of(args), out)
         out.flush()
     except OSError:
         if out is sys.stdout:

@@ -13,6 +13,7 @@ from gctrace_analyzer.present.html.embed import embedded
 from gctrace_analyzer.present.html.parts import environment
 from gctrace_analyzer.present.plots.distributions import compared as overlaid
 from gctrace_analyzer.present.report import Report
+from gctrace_analyzer.present.sections import changes
 from gctrace_analyzer.present.sections import comparison as rows
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def dumps(found: TwoSides, theme: Theme = "auto") -> str:
         else "none",
         statements=_statements(found),
         plots=[each] if (each := intervals.of_changes(found.frame)) else [],
-        tables=[rows.figures(found.frame)],
+        tables=[changes.figures(found.frame)],
         method=rows.METHOD,
         more=list(rows.further_tables(found)),
         notes_on_input=list(rows.further_notes(found)),
@@ -62,7 +63,7 @@ def dumps_sweep(found: SeveralSides, theme: Theme = "auto") -> str:
         level="warn" if broken else "none",
         statements=[Sentence("Note", sentence) for sentence in broken],
         plots=list(intervals.of_settings(found.frame)),
-        tables=rows.settings(found.frame),
+        tables=changes.settings(found.frame),
         method=rows.SWEEP_METHOD,
         more=[],
         notes_on_input=[*others, *rows.notes(found.sides)],
@@ -74,7 +75,7 @@ def cell(found: TwoSides) -> str:
     return _cell(
         title=_arrow(found),
         statements=_statements(found),
-        tables=[rows.figures(found.frame)],
+        tables=[changes.figures(found.frame)],
         method=rows.METHOD,
     )
 
@@ -85,7 +86,7 @@ def cell_of_sweep(found: SeveralSides) -> str:
     return _cell(
         title=_list(found),
         statements=statements,
-        tables=rows.settings(found.frame),
+        tables=changes.settings(found.frame),
         method=rows.SWEEP_METHOD,
     )
 

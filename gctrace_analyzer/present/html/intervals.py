@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import printable
 from gctrace_analyzer.present.plots import ticks
-from gctrace_analyzer.present.sections import comparison as rows
+from gctrace_analyzer.present.sections import changes as rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.settings import Known
+from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import plain
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def test_the_settings_of_one_process_are_its_own(tmp_path: Path) -> None:
 
 
 def test_tables_name_the_pods_and_not_their_common_job(tmp_path: Path) -> None:
-    lines = plain(gca.read(export(tmp_path)).report().document()).splitlines()
+    lines = plain(document(gca.read(export(tmp_path)).report())).splitlines()
     for title in ("Processes", "Memory (metrics)"):
         begin = next(place for place, line in enumerate(lines) if line.startswith(title))
         rows = lines[begin + 1 : begin + 4]

@@ -26,6 +26,7 @@ from gctrace_analyzer.ingest.sources import SourceFacts
 from gctrace_analyzer.present import dashboard, text
 from gctrace_analyzer.present import json as report_json
 from gctrace_analyzer.present.format import duration
+from gctrace_analyzer.present.sections.report import document
 from tests.conftest import ROOT, SAMPLES
 from tests.helpers.programs import started
 from tests.helpers.terminal import PATIENCE_S, Terminal, until
@@ -89,7 +90,7 @@ def test_a_program_is_passed_through_and_reported(program: list[str], tmp_path: 
     assert all(f"{line}\n" in said for line in others)
     assert "MB goal" not in said
     report = said[said.index(str(kept)) :]
-    assert report.rstrip("\n") == text.plain(gca.read(kept).report().document())
+    assert report.rstrip("\n") == text.plain(document(gca.read(kept).report()))
 
 
 def test_a_gctrace_setting_is_kept_and_its_lines_can_be_shown(program: list[str]) -> None:
@@ -405,7 +406,7 @@ def test_a_go_program_watched(load: Path, tmp_path: Path) -> None:
     said = done.stderr.decode()
     whole = gca.read(log)
     assert whole.summary().cycles > 0
-    assert said[said.index(str(log)) :].rstrip("\n") == text.plain(whole.report().document())
+    assert said[said.index(str(log)) :].rstrip("\n") == text.plain(document(whole.report()))
     intervals = [line for line in said.splitlines() if " GC  " in line]
     assert len(intervals) == len(whole.windows("500ms"))
 

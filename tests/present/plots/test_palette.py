@@ -17,6 +17,7 @@ from gctrace_analyzer.present.plots.palette import (
     SEVERITIES,
     terminal_styles,
 )
+from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import lines
 from tests.conftest import ROOT, SAMPLES
 
@@ -74,7 +75,7 @@ def test_a_theme_has_a_colour_for_every_style_of_printed_lines() -> None:
     reports = [gca.read(path).report() for path in INPUTS]
     sides = [str(SAMPLES / f"{name}.log") for name in ("steady-go1.26", "thrash-go1.19")]
     printed = chain(
-        *(lines(report.document()) for report in reports),
+        *(lines(document(report)) for report in reports),
         lines(gca.compare(*sides).document()),
         lines(gca.sweep(dict(zip("ab", sides, strict=True))).document()),
     )
