@@ -29,7 +29,7 @@ _NAMED_AFTER_WHAT_THEY_SHOW = ("cli", "present/sections", "present/plots")
 def ceilings() -> dict[str, int]:
     """Returns the ceiling of each count."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    table: dict[str, int] = settings["tool"]["gctrace-analyzer"]["ceilings"]
+    table: dict[str, int] = settings["tool"]["ceilings"]
     return table
 
 
