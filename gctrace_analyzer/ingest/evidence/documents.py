@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import UnreadableInputError
-from gctrace_analyzer.ingest import json_values, numbers
+from gctrace_analyzer.ingest import identity_names, json_values, numbers
 from gctrace_analyzer.ingest.evidence import (
     docker,
     encoded,
@@ -346,19 +346,6 @@ def _hits(value: dict[str, Any]) -> list[dict[str, Any]]:
     return [source(hit) for hit in _objects(_object(outer).get("hits"))]
 
 
-_RESOURCE = {
-    "host.name": "host",
-    "k8s.node.name": "nodeName",
-    "k8s.pod.name": "podName",
-    "k8s.container.name": "containerName",
-    "k8s.namespace.name": "namespace",
-    "container.id": "container_id",
-    "service.name": "service",
-    "log.iostream": "stream",
-}
-"""Attributes of OpenTelemetry's semantic conventions, and the fields of JSON logs like them."""
-
-
 def _otlp(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yields the log records of OpenTelemetry's JSON."""
     for each in _objects(value.get("resourceLogs")):
@@ -379,9 +366,9 @@ def _otlp(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _attributes(value: dict[str, Any]) -> dict[str, Any]:
     return {
-        _RESOURCE[each["key"]]: _object(each.get("value")).get("stringValue")
+        each["key"]: _object(each.get("value")).get("stringValue")
         for each in _objects(value.get("attributes"))
-        if each.get("key") in _RESOURCE
+        if each.get("key") in identity_names.ATTRIBUTES
     }
 
 

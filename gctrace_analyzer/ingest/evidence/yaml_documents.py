@@ -23,7 +23,7 @@ _FIELD = re.compile(
     r"namespace_name|node_name): *(?P<value>[^\n]*(?:\n(?P=indent) [^\n]*)*))",
     re.MULTILINE,
 )
-_LABELS = ("pod_name", "container_name", "namespace_name")
+_LABELS = ("pod_name", "container_name", "namespace_name", "node_name")
 _JOINED = re.compile(r"\\\n[ \t]*\\?")
 _BLOCK = re.compile(r"[|>][-+0-9]*[ \t]*\n")
 
@@ -40,15 +40,11 @@ def entries(text: str) -> Iterator[NumberedLine]:
             entry = {}
             continue
         if key in _LABELS:
-            entry.setdefault("resource", {"labels": {}})["labels"].setdefault(
-                key, scalar(value)
-            )
+            entry.setdefault(key, scalar(value))
         elif key in ("textPayload", "message"):
             line_no += text.count("\n", counted, found.start())
             counted, at = found.start(), line_no
             entry["textPayload"] = scalar(value)
-        elif key == "node_name":
-            entry.setdefault("nodeName", scalar(value))
         elif not indent:
             entry[key] = scalar(value)
     if "textPayload" in entry:

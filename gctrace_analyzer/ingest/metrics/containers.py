@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.ingest import identity_names
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -14,16 +16,13 @@ if TYPE_CHECKING:
 HINTS = ("container_spec_memory_limit_bytes", "kube_pod_container_")
 """Every metric that is read has one of these in its name."""
 
-_POD = ("pod", "exported_pod", "pod_name")
-_NAMESPACE = ("namespace", "exported_namespace")
-_CONTAINER = ("container", "exported_container", "container_name")
 _PAUSE_CONTAINER = "POD"
 """The container that holds a pod's network; it runs no program."""
 
 
 def column_of(name: str, labels: Mapping[str, str]) -> str | None:
     """Returns the column of `container_states` that a metric fills; None if it is not read."""
-    if not _first(labels, _CONTAINER) or _first(labels, _CONTAINER) == _PAUSE_CONTAINER:
+    if identity(labels).get("container", _PAUSE_CONTAINER) == _PAUSE_CONTAINER:
         return None
     if name == "container_spec_memory_limit_bytes":
         return "memory_limit_bytes"
@@ -39,18 +38,10 @@ def column_of(name: str, labels: Mapping[str, str]) -> str | None:
     return None
 
 
-def identity(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def identity(labels: Mapping[str, str]) -> dict[str, str]:
     """Returns what identifies a container in the labels of its metrics."""
-    found = {
-        "namespace": _first(labels, _NAMESPACE),
-        "pod": _first(labels, _POD),
-        "container": _first(labels, _CONTAINER),
-    }
-    return tuple((name, value) for name, value in found.items() if value)
-
-
-def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str | None:
-    return next((labels[name] for name in names if labels.get(name)), None)
+    known = identity_names.of_labels(labels)
+    return {name: known[name] for name in ("namespace", "pod", "container") if name in known}
 
 
 def states(samples: pl.DataFrame, containers: list[dict[str, str]]) -> list[Row]:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.ingest import json_values, numbers
+from gctrace_analyzer.ingest import identity_names, json_values, numbers
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.ingest.memstats import json as memstats_json
 from gctrace_analyzer.ingest.metrics import names
 from gctrace_analyzer.ingest.metrics.samples import completed, unix_us
-from gctrace_analyzer.ingest.wrappers import json_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,7 +46,7 @@ _BY_SIZE = '"BySize":['
 _STARTED = (("system", "started"), ("varz", "start"), ("start",), ("start_time",))
 """Where programs publish the time of their start in expvar (influxd, nats-server)."""
 
-_IDENTITY = {name: keys for name, keys in json_lines.IDENTITY.items() if name != "log_pid"}
+_IDENTITY = {name: keys for name, keys in identity_names.JSON.items() if name != "log_pid"}
 """Numbers, such as a pid, may be figures that the program publishes under such a name."""
 
 _TEXTS = {"at_text", *_IDENTITY}

@@ -271,18 +271,3 @@ PER_METRIC = (
     "otel_scope_schema_url",
 )
 """Labels that differ between the metrics of one process."""
-
-IDENTITY = {
-    # Labels of a federated page, where `instance` and `job` are of the page.
-    "host": ("exported_instance", "instance", "host.name", "host", "hostname"),
-    "ident": ("exported_job", "job", "service.name", "service_name", "app"),
-    "pod": ("pod", "k8s.pod.name", "pod_name", "kubernetes_pod_name", "k8s_pod_name"),
-    "container": ("container", "k8s.container.name", "container_name", "k8s_container_name"),
-    "namespace": (
-        "namespace",
-        "k8s.namespace.name",
-        "kubernetes_namespace",
-        "k8s_namespace_name",
-    ),
-}
-"""The labels that identify a process, by column, the most common name first."""

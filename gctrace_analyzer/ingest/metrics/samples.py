@@ -10,7 +10,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest import numbers
+from gctrace_analyzer.ingest import identity_names, numbers
 from gctrace_analyzer.ingest.metrics import containers, names
 from gctrace_analyzer.ingest.wrappers import timestamps
 
@@ -77,7 +77,7 @@ class Samples:
         own = names.PER_METRIC if metric.value is None else (*names.PER_METRIC, "version")
         items = tuple(sorted((k, v) for k, v in labels.items() if k not in own and v))
         if metric.is_of_container:
-            items = (_IS_CONTAINER, *containers.identity(labels))
+            items = (_IS_CONTAINER, *containers.identity(labels).items())
         target = self._target_of.setdefault(items, len(self.targets))
         if target == len(self.targets):
             self.targets.append(_target(items))
@@ -132,8 +132,7 @@ def _target(items: Sequence[tuple[str, str]]) -> Target:
     labels = dict(items)
     identity = {
         column: value[:_LONGEST_IDENTITY]
-        for column, keys in names.IDENTITY.items()
-        if (value := next((labels[key] for key in keys if key in labels), None))
+        for column, value in identity_names.of_labels(labels).items()
     }
     if "instance" in labels:
         names_ = ("exported_instance", "instance", "namespace", "pod")
@@ -403,6 +402,6 @@ def _with_times(wide: pl.DataFrame, *, is_local: bool) -> pl.DataFrame:
 def _identities(target_no: pl.Series, targets: list[Target]) -> pl.DataFrame:
     table = pl.DataFrame(
         [{"target": each.key, "same_target": each.same, **each.identity} for each in targets],
-        schema=dict.fromkeys(("target", "same_target", *names.IDENTITY), pl.String),
+        schema=dict.fromkeys(("target", "same_target", *identity_names.OF_METRICS), pl.String),
     )
     return pl.DataFrame([column.gather(target_no) for column in table])

@@ -11,6 +11,7 @@ import csv
 import polars as pl
 
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest import identity_names
 
 MESSAGE = "csv_message"
 """The field of the message in the lines of JSON."""
@@ -20,17 +21,7 @@ _NAMES = {
               "msg", "body", "content", "raw"),
     "timestamp": ("tsns", "@timestamp", "_time", "timestamp", "timegenerated", "_messagetime",
                   "datetime", "date", "time", "ts"),
-    "host": ("host", "hostname", "host.name", "computer", "source", "node", "_sourcehost"),
-    "podName": ("pod", "podname", "pod_name", "kubernetes.pod.name", "kubernetes.pod_name",
-                "k8s.pod.name", "resource.labels.pod_name"),
-    "containerName": ("container", "containername", "container_name", "kubernetes.container.name",
-                      "kubernetes.container_name", "k8s.container.name",
-                      "resource.labels.container_name"),
-    "container_id": ("containerid", "container_id"),
-    "namespace": ("namespace", "podnamespace", "kubernetes.namespace", "kubernetes.namespace_name",
-                  "k8s.namespace.name", "resource.labels.namespace_name"),
-    "service": ("service", "service.name", "app", "program"),
-    "stream": ("stream", "@logstream", "logentrysource"),
+    **identity_names.CSV,
 }  # fmt: skip
 """The names of columns in lower case, the best first, by field."""
 

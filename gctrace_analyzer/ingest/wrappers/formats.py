@@ -163,7 +163,8 @@ WRAPPERS = (
         r"\[\d+\] (?P<ident>[^\s:]+): \[\[?(?P<epoch_s>\d{9,10}\.\d{1,9}), (?:\{[^{}]*\}\], )?"
         r'\{(?:[^"]|"[^"]*"=>"[^"]*", )*"(?:log|message|MESSAGE)"=>"',
     ),
-    Wrapper("GitHub Actions", rf"[^\t]+\t[^\t]+\t\ufeff?(?P<at>{_ISO}) "),
+    # A record that lost its line end is no name of a job.
+    Wrapper("GitHub Actions", rf"[^\t>]+\t[^\t]+\t\ufeff?(?P<at>{_ISO}) "),
     Wrapper(
         "Papertrail",
         rf"\d+\t(?P<at>{_ISO})\t{_ISO}\t\d+\t(?P<host>[^\t]*)\t[^\t]*\t[^\t]*\t[^\t]*\t"

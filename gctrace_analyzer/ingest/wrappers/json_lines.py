@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.ingest import json_values, numbers
+from gctrace_analyzer.ingest import identity_names, json_values, numbers
 from gctrace_analyzer.ingest.rows import with_replaced
 from gctrace_analyzer.ingest.wrappers import csv_export
 from gctrace_analyzer.ingest.wrappers.metadata import completed
@@ -66,7 +66,7 @@ watches of Kubernetes.
 _TEXTS = tuple(name for name in _MESSAGES if "/" not in name)
 _HIT = (
     rf'"(?:{"|".join(_WITHIN)})"\s*:\s*\{{[^{{}}]*"(?:{"|".join(_TEXTS)})"\s*:'
-    r'|"_source"\s*:\s*\{|"pod"\s*:\s*\{\s*"'
+    r'|"_source"\s*:\s*\{'
     # What a watch of the Kubernetes API or an event router reports
     r'|"(?:event|object)"\s*:\s*\{\s*"(?:kind|apiVersion|metadata)"'
 )
@@ -78,42 +78,6 @@ _TIMES = (
     "datetime", "eventTime", "asctime", "TimeGenerated", "_time", "Time", "date", "Date", "dt",
     "_ts", "timestamp_nanos", "observedTimestamp", "TimeStamp", "lastTimestamp",
 )  # fmt: skip
-
-
-def _attributes(*names: str) -> tuple[str, ...]:
-    """Returns where attributes with these names may be: in the entry, or in a part of it."""
-    return tuple(
-        f"{within}{name}" for name in names for within in ("", "resource/", "attributes/")
-    )
-
-
-IDENTITY = {
-    "host": ("_HOSTNAME", "nodeName", "hostname", "host", "Host", "_host", "Computer",
-             "kubernetes/host", "kubernetes/node_name", "jsonPayload/_HOSTNAME", "host/name",
-             "labels/host", "labels/hostname", "labels/node", "labels/node_name",
-             "labels/instance", *_attributes("k8s.node.name", "kubernetes.node.name", "host.name")),
-    "ident": ("SYSLOG_IDENTIFIER", "app", "appname", "program", "ident", "service", "_app",
-              "service/name", "attrs/tag", *_attributes("service.name")),
-    "log_pid": ("_PID", "SYSLOG_PID", "pid", "procid", "jsonPayload/_PID"),
-    "unit": ("_SYSTEMD_UNIT", "systemd_unit", "jsonPayload/_SYSTEMD_UNIT", "labels/unit"),
-    "container": ("CONTAINER_NAME", "containerName", "container_name",
-                  "kubernetes/container_name", "resource/labels/container_name", "container",
-                  "ContainerName", "labels/container", "labels/container_name",
-                  "fields/container", "container/name",
-                  *_attributes("k8s.container.name", "kubernetes.container.name",
-                               "container.name")),
-    "container_id": ("CONTAINER_ID_FULL", "CONTAINER_ID", "container_id",
-                     "kubernetes/docker_id", "kubernetes/container_id", "container/id",
-                     *_attributes("container.id")),
-    "pod": ("podName", "pod_name", "kubernetes/pod_name", "resource/labels/pod_name", "pod",
-            "PodName", "labels/pod", "labels/pod_name", "fields/pod", "involvedObject/name",
-            *_attributes("k8s.pod.name", "kubernetes.pod.name", "kubernetes.pod_name")),
-    "namespace": ("namespace", "kubernetes/namespace_name", "resource/labels/namespace_name",
-                  "labels/namespace", "fields/namespace", "involvedObject/namespace",
-                  *_attributes("k8s.namespace.name", "kubernetes.namespace",
-                               "kubernetes.namespace_name")),
-    "stream": ("stream", "logStreamName"),
-}  # fmt: skip
 _NATIVE = (
     "UNIT",
     "_TRANSPORT",
@@ -128,7 +92,7 @@ _FIELDS = tuple(
         (
             *_MESSAGES,
             *_TIMES,
-            *chain.from_iterable(IDENTITY.values()),
+            *chain.from_iterable(identity_names.JSON.values()),
             "__MONOTONIC_TIMESTAMP",
             "__CURSOR",
             *_NATIVE,
@@ -185,7 +149,7 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
     counts = _counted(table)
     metadata = {
         column: pl.coalesce(_of(given, names))
-        for column, names in IDENTITY.items()
+        for column, names in identity_names.JSON.items()
         if _of(given, names)
     }
     if _of(given, _TIMES):
@@ -244,7 +208,7 @@ def _sources(texts: pl.Series) -> pl.Series:
 
 
 def source(hit: dict[str, Any]) -> dict[str, Any]:
-    """Returns the entry of a search hit, with Kubernetes names as collectors write them."""
+    """Returns the entry of a search hit."""
     found = hit
     if not any(isinstance(hit.get(name), str) for name in _MESSAGES):
         inside = (hit[name] for name in _WITHIN if isinstance(hit.get(name), dict))
@@ -252,18 +216,6 @@ def source(hit: dict[str, Any]) -> dict[str, Any]:
         if isinstance(fields := hit.get("fields"), dict):
             # Elasticsearch returns fields as lists of values, and Kibana asks for nothing else.
             found |= {name: each[0] for name, each in fields.items() if _is_list_of_one(each)}
-    about, host = found.get("kubernetes"), found.get("host")
-    if isinstance(about, dict):
-        names = {
-            f"{part}_name": within["name"]
-            for part in ("pod", "container")
-            if isinstance(within := about.get(part), dict) and "name" in within
-        }
-        namespace = about.get("namespace")
-        names |= {"namespace_name": namespace} if isinstance(namespace, str) else {}
-        found = {**found, "kubernetes": {**about, **names}}
-    if isinstance(host, dict):
-        found = {**found, "host": host.get("name")}
     return found
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from gctrace_analyzer.ingest import identity_names
 from gctrace_analyzer.ingest.wrappers.formats import RECORD, WRAPPERS, Wrapper, ascii_only
 from gctrace_analyzer.ingest.wrappers.json_lines import JSON_LINE, decode
 from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed, detached, origin_of
@@ -28,14 +29,10 @@ _QUOTED = "quoted"
 _LABEL = r'(?:^|[ ,])(?:{})="([^"]*)"'
 _PAIR = r'(?:^| )(?:{})="?([^" ]+)'
 _NAMES = {
-    "host": "host|node|hostname|instance",
-    "pod": r"pod|pod_name|(?:kubernetes|k8s)\.pod\.name",
-    "container": r"container|container_name|(?:kubernetes|k8s)\.container\.name",
-    "namespace": "namespace",
-    "stream": "stream",
-    "unit": "unit|systemd_unit",
+    column: "|".join(map(re.escape, identity_names.LABELS[column]))
+    for column in ("host", "pod", "container", "namespace", "stream", "unit")
 }
-"""The names of labels and fields that are an identity."""
+"""The names of labels and fields that are an identity; a service may be that of a peer."""
 
 
 class Stripped(NamedTuple):

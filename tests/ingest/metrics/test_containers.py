@@ -48,10 +48,10 @@ def test_metrics_of_a_whole_pod_or_of_its_network_are_not_read(container: str | 
 
 
 def test_labels_that_prometheus_or_old_kubernetes_renamed_identify_a_container() -> None:
-    assert identity(API) == (("namespace", "shop"), ("pod", "api-1"), ("container", "api"))
+    assert identity(API) == {"namespace": "shop", "pod": "api-1", "container": "api"}
     renamed = {"exported_namespace": "shop", "pod_name": "api-1", "container_name": "api"}
     assert identity(renamed) == identity(API)
-    assert identity({"pod": "api-1", "container": ""}) == (("pod", "api-1"),)
+    assert identity({"pod": "api-1", "container": ""}) == {"pod": "api-1"}
     assert column_of("container_spec_memory_limit_bytes", renamed) == "memory_limit_bytes"
 
 

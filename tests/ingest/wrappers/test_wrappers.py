@@ -364,6 +364,13 @@ def test_other_arrows_are_read_and_count_as_repaired(arrow: str, *, wrapped: boo
     assert run.rejected.is_empty()
 
 
+def test_a_record_before_a_prefix_is_no_name_of_a_job() -> None:
+    """Of GitHub Actions, whose lines begin with the names of a job and a step."""
+    prefix = "build\tRun tests\t2026-11-20T10:15:35.8434560Z "
+    run = gca.read(io.StringIO("".join(prefix + record for record in RECORDS[:2]) + "\n"))
+    assert len(run.cycles) == 2
+
+
 @pytest.mark.parametrize("form", ["pretty", "array", "sse", "seq", "bytes"])
 def test_every_json_layout_of_journald_is_read(form: str, tmp_path: Path) -> None:
     entry, at, who = JSON["journald"]
