@@ -15,7 +15,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.ingest import contradictions
+from gctrace_analyzer.ingest import believable
 from gctrace_analyzer.ingest.chains import (
     CLOCK_SLACK_S,
     may_be_one_process,
@@ -227,7 +227,7 @@ def take_cycles(
     if keys is None and may_be_one_process(frames):
         numbers = only_process(frames)
     else:
-        frames, contradicting = contradictions.resolved(frames, keys)
+        frames, contradicting = believable.of_neighbours(frames, keys)
         numbers = process_of(frames) if keys is None else _by_key(frames, keys)
     identities = _identities(frames, numbers) if _has_identities(frames) else _no_identities()
     drop = [name for name in IDENTITY if any(name in frame.columns for frame in frames)]

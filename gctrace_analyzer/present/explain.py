@@ -12,8 +12,8 @@ from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError, nearest
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.believable import NO_GOAL_MIB
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
-from gctrace_analyzer.ingest.gctrace.impossible import NO_GOAL_MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

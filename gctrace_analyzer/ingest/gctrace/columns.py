@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,6 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, INTEGER_KINDS
-from gctrace_analyzer.ingest.gctrace.impossible import ABSURD_MIB, without_impossible
 from gctrace_analyzer.ingest.rows import constant
 
 if TYPE_CHECKING:
@@ -31,17 +29,12 @@ WALL_PHASES = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
 """The phases of a cycle, one after the other."""
 
 
-def cycles_frame(parts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, Counter[str]]:
-    """Returns the frames as one frame in line order, and the number of impossible values by column.
-
-    Impossible values, which fit their type but cannot be true, become null.
-    """
+def cycles_frame(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Returns the frames as one frame in line order."""
     if not parts:
-        return _no_cycles(), Counter()
+        return _no_cycles()
     frame = pl.concat(parts) if len(parts) > 1 else parts[0]
-    if not frame["line_no"].is_sorted():
-        frame = frame.sort("line_no", maintain_order=True)
-    return without_impossible(frame)
+    return frame if frame["line_no"].is_sorted() else frame.sort("line_no", maintain_order=True)
 
 
 @cache
@@ -132,7 +125,9 @@ def companion_fields(shape: Shape) -> list[pl.Expr]:
     mib = [field.name for field in shape.fields if field.name.endswith("_mib")]
     kib = {name: name.removesuffix("_mib") + "_kib" for name in mib}
     sizes = [
-        pl.when(pl.col(name) < ABSURD_MIB).then(pl.col(name) * 1024).alias(kib[name])
+        pl.when(pl.col(name) < numbers.ADDRESSABLE_BYTES >> 20)
+        .then(pl.col(name) * 1024)
+        .alias(kib[name])
         for name in mib
         if kib[name] in columns
     ]

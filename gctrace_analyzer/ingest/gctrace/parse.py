@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import core
+from gctrace_analyzer.ingest import believable
 from gctrace_analyzer.ingest.evidence.words import COARSE
 from gctrace_analyzer.ingest.gctrace import patterns
 from gctrace_analyzer.ingest.gctrace.bare import (
@@ -192,7 +193,7 @@ def _result(
     context: pl.DataFrame,
     count: int,
 ) -> ChunkResult:
-    cycles, impossible = cycles_frame(found["cycles"])
+    cycles, impossible = believable.of_records(cycles_frame(found["cycles"]))
     companions = {
         table: companions_frame(table, parts)
         for table, parts in found.items()

@@ -12,7 +12,7 @@ from collections import Counter
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.ingest.metrics import contradictions
+from gctrace_analyzer.ingest import believable
 from gctrace_analyzer.schema import IDENTITY
 
 _COUNTERS = ("num_gc", "total_alloc_bytes")
@@ -39,7 +39,7 @@ def with_processes(
     """
     if memstats.is_empty():
         return memstats, pl.DataFrame(), Counter()
-    ordered, contradicting = contradictions.removed(_ordered(memstats.with_row_index("row")))
+    ordered, contradicting = believable.of_dumps(_ordered(memstats.with_row_index("row")))
     rows = _joined(_with_lives(ordered))
     order = rows.group_by("life").agg(
         pl.col("t_us").min().alias("begin"), pl.col("row").min().alias("first")
